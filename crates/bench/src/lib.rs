@@ -1,0 +1,1 @@
+//! Benchmarks: every scenario beside the naive way, in one run, with the ratio.

@@ -1,0 +1,261 @@
+//! Building an order from all its entries at once, in any order of arrival.
+//!
+//! Ids go straight into the arena of the order to be. Entries are kept as runs of bounded size, each sorted
+//! when it is full; `finish` merges the runs into leaves and puts the levels above on top. Runs are blocks
+//! that are dropped as the merge passes them, so the peak is a little above the finished order and not
+//! twice it. The id table is made last, when its size is known, and so never grows.
+//!
+//! An id pushed twice is an error of the caller, found at the end: the truth has one row per player, and
+//! which of two would win is not for an order to guess.
+
+use std::cmp::Ordering;
+use std::collections::VecDeque;
+use std::fmt;
+
+use crate::id_table::IdTable;
+use crate::leaf::{Item, Leaf};
+use crate::node::{Branch, Node};
+use crate::order::Order;
+use crate::pool::NONE;
+use crate::records::Records;
+use crate::score::{Entry, Score, Tie};
+use crate::tree::{Key, Tree, order};
+
+/// Entries per run: sorting one takes some tens of milliseconds.
+const RUN: usize = 1 << 20;
+/// Entries per block of a sorted run, the unit in which memory is given back.
+const BLOCK: usize = 1 << 13;
+
+/// Collects entries; see the head of the file.
+pub struct Builder<S: Score, const LEAF: usize = 64, const FAN: usize = 64> {
+    tree: Tree<S, LEAF, FAN>,
+    run: Vec<Item<S>>,
+    runs: Vec<Run<S>>,
+    count: u64,
+    run_max: usize,
+}
+
+/// Two entries were pushed for one player.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Duplicate {
+    /// The player.
+    pub id: Vec<u8>,
+}
+
+impl fmt::Display for Duplicate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "player {} has two entries", self.id.escape_ascii())
+    }
+}
+
+impl std::error::Error for Duplicate {}
+
+impl<S: Score, const LEAF: usize, const FAN: usize> Builder<S, LEAF, FAN> {
+    /// A builder without entries.
+    pub fn new(tie: Tie, dense: bool) -> Self {
+        Self::with_run(tie, dense, RUN)
+    }
+
+    /// With runs of another size, so that a test reaches the merge with few entries.
+    #[doc(hidden)]
+    pub fn with_run(tie: Tie, dense: bool, run_max: usize) -> Self {
+        Builder { tree: Tree::new(tie, dense), run: Vec::new(), runs: Vec::new(), count: 0, run_max }
+    }
+
+    /// Adds a player that has not been added before.
+    ///
+    /// # Panics
+    ///
+    /// If the id is empty or longer than 255 bytes, or after some four billion players.
+    pub fn push(&mut self, id: &[u8], entry: Entry<S>) {
+        let slot = self.tree.records.add(id);
+        if self.run.len() == self.run_max {
+            self.end_run();
+        }
+        self.run.push(Item { score: entry.score, stamp: entry.stamp, slot });
+        self.count += 1;
+    }
+
+    /// How many entries have been added.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// The order of all entries.
+    ///
+    /// # Errors
+    ///
+    /// If a player was added twice.
+    pub fn finish(mut self) -> Result<Order<S, LEAF, FAN>, Duplicate> {
+        self.end_run();
+        self.run = Vec::new();
+        let Builder { mut tree, runs, count, .. } = self;
+        if count > 0 {
+            let branches = fill_leaves(&mut tree, Merge::new(runs));
+            stack_nodes(&mut tree, branches);
+        }
+        tree.len = count;
+        let ids = index_ids(&tree.records, count)?;
+        Ok(Order { tree, ids })
+    }
+
+    fn end_run(&mut self) {
+        let Tree { tie, records, .. } = &self.tree;
+        self.run.sort_unstable_by(|a, b| compare(*tie, records, a, b));
+        self.runs.push(self.run.chunks(BLOCK).map(Vec::from).collect());
+        self.run.clear();
+    }
+}
+
+/// A sorted run, in blocks.
+type Run<S> = VecDeque<Vec<Item<S>>>;
+
+/// The runs in one sequence: a binary heap by the next entry of each.
+struct Merge<S> {
+    runs: Vec<Cursor<S>>,
+}
+
+struct Cursor<S> {
+    next: Item<S>,
+    at: usize,
+    run: Run<S>,
+}
+
+impl<S: Score> Merge<S> {
+    fn new(runs: Vec<Run<S>>) -> Self {
+        let runs =
+            runs.into_iter().filter_map(|run| Some(Cursor { next: *run.front()?.first()?, at: 0, run }));
+        Merge { runs: runs.collect() }
+    }
+
+    /// Makes the sequence a heap; before the first `next`.
+    fn prepare(&mut self, tie: Tie, records: &Records) {
+        for at in (0..self.runs.len() / 2).rev() {
+            self.sift(at, tie, records);
+        }
+    }
+
+    fn next(&mut self, tie: Tie, records: &Records) -> Option<Item<S>> {
+        let top = self.runs.first_mut()?;
+        let item = top.next;
+        if !top.step() {
+            self.runs.swap_remove(0);
+        }
+        self.sift(0, tie, records);
+        Some(item)
+    }
+
+    fn sift(&mut self, mut at: usize, tie: Tie, records: &Records) {
+        let less = |a: &Cursor<S>, b: &Cursor<S>| compare(tie, records, &a.next, &b.next).is_lt();
+        loop {
+            let mut least = at;
+            for child in [2 * at + 1, 2 * at + 2] {
+                if child < self.runs.len() && less(&self.runs[child], &self.runs[least]) {
+                    least = child;
+                }
+            }
+            if least == at {
+                return;
+            }
+            self.runs.swap(at, least);
+            at = least;
+        }
+    }
+}
+
+impl<S: Copy> Cursor<S> {
+    /// Goes on to the next entry, if there is one.
+    fn step(&mut self) -> bool {
+        self.at += 1;
+        if self.run.front().is_some_and(|block| self.at == block.len()) {
+            self.run.pop_front();
+            self.at = 0;
+        }
+        match self.run.front() {
+            Some(block) => {
+                self.next = block[self.at];
+                true
+            }
+            None => false,
+        }
+    }
+}
+
+fn compare<S: Score>(tie: Tie, records: &Records, a: &Item<S>, b: &Item<S>) -> Ordering {
+    a.score
+        .cmp(&b.score)
+        .then_with(|| order(tie, records, a, &Key { score: b.score, stamp: b.stamp, id: records.id(b.slot) }))
+}
+
+/// All entries into leaves of seven eighths, chained; returns what the level above needs.
+fn fill_leaves<S: Score, const LEAF: usize, const FAN: usize>(
+    tree: &mut Tree<S, LEAF, FAN>,
+    mut merge: Merge<S>,
+) -> Vec<Branch<S>> {
+    let mut branches: Vec<Branch<S>> = Vec::new();
+    let mut items = Vec::with_capacity(LEAF);
+    let mut before: Option<S> = None;
+    merge.prepare(tree.tie, &tree.records);
+    loop {
+        items.clear();
+        while items.len() < LEAF * 7 / 8
+            && let Some(item) = merge.next(tree.tie, &tree.records)
+        {
+            items.push(item);
+        }
+        let Some(last) = items.last() else { return branches };
+        // The first leaf is there from the beginning.
+        let leaf = if branches.is_empty() { tree.root } else { tree.leaves.add(Leaf::default()) };
+        let heads = tree.heads_in(before, &items);
+        before = Some(last.score);
+        tree.fill_leaf(leaf, &items);
+        for item in &items {
+            tree.records.set_leaf(item.slot, leaf);
+        }
+        if let Some(prev) = branches.last() {
+            tree.leaves[prev.child].next = leaf;
+            tree.leaves[leaf].prev = prev.child;
+        }
+        branches.push(Branch { first: items[0], child: leaf, count: items.len() as u32, heads });
+    }
+}
+
+/// The levels above the leaves, each spread evenly over as few nodes of seven eighths as it needs.
+fn stack_nodes<S: Score, const LEAF: usize, const FAN: usize>(
+    tree: &mut Tree<S, LEAF, FAN>,
+    mut below: Vec<Branch<S>>,
+) {
+    while below.len() > 1 {
+        tree.height += 1;
+        let nodes = below.len().div_ceil(FAN * 7 / 8);
+        let mut above = Vec::with_capacity(nodes);
+        let mut rest = &below[..];
+        for left in (1..=nodes).rev() {
+            let (branches, others) = rest.split_at(rest.len().div_ceil(left));
+            rest = others;
+            let number = tree.nodes.add(Node::default());
+            tree.nodes[number].level = tree.height;
+            tree.nodes[number].fill(branches);
+            for branch in branches {
+                tree.adopt(number, branch.child);
+            }
+            above.push(tree.nodes[number].summary(number));
+        }
+        below = above;
+    }
+    tree.root = below.first().map_or(NONE, |branch| branch.child);
+}
+
+/// The table of all ids, which must differ.
+fn index_ids(records: &Records, count: u64) -> Result<IdTable, Duplicate> {
+    let mut ids = IdTable::new(count as usize);
+    for slot in records.slots() {
+        let id = records.id(slot);
+        let hash = ids.hash(id);
+        if ids.find(hash, |other| records.id(other) == id).is_some() {
+            return Err(Duplicate { id: id.to_vec() });
+        }
+        ids.insert(hash, slot, |slot| records.id(slot));
+    }
+    Ok(ids)
+}

@@ -1,0 +1,106 @@
+//! Every structural invariant of an order, checked at the price of a full walk: for tests and for `doctor`.
+//!
+//! It panics with what is wrong. It trusts nothing that it can compute: counts, heads and first entries
+//! are derived again from the leaves, bottom-up.
+
+use crate::leaf::Item;
+use crate::order::Order;
+use crate::pool::NONE;
+use crate::score::Score;
+use crate::tree::Key;
+
+/// What a subtree really holds.
+struct Found<S> {
+    first: Option<Item<S>>,
+    count: u64,
+    heads: u64,
+}
+
+/// What the walk has seen so far.
+#[derive(Default)]
+struct Seen {
+    leaves: Vec<u32>,
+    nodes: usize,
+    blocks: u64,
+}
+
+impl<S: Score, const LEAF: usize, const FAN: usize> Order<S, LEAF, FAN> {
+    /// Panics if anything in the structure is not as it must be.
+    #[doc(hidden)]
+    pub fn check(&self) {
+        let tree = &self.tree;
+        let mut seen = Seen::default();
+        let mut last = None;
+        let found = self.check_subtree(tree.root, NONE, tree.height, &mut last, &mut seen);
+        assert_eq!(found.count, tree.len, "entries in leaves and len");
+        assert_eq!(self.ids.len(), tree.len, "ids in the table and len");
+        assert_eq!(seen.leaves.len(), tree.leaves.live(), "leaves reached and leaves in use");
+        assert_eq!(seen.nodes, tree.nodes.live(), "nodes reached and nodes in use");
+        assert_eq!(seen.blocks, tree.blocks, "bytes of leaf blocks");
+        for (at, &leaf) in seen.leaves.iter().enumerate() {
+            let prev = if at == 0 { NONE } else { seen.leaves[at - 1] };
+            assert_eq!(tree.leaves[leaf].prev, prev, "link back of leaf {leaf}");
+            assert_eq!(
+                tree.leaves[leaf].next,
+                *seen.leaves.get(at + 1).unwrap_or(&NONE),
+                "link of leaf {leaf}"
+            );
+        }
+    }
+
+    fn check_subtree(
+        &self,
+        number: u32,
+        parent: u32,
+        level: u32,
+        last: &mut Option<Item<S>>,
+        seen: &mut Seen,
+    ) -> Found<S> {
+        if level == 0 {
+            return self.check_leaf(number, parent, last, seen);
+        }
+        seen.nodes += 1;
+        let node = &self.tree.nodes[number];
+        assert_eq!(node.parent, parent, "parent of node {number}");
+        assert_eq!(node.level, level, "level of node {number}");
+        assert!(node.len() >= 2, "node {number} has two children or more");
+        let mut sum = Found { first: None, count: 0, heads: 0 };
+        for at in 0..node.len() {
+            let branch = node.branch(at);
+            let found = self.check_subtree(branch.child, number, level - 1, last, seen);
+            assert_eq!(Some(branch.first), found.first, "first entry of child {at} of node {number}");
+            assert_eq!(u64::from(branch.count), found.count, "count of child {at} of node {number}");
+            let heads = if self.tree.dense { found.heads } else { 0 };
+            assert_eq!(u64::from(branch.heads), heads, "heads of child {at} of node {number}");
+            sum.first = sum.first.or(found.first);
+            sum.count += found.count;
+            sum.heads += found.heads;
+        }
+        sum
+    }
+
+    fn check_leaf(&self, number: u32, parent: u32, last: &mut Option<Item<S>>, seen: &mut Seen) -> Found<S> {
+        let leaf = &self.tree.leaves[number];
+        assert_eq!(leaf.parent, parent, "parent of leaf {number}");
+        assert!(leaf.len() <= LEAF, "leaf {number} is not overfull");
+        assert!(leaf.len() > 0 || parent == NONE, "leaf {number} is not empty");
+        seen.leaves.push(number);
+        seen.blocks += leaf.heap();
+        let mut heads = 0;
+        for at in 0..leaf.len() {
+            let item = leaf.item(at);
+            let id = self.tree.records.id(item.slot);
+            assert_eq!(self.tree.records.leaf(item.slot), number, "leaf of {id:?}");
+            let found = self.ids.find(self.ids.hash(id), |slot| self.tree.records.id(slot) == id);
+            assert_eq!(found, Some(item.slot), "slot of {id:?}");
+            if let Some(last) = *last {
+                let key = Key { score: item.score, stamp: item.stamp, id };
+                assert!(self.tree.precedes(last, &key), "entries of leaf {number} ascend");
+            }
+            heads += u64::from(last.is_none_or(|last| last.score != item.score));
+            *last = Some(item);
+        }
+        let first = (leaf.len() > 0).then(|| leaf.item(0));
+        Found { first, count: leaf.len() as u64, heads }
+    }
+}

@@ -1,0 +1,83 @@
+//! The values an order is made of: scores, how equal scores are ordered, entries and rows.
+//!
+//! A score is one or two `i64`, compared lexicographically. The trait is sealed: leaves store scores as
+//! columns of integers, so a type that is not made of integers has no place here.
+
+use std::fmt::Debug;
+
+/// A score, or a score with a subscore. Smaller is better and stands earlier.
+pub trait Score: Copy + Ord + Debug + Default + Send + Sync + 'static + sealed::Parts {}
+
+impl Score for i64 {}
+impl Score for [i64; 2] {}
+
+/// How entries of the same score are ordered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Tie {
+    /// The smaller stamp first, then ids by their bytes.
+    StampAscending,
+    /// The larger stamp first, then ids by their bytes.
+    StampDescending,
+    /// Ids by their bytes; the stamp is carried, not compared.
+    Id,
+    /// Ids by their bytes, the larger first; the stamp is carried, not compared.
+    IdReversed,
+}
+
+/// What the order holds for a player.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Entry<S> {
+    /// The score, smaller is better.
+    pub score: S,
+    /// When, or any number that orders equal scores; see [`Tie`].
+    pub stamp: i64,
+}
+
+/// One step of a walk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Row<'a, S> {
+    /// The player.
+    pub id: &'a [u8],
+    /// The score, smaller is better.
+    pub score: S,
+    /// The stamp that came with the score.
+    pub stamp: i64,
+}
+
+pub(crate) mod sealed {
+    //! A score as integer columns; out of reach of other crates.
+
+    /// Takes a score apart into columns and puts it together again.
+    pub trait Parts: Sized {
+        /// How many columns there are, 1 or 2.
+        const PARTS: usize;
+        /// The column `at`.
+        fn part(self, at: usize) -> i64;
+        /// The score of these columns; those past `PARTS` are ignored.
+        fn from_parts(parts: [i64; 2]) -> Self;
+    }
+
+    impl Parts for i64 {
+        const PARTS: usize = 1;
+        #[inline]
+        fn part(self, _: usize) -> i64 {
+            self
+        }
+        #[inline]
+        fn from_parts(parts: [i64; 2]) -> Self {
+            parts[0]
+        }
+    }
+
+    impl Parts for [i64; 2] {
+        const PARTS: usize = 2;
+        #[inline]
+        fn part(self, at: usize) -> i64 {
+            self[at]
+        }
+        #[inline]
+        fn from_parts(parts: [i64; 2]) -> Self {
+            parts
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! What goes into a batch, and why it ended there.
+//!
+//! A batch is a prefix of what waits, never a selection: that alone keeps the order of arrival. Its end
+//! always has a name, so "why are the batches small?" is answered by a counter. Requests and replies are
+//! kept apart because the store sees the former as a slice and must not see the latter.
+
+use crate::work::{Kind, Weight};
+use std::collections::VecDeque;
+
+/// The limits of a lane. A bound of 0 acts as 1: whatever comes first always goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    /// Rows in one batch. Default 1,000: far up the flat part of the curve of rows per second, and still a
+    /// short transaction. A request that weighs more goes alone.
+    pub batch_rows_max: usize,
+    /// Bytes in one batch. Default 4 MiB, a quarter of the smallest packet limit that servers come with. A
+    /// request that weighs more goes alone.
+    pub batch_bytes_max: usize,
+    /// Requests that wait for a batch; past it callers are refused. Default 20,000: 20 full batches.
+    pub queue_requests_max: usize,
+    /// Bytes that wait for a batch; past it callers are refused. Default 64 MiB.
+    pub queue_bytes_max: usize,
+    /// Further attempts after a [`Failure::Retry`](crate::Failure::Retry). Default 5, some 30 ms of pauses.
+    pub retries_max: u32,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self {
+            batch_rows_max: 1_000,
+            batch_bytes_max: 4 << 20,
+            queue_requests_max: 20_000,
+            queue_bytes_max: 64 << 20,
+            retries_max: 5,
+        }
+    }
+}
+
+/// Why a batch ended where it did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cut {
+    /// Nothing else waited.
+    Idle,
+    /// The next request would have exceeded `batch_rows_max`.
+    Rows,
+    /// The next request would have exceeded `batch_bytes_max`.
+    Bytes,
+    /// The next request may not share a batch with these.
+    Kind,
+    /// Nothing else waited, and nothing else will come.
+    Drain,
+}
+
+impl Cut {
+    /// Every cut, in the order of their numbers.
+    pub const ALL: [Self; 5] = [Self::Idle, Self::Rows, Self::Bytes, Self::Kind, Self::Drain];
+
+    /// The name in metrics.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Idle => "idle",
+            Self::Rows => "rows",
+            Self::Bytes => "bytes",
+            Self::Kind => "kind",
+            Self::Drain => "drain",
+        }
+    }
+}
+
+/// An accepted request with its reply and what the bounds need to know of it.
+pub(crate) struct Waiting<Q, R> {
+    pub(crate) request: Q,
+    pub(crate) reply: R,
+    pub(crate) weight: Weight,
+    pub(crate) kind: Kind,
+}
+
+/// Requests that go to the store together, and their replies at the same positions.
+pub(crate) struct Batch<Q, R> {
+    pub(crate) requests: Vec<Q>,
+    pub(crate) replies: Vec<R>,
+}
+
+/// What was taken from the front of the queue.
+pub(crate) struct Taken<Q, R> {
+    pub(crate) batch: Batch<Q, R>,
+    pub(crate) rows: usize,
+    pub(crate) bytes: usize,
+    pub(crate) cut: Cut,
+}
+
+/// Takes the longest prefix of `inbox` that keeps the bounds, and at least one request.
+///
+/// `at_end` is the cut if everything fits: what waits is all there is.
+pub(crate) fn take<Q, R>(inbox: &mut VecDeque<Waiting<Q, R>>, bounds: &Bounds, at_end: Cut) -> Taken<Q, R> {
+    let first = inbox.pop_front().expect("a batch is taken only when something waits");
+    let kind = first.kind;
+    let (mut rows, mut bytes) = (rows_of(first.weight), first.weight.bytes as usize);
+    let room = (inbox.len() + 1).min(bounds.batch_rows_max.max(1));
+    let mut batch = Batch { requests: Vec::with_capacity(room), replies: Vec::with_capacity(room) };
+    batch.push(first);
+    let cut = loop {
+        let Some(next) = inbox.front() else { break at_end };
+        let (rows_then, bytes_then) = (rows + rows_of(next.weight), bytes + next.weight.bytes as usize);
+        if !kind.shares_with(next.kind) {
+            break Cut::Kind;
+        } else if rows_then > bounds.batch_rows_max {
+            break Cut::Rows;
+        } else if bytes_then > bounds.batch_bytes_max {
+            break Cut::Bytes;
+        }
+        (rows, bytes) = (rows_then, bytes_then);
+        batch.push(inbox.pop_front().expect("the front was just seen"));
+    };
+    Taken { batch, rows, bytes, cut }
+}
+
+impl<Q, R> Batch<Q, R> {
+    fn push(&mut self, waiting: Waiting<Q, R>) {
+        self.requests.push(waiting.request);
+        self.replies.push(waiting.reply);
+    }
+}
+
+fn rows_of(weight: Weight) -> usize {
+    weight.rows.max(1) as usize
+}

@@ -1,0 +1,113 @@
+//! The handle of a lane: what callers hold, and what its owner waits for.
+//!
+//! The handle puts requests in and asks for counters; it never touches a batch. The last handle to go
+//! drains the lane, so a forgotten lane ends by itself.
+
+use crate::batch::{Bounds, Waiting};
+use crate::queue::{Queue, Refused};
+use crate::run::Runner;
+use crate::stats::{Counters, Stats};
+use crate::sync::{Builder, JoinHandle};
+use crate::work::{Reply, Work};
+use std::io;
+use std::sync::Arc;
+
+/// A cheap handle of a running lane; clones are handles of the same lane.
+///
+/// One lane has one type of reply; boxed closures do where call sites differ.
+pub struct Lane<W: Work, R: Reply<Result<W::Answer, W::Fault>>> {
+    door: Arc<Door<W::Request, R>>,
+}
+
+/// A request and the reply that hears its answer.
+pub type Submission<W, R> = (<W as Work>::Request, R);
+
+/// What all handles share; the lane's thread holds only what is inside.
+struct Door<Q, R> {
+    queue: Arc<Queue<Q, R>>,
+    counters: Arc<Counters>,
+}
+
+/// The thread of a lane, to wait for its end.
+pub struct LaneThread<W> {
+    handle: JoinHandle<W>,
+}
+
+impl<W: Work, R: Reply<Result<W::Answer, W::Fault>>> Lane<W, R> {
+    /// Starts a lane with a thread of that name.
+    ///
+    /// # Errors
+    /// The operating system gives no thread.
+    pub fn start(name: &str, bounds: Bounds, work: W) -> io::Result<(Self, LaneThread<W>)> {
+        let queue = Arc::new(Queue::new(&bounds));
+        let counters = Arc::new(Counters::default());
+        let runner = Runner::new(Arc::clone(&queue), Arc::clone(&counters), bounds, work);
+        let handle = Builder::new().name(name.to_owned()).spawn(move || runner.run())?;
+        Ok((Self { door: Arc::new(Door { queue, counters }) }, LaneThread { handle }))
+    }
+
+    /// Puts a request into the queue and returns at once; `reply` hears the answer.
+    ///
+    /// # Errors
+    /// The lane does not take it; both are given back, unused.
+    pub fn submit(&self, request: W::Request, reply: R) -> Result<(), Refused<Submission<W, R>>> {
+        self.door.queue.push(weigh::<W, R>(request, reply)).map_err(|refused| refused.map(give_back))
+    }
+
+    /// Puts several requests into the queue as neighbours in this order, or none of them.
+    ///
+    /// # Errors
+    /// The lane does not take them; all are given back, unused and in order.
+    pub fn submit_all(&self, many: Vec<Submission<W, R>>) -> Result<(), Refused<Vec<Submission<W, R>>>> {
+        if many.is_empty() {
+            return Ok(());
+        }
+        let weighed = many.into_iter().map(|(request, reply)| weigh::<W, R>(request, reply)).collect();
+        let refused = self.door.queue.push_all(weighed);
+        refused.map_err(|refused| refused.map(|many| many.into_iter().map(give_back).collect()))
+    }
+
+    /// Takes no more work. What was accepted is completed and answered, then the thread ends.
+    pub fn drain(&self) {
+        self.door.queue.drain();
+    }
+
+    /// The counters of now.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        let mut stats = Stats::default();
+        self.door.counters.read_into(&mut stats);
+        self.door.queue.read_into(&mut stats);
+        stats
+    }
+}
+
+impl<W: Work, R: Reply<Result<W::Answer, W::Fault>>> Clone for Lane<W, R> {
+    fn clone(&self) -> Self {
+        Self { door: Arc::clone(&self.door) }
+    }
+}
+
+impl<Q, R> Drop for Door<Q, R> {
+    fn drop(&mut self) {
+        self.queue.drain();
+    }
+}
+
+impl<W> LaneThread<W> {
+    /// Waits for a drained lane to end, and gives the work back so that what it holds can be closed.
+    ///
+    /// # Errors
+    /// The thread panicked; this is what it panicked with.
+    pub fn join(self) -> std::thread::Result<W> {
+        self.handle.join()
+    }
+}
+
+fn weigh<W: Work, R>(request: W::Request, reply: R) -> Waiting<W::Request, R> {
+    Waiting { weight: W::weight(&request), kind: W::kind(&request), request, reply }
+}
+
+fn give_back<Q, R>(waiting: Waiting<Q, R>) -> (Q, R) {
+    (waiting.request, waiting.reply)
+}

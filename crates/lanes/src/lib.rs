@@ -1,0 +1,43 @@
+//! Batching lanes: one batch in flight, the next one gathers, every request gets its own answer.
+//!
+//! A lane turns many small requests into few large, ordered operations. Callers put requests into a
+//! queue; one thread takes what waits as one batch, makes it durable, shows it to readers and then
+//! answers each caller. While that goes on the next batch gathers by itself, so a batch is as large as
+//! the load makes it: one request when idle, hundreds under pressure, and nobody ever waits for a batch
+//! to fill.
+//!
+//! What a batch *means* is the business of a [`Work`]; the crate knows no table, no rule and no runtime.
+//! How a caller hears is a [`Reply`]. [`WorkingSet`] helps a `Work` to apply many requests to one key in
+//! memory and to write that key once.
+//!
+//! What holds:
+//! - Every accepted request is answered exactly once, after its batch was made durable and published.
+//! - Requests are committed and answered in the order in which they were accepted. Splitting a batch
+//!   keeps that order; a request that fails changes nothing for those before and after it.
+//! - While the outcome of a commit is unknown nothing else is committed.
+//! - A lane that drains answers all it has accepted and takes nothing more.
+//! - If the lane's thread panics, the queue closes and all replies are dropped unsent. A caller then sees
+//!   its reply vanish, never an invented answer. The binary is expected to abort on such a panic: truth is
+//!   durable, what is derived from it is rebuilt, and stopping loses less than going on half-applied.
+//!
+//! Not a goal: order between lanes, priorities, deadlines of callers, waiting for a batch to fill.
+
+mod batch;
+mod lane;
+mod queue;
+mod run;
+mod split;
+mod stats;
+mod sync;
+mod work;
+mod working_set;
+
+pub use batch::{Bounds, Cut};
+pub use lane::{Lane, LaneThread, Submission};
+pub use queue::Refused;
+pub use stats::Stats;
+pub use work::{Failure, Kind, Reply, Resolution, Weight, Work, backoff};
+pub use working_set::{WorkingSet, keys_to_load};
+
+#[cfg(test)]
+mod tests;

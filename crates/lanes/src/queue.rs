@@ -1,0 +1,231 @@
+//! The queue between callers and a lane: a bounded buffer, a lock held for moments, one sleeper.
+//!
+//! The lane takes *everything* that waits with one exchange of buffers and cuts its batch outside the lock
+//! (the rest stays in the lane's inbox), so callers never wait for a long copy. What the inbox holds still
+//! counts as queued. A caller wakes the lane only if it sleeps, and of many callers one does: a busy lane
+//! costs its callers no system call.
+//! Nothing that can panic runs under the lock: weights are taken before it, requests and replies dropped
+//! after it.
+
+use crate::batch::{Bounds, Waiting};
+use crate::stats::Stats;
+use crate::sync::{Condvar, Mutex, MutexGuard};
+use std::collections::VecDeque;
+use std::fmt;
+
+/// Why a lane did not take something; gives it back.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Refused<T> {
+    /// Too much waits already; later there may be room.
+    Full(T),
+    /// The lane takes no more work: it drains, has ended, or its thread has panicked.
+    Draining(T),
+}
+
+impl<T> Refused<T> {
+    /// What was not taken.
+    pub fn into_inner(self) -> T {
+        match self {
+            Self::Full(given) | Self::Draining(given) => given,
+        }
+    }
+
+    /// The same refusal of something else.
+    pub(crate) fn map<U>(self, with: impl FnOnce(T) -> U) -> Refused<U> {
+        match self {
+            Self::Full(given) => Refused::Full(with(given)),
+            Self::Draining(given) => Refused::Draining(with(given)),
+        }
+    }
+}
+
+impl<T> fmt::Debug for Refused<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Full(_) => "Full",
+            Self::Draining(_) => "Draining",
+        })
+    }
+}
+
+impl<T> fmt::Display for Refused<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Full(_) => "the lane's queue is full",
+            Self::Draining(_) => "the lane takes no more work",
+        })
+    }
+}
+
+impl<T> std::error::Error for Refused<T> {}
+
+/// What the lane finds when it looks into the queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// Something is in the inbox, and more may come.
+    Work,
+    /// Something is in the inbox, and that is all there will ever be.
+    LastWork,
+    /// The inbox is empty, for now.
+    Nothing,
+    /// The inbox is empty for ever.
+    End,
+}
+
+/// The shared half of a lane.
+pub(crate) struct Queue<Q, R> {
+    state: Mutex<State<Q, R>>,
+    work_came: Condvar,
+    requests_max: u64,
+    bytes_max: u64,
+}
+
+struct State<Q, R> {
+    waiting: VecDeque<Waiting<Q, R>>,
+    /// In `waiting` and in the lane's inbox.
+    queued_requests: u64,
+    queued_bytes: u64,
+    draining: bool,
+    /// The lane sleeps and nobody has woken it yet.
+    asleep: bool,
+    refused_full: u64,
+    refused_draining: u64,
+}
+
+impl<Q, R> Queue<Q, R> {
+    pub(crate) fn new(bounds: &Bounds) -> Self {
+        let state = State {
+            waiting: VecDeque::new(),
+            queued_requests: 0,
+            queued_bytes: 0,
+            draining: false,
+            asleep: false,
+            refused_full: 0,
+            refused_draining: 0,
+        };
+        Self {
+            state: Mutex::new(state),
+            work_came: Condvar::new(),
+            requests_max: bounds.queue_requests_max as u64,
+            bytes_max: bounds.queue_bytes_max as u64,
+        }
+    }
+
+    /// Takes one request.
+    pub(crate) fn push(&self, one: Waiting<Q, R>) -> Result<(), Refused<Waiting<Q, R>>> {
+        let bytes = u64::from(one.weight.bytes);
+        self.admit(1, bytes, one, |state, one| state.waiting.push_back(one))
+    }
+
+    /// Takes all of `many` as neighbours, or none.
+    pub(crate) fn push_all(&self, many: Vec<Waiting<Q, R>>) -> Result<(), Refused<Vec<Waiting<Q, R>>>> {
+        let bytes = many.iter().map(|one| u64::from(one.weight.bytes)).sum();
+        self.admit(many.len() as u64, bytes, many, |state, many| state.waiting.extend(many))
+    }
+
+    /// The one place where something gets into the queue.
+    fn admit<T>(
+        &self,
+        requests: u64,
+        bytes: u64,
+        given: T,
+        put: impl FnOnce(&mut State<Q, R>, T),
+    ) -> Result<(), Refused<T>> {
+        let mut state = self.lock();
+        if state.draining {
+            state.refused_draining += requests;
+            return Err(Refused::Draining(given));
+        }
+        // What finds the queue empty is taken whatever it weighs: refused, it could never succeed. Its own
+        // size is bounded by the caller.
+        let over = state.queued_requests + requests > self.requests_max
+            || state.queued_bytes + bytes > self.bytes_max;
+        if over && state.queued_requests > 0 {
+            state.refused_full += requests;
+            return Err(Refused::Full(given));
+        }
+        state.queued_requests += requests;
+        state.queued_bytes += bytes;
+        put(&mut state, given);
+        let wake = std::mem::take(&mut state.asleep);
+        drop(state);
+        if wake {
+            self.work_came.notify_one();
+        }
+        Ok(())
+    }
+
+    /// Moves all that waits to the end of `inbox`. Sleeps as long as there is nothing and may be something.
+    pub(crate) fn collect(&self, inbox: &mut VecDeque<Waiting<Q, R>>) -> Found {
+        let mut state = self.lock();
+        while inbox.is_empty() && state.waiting.is_empty() && !state.draining {
+            state.asleep = true;
+            state = self.work_came.wait(state).expect("nothing panics under this lock");
+        }
+        state.asleep = false;
+        state.hand_over(inbox)
+    }
+
+    /// Like [`collect`](Self::collect), without sleeping.
+    pub(crate) fn collect_now(&self, inbox: &mut VecDeque<Waiting<Q, R>>) -> Found {
+        self.lock().hand_over(inbox)
+    }
+
+    /// Says that this much has left the inbox.
+    pub(crate) fn left(&self, requests: usize, bytes: usize) {
+        let mut state = self.lock();
+        state.queued_requests -= requests as u64;
+        state.queued_bytes -= bytes as u64;
+    }
+
+    /// Takes no more work from now on, and lets the lane notice.
+    pub(crate) fn drain(&self) {
+        let mut state = self.lock();
+        state.draining = true;
+        let wake = std::mem::take(&mut state.asleep);
+        drop(state);
+        if wake {
+            self.work_came.notify_one();
+        }
+    }
+
+    /// Takes no more work and drops what waits, replies unsent. For a lane whose thread has panicked.
+    pub(crate) fn close(&self) {
+        let mut state = self.lock();
+        state.draining = true;
+        state.queued_requests = 0;
+        state.queued_bytes = 0;
+        let orphans = std::mem::take(&mut state.waiting);
+        drop(state);
+        drop(orphans);
+    }
+
+    /// Fills in the counters of the queue.
+    pub(crate) fn read_into(&self, stats: &mut Stats) {
+        let state = self.lock();
+        stats.queued_requests = state.queued_requests;
+        stats.queued_bytes = state.queued_bytes;
+        stats.refused_full = state.refused_full;
+        stats.refused_draining = state.refused_draining;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<Q, R>> {
+        self.state.lock().expect("nothing panics under this lock")
+    }
+}
+
+impl<Q, R> State<Q, R> {
+    fn hand_over(&mut self, inbox: &mut VecDeque<Waiting<Q, R>>) -> Found {
+        if inbox.is_empty() {
+            std::mem::swap(&mut self.waiting, inbox);
+        } else {
+            inbox.append(&mut self.waiting);
+        }
+        match (inbox.is_empty(), self.draining) {
+            (false, false) => Found::Work,
+            (false, true) => Found::LastWork,
+            (true, false) => Found::Nothing,
+            (true, true) => Found::End,
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! The primitives a lane synchronises with: those of `std`, or shuttle's in this crate's unit tests.
+//!
+//! `cfg(test)` holds only for the unit tests of this very crate, so the plain test command runs them under
+//! shuttle's schedulers without any feature to remember, while integration tests, examples and every other
+//! crate get `std`. The statistics use `std` atomics in both: they order nothing, and as scheduling points
+//! they would only make the search larger.
+
+#[cfg(not(test))]
+pub(crate) use std::{
+    sync::{Condvar, Mutex, MutexGuard},
+    thread::{Builder, JoinHandle, sleep},
+};
+
+#[cfg(test)]
+pub(crate) use shuttle::{
+    sync::{Condvar, Mutex, MutexGuard},
+    thread::{Builder, JoinHandle, sleep},
+};

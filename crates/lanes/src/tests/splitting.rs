@@ -1,0 +1,100 @@
+//! The guilty stand alone and fail; everyone else goes through, in order.
+
+use super::model::{Event, Fault, Request, Store};
+use super::one_batch;
+use crate::Bounds;
+
+/// Every set of guilty ones among up to six requests, on two keys.
+#[test]
+fn every_set_of_guilty_rows() {
+    shuttle::check_random(
+        || {
+            for count in 1..=6 {
+                for set in 0..1_u32 << count {
+                    let guilty = (0..count).filter(|id| set >> id & 1 == 1).collect();
+                    let store = Store { guilty, ..Store::default() };
+                    let requests = (0..count).map(|id| Request::new(id, (id % 2) as u8)).collect();
+                    let (ears, _, stats) = one_batch(Bounds::default(), store, requests);
+                    for id in 0..count {
+                        assert_eq!(ears.of(id).is_err(), set >> id & 1 == 1, "{id} of set {set:b}");
+                        assert!(ears.of(id).is_ok() || ears.of(id) == Err(Fault::Guilty));
+                    }
+                    assert!(stats.commits < 2 * u64::from(count));
+                    assert_eq!(stats.commits, 2 * stats.splits + 1);
+                    assert_eq!(stats.faults, u64::from(set.count_ones()));
+                    assert_eq!(stats.batches, 1);
+                }
+            }
+        },
+        2,
+    );
+}
+
+#[test]
+fn one_guilty_row_costs_a_logarithm() {
+    shuttle::check_random(
+        || {
+            for (count, halvings) in [(64_u32, 6), (100, 7)] {
+                for guilty in 0..count {
+                    let store = Store { guilty: [guilty].into(), ..Store::default() };
+                    let requests = (0..count).map(|id| Request::new(id, 0)).collect();
+                    let (_, store, stats) = one_batch(Bounds::default(), store, requests);
+                    assert!(stats.commits <= 2 * halvings + 1, "{} commits", stats.commits);
+                    assert_eq!(store.log.iter().map(Vec::len).sum::<usize>(), count as usize - 1);
+                }
+            }
+        },
+        1,
+    );
+}
+
+/// Whatever happens to the n-th commit of a split batch, the audit holds.
+#[test]
+fn every_failure_at_every_commit_of_a_split_batch() {
+    shuttle::check_random(
+        || {
+            let lost = |committed, silent| Event::Lost { committed, silent };
+            let events = [
+                Event::Retry,
+                Event::Away,
+                lost(true, 0),
+                lost(false, 0),
+                lost(true, 1),
+                lost(false, 1),
+                lost(true, 99),
+                lost(false, 99),
+            ];
+            for guilty in 0..6 {
+                for event in events {
+                    for at in 0..8 {
+                        let script = move |call| if call == at { event } else { Event::Fine };
+                        let store =
+                            Store { script: Box::new(script), guilty: [guilty].into(), ..Store::default() };
+                        let requests = (0..6).map(|id| Request::new(id, (id % 2) as u8)).collect();
+                        let (_, store, _) = one_batch(Bounds::default(), store, requests);
+                        assert!(store.commits >= 1);
+                    }
+                }
+            }
+        },
+        1,
+    );
+}
+
+#[test]
+fn a_store_that_goes_away_while_splitting_is_not_asked_again() {
+    shuttle::check_random(
+        || {
+            // The whole and its first half: guilty. The first quarter: away. Nothing after it is tried.
+            let mut store = Store::scripted(&[Event::Fine, Event::Fine, Event::Away]);
+            store.guilty = [1, 7].into();
+            let requests = (0..8).map(|id| Request::new(id, 0)).collect();
+            let (ears, store, stats) = one_batch(Bounds::default(), store, requests);
+            assert_eq!(store.commits, 3);
+            assert!(store.log.is_empty());
+            assert!((0..8).all(|id| ears.of(id) == Err(Fault::Away)));
+            assert_eq!(stats.faults, 8);
+        },
+        5,
+    );
+}

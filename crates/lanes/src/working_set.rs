@@ -1,0 +1,83 @@
+//! Many changes to one key become one row: the newest.
+//!
+//! A `Work` loads what a batch needs, applies its requests in order, each seeing what the one before left,
+//! and then writes every key that differs from what was loaded, once. A key that came back to its loaded
+//! value is not written at all. The set reads nothing by itself and knows no rule.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
+/// The records one batch works on, by key. Sorted, so that writes go out in primary-key order.
+#[derive(Clone, Debug)]
+pub struct WorkingSet<K, V> {
+    slots: BTreeMap<K, Slot<V>>,
+}
+
+#[derive(Clone, Debug)]
+struct Slot<V> {
+    loaded: Option<V>,
+    /// The newest state, `None` as long as nobody has set one.
+    newest: Option<Option<V>>,
+}
+
+/// The keys to read before a batch is decided: sorted, each once.
+pub fn keys_to_load<K: Ord>(keys: impl IntoIterator<Item = K>) -> Vec<K> {
+    let mut keys: Vec<K> = keys.into_iter().collect();
+    keys.sort_unstable();
+    keys.dedup();
+    keys
+}
+
+impl<K: Ord, V: PartialEq> WorkingSet<K, V> {
+    /// An empty set.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { slots: BTreeMap::new() }
+    }
+
+    /// Notes what the store holds for `key`; `None` says that it holds nothing.
+    ///
+    /// # Panics
+    /// If the key was loaded before: the second read would hide changes.
+    pub fn load(&mut self, key: K, value: Option<V>) {
+        match self.slots.entry(key) {
+            Entry::Vacant(slot) => slot.insert(Slot { loaded: value, newest: None }),
+            Entry::Occupied(_) => panic!("a key is loaded once per batch"),
+        };
+    }
+
+    /// The newest state of `key`.
+    ///
+    /// # Panics
+    /// If the key was not loaded: an absent row and a row nobody asked for must not look alike.
+    #[must_use]
+    pub fn get(&self, key: &K) -> Option<&V> {
+        let slot = self.slots.get(key).expect("a key is loaded before it is read");
+        slot.newest.as_ref().unwrap_or(&slot.loaded).as_ref()
+    }
+
+    /// Sets the state of `key`; `None` deletes.
+    ///
+    /// # Panics
+    /// If the key was not loaded.
+    pub fn set(&mut self, key: &K, value: Option<V>) {
+        let slot = self.slots.get_mut(key).expect("a key is loaded before it is written");
+        slot.newest = Some(value);
+    }
+
+    /// The keys that differ from what was loaded, in order, with their newest state; `None` deletes.
+    #[must_use]
+    pub fn into_writes(self) -> Vec<(K, Option<V>)> {
+        let changed = |(key, slot): (K, Slot<V>)| match slot.newest {
+            Some(newest) if newest != slot.loaded => Some((key, newest)),
+            Some(_) | None => None,
+        };
+        self.slots.into_iter().filter_map(changed).collect()
+    }
+}
+
+impl<K: Ord, V: PartialEq> Default for WorkingSet<K, V> {
+    fn default() -> Self {
+        Self::new()
+    }
+}

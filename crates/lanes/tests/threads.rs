@@ -1,0 +1,137 @@
+//! The lane as others link it: primitives of `std`, threads of the system, and a thread that panics.
+//!
+//! The interleavings are searched in the unit tests; this shows that the same code holds without shuttle,
+//! and what callers see when the lane dies.
+
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+use tally_lanes::{Bounds, Failure, Lane, Refused, Reply, Weight, Work};
+
+/// Adds up; every 10th number is guilty, every 7th commit must be retried.
+#[derive(Default)]
+struct Sum {
+    total: u64,
+    commits: u64,
+    /// Says that the first batch has begun, then waits for leave.
+    gate: Option<(mpsc::Sender<()>, mpsc::Receiver<()>)>,
+}
+
+/// Numbers that end the lane's thread, and where.
+const PANIC_IN_COMMIT: u64 = u64::MAX;
+const PANIC_IN_PUBLISH: u64 = u64::MAX - 1;
+
+impl Work for Sum {
+    type Request = u64;
+    type Answer = u64;
+    type Fault = &'static str;
+    type Committed = ();
+
+    fn weight(_request: &u64) -> Weight {
+        Weight { rows: 1, bytes: 8 }
+    }
+
+    fn commit(&mut self, batch: &[u64]) -> Result<(), Failure<&'static str>> {
+        if let Some((begun, leave)) = self.gate.take() {
+            begun.send(()).expect("the test waits for it");
+            leave.recv().expect("the test lets it go on");
+        }
+        assert!(!batch.contains(&PANIC_IN_COMMIT), "a bug in commit, made for this test");
+        self.commits += 1;
+        if self.commits.is_multiple_of(7) {
+            Err(Failure::Retry("deadlock"))
+        } else if batch.iter().any(|number| number.is_multiple_of(10)) {
+            Err(Failure::Row("guilty"))
+        } else {
+            Ok(())
+        }
+    }
+
+    fn publish(&mut self, batch: Vec<u64>, (): ()) -> Vec<u64> {
+        if batch.contains(&PANIC_IN_PUBLISH) {
+            return Vec::new();
+        }
+        self.total += batch.iter().sum::<u64>();
+        batch
+    }
+
+    fn pause(&mut self, _attempts: u32) {
+        thread::yield_now();
+    }
+}
+
+type Heard = Result<u64, &'static str>;
+
+/// A reply of its own type, as an edge would write it.
+struct Tell(mpsc::Sender<Heard>);
+
+impl Reply<Heard> for Tell {
+    fn send(self, answer: Heard) {
+        // The caller has gone away; there is nobody to tell.
+        let _ = self.0.send(answer);
+    }
+}
+
+#[test]
+fn threads_of_the_system_get_their_answers() {
+    let bounds = Bounds { batch_rows_max: 16, ..Bounds::default() };
+    let (lane, lane_thread) = Lane::start("sum", bounds, Sum::default()).unwrap();
+    thread::scope(|scope| {
+        for caller in 0..8 {
+            let lane = lane.clone();
+            scope.spawn(move || {
+                let (tell, hear) = mpsc::channel();
+                let numbers = caller * 1_000 + 1..caller * 1_000 + 1_000;
+                for number in numbers.clone() {
+                    lane.submit(number, Tell(tell.clone())).expect("there is room");
+                }
+                for number in numbers {
+                    let due = if number % 10 == 0 { Err("guilty") } else { Ok(number) };
+                    assert_eq!(hear.recv(), Ok(due), "in the order of the requests");
+                }
+            });
+        }
+    });
+    let stats = lane.stats();
+    assert_eq!(stats.requests, 8 * 999);
+    assert_eq!(stats.faults, 8 * 99);
+    assert!(stats.busy >= stats.committing);
+    drop(lane);
+    let sum = lane_thread.join().expect("the last handle has drained it");
+    assert_eq!(sum.total, (1..8_000_u64).filter(|number| number % 10 != 0).sum::<u64>());
+}
+
+/// What the callers see of a lane whose thread panics: replies that vanish, and a closed queue.
+fn dies(of: u64) {
+    let (tell_begun, begun) = mpsc::channel();
+    let (leave, wait_leave) = mpsc::channel();
+    let sum = Sum { gate: Some((tell_begun, wait_leave)), ..Sum::default() };
+    let bounds = Bounds { batch_rows_max: 2, ..Bounds::default() };
+    let (lane, lane_thread) = Lane::start("dying", bounds, sum).unwrap();
+    let (tell, hear) = mpsc::channel();
+    let together = vec![(1, Tell(tell.clone())), (of, Tell(tell.clone())), (3, Tell(tell.clone()))];
+    lane.submit_all(together).expect("there is room");
+    // Two are in the batch, one is in the lane's inbox, and four are in the queue.
+    begun.recv().expect("the batch has begun");
+    for number in 4..8 {
+        lane.submit(number, Tell(tell.clone())).expect("it still lives");
+    }
+    leave.send(()).expect("the lane waits for it");
+    drop(tell);
+    let heard = hear.recv_timeout(Duration::from_secs(20));
+    assert_eq!(heard, Err(RecvTimeoutError::Disconnected), "no answer, and no reply that could give one");
+    let (nobody, _) = mpsc::channel();
+    assert!(matches!(lane.submit(9, Tell(nobody)), Err(Refused::Draining((9, _)))));
+    lane.drain();
+    assert!(lane_thread.join().is_err());
+}
+
+#[test]
+fn a_panic_in_commit_leaves_nobody_hanging() {
+    (0..50).for_each(|_| dies(PANIC_IN_COMMIT));
+}
+
+#[test]
+fn a_publish_that_forgets_an_answer_is_a_bug() {
+    (0..50).for_each(|_| dies(PANIC_IN_PUBLISH));
+}

@@ -1,0 +1,210 @@
+//! What a board is: the choices its creator made.
+
+use crate::named;
+use crate::period::PeriodRule;
+use crate::refusal::Refusal;
+
+named! {
+    /// Which score is better.
+    pub enum Order { /// The higher score.
+        Descending = "descending", /// The lower score.
+        Ascending = "ascending" }
+}
+named! {
+    /// What a submit does to the player's record.
+    pub enum Update { /// Keeps the better of old and new.
+        Best = "best", /// Keeps the new one.
+        Latest = "latest", /// Adds.
+        Sum = "sum" }
+}
+named! {
+    /// How equal scores share a rank.
+    pub enum Ranking { /// 1 2 3 4: never.
+        Ordinal = "ordinal", /// 1 2 2 4: as in sports.
+        Competition = "competition", /// 1 2 2 3: without a gap.
+        Dense = "dense" }
+}
+named! {
+    /// How equal scores are ordered.
+    pub enum Ties { /// Who reached it first is ahead.
+        First = "first", /// Who reached it last is ahead.
+        Last = "last", /// By the bytes of the player id.
+        Player = "player", /// By the bytes of the player id, backwards.
+        PlayerReversed = "player_reversed" }
+}
+named! {
+    /// What kind of number a score is.
+    pub enum ScoreType { /// Exact 64-bit integers.
+        Int64 = "int64", /// IEEE 754 doubles.
+        Float64 = "float64" }
+}
+named! {
+    /// Whether a second number decides between equal scores, and which of it is better.
+    pub enum Subscore { /// There is none.
+        None = "none", /// The higher.
+        Descending = "descending", /// The lower.
+        Ascending = "ascending" }
+}
+
+/// A board's definition. Everything but the periods is fixed at creation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Definition {
+    /// Which score is better.
+    pub order: Order,
+    /// What a submit does.
+    pub update: Update,
+    /// How equal scores share a rank.
+    pub ranking: Ranking,
+    /// How equal scores are ordered.
+    pub ties: Ties,
+    /// Integers or floats.
+    pub score: ScoreType,
+    /// The second number.
+    pub subscore: Subscore,
+    /// Whether there is an order over all time.
+    pub all_time: bool,
+    /// Weeks, seasons and the like.
+    pub periods: Vec<PeriodRule>,
+}
+
+impl Default for Definition {
+    fn default() -> Self {
+        Self {
+            order: Order::Descending,
+            update: Update::Best,
+            ranking: Ranking::Ordinal,
+            ties: Ties::First,
+            score: ScoreType::Int64,
+            subscore: Subscore::None,
+            all_time: true,
+            periods: Vec::new(),
+        }
+    }
+}
+
+impl Definition {
+    /// Refuses choices that contradict each other.
+    pub fn check(&self) -> Result<(), Refusal> {
+        if self.update == Update::Sum && self.subscore != Subscore::None {
+            return Err(Refusal::InvalidDefinition("a board of update `sum` has no subscore".into()));
+        }
+        if !self.all_time && self.periods.is_empty() {
+            return Err(Refusal::InvalidDefinition(
+                "a board needs `all_time` or at least one of `periods`".into(),
+            ));
+        }
+        for (at, period) in self.periods.iter().enumerate() {
+            period.check().map_err(Refusal::InvalidDefinition)?;
+            if self.periods[..at].iter().any(|before| before.name == period.name) {
+                return Err(Refusal::InvalidDefinition(format!("two periods are named `{}`", period.name)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether records carry a subscore.
+    pub fn has_subscore(&self) -> bool {
+        self.subscore != Subscore::None
+    }
+}
+
+/// A wish for a board: what a caller left out keeps its present or default value.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wish {
+    /// See [`Definition::order`].
+    pub order: Option<Order>,
+    /// See [`Definition::update`].
+    pub update: Option<Update>,
+    /// See [`Definition::ranking`].
+    pub ranking: Option<Ranking>,
+    /// See [`Definition::ties`].
+    pub ties: Option<Ties>,
+    /// See [`Definition::score`].
+    pub score: Option<ScoreType>,
+    /// See [`Definition::subscore`].
+    pub subscore: Option<Subscore>,
+    /// See [`Definition::all_time`].
+    pub all_time: Option<bool>,
+    /// See [`Definition::periods`].
+    pub periods: Option<Vec<PeriodRule>>,
+}
+
+impl Wish {
+    /// The definition of a new board.
+    pub fn create(&self) -> Result<Definition, Refusal> {
+        let definition = self.over(&Definition::default());
+        definition.check()?;
+        Ok(definition)
+    }
+
+    /// The definition of a present board after this wish; only periods may change, the names of other fields that
+    /// differ are in the refusal.
+    pub fn change(&self, present: &Definition) -> Result<Definition, Refusal> {
+        let wished = self.over(present);
+        let differs = [
+            ("order", wished.order != present.order),
+            ("update", wished.update != present.update),
+            ("ranking", wished.ranking != present.ranking),
+            ("ties", wished.ties != present.ties),
+            ("score", wished.score != present.score),
+            ("subscore", wished.subscore != present.subscore),
+            ("all_time", wished.all_time != present.all_time),
+        ];
+        let fields: Vec<&'static str> = differs.iter().filter(|(_, yes)| *yes).map(|(name, _)| *name).collect();
+        if !fields.is_empty() {
+            return Err(Refusal::DefinitionConflict(fields));
+        }
+        wished.check()?;
+        Ok(wished)
+    }
+
+    fn over(&self, base: &Definition) -> Definition {
+        Definition {
+            order: self.order.unwrap_or(base.order),
+            update: self.update.unwrap_or(base.update),
+            ranking: self.ranking.unwrap_or(base.ranking),
+            ties: self.ties.unwrap_or(base.ties),
+            score: self.score.unwrap_or(base.score),
+            subscore: self.subscore.unwrap_or(base.subscore),
+            all_time: self.all_time.unwrap_or(base.all_time),
+            periods: self.periods.clone().unwrap_or_else(|| base.periods.clone()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_wish_creates_the_defaults_and_repeats_anything() {
+        let created = Wish::default().create().unwrap();
+        assert_eq!(created, Definition::default());
+        let other = Definition { order: Order::Ascending, ..Definition::default() };
+        assert_eq!(Wish::default().change(&other).unwrap(), other);
+    }
+
+    #[test]
+    fn every_fixed_field_that_differs_is_named() {
+        let wish = Wish { order: Some(Order::Ascending), ties: Some(Ties::Last), ..Wish::default() };
+        let refusal = wish.change(&Definition::default()).unwrap_err();
+        assert_eq!(refusal, Refusal::DefinitionConflict(vec!["order", "ties"]));
+    }
+
+    #[test]
+    fn contradictions_are_refused() {
+        let sum = Wish { update: Some(Update::Sum), subscore: Some(Subscore::Ascending), ..Wish::default() };
+        assert!(matches!(sum.create(), Err(Refusal::InvalidDefinition(_))));
+        let nothing = Wish { all_time: Some(false), ..Wish::default() };
+        assert!(matches!(nothing.create(), Err(Refusal::InvalidDefinition(_))));
+    }
+
+    #[test]
+    fn names_read_back() {
+        for ties in Ties::ALL {
+            assert_eq!(Ties::parse(ties.as_str()), Some(*ties));
+        }
+        assert_eq!(Ties::parse("First"), None);
+        assert_eq!(Update::choices(), "best, latest, sum");
+    }
+}

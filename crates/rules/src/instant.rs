@@ -1,0 +1,76 @@
+//! Instants: microseconds since 1970 in UTC, and the one source of those that the server gives.
+
+use crate::refusal::Refusal;
+
+/// Microseconds since 1970-01-01T00:00:00Z; negative before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Micros(pub i64);
+
+/// One second.
+pub const SECOND: i64 = 1_000_000;
+
+/// How far ahead of the server's clock a caller's instant may be and still count as now.
+pub const AHEAD_MAX_MICROS: i64 = 5 * SECOND;
+
+impl Micros {
+    /// This instant moved by so many microseconds, stopping at the ends of the range.
+    pub fn plus(self, micros: i64) -> Self {
+        Self(self.0.saturating_add(micros))
+    }
+
+    /// Microseconds from `earlier` to this one.
+    pub fn since(self, earlier: Self) -> i64 {
+        self.0.saturating_sub(earlier.0)
+    }
+}
+
+/// Gives instants that strictly increase even where the clock stands still or is set back.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Instants {
+    last: Micros,
+}
+
+impl Instants {
+    /// Starts after `last`: the newest instant given before a restart.
+    pub fn after(last: Micros) -> Self {
+        Self { last }
+    }
+
+    /// The next instant, never before `now` and always after every one given before.
+    pub fn next(&mut self, now: Micros) -> Micros {
+        self.last = now.max(self.last.plus(1));
+        self.last
+    }
+
+    /// The instant of a row: the caller's where it gave one that is not in the future, else the next of ours.
+    pub fn of_row(&mut self, given: Option<Micros>, now: Micros) -> Result<Micros, Refusal> {
+        match given {
+            Some(at) if at <= now => Ok(at),
+            Some(at) if at.since(now) > AHEAD_MAX_MICROS => Err(Refusal::AtInFuture),
+            Some(_) | None => Ok(self.next(now)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instants_strictly_increase_through_a_clock_that_steps_back() {
+        let mut instants = Instants::after(Micros(100));
+        let clock = [90, 90, 150, 140, 150, 151];
+        let given: Vec<i64> = clock.iter().map(|now| instants.next(Micros(*now)).0).collect();
+        assert_eq!(given, [101, 102, 150, 151, 152, 153]);
+    }
+
+    #[test]
+    fn a_little_ahead_counts_as_now_and_more_is_refused() {
+        let now = Micros(1_000 * SECOND);
+        let mut instants = Instants::default();
+        assert_eq!(instants.of_row(Some(Micros(5)), now), Ok(Micros(5)));
+        assert_eq!(instants.of_row(Some(now.plus(AHEAD_MAX_MICROS)), now), Ok(now));
+        assert_eq!(instants.of_row(Some(now.plus(AHEAD_MAX_MICROS + 1)), now), Err(Refusal::AtInFuture));
+        assert_eq!(instants.of_row(None, now), Ok(now.plus(1)));
+    }
+}

@@ -1,0 +1,28 @@
+//! The rules of boards and scores: pure functions of their arguments.
+//!
+//! Time, ids and everything stored are arguments; nothing here reads a clock, a file or a random number, so every
+//! rule can be tested against a simple model with random operations, and a batch can be decided twice with the same
+//! result. Not here: SQL, JSON, ranks of a whole board (the `index` crate keeps those) and cron or time zones (the
+//! `service` crate turns them into boundaries first).
+
+#![forbid(unsafe_code)]
+
+pub mod definition;
+pub mod idempotency;
+pub mod ids;
+pub mod instant;
+pub mod names;
+pub mod order_key;
+pub mod outcome;
+pub mod period;
+pub mod rank;
+pub mod record;
+pub mod refusal;
+pub mod role;
+pub mod score;
+
+pub use definition::Definition;
+pub use ids::{BoardId, PlayerId};
+pub use instant::Micros;
+pub use record::Record;
+pub use refusal::Refusal;

@@ -1,0 +1,120 @@
+//! What came of a request, as a value of the domain, in the bytes that are stored for its retries.
+//!
+//! Ranks are not part of it: a replay renders the same outcome with the ranks of its own moment. The first byte is
+//! the format; numbers are pinned by a test, because files written today must be read by later versions.
+
+use crate::instant::Micros;
+use crate::record::Record;
+
+/// The outcome of a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// A submit was taken.
+    Submitted {
+        /// The player's record after it.
+        record: Record,
+        /// The record before it.
+        previous: Option<Record>,
+        /// Whether it changed the record.
+        changed: bool,
+    },
+    /// Something was deleted or removed; there is nothing more to say.
+    Removed,
+    /// A board was put: whether it was new.
+    BoardPut {
+        /// It did not exist before.
+        created: bool,
+    },
+    /// An API key was created; its secret is not part of what is stored.
+    KeyCreated,
+}
+
+const SUBMITTED: u8 = 1;
+const REMOVED: u8 = 2;
+const BOARD_PUT: u8 = 3;
+const KEY_CREATED: u8 = 4;
+
+impl Outcome {
+    /// The stored form.
+    pub fn encode(&self) -> Vec<u8> {
+        match self {
+            Self::Submitted { record, previous, changed } => {
+                let mut bytes = vec![SUBMITTED, u8::from(*changed)];
+                put(&mut bytes, record);
+                if let Some(previous) = previous {
+                    put(&mut bytes, previous);
+                }
+                bytes
+            }
+            Self::Removed => vec![REMOVED],
+            Self::BoardPut { created } => vec![BOARD_PUT, u8::from(*created)],
+            Self::KeyCreated => vec![KEY_CREATED],
+        }
+    }
+
+    /// Reads the stored form; `None` where it is none.
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
+        match bytes {
+            [SUBMITTED, changed @ (0 | 1), rest @ ..] => {
+                let (record, rest) = take(rest)?;
+                let previous = if rest.is_empty() { None } else { Some(take(rest)?) };
+                let (previous, rest) = previous.map_or((None, rest), |(record, rest)| (Some(record), rest));
+                rest.is_empty().then_some(Self::Submitted { record, previous, changed: *changed == 1 })
+            }
+            [REMOVED] => Some(Self::Removed),
+            [BOARD_PUT, created @ (0 | 1)] => Some(Self::BoardPut { created: *created == 1 }),
+            [KEY_CREATED] => Some(Self::KeyCreated),
+            _ => None,
+        }
+    }
+}
+
+fn put(bytes: &mut Vec<u8>, record: &Record) {
+    for number in [record.score, record.subscore, record.at.0] {
+        bytes.extend_from_slice(&number.to_le_bytes());
+    }
+}
+
+fn take(bytes: &[u8]) -> Option<(Record, &[u8])> {
+    let (record, rest) = bytes.split_at_checked(24)?;
+    let number = |at: usize| i64::from_le_bytes(record[at..at + 8].try_into().expect("eight bytes"));
+    Some((Record { score: number(0), subscore: number(8), at: Micros(number(16)) }, rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_stored_numbers_are_pinned() {
+        assert_eq!(Outcome::Removed.encode(), [2]);
+        assert_eq!(Outcome::BoardPut { created: true }.encode(), [3, 1]);
+        assert_eq!(Outcome::KeyCreated.encode(), [4]);
+        let record = Record { score: 1, subscore: 2, at: Micros(3) };
+        let encoded = Outcome::Submitted { record, previous: None, changed: true }.encode();
+        assert_eq!(encoded[..3], [1, 1, 1]);
+        assert_eq!((encoded[10], encoded[18], encoded.len()), (2, 3, 26));
+    }
+
+    fn any_record() -> impl Strategy<Value = Record> {
+        any::<(i64, i64, i64)>().prop_map(|(score, subscore, at)| Record { score, subscore, at: Micros(at) })
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_reads_back(
+            record in any_record(), previous in proptest::option::of(any_record()), changed in any::<bool>()
+        ) {
+            let outcome = Outcome::Submitted { record, previous, changed };
+            prop_assert_eq!(Outcome::decode(&outcome.encode()), Some(outcome));
+        }
+
+        #[test]
+        fn other_bytes_are_nothing_or_read_back_to_themselves(bytes in proptest::collection::vec(0u8..5, 0..60)) {
+            if let Some(outcome) = Outcome::decode(&bytes) {
+                prop_assert_eq!(outcome.encode(), bytes);
+            }
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Periods: which one an instant belongs to, given the boundaries.
+//!
+//! Schedules and time zones are not read here: the service turns them into boundaries, instants at which one period
+//! ends and the next begins.
+
+use crate::instant::Micros;
+
+/// The longest name of a period.
+pub const NAME_BYTES_MAX: usize = 32;
+
+/// How many closed periods are kept where nobody said.
+pub const KEEP_DEFAULT: u32 = 12;
+
+/// One rule of repetition of a board.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PeriodRule {
+    /// `[a-z0-9_-]{1,32}`, not `all_time`.
+    pub name: String,
+    /// Five-field cron.
+    pub schedule: String,
+    /// An IANA time zone.
+    pub time_zone: String,
+    /// How many closed periods are kept.
+    pub keep: u32,
+    /// How long after its end a period still takes scores that happened in it, in seconds.
+    pub grace_s: u32,
+}
+
+impl PeriodRule {
+    /// Refuses a name that cannot be; the schedule is judged by whoever can read it.
+    pub fn check(&self) -> Result<(), String> {
+        let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_-".contains(&byte);
+        let length = (1..=NAME_BYTES_MAX).contains(&self.name.len());
+        if !length || !self.name.bytes().all(allowed) || self.name == "all_time" {
+            return Err(format!("period name `{}` must be [a-z0-9_-]{{1,32}} and not `all_time`", self.name));
+        }
+        Ok(())
+    }
+}
+
+/// A stretch of time: its start belongs to it, its end to the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// The first instant.
+    pub start: Micros,
+    /// The first instant of the next.
+    pub end: Micros,
+}
+
+impl Span {
+    /// Whether the instant lies in it.
+    pub fn contains(&self, at: Micros) -> bool {
+        self.start <= at && at < self.end
+    }
+}
+
+/// The period between two neighbouring boundaries that contains the instant; `None` before the first and from the
+/// last boundary on. Boundaries are ascending.
+pub fn span_of(boundaries: &[Micros], at: Micros) -> Option<Span> {
+    assert!(boundaries.is_sorted(), "boundaries ascend");
+    let after = boundaries.partition_point(|boundary| *boundary <= at);
+    if after == 0 || after == boundaries.len() {
+        return None;
+    }
+    Some(Span { start: boundaries[after - 1], end: boundaries[after] })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_boundary_belongs_to_the_next_period() {
+        let boundaries = [Micros(10), Micros(20), Micros(30)];
+        let start = |at| span_of(&boundaries, Micros(at)).map(|span| span.start.0);
+        assert_eq!(
+            [start(9), start(10), start(19), start(20), start(29), start(30)],
+            [None, Some(10), Some(10), Some(20), Some(20), None]
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn exactly_one_span_contains_an_instant_between_the_ends(
+            mut boundaries in proptest::collection::vec(-50i64..50, 0..12), at in -60i64..60
+        ) {
+            boundaries.sort_unstable();
+            boundaries.dedup();
+            let boundaries: Vec<Micros> = boundaries.into_iter().map(Micros).collect();
+            let plain = boundaries.windows(2).find(|pair| pair[0].0 <= at && at < pair[1].0);
+            let got = span_of(&boundaries, Micros(at));
+            prop_assert_eq!(got.map(|span| (span.start, span.end)), plain.map(|pair| (pair[0], pair[1])));
+            prop_assert!(got.is_none_or(|span| span.contains(Micros(at))));
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Why a well-formed command was refused. A refusal is an answer, not a fault: nothing went wrong.
+//!
+//! The order of the variants is their precedence: where two hold at once, the earlier one is the answer. Each door
+//! turns them into its own words in one `match` without a wildcard, so that a new refusal does not compile until
+//! every door has decided.
+
+/// A refusal, in order of precedence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// The idempotency key was used for another request.
+    IdempotencyKeyReused,
+    /// The request of this idempotency key is still running.
+    IdempotencyInProgress,
+    /// No board of that name.
+    LeaderboardNotFound,
+    /// The board exists with other values of these fields.
+    DefinitionConflict(Vec<&'static str>),
+    /// The definition contradicts itself.
+    InvalidDefinition(String),
+    /// The name is kept for something else.
+    ReservedName,
+    /// Too many boards.
+    TooManyBoards,
+    /// The board has no period of that name or at that instant.
+    PeriodNotFound,
+    /// A score that the board cannot hold, with the reason.
+    InvalidScore(&'static str),
+    /// A subscore on a board without one, or none on a board with one.
+    InvalidSubscore(&'static str),
+    /// An instant too far ahead of the server's clock.
+    AtInFuture,
+    /// The sum leaves the range of the board's scores.
+    ScoreOverflow,
+    /// The player has no rank there.
+    PlayerNotRanked,
+    /// No key of that id.
+    KeyNotFound,
+    /// The same file was imported into the same board before.
+    ImportRepeated,
+    /// The chunk does not follow the last one that was imported: the number of lines already done.
+    ImportOutOfOrder(u64),
+}
+
+impl Refusal {
+    /// The stable word that programs compare.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::IdempotencyKeyReused => "idempotency_key_reused",
+            Self::IdempotencyInProgress => "idempotency_in_progress",
+            Self::LeaderboardNotFound => "leaderboard_not_found",
+            Self::DefinitionConflict(_) => "definition_conflict",
+            Self::InvalidDefinition(_) => "invalid_definition",
+            Self::ReservedName => "reserved_name",
+            Self::TooManyBoards => "too_many_boards",
+            Self::PeriodNotFound => "period_not_found",
+            Self::InvalidScore(_) | Self::InvalidSubscore(_) => "invalid_field",
+            Self::AtInFuture => "at_in_future",
+            Self::ScoreOverflow => "score_overflow",
+            Self::PlayerNotRanked => "player_not_ranked",
+            Self::KeyNotFound => "key_not_found",
+            Self::ImportRepeated => "import_repeated",
+            Self::ImportOutOfOrder(_) => "import_out_of_order",
+        }
+    }
+
+    /// A sentence for people, with the way out where there is one.
+    pub fn detail(&self) -> String {
+        match self {
+            Self::IdempotencyKeyReused => {
+                "this Idempotency-Key was used for another request; use a new key for a new request".into()
+            }
+            Self::IdempotencyInProgress => {
+                "the request of this Idempotency-Key is still running; ask again in a moment".into()
+            }
+            Self::LeaderboardNotFound => "no such leaderboard".into(),
+            Self::DefinitionConflict(fields) => format!(
+                "the leaderboard exists with other values of: {}; only `periods` can be changed",
+                fields.join(", ")
+            ),
+            Self::InvalidDefinition(why) => why.clone(),
+            Self::ReservedName => "names that begin with `contest:` are kept for contests".into(),
+            Self::TooManyBoards => "the limit of leaderboards (setting `limits.boards`) is reached".into(),
+            Self::PeriodNotFound => "the leaderboard has no such period".into(),
+            Self::InvalidScore(why) | Self::InvalidSubscore(why) => (*why).into(),
+            Self::AtInFuture => "`at` is more than 5 s ahead of the server's clock".into(),
+            Self::ScoreOverflow => "the sum would leave the range of the leaderboard's scores".into(),
+            Self::PlayerNotRanked => "the player has no rank on this leaderboard".into(),
+            Self::KeyNotFound => "no such key".into(),
+            Self::ImportRepeated => "this file was imported into this leaderboard before".into(),
+            Self::ImportOutOfOrder(done) => format!("lines up to {done} are already imported"),
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! What the service can do right now: loading, ready or draining.
+//!
+//! The doors open before ranks are exact, so that health and progress can be asked; everything else goes through
+//! [`Gate::ready`]. There is no half-ready service behind it: the [`Tally`] appears when it is whole.
+
+use crate::limits::Limits;
+use crate::metrics::Metrics;
+use serde_json::{Value, json};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+use tally_service::progress::Snapshot;
+use tally_service::{Keys, Progress, Tally};
+
+/// Shared by all doors.
+pub struct Gate {
+    /// How far the start has come.
+    pub progress: Arc<Progress>,
+    /// Bounds and access settings.
+    pub limits: Limits,
+    /// What is counted.
+    pub metrics: Metrics,
+    /// Presented by commands of this machine: it stands in the data directory.
+    pub local_token: String,
+    /// What `/v1/status` says of the settings, for admins.
+    pub settings: Value,
+    /// When the process started.
+    pub started: Instant,
+    keys: OnceLock<Arc<Keys>>,
+    tally: OnceLock<Arc<Tally>>,
+    draining: AtomicBool,
+}
+
+/// Why the service cannot answer now.
+#[derive(Clone, Copy, Debug)]
+pub enum NotReady {
+    /// Ranks are not exact yet.
+    Loading(Snapshot),
+    /// It is going down.
+    Draining,
+}
+
+impl Gate {
+    /// A gate that is closed.
+    pub fn new(progress: Arc<Progress>, limits: Limits, local_token: String, settings: Value) -> Arc<Self> {
+        Arc::new(Self {
+            progress,
+            limits,
+            metrics: Metrics::new(),
+            local_token,
+            settings,
+            started: Instant::now(),
+            keys: OnceLock::new(),
+            tally: OnceLock::new(),
+            draining: AtomicBool::new(false),
+        })
+    }
+
+    /// Credentials can be judged from now on.
+    pub fn set_keys(&self, keys: Arc<Keys>) {
+        assert!(self.keys.set(keys).is_ok(), "keys are loaded once");
+    }
+
+    /// Everything can be asked from now on.
+    pub fn open(&self, tally: Arc<Tally>) {
+        assert!(self.tally.set(tally).is_ok(), "the gate opens once");
+    }
+
+    /// Nothing new is taken from now on.
+    pub fn drain(&self) {
+        self.draining.store(true, Ordering::Release);
+    }
+
+    /// Who may ask, as soon as it is known.
+    pub fn keys(&self) -> Option<&Arc<Keys>> {
+        self.keys.get()
+    }
+
+    /// The service, if it can answer.
+    pub fn ready(&self) -> Result<&Arc<Tally>, NotReady> {
+        if self.draining.load(Ordering::Acquire) {
+            return Err(NotReady::Draining);
+        }
+        self.tally.get().ok_or_else(|| NotReady::Loading(self.progress.snapshot()))
+    }
+
+    /// The service as soon as it is loaded, draining or not: for metrics.
+    pub fn loaded(&self) -> Option<&Arc<Tally>> {
+        self.tally.get()
+    }
+}
+
+impl NotReady {
+    /// The members that say how far it is.
+    pub fn members(&self) -> Value {
+        match self {
+            Self::Loading(at) => {
+                json!({"phase": at.phase, "done": at.done, "total": at.total, "eta_s": at.eta_s})
+            }
+            Self::Draining => json!({"phase": "draining", "done": 0, "total": 0, "eta_s": null}),
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! One request as its operation sees it: who asks, the path's parts, the query, the body and the key for retries.
+
+use super::problem;
+use crate::gate::Gate;
+use bytes::Bytes;
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use hyper::body::Incoming;
+use hyper::header::{CONTENT_TYPE, HeaderName};
+use hyper::http::request::Parts;
+use serde_json::Value;
+use std::sync::Arc;
+use tally_rules::idempotency::{Fingerprint, Identity, RequestKey};
+use tally_rules::{BoardId, PlayerId};
+use tally_service::{Caller, Tally};
+use tally_wire::api::scores::read_key;
+use tally_wire::fields::FieldError;
+use tally_wire::numbers::Int64;
+use tally_wire::query::{INVALID_PARAMETER, decode_segment};
+use tally_wire::{Problem, Query};
+
+const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+const TALLY_INT64: HeaderName = HeaderName::from_static("tally-int64");
+
+/// A request whose caller was judged.
+pub(super) struct Call {
+    pub(super) gate: Arc<Gate>,
+    pub(super) caller: Caller,
+    pub(super) query: Query,
+    parts: Parts,
+    body: Option<Incoming>,
+    params: Vec<(&'static str, String)>,
+}
+
+impl Call {
+    pub(super) fn new(
+        gate: Arc<Gate>,
+        caller: Caller,
+        parts: Parts,
+        body: Incoming,
+        params: Vec<(&'static str, String)>,
+    ) -> Self {
+        let query = Query::parse(parts.uri.query().unwrap_or_default());
+        Self { gate, caller, query, parts, body: Some(body), params }
+    }
+
+    /// The service, if it can answer.
+    pub(super) fn tally(&self) -> Result<Arc<Tally>, Problem> {
+        self.gate.ready().cloned().map_err(|not_ready| problem::of_not_ready(&not_ready))
+    }
+
+    /// The board of the path.
+    pub(super) fn board(&self) -> Result<BoardId, Problem> {
+        BoardId::new(&self.param("board")?).map_err(|bad| bad_parameter("board", bad.0))
+    }
+
+    /// The player of the path.
+    pub(super) fn player(&self) -> Result<PlayerId, Problem> {
+        PlayerId::new(&self.param("player")?).map_err(|bad| bad_parameter("player", bad.0))
+    }
+
+    /// A decoded part of the path.
+    pub(super) fn param(&self, name: &'static str) -> Result<String, Problem> {
+        let (_, raw) = self.params.iter().find(|(other, _)| *other == name).expect("the route has it");
+        decode_segment(raw).ok_or_else(|| bad_parameter(name, "must be percent-encoded UTF-8"))
+    }
+
+    /// How this caller wants 64-bit integers.
+    pub(super) fn int64(&self) -> Result<Int64, Problem> {
+        match self.header(&TALLY_INT64)? {
+            None => Ok(Int64::Number),
+            Some(text) if text == "number" => Ok(Int64::Number),
+            Some(text) if text == "string" => Ok(Int64::String),
+            Some(_) => Err(bad_parameter("Tally-Int64", "must be `number` or `string`")),
+        }
+    }
+
+    /// Ends reading the query: what no operation asked for is refused.
+    pub(super) fn finish_query(&mut self) -> Result<(), Problem> {
+        self.query.finish().map_err(Problem::fields)
+    }
+
+    /// The whole body, within its bound.
+    pub(super) async fn bytes(&mut self) -> Result<Bytes, Problem> {
+        let limits = &self.gate.limits;
+        let body = Limited::new(self.body.take().expect("the body is read once"), limits.body_bytes_max);
+        let collected = tokio::time::timeout(limits.body_timeout, body.collect()).await;
+        match collected {
+            Ok(Ok(body)) => Ok(body.to_bytes()),
+            Ok(Err(error)) if error.is::<LengthLimitError>() => {
+                let detail = format!("the body may have at most {} bytes", limits.body_bytes_max);
+                Err(Problem::new(413, "payload_too_large", detail).header("connection", "close"))
+            }
+            Ok(Err(_)) => Err(Problem::new(400, "malformed_body", "the body did not arrive whole")),
+            Err(_) => Err(Problem::new(408, "body_timeout", "the body did not arrive in time")
+                .header("connection", "close")),
+        }
+    }
+
+    /// The body as JSON.
+    pub(super) async fn json(&mut self) -> Result<Value, Problem> {
+        self.check_content_type("application/json")?;
+        let bytes = self.bytes().await?;
+        serde_json::from_slice(&bytes).map_err(|error| malformed(&error))
+    }
+
+    /// The body as JSON where there may be none.
+    pub(super) async fn json_or_none(&mut self) -> Result<Option<Value>, Problem> {
+        let bytes = self.bytes().await?;
+        if bytes.is_empty() {
+            return Ok(None);
+        }
+        self.check_content_type("application/json")?;
+        serde_json::from_slice(&bytes).map(Some).map_err(|error| malformed(&error))
+    }
+
+    /// Refuses a body: an operation that has none must not seem to have read one.
+    pub(super) async fn no_body(&mut self) -> Result<(), Problem> {
+        match self.json_or_none().await? {
+            None => Ok(()),
+            Some(Value::Object(object)) if object.is_empty() => Ok(()),
+            Some(_) => Err(Problem::field("", "this request has no body")),
+        }
+    }
+
+    /// Refuses a body of another type.
+    pub(super) fn check_content_type(&self, wanted: &'static str) -> Result<(), Problem> {
+        let given = self.parts.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        let essence = given.map(|given| given.split(';').next().unwrap_or_default().trim());
+        if essence.is_some_and(|given| given.eq_ignore_ascii_case(wanted)) {
+            return Ok(());
+        }
+        let detail = format!("the body must be sent as `Content-Type: {wanted}`");
+        Err(Problem::new(415, "unsupported_media_type", detail))
+    }
+
+    /// The idempotency key, if one was sent.
+    pub(super) fn key(&self) -> Result<Option<RequestKey>, Problem> {
+        let Some(key) = self.header(&IDEMPOTENCY_KEY)? else { return Ok(None) };
+        let key = read_key(&key).map_err(|why| bad_parameter("Idempotency-Key", why))?;
+        Ok(Some(self.key_of(&key)))
+    }
+
+    /// A key in this caller's scope.
+    pub(super) fn key_of(&self, key: &str) -> RequestKey {
+        RequestKey { scope: Arc::clone(&self.caller.scope), key: key.into() }
+    }
+
+    /// The identity of this request: its key and what it asks for.
+    pub(super) fn identity(&self, tally: &Tally, body: Option<&Value>) -> Result<Option<Identity>, Problem> {
+        let Some(key) = self.key()? else { return Ok(None) };
+        Ok(Some(Identity { key, fingerprint: self.fingerprint(tally, body)? }))
+    }
+
+    fn fingerprint(&self, tally: &Tally, body: Option<&Value>) -> Result<Fingerprint, Problem> {
+        let mut path = self.parts.uri.path().to_owned();
+        for (name, raw) in &self.params {
+            path = path.replace(raw.as_str(), &format!("\0{}", self.param(name)?));
+        }
+        let mut body = body.cloned().unwrap_or(Value::Null);
+        if let Some(object) = body.as_object_mut() {
+            object.remove("password");
+            object.remove("pin");
+        }
+        Ok(tally.fingerprints.of(self.parts.method.as_str(), &path, body.to_string().as_bytes()))
+    }
+
+    fn header(&self, name: &HeaderName) -> Result<Option<String>, Problem> {
+        let mut all = self.parts.headers.get_all(name).iter();
+        let Some(value) = all.next() else { return Ok(None) };
+        match (value.to_str(), all.next()) {
+            (Ok(text), None) => Ok(Some(text.to_owned())),
+            (_, _) => Err(bad_parameter(name.as_str(), "must be sent once, in visible ASCII characters")),
+        }
+    }
+}
+
+/// 400 for a part of the path, a parameter or a header.
+pub(super) fn bad_parameter(name: &str, detail: &str) -> Problem {
+    Problem::fields(vec![FieldError { pointer: name.into(), code: INVALID_PARAMETER, detail: detail.into() }])
+}
+
+fn malformed(error: &serde_json::Error) -> Problem {
+    Problem::new(400, "malformed_json", format!("the body is not JSON: {error}"))
+}

@@ -1,0 +1,159 @@
+//! From a request to its answer: find the route, judge the caller, run the operation, count and log.
+
+use super::answer::Answer;
+use super::call::Call;
+use super::routes::{OPEN_PATHS, ROUTES, Route};
+use super::{guard, problem, service};
+use crate::gate::Gate;
+use crate::metrics::RouteMetrics;
+use hyper::body::Incoming;
+use hyper::header::{HeaderName, HeaderValue, ORIGIN};
+use hyper::{Method, Request};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+use tally_wire::Problem;
+
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+const REQUEST_ID_BYTES_MAX: usize = 64;
+
+/// All routes, ready to be matched.
+pub(super) struct Dispatch {
+    gate: Arc<Gate>,
+    paths: matchit::Router<Vec<(&'static Route, RouteMetrics)>>,
+    unmatched: RouteMetrics,
+    requests: AtomicU64,
+    /// Random, so that ids of two runs do not meet.
+    run: u32,
+}
+
+impl Dispatch {
+    pub(super) fn new(gate: Arc<Gate>) -> Self {
+        let mut paths = matchit::Router::new();
+        let mut by_path: Vec<(&'static str, Vec<(&'static Route, RouteMetrics)>)> = Vec::new();
+        for route in ROUTES {
+            let entry = (route, gate.metrics.route(route.path, route.method));
+            match by_path.iter_mut().find(|(path, _)| *path == route.path) {
+                Some((_, routes)) => routes.push(entry),
+                None => by_path.push((route.path, vec![entry])),
+            }
+        }
+        for (path, routes) in by_path {
+            paths.insert(path, routes).expect("the list of routes has no contradictions");
+        }
+        let unmatched = gate.metrics.route("none", "any");
+        let run = getrandom::u32().unwrap_or(0);
+        Self { gate, paths, unmatched, requests: AtomicU64::new(0), run }
+    }
+
+    /// Answers one request.
+    pub(super) async fn answer(&self, peer: SocketAddr, request: Request<Incoming>) -> Answer {
+        let started = Instant::now();
+        let id = self.request_id(&request);
+        let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+        let origin = request.headers().get(ORIGIN).cloned();
+        let (mut answer, metrics) = self.run(peer, request, &path, &id).await;
+        let status = answer.status().as_u16();
+        metrics.count(status, started.elapsed());
+        if status == 500 {
+            tracing::error!(request_id = %id, %method, path, status, "request failed");
+        } else {
+            tracing::debug!(request_id = %id, %method, path, status, took = ?started.elapsed(), "request");
+        }
+        if let Ok(id) = HeaderValue::from_str(&id) {
+            answer.headers_mut().insert(REQUEST_ID, id);
+        }
+        if matches!(method, Method::GET | Method::HEAD | Method::OPTIONS) {
+            self.allow_origin(origin, &mut answer);
+        }
+        answer
+    }
+
+    async fn run(
+        &self,
+        peer: SocketAddr,
+        request: Request<Incoming>,
+        path: &str,
+        id: &str,
+    ) -> (Answer, &RouteMetrics) {
+        if OPEN_PATHS.contains(&path) {
+            return (service::open(&self.gate, request.method(), path, id), &self.unmatched);
+        }
+        let Ok(found) = self.paths.at(path) else {
+            let missing = Problem::new(404, "not_found", "there is nothing at this path");
+            return (problem::render(&missing, path, id), &self.unmatched);
+        };
+        let method = if request.method() == Method::HEAD { &Method::GET } else { request.method() };
+        let chosen = found.value.iter().find(|(route, _)| route.method == method.as_str());
+        let Some((route, metrics)) = chosen else {
+            let allow = found.value.iter().map(|(route, _)| route.method).collect::<Vec<_>>().join(", ");
+            if request.method() == Method::OPTIONS && self.is_known_origin(request.headers().get(ORIGIN)) {
+                return (super::answer::none(), &self.unmatched);
+            }
+            let wrong = Problem::new(405, "method_not_allowed", format!("this path has: {allow}"));
+            return (problem::render(&wrong.header("allow", allow), path, id), &self.unmatched);
+        };
+        let params = found
+            .params
+            .iter()
+            .map(|(name, value)| (static_name(name), value.to_owned()))
+            .collect();
+        let operated = self.operate(peer, request, route, params).await;
+        (operated.unwrap_or_else(|wrong| problem::render(&wrong, path, id)), metrics)
+    }
+
+    async fn operate(
+        &self,
+        peer: SocketAddr,
+        request: Request<Incoming>,
+        route: &Route,
+        params: Vec<(&'static str, String)>,
+    ) -> Result<Answer, Problem> {
+        let (parts, body) = request.into_parts();
+        let open = route.path == "/metrics" && self.gate.limits.metrics_open;
+        let caller = if open {
+            tally_service::Caller::local()
+        } else {
+            guard::judge(&self.gate, peer, &parts.headers, route.right)?
+        };
+        (route.run)(Call::new(Arc::clone(&self.gate), caller, parts, body, params)).await
+    }
+
+    /// The caller's id where it sent a sensible one, else one of ours.
+    fn request_id(&self, request: &Request<Incoming>) -> String {
+        let given = request.headers().get(REQUEST_ID).and_then(|id| id.to_str().ok());
+        let sensible = |id: &&str| {
+            (1..=REQUEST_ID_BYTES_MAX).contains(&id.len())
+                && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
+        };
+        given.filter(sensible).map_or_else(
+            || format!("{:08x}-{:x}", self.run, self.requests.fetch_add(1, Ordering::Relaxed)),
+            str::to_owned,
+        )
+    }
+
+    fn is_known_origin(&self, origin: Option<&HeaderValue>) -> bool {
+        let origin = origin.and_then(|origin| origin.to_str().ok());
+        origin.is_some_and(|origin| self.gate.limits.cors_origins.iter().any(|known| known == origin))
+    }
+
+    /// Lets pages of configured origins read.
+    fn allow_origin(&self, origin: Option<HeaderValue>, answer: &mut Answer) {
+        if !self.is_known_origin(origin.as_ref()) {
+            return;
+        }
+        let Some(origin) = origin else { return };
+        let headers = answer.headers_mut();
+        headers.insert("access-control-allow-origin", origin);
+        headers.insert("access-control-allow-methods", HeaderValue::from_static("GET"));
+        headers.insert("access-control-allow-headers", HeaderValue::from_static("authorization, tally-int64"));
+        headers.insert("vary", HeaderValue::from_static("origin"));
+    }
+}
+
+/// Names of path parameters come from the list of routes.
+fn static_name(name: &str) -> &'static str {
+    const NAMES: [&str; 4] = ["board", "player", "digest", "id"];
+    NAMES.into_iter().find(|known| *known == name).expect("every parameter of a route is listed")
+}

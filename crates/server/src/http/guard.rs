@@ -1,0 +1,122 @@
+//! Who asks, and whether they may.
+//!
+//! A presented credential is always judged: a bad one is refused, never a fall back to less. Without one, only this
+//! machine may ask, only while no key exists, and not through a browser that was sent here by a foreign page: the
+//! `Host` must be ours (against DNS rebinding) and so must the `Origin`.
+
+use crate::gate::Gate;
+use hyper::HeaderMap;
+use hyper::header::{AUTHORIZATION, HOST, HeaderName, ORIGIN};
+use std::net::{IpAddr, SocketAddr};
+use tally_rules::role::{Right, may};
+use tally_service::Caller;
+use tally_wire::Problem;
+
+/// What commands of this machine present, before the token of the data directory.
+pub const LOCAL_PREFIX: &str = "tally_local_";
+
+const FORWARDED: [HeaderName; 5] = [
+    HeaderName::from_static("forwarded"),
+    HeaderName::from_static("x-forwarded-for"),
+    HeaderName::from_static("x-forwarded-host"),
+    HeaderName::from_static("x-forwarded-proto"),
+    HeaderName::from_static("x-real-ip"),
+];
+
+/// Judges a request: who asks, and whether it has the right.
+pub(super) fn judge(
+    gate: &Gate,
+    peer: SocketAddr,
+    headers: &HeaderMap,
+    right: Right,
+) -> Result<Caller, Problem> {
+    let caller = if headers.contains_key(AUTHORIZATION) {
+        presented(gate, headers)?
+    } else {
+        check_browser(gate, headers)?;
+        anonymous(gate, peer, headers)?
+    };
+    if may(caller.role, right) {
+        return Ok(caller);
+    }
+    let detail = format!("a key of role `{}` may not do this", caller.role);
+    Err(Problem::new(403, "forbidden", detail))
+}
+
+fn presented(gate: &Gate, headers: &HeaderMap) -> Result<Caller, Problem> {
+    let mut all = headers.get_all(AUTHORIZATION).iter();
+    let value = all.next().and_then(|value| value.to_str().ok());
+    let token = value.and_then(|value| {
+        let (scheme, token) = value.split_once(' ')?;
+        scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
+    });
+    let (Some(token), None) = (token, all.next()) else {
+        return Err(unauthorized("send the key as `Authorization: Bearer tally_…`"));
+    };
+    if let Some(local) = token.strip_prefix(LOCAL_PREFIX)
+        && same(local.as_bytes(), gate.local_token.as_bytes())
+    {
+        return Ok(Caller::local());
+    }
+    let keys = gate.keys().ok_or_else(starting)?;
+    keys.authenticate(token).ok_or_else(|| unauthorized("the key is unknown or was revoked"))
+}
+
+fn anonymous(gate: &Gate, peer: SocketAddr, headers: &HeaderMap) -> Result<Caller, Problem> {
+    let keys = gate.keys().ok_or_else(starting)?;
+    if !keys.protected_mode() {
+        return Err(unauthorized("a key is needed: `Authorization: Bearer tally_…`"));
+    }
+    let forwarded = FORWARDED.iter().any(|name| headers.contains_key(name));
+    if peer.ip().to_canonical().is_loopback() && !forwarded {
+        return Ok(Caller::local());
+    }
+    Err(unauthorized(
+        "protected mode: without a key only this machine itself may ask, and not through a proxy; \
+         make one there with `tally keys create --role admin`",
+    ))
+}
+
+/// What a browser tells of the page that sent it here.
+fn check_browser(gate: &Gate, headers: &HeaderMap) -> Result<(), Problem> {
+    let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+    if !our_host(gate, host) {
+        let detail = format!(
+            "`{host}` is not a name of this server: use an IP address, or add the name to `http.hosts`, or send a key"
+        );
+        return Err(Problem::new(403, "host_refused", detail));
+    }
+    let Some(origin) = headers.get(ORIGIN) else { return Ok(()) };
+    let origin = origin.to_str().unwrap_or_default();
+    let ours = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
+    if ours.is_some_and(|ours| ours.eq_ignore_ascii_case(host)) {
+        return Ok(());
+    }
+    Err(Problem::new(403, "origin_refused", "a page of another origin may not use this server without a key"))
+}
+
+fn our_host(gate: &Gate, host: &str) -> bool {
+    // [::1]:8420, 127.0.0.1:8420, name:8420, name
+    let name = if let Some(rest) = host.strip_prefix('[') {
+        rest.split(']').next().unwrap_or_default()
+    } else {
+        host.rsplit_once(':').map_or(host, |(name, _)| name)
+    };
+    name.parse::<IpAddr>().is_ok()
+        || name.eq_ignore_ascii_case("localhost")
+        || name.to_ascii_lowercase().ends_with(".localhost")
+        || gate.limits.hosts.iter().any(|known| known.eq_ignore_ascii_case(name))
+}
+
+fn unauthorized(detail: &str) -> Problem {
+    Problem::new(401, "unauthorized", detail).header("www-authenticate", "Bearer realm=\"tally\"")
+}
+
+fn starting() -> Problem {
+    Problem::new(503, "loading", "the service is starting").retry_after(1)
+}
+
+/// Compares without telling by its time how much was right.
+fn same(left: &[u8], right: &[u8]) -> bool {
+    left.len() == right.len() && left.iter().zip(right).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0
+}

@@ -1,0 +1,87 @@
+//! API keys: list, create, revoke.
+
+use super::answer::{self, Answer};
+use super::call::{Call, bad_parameter};
+use super::problem;
+use hyper::StatusCode;
+use serde_json::json;
+use std::sync::Arc;
+use tally_service::{Failure, Fault};
+use tally_wire::Problem;
+use tally_wire::api::keys;
+
+/// `GET /v1/keys`
+pub(super) async fn list(mut call: Call) -> Result<Answer, Problem> {
+    let limit = call.query.limit();
+    let after = call.query.text("cursor");
+    call.finish_query()?;
+    let tally = call.tally()?;
+    let after = match after {
+        None => None,
+        Some(text) => Some(tally_wire::cursor::decode_name(&text).ok_or_else(invalid_cursor)?),
+    };
+    let all = tally.keys.list();
+    let place = |row: &tally_store::KeyRow| format!("{:020}/{}", row.created_at.0, row.id);
+    let mut rest = all.iter().filter(|row| after.as_ref().is_none_or(|after| place(row) > *after));
+    let items: Vec<_> = rest.by_ref().take(limit).collect();
+    let mut answer = json!({
+        "items": items.iter().map(|row| keys::write(&row.id, row.role, &row.name, row.created_at, None)).collect::<Vec<_>>(),
+    });
+    if let (Some(last), Some(_)) = (items.last(), rest.next()) {
+        answer["next_cursor"] = json!(tally_wire::cursor::encode_name(&place(last)));
+    }
+    Ok(answer::ok(&answer))
+}
+
+/// `POST /v1/keys`
+pub(super) async fn create(mut call: Call) -> Result<Answer, Problem> {
+    call.finish_query()?;
+    let tally = call.tally()?;
+    let body = call.json().await?;
+    let identity = call.identity(&tally, Some(&body))?;
+    let (role, name) = keys::read_create(body).map_err(Problem::fields)?;
+    let keys = Arc::clone(&tally.keys);
+    let created = blocking(move || keys.create(role, &name, identity.as_ref())).await?;
+    let row = &created.row;
+    let body = keys::write(&row.id, row.role, &row.name, row.created_at, Some(&created.token));
+    Ok(answer::replayed(answer::json(StatusCode::CREATED, &body), created.replayed))
+}
+
+/// `DELETE /v1/keys/{id}`
+pub(super) async fn revoke(mut call: Call) -> Result<Answer, Problem> {
+    call.finish_query()?;
+    call.no_body().await?;
+    let tally = call.tally()?;
+    let id = call.param("id")?;
+    if id.is_empty() || id.len() > 64 || !id.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+        return Err(bad_parameter("id", "must be the id of a key: letters and digits"));
+    }
+    let identity = call.identity(&tally, None)?;
+    let keys = Arc::clone(&tally.keys);
+    let replayed = blocking(move || keys.revoke(&id, identity.as_ref())).await?;
+    Ok(answer::replayed(answer::none(), replayed))
+}
+
+/// 400 for a cursor that is none of this list.
+pub(super) fn invalid_cursor() -> Problem {
+    Problem::new(400, "invalid_cursor", "the cursor is not one of this list; begin without one")
+}
+
+/// Runs what blocks on the store away from the threads that serve connections.
+pub(super) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
+) -> Result<T, Problem> {
+    let done = tokio::task::spawn_blocking(work).await;
+    let done = done.unwrap_or_else(|error| Err(Failure::Fault(Fault::Broken(error.to_string()))));
+    done.map_err(|failure| {
+        log(&failure);
+        problem::of_failure(&failure)
+    })
+}
+
+/// What a fault says inside is for the log.
+pub(super) fn log(failure: &Failure) {
+    if let Failure::Fault(fault) = failure {
+        tracing::warn!(%fault, "a request met a fault");
+    }
+}

@@ -1,0 +1,30 @@
+//! `GET /v1/leaderboards/{board}/players/{player}/around`: the ranks around a player.
+
+use super::{check_period, find, write_entries};
+use crate::http::answer::{self, Answer};
+use crate::http::call::Call;
+use crate::http::problem;
+use crate::limits::{AROUND_DEFAULT, AROUND_MAX};
+use tally_rules::Refusal;
+use tally_wire::Problem;
+use tally_wire::api::scores::{PageAnswer, Style};
+
+pub(in crate::http) async fn around(mut call: Call) -> Result<Answer, Problem> {
+    let mut count = |name| call.query.number(name, 0, AROUND_MAX).unwrap_or(AROUND_DEFAULT);
+    let (above, below) = (count("above"), count("below"));
+    let period = call.query.text("period");
+    call.finish_query()?;
+    let (tally, int64) = (call.tally()?, call.int64()?);
+    let (board, player) = (find(&tally, &call.board()?)?, call.player()?);
+    check_period(period)?;
+    let page = board.order.around(&player, above as usize, below as usize);
+    let page = page.ok_or_else(|| problem::of_refusal(&Refusal::PlayerNotRanked))?;
+    let style = Style { definition: &board.definition, int64 };
+    Ok(answer::ok(&PageAnswer {
+        board: board.id.as_str(),
+        period: super::ALL_TIME,
+        total: page.total,
+        entries: write_entries(&style, &page.entries),
+        next_cursor: None,
+    }))
+}

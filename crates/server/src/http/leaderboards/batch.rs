@@ -1,0 +1,140 @@
+//! `POST /v1/scores/batch`: up to 1,000 rows, each for itself.
+
+use super::write_submitted;
+use crate::http::answer::{self, Answer};
+use crate::http::call::Call;
+use crate::http::keys::log;
+use crate::http::problem;
+use crate::limits::BATCH_ROWS_MAX;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use tally_rules::PlayerId;
+use tally_rules::idempotency::{Identity, row_key};
+use tally_service::Tally;
+use tally_service::scores::submit::{NewScore, common_fault, submit_batch};
+use tally_wire::api::scores::{NewRow, read_key, read_row};
+use tally_wire::numbers::Int64;
+use tally_wire::{Fields, Problem};
+
+/// A row that was read, or what stands in its place.
+enum Row {
+    Read { player: PlayerId, id: Option<String> },
+    Wrong(Value),
+}
+
+pub(in crate::http) async fn batch(mut call: Call) -> Result<Answer, Problem> {
+    call.finish_query()?;
+    let (tally, int64) = (call.tally()?, call.int64()?);
+    let key = call.key()?.map(|key| key.key);
+    let rows = read_list(call.json().await?)?;
+    let (mut read, mut news) = (Vec::with_capacity(rows.len()), Vec::with_capacity(rows.len()));
+    for (index, row) in rows.into_iter().enumerate() {
+        let echo = echo(&row);
+        let checked = read_row(row).map_err(Problem::fields).and_then(|row| {
+            let id = row_id(&row, key.as_deref(), index)?;
+            Ok((row, id))
+        });
+        match checked {
+            Ok((row, id)) => {
+                read.push(Row::Read { player: row.score.player.clone(), id: row.id.clone() });
+                news.push(new_score(&tally, &call, row, id));
+            }
+            Err(wrong) => read.push(Row::Wrong(with_error(echo, &wrong))),
+        }
+    }
+    let done = submit_batch(&tally, news).await.map_err(|failure| {
+        log(&failure);
+        problem::of_failure(&failure)
+    })?;
+    if let Some(fault) = common_fault(&done)
+        && done.len() == read.len()
+    {
+        return Err(problem::of_fault(&fault));
+    }
+    Ok(render(read, done, int64))
+}
+
+fn read_list(body: Value) -> Result<Vec<Value>, Problem> {
+    let mut fields = Fields::new("", body).map_err(Problem::fields)?;
+    let rows = fields.required("scores", |value| {
+        let list = value.as_array().filter(|list| (1..=BATCH_ROWS_MAX).contains(&list.len()));
+        let list = list.filter(|list| list.iter().all(Value::is_object));
+        list.cloned().ok_or_else(|| format!("must be an array of 1 to {BATCH_ROWS_MAX} objects"))
+    });
+    fields.finish().map_err(Problem::fields)?;
+    Ok(rows.expect("no field is wrong"))
+}
+
+/// A row's key: its own, or its place under the request's.
+fn row_id(row: &NewRow, key: Option<&str>, index: usize) -> Result<Option<String>, Problem> {
+    if row.id.is_some() {
+        return Ok(row.id.clone());
+    }
+    let Some(key) = key else { return Ok(None) };
+    read_key(&row_key(key, index)).map(Some).map_err(|why| Problem::field("/id", why))
+}
+
+fn new_score(tally: &Arc<Tally>, call: &Call, row: NewRow, id: Option<String>) -> NewScore {
+    let score = row.score;
+    let identity = id.map(|id| Identity {
+        key: call.key_of(&id),
+        fingerprint: tally.fingerprints.of_submit(
+            &row.board,
+            &score.player,
+            score.score,
+            score.subscore,
+            score.at,
+        ),
+    });
+    NewScore {
+        board: row.board,
+        player: score.player,
+        score: score.score,
+        subscore: score.subscore,
+        at: score.at,
+        identity,
+    }
+}
+
+fn render(read: Vec<Row>, done: Vec<tally_service::scores::submit::RowResult>, int64: Int64) -> Answer {
+    let mut done = done.into_iter();
+    let mut replays = 0;
+    let rows = read.len();
+    let results: Vec<Value> = read
+        .into_iter()
+        .map(|row| match row {
+            Row::Wrong(wrong) => wrong,
+            Row::Read { player, id } => match done.next().expect("one result a row") {
+                Ok((board, submitted)) => {
+                    replays += usize::from(submitted.replayed);
+                    let answer = write_submitted(&board, &player, &submitted, int64, true);
+                    serde_json::to_value(answer).expect("answers are made of strings and numbers")
+                }
+                Err(failure) => {
+                    log(&failure);
+                    let mut echo = json!({"player": player.as_str()});
+                    if let Some(id) = id {
+                        echo["id"] = json!(id);
+                    }
+                    with_error(echo, &problem::of_failure(&failure))
+                }
+            },
+        })
+        .collect();
+    answer::replayed(answer::ok(&json!({"results": results})), replays == rows)
+}
+
+/// What an error row says of the row it stands for, as far as it was text.
+fn echo(row: &Value) -> Value {
+    let named = ["board", "player", "id"].into_iter().filter_map(|name| {
+        let text = row.get(name)?.as_str()?;
+        let short = text.chars().take(tally_rules::idempotency::KEY_BYTES_MAX).collect::<String>();
+        Some((name.to_owned(), Value::String(short)))
+    });
+    Value::Object(named.collect())
+}
+
+fn with_error(mut echo: Value, problem: &Problem) -> Value {
+    echo["error"] = problem.row_error();
+    echo
+}

@@ -1,0 +1,32 @@
+//! `GET /v1/leaderboards`: boards in order of their names' bytes.
+
+use super::write_board;
+use crate::http::answer::{self, Answer};
+use crate::http::call::Call;
+use crate::http::keys::invalid_cursor;
+use serde_json::json;
+use tally_rules::BoardId;
+use tally_wire::{Problem, cursor};
+
+pub(in crate::http) async fn list(mut call: Call) -> Result<Answer, Problem> {
+    let limit = call.query.limit();
+    let text = call.query.text("cursor");
+    call.finish_query()?;
+    let tally = call.tally()?;
+    let after = match text {
+        None => None,
+        Some(text) => {
+            let name = cursor::decode_name(&text).and_then(|name| BoardId::new(&name).ok());
+            Some(name.ok_or_else(invalid_cursor)?)
+        }
+    };
+    // One more than asked for tells whether there is a next page.
+    let mut boards = tally.boards.list(after.as_ref(), limit + 1);
+    let more = boards.len() > limit;
+    boards.truncate(limit);
+    let mut answer = json!({"items": boards.iter().map(|board| write_board(board)).collect::<Vec<_>>()});
+    if let (true, Some(last)) = (more, boards.last()) {
+        answer["next_cursor"] = json!(cursor::encode_name(last.id.as_str()));
+    }
+    Ok(answer::ok(&answer))
+}

@@ -1,0 +1,67 @@
+//! `GET /v1/leaderboards/{board}/scores`: pages from both ends, by cursor, offset and range of scores.
+
+use super::{check_period, find, write_entries};
+use crate::http::answer::{self, Answer};
+use crate::http::call::Call;
+use crate::http::keys::invalid_cursor;
+use tally_ranking::{Edge, PageQuery, Start};
+use tally_rules::score::{self, Given};
+use tally_service::boards::Board;
+use tally_wire::Problem;
+use tally_wire::api::scores::{PageAnswer, Style};
+use tally_wire::cursor::ScoreCursor;
+
+pub(in crate::http) async fn page(mut call: Call) -> Result<Answer, Problem> {
+    let limit = call.query.limit();
+    let cursor = call.query.text("cursor");
+    let offset = call.query.number("offset", 0, u64::MAX);
+    let (min, max) = (call.query.score("min"), call.query.score("max"));
+    let period = call.query.text("period");
+    let edge = match call.query.text("order").as_deref() {
+        None | Some("best") => Edge::Best,
+        Some("worst") => Edge::Worst,
+        Some(_) => {
+            call.query.wrong("order", "must be `best` or `worst`");
+            Edge::Best
+        }
+    };
+    if cursor.is_some() && offset.is_some() {
+        call.query.wrong("offset", "must not be given together with `cursor`");
+    }
+    call.finish_query()?;
+    let (tally, int64) = (call.tally()?, call.int64()?);
+    let board = find(&tally, &call.board()?)?;
+    check_period(period)?;
+    let list = list_digest(&board, edge);
+    let start = match (cursor, offset) {
+        (Some(text), _) => {
+            let cursor = ScoreCursor::decode(&text, list).ok_or_else(invalid_cursor)?;
+            Start::After(cursor.record, cursor.player)
+        }
+        (None, Some(offset)) => Start::Offset(offset),
+        (None, None) => Start::Edge,
+    };
+    let (min, max) = (bound(&board, "min", min)?, bound(&board, "max", max)?);
+    let page = board.order.page(&PageQuery { edge, start, limit, min, max });
+    let style = Style { definition: &board.definition, int64 };
+    let last = page.entries.last().filter(|_| page.more);
+    let next_cursor = last
+        .map(|place| ScoreCursor { list, record: place.record, player: place.player.clone() }.encode());
+    Ok(answer::ok(&PageAnswer {
+        board: board.id.as_str(),
+        period: super::ALL_TIME,
+        total: page.total,
+        entries: write_entries(&style, &page.entries),
+        next_cursor,
+    }))
+}
+
+/// Which list a cursor is of.
+fn list_digest(board: &Board, edge: Edge) -> u64 {
+    u64::from(board.no.0) << 1 | u64::from(edge == Edge::Worst)
+}
+
+fn bound(board: &Board, name: &'static str, given: Option<Given>) -> Result<Option<i64>, Problem> {
+    let ordered = |given| score::ordered(board.definition.score, given);
+    given.map(ordered).transpose().map_err(|why| crate::http::call::bad_parameter(name, why))
+}

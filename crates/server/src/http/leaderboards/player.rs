@@ -1,0 +1,29 @@
+//! `GET /v1/leaderboards/{board}/players/{player}`: one player's rank.
+
+use super::{check_period, find};
+use crate::http::answer::{self, Answer};
+use crate::http::call::Call;
+use crate::http::problem;
+use tally_rules::Refusal;
+use tally_wire::api::scores::{PlayerAnswer, Style};
+use tally_wire::{Problem, time};
+
+pub(in crate::http) async fn player(mut call: Call) -> Result<Answer, Problem> {
+    let period = call.query.text("period");
+    call.finish_query()?;
+    let (tally, int64) = (call.tally()?, call.int64()?);
+    let (board, player) = (find(&tally, &call.board()?)?, call.player()?);
+    check_period(period)?;
+    let ranked = board.order.ranked(&player).ok_or_else(|| problem::of_refusal(&Refusal::PlayerNotRanked))?;
+    let style = Style { definition: &board.definition, int64 };
+    Ok(answer::ok(&PlayerAnswer {
+        board: board.id.as_str(),
+        period: super::ALL_TIME,
+        player: player.as_str(),
+        scores: style.scores(&ranked.record),
+        at: time::format(ranked.record.at),
+        rank: ranked.rank,
+        total: ranked.total,
+        percentile: ranked.percentile,
+    }))
+}

@@ -1,0 +1,23 @@
+//! `PUT /v1/leaderboards/{board}`: create, repeat or change.
+
+use super::write_board;
+use crate::http::answer::{self, Answer};
+use crate::http::call::Call;
+use crate::http::keys::blocking;
+use hyper::StatusCode;
+use serde_json::{Value, json};
+use tally_service::boards;
+use tally_wire::Problem;
+use tally_wire::api::leaderboards::read_wish;
+
+pub(in crate::http) async fn put(mut call: Call) -> Result<Answer, Problem> {
+    call.finish_query()?;
+    let tally = call.tally()?;
+    let id = call.board()?;
+    let body: Value = call.json_or_none().await?.unwrap_or_else(|| json!({}));
+    let identity = call.identity(&tally, Some(&body))?;
+    let wish = read_wish(body).map_err(Problem::fields)?;
+    let put = blocking(move || boards::put(&tally, &id, &wish, identity.as_ref())).await?;
+    let status = if put.created { StatusCode::CREATED } else { StatusCode::OK };
+    Ok(answer::replayed(answer::json(status, &write_board(&put.board)), put.replayed))
+}

@@ -1,0 +1,23 @@
+//! `DELETE /v1/leaderboards/{board}/players/{player}`: remove from the board's open parts.
+
+use crate::http::answer::{self, Answer};
+use crate::http::call::Call;
+use crate::http::keys::log;
+use crate::http::problem;
+use tally_rules::idempotency::Identity;
+use tally_service::scores;
+use tally_wire::Problem;
+
+pub(in crate::http) async fn remove(mut call: Call) -> Result<Answer, Problem> {
+    call.finish_query()?;
+    call.no_body().await?;
+    let tally = call.tally()?;
+    let (board, player) = (call.board()?, call.player()?);
+    let fingerprint = || tally.fingerprints.of_remove(&board, &player);
+    let identity = call.key()?.map(|key| Identity { key, fingerprint: fingerprint() });
+    let removed = scores::remove::remove(&tally, &board, player, identity).await.map_err(|failure| {
+        log(&failure);
+        problem::of_failure(&failure)
+    })?;
+    Ok(answer::replayed(answer::none(), removed.replayed))
+}

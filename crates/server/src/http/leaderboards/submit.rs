@@ -1,0 +1,36 @@
+//! `POST /v1/leaderboards/{board}/scores`: one score, durable when answered.
+
+use super::write_submitted;
+use crate::http::answer::{self, Answer};
+use crate::http::call::Call;
+use crate::http::keys::log;
+use crate::http::problem;
+use tally_rules::idempotency::Identity;
+use tally_service::scores::submit::{self, NewScore};
+use tally_wire::Problem;
+use tally_wire::api::scores::read_submit;
+
+pub(in crate::http) async fn submit(mut call: Call) -> Result<Answer, Problem> {
+    call.finish_query()?;
+    let (tally, int64) = (call.tally()?, call.int64()?);
+    let board = call.board()?;
+    let read = read_submit(call.json().await?).map_err(Problem::fields)?;
+    let fingerprint =
+        || tally.fingerprints.of_submit(&board, &read.player, read.score, read.subscore, read.at);
+    let identity = call.key()?.map(|key| Identity { key, fingerprint: fingerprint() });
+    let player = read.player.clone();
+    let new = NewScore {
+        board,
+        player: read.player,
+        score: read.score,
+        subscore: read.subscore,
+        at: read.at,
+        identity,
+    };
+    let (board, done) = submit::submit(&tally, new).await.map_err(|failure| {
+        log(&failure);
+        problem::of_failure(&failure)
+    })?;
+    let body = write_submitted(&board, &player, &done, int64, false);
+    Ok(answer::replayed(answer::ok(&body), done.replayed))
+}

@@ -1,0 +1,103 @@
+//! Connections: accepted within a bound, served, and drained when the service goes down.
+
+use super::dispatch::Dispatch;
+use crate::gate::Gate;
+use crate::limits::{HEAD_BYTES_MAX, HEADERS_MAX};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulShutdown;
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, oneshot};
+use tokio::task::JoinHandle;
+
+/// A server that listens.
+pub struct HttpServer {
+    /// Where it listens, with the port the system chose.
+    pub address: SocketAddr,
+    stop: oneshot::Sender<()>,
+    accepting: JoinHandle<()>,
+}
+
+/// Starts to listen.
+pub async fn start(gate: Arc<Gate>, listen: &str) -> std::io::Result<HttpServer> {
+    let listener = TcpListener::bind(listen).await?;
+    let address = listener.local_addr()?;
+    let (stop, stopped) = oneshot::channel();
+    let accepting = tokio::spawn(accept(gate, listener, stopped));
+    Ok(HttpServer { address, stop, accepting })
+}
+
+impl HttpServer {
+    /// Takes no more connections and lets running requests end, as long as the limits allow.
+    pub async fn stop(self) {
+        // Already gone where accepting has ended by itself.
+        let _ = self.stop.send(());
+        if self.accepting.await.is_err() {
+            tracing::error!("the HTTP listener panicked");
+        }
+    }
+}
+
+async fn accept(gate: Arc<Gate>, listener: TcpListener, mut stopped: oneshot::Receiver<()>) {
+    let dispatch = Arc::new(Dispatch::new(Arc::clone(&gate)));
+    let permits = Arc::new(Semaphore::new(gate.limits.connections_max));
+    let graceful = GracefulShutdown::new();
+    loop {
+        // The permit comes before the connection: past the bound nothing is accepted, the system's queue holds it.
+        let accepted = tokio::select! {
+            _ = &mut stopped => break,
+            accepted = async {
+                let permit = Arc::clone(&permits).acquire_owned().await;
+                (permit, listener.accept().await)
+            } => accepted,
+        };
+        let (Ok(permit), Ok((stream, peer))) = accepted else {
+            // Out of file descriptors or a connection that broke at once: others may still come.
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            continue;
+        };
+        let connection = serve(&gate, Arc::clone(&dispatch), stream, peer);
+        let watched = graceful.watch(connection);
+        let open = gate.metrics.connections.clone();
+        open.inc();
+        tokio::spawn(async move {
+            // A broken connection is the client's affair.
+            let _ = watched.await;
+            open.dec();
+            drop(permit);
+        });
+    }
+    drop(listener);
+    tokio::select! {
+        () = graceful.shutdown() => {}
+        () = tokio::time::sleep(gate.limits.drain_timeout) => {
+            tracing::warn!("connections were still open when the time to drain was over");
+        }
+    }
+}
+
+fn serve(
+    gate: &Gate,
+    dispatch: Arc<Dispatch>,
+    stream: TcpStream,
+    peer: SocketAddr,
+) -> impl hyper_util::server::graceful::GracefulConnection<Error = hyper::Error> + use<> {
+    // Answers are small and written whole: waiting to fill a packet only delays them.
+    let _ = stream.set_nodelay(true);
+    let service = service_fn(move |request| {
+        let dispatch = Arc::clone(&dispatch);
+        async move { Ok::<_, Infallible>(dispatch.answer(peer, request).await) }
+    });
+    http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(gate.limits.head_timeout)
+        .max_buf_size(HEAD_BYTES_MAX)
+        .max_headers(HEADERS_MAX)
+        .pipeline_flush(true)
+        .serve_connection(TokioIo::new(stream), service)
+}

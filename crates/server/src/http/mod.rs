@@ -1,0 +1,14 @@
+//! HTTP: `listen` takes connections, `dispatch` finds the route, `guard` judges who asks, `call` is one request as
+//! its operation sees it, `answer` and `problem` are what goes back. Each operation is one file.
+
+mod answer;
+mod call;
+mod dispatch;
+mod guard;
+mod imports;
+mod keys;
+mod leaderboards;
+pub mod listen;
+mod problem;
+mod routes;
+mod service;

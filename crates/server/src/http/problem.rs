@@ -1,0 +1,104 @@
+//! The one place where a refusal or a fault becomes an HTTP status.
+//!
+//! The `match` on refusals has no wildcard: a new one does not compile until it is decided here. What a fault says
+//! inside (SQL, addresses) goes to the log under the request's id, not to the client.
+
+use super::answer::{self, Answer};
+use crate::gate::NotReady;
+use hyper::StatusCode;
+use hyper::header::{CACHE_CONTROL, HeaderName, HeaderValue, RETRY_AFTER};
+use serde_json::Value;
+use tally_rules::Refusal;
+use tally_service::{Failure, Fault};
+use tally_wire::Problem;
+
+/// The problem of a refusal.
+pub(super) fn of_refusal(refusal: &Refusal) -> Problem {
+    let status = match refusal {
+        Refusal::InvalidScore(why) => return Problem::field("/score", *why),
+        Refusal::InvalidSubscore(why) => return Problem::field("/subscore", *why),
+        Refusal::LeaderboardNotFound
+        | Refusal::PeriodNotFound
+        | Refusal::PlayerNotRanked
+        | Refusal::KeyNotFound => 404,
+        Refusal::IdempotencyInProgress
+        | Refusal::DefinitionConflict(_)
+        | Refusal::ImportRepeated
+        | Refusal::ImportOutOfOrder(_) => 409,
+        Refusal::IdempotencyKeyReused
+        | Refusal::InvalidDefinition(_)
+        | Refusal::ReservedName
+        | Refusal::TooManyBoards
+        | Refusal::AtInFuture
+        | Refusal::ScoreOverflow => 422,
+    };
+    let problem = Problem::new(status, refusal.code(), refusal.detail());
+    match refusal {
+        Refusal::IdempotencyInProgress => problem.retry_after(1),
+        _ => problem,
+    }
+}
+
+/// The problem of a failure.
+pub(super) fn of_failure(failure: &Failure) -> Problem {
+    match failure {
+        Failure::Refused(refusal) => of_refusal(refusal),
+        Failure::Fault(fault) => of_fault(fault),
+    }
+}
+
+/// The problem of a fault.
+pub(super) fn of_fault(fault: &Fault) -> Problem {
+    match fault {
+        Fault::Overloaded => {
+            Problem::new(503, "overloaded", "too much is waiting already; nothing was done").retry_after(1)
+        }
+        Fault::Draining => {
+            Problem::new(503, "draining", "the service is shutting down; nothing was done").retry_after(5)
+        }
+        Fault::StoreAway(_) => {
+            Problem::new(503, "store_away", "the store cannot be used now; nothing was done").retry_after(5)
+        }
+        Fault::OutcomeUnknown(_) => Problem::new(
+            503,
+            "outcome_unknown",
+            "the store was lost while it committed; the same request with its Idempotency-Key will tell",
+        )
+        .retry_after(5),
+        Fault::Broken(_) => Problem::new(500, "internal", "this is a bug; the log has more under the request's id"),
+    }
+}
+
+/// The problem of a service that cannot answer now.
+pub(super) fn of_not_ready(not_ready: &NotReady) -> Problem {
+    match not_ready {
+        NotReady::Draining => of_fault(&Fault::Draining),
+        NotReady::Loading(at) => {
+            let seconds = at.eta_s.map_or(1.0, |seconds| seconds.clamp(1.0, 60.0));
+            let detail = "ranks are being loaded and would not be exact; see /readyz";
+            let mut problem = Problem::new(503, "loading", detail).retry_after(seconds as u32);
+            if let Value::Object(members) = not_ready.members() {
+                problem.more = members;
+            }
+            problem
+        }
+    }
+}
+
+/// Renders a problem.
+pub(super) fn render(problem: &Problem, instance: &str, request_id: &str) -> Answer {
+    let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let body = problem.body(instance, request_id).to_string();
+    let mut answer = answer::with(status, "application/problem+json", body);
+    let headers = answer.headers_mut();
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    if let Some(seconds) = problem.retry_after_s {
+        headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    for (name, value) in &problem.headers {
+        if let Ok(value) = HeaderValue::from_str(value) {
+            headers.insert(HeaderName::from_static(name), value);
+        }
+    }
+    answer
+}

@@ -1,0 +1,50 @@
+//! The one list of what can be asked over HTTP: path, method, right, operation.
+
+use super::answer::Answer;
+use super::call::Call;
+use super::{imports, keys, leaderboards, service};
+use std::future::Future;
+use std::pin::Pin;
+use tally_rules::role::Right::{self, Administer, Read, Write};
+use tally_wire::Problem;
+
+/// What an operation gives back.
+pub(super) type Operated = Pin<Box<dyn Future<Output = Result<Answer, Problem>> + Send>>;
+
+/// One operation.
+pub(super) struct Route {
+    pub(super) method: &'static str,
+    pub(super) path: &'static str,
+    pub(super) right: Right,
+    pub(super) run: fn(Call) -> Operated,
+}
+
+macro_rules! route {
+    ($method:literal $path:literal $right:ident $operation:path) => {
+        Route { method: $method, path: $path, right: $right, run: |call| Box::pin($operation(call)) }
+    };
+}
+
+/// Paths that are answered before anyone is asked who they are; `service` answers them.
+pub(super) const OPEN_PATHS: [&str; 2] = ["/healthz", "/readyz"];
+
+/// Every operation.
+pub(super) const ROUTES: &[Route] = &[
+    route!("GET" "/metrics" Read service::metrics),
+    route!("GET" "/v1/status" Read service::status),
+    route!("GET" "/v1/leaderboards" Read leaderboards::list::list),
+    route!("PUT" "/v1/leaderboards/{board}" Write leaderboards::put::put),
+    route!("GET" "/v1/leaderboards/{board}" Read leaderboards::get::get),
+    route!("DELETE" "/v1/leaderboards/{board}" Write leaderboards::delete::delete),
+    route!("POST" "/v1/leaderboards/{board}/scores" Write leaderboards::submit::submit),
+    route!("GET" "/v1/leaderboards/{board}/scores" Read leaderboards::page::page),
+    route!("GET" "/v1/leaderboards/{board}/players/{player}" Read leaderboards::player::player),
+    route!("DELETE" "/v1/leaderboards/{board}/players/{player}" Write leaderboards::remove::remove),
+    route!("GET" "/v1/leaderboards/{board}/players/{player}/around" Read leaderboards::around::around),
+    route!("POST" "/v1/scores/batch" Write leaderboards::batch::batch),
+    route!("GET" "/v1/imports/{board}/{digest}" Write imports::progress),
+    route!("POST" "/v1/imports" Write imports::import),
+    route!("GET" "/v1/keys" Administer keys::list),
+    route!("POST" "/v1/keys" Administer keys::create),
+    route!("DELETE" "/v1/keys/{id}" Administer keys::revoke),
+];

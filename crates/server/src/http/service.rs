@@ -1,0 +1,62 @@
+//! Health, readiness, metrics and status.
+
+use super::answer::{self, Answer};
+use super::call::Call;
+use super::problem;
+use crate::gate::Gate;
+use hyper::{Method, StatusCode};
+use serde_json::{Value, json};
+use tally_rules::role::Role;
+use tally_wire::Problem;
+
+/// What Prometheus expects of this text.
+const METRICS_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// `/healthz` and `/readyz`: no key, no host check, whatever the state.
+pub(super) fn open(gate: &Gate, method: &Method, path: &str, id: &str) -> Answer {
+    if !matches!(*method, Method::GET | Method::HEAD) {
+        let wrong = Problem::new(405, "method_not_allowed", "this path has: GET").header("allow", "GET");
+        return problem::render(&wrong, path, id);
+    }
+    if path == "/healthz" {
+        return answer::ok(&json!({"status": "ok"}));
+    }
+    match gate.ready() {
+        Ok(_) => answer::ok(&json!({"phase": "ready", "done": 0, "total": 0, "eta_s": 0})),
+        Err(not_ready) => answer::json(StatusCode::SERVICE_UNAVAILABLE, &not_ready.members()),
+    }
+}
+
+/// `GET /metrics`
+pub(super) async fn metrics(mut call: Call) -> Result<Answer, Problem> {
+    call.finish_query()?;
+    Ok(answer::with(StatusCode::OK, METRICS_TYPE, call.gate.metrics.render(&call.gate)))
+}
+
+/// `GET /v1/status`
+pub(super) async fn status(mut call: Call) -> Result<Answer, Problem> {
+    call.finish_query()?;
+    let tally = call.tally()?;
+    let lane = tally.lane_stats();
+    let board = |board: &std::sync::Arc<tally_service::boards::Board>| {
+        json!({"board": board.id.as_str(), "members": board.order.total(), "bytes": board.order.bytes()})
+    };
+    let boards = tally.boards.list(None, tally_wire::query::LIMIT_MAX);
+    let store: Value = tally.store.gauges().into_iter().map(|(name, value)| (name.to_owned(), json!(value))).collect::<serde_json::Map<_, _>>().into();
+    let mut status = json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "uptime_s": call.gate.started.elapsed().as_secs(),
+        "store": {"kind": tally.store.name(), "gauges": store},
+        "ranking": {"kind": "memory"},
+        "boards_total": tally.boards.len(),
+        "boards": boards.iter().map(board).collect::<Vec<_>>(),
+        "lanes": [{
+            "lane": "scores", "queued": lane.queued_requests, "in_flight": lane.in_flight,
+            "requests": lane.requests, "batches": lane.batches, "largest_batch": lane.batch_rows_largest,
+        }],
+    });
+    if call.caller.role == Role::Admin {
+        status["settings"] = call.gate.settings.clone();
+    }
+    Ok(answer::ok(&status))
+}

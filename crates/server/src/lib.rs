@@ -1,0 +1,14 @@
+//! The doors: they parse, authenticate, bound and render; no rule lives here.
+//!
+//! `http/routes.rs` is the one list of what can be asked over HTTP; each operation is one file. [`gate`] says what the
+//! service can do right now (loading, ready, draining), [`limits`] every bound, [`metrics`] what is counted. Not
+//! here: use cases (crate `service`) and shapes of JSON (crate `wire`).
+
+pub mod gate;
+pub mod http;
+pub mod limits;
+pub mod metrics;
+
+pub use gate::Gate;
+pub use http::listen::{HttpServer, start};
+pub use limits::Limits;

@@ -1,0 +1,55 @@
+//! Every bound of the doors, with its unit and what happens at it.
+
+use std::time::Duration;
+
+/// Bounds and access settings of the HTTP door.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// Bytes of a request's body; past it 413.
+    pub body_bytes_max: usize,
+    /// Connections at once; further ones wait unaccepted until one closes.
+    pub connections_max: usize,
+    /// Time for a request's head to arrive, and for an idle connection to stay; past it the connection closes.
+    pub head_timeout: Duration,
+    /// Time for a request's body to arrive; past it 408 and the connection closes.
+    pub body_timeout: Duration,
+    /// Time that running requests get when the service goes down; past it their connections are cut. Their work is
+    /// done all the same.
+    pub drain_timeout: Duration,
+    /// Host names under which a caller without a credential may ask, beside loopback names and IP addresses.
+    pub hosts: Vec<String>,
+    /// Web origins that may read with a browser.
+    pub cors_origins: Vec<String>,
+    /// Whether `/metrics` needs no key.
+    pub metrics_open: bool,
+}
+
+/// Bytes of a request's head: request line and header fields.
+pub const HEAD_BYTES_MAX: usize = 64 * 1024;
+
+/// Header fields of a request; past it 431.
+pub const HEADERS_MAX: usize = 100;
+
+/// Rows of one batch.
+pub const BATCH_ROWS_MAX: usize = 1_000;
+
+/// Entries above and below a player.
+pub const AROUND_MAX: u64 = 100;
+
+/// Entries above and below a player where nobody says.
+pub const AROUND_DEFAULT: u64 = 5;
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            body_bytes_max: 2 << 20,
+            connections_max: 10_000,
+            head_timeout: Duration::from_secs(60),
+            body_timeout: Duration::from_secs(30),
+            drain_timeout: Duration::from_secs(20),
+            hosts: Vec::new(),
+            cors_origins: Vec::new(),
+            metrics_open: false,
+        }
+    }
+}

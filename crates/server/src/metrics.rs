@@ -1,0 +1,139 @@
+//! What is counted, for Prometheus.
+//!
+//! Requests are counted per route into handles that are made once, so counting is a few atomic additions. What lanes,
+//! boards and the store know of themselves is asked when somebody scrapes.
+
+use crate::gate::Gate;
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
+use std::fmt::Write;
+use std::time::Duration;
+
+/// Seconds: from a tenth of a millisecond to ten seconds.
+const BUCKETS_S: [f64; 14] =
+    [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 10.0];
+
+/// Labels of a request.
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Answered {
+    route: &'static str,
+    method: &'static str,
+    class: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Route {
+    route: &'static str,
+    method: &'static str,
+}
+
+/// The registry and its handles.
+pub struct Metrics {
+    registry: Registry,
+    answered: Family<Answered, Counter>,
+    seconds: Family<Route, Histogram, fn() -> Histogram>,
+    /// Open HTTP connections.
+    pub connections: Gauge,
+}
+
+/// The handles of one route.
+#[derive(Clone, Debug)]
+pub struct RouteMetrics {
+    classes: [Counter; 5],
+    seconds: Histogram,
+}
+
+impl Metrics {
+    /// Everything at zero.
+    pub fn new() -> Self {
+        let mut registry = Registry::with_prefix("tally");
+        let answered = Family::<Answered, Counter>::default();
+        let histogram: fn() -> Histogram = || Histogram::new(BUCKETS_S);
+        let seconds = Family::new_with_constructor(histogram);
+        let connections = Gauge::default();
+        registry.register("http_requests", "Requests answered, by route and class of status", answered.clone());
+        registry.register("http_request_seconds", "Time from a request's head to its answer", seconds.clone());
+        registry.register("http_connections", "Open HTTP connections", connections.clone());
+        Self { registry, answered, seconds, connections }
+    }
+
+    /// The handles of a route.
+    pub fn route(&self, route: &'static str, method: &'static str) -> RouteMetrics {
+        let class = |class| {
+            self.answered.get_or_create(&Answered { route, method, class }).clone()
+        };
+        RouteMetrics {
+            classes: ["1xx", "2xx", "3xx", "4xx", "5xx"].map(class),
+            seconds: self.seconds.get_or_create(&Route { route, method }).clone(),
+        }
+    }
+
+    /// The text that Prometheus reads.
+    pub fn render(&self, gate: &Gate) -> String {
+        let mut text = String::new();
+        encode(&mut text, &self.registry).expect("a string takes everything");
+        let end = "# EOF\n";
+        text.truncate(text.len() - if text.ends_with(end) { end.len() } else { 0 });
+        render_service(&mut text, gate).expect("a string takes everything");
+        text.push_str(end);
+        text
+    }
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl RouteMetrics {
+    /// Counts one answer.
+    pub fn count(&self, status: u16, took: Duration) {
+        let class = usize::from(status / 100).clamp(1, 5) - 1;
+        self.classes[class].inc();
+        self.seconds.observe(took.as_secs_f64());
+    }
+}
+
+fn one(text: &mut String, name: &str, kind: &str, help: &str, value: f64) -> std::fmt::Result {
+    let suffix = if kind == "counter" { "_total" } else { "" };
+    writeln!(text, "# HELP tally_{name} {help}\n# TYPE tally_{name} {kind}\ntally_{name}{suffix} {value}")
+}
+
+fn render_service(text: &mut String, gate: &Gate) -> std::fmt::Result {
+    one(text, "ready", "gauge", "1 while ranks are exact", f64::from(u8::from(gate.ready().is_ok())))?;
+    let progress = gate.progress.snapshot();
+    one(text, "loading_rows_done", "gauge", "Rows loaded in the present phase", progress.done as f64)?;
+    one(text, "loading_rows_total", "gauge", "Rows to load in the present phase", progress.total as f64)?;
+    let Some(tally) = gate.loaded() else { return Ok(()) };
+    let lane = tally.lane_stats();
+    one(text, "lane_queued_requests", "gauge", "Requests that wait for a batch", lane.queued_requests as f64)?;
+    one(text, "lane_queued_bytes", "gauge", "Bytes that wait for a batch", lane.queued_bytes as f64)?;
+    one(text, "lane_in_flight", "gauge", "Requests of the batch in flight", lane.in_flight as f64)?;
+    one(text, "lane_refused_full", "counter", "Requests refused by a full queue", lane.refused_full as f64)?;
+    one(text, "lane_requests", "counter", "Requests answered", lane.requests as f64)?;
+    one(text, "lane_rows", "counter", "Rows of answered requests", lane.rows as f64)?;
+    one(text, "lane_batches", "counter", "Batches", lane.batches as f64)?;
+    one(text, "lane_splits", "counter", "Batches split to find a guilty row", lane.splits as f64)?;
+    one(text, "lane_retries", "counter", "Commits tried again", lane.retries as f64)?;
+    one(text, "lane_faults", "counter", "Requests that failed with the store", lane.faults as f64)?;
+    one(text, "lane_commit_seconds", "counter", "Time spent in commits", lane.committing.as_secs_f64())?;
+    writeln!(text, "# HELP tally_batch_cut Why batches ended\n# TYPE tally_batch_cut counter")?;
+    for cut in tally_lanes::Cut::ALL {
+        writeln!(text, "tally_batch_cut_total{{lane=\"scores\",cut=\"{}\"}} {}", cut.name(), lane.cut(cut))?;
+    }
+    let boards = tally.boards.list(None, usize::MAX);
+    let sum = |of: fn(&tally_service::boards::Board) -> u64| boards.iter().map(|board| of(board)).sum::<u64>();
+    one(text, "boards", "gauge", "Leaderboards", boards.len() as f64)?;
+    one(text, "board_members", "gauge", "Players on all leaderboards", sum(|board| board.order.total()) as f64)?;
+    one(text, "board_bytes", "gauge", "Memory of all orders", sum(|board| board.order.bytes()) as f64)?;
+    for (name, value) in tally.store.gauges() {
+        one(text, &format!("store_{name}"), "gauge", "What the store says of itself", value)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,190 @@
+//! Boards: the live ones by name, and putting and deleting them.
+
+use crate::failure::Failure;
+use crate::keys::seen_before;
+use crate::tally::Tally;
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::sync::{Arc, PoisonError, RwLock};
+use tally_ranking::PartOrder;
+use tally_rules::definition::Wish;
+use tally_rules::idempotency::{Identity, Seen, Stored};
+use tally_rules::outcome::Outcome;
+use tally_rules::{BoardId, Definition, Micros, Refusal};
+use tally_store::{BoardChange, BoardNo, BoardRow, Changes, Loaded, Plan, Store};
+
+/// A live board.
+#[derive(Debug)]
+pub struct Board {
+    /// Its number in the store.
+    pub no: BoardNo,
+    /// Its name.
+    pub id: BoardId,
+    /// What it is.
+    pub definition: Definition,
+    /// When it was created.
+    pub created_at: Micros,
+    /// The order over all time.
+    pub order: PartOrder,
+}
+
+impl Board {
+    /// A board without records.
+    pub fn new(row: BoardRow) -> Self {
+        let order = PartOrder::new(&row.definition);
+        Self { no: row.no, id: row.id, definition: row.definition, created_at: row.created_at, order }
+    }
+}
+
+/// Live boards by name.
+#[derive(Debug, Default)]
+pub struct Boards {
+    by_id: RwLock<BTreeMap<BoardId, Arc<Board>>>,
+}
+
+impl Boards {
+    /// The board of that name.
+    pub fn get(&self, id: &BoardId) -> Option<Arc<Board>> {
+        self.by_id.read().unwrap_or_else(PoisonError::into_inner).get(id).cloned()
+    }
+
+    /// Boards in order of their names' bytes, at most `limit`, from the first after `after`.
+    pub fn list(&self, after: Option<&BoardId>, limit: usize) -> Vec<Arc<Board>> {
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let boards = self.by_id.read().unwrap_or_else(PoisonError::into_inner);
+        boards.range((from, Bound::Unbounded)).take(limit).map(|(_, board)| Arc::clone(board)).collect()
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.by_id.read().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    pub(crate) fn insert(&self, board: Arc<Board>) {
+        self.by_id.write().unwrap_or_else(PoisonError::into_inner).insert(board.id.clone(), board);
+    }
+
+    fn remove(&self, id: &BoardId) {
+        self.by_id.write().unwrap_or_else(PoisonError::into_inner).remove(id);
+    }
+}
+
+/// What came of putting a board.
+#[derive(Clone, Debug)]
+pub struct Put {
+    /// The board.
+    pub board: Arc<Board>,
+    /// Whether it is new.
+    pub created: bool,
+    /// Whether this repeats an earlier answer.
+    pub replayed: bool,
+}
+
+/// Creates a board, or finds that it is there as wished. Blocks on the store.
+pub fn put(tally: &Tally, id: &BoardId, wish: &Wish, identity: Option<&Identity>) -> Result<Put, Failure> {
+    let _running = identity.map(|one| tally.running.begin(&one.key)).transpose()?;
+    let _one = tally.changing_boards.lock().unwrap_or_else(PoisonError::into_inner);
+    if id.is_reserved() {
+        return Err(Refusal::ReservedName.into());
+    }
+    if wish.periods.as_ref().is_some_and(|periods| !periods.is_empty()) {
+        return Err(Refusal::InvalidDefinition("this version of tally has no periods yet".into()).into());
+    }
+    let now = (tally.clock)();
+    let full = tally.boards.len() >= tally.settings.boards_max;
+    let plan = plan(id, identity);
+    let created = tally.boards.get(id).is_none();
+    let mut row = None;
+    let stored = tally.once(&plan, identity, now, Outcome::BoardPut { created }, |loaded, changes| {
+        row = None;
+        if let Some(present) = &loaded.board_names[0] {
+            wish.change(&present.definition)?;
+            return Ok(());
+        }
+        if full {
+            return Err(Refusal::TooManyBoards);
+        }
+        let new = BoardRow { no: loaded.next_board, id: id.clone(), definition: wish.create()?, created_at: now };
+        changes.boards.push(BoardChange::Create(new.clone()));
+        row = Some(new);
+        Ok(())
+    })?;
+    if let Some(row) = row {
+        tally.boards.insert(Arc::new(Board::new(row)));
+    }
+    let first = stored.as_ref().map(|stored| matches!(stored.outcome, Outcome::BoardPut { created: true }));
+    let board = match tally.boards.get(id) {
+        Some(board) => board,
+        // It was deleted since: the first answer showed it new and empty.
+        None => Arc::new(Board::new(BoardRow {
+            no: BoardNo(0),
+            id: id.clone(),
+            definition: wish.create()?,
+            created_at: stored.as_ref().map_or(now, |stored| stored.at),
+        })),
+    };
+    Ok(Put { board, created: first.unwrap_or(created), replayed: stored.is_some() })
+}
+
+/// Deletes a board. Blocks on the store. Says whether it was a replay.
+pub fn delete(tally: &Tally, id: &BoardId, identity: Option<&Identity>) -> Result<bool, Failure> {
+    let _running = identity.map(|one| tally.running.begin(&one.key)).transpose()?;
+    let _one = tally.changing_boards.lock().unwrap_or_else(PoisonError::into_inner);
+    let now = (tally.clock)();
+    let stored = tally.once(&plan(id, identity), identity, now, Outcome::Removed, |loaded, changes| {
+        let present = loaded.board_names[0].as_ref().ok_or(Refusal::LeaderboardNotFound)?;
+        changes.boards.push(BoardChange::Delete(present.no));
+        Ok(())
+    })?;
+    if stored.is_none() {
+        tally.boards.remove(id);
+        tally.maintenance.wake();
+    }
+    Ok(stored.is_some())
+}
+
+fn plan(id: &BoardId, identity: Option<&Identity>) -> Plan {
+    Plan {
+        board_names: vec![id.clone()],
+        requests: identity.iter().map(|one| one.key.clone()).collect(),
+        ..Plan::default()
+    }
+}
+
+/// Runs a change and stores its outcome under its identity, in one transaction; gives what was stored where the same
+/// request was done before, and then changes nothing.
+pub(crate) fn run_once(
+    store: &dyn Store,
+    plan: &Plan,
+    identity: Option<&Identity>,
+    now: Micros,
+    keep_micros: i64,
+    outcome: Outcome,
+    mut change: impl FnMut(&Loaded, &mut Changes) -> Result<(), Refusal>,
+) -> Result<Option<Stored>, Failure> {
+    let mut result = Ok(None);
+    store.run(plan, &mut |loaded| {
+        let mut changes = Changes::default();
+        let stored = loaded.requests.first().and_then(Option::as_ref);
+        result = match seen_before(identity, stored, now, keep_micros) {
+            Ok(Seen::Replay(_)) => Ok(stored.cloned()),
+            Err(refusal) => Err(refusal),
+            Ok(Seen::New) => change(loaded, &mut changes).map(|()| None),
+        };
+        match (&result, identity) {
+            (Ok(None), Some(identity)) => {
+                let stored = Stored { fingerprint: identity.fingerprint, at: now, outcome };
+                changes.requests.push((identity.key.clone(), stored));
+            }
+            (Ok(None), None) => {}
+            (Ok(Some(_)) | Err(_), _) => changes = Changes::default(),
+        }
+        changes
+    })?;
+    Ok(result?)
+}

@@ -1,0 +1,60 @@
+//! Why a use case gave no result: a rule refused it, or something is at fault.
+
+use tally_rules::Refusal;
+use tally_store::StoreError;
+
+/// No result.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum Failure {
+    /// A rule's answer.
+    #[error("{}", .0.detail())]
+    Refused(Refusal),
+    /// Something is at fault, not the request.
+    #[error(transparent)]
+    Fault(#[from] Fault),
+}
+
+/// What is at fault, by what the caller can do about it.
+#[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
+pub enum Fault {
+    /// A queue is full: nothing was done, try again later.
+    #[error("too much is waiting already")]
+    Overloaded,
+    /// The service is going down: nothing was done, ask another or later.
+    #[error("the service is shutting down")]
+    Draining,
+    /// The store cannot be used now: nothing was done, try again later.
+    #[error("the store is away: {0}")]
+    StoreAway(String),
+    /// It is unknown whether the change was made; the same request with an idempotency key will tell.
+    #[error("the store was lost while it committed: {0}")]
+    OutcomeUnknown(String),
+    /// A bug or a damaged file: nothing the caller can do.
+    #[error("{0}")]
+    Broken(String),
+}
+
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+impl From<StoreError> for Fault {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Conflict(why) | StoreError::Away(why) | StoreError::Locked(why) => Self::StoreAway(why),
+            StoreError::LostAtCommit(why) => Self::OutcomeUnknown(why),
+            StoreError::Row(_)
+            | StoreError::Corrupt(_)
+            | StoreError::TooNew { .. }
+            | StoreError::NotOurs(_) => Self::Broken(error.to_string()),
+        }
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        Self::Fault(error.into())
+    }
+}

@@ -1,0 +1,103 @@
+//! What a request asks for, as a keyed digest of method, path and canonical body.
+//!
+//! A submit can come as one request, as a row of a batch or through another door; all of them are compared as the
+//! single HTTP request that they equal, so a retry through another door is a replay. Each part is written with its
+//! length before it, so that no two requests share a digest by shifting bytes between parts.
+
+use crate::secret::{Secret, Use};
+use tally_rules::idempotency::Fingerprint;
+use tally_rules::score::Given;
+use tally_rules::{BoardId, Micros, PlayerId};
+
+/// Makes fingerprints with the key of one secret.
+#[derive(Clone, Debug)]
+pub struct Fingerprints {
+    key: [u8; 32],
+}
+
+impl Fingerprints {
+    /// Fingerprints of this secret.
+    pub fn new(secret: &Secret) -> Self {
+        Self { key: secret.derive(Use::RequestFingerprint) }
+    }
+
+    /// Of a request as its door has normalised it.
+    pub fn of(&self, method: &str, path: &str, canonical_body: &[u8]) -> Fingerprint {
+        self.digest(&[method.as_bytes(), path.as_bytes(), canonical_body])
+    }
+
+    /// Of a submit, by its meaning.
+    pub fn of_submit(
+        &self,
+        board: &BoardId,
+        player: &PlayerId,
+        score: Given,
+        subscore: Option<i64>,
+        at: Option<Micros>,
+    ) -> Fingerprint {
+        let (kind, score) = match score {
+            Given::Int(value) => (b"i", value.to_le_bytes()),
+            Given::Float(value) => (b"f", value.to_le_bytes()),
+        };
+        self.digest(&[
+            b"submit",
+            board.as_str().as_bytes(),
+            player.as_bytes(),
+            kind,
+            &score,
+            &optional(subscore),
+            &optional(at.map(|at| at.0)),
+        ])
+    }
+
+    /// Of the removal of a player from a board.
+    pub fn of_remove(&self, board: &BoardId, player: &PlayerId) -> Fingerprint {
+        self.digest(&[b"remove", board.as_str().as_bytes(), player.as_bytes()])
+    }
+
+    fn digest(&self, parts: &[&[u8]]) -> Fingerprint {
+        let mut hasher = blake3::Hasher::new_keyed(&self.key);
+        for part in parts {
+            hasher.update(&(part.len() as u64).to_le_bytes());
+            hasher.update(part);
+        }
+        let digest = hasher.finalize();
+        Fingerprint(digest.as_bytes()[..16].try_into().expect("sixteen of 32 bytes"))
+    }
+}
+
+fn optional(value: Option<i64>) -> Vec<u8> {
+    value.map_or_else(Vec::new, |value| value.to_le_bytes().to_vec())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_part_counts_and_parts_do_not_run_into_each_other() {
+        let prints = Fingerprints::new(&Secret::new([7; 32]));
+        let board = |text| BoardId::new(text).unwrap();
+        let player = |text| PlayerId::new(text).unwrap();
+        let of = |b, p, s, sub, at| prints.of_submit(&board(b), &player(p), s, sub, at);
+        let base = of("ab", "c", Given::Int(1), None, None);
+        assert_eq!(base, of("ab", "c", Given::Int(1), None, None));
+        for other in [
+            of("a", "bc", Given::Int(1), None, None),
+            of("ab", "c", Given::Int(2), None, None),
+            of("ab", "c", Given::Float(1.0), None, None),
+            of("ab", "c", Given::Int(1), Some(0), None),
+            of("ab", "c", Given::Int(1), None, Some(Micros(0))),
+            prints.of_remove(&board("ab"), &player("c")),
+            Fingerprints::new(&Secret::new([8; 32])).of_submit(
+                &board("ab"),
+                &player("c"),
+                Given::Int(1),
+                None,
+                None,
+            ),
+        ] {
+            assert_ne!(base, other);
+        }
+    }
+}

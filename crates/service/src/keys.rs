@@ -1,0 +1,190 @@
+//! API keys: who a caller is.
+//!
+//! A key reads `tally_<id>_<secret>`. The store has a digest of the secret only; the secrets are 256 random bits, so
+//! a plain digest cannot be guessed from. While no key exists the service is in protected mode; the doors decide
+//! what that means for a connection.
+
+use crate::clock::Clock;
+use crate::failure::Failure;
+use crate::secret::{Secret, Use, hex};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use tally_rules::Refusal;
+use tally_rules::idempotency::{self, Identity, Seen, Stored};
+use tally_rules::outcome::Outcome;
+use tally_rules::role::Role;
+use tally_store::{Changes, KeyChange, KeyRow, Plan, Store};
+
+/// Letters and digits of a key's id.
+const ID_CHARS: usize = 12;
+
+/// Who asks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Caller {
+    /// What it may do.
+    pub role: Role,
+    /// The scope of its idempotency keys.
+    pub scope: Arc<str>,
+}
+
+impl Caller {
+    /// Somebody on this machine, without a credential or with that of the data directory.
+    pub fn local() -> Self {
+        Self { role: Role::Admin, scope: idempotency::SCOPE_LOCAL.into() }
+    }
+}
+
+/// A new key. The token is told once.
+#[derive(Clone, Debug)]
+pub struct Created {
+    /// What is stored of it.
+    pub row: KeyRow,
+    /// What the caller presents.
+    pub token: String,
+    /// Whether this repeats an earlier answer.
+    pub replayed: bool,
+}
+
+/// All keys, and the store behind them.
+pub struct Keys {
+    store: Arc<dyn Store>,
+    secret: Secret,
+    clock: Clock,
+    keep_micros: i64,
+    keys_max: usize,
+    /// One change at a time.
+    changing: Mutex<()>,
+    rows: RwLock<HashMap<Arc<str>, KeyRow>>,
+}
+
+impl Keys {
+    /// Loads the keys of a store.
+    pub fn load(
+        store: Arc<dyn Store>,
+        secret: Secret,
+        clock: Clock,
+        settings: &crate::Settings,
+    ) -> Result<Self, Failure> {
+        let rows = store.keys()?.into_iter().map(|row| (Arc::clone(&row.id), row)).collect();
+        Ok(Self {
+            store,
+            secret,
+            clock,
+            keep_micros: settings.idempotency_keep_micros,
+            keys_max: settings.keys_max,
+            changing: Mutex::new(()),
+            rows: RwLock::new(rows),
+        })
+    }
+
+    /// Whether no key exists: then this machine, and nobody else, needs none.
+    pub fn protected_mode(&self) -> bool {
+        self.rows.read().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+
+    /// Who presents this token; `None` where nobody does.
+    pub fn authenticate(&self, token: &str) -> Option<Caller> {
+        let (id, secret) = token.strip_prefix("tally_")?.split_once('_')?;
+        let rows = self.rows.read().unwrap_or_else(PoisonError::into_inner);
+        let row = rows.get(id)?;
+        // Digests are compared in constant time.
+        let presented = blake3::hash(secret.as_bytes());
+        (presented == blake3::Hash::from_bytes(row.hash))
+            .then(|| Caller { role: row.role, scope: Arc::clone(&row.id) })
+    }
+
+    /// Every key, by time of creation.
+    pub fn list(&self) -> Vec<KeyRow> {
+        let rows = self.rows.read().unwrap_or_else(PoisonError::into_inner);
+        let mut all: Vec<KeyRow> = rows.values().cloned().collect();
+        all.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
+        all
+    }
+
+    /// Makes a key. Blocks on the store.
+    pub fn create(&self, role: Role, name: &str, identity: Option<&Identity>) -> Result<Created, Failure> {
+        let _one = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = (self.clock)();
+        let (id, secret) = self.invent(identity)?;
+        let row = KeyRow {
+            id: id.into(),
+            hash: *blake3::hash(secret.as_bytes()).as_bytes(),
+            role,
+            name: name.to_owned(),
+            created_at: now,
+        };
+        let full = self.rows.read().unwrap_or_else(PoisonError::into_inner).len() >= self.keys_max;
+        let stored = self.once(identity, Outcome::KeyCreated, |changes| {
+            if full {
+                return Err(Refusal::InvalidDefinition("the limit of keys (setting `limits.keys`) is reached".into()));
+            }
+            changes.keys.push(KeyChange::Create(row.clone()));
+            Ok(())
+        })?;
+        let token = format!("tally_{}_{secret}", row.id);
+        if let Some(first) = stored {
+            return Ok(Created { row: KeyRow { created_at: first.at, ..row }, token, replayed: true });
+        }
+        self.rows.write().unwrap_or_else(PoisonError::into_inner).insert(Arc::clone(&row.id), row.clone());
+        Ok(Created { row, token, replayed: false })
+    }
+
+    /// Ends a key. Blocks on the store. Says whether it was a replay.
+    pub fn revoke(&self, id: &str, identity: Option<&Identity>) -> Result<bool, Failure> {
+        let _one = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = (self.clock)();
+        let present =
+            self.rows.read().unwrap_or_else(PoisonError::into_inner).get(id).map(|row| Arc::clone(&row.id));
+        let stored = self.once(identity, Outcome::Removed, |changes| {
+            let id = present.clone().ok_or(Refusal::KeyNotFound)?;
+            changes.keys.push(KeyChange::Revoke(id, now));
+            Ok(())
+        })?;
+        self.rows.write().unwrap_or_else(PoisonError::into_inner).remove(id);
+        Ok(stored.is_some())
+    }
+
+    /// Runs a change once per identity; gives what was stored where it was done before.
+    fn once(
+        &self,
+        identity: Option<&Identity>,
+        outcome: Outcome,
+        change: impl Fn(&mut Changes) -> Result<(), Refusal>,
+    ) -> Result<Option<Stored>, Failure> {
+        let plan = Plan { requests: identity.iter().map(|one| one.key.clone()).collect(), ..Plan::default() };
+        let now = (self.clock)();
+        crate::boards::run_once(&*self.store, &plan, identity, now, self.keep_micros, outcome, |_, changes| {
+            change(changes)
+        })
+    }
+
+    /// An id and a secret: random, or for a request that may be retried, the same for every retry of it.
+    fn invent(&self, identity: Option<&Identity>) -> Result<(String, String), Failure> {
+        let mut seed = [0; 32];
+        match identity {
+            None => getrandom::fill(&mut seed)
+                .map_err(|error| crate::Fault::Broken(format!("no random numbers: {error}")))?,
+            Some(identity) => {
+                let mut hasher = blake3::Hasher::new_keyed(&self.secret.derive(Use::ApiKey));
+                hasher.update(&identity.fingerprint.0);
+                hasher.update(identity.key.scope.as_bytes());
+                hasher.update(&[0]);
+                hasher.update(identity.key.key.as_bytes());
+                seed = *hasher.finalize().as_bytes();
+            }
+        }
+        let id = hex(blake3::keyed_hash(&seed, b"id").as_bytes());
+        let secret = hex(blake3::keyed_hash(&seed, b"secret").as_bytes());
+        Ok((id[..ID_CHARS].to_owned(), secret))
+    }
+}
+
+/// What is stored says about a request with this identity.
+pub(crate) fn seen_before<'a>(
+    identity: Option<&Identity>,
+    stored: Option<&'a Stored>,
+    now: tally_rules::Micros,
+    keep_micros: i64,
+) -> Result<Seen<'a>, Refusal> {
+    identity.map_or(Ok(Seen::New), |one| idempotency::seen(stored, one.fingerprint, now, keep_micros))
+}

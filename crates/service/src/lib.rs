@@ -1,0 +1,26 @@
+//! Use cases: what a command reads, which rule decides it, what it writes and what it answers.
+//!
+//! One file per use case. Doors call these functions with parsed commands and a [`keys::Caller`]; nothing here knows
+//! HTTP, JSON or a command line. Not here: rules (crate `rules`), SQL (crate `store`), ranks (crate `ranking`) and
+//! batching (crate `lanes`); this is where they meet.
+
+pub mod boards;
+pub mod clock;
+pub mod failure;
+pub mod fingerprint;
+pub mod keys;
+pub mod maintenance;
+pub mod progress;
+pub mod rebuild;
+pub mod requests;
+pub mod scores;
+pub mod secret;
+pub mod settings;
+pub mod tally;
+
+pub use clock::Clock;
+pub use failure::{Failure, Fault};
+pub use keys::{Caller, Keys};
+pub use progress::Progress;
+pub use settings::Settings;
+pub use tally::Tally;

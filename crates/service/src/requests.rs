@@ -1,0 +1,67 @@
+//! Requests with an idempotency key that are running now.
+//!
+//! A second one with the same key is told so instead of waiting. The entry goes when the first is answered, not when
+//! its client hangs up: whatever has begun is finished. Nothing of this is stored, so a crash leaves nothing over.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
+use tally_rules::Refusal;
+use tally_rules::idempotency::RequestKey;
+
+/// The keys in use.
+#[derive(Clone, Debug, Default)]
+pub struct InProgress {
+    keys: Arc<Mutex<HashSet<RequestKey>>>,
+}
+
+/// Holds one key until it is dropped.
+#[derive(Debug)]
+pub struct Running {
+    keys: Arc<Mutex<HashSet<RequestKey>>>,
+    key: RequestKey,
+}
+
+impl InProgress {
+    /// Takes a key, or refuses if it is taken.
+    pub fn begin(&self, key: &RequestKey) -> Result<Running, Refusal> {
+        let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
+        if !keys.insert(key.clone()) {
+            return Err(Refusal::IdempotencyInProgress);
+        }
+        Ok(Running { keys: Arc::clone(&self.keys), key: key.clone() })
+    }
+
+    /// How many are running.
+    pub fn len(&self) -> usize {
+        self.keys.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
+    /// Whether none is running.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.keys.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.key);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_free_again_when_its_request_is_answered() {
+        let running = InProgress::default();
+        let key = RequestKey { scope: "local".into(), key: "k".into() };
+        let other = RequestKey { scope: "other".into(), key: "k".into() };
+        let first = running.begin(&key).unwrap();
+        assert_eq!(running.begin(&key).unwrap_err(), Refusal::IdempotencyInProgress);
+        assert!(running.begin(&other).is_ok());
+        drop(first);
+        assert!(running.begin(&key).is_ok());
+        assert!(running.is_empty());
+    }
+}

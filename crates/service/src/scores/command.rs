@@ -1,0 +1,117 @@
+//! What is asked of the score lane, and its answers.
+
+use crate::boards::Board;
+use std::sync::Arc;
+use tally_rules::idempotency::Identity;
+use tally_rules::{Micros, PlayerId, Record, Refusal};
+use tally_store::{ImportKey, ImportRow};
+
+/// One score for one player, checked against its board's kind of score.
+#[derive(Clone, Debug)]
+pub struct ScoreWrite {
+    /// Who.
+    pub player: PlayerId,
+    /// The score, as an ordered integer.
+    pub score: i64,
+    /// The subscore; 0 where the board has none.
+    pub subscore: i64,
+    /// When it happened; the server's next instant where nobody said.
+    pub at: Option<Micros>,
+}
+
+/// A submit.
+#[derive(Clone, Debug)]
+pub struct Submit {
+    /// Where.
+    pub board: Arc<Board>,
+    /// What.
+    pub write: ScoreWrite,
+    /// For retries.
+    pub identity: Option<Identity>,
+}
+
+/// The removal of a player from the open parts of a board.
+#[derive(Clone, Debug)]
+pub struct Remove {
+    /// Where.
+    pub board: Arc<Board>,
+    /// Who.
+    pub player: PlayerId,
+    /// For retries.
+    pub identity: Option<Identity>,
+}
+
+/// Consecutive lines of one file.
+#[derive(Clone, Debug)]
+pub struct ImportChunk {
+    /// Where.
+    pub board: Arc<Board>,
+    /// Which file.
+    pub key: ImportKey,
+    /// Lines of the file before this chunk.
+    pub lines_before: u64,
+    /// Lines of the file up to the end of this chunk.
+    pub lines_after: u64,
+    /// What the lines say, each with its line number; lines that say nothing are left out.
+    pub rows: Vec<(u64, ScoreWrite)>,
+    /// Whether the file ends here.
+    pub last: bool,
+}
+
+/// One entry of the lane.
+#[derive(Debug)]
+pub(crate) enum Request {
+    Submit(Submit),
+    Remove(Remove),
+    Import(ImportChunk),
+}
+
+/// Its answer; the kind is that of the request.
+#[derive(Clone, Debug)]
+pub(crate) enum Done {
+    Submitted(Submitted),
+    Removed(Removed),
+    Imported(Imported),
+}
+
+/// A record before a submit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Previous {
+    /// The record.
+    pub record: Record,
+    /// Its rank just before the change was published.
+    pub rank: Option<u64>,
+}
+
+/// What came of a submit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Submitted {
+    /// The player's record now.
+    pub record: Record,
+    /// Its rank at this moment.
+    pub rank: Option<u64>,
+    /// Whether the submit changed the record.
+    pub changed: bool,
+    /// The record before.
+    pub previous: Option<Previous>,
+    /// Whether this repeats an earlier answer.
+    pub replayed: bool,
+}
+
+/// What came of a removal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Removed {
+    /// Whether this repeats an earlier answer.
+    pub replayed: bool,
+}
+
+/// What came of a chunk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Imported {
+    /// The whole import so far.
+    pub progress: ImportRow,
+    /// Lines of this chunk that were refused.
+    pub refused: Vec<(u64, Refusal)>,
+    /// Whether the chunk had been done before.
+    pub replayed: bool,
+}

@@ -1,0 +1,78 @@
+//! Importing a file, chunk by chunk, each line exactly once.
+//!
+//! A chunk and the number of lines done are one transaction, so a chunk that is sent again after a crash changes
+//! nothing, and an interrupted import goes on where it was.
+
+use super::command::{Done, ImportChunk, Imported, Request};
+use super::submit::checked;
+use crate::failure::Failure;
+use crate::tally::Tally;
+use tally_rules::score::Given;
+use tally_rules::{BoardId, Micros, PlayerId, Refusal};
+use tally_store::{ImportKey, ImportRow};
+
+/// One line of a file.
+#[derive(Clone, Debug)]
+pub struct NewLine {
+    /// Its number in the file, from 1.
+    pub line: u64,
+    /// Who.
+    pub player: PlayerId,
+    /// How much.
+    pub score: Given,
+    /// When, if the file says so.
+    pub at: Option<Micros>,
+}
+
+/// Consecutive lines of a file.
+#[derive(Clone, Debug)]
+pub struct NewChunk {
+    /// Where.
+    pub board: BoardId,
+    /// Which file, and how it is read.
+    pub digest: [u8; 32],
+    /// Lines before this chunk.
+    pub lines_before: u64,
+    /// Lines up to its end.
+    pub lines_after: u64,
+    /// What they say.
+    pub rows: Vec<NewLine>,
+    /// Whether the file ends here.
+    pub last: bool,
+}
+
+/// How far an import of this file into this board has come. Blocks on the store.
+pub fn progress(tally: &Tally, board: &BoardId, digest: [u8; 32]) -> Result<Option<ImportRow>, Failure> {
+    let board = tally.boards.get(board).ok_or(Refusal::LeaderboardNotFound)?;
+    Ok(tally.store.import_progress(&ImportKey { board: board.no, digest })?)
+}
+
+/// Imports a chunk.
+pub async fn import(tally: &Tally, chunk: NewChunk) -> Result<Imported, Failure> {
+    let board = tally.boards.get(&chunk.board).ok_or(Refusal::LeaderboardNotFound)?;
+    let mut refused = Vec::new();
+    let mut rows = Vec::with_capacity(chunk.rows.len());
+    for row in chunk.rows {
+        match checked(&board.definition, row.player, row.score, None, row.at) {
+            Ok(write) => rows.push((row.line, write)),
+            Err(refusal) => refused.push((row.line, refusal)),
+        }
+    }
+    let request = Request::Import(ImportChunk {
+        key: ImportKey { board: board.no, digest: chunk.digest },
+        board,
+        lines_before: chunk.lines_before,
+        lines_after: chunk.lines_after,
+        rows,
+        last: chunk.last,
+    });
+    match tally.lane.ask(request, None).await {
+        Ok(Done::Imported(mut imported)) => {
+            imported.refused.extend(refused);
+            imported.refused.sort_by_key(|(line, _)| *line);
+            Ok(imported)
+        }
+        Ok(Done::Submitted(_) | Done::Removed(_)) => unreachable!("a chunk is answered as a chunk"),
+        Err(failure) => Err(failure),
+    }
+}

@@ -1,0 +1,105 @@
+//! The one secret of a store, and what is derived from it.
+//!
+//! Each use has a key of its own (BLAKE3 key derivation, by a fixed sentence per use), so that no use can be turned
+//! against another. The store remembers the secret's fingerprint; with another secret it is not opened, because
+//! everything that was protected by the old one would silently be lost.
+
+use std::fmt;
+
+/// Bytes of a secret.
+pub const SECRET_BYTES: usize = 32;
+
+/// The secret, never printed.
+#[derive(Clone)]
+pub struct Secret([u8; SECRET_BYTES]);
+
+/// What the secret is used for.
+#[derive(Clone, Copy, Debug)]
+pub enum Use {
+    /// Comparing a request with the one stored under its idempotency key.
+    RequestFingerprint,
+    /// Making an API key that a retry of its creation can make again.
+    ApiKey,
+    /// Recognising the secret itself.
+    Fingerprint,
+}
+
+impl Secret {
+    /// The secret of these bytes.
+    pub fn new(bytes: [u8; SECRET_BYTES]) -> Self {
+        Self(bytes)
+    }
+
+    /// A new one from the system's random numbers.
+    pub fn random() -> Result<Self, getrandom::Error> {
+        let mut bytes = [0; SECRET_BYTES];
+        getrandom::fill(&mut bytes)?;
+        Ok(Self(bytes))
+    }
+
+    /// Reads 64 hexadecimal digits, white space around them ignored.
+    pub fn parse(text: &str) -> Option<Self> {
+        let digits = text.trim().as_bytes();
+        if digits.len() != 2 * SECRET_BYTES {
+            return None;
+        }
+        let mut bytes = [0; SECRET_BYTES];
+        for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
+            let digit = |at: usize| char::from(pair[at]).to_digit(16);
+            *byte = u8::try_from(digit(0)? * 16 + digit(1)?).ok()?;
+        }
+        Some(Self(bytes))
+    }
+
+    /// 64 hexadecimal digits: for the file it is kept in.
+    pub fn to_hex(&self) -> String {
+        hex(&self.0)
+    }
+
+    /// The key for one use.
+    pub fn derive(&self, what: Use) -> [u8; 32] {
+        let sentence = match what {
+            Use::RequestFingerprint => "tally 2026 fingerprint of a request under an idempotency key",
+            Use::ApiKey => "tally 2026 secret part of an API key",
+            Use::Fingerprint => "tally 2026 fingerprint of the secret",
+        };
+        blake3::derive_key(sentence, &self.0)
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(..)")
+    }
+}
+
+/// Lower-case hexadecimal digits.
+pub fn hex(bytes: &[u8]) -> String {
+    use fmt::Write;
+    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
+        write!(text, "{byte:02x}").expect("a string takes everything");
+        text
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_reads_back_and_is_not_printed() {
+        let secret = Secret::new([0xa5; SECRET_BYTES]);
+        let read = Secret::parse(&format!("  {}\n", secret.to_hex())).unwrap();
+        assert_eq!(read.0, secret.0);
+        assert!(!format!("{secret:?}").contains("a5"));
+        assert!(Secret::parse("a5").is_none());
+        assert!(Secret::parse(&"zz".repeat(32)).is_none());
+    }
+
+    #[test]
+    fn each_use_has_its_own_key() {
+        let secret = Secret::new([1; SECRET_BYTES]);
+        assert_ne!(secret.derive(Use::ApiKey), secret.derive(Use::Fingerprint));
+        assert_ne!(secret.derive(Use::ApiKey), Secret::new([2; SECRET_BYTES]).derive(Use::ApiKey));
+    }
+}

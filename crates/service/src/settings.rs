@@ -1,0 +1,28 @@
+//! What the use cases can be told to do differently.
+
+use tally_lanes::Bounds;
+use tally_rules::idempotency::KEEP_DEFAULT_MICROS;
+
+/// Settings of the service, with the defaults of the product.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Bounds of the score lane.
+    pub lane: Bounds,
+    /// How long outcomes of requests with an idempotency key are kept, in microseconds.
+    pub idempotency_keep_micros: i64,
+    /// How many boards there may be.
+    pub boards_max: usize,
+    /// How many API keys there may be.
+    pub keys_max: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            lane: Bounds::default(),
+            idempotency_keep_micros: KEEP_DEFAULT_MICROS,
+            boards_max: 10_000,
+            keys_max: 1_000,
+        }
+    }
+}

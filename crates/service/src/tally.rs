@@ -1,0 +1,120 @@
+//! The running service: what every use case needs, and its beginning and end.
+//!
+//! A [`Tally`] exists only once all ranks are exact: [`Tally::start`] loads them first. So no use case has to ask
+//! whether it may answer; while there is none, the doors say so.
+
+use crate::boards::{Boards, run_once};
+use crate::clock::Clock;
+use crate::failure::Failure;
+use crate::fingerprint::Fingerprints;
+use crate::keys::Keys;
+use crate::maintenance::Maintenance;
+use crate::progress::Progress;
+use crate::rebuild;
+use crate::requests::InProgress;
+use crate::scores::lane::ScoreLane;
+use crate::secret::{Secret, Use};
+use crate::settings::Settings;
+use crate::Fault;
+use std::sync::{Arc, Mutex};
+use tally_rules::idempotency::{Identity, Stored};
+use tally_rules::instant::Instants;
+use tally_rules::outcome::Outcome;
+use tally_rules::{Micros, Refusal};
+use tally_store::{Changes, Loaded, Plan, Store};
+
+/// The name under which the store remembers the secret's fingerprint.
+const SECRET_META: &str = "secret_fingerprint";
+
+/// The running service.
+pub struct Tally {
+    /// The truth.
+    pub store: Arc<dyn Store>,
+    /// Who may ask.
+    pub keys: Arc<Keys>,
+    /// Live boards with their orders.
+    pub boards: Boards,
+    /// Digests of requests.
+    pub fingerprints: Fingerprints,
+    /// What can be set.
+    pub settings: Settings,
+    pub(crate) clock: Clock,
+    pub(crate) running: InProgress,
+    pub(crate) changing_boards: Mutex<()>,
+    pub(crate) maintenance: Maintenance,
+    pub(crate) lane: ScoreLane,
+}
+
+/// Refuses a store that was written with another secret; a new store remembers this one.
+pub fn check_secret(store: &dyn Store, secret: &Secret) -> Result<(), Failure> {
+    let fingerprint = secret.derive(Use::Fingerprint);
+    match store.meta(SECRET_META)? {
+        Some(known) if known == fingerprint => Ok(()),
+        Some(_) => Err(Fault::Broken(
+            "the store was written with another secret: give the file `secret` of its data directory \
+             (TALLY_SECRET or --secret-file); with this one its keys and PINs would be lost"
+                .into(),
+        )
+        .into()),
+        None => Ok(store.set_meta(SECRET_META, &fingerprint)?),
+    }
+}
+
+impl Tally {
+    /// Loads every order and starts the lanes. Blocks, as long as that takes; `progress` says how long.
+    pub fn start(
+        store: Arc<dyn Store>,
+        keys: Arc<Keys>,
+        secret: &Secret,
+        clock: Clock,
+        settings: Settings,
+        progress: &Progress,
+    ) -> Result<Arc<Self>, Failure> {
+        let rebuilt = rebuild::rebuild(&*store, progress)?;
+        let instants = Instants::after(rebuilt.newest);
+        let lane = ScoreLane::start(Arc::clone(&store), Arc::clone(&clock), instants, &settings)
+            .map_err(|error| Fault::Broken(format!("no thread for the score lane: {error}")))?;
+        let maintenance =
+            Maintenance::start(Arc::clone(&store), Arc::clone(&clock), settings.idempotency_keep_micros);
+        Ok(Arc::new(Self {
+            store,
+            keys,
+            boards: rebuilt.boards,
+            fingerprints: Fingerprints::new(secret),
+            settings,
+            clock,
+            running: InProgress::default(),
+            changing_boards: Mutex::new(()),
+            maintenance,
+            lane,
+        }))
+    }
+
+    /// The service's time.
+    pub fn now(&self) -> Micros {
+        (self.clock)()
+    }
+
+    /// Ends it: no new work is taken, everything accepted is made durable and answered. Blocks until then.
+    pub fn drain(&self) {
+        self.lane.drain();
+        self.maintenance.stop();
+    }
+
+    /// Counters of the score lane.
+    pub fn lane_stats(&self) -> tally_lanes::Stats {
+        self.lane.stats()
+    }
+
+    /// See [`run_once`].
+    pub(crate) fn once(
+        &self,
+        plan: &Plan,
+        identity: Option<&Identity>,
+        now: Micros,
+        outcome: Outcome,
+        change: impl FnMut(&Loaded, &mut Changes) -> Result<(), Refusal>,
+    ) -> Result<Option<Stored>, Failure> {
+        run_once(&*self.store, plan, identity, now, self.settings.idempotency_keep_micros, outcome, change)
+    }
+}

@@ -1,0 +1,35 @@
+//! What can go wrong in a store, by what the caller must do about it.
+
+/// A fault of a store. Refusals of a rule are never here: a rule's answer is not a fault.
+#[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
+pub enum StoreError {
+    /// Another transaction was in the way (deadlock, lock wait, busy): nothing was done, the same may succeed again.
+    #[error("in conflict with another transaction: {0}")]
+    Conflict(String),
+    /// A row cannot be stored whatever is tried: nothing was done; without that row the others can go through.
+    #[error("a row was refused by the store: {0}")]
+    Row(String),
+    /// The store cannot be reached or cannot write now (I/O error, disk full, read-only): nothing was done.
+    #[error("the store is away: {0}")]
+    Away(String),
+    /// The connection was lost while committing: it is unknown whether the transaction was done.
+    #[error("the connection was lost at commit: {0}")]
+    LostAtCommit(String),
+    /// What is stored cannot be what we wrote.
+    #[error("the store is damaged: {0}")]
+    Corrupt(String),
+    /// Another process writes to this embedded store.
+    #[error("another process has the store open: {0}")]
+    Locked(String),
+    /// The store was written by a later version; it was not touched.
+    #[error("the store has schema version {found}, this tally knows up to {known}; use a newer tally (nothing was changed)")]
+    TooNew {
+        /// The version found.
+        found: u32,
+        /// The newest version known here.
+        known: u32,
+    },
+    /// The file is some other program's database; it was not touched.
+    #[error("{0} is not a tally store (nothing was changed)")]
+    NotOurs(String),
+}

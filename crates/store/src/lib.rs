@@ -1,0 +1,73 @@
+//! The truth: what is acknowledged is here, and everything else is derived from it.
+//!
+//! [`Store`] is the trait with its guarantees; [`plan`] says what a transaction reads and writes, in the words of the
+//! domain; each backend is a folder with one file per table. There is no ORM and no query builder: access is by key,
+//! rows map to types in one place per table. Not here: rules (a transaction asks the caller to `decide`), ranks, and
+//! any retry policy (the lanes have it, from the kinds of [`StoreError`]).
+
+mod error;
+pub mod plan;
+pub mod sqlite;
+
+pub use error::StoreError;
+pub use plan::{BoardChange, BoardNo, BoardRow, Changes, ImportKey, ImportRow, KeyChange, KeyRow, Loaded, Part, Plan, ScoreKey};
+
+use tally_rules::{Micros, PlayerId, Record};
+
+/// A durable store. Every method blocks; callers are threads of their own, never tasks of a runtime.
+///
+/// Guarantees that the contract suite checks of every backend:
+///
+/// - **One transaction.** [`run`](Self::run) reads everything of the plan, calls `decide` and writes what it returned,
+///   as one unit: all of it is visible to later reads, or none.
+/// - **Durable when it returns.** After `Ok`, a killed process or machine loses nothing of it. After an error other
+///   than [`StoreError::LostAtCommit`], nothing of it was done.
+/// - **Decided on the present.** What `decide` saw does not change before its changes are written, whatever other
+///   threads do.
+/// - **Keyed.** The cost of a transaction depends on its plan and changes, not on what else is stored.
+pub trait Store: Send + Sync + 'static {
+    /// The backend's name, for messages, metrics and the contract suite.
+    fn name(&self) -> &'static str;
+
+    /// Reads the plan, decides, writes and commits. `decide` may be called again after an internal retry: it must
+    /// depend on nothing but what was loaded.
+    fn run(&self, plan: &Plan, decide: &mut dyn FnMut(&Loaded) -> Changes) -> Result<(), StoreError>;
+
+    /// Every live board, in order of number.
+    fn boards(&self) -> Result<Vec<BoardRow>, StoreError>;
+
+    /// Every API key that was not revoked, in order of creation.
+    fn keys(&self) -> Result<Vec<KeyRow>, StoreError>;
+
+    /// Walks the records of one part of a board in order of player bytes, at most `limit` of them, from the first one
+    /// after `after`. Returns how many there were; fewer than `limit` means the end.
+    fn walk_scores(
+        &self,
+        board: BoardNo,
+        part: Part,
+        after: Option<&PlayerId>,
+        limit: usize,
+        each: &mut dyn FnMut(PlayerId, Record),
+    ) -> Result<usize, StoreError>;
+
+    /// How many records a part of a board has; may be an estimate from above while others write, for progress only.
+    fn count_scores(&self, board: BoardNo, part: Part) -> Result<u64, StoreError>;
+
+    /// The part of a board that an import of one file has reached, without a transaction.
+    fn import_progress(&self, key: &ImportKey) -> Result<Option<ImportRow>, StoreError>;
+
+    /// Forgets at most `limit` stored requests older than `before`; returns how many.
+    fn expire_requests(&self, before: Micros, limit: usize) -> Result<usize, StoreError>;
+
+    /// Deletes at most `limit` rows that belong to deleted boards; returns how many. Zero means there are none.
+    fn purge_deleted(&self, limit: usize) -> Result<usize, StoreError>;
+
+    /// A remembered value, such as the fingerprint of the secret.
+    fn meta(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError>;
+
+    /// Remembers a value, durably.
+    fn set_meta(&self, name: &str, value: &[u8]) -> Result<(), StoreError>;
+
+    /// Rows, bytes and times the backend can tell of itself, for status and metrics: (name, value).
+    fn gauges(&self) -> Vec<(&'static str, f64)>;
+}

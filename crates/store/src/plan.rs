@@ -1,0 +1,214 @@
+//! What one transaction reads and writes, in the words of the domain.
+//!
+//! A [`Plan`] names everything before the transaction begins, so a backend can read it in few messages and lock it in
+//! one order. Keys are sorted and unique; a backend asserts that. [`Changes`] holds one row per key: the newest.
+
+use std::sync::Arc;
+use tally_rules::idempotency::{RequestKey, Stored};
+use tally_rules::role::Role;
+use tally_rules::{BoardId, Definition, Micros, PlayerId, Record};
+
+/// A board's number: given once, never reused, so that rows of a deleted board can be purged at leisure.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BoardNo(pub u32);
+
+/// A part of a board: 0 is all time, the others are periods.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Part(pub u32);
+
+/// The part over all time.
+pub const ALL_TIME: Part = Part(0);
+
+/// One player's record on one part of one board.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ScoreKey {
+    /// The board.
+    pub board: BoardNo,
+    /// The part of it.
+    pub part: Part,
+    /// The player.
+    pub player: PlayerId,
+}
+
+/// A board as stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BoardRow {
+    /// Its number.
+    pub no: BoardNo,
+    /// Its name.
+    pub id: BoardId,
+    /// What it is.
+    pub definition: Definition,
+    /// When it was created.
+    pub created_at: Micros,
+}
+
+/// An API key as stored: never the secret itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyRow {
+    /// Letters and digits.
+    pub id: Arc<str>,
+    /// A digest of the secret.
+    pub hash: [u8; 32],
+    /// What it may do.
+    pub role: Role,
+    /// What its owner calls it.
+    pub name: String,
+    /// When it was created.
+    pub created_at: Micros,
+}
+
+/// An import of one file into one board.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ImportKey {
+    /// The board.
+    pub board: BoardNo,
+    /// A digest of the file and of how its columns are read, with a run number where it is meant again.
+    pub digest: [u8; 32],
+}
+
+/// How far an import has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ImportRow {
+    /// Lines of the file that are done, the header included.
+    pub lines: u64,
+    /// Rows that were taken.
+    pub taken: u64,
+    /// Rows that were refused.
+    pub refused: u64,
+    /// Whether the whole file is done.
+    pub finished: bool,
+}
+
+/// What a transaction reads. Each list is sorted and has no key twice.
+#[derive(Clone, Debug, Default)]
+pub struct Plan {
+    /// Boards that must still be there.
+    pub boards: Vec<BoardNo>,
+    /// Boards by name, for creating and deleting them.
+    pub board_names: Vec<BoardId>,
+    /// Records.
+    pub scores: Vec<ScoreKey>,
+    /// Requests that may have been done before.
+    pub requests: Vec<RequestKey>,
+    /// Imports.
+    pub imports: Vec<ImportKey>,
+}
+
+/// What was read, each list as long as its list in the plan and in the same order.
+#[derive(Clone, Debug, Default)]
+pub struct Loaded {
+    /// Whether the board is live.
+    pub boards: Vec<bool>,
+    /// The live board of that name.
+    pub board_names: Vec<Option<BoardRow>>,
+    /// The number for the next new board; only where the plan has names.
+    pub next_board: BoardNo,
+    /// The record.
+    pub scores: Vec<Option<Record>>,
+    /// What was stored of the request.
+    pub requests: Vec<Option<Stored>>,
+    /// The progress.
+    pub imports: Vec<Option<ImportRow>>,
+}
+
+/// What a transaction writes. Each list is sorted by key and has no key twice.
+#[derive(Clone, Debug, Default)]
+pub struct Changes {
+    /// Records: the newest of each key; `None` removes it.
+    pub scores: Vec<(ScoreKey, Option<Record>)>,
+    /// Requests done; one whose time was over is replaced.
+    pub requests: Vec<(RequestKey, Stored)>,
+    /// Progress of imports.
+    pub imports: Vec<(ImportKey, ImportRow)>,
+    /// Boards.
+    pub boards: Vec<BoardChange>,
+    /// Keys.
+    pub keys: Vec<KeyChange>,
+}
+
+/// A change of a board.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BoardChange {
+    /// A new one; its number is that of [`Loaded::next_board`].
+    Create(BoardRow),
+    /// Another definition of the same board.
+    Redefine(BoardNo, Definition),
+    /// Gone at once; its rows are purged later, see [`crate::Store::purge_deleted`].
+    Delete(BoardNo),
+}
+
+/// A change of an API key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KeyChange {
+    /// A new one.
+    Create(KeyRow),
+    /// No longer accepted, from this instant on.
+    Revoke(Arc<str>, Micros),
+}
+
+impl Plan {
+    /// Panics where a list is not sorted or has a key twice: two rows for one key have no order in a batch.
+    pub(crate) fn assert_sorted(&self) {
+        assert!(ascends(&self.boards), "boards of a plan ascend");
+        assert!(ascends(&self.board_names), "names of a plan ascend");
+        assert!(ascends(&self.scores), "scores of a plan ascend");
+        assert!(ascends(&self.requests), "requests of a plan ascend");
+        assert!(ascends(&self.imports), "imports of a plan ascend");
+    }
+}
+
+impl Loaded {
+    /// Panics where a list is not as long as its list in the plan: `decide` pairs them by position.
+    pub(crate) fn assert_answers(&self, plan: &Plan) {
+        assert_eq!(self.boards.len(), plan.boards.len());
+        assert_eq!(self.board_names.len(), plan.board_names.len());
+        assert_eq!(self.scores.len(), plan.scores.len());
+        assert_eq!(self.requests.len(), plan.requests.len());
+        assert_eq!(self.imports.len(), plan.imports.len());
+    }
+}
+
+impl BoardChange {
+    /// The board it changes.
+    pub fn no(&self) -> BoardNo {
+        match self {
+            Self::Create(row) => row.no,
+            Self::Redefine(no, _) | Self::Delete(no) => *no,
+        }
+    }
+}
+
+impl KeyChange {
+    /// The key it changes.
+    pub fn id(&self) -> &str {
+        match self {
+            Self::Create(row) => &row.id,
+            Self::Revoke(id, _) => id,
+        }
+    }
+}
+
+impl Changes {
+    /// Panics where a list is not sorted by key or has a key twice.
+    pub(crate) fn assert_sorted(&self) {
+        assert!(self.scores.is_sorted_by(|a, b| a.0 < b.0), "changed scores ascend");
+        assert!(self.requests.is_sorted_by(|a, b| a.0 < b.0), "changed requests ascend");
+        assert!(self.imports.is_sorted_by(|a, b| a.0 < b.0), "changed imports ascend");
+        assert!(self.boards.is_sorted_by(|a, b| a.no() < b.no()), "changed boards ascend");
+        assert!(self.keys.is_sorted_by(|a, b| a.id() < b.id()), "changed keys ascend");
+    }
+
+    /// Whether there is nothing to write.
+    pub fn is_empty(&self) -> bool {
+        self.scores.is_empty()
+            && self.requests.is_empty()
+            && self.imports.is_empty()
+            && self.boards.is_empty()
+            && self.keys.is_empty()
+    }
+}
+
+fn ascends<T: Ord>(keys: &[T]) -> bool {
+    keys.is_sorted_by(|a, b| a < b)
+}

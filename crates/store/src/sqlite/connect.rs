@@ -1,0 +1,131 @@
+//! Connections and their settings: the writer's, the readers' and the one that folds the log.
+//!
+//! Settings that make a commit durable are made here and nowhere else, and a test reads them back.
+
+use super::Options;
+use crate::StoreError;
+use rusqlite::{Connection, OpenFlags};
+use std::path::Path;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// More than there are statements.
+const STATEMENTS: usize = 64;
+
+/// Every page of a new file. Smaller than the usual 4096: a random row dirties one page, and a page is what is written.
+const PAGE_BYTES: u32 = 4096;
+
+/// The connection that writes, not yet in write-ahead mode: see [`log_ahead`].
+pub(super) fn writer(path: &Path, options: &Options) -> Result<Connection, StoreError> {
+    let connection = open(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)?;
+    connection.busy_timeout(options.busy_wait)?;
+    connection.pragma_update(None, "page_size", PAGE_BYTES)?;
+    durable(&connection)?;
+    set_cache(&connection, options.cache_bytes)?;
+    Ok(connection)
+}
+
+/// Turns the write-ahead log on.
+pub(super) fn log_ahead(connection: &Connection, options: &Options) -> Result<(), StoreError> {
+    let mode: String = connection.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0))?;
+    if mode != "wal" {
+        return Err(StoreError::Away(format!("the file system does not allow a write-ahead log (mode {mode})")));
+    }
+    // See `checkpoint`.
+    connection.pragma_update(None, "wal_autocheckpoint", 0)?;
+    // A log that grew past its bound gives the space back when it starts over.
+    let limit = i64::try_from(options.wal_bytes_max).unwrap_or(i64::MAX);
+    connection.pragma_update(None, "journal_size_limit", limit)?;
+    Ok(())
+}
+
+/// The connection that folds the log into the file, with a short wait for readers.
+pub(super) fn folder(path: &Path, wait: Duration) -> Result<Connection, StoreError> {
+    let connection = open(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    connection.busy_timeout(wait)?;
+    durable(&connection)?;
+    connection.pragma_update(None, "wal_autocheckpoint", 0)?;
+    Ok(connection)
+}
+
+/// Connections for reading, lent one at a time.
+#[derive(Debug)]
+pub(super) struct Readers {
+    idle: Mutex<Vec<Connection>>,
+    returned: Condvar,
+}
+
+/// A lent connection: it goes back when dropped.
+pub(super) struct Lent<'a> {
+    readers: &'a Readers,
+    connection: Option<Connection>,
+}
+
+impl Readers {
+    /// Opens them all: a file that cannot be read is found at the start, not in the middle.
+    pub(super) fn open(path: &Path, options: &Options) -> Result<Self, StoreError> {
+        let mut idle = Vec::new();
+        for _ in 0..options.readers.max(1) {
+            let connection = open(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+            connection.busy_timeout(options.busy_wait)?;
+            set_cache(&connection, options.reader_cache_bytes)?;
+            idle.push(connection);
+        }
+        Ok(Self { idle: Mutex::new(idle), returned: Condvar::new() })
+    }
+
+    /// Lends one, when there is one.
+    pub(super) fn lend(&self) -> Lent<'_> {
+        let mut idle = self.idle();
+        loop {
+            if let Some(connection) = idle.pop() {
+                return Lent { readers: self, connection: Some(connection) };
+            }
+            idle = self.returned.wait(idle).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Vec<Connection>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl std::ops::Deref for Lent<'_> {
+    type Target = Connection;
+
+    fn deref(&self) -> &Connection {
+        self.connection.as_ref().expect("lent until dropped")
+    }
+}
+
+impl Drop for Lent<'_> {
+    fn drop(&mut self) {
+        self.readers.idle().extend(self.connection.take());
+        self.readers.returned.notify_one();
+    }
+}
+
+fn open(path: &Path, flags: OpenFlags) -> Result<Connection, StoreError> {
+    // One connection is used by one thread at a time, held by its mutex or lent by value.
+    let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS);
+    // The schema is ours or it is damaged; either way it runs no functions of its own choice.
+    connection.pragma_update(None, "trusted_schema", false)?;
+    connection.pragma_update(None, "temp_store", "MEMORY")?;
+    Ok(connection)
+}
+
+/// A commit returns when it is on the disk; on macOS that takes a call of its own.
+fn durable(connection: &Connection) -> Result<(), StoreError> {
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    connection.pragma_update(None, "fullfsync", true)?;
+    connection.pragma_update(None, "checkpoint_fullfsync", true)?;
+    Ok(())
+}
+
+fn set_cache(connection: &Connection, bytes: u64) -> Result<(), StoreError> {
+    let kibibytes = i64::try_from(bytes / 1024).unwrap_or(i64::MAX).max(64);
+    // Negative: in KiB instead of pages.
+    connection.pragma_update(None, "cache_size", -kibibytes)?;
+    Ok(())
+}

@@ -1,0 +1,88 @@
+//! Faults of SQLite as kinds of [`StoreError`]: by what the caller must do about them, never by wording.
+//!
+//! One `match`, so that no code has two meanings. A row that is read is input: what cannot have been written by us is
+//! damage and is reported, never a panic. Not here: any retry.
+
+use crate::StoreError;
+use rusqlite::ErrorCode;
+
+impl From<rusqlite::Error> for StoreError {
+    fn from(error: rusqlite::Error) -> Self {
+        let text = error.to_string();
+        match error.sqlite_error_code() {
+            Some(code) => of_code(code, text),
+            None => of_rusqlite(&error, text),
+        }
+    }
+}
+
+/// Something stored that we cannot have written.
+pub(super) fn corrupt(table: &str, what: &str) -> StoreError {
+    StoreError::Corrupt(format!("{table}: {what}"))
+}
+
+/// An operating system's error on one of our files.
+pub(super) fn file(doing: &str, path: &std::path::Path, error: &std::io::Error) -> StoreError {
+    StoreError::Away(format!("{doing} `{}`: {error}", path.display()))
+}
+
+fn of_code(code: ErrorCode, text: String) -> StoreError {
+    match code {
+        ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => StoreError::Conflict(text),
+        ErrorCode::ConstraintViolation | ErrorCode::TooBig | ErrorCode::TypeMismatch => StoreError::Row(text),
+        ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => StoreError::Corrupt(text),
+        // Full disk, I/O, permissions, memory, an interrupt; and what should not happen at all (misuse, a statement
+        // that does not compile): nothing was done, and another row or another moment may fare better.
+        _ => StoreError::Away(text),
+    }
+}
+
+fn of_rusqlite(error: &rusqlite::Error, text: String) -> StoreError {
+    match error {
+        rusqlite::Error::FromSqlConversionFailure(..)
+        | rusqlite::Error::IntegralValueOutOfRange(..)
+        | rusqlite::Error::Utf8Error(..)
+        | rusqlite::Error::InvalidColumnType(..)
+        | rusqlite::Error::QueryReturnedNoRows => StoreError::Corrupt(text),
+        rusqlite::Error::ToSqlConversionFailure(_) | rusqlite::Error::NulError(_) => StoreError::Row(text),
+        _ => StoreError::Away(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_of_fault_asks_for_the_right_reaction() {
+        let rows = [
+            (5, "conflict"),
+            (6, "conflict"),
+            (19, "row"),
+            (18, "row"),
+            (20, "row"),
+            (13, "away"),
+            (10, "away"),
+            (8, "away"),
+            (14, "away"),
+            (7, "away"),
+            (11, "corrupt"),
+            (26, "corrupt"),
+            // Extended codes: a unique constraint, a failed sync, a snapshot that is too old.
+            (2067, "row"),
+            (1034, "away"),
+            (517, "conflict"),
+        ];
+        for (code, wanted) in rows {
+            let error = rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(code), None);
+            let got = match StoreError::from(error) {
+                StoreError::Conflict(_) => "conflict",
+                StoreError::Row(_) => "row",
+                StoreError::Away(_) => "away",
+                StoreError::Corrupt(_) => "corrupt",
+                other => panic!("{code}: {other}"),
+            };
+            assert_eq!(got, wanted, "{code}");
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! Whose file it is, read from its first bytes before SQLite sees it.
+//!
+//! SQLite may write to a file it opens (a journal to roll back, a log to fold in), so a file that is not ours, or is
+//! from a later version, is recognised without it and stays as it is to the last byte. Migrations write these bytes
+//! outside of write-ahead logging, so they are never older than the truth. Not here: whether the rest is sound.
+
+use super::fault;
+use crate::StoreError;
+use std::fs::File;
+use std::io::{ErrorKind, Read};
+use std::path::{Path, PathBuf};
+
+/// What our files carry as `application_id`: "tlly".
+pub(super) const APPLICATION_ID: u32 = 0x746c_6c79;
+
+/// Every SQLite file begins so. The positions below are those of its header, which SQLite promises to keep.
+const MAGIC: &[u8; 16] = b"SQLite format 3\0";
+const USER_VERSION_AT: usize = 60;
+const APPLICATION_ID_AT: usize = 68;
+const HEADER_BYTES: usize = 100;
+
+/// The path with links resolved, so that one file has one lock, and its journals lie beside it.
+pub(super) fn resolve(path: &Path) -> Result<PathBuf, StoreError> {
+    match path.canonicalize() {
+        Ok(real) => Ok(real),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            let name = path.file_name().ok_or_else(|| fault::file("create", path, &error))?;
+            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+            let folder = folder.unwrap_or(Path::new("."));
+            Ok(folder.canonicalize().map_err(|error| fault::file("find the folder of", path, &error))?.join(name))
+        }
+        Err(error) => Err(fault::file("open", path, &error)),
+    }
+}
+
+/// Refuses files that are not ours or are later than `known`. A missing or empty file is a new store.
+pub(super) fn check(path: &Path, known: u32) -> Result<(), StoreError> {
+    let mut file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(fault::file("open", path, &error)),
+    };
+    let mut header = Vec::with_capacity(HEADER_BYTES);
+    let read = file.by_ref().take(HEADER_BYTES as u64).read_to_end(&mut header);
+    read.map_err(|error| fault::file("read", path, &error))?;
+    if header.is_empty() {
+        return Ok(());
+    }
+    let ours = header.len() == HEADER_BYTES
+        && header.starts_with(MAGIC)
+        && number(&header, APPLICATION_ID_AT) == APPLICATION_ID;
+    if !ours {
+        return Err(StoreError::NotOurs(format!("`{}`", path.display())));
+    }
+    let found = number(&header, USER_VERSION_AT);
+    if found > known {
+        return Err(StoreError::TooNew { found, known });
+    }
+    Ok(())
+}
+
+fn number(header: &[u8], at: usize) -> u32 {
+    u32::from_be_bytes(header[at..at + 4].try_into().expect("four bytes"))
+}

@@ -1,0 +1,113 @@
+//! One process writes to a store: a lock on a file beside it.
+//!
+//! The operating system holds the lock for as long as the process lives, so a killed server leaves nothing to clean up.
+//! The file says who holds it, for the message that a second process shows. It is never deleted: between opening and
+//! locking, a deleted file would let two processes lock two files of the same name. SQLite's own locks do not serve:
+//! they let a second writer in between two transactions. Not here: a lease for stores over a network.
+
+use super::fault;
+use crate::StoreError;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{Read, Seek, Write};
+use std::path::{Path, PathBuf};
+
+/// No honest content is longer; what is longer is cut in the message.
+const CONTENT_BYTES_MAX: u64 = 256;
+
+/// Held until dropped, or until the process ends.
+#[derive(Debug)]
+pub(super) struct Lock {
+    file: File,
+    path: PathBuf,
+}
+
+impl Lock {
+    /// Takes the lock of the store at `path`, at once or not at all.
+    pub(super) fn take(store: &Path) -> Result<Self, StoreError> {
+        let mut name = store.as_os_str().to_owned();
+        name.push(".lock");
+        let path = PathBuf::from(name);
+        let mut file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(&path)
+            .map_err(|error| fault::file("open", &path, &error))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(StoreError::Locked(holder(&mut file, &path))),
+            Err(TryLockError::Error(error)) => return Err(fault::file("lock", &path, &error)),
+        }
+        let mut lock = Self { file, path };
+        lock.write(None)?;
+        Ok(lock)
+    }
+
+    /// Says where this process answers, for whoever finds the store locked.
+    pub(super) fn write(&mut self, address: Option<&str>) -> Result<(), StoreError> {
+        let mut content = format!("{}\n", std::process::id());
+        if let Some(address) = address {
+            content.push_str(address);
+            content.push('\n');
+        }
+        let written = self
+            .file
+            .set_len(0)
+            .and_then(|()| self.file.rewind())
+            .and_then(|()| self.file.write_all(content.as_bytes()));
+        written.map_err(|error| fault::file("write", &self.path, &error))
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // A message that names a process which is gone would mislead; failing to empty the file harms nobody.
+        let _ = self.file.set_len(0);
+    }
+}
+
+fn holder(file: &mut File, path: &Path) -> String {
+    let mut bytes = Vec::new();
+    // Whatever is there is only shown; an unreadable file is shown as one that says nothing.
+    let _ = file.take(CONTENT_BYTES_MAX).read_to_end(&mut bytes);
+    let text = String::from_utf8_lossy(&bytes);
+    let mut lines = text.lines().filter(|line| !line.is_empty());
+    let mut who = format!("`{}` is held by ", path.display());
+    match lines.next() {
+        Some(pid) => who.push_str(&format!("process {pid}")),
+        None => who.push_str("a process that has not said which"),
+    }
+    if let Some(address) = lines.next() {
+        who.push_str(&format!(", which answers at {address}"));
+    }
+    who
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_second_is_told_who_holds_it_and_the_third_may_have_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = folder.path().join("tally.db");
+        let mut first = Lock::take(&store).unwrap();
+        first.write(Some("127.0.0.1:7700")).unwrap();
+        let StoreError::Locked(text) = Lock::take(&store).unwrap_err() else { panic!("not locked") };
+        let pid = std::process::id();
+        assert!(text.ends_with(&format!("held by process {pid}, which answers at 127.0.0.1:7700")), "{text}");
+        drop(first);
+        assert_eq!(std::fs::read(folder.path().join("tally.db.lock")).unwrap(), b"");
+        Lock::take(&store).unwrap();
+    }
+
+    #[test]
+    fn a_shorter_content_leaves_nothing_of_a_longer_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("tally.db.lock");
+        std::fs::write(&path, "9999999999\nsomewhere far away\n").unwrap();
+        let _lock = Lock::take(&folder.path().join("tally.db")).unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), format!("{}\n", std::process::id()));
+    }
+}

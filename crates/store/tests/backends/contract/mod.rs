@@ -1,0 +1,185 @@
+//! What every store must do, as functions over the trait. `store_contract!` makes a test of each for a backend.
+//!
+//! A function says nothing of SQL, files or servers. Each begins by opening the store through [`open`], which asserts
+//! that the backend answers that the test is named after. A conflict is a legal answer of a store, and is tried again
+//! here as the lanes would. Not here: kills and full disks, which each backend suffers in its own way.
+
+pub mod boards;
+pub mod batches;
+pub mod keys;
+pub mod model;
+pub mod requests;
+pub mod scores;
+
+use std::sync::Arc;
+use tally_rules::idempotency::{Fingerprint, RequestKey, Stored};
+use tally_rules::outcome::Outcome;
+use tally_rules::role::Role;
+use tally_rules::{BoardId, Definition, Micros, PlayerId, Record};
+use tally_store::{
+    BoardChange, BoardNo, BoardRow, Changes, KeyRow, Loaded, Part, Plan, ScoreKey, Store, StoreError,
+};
+
+/// One database of a backend, empty at first.
+pub trait Backend {
+    /// What the store must call itself.
+    fn name(&self) -> &'static str;
+
+    /// Another database of the same backend, empty.
+    fn another(&self) -> Box<dyn Backend>;
+
+    /// Opens the database; at most one store of it is open at a time.
+    fn open(&self) -> Box<dyn Store>;
+}
+
+/// Makes a test of every function of the contract, in a module `contract`: `store_contract!(fresh)`, where `fresh` is a
+/// function of the calling module that gives a backend with an empty database.
+macro_rules! store_contract {
+    ($fresh:ident) => {
+        $crate::contract::store_contract!(@list $fresh,
+            batches: [
+                an_empty_store_has_nothing, nothing_is_done_when_the_last_row_is_refused,
+                a_store_goes_on_after_a_refused_row, a_panic_in_decide_does_nothing,
+                what_was_acknowledged_is_there_after_reopening, concurrent_increments_lose_nothing,
+                lists_are_answered_in_the_order_of_the_plan, decide_sees_what_the_transaction_before_wrote,
+                a_thousand_rows_are_one_transaction, unsorted_plans_and_changes_are_bugs,
+            ],
+            scores: [
+                extremes_read_back, a_removed_record_is_gone, parts_and_boards_do_not_meet,
+                a_walk_goes_by_bytes, a_walk_goes_page_by_page, names_are_compared_as_bytes,
+                counting_counts_one_part,
+            ],
+            boards: [
+                a_created_board_reads_back, numbers_count_up_and_are_never_reused, a_name_has_one_live_board,
+                a_redefined_board_has_its_new_periods_in_order, a_deleted_board_is_gone_and_its_name_free,
+                what_is_not_there_cannot_be_changed, purging_is_bounded_and_leaves_others_alone,
+                purging_goes_on_after_reopening, a_board_may_be_replaced_in_one_transaction,
+            ],
+            requests: [
+                a_request_reads_back_with_its_outcome, a_request_is_replaced, scopes_keep_keys_apart,
+                expiry_takes_only_the_old_and_at_most_the_limit, an_import_reads_back_and_moves_on,
+                counts_past_the_range_are_refused,
+            ],
+            keys: [
+                keys_read_back_in_order_of_creation, a_revoked_key_is_gone_and_its_id_taken,
+                revoking_what_is_not_there_changes_nothing, remembered_values_read_back,
+                gauges_have_different_names,
+            ],
+            model: [random_operations_agree_with_a_model],
+        );
+    };
+    (@list $fresh:ident, $($module:ident: [$($test:ident),+ $(,)?]),+ $(,)?) => {
+        mod contract {
+            $(mod $module {
+                $(#[test]
+                fn $test() {
+                    $crate::contract::$module::$test(&super::super::$fresh());
+                })+
+            })+
+        }
+    };
+}
+pub(crate) use store_contract;
+
+/// Opens the database and asserts who answers.
+pub fn open(backend: &dyn Backend) -> Box<dyn Store> {
+    let store = backend.open();
+    assert_eq!(store.name(), backend.name());
+    store
+}
+
+/// Runs until there is no conflict.
+pub fn run(
+    store: &dyn Store,
+    plan: &Plan,
+    decide: &mut dyn FnMut(&Loaded) -> Changes,
+) -> Result<(), StoreError> {
+    loop {
+        match store.run(plan, decide) {
+            Err(StoreError::Conflict(_)) => std::thread::yield_now(),
+            done => return done,
+        }
+    }
+}
+
+/// Writes without reading.
+pub fn write(store: &dyn Store, changes: &Changes) -> Result<(), StoreError> {
+    run(store, &Plan::default(), &mut |_| changes.clone())
+}
+
+/// Reads without writing.
+pub fn load(store: &dyn Store, plan: &Plan) -> Loaded {
+    let mut seen = None;
+    run(store, plan, &mut |loaded| {
+        seen = Some(loaded.clone());
+        Changes::default()
+    })
+    .unwrap();
+    seen.expect("decide was called")
+}
+
+/// Creates a board of that name and gives its number.
+pub fn create(store: &dyn Store, name: &str, definition: &Definition) -> Result<BoardNo, StoreError> {
+    let id = BoardId::new(name).unwrap();
+    let plan = Plan { board_names: vec![id.clone()], ..Plan::default() };
+    let mut no = BoardNo::default();
+    run(store, &plan, &mut |loaded| {
+        no = loaded.next_board;
+        let row = BoardRow { no, id: id.clone(), definition: definition.clone(), created_at: Micros(5) };
+        Changes { boards: vec![BoardChange::Create(row)], ..Changes::default() }
+    })?;
+    Ok(no)
+}
+
+/// Reads a whole part in pages.
+pub fn walk(store: &dyn Store, board: BoardNo, part: Part, page: usize) -> Vec<(PlayerId, Record)> {
+    let mut found: Vec<(PlayerId, Record)> = Vec::new();
+    loop {
+        let after = found.last().map(|(player, _)| player.clone());
+        let before = found.len();
+        let mut each = |player, record| found.push((player, record));
+        let count = store.walk_scores(board, part, after.as_ref(), page, &mut each).unwrap();
+        assert_eq!(count, found.len() - before);
+        if count < page {
+            return found;
+        }
+    }
+}
+
+pub fn key(board: u32, part: u32, player: &str) -> ScoreKey {
+    ScoreKey { board: BoardNo(board), part: Part(part), player: PlayerId::new(player).unwrap() }
+}
+
+pub fn record(score: i64) -> Record {
+    Record { score, subscore: -score.saturating_add(1), at: Micros(score.saturating_mul(3)) }
+}
+
+/// Changes of records alone, sorted here.
+pub fn scores(mut rows: Vec<(ScoreKey, Option<Record>)>) -> Changes {
+    rows.sort_by(|a, b| a.0.cmp(&b.0));
+    Changes { scores: rows, ..Changes::default() }
+}
+
+/// A plan of records alone, sorted here.
+pub fn plan_of(mut keys: Vec<ScoreKey>) -> Plan {
+    keys.sort();
+    Plan { scores: keys, ..Plan::default() }
+}
+
+pub fn request(scope: &str, key: &str) -> RequestKey {
+    RequestKey { scope: scope.into(), key: key.into() }
+}
+
+pub fn stored(print: u8, at: i64, outcome: Outcome) -> Stored {
+    Stored { fingerprint: Fingerprint([print; 16]), at: Micros(at), outcome }
+}
+
+pub fn key_row(id: &str, at: i64) -> KeyRow {
+    KeyRow {
+        id: Arc::from(id),
+        hash: [id.len() as u8; 32],
+        role: Role::Server,
+        name: format!("the key \"{id}\" of Zoë"),
+        created_at: Micros(at),
+    }
+}

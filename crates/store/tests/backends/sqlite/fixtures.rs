@@ -1,0 +1,127 @@
+//! Files that earlier versions wrote: this one must open all of them.
+//!
+//! `tests/fixtures/v<schema>.db` was written by the last version with that schema, from [`fill`]. A released fixture is
+//! never written again; with a new schema, run these tests once with `TALLY_WRITE_FIXTURE=1` to write the next one.
+
+use super::fresh;
+use crate::contract::{Backend, boards, create, key, key_row, load, open, record, request, scores, stored, walk, write};
+use rusqlite::Connection;
+use std::path::{Path, PathBuf};
+use tally_rules::outcome::Outcome;
+use tally_rules::{BoardId, Definition, Micros};
+use tally_store::sqlite::{Options, SqliteStore};
+use tally_store::{BoardChange, BoardNo, Changes, ImportKey, ImportRow, KeyChange, Part, Plan, Store};
+
+const SCHEMA: u32 = 1;
+
+#[test]
+fn files_of_every_schema_open_with_all_their_rows() {
+    if std::env::var_os("TALLY_WRITE_FIXTURE").is_some() {
+        let backend = fresh();
+        fill(&*open(&backend));
+        std::fs::copy(backend.path(), fixture(SCHEMA)).unwrap();
+    }
+    for schema in 1..=SCHEMA {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("old.db");
+        std::fs::copy(fixture(schema), &path).unwrap();
+        let store = SqliteStore::open(&path, &Options::default()).unwrap();
+        verify(&store);
+        drop(store);
+        verify(&SqliteStore::open(&path, &Options::default()).unwrap());
+        let kept = folder.path().join(format!("old.db.v{schema}.bak"));
+        assert_eq!(kept.exists(), schema < SCHEMA);
+    }
+}
+
+/// A migrated file and a new one have the same tables, so that no code meets a third kind.
+#[test]
+fn a_new_file_has_the_tables_of_a_migrated_one() {
+    let backend = fresh();
+    drop(open(&backend));
+    for schema in 1..=SCHEMA {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("old.db");
+        std::fs::copy(fixture(schema), &path).unwrap();
+        drop(SqliteStore::open(&path, &Options::default()).unwrap());
+        assert_eq!(tables(&path), tables(&backend.path()), "schema {schema}");
+    }
+}
+
+/// Words of the definitions, without the comments and spaces that SQLite keeps.
+fn tables(path: &Path) -> Vec<String> {
+    let connection = Connection::open(path).unwrap();
+    let mut statement = connection.prepare("SELECT coalesce(sql, name) FROM sqlite_schema ORDER BY name").unwrap();
+    let rows = statement.query_map([], |row| row.get::<_, String>(0)).unwrap();
+    let words = |sql: String| {
+        let lines = sql.lines().map(|line| line.split("--").next().unwrap_or_default());
+        lines.flat_map(str::split_whitespace).collect::<Vec<_>>().join(" ")
+    };
+    rows.map(|sql| words(sql.unwrap())).collect()
+}
+
+fn fixture(schema: u32) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/fixtures/v{schema}.db"))
+}
+
+fn definition() -> Definition {
+    let periods = vec![boards::period("week"), boards::period("season")];
+    Definition { periods, ..boards::definitions()[2].clone() }
+}
+
+fn import() -> (ImportKey, ImportRow) {
+    let key = ImportKey { board: BoardNo(1), digest: [9; 32] };
+    (key, ImportRow { lines: 101, taken: 99, refused: 1, finished: true })
+}
+
+const PLAYERS: [&str; 4] = ["ann", "bob\0", "zoë", "日本"];
+
+/// Something in every table.
+fn fill(store: &dyn Store) {
+    for name in ["kept", "deleted"] {
+        let no = create(store, name, &definition()).unwrap();
+        for part in [0, 3] {
+            let rows = PLAYERS.iter().enumerate();
+            let rows = rows.map(|(row, name)| (key(no.0, part, name), Some(record(i64::MAX / (row as i64 + 1)))));
+            write(store, &scores(rows.collect())).unwrap();
+        }
+    }
+    let outcome = Outcome::Submitted { record: record(1), previous: Some(record(-1)), changed: true };
+    let changes = Changes {
+        requests: vec![(request("s", "k"), stored(7, 8, outcome)), (request("t", "k"), stored(9, 10, Outcome::Removed))],
+        imports: vec![import()],
+        boards: vec![BoardChange::Delete(BoardNo(2))],
+        keys: vec![KeyChange::Create(key_row("live", 1)), KeyChange::Create(key_row("revoked", 2))],
+        ..Changes::default()
+    };
+    write(store, &changes).unwrap();
+    let keys = vec![KeyChange::Revoke("revoked".into(), Micros(3))];
+    write(store, &Changes { keys, ..Changes::default() }).unwrap();
+    store.set_meta("secret", &[0, 1, 255]).unwrap();
+}
+
+fn verify(store: &dyn Store) {
+    let boards = store.boards().unwrap();
+    assert_eq!(boards.len(), 1);
+    assert_eq!((boards[0].no, boards[0].id.as_str(), &boards[0].definition), (BoardNo(1), "kept", &definition()));
+    for part in [0, 3] {
+        let rows = PLAYERS.iter().enumerate();
+        let wanted: Vec<_> =
+            rows.map(|(row, name)| (key(0, 0, name).player, record(i64::MAX / (row as i64 + 1)))).collect();
+        assert_eq!(walk(store, BoardNo(1), Part(part), 3), wanted);
+        assert_eq!(walk(store, BoardNo(2), Part(part), 3), wanted, "not yet purged");
+    }
+    let outcome = Outcome::Submitted { record: record(1), previous: Some(record(-1)), changed: true };
+    let plan = Plan {
+        board_names: vec![BoardId::new("deleted").unwrap()],
+        requests: vec![request("s", "k"), request("t", "k")],
+        imports: vec![import().0],
+        ..Plan::default()
+    };
+    let loaded = load(store, &plan);
+    assert_eq!((loaded.board_names, loaded.next_board), (vec![None], BoardNo(3)));
+    assert_eq!(loaded.requests, [Some(stored(7, 8, outcome)), Some(stored(9, 10, Outcome::Removed))]);
+    assert_eq!(loaded.imports, [Some(import().1)]);
+    assert_eq!(store.keys().unwrap(), [key_row("live", 1)]);
+    assert_eq!(store.meta("secret").unwrap(), Some(vec![0, 1, 255]));
+}

@@ -1,0 +1,43 @@
+//! SQLite under the contract, and what only a file can be asked.
+
+mod fixtures;
+mod kill;
+
+use crate::contract::{Backend, store_contract};
+use std::path::PathBuf;
+use tally_store::Store;
+use tally_store::sqlite::{Options, SqliteStore};
+use tempfile::TempDir;
+
+/// A file in a folder that goes with it.
+struct File {
+    folder: TempDir,
+}
+
+impl File {
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("tally.db")
+    }
+}
+
+impl Backend for File {
+    fn name(&self) -> &'static str {
+        "sqlite"
+    }
+
+    fn another(&self) -> Box<dyn Backend> {
+        Box::new(fresh())
+    }
+
+    fn open(&self) -> Box<dyn Store> {
+        // A small log, so that it is folded and started over within a test.
+        let options = Options { wal_bytes_max: 64 << 10, readers: 2, ..Options::default() };
+        Box::new(SqliteStore::open(&self.path(), &options).unwrap())
+    }
+}
+
+fn fresh() -> File {
+    File { folder: tempfile::tempdir().unwrap() }
+}
+
+store_contract!(fresh);

@@ -1,0 +1,3 @@
+//! The tally binary: one file per subcommand.
+
+fn main() {}

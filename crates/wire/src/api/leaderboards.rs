@@ -1,0 +1,117 @@
+//! Leaderboards as JSON.
+
+use crate::fields::{FieldError, Fields, boolean};
+use crate::time;
+use serde_json::{Map, Value, json};
+use tally_rules::definition::{Definition, Order, Ranking, ScoreType, Subscore, Ties, Update, Wish};
+use tally_rules::period::{KEEP_DEFAULT, PeriodRule};
+use tally_rules::{BoardId, Micros};
+
+/// How many periods a board may have.
+const PERIODS_MAX: usize = 16;
+
+/// Reads the body of `PUT /v1/leaderboards/{board}`.
+pub fn read_wish(body: Value) -> Result<Wish, Vec<FieldError>> {
+    let mut fields = Fields::new("", body)?;
+    let mut period_errors = Vec::new();
+    let wish = Wish {
+        order: fields.optional("order", |value| choice(value, Order::parse, Order::choices)),
+        update: fields.optional("update", |value| choice(value, Update::parse, Update::choices)),
+        ranking: fields.optional("ranking", |value| choice(value, Ranking::parse, Ranking::choices)),
+        ties: fields.optional("ties", |value| choice(value, Ties::parse, Ties::choices)),
+        score: fields.optional("score", |value| choice(value, ScoreType::parse, ScoreType::choices)),
+        subscore: fields.optional("subscore", |value| choice(value, Subscore::parse, Subscore::choices)),
+        all_time: fields.optional("all_time", boolean),
+        periods: fields.optional("periods", |value| read_periods(value, &mut period_errors)),
+    };
+    let rest = fields.finish().err().unwrap_or_default();
+    period_errors.extend(rest);
+    if period_errors.is_empty() { Ok(wish) } else { Err(period_errors) }
+}
+
+fn choice<T>(value: &Value, parse: fn(&str) -> Option<T>, choices: fn() -> String) -> Result<T, String> {
+    value.as_str().and_then(parse).ok_or_else(|| format!("must be one of: {}", choices()))
+}
+
+fn read_periods(value: &Value, errors: &mut Vec<FieldError>) -> Result<Vec<PeriodRule>, String> {
+    let list = value.as_array().filter(|list| list.len() <= PERIODS_MAX);
+    let list = list.ok_or_else(|| format!("must be an array of at most {PERIODS_MAX} periods"))?;
+    let mut periods = Vec::new();
+    for (at, one) in list.iter().enumerate() {
+        match read_period(&format!("/periods/{at}"), one.clone()) {
+            Ok(period) => periods.push(period),
+            Err(wrong) => errors.extend(wrong),
+        }
+    }
+    Ok(periods)
+}
+
+fn read_period(pointer: &str, value: Value) -> Result<PeriodRule, Vec<FieldError>> {
+    let mut fields = Fields::new(pointer, value)?;
+    let count = |most: u64| {
+        move |value: &Value| {
+            let count = value.as_u64().filter(|count| *count <= most);
+            count.and_then(|count| u32::try_from(count).ok()).ok_or(format!("must be an integer from 0 to {most}"))
+        }
+    };
+    let name = fields.required("name", crate::fields::text);
+    let schedule = fields.required("schedule", crate::fields::text);
+    let time_zone = fields.optional("time_zone", crate::fields::text);
+    let keep = fields.optional("keep", count(100_000));
+    let grace_s = fields.optional("grace_s", count(604_800));
+    fields.finish()?;
+    Ok(PeriodRule {
+        name: name.unwrap_or_default(),
+        schedule: schedule.unwrap_or_default(),
+        time_zone: time_zone.unwrap_or_else(|| "UTC".into()),
+        keep: keep.unwrap_or(KEEP_DEFAULT),
+        grace_s: grace_s.unwrap_or(0),
+    })
+}
+
+/// A board as answered.
+pub fn write(board: &BoardId, definition: &Definition, counts: &[(&str, u64)], created_at: Micros) -> Value {
+    let counts: Map<String, Value> =
+        counts.iter().map(|(part, count)| ((*part).to_owned(), json!(count))).collect();
+    let period = |one: &PeriodRule| {
+        json!({"name": one.name, "schedule": one.schedule, "time_zone": one.time_zone,
+            "keep": one.keep, "grace_s": one.grace_s})
+    };
+    json!({
+        "board": board.as_str(),
+        "order": definition.order.as_str(),
+        "update": definition.update.as_str(),
+        "ranking": definition.ranking.as_str(),
+        "ties": definition.ties.as_str(),
+        "score": definition.score.as_str(),
+        "subscore": definition.subscore.as_str(),
+        "all_time": definition.all_time,
+        "periods": definition.periods.iter().map(period).collect::<Vec<_>>(),
+        "counts": counts,
+        "created_at": time::format(created_at),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_answered_is_a_wish_for_the_same() {
+        let definition = Definition { order: Order::Ascending, ties: Ties::Last, ..Definition::default() };
+        let board = BoardId::new("goals").unwrap();
+        let mut answer = write(&board, &definition, &[("all_time", 3)], Micros(0));
+        let object = answer.as_object_mut().unwrap();
+        for name in ["board", "counts", "created_at"] {
+            assert!(object.remove(name).is_some());
+        }
+        assert_eq!(read_wish(answer).unwrap().create().unwrap(), definition);
+    }
+
+    #[test]
+    fn wrong_choices_and_unknown_fields_are_named_together() {
+        let errors = read_wish(json!({"order": "up", "all_time": 1, "colour": "red", "periods": [{}]})).unwrap_err();
+        let pointers: Vec<_> = errors.iter().map(|error| error.pointer.as_str()).collect();
+        assert_eq!(pointers, ["/periods/0/name", "/periods/0/schedule", "/order", "/all_time", "/colour"]);
+    }
+}

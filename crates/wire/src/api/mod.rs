@@ -1,0 +1,6 @@
+//! The shapes of requests and answers over HTTP, one file per thing.
+
+pub mod imports;
+pub mod keys;
+pub mod leaderboards;
+pub mod scores;

@@ -1,0 +1,231 @@
+//! Scores, ranks and pages as JSON.
+
+use crate::fields::{FieldError, Fields, text};
+use crate::numbers::{self, Int64, ScoreOut};
+use crate::time;
+use serde::{Serialize, Serializer};
+use serde_json::Value;
+use tally_rules::definition::Definition;
+use tally_rules::rank::Percentile;
+use tally_rules::score::Given;
+use tally_rules::{BoardId, Micros, PlayerId, Record};
+
+/// A submit as read; the board is in the path, or in the row of a batch.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NewScore {
+    /// Who.
+    pub player: PlayerId,
+    /// How much.
+    pub score: Given,
+    /// The second number.
+    pub subscore: Option<i64>,
+    /// When.
+    pub at: Option<Micros>,
+}
+
+/// A row of a batch.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NewRow {
+    /// Where.
+    pub board: BoardId,
+    /// What.
+    pub score: NewScore,
+    /// Its idempotency key.
+    pub id: Option<String>,
+}
+
+/// Reads the body of a submit.
+pub fn read_submit(body: Value) -> Result<NewScore, Vec<FieldError>> {
+    let mut fields = Fields::new("", body)?;
+    let score = read_score(&mut fields);
+    fields.finish()?;
+    Ok(score.expect("no field is wrong"))
+}
+
+/// Reads one row of a batch; pointers are relative to the row.
+pub fn read_row(row: Value) -> Result<NewRow, Vec<FieldError>> {
+    let mut fields = Fields::new("", row)?;
+    let board = fields.required("board", |value| {
+        let name = text(value)?;
+        BoardId::new(&name).map_err(|bad| bad.0)
+    });
+    let score = read_score(&mut fields);
+    let id = fields.optional("id", |value| read_key(&text(value)?));
+    fields.finish()?;
+    Ok(NewRow { board: board.expect("no field is wrong"), score: score.expect("no field is wrong"), id })
+}
+
+/// Reads an idempotency key: 1 to 255 visible ASCII characters.
+pub fn read_key(key: &str) -> Result<String, &'static str> {
+    let visible = key.bytes().all(|byte| byte.is_ascii_graphic());
+    if (1..=tally_rules::idempotency::KEY_BYTES_MAX).contains(&key.len()) && visible {
+        Ok(key.to_owned())
+    } else {
+        Err("must be 1 to 255 visible ASCII characters")
+    }
+}
+
+fn read_score(fields: &mut Fields) -> Option<NewScore> {
+    let player = fields.required("player", |value| {
+        let name = text(value)?;
+        PlayerId::new(&name).map_err(|bad| bad.0)
+    });
+    let score = fields.required("score", numbers::score);
+    let subscore = fields.optional("subscore", numbers::integer);
+    let at = fields.optional("at", |value| {
+        value.as_str().and_then(time::parse).ok_or("must be an RFC 3339 instant such as 2026-11-21T08:20:00Z")
+    });
+    Some(NewScore { player: player?, score: score?, subscore, at })
+}
+
+/// What an answer says of a board, once for all its records.
+#[derive(Clone, Copy, Debug)]
+pub struct Style<'a> {
+    /// The board's definition.
+    pub definition: &'a Definition,
+    /// How integers are written.
+    pub int64: Int64,
+}
+
+/// Score and subscore of a record.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Scores {
+    score: ScoreOut,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    subscore: Option<ScoreOut>,
+}
+
+impl Style<'_> {
+    /// Score and subscore as this board writes them.
+    pub fn scores(&self, record: &Record) -> Scores {
+        let subscore = ScoreOut::integer(record.subscore, self.int64);
+        Scores {
+            score: ScoreOut::new(self.definition.score, record.score, self.int64),
+            subscore: self.definition.has_subscore().then_some(subscore),
+        }
+    }
+}
+
+/// The answer to a submit.
+#[derive(Clone, Debug, Serialize)]
+pub struct SubmitAnswer<'a> {
+    /// The board.
+    pub board: &'a str,
+    /// The part that ranks are of.
+    pub period: &'a str,
+    /// The player.
+    pub player: &'a str,
+    /// The record's numbers.
+    #[serde(flatten)]
+    pub scores: Scores,
+    /// The record's instant.
+    pub at: String,
+    /// The rank at this moment; null where the player has none.
+    pub rank: Option<u64>,
+    /// Whether the submit changed the record.
+    pub changed: bool,
+    /// The record before.
+    pub previous: Option<PreviousAnswer>,
+    /// Present where this row repeats an earlier answer.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub replayed: bool,
+}
+
+/// The record before a submit.
+#[derive(Clone, Debug, Serialize)]
+pub struct PreviousAnswer {
+    /// Its numbers.
+    #[serde(flatten)]
+    pub scores: Scores,
+    /// Its rank just before.
+    pub rank: Option<u64>,
+}
+
+/// One entry of a page.
+#[derive(Clone, Debug, Serialize)]
+pub struct EntryAnswer<'a> {
+    /// From 1.
+    pub rank: u64,
+    /// Who.
+    pub player: &'a str,
+    /// The record's numbers.
+    #[serde(flatten)]
+    pub scores: Scores,
+    /// The record's instant.
+    pub at: String,
+}
+
+/// A page.
+#[derive(Clone, Debug, Serialize)]
+pub struct PageAnswer<'a> {
+    /// The board.
+    pub board: &'a str,
+    /// The part.
+    pub period: &'a str,
+    /// Players of the part.
+    pub total: u64,
+    /// Its entries.
+    pub entries: Vec<EntryAnswer<'a>>,
+    /// Where the next page begins.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
+}
+
+/// One player's place.
+#[derive(Clone, Debug, Serialize)]
+pub struct PlayerAnswer<'a> {
+    /// The board.
+    pub board: &'a str,
+    /// The part.
+    pub period: &'a str,
+    /// The player.
+    pub player: &'a str,
+    /// The record's numbers.
+    #[serde(flatten)]
+    pub scores: Scores,
+    /// The record's instant.
+    pub at: String,
+    /// From 1.
+    pub rank: u64,
+    /// Players of the part.
+    pub total: u64,
+    /// Two decimals.
+    #[serde(serialize_with = "write_percentile")]
+    pub percentile: Percentile,
+}
+
+fn write_percentile<S: Serializer>(percentile: &Percentile, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64(f64::from(percentile.0) / 100.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_submit_is_read_with_all_its_fields() {
+        let body = json!({"player": "José", "score": "9007199254740993", "at": "1970-01-01T00:00:00.000001Z"});
+        let read = read_submit(body).unwrap();
+        assert_eq!(read.player.as_str(), "José");
+        assert_eq!(read.score, Given::Int(9_007_199_254_740_993));
+        assert_eq!((read.subscore, read.at), (None, Some(Micros(1))));
+    }
+
+    #[test]
+    fn a_row_names_what_is_wrong_within_it() {
+        let errors = read_row(json!({"board": "a@b", "player": "", "score": null, "id": "a b"})).unwrap_err();
+        let pointers: Vec<_> = errors.iter().map(|error| error.pointer.as_str()).collect();
+        assert_eq!(pointers, ["/board", "/player", "/score", "/id"]);
+    }
+
+    #[test]
+    fn percentiles_are_numbers_of_two_decimals() {
+        for (hundredths, text) in [(10_000, "100.0"), (6_667, "66.67"), (1, "0.01")] {
+            let mut bytes = Vec::new();
+            let mut serializer = serde_json::Serializer::new(&mut bytes);
+            write_percentile(&Percentile(hundredths), &mut serializer).unwrap();
+            assert_eq!(String::from_utf8(bytes).unwrap(), text);
+        }
+    }
+}

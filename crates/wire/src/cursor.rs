@@ -1,0 +1,99 @@
+//! Cursors: where a page ended, as text that is opaque to clients.
+//!
+//! A cursor names the last entry by its key, so the next page begins behind that key whatever has moved meanwhile.
+//! It is not signed: a forged one reads what the caller may read anyway. It carries its list, so that one of another
+//! board, part or direction is refused instead of giving a page of nonsense.
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use tally_rules::{Micros, PlayerId, Record};
+
+/// The end of a page of scores.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScoreCursor {
+    /// A digest of the list: board, part, direction.
+    pub list: u64,
+    /// The last entry's record.
+    pub record: Record,
+    /// The last entry's player.
+    pub player: PlayerId,
+}
+
+const SCORES: u8 = 1;
+const NAMES: u8 = 2;
+
+impl ScoreCursor {
+    /// The text.
+    pub fn encode(&self) -> String {
+        let mut bytes = vec![SCORES];
+        bytes.extend_from_slice(&self.list.to_le_bytes());
+        for number in [self.record.score, self.record.subscore, self.record.at.0] {
+            bytes.extend_from_slice(&number.to_le_bytes());
+        }
+        bytes.extend_from_slice(self.player.as_bytes());
+        URL_SAFE_NO_PAD.encode(bytes)
+    }
+
+    /// Reads the text; `None` where it is no cursor of this list.
+    pub fn decode(text: &str, list: u64) -> Option<Self> {
+        let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
+        let (head, player) = bytes.split_at_checked(33)?;
+        let number = |at: usize| i64::from_le_bytes(head[at..at + 8].try_into().expect("eight bytes"));
+        if head[0] != SCORES || number(1).cast_unsigned() != list {
+            return None;
+        }
+        let record = Record { score: number(9), subscore: number(17), at: Micros(number(25)) };
+        let player = PlayerId::new(std::str::from_utf8(player).ok()?).ok()?;
+        Some(Self { list, record, player })
+    }
+}
+
+/// The cursor of a list that walks names.
+pub fn encode_name(name: &str) -> String {
+    let mut bytes = vec![NAMES];
+    bytes.extend_from_slice(name.as_bytes());
+    URL_SAFE_NO_PAD.encode(bytes)
+}
+
+/// Reads the cursor of a list that walks names.
+pub fn decode_name(text: &str) -> Option<String> {
+    let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
+    let (kind, name) = bytes.split_first()?;
+    if *kind != NAMES {
+        return None;
+    }
+    String::from_utf8(name.to_vec()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_cursor_reads_back_for_its_own_list_only(
+            score in any::<i64>(), at in any::<i64>(), player in "\\PC{1,30}", list in any::<u64>()
+        ) {
+            prop_assume!(PlayerId::new(&player).is_ok());
+            let record = Record { score, subscore: score ^ at, at: Micros(at) };
+            let cursor = ScoreCursor { list, record, player: PlayerId::new(&player).unwrap() };
+            let text = cursor.encode();
+            prop_assert_eq!(ScoreCursor::decode(&text, list), Some(cursor));
+            prop_assert_eq!(ScoreCursor::decode(&text, list ^ 1), None);
+        }
+
+        #[test]
+        fn garbage_is_refused_without_a_panic(text in "[A-Za-z0-9_-]{0,80}") {
+            let _ = ScoreCursor::decode(&text, 0);
+            let _ = decode_name(&text);
+        }
+    }
+
+    #[test]
+    fn names_read_back_and_are_no_score_cursors() {
+        let text = encode_name("points");
+        assert_eq!(decode_name(&text).as_deref(), Some("points"));
+        assert_eq!(ScoreCursor::decode(&text, 0), None);
+    }
+}

@@ -1,0 +1,96 @@
+//! Instants as text: RFC 3339, written in UTC with microseconds, read with any offset.
+
+use jiff::Timestamp;
+use jiff::civil::Date;
+use jiff::tz::Offset;
+use tally_rules::Micros;
+
+/// Writes an instant as `2026-11-21T08:20:00.000000Z`.
+pub fn format(at: Micros) -> String {
+    // Beyond the years 1 to 9999 RFC 3339 has no form; the nearest instant that has one stands for it.
+    let clamped = at.0.clamp(Timestamp::MIN.as_microsecond(), Timestamp::MAX.as_microsecond());
+    let timestamp = Timestamp::from_microsecond(clamped).unwrap_or(Timestamp::UNIX_EPOCH);
+    timestamp.strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string()
+}
+
+/// Reads an RFC 3339 instant; what is finer than microseconds is cut off.
+pub fn parse(text: &str) -> Option<Micros> {
+    // A superset of RFC 3339 is understood by the library; the standard wants the `T`, seconds and an offset.
+    let bytes = text.as_bytes();
+    let shape = bytes.len() >= 20 && bytes[10].eq_ignore_ascii_case(&b'T') && !text.contains(['[', ',']);
+    if !shape || bytes[16] != b':' || !(text.ends_with(['Z', 'z']) || bytes[bytes.len() - 3] == b':') {
+        return None;
+    }
+    let timestamp: Timestamp = text.parse().ok()?;
+    i64::try_from(timestamp.as_nanosecond().div_euclid(1_000)).ok().map(Micros)
+}
+
+/// Reads an RFC 3339 instant, or a date: its first instant in UTC.
+pub fn parse_or_date(text: &str) -> Option<Micros> {
+    if let Some(at) = parse(text) {
+        return Some(at);
+    }
+    if text.len() != 10 {
+        return None;
+    }
+    let date: Date = text.parse().ok()?;
+    let midnight = date.to_datetime(jiff::civil::Time::midnight());
+    Some(Micros(Offset::UTC.to_timestamp(midnight).ok()?.as_microsecond()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn any_offset_is_read_and_utc_is_written() {
+        for (text, written) in [
+            ("2026-11-21T08:20:00Z", "2026-11-21T08:20:00.000000Z"),
+            ("2026-11-21t17:20:00.5+09:00", "2026-11-21T08:20:00.500000Z"),
+            ("1872-11-30T00:00:00.1234567Z", "1872-11-30T00:00:00.123456Z"),
+            ("1969-12-31T23:59:59.9999999Z", "1969-12-31T23:59:59.999999Z"),
+        ] {
+            assert_eq!(parse(text).map(format).as_deref(), Some(written), "{text}");
+        }
+    }
+
+    #[test]
+    fn other_shapes_are_refused() {
+        for text in [
+            "",
+            "now",
+            "2026-11-21",
+            "2026-11-21T08:20:00",
+            "2026-11-21 08:20:00Z",
+            "2026-11-21T08:20Z",
+            "2026-13-01T00:00:00Z",
+            "2026-02-30T00:00:00Z",
+            "2026-11-21T08:20:00+0900",
+            "2026-11-21T08:20:00Z[UTC]",
+            "20261121T082000.00000Z",
+        ] {
+            assert_eq!(parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_date_is_its_first_instant() {
+        assert_eq!(parse_or_date("1970-01-02"), Some(Micros(86_400_000_000)));
+        assert_eq!(parse_or_date("1916-07-02").map(format).as_deref(), Some("1916-07-02T00:00:00.000000Z"));
+        assert_eq!(parse_or_date("1970-1-2"), None);
+        assert_eq!(parse_or_date("NA"), None);
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_reads_back(micros in -62_000_000_000_000_000i64..250_000_000_000_000_000) {
+            prop_assert_eq!(parse(&format(Micros(micros))), Some(Micros(micros)));
+        }
+
+        #[test]
+        fn anything_is_read_or_refused_without_a_panic(text in "\\PC{0,40}") {
+            let _ = parse_or_date(&text);
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! Which crate may use which: the table that ARCHITECTURE.md draws.
+//!
+//! A crate is justified by what it may not use, so this table is the architecture; a change here is a decision and belongs
+//! in a commit that says so. `edge_rules.rs` compares it with what cargo says.
+//!
+//! Not here: dev-dependencies. A test may name whatever its crate links, directly or through others, and the test kit.
+
+use Outside::{Any, Never, Only};
+
+/// One crate: the crates of this workspace that it may name, and what it may use from outside.
+pub(super) struct Edges {
+    pub(super) name: &'static str,
+    pub(super) inside: &'static [&'static str],
+    pub(super) outside: Outside,
+}
+
+pub(super) enum Outside {
+    Any,
+    /// These and no other, as far as the manifest goes.
+    Only(&'static [&'static str]),
+    /// None of these, not even through another package.
+    Never(&'static [&'static str]),
+}
+
+/// The crate that may only ever be a dev-dependency, of any other.
+pub(super) const TESTKIT: &str = "tally-testkit";
+
+#[rustfmt::skip]
+pub(super) const EDGES: &[Edges] = &[
+    Edges { name: "tally-rules", inside: &[], outside: Only(&[]) },
+    Edges { name: "tally-index", inside: &[], outside: Only(&["hashbrown", "foldhash"]) },
+    Edges { name: "tally-lanes", inside: &[], outside: Only(&[]) },
+    Edges { name: "tally-store", inside: &["tally-rules"], outside: Never(&["hyper"]) },
+    Edges { name: "tally-ranking", inside: &["tally-rules", "tally-index"], outside: Never(&["hyper", "rusqlite"]) },
+    Edges { name: "tally-wire", inside: &["tally-rules"], outside: Never(&["tokio", "hyper", "rusqlite"]) },
+    Edges { name: "tally-service", inside: &["tally-rules", "tally-store", "tally-ranking", "tally-lanes"], outside: Never(&["hyper"]) },
+    Edges { name: "tally-server", inside: &["tally-rules", "tally-service", "tally-wire"], outside: Any },
+    Edges { name: "tally-load", inside: &["tally-wire"], outside: Never(&["rusqlite"]) },
+    Edges { name: "tally-bench", inside: &["tally-rules", "tally-index", "tally-lanes", "tally-store", "tally-ranking", "tally-service", "tally-load"], outside: Any },
+    Edges { name: TESTKIT, inside: &["tally-rules", "tally-wire"], outside: Any },
+    Edges { name: "tally", inside: &["tally-rules", "tally-index", "tally-lanes", "tally-store", "tally-ranking", "tally-service", "tally-wire", "tally-server", "tally-load", "tally-bench"], outside: Any },
+    Edges { name: "xtask", inside: &[], outside: Only(&["anyhow", "serde_json"]) },
+];
+
+/// Packages from outside that only these crates may name in their manifests.
+#[rustfmt::skip]
+pub(super) const HOLDERS: &[(&str, &[&str])] = &[
+    ("anyhow", &["tally", "xtask"]),                // libraries have errors with names, so that callers can tell them apart
+    ("clap", &["tally"]),                           // one command line
+    ("hyper", &["tally-server"]),                   // HTTP ends at the edge
+    ("rusqlite", &["tally-store", "tally-bench"]),  // SQL lives in the store; the naive twins of the benches speak it directly
+];

@@ -1,0 +1,143 @@
+//! `cargo metadata`, reduced to what the rules ask: names, licences, declared dependencies, and the resolved graph.
+//!
+//! Read through `serde_json::Value`, because half a dozen fields do not justify a derive macro in a crate that has to
+//! compile in seconds. A field that is missing is an error with its name, not a default.
+//!
+//! Not here: features and targets. A dependency that only some platform has counts as one.
+
+use std::collections::HashMap;
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Kind {
+    /// Normal and build dependencies: both are part of what is shipped.
+    Normal,
+    Dev,
+}
+
+/// A dependency as the manifest declares it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Dependency {
+    pub(crate) name: String,
+    pub(crate) kind: Kind,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Package {
+    pub(crate) name: String,
+    pub(crate) member: bool,
+    /// From the root of the workspace, for members; whole for others.
+    pub(crate) manifest: String,
+    pub(crate) licence: Option<String>,
+    pub(crate) declared: Vec<Dependency>,
+    /// Names of the packages that this one really links, dev-dependencies apart.
+    pub(crate) linked: Vec<String>,
+}
+
+/// Parses the output of `cargo metadata --format-version 1`.
+pub(crate) fn parse(json: &[u8]) -> Result<Vec<Package>> {
+    let value: Value = serde_json::from_slice(json).context("read what cargo metadata says")?;
+    let members: Vec<&str> = list(&value, "workspace_members")?.iter().filter_map(Value::as_str).collect();
+    let root = format!("{}/", text(&value, "workspace_root")?.replace('\\', "/"));
+    let mut names = HashMap::new();
+    for package in list(&value, "packages")? {
+        names.insert(text(package, "id")?, text(package, "name")?);
+    }
+    let mut linked = linked(&value, &names)?;
+    let mut packages = Vec::new();
+    for package in list(&value, "packages")? {
+        let id = text(package, "id")?;
+        let manifest = text(package, "manifest_path")?.replace('\\', "/");
+        packages.push(Package {
+            name: text(package, "name")?.to_owned(),
+            member: members.contains(&id),
+            manifest: manifest.strip_prefix(&root).map(str::to_owned).unwrap_or(manifest),
+            licence: package.get("license").and_then(Value::as_str).map(str::to_owned),
+            declared: declared(package)?,
+            linked: linked.remove(id).unwrap_or_default(),
+        });
+    }
+    Ok(packages)
+}
+
+fn declared(package: &Value) -> Result<Vec<Dependency>> {
+    let each = list(package, "dependencies")?.iter().map(|dependency| {
+        let kind = kind(dependency.get("kind"));
+        Ok(Dependency { name: text(dependency, "name")?.to_owned(), kind })
+    });
+    each.collect()
+}
+
+/// The resolved graph, from package id to the names it links.
+fn linked(value: &Value, names: &HashMap<&str, &str>) -> Result<HashMap<String, Vec<String>>> {
+    let nodes = value.get("resolve").context("find `resolve` in the metadata")?;
+    let mut graph = HashMap::new();
+    for node in list(nodes, "nodes")? {
+        let mut targets = Vec::new();
+        for dependency in list(node, "deps")? {
+            let normal =
+                list(dependency, "dep_kinds")?.iter().any(|entry| kind(entry.get("kind")) == Kind::Normal);
+            let name = names.get(text(dependency, "pkg")?).context("name a resolved package")?;
+            if normal {
+                targets.push((*name).to_owned());
+            }
+        }
+        graph.insert(text(node, "id")?.to_owned(), targets);
+    }
+    Ok(graph)
+}
+
+fn kind(value: Option<&Value>) -> Kind {
+    if value.and_then(Value::as_str) == Some("dev") { Kind::Dev } else { Kind::Normal }
+}
+
+fn list<'a>(value: &'a Value, field: &str) -> Result<&'a Vec<Value>> {
+    value
+        .get(field)
+        .and_then(Value::as_array)
+        .with_context(|| format!("find the list `{field}` in the metadata"))
+}
+
+fn text<'a>(value: &'a Value, field: &str) -> Result<&'a str> {
+    value
+        .get(field)
+        .and_then(Value::as_str)
+        .with_context(|| format!("find the text `{field}` in the metadata"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SAMPLE: &str = r#"{
+        "workspace_root": "/r", "workspace_members": ["1"],
+        "packages": [
+            {"id": "1", "name": "a", "manifest_path": "/r/crates/a/Cargo.toml", "license": "MIT", "dependencies": [
+                {"name": "b", "kind": null}, {"name": "b", "kind": "build"}, {"name": "c", "kind": "dev"}]},
+            {"id": "2", "name": "b", "manifest_path": "/else/Cargo.toml", "license": null, "dependencies": []},
+            {"id": "3", "name": "c", "manifest_path": "/else/Cargo.toml", "license": null, "dependencies": []}],
+        "resolve": {"nodes": [
+            {"id": "1", "deps": [{"pkg": "2", "dep_kinds": [{"kind": "dev"}, {"kind": null}]},
+                                 {"pkg": "3", "dep_kinds": [{"kind": "dev"}]}]},
+            {"id": "2", "deps": []}]}}"#;
+
+    #[test]
+    fn the_fields_that_rules_need_are_kept() {
+        let packages = parse(SAMPLE.as_bytes()).unwrap();
+        let a = &packages[0];
+        assert_eq!((a.name.as_str(), a.member, a.manifest.as_str()), ("a", true, "crates/a/Cargo.toml"));
+        assert_eq!(a.declared.iter().filter(|d| d.kind == Kind::Normal && d.name == "b").count(), 2);
+        assert_eq!(a.declared[2], Dependency { name: "c".into(), kind: Kind::Dev });
+        assert_eq!(a.linked, ["b"]);
+        assert!(!packages[1].member);
+        assert_eq!(packages[1].licence, None);
+    }
+
+    #[test]
+    fn a_missing_field_is_named() {
+        let error = parse(br#"{"workspace_members": []}"#).unwrap_err().to_string();
+        assert!(error.contains("`workspace_root`"), "{error}");
+    }
+}

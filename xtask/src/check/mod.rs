@@ -1,0 +1,160 @@
+//! `cargo xtask check`: the rules that only this project has, each a function over a description of the repository.
+//!
+//! A rule is given a [`Repository`] in memory and answers with violations. It touches neither disk nor processes, so each
+//! one has a test that feeds it a violation; a rule that cannot fail is worse than none. The check itself is a test as well
+//! (at the end of this file): the one test command runs it, and nobody has to remember it.
+//!
+//! Not here: what rustc, rustfmt and clippy can say (lengths of functions, banned methods: see the files named
+//! clippy.toml), and fixing anything.
+
+mod edge_rules;
+mod edges;
+mod exemptions;
+mod licences;
+mod links;
+mod lints;
+mod map;
+mod metadata;
+mod repository;
+mod text;
+mod unsafety;
+
+use anyhow::{Result, bail};
+
+use crate::{process, readme};
+use exemptions::{EXEMPTIONS, Exemption};
+use repository::Repository;
+pub(crate) use repository::project_files;
+
+/// One line of the report.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Violation {
+    rule: &'static str,
+    path: String,
+    /// Counted from one; nought means the file as a whole.
+    line: usize,
+    message: String,
+}
+
+impl Violation {
+    fn new(rule: &'static str, path: &str, line: usize, message: impl Into<String>) -> Violation {
+        Violation { rule, path: path.to_owned(), line, message: message.into() }
+    }
+
+    fn render(&self) -> String {
+        let line = if self.line > 0 { format!(":{}", self.line) } else { String::new() };
+        format!("{}{line}: {} [{}]", self.path, self.message, self.rule)
+    }
+}
+
+/// A rule looks at the repository and nothing else.
+type Rule = fn(&Repository) -> Vec<Violation>;
+
+const RULES: &[(&str, Rule)] = &[
+    (edge_rules::RULE, edge_rules::check),
+    (text::LENGTH, text::lengths),
+    (text::HEAD, text::heads),
+    (text::MARKS, text::marks),
+    (text::MACHINE_PATHS, text::machine_paths),
+    (licences::RULE, licences::check),
+    (links::RULE, links::check),
+    (map::RULE, map::check),
+    (unsafety::RULE, unsafety::check),
+    (lints::RULE, lints::check),
+    ("readme", readme_commands),
+];
+
+pub(crate) fn main() -> Result<()> {
+    let repository = repository::load(&process::root()?)?;
+    let violations = violations(&repository, EXEMPTIONS);
+    for violation in &violations {
+        println!("{}", violation.render());
+    }
+    if !violations.is_empty() {
+        bail!("check: {} violations of the project's rules", violations.len());
+    }
+    println!("check: {} rules hold in {} files", RULES.len(), repository.files.len());
+    Ok(())
+}
+
+/// All rules, minus what is exempt, plus the exemptions that exempt nothing: such a list grows stale unnoticed.
+fn violations(repository: &Repository, exemptions: &[Exemption]) -> Vec<Violation> {
+    let all: Vec<Violation> = RULES.iter().flat_map(|(_, rule)| rule(repository)).collect();
+    let stale =
+        exemptions.iter().filter(|exemption| !all.iter().any(|violation| exemption.covers(violation)));
+    let stale: Vec<Violation> = stale
+        .map(|exemption| {
+            let message = format!("the exemption from `{}` covers nothing: remove it", exemption.rule);
+            Violation::new("exemptions", exemption.path, 0, message)
+        })
+        .collect();
+    let open =
+        all.into_iter().filter(|violation| !exemptions.iter().any(|exemption| exemption.covers(violation)));
+    let mut open: Vec<Violation> = open.chain(stale).collect();
+    open.sort_by(|a, b| (&a.path, a.line, a.rule).cmp(&(&b.path, b.line, b.rule)));
+    open
+}
+
+/// Whether each command of the README is one that `cargo xtask readme` runs. Here the blocks are only read.
+fn readme_commands(repository: &Repository) -> Vec<Violation> {
+    let Some(file) = repository.file("README.md") else {
+        return vec![Violation::new("readme", "README.md", 0, "is missing")];
+    };
+    match readme::plan(&file.text) {
+        Ok(_) => Vec::new(),
+        Err(error) => vec![Violation::new("readme", "README.md", 0, format!("{error:#}"))],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::repository::File;
+    use super::*;
+
+    /// A repository of text files alone, for the rules that read nothing else.
+    pub(super) fn files(files: &[(&str, &str)]) -> Repository {
+        let files =
+            files.iter().map(|(path, text)| File { path: (*path).into(), text: (*text).into() }).collect();
+        Repository { files, packages: Vec::new() }
+    }
+
+    #[test]
+    fn an_exemption_covers_its_rule_at_its_path_only() {
+        let repository = files(&[("crates/a/src/x.rs", "mod y;\n"), ("crates/a/src/z.rs", "mod y;\n")]);
+        let exemption = Exemption { rule: text::HEAD, path: "crates/a/src/x.rs", reason: "a fixture" };
+        let heads = |exemptions: &[Exemption]| {
+            let found = violations(&repository, exemptions);
+            found.iter().filter(|violation| violation.rule == text::HEAD).count()
+        };
+        assert_eq!(heads(&[]), 2);
+        assert_eq!(heads(&[exemption]), 1);
+    }
+
+    #[test]
+    fn an_exemption_that_covers_nothing_is_reported() {
+        let exemption = Exemption { rule: text::HEAD, path: "gone.rs", reason: "was a fixture" };
+        let found = violations(&files(&[]), &[exemption]);
+        assert!(found.iter().any(|violation| violation.rule == "exemptions" && violation.path == "gone.rs"));
+    }
+
+    #[test]
+    fn a_readme_is_required_and_read() {
+        assert_eq!(readme_commands(&files(&[]))[0].message, "is missing");
+        let found = readme_commands(&files(&[("README.md", "```sh\nmake install\n```\n")]));
+        assert!(found[0].message.contains("make install"), "{found:?}");
+    }
+
+    #[test]
+    fn a_violation_reads_like_a_compiler_message() {
+        let violation = Violation::new("head", "a.rs", 3, "no head");
+        assert_eq!(violation.render(), "a.rs:3: no head [head]");
+        assert_eq!(Violation::new("head", "a.rs", 0, "no head").render(), "a.rs: no head [head]");
+    }
+
+    #[test]
+    fn the_repository_keeps_its_rules() {
+        let repository = repository::load(&process::root().unwrap()).unwrap();
+        let found: Vec<String> = violations(&repository, EXEMPTIONS).iter().map(Violation::render).collect();
+        assert!(found.is_empty(), "\n{}\n", found.join("\n"));
+    }
+}

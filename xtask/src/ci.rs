@@ -1,0 +1,86 @@
+//! `cargo xtask ci`: everything the build server runs, in the order that finds a mistake soonest.
+//!
+//! One target folder and as few configurations as possible: clippy and the documentation share the metadata of the
+//! dependencies, the tests build them once, the README builds the one release binary. Each step ends the run when it fails.
+//!
+//! Not here: caching, artefacts, and anything about one build server: `.ci/run` is all that one needs to know.
+
+use std::process::{Command, Stdio};
+
+use anyhow::Result;
+
+use crate::process::{self, Steps};
+use crate::testing::Totals;
+use crate::{check, packages, readme, testing};
+
+/// Cases of one property under Miri, which runs some hundred times slower than the machine.
+const MIRI_CASES: &str = "4";
+
+pub(crate) fn main() -> Result<()> {
+    let mut steps = Steps::default();
+    let mut totals = None;
+    let result = all(&mut steps, &mut totals);
+    print!("{}", steps.report());
+    if let Err(error) = &result {
+        eprintln!("xtask: {error:#}");
+    }
+    // The last line of a run is its sum, as it is with `cargo xtask test`.
+    if let Some(totals) = totals {
+        println!("{}", totals.closing_line());
+    }
+    if result.is_err() {
+        std::process::exit(1);
+    }
+    Ok(())
+}
+
+fn all(steps: &mut Steps, totals: &mut Option<Totals>) -> Result<()> {
+    steps.step("packages", packages::ensure)?;
+    steps.step("format", || process::run(&mut process::cargo(&["fmt", "--all", "--check"])?))?;
+    steps.step("check", check::main)?;
+    steps.step("clippy", || {
+        let mut command = process::cargo(&["clippy", "--workspace", "--all-targets"])?;
+        process::run(command.args(process::locked()).args(["--", "-D", "warnings"]))
+    })?;
+    steps.step("documentation", || {
+        let mut command = process::cargo(&["doc", "--workspace", "--no-deps"])?;
+        process::run(command.args(process::locked()).env("RUSTDOCFLAGS", "-D warnings"))
+    })?;
+    steps.step("miri", miri)?;
+    steps.step("test", || {
+        let (sum, verdict) = testing::run(&[])?;
+        *totals = Some(sum);
+        verdict
+    })?;
+    readme::run(steps)
+}
+
+/// Miri on the only crate with `unsafe`. It needs a nightly compiler, which a fresh clone does not ask for.
+fn miri() -> Result<()> {
+    if !miri_installed() {
+        println!(
+            "not installed, not run: the index is held to its model by the tests below; \
+             undefined behaviour is only seen here, so run `rustup +nightly component add miri` before changing `unsafe` code"
+        );
+        return Ok(());
+    }
+    let mut command = Command::new("cargo");
+    command
+        .args(["+nightly", "miri", "test", "-p", "tally-index"])
+        .current_dir(process::root()?)
+        .stdin(Stdio::null())
+        .env("PROPTEST_CASES", MIRI_CASES)
+        .env("MIRIFLAGS", "-Zmiri-disable-isolation");
+    process::run(&mut command)
+}
+
+/// `cargo` by name, not the one that started us: only the one on PATH understands `+nightly`.
+fn miri_installed() -> bool {
+    let mut command = Command::new("cargo");
+    command
+        .args(["+nightly", "miri", "--version"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
+}

@@ -1,0 +1,120 @@
+//! The help texts, all in one place so that they are read, and kept alike, together.
+//!
+//! Written by hand: five tasks with three options between them need no argument parser, and a parser would be the
+//! slowest thing to compile here.
+
+/// The tasks, in the order in which a contributor meets them.
+#[cfg(test)]
+pub(crate) const TASKS: [&str; 5] = ["test", "check", "soak", "readme", "ci"];
+
+pub(crate) const OVERVIEW: &str = "\
+The project's own tasks.
+
+Usage: cargo xtask <task>
+
+  test     every test; installs or names what is missing first
+  check    the rules that only this project has: crate edges, file lengths, licences, links ...
+  soak     the random and kill tests again and again, with new seeds
+  readme   runs the README's commands as they are written
+  ci       all of it, as the build server does
+
+`cargo xtask <task> --help` says more and gives examples.
+";
+
+/// The help of one task.
+pub(crate) fn of(task: &str) -> Option<&'static str> {
+    match task {
+        "test" => Some(TEST),
+        "check" => Some(CHECK),
+        "soak" => Some(SOAK),
+        "readme" => Some(README),
+        "ci" => Some(CI),
+        _ => None,
+    }
+}
+
+const TEST: &str = "\
+Runs every test of the workspace and ends with one line: `N passed, N failed`.
+
+Usage: cargo xtask test [-- <filter or other arguments of the test harness>]
+
+Tests start the servers they need by themselves. Programs they need are installed when this
+runs as root on Debian; anywhere else the line that installs them is printed.
+
+Examples:
+  cargo xtask test                      everything
+  cargo xtask test -- transfer          the tests with `transfer` in their name
+  cargo xtask test -- --test-threads=1  one at a time
+";
+
+const CHECK: &str = "\
+Checks the rules that only this project has, and prints one line for each violation.
+
+Usage: cargo xtask check
+
+Crate edges (xtask/src/check/edges.rs), file heads and lengths, licences of dependencies,
+unfinished marks, paths of one machine, links in Markdown, rows of the map in ARCHITECTURE.md,
+`unsafe`, lint settings, README commands. Exemptions: xtask/src/check/exemptions.rs.
+The same check is one of the tests of xtask, so `cargo xtask test` runs it too.
+
+Examples:
+  cargo xtask check
+  cargo test -p xtask                   the check, and the tests of its rules
+";
+
+const SOAK: &str = "\
+Runs the model and kill tests in a loop, each round with many more cases and the next seed.
+
+Usage: cargo xtask soak [--seed S] [--minutes M]
+
+  --seed S      seed of the first round (default: from the clock)
+  --minutes M   start no new round after M minutes (default: 10; 0 is exactly one round)
+
+A round that fails ends the run and prints the line that repeats it.
+
+Examples:
+  cargo xtask soak
+  cargo xtask soak --minutes 480
+  cargo xtask soak --seed 7312 --minutes 0
+";
+
+const README: &str = "\
+Runs the README's commands as they are written, in a copy of the work tree.
+
+Usage: cargo xtask readme
+
+In README.md, a block tagged `sh` may hold the command that serves the demo and the test command;
+a block tagged `sh demo` is run against the demo server, and each `curl` in it must succeed.
+The server must print a line that starts with `ready ` and exit with 0 after SIGTERM.
+
+Examples:
+  cargo xtask readme
+";
+
+const CI: &str = "\
+Everything the build server runs, in its order; the first failure ends it.
+
+Usage: cargo xtask ci
+
+Format, clippy, documentation, check, Miri on the index (where it is installed), test, readme.
+Ends with the time of each step and the line `N passed, N failed`.
+
+Examples:
+  cargo xtask ci
+  CI=true .ci/run                       the same from a script: refuses to change Cargo.lock
+";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_task_has_help_with_usage_and_examples() {
+        for task in TASKS {
+            let text = of(task).unwrap();
+            assert!(text.contains(&format!("Usage: cargo xtask {task}")), "{task}");
+            assert!(text.contains("Examples:\n"), "{task}");
+            assert!(OVERVIEW.contains(&format!("\n  {task} ")), "{task}");
+        }
+    }
+}

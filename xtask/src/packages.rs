@@ -1,0 +1,141 @@
+//! Programs that the build and the tests start, where they come from, and how they get onto a Debian machine.
+//!
+//! One table: a new need is one line with its reason. As root on Debian the missing ones are installed; anywhere else the
+//! run stops with the one line to type, because a tool that asks for a password in the middle of a test run is a nuisance.
+//!
+//! Not here: starting any of them (the tests do), versions, and anything global: no file outside the package manager's own
+//! is written, no service is configured.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+use crate::process;
+
+/// A program on PATH and the Debian package that brings it.
+pub(crate) struct Package {
+    pub(crate) binary: &'static str,
+    pub(crate) package: &'static str,
+    pub(crate) why: &'static str,
+}
+
+pub(crate) const PACKAGES: &[Package] = &[
+    Package { binary: "cc", package: "gcc", why: "links every binary and compiles the bundled SQLite" },
+    Package {
+        binary: "curl",
+        package: "curl",
+        why: "the README's examples are curl lines, and they are run",
+    },
+    Package { binary: "git", package: "git", why: "names the files that belong to the project" },
+];
+
+/// What to do about missing programs.
+#[derive(Debug, PartialEq)]
+enum Plan {
+    Nothing,
+    Install(Vec<&'static str>),
+    Ask(String),
+}
+
+/// Makes sure that everything in the table can be started, or says how.
+pub(crate) fn ensure() -> Result<()> {
+    let missing: Vec<&Package> = PACKAGES.iter().filter(|package| !on_path(package.binary)).collect();
+    for package in &missing {
+        eprintln!("missing: {} ({})", package.binary, package.why);
+    }
+    match plan(&missing, is_root(), Path::new("/etc/debian_version").exists()) {
+        Plan::Nothing => Ok(()),
+        Plan::Install(names) => install(&names),
+        Plan::Ask(line) => bail!("install what is missing, then start again: {line}"),
+    }
+}
+
+fn plan(missing: &[&Package], root: bool, debian: bool) -> Plan {
+    let mut names: Vec<&'static str> = missing.iter().map(|package| package.package).collect();
+    names.sort_unstable();
+    names.dedup();
+    if names.is_empty() {
+        Plan::Nothing
+    } else if root && debian {
+        Plan::Install(names)
+    } else if debian {
+        Plan::Ask(format!("sudo apt-get install -y {}", names.join(" ")))
+    } else {
+        Plan::Ask(format!("(with your package manager) {}", names.join(" ")))
+    }
+}
+
+fn install(names: &[&str]) -> Result<()> {
+    let apt = |args: &[&str]| {
+        let mut command = Command::new("apt-get");
+        command.args(args).env("DEBIAN_FRONTEND", "noninteractive").stdin(Stdio::null());
+        process::run(&mut command)
+    };
+    apt(&["update", "-q"]).context("refresh the package lists")?;
+    let mut args = vec!["install", "-y", "-q", "--no-install-recommends"];
+    args.extend(names);
+    apt(&args).context("install what is missing")
+}
+
+fn on_path(binary: &str) -> bool {
+    let Some(path) = std::env::var_os("PATH") else { return false };
+    std::env::split_paths(&path).any(|dir| is_executable(&dir.join(binary)))
+}
+
+#[cfg(unix)]
+fn is_executable(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    path.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(not(unix))]
+fn is_executable(path: &Path) -> bool {
+    path.with_extension("exe").is_file()
+}
+
+/// Whether this runs as root; a machine without `id` is not one where we would install anything.
+fn is_root() -> bool {
+    let output = Command::new("id").arg("-u").stdin(Stdio::null()).output();
+    output.is_ok_and(|output| output.stdout.trim_ascii() == b"0")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: Package = Package { binary: "a", package: "pkg-a", why: "" };
+    const A2: Package = Package { binary: "a2", package: "pkg-a", why: "" };
+    const B: Package = Package { binary: "b", package: "pkg-b", why: "" };
+
+    #[test]
+    fn nothing_missing_means_nothing_done() {
+        assert_eq!(plan(&[], true, true), Plan::Nothing);
+        assert_eq!(plan(&[], false, false), Plan::Nothing);
+    }
+
+    #[test]
+    fn root_on_debian_installs_each_package_once() {
+        assert_eq!(plan(&[&B, &A, &A2], true, true), Plan::Install(vec!["pkg-a", "pkg-b"]));
+    }
+
+    #[test]
+    fn everyone_else_gets_one_line() {
+        assert_eq!(plan(&[&A], false, true), Plan::Ask("sudo apt-get install -y pkg-a".into()));
+        let Plan::Ask(line) = plan(&[&A, &B], true, false) else { panic!("elsewhere nothing is installed") };
+        assert!(line.ends_with("pkg-a pkg-b"));
+    }
+
+    #[test]
+    fn programs_are_found_on_path_only() {
+        assert!(on_path("cargo"));
+        assert!(!on_path("no-such-program-anywhere"));
+    }
+
+    #[test]
+    fn every_row_says_why() {
+        for row in PACKAGES {
+            assert!(!row.why.is_empty(), "{}", row.binary);
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Starting other programs, and timing the steps of a longer run.
+//!
+//! A failed command is an error that names the whole command line: what a reader of a build log needs first. No child gets
+//! standard input, so nothing can stop and wait for an answer.
+//!
+//! Not here: retries and time limits. A step that hangs is a fault to look at; the build server has a limit of its own.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+
+/// The root of the workspace. Cargo says where xtask lives, also when the target folder is shared between clones.
+pub(crate) fn root() -> Result<PathBuf> {
+    let manifest_dir = std::env::var_os("CARGO_MANIFEST_DIR").context("start this as `cargo xtask`")?;
+    let root = Path::new(&manifest_dir).parent().context("find the folder above xtask")?;
+    Ok(root.to_path_buf())
+}
+
+/// The cargo that started us, at the root of the workspace.
+pub(crate) fn cargo(args: &[&str]) -> Result<Command> {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.args(args).current_dir(root()?).stdin(Stdio::null());
+    Ok(command)
+}
+
+/// `--locked` where a build server runs, nothing on a desk: there a new dependency may still enter Cargo.lock.
+pub(crate) fn locked() -> &'static [&'static str] {
+    if std::env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false") {
+        &["--locked"]
+    } else {
+        &[]
+    }
+}
+
+/// Runs a command with our own output streams.
+pub(crate) fn run(command: &mut Command) -> Result<()> {
+    let line = line_of(command);
+    let status = command.status().with_context(|| format!("start `{line}`"))?;
+    if !status.success() {
+        bail!("`{line}` ended with {status}");
+    }
+    Ok(())
+}
+
+/// Runs a command and gives its standard output.
+pub(crate) fn output(command: &mut Command) -> Result<Vec<u8>> {
+    let line = line_of(command);
+    let output = command.stderr(Stdio::inherit()).output().with_context(|| format!("start `{line}`"))?;
+    if !output.status.success() {
+        bail!("`{line}` ended with {}", output.status);
+    }
+    Ok(output.stdout)
+}
+
+/// The command as one would type it: variables first, the program by its name alone.
+pub(crate) fn line_of(command: &Command) -> String {
+    let mut words = Vec::new();
+    for (name, value) in command.get_envs() {
+        if let Some(value) = value {
+            words.push(format!("{}={}", name.to_string_lossy(), quoted(&value.to_string_lossy())));
+        }
+    }
+    let program = Path::new(command.get_program());
+    words.push(program.file_name().unwrap_or(program.as_os_str()).to_string_lossy().into_owned());
+    words.extend(command.get_args().map(|arg| quoted(&arg.to_string_lossy())));
+    words.join(" ")
+}
+
+fn quoted(word: &str) -> String {
+    if word.contains(char::is_whitespace) { format!("'{word}'") } else { word.to_owned() }
+}
+
+/// The steps of a run and what each one cost.
+#[derive(Default)]
+pub(crate) struct Steps {
+    done: Vec<(&'static str, Duration)>,
+}
+
+impl Steps {
+    /// Announces and runs one step. Its time counts even when it fails: often that is the question.
+    pub(crate) fn step<T>(&mut self, name: &'static str, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        println!("== {name}");
+        let start = Instant::now();
+        let result = work();
+        self.done.push((name, start.elapsed()));
+        result.with_context(|| format!("step `{name}`"))
+    }
+
+    /// The table of times, with the sum.
+    pub(crate) fn report(&self) -> String {
+        let mut text = String::from("== times\n");
+        let total: Duration = self.done.iter().map(|(_, took)| *took).sum();
+        for (name, took) in self.done.iter().chain([&("total", total)]) {
+            text.push_str(&format!("{name:<24} {:>8.1} s\n", took.as_secs_f64()));
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failed_command_names_its_line() {
+        let mut command = Command::new("cargo");
+        command.args(["no such task", "--now"]).env("COLOUR", "a b").stderr(Stdio::null());
+        let error = run(&mut command).unwrap_err().to_string();
+        assert!(error.starts_with("`COLOUR='a b' cargo 'no such task' --now` ended with"), "{error}");
+    }
+
+    #[test]
+    fn a_failed_step_is_named_and_timed() {
+        let mut steps = Steps::default();
+        let error = steps.step("paint", || -> Result<()> { bail!("no colour") }).unwrap_err();
+        assert_eq!(format!("{error:#}"), "step `paint`: no colour");
+        let report = steps.report();
+        assert!(report.contains("\npaint "), "{report}");
+        assert!(report.contains("\ntotal "), "{report}");
+    }
+
+    #[test]
+    fn the_root_holds_the_lock_file() {
+        assert!(root().unwrap().join("Cargo.lock").is_file());
+    }
+}

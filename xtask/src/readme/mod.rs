@@ -1,0 +1,106 @@
+//! `cargo xtask readme`: runs the README's commands as they are written.
+//!
+//! The promise on the first page is the one that people try first, so it is a test. The commands run in a copy of the work
+//! tree without its ignored files: that is what a clone would be, and it works before the first commit. The copy lies in the
+//! target folder and shares it, so that dependencies are compiled once; it is made anew each time.
+//!
+//! Not here: the test command. It is the rest of `cargo xtask ci`; the README may only name it as it is.
+
+mod blocks;
+mod demo;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+use crate::process::{self, Steps};
+use crate::{check, packages};
+pub(crate) use blocks::plan;
+use demo::Demo;
+
+/// Before each script: stop at the first failure, say what runs, and let an HTTP error be a failure of curl.
+const PRELUDE: &str =
+    "set -euo pipefail\ncurl() { command curl --silent --show-error --fail-with-body \"$@\"; }\nset -x\n";
+
+pub(crate) fn main() -> Result<()> {
+    packages::ensure()?;
+    let mut steps = Steps::default();
+    let result = run(&mut steps);
+    print!("{}", steps.report());
+    result
+}
+
+pub(crate) fn run(steps: &mut Steps) -> Result<()> {
+    let plan = plan(&std::fs::read_to_string(process::root()?.join("README.md")).context("read README.md")?)?;
+    let target = target_folder()?;
+    let copy = target.join("readme");
+    steps.step("readme: copy", || copy_project(&process::root()?, &copy))?;
+    // Built apart from its start, so that the wait for `ready` has a bound that means something.
+    steps.step("readme: build", || {
+        let mut command = process::cargo(&["build", "--release"])?;
+        process::run(command.args(process::locked()).current_dir(&copy).env("CARGO_TARGET_DIR", &target))
+    })?;
+    let demo = steps.step("readme: serve", || Demo::start(&plan.serve, &copy, &target))?;
+    steps.step("readme: demo", || script(&plan.demo, &copy))?;
+    steps.step("readme: stop", || demo.stop())
+}
+
+/// Runs all demo blocks as one script, because a reader types them into one terminal.
+fn script(text: &str, folder: &Path) -> Result<()> {
+    let mut command = Command::new("bash");
+    command.args(["-c", &format!("{PRELUDE}{text}")]).current_dir(folder).stdin(Stdio::null());
+    let status = command.status().context("start bash")?;
+    if !status.success() {
+        bail!("the last command shown above ended the README's `sh demo` blocks with {status}");
+    }
+    println!();
+    Ok(())
+}
+
+fn target_folder() -> Result<PathBuf> {
+    let mut command = process::cargo(&["metadata", "--format-version", "1", "--no-deps", "--locked"])?;
+    let metadata: serde_json::Value = serde_json::from_slice(&process::output(&mut command)?)?;
+    let folder = metadata.get("target_directory").and_then(serde_json::Value::as_str);
+    Ok(PathBuf::from(folder.context("find the target folder in the metadata")?))
+}
+
+/// Copies the files of the project into an empty folder. Times of change are kept, so that cargo sees what did not change.
+fn copy_project(root: &Path, copy: &Path) -> Result<()> {
+    if copy.exists() {
+        std::fs::remove_dir_all(copy).context("remove the last copy")?;
+    }
+    for path in check::project_files(root)? {
+        let (from, to) = (root.join(&path), copy.join(&path));
+        if !from.is_file() {
+            continue;
+        }
+        std::fs::create_dir_all(to.parent().context("find the folder of a file")?)?;
+        std::fs::copy(&from, &to).with_context(|| format!("copy {path}"))?;
+        let file = std::fs::File::options().append(true).open(&to).with_context(|| format!("open {path}"))?;
+        file.set_modified(from.metadata()?.modified()?).with_context(|| format!("date {path}"))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_http_error_and_a_failed_line_end_the_script() {
+        let folder = std::env::temp_dir();
+        assert!(script("true\nx=1\ntest \"$x\" = 1", &folder).is_ok());
+        assert!(script("false\ntrue", &folder).is_err());
+        assert!(script("curl http://127.0.0.1:1/", &folder).is_err());
+    }
+
+    #[test]
+    fn the_copy_has_the_files_and_not_the_ignored_ones() {
+        let copy = std::env::temp_dir().join(format!("xtask-readme-copy-{}", std::process::id()));
+        copy_project(&process::root().unwrap(), &copy).unwrap();
+        assert!(copy.join("Cargo.lock").is_file());
+        assert!(!copy.join("target").exists());
+        std::fs::remove_dir_all(&copy).unwrap();
+    }
+}

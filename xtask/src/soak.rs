@@ -1,0 +1,128 @@
+//! `cargo xtask soak`: the random tests and the kill tests, again and again, each round with the next seed.
+//!
+//! It runs the same tests as `cargo xtask test`, with larger numbers: a second set of tests that only runs at night would
+//! rot. Tests read two variables, `TALLY_SOAK` (how many times the usual number of cases) and `TALLY_SEED`; proptest has its
+//! own two, which are set from the same numbers. A failing round prints the line that repeats it.
+//!
+//! Not here: shrinking, and keeping seeds. A seed that found a fault becomes a test in the crate it belongs to.
+
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, Result, bail};
+
+use crate::{packages, process};
+
+/// How many times the usual number of cases a round runs.
+const TIMES: u64 = 20;
+
+/// Cases of one property in an ordinary run, as proptest has it.
+const PROPTEST_CASES_USUAL: u64 = 256;
+
+/// Crates whose tests are models, interleavings and contracts from end to end: all of them run.
+const WHOLE: [&str; 4] = ["tally-index", "tally-rules", "tally-lanes", "tally-store"];
+
+/// Crates of which only the long tests run, chosen by name.
+const BY_NAME: [&str; 3] = ["tally-ranking", "tally-service", "tally"];
+const NAMES: [&str; 2] = ["soak_", "kill"];
+
+#[derive(Debug, PartialEq)]
+struct Options {
+    seed: Option<u64>,
+    minutes: u64,
+}
+
+pub(crate) fn main(args: &[String]) -> Result<()> {
+    let options = parse(args)?;
+    packages::ensure()?;
+    let first = options.seed.map_or_else(seed_from_clock, Ok)?;
+    let end = Instant::now() + Duration::from_secs(options.minutes * 60);
+    let mut rounds = 0;
+    loop {
+        let seed = first.wrapping_add(rounds);
+        println!("== round {}, seed {seed}", rounds + 1);
+        if let Err(error) = round(seed) {
+            println!("repeat it: cargo xtask soak --seed {seed} --minutes 0");
+            return Err(error.context(format!("round {} with seed {seed}", rounds + 1)));
+        }
+        rounds += 1;
+        if Instant::now() >= end {
+            println!("{rounds} rounds passed, seeds from {first}");
+            return Ok(());
+        }
+    }
+}
+
+fn round(seed: u64) -> Result<()> {
+    for args in [arguments(&WHOLE, &[]), arguments(&BY_NAME, &NAMES)] {
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        let mut command = process::cargo(&args)?;
+        command
+            .env("TALLY_SOAK", TIMES.to_string())
+            .env("TALLY_SEED", seed.to_string())
+            .env("PROPTEST_CASES", (TIMES * PROPTEST_CASES_USUAL).to_string())
+            .env("PROPTEST_RNG_SEED", seed.to_string());
+        process::run(&mut command)?;
+    }
+    Ok(())
+}
+
+fn arguments(crates: &[&str], names: &[&str]) -> Vec<String> {
+    let mut args = vec!["test".to_owned()];
+    args.extend(crates.iter().flat_map(|name| ["-p".to_owned(), (*name).to_owned()]));
+    args.push("--".to_owned());
+    args.extend(names.iter().map(|name| (*name).to_owned()));
+    args
+}
+
+fn parse(args: &[String]) -> Result<Options> {
+    let mut options = Options { seed: None, minutes: 10 };
+    let mut rest = args.iter();
+    while let Some(arg) = rest.next() {
+        let (name, value) = match arg.split_once('=') {
+            Some((name, value)) => (name, value.to_owned()),
+            None => (arg.as_str(), rest.next().with_context(|| format!("`{arg}` needs a number"))?.clone()),
+        };
+        let number =
+            || value.parse::<u64>().with_context(|| format!("`{name}` needs a number, not `{value}`"));
+        match name {
+            "--seed" => options.seed = Some(number()?),
+            "--minutes" => options.minutes = number()?.min(60 * 24 * 30),
+            other => bail!("unexpected `{other}`; `cargo xtask soak --help` lists the options"),
+        }
+    }
+    Ok(options)
+}
+
+/// A seed that is short enough to be typed again.
+fn seed_from_clock() -> Result<u64> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).context("read the clock")?;
+    Ok(u64::from(now.subsec_nanos()) / 1000 + now.as_secs() % 1000 * 1_000_000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(line: &str) -> Result<Options, String> {
+        let args: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+        parse(&args).map_err(|error| format!("{error:#}"))
+    }
+
+    #[test]
+    fn options_are_read_in_both_spellings() {
+        assert_eq!(parsed("").unwrap(), Options { seed: None, minutes: 10 });
+        assert_eq!(parsed("--seed 7 --minutes=0").unwrap(), Options { seed: Some(7), minutes: 0 });
+    }
+
+    #[test]
+    fn wrong_options_are_refused_by_name() {
+        assert!(parsed("--seed").unwrap_err().contains("`--seed` needs a number"));
+        assert!(parsed("--minutes soon").unwrap_err().contains("not `soon`"));
+        assert!(parsed("--rounds 3").unwrap_err().contains("unexpected `--rounds`"));
+    }
+
+    #[test]
+    fn names_go_to_the_harness() {
+        assert_eq!(arguments(&["a", "b"], &["kill"]).join(" "), "test -p a -p b -- kill");
+    }
+}
