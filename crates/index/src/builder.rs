@@ -3,20 +3,19 @@
 //! Ids go straight into the arena of the order to be. Entries are kept as runs of bounded size, each sorted
 //! when it is full; `finish` merges the runs into leaves and puts the levels above on top. Runs are blocks
 //! that are dropped as the merge passes them, so the peak is a little above the finished order and not
-//! twice it. The id table is made last, when its size is known, and so never grows.
+//! twice it. The id table is made at the end, when its size is known, and on a thread of its own.
 //!
 //! An id pushed twice is an error of the caller, found at the end: the truth has one row per player, and
 //! which of two would win is not for an order to guess.
 
 use std::cmp::Ordering;
 use std::collections::VecDeque;
-use std::fmt;
+use std::{fmt, thread};
 
 use crate::id_table::IdTable;
 use crate::leaf::{Item, Leaf};
 use crate::node::{Branch, Node};
 use crate::order::Order;
-use crate::pool::NONE;
 use crate::records::Records;
 use crate::score::{Entry, Score, Tie};
 use crate::tree::{Key, Tree, order};
@@ -90,12 +89,23 @@ impl<S: Score, const LEAF: usize, const FAN: usize> Builder<S, LEAF, FAN> {
         self.end_run();
         self.run = Vec::new();
         let Builder { mut tree, runs, count, .. } = self;
-        if count > 0 {
-            let branches = fill_leaves(&mut tree, Merge::new(runs));
-            stack_nodes(&mut tree, branches);
+        let records = std::mem::replace(&mut tree.records, Records::new());
+        // The table needs only the ids, so it is made while the leaves are.
+        let (branches, ids) = thread::scope(|scope| {
+            let ids = scope.spawn(|| index_ids(&records, count));
+            let branches = fill_leaves(&mut tree, &records, Merge::new(runs));
+            (branches, ids.join().expect("indexing ids does not panic"))
+        });
+        let ids = ids?;
+        tree.records = records;
+        for branch in &branches {
+            let leaf = &tree.leaves[branch.child];
+            for at in 0..leaf.len() {
+                tree.records.set_leaf(leaf.slot(at), branch.child);
+            }
         }
+        stack_nodes(&mut tree, branches);
         tree.len = count;
-        let ids = index_ids(&tree.records, count)?;
         Ok(Order { tree, ids })
     }
 
@@ -190,16 +200,17 @@ fn compare<S: Score>(tie: Tie, records: &Records, a: &Item<S>, b: &Item<S>) -> O
 /// All entries into leaves of seven eighths, chained; returns what the level above needs.
 fn fill_leaves<S: Score, const LEAF: usize, const FAN: usize>(
     tree: &mut Tree<S, LEAF, FAN>,
+    records: &Records,
     mut merge: Merge<S>,
 ) -> Vec<Branch<S>> {
     let mut branches: Vec<Branch<S>> = Vec::new();
     let mut items = Vec::with_capacity(LEAF);
     let mut before: Option<S> = None;
-    merge.prepare(tree.tie, &tree.records);
+    merge.prepare(tree.tie, records);
     loop {
         items.clear();
         while items.len() < LEAF * 7 / 8
-            && let Some(item) = merge.next(tree.tie, &tree.records)
+            && let Some(item) = merge.next(tree.tie, records)
         {
             items.push(item);
         }
@@ -209,9 +220,6 @@ fn fill_leaves<S: Score, const LEAF: usize, const FAN: usize>(
         let heads = tree.heads_in(before, &items);
         before = Some(last.score);
         tree.fill_leaf(leaf, &items);
-        for item in &items {
-            tree.records.set_leaf(item.slot, leaf);
-        }
         if let Some(prev) = branches.last() {
             tree.leaves[prev.child].next = leaf;
             tree.leaves[leaf].prev = prev.child;
@@ -243,7 +251,8 @@ fn stack_nodes<S: Score, const LEAF: usize, const FAN: usize>(
         }
         below = above;
     }
-    tree.root = below.first().map_or(NONE, |branch| branch.child);
+    // No branch at all: the order is empty and its first leaf stays the root.
+    tree.root = below.first().map_or(tree.root, |branch| branch.child);
 }
 
 /// The table of all ids, which must differ.

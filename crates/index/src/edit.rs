@@ -39,13 +39,15 @@ impl<S: Score, const LEAF: usize, const FAN: usize> Tree<S, LEAF, FAN> {
 
     /// Takes the entry at a place out. The record of its slot stays.
     pub(crate) fn remove(&mut self, leaf: u32, at: usize) {
-        self.take(leaf, at);
+        let heads = self.take(leaf, at);
         self.len -= 1;
         let mut child = leaf;
         let mut parent = self.leaves[leaf].parent;
         while parent != NONE {
             let node = &mut self.nodes[parent];
-            *node.count_mut(node.find(child)) -= 1;
+            let at = node.find(child);
+            *node.count_mut(at) -= 1;
+            *node.heads_mut(at) = node.heads_mut(at).wrapping_add_signed(heads);
             child = parent;
             parent = node.parent;
         }
@@ -69,7 +71,8 @@ impl<S: Score, const LEAF: usize, const FAN: usize> Tree<S, LEAF, FAN> {
         if !(below.is_gt() || below.is_eq() && at == last) {
             return false;
         }
-        self.take(leaf, at);
+        let heads = self.take(leaf, at);
+        self.add_heads(leaf, heads);
         let key = Key { score: entry.score, stamp: entry.stamp, id: self.records.id(item.slot) };
         let to = self.place_in(leaf, &key);
         self.put(leaf, to, item);
@@ -96,9 +99,10 @@ impl<S: Score, const LEAF: usize, const FAN: usize> Tree<S, LEAF, FAN> {
         }
     }
 
-    /// Removes from a leaf, with heads and first entries; counts are the caller's.
-    fn take(&mut self, number: u32, at: usize) {
-        self.heads_for_remove(number, at);
+    /// Removes from a leaf, with first entries; counts, and heads by what it returns, are the caller's.
+    #[must_use]
+    fn take(&mut self, number: u32, at: usize) -> i32 {
+        let heads = self.heads_for_remove(number, at);
         let leaf = &mut self.leaves[number];
         self.blocks -= leaf.heap();
         leaf.remove(at, &mut self.scratch);
@@ -106,6 +110,7 @@ impl<S: Score, const LEAF: usize, const FAN: usize> Tree<S, LEAF, FAN> {
         if at == 0 && leaf.len() > 0 {
             self.renew_first(number);
         }
+        heads
     }
 
     /// Tells the ancestors which entry is now the first of a leaf.

@@ -48,10 +48,12 @@ impl<S: Score, const LEAF: usize, const FAN: usize> Tree<S, LEAF, FAN> {
         self.add_heads(leaf, here);
     }
 
-    /// Before the entry at a place of a leaf is taken out.
-    pub(crate) fn heads_for_remove(&mut self, leaf: u32, at: usize) {
+    /// Before the entry at a place of a leaf is taken out: by how much the heads of its own path are to
+    /// change, which the caller does.
+    #[must_use]
+    pub(crate) fn heads_for_remove(&mut self, leaf: u32, at: usize) -> i32 {
         if !self.dense || self.height == 0 {
-            return;
+            return 0;
         }
         let score = self.leaves[leaf].score(at);
         let before = self.score_before(leaf, at);
@@ -64,7 +66,7 @@ impl<S: Score, const LEAF: usize, const FAN: usize> Tree<S, LEAF, FAN> {
                 self.add_heads(next_leaf, change);
             }
         }
-        self.add_heads(leaf, here);
+        here
     }
 
     /// Heads among entries that follow one of score `before`.
@@ -102,7 +104,7 @@ impl<S: Score, const LEAF: usize, const FAN: usize> Tree<S, LEAF, FAN> {
         (next != NONE).then(|| (next, self.leaves[next].score(0)))
     }
 
-    fn add_heads(&mut self, leaf: u32, change: i32) {
+    pub(crate) fn add_heads(&mut self, leaf: u32, change: i32) {
         if change == 0 {
             return;
         }

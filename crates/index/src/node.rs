@@ -169,12 +169,16 @@ impl<S: Score, const FAN: usize> Node<S, FAN> {
         found as usize
     }
 
-    /// Asks for the lines that `find` and `counts_before` will read; see [`crate::search::warm`].
+    /// Asks for the lines that `find`, `counts_before` and, if kept, changes of heads will read; see
+    /// [`crate::search::warm`].
     #[inline]
-    pub(crate) fn warm_counts(&self) {
+    pub(crate) fn warm_sums(&self, dense: bool) {
         for at in (0..FAN).step_by(16) {
             warm(self.children[at]);
             warm(self.counts[at]);
+            if dense {
+                warm(self.heads[at]);
+            }
         }
     }
 

@@ -63,6 +63,7 @@ impl<S: Score, const LEAF: usize, const FAN: usize> Order<S, LEAF, FAN> {
         tree.leaves[target].warm_head();
         let slot = ids.find(hash, |slot| tree.records.id(slot) == id);
         tree.leaves[target].warm();
+        tree.warm_path(target);
         let Some(slot) = slot else {
             let slot = tree.records.add(id);
             ids.insert(hash, slot, |slot| tree.records.id(slot));

@@ -3,7 +3,7 @@
 //! A record is `[leaf u32][id bytes]` and nothing else: all records of a chunk have ids of one length, so
 //! the length is a property of the chunk, records follow each other without padding, and a freed record
 //! fits the next id of its length exactly. A *slot* is the record's number: chunk and place within it.
-//! Chunks never move once they are full-sized; the first of each length starts small.
+//! Chunks start small, double up to their size and then never move again.
 //!
 //! It does not know which ids exist twice or where to find one: that is `id_table`.
 
@@ -131,7 +131,8 @@ impl Records {
             self.chunks.len() < CHUNKS_MAX,
             "an order has room for {CHUNKS_MAX} chunks of {CHUNK} players"
         );
-        let records = if open == NONE { 4 } else { CHUNK };
+        // A new chunk is a quarter of its size at first, so that an order of one chunk and a bit stays lean.
+        let records = if open == NONE { 4 } else { CHUNK / 4 };
         self.chunks.push(Chunk { bytes: Vec::with_capacity(records * stride), stride: stride as u32 });
         self.lengths[length].open = (self.chunks.len() - 1) as u32;
         self.chunks.len() - 1

@@ -175,7 +175,7 @@ impl<S: Score, const LEAF: usize, const FAN: usize> Tree<S, LEAF, FAN> {
         let leaf = &self.leaves[leaf];
         leaf.warm_slots();
         if leaf.parent != NONE {
-            self.nodes[leaf.parent].warm_counts();
+            self.nodes[leaf.parent].warm_sums(self.dense);
         }
     }
 

@@ -12,6 +12,9 @@ use std::time::Instant;
 use tally_service::progress::Snapshot;
 use tally_service::{Keys, Progress, Tally};
 
+/// What commands of this machine present, before the token of the data directory.
+pub const LOCAL_PREFIX: &str = "tally_local_";
+
 /// Shared by all doors.
 pub struct Gate {
     /// How far the start has come.

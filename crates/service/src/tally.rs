@@ -24,7 +24,7 @@ use tally_rules::{Micros, Refusal};
 use tally_store::{Changes, Loaded, Plan, Store};
 
 /// The name under which the store remembers the secret's fingerprint.
-const SECRET_META: &str = "secret_fingerprint";
+pub const SECRET_META: &str = "secret_fingerprint";
 
 /// The running service.
 pub struct Tally {

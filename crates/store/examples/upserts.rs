@@ -7,8 +7,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tally_rules::{Micros, PlayerId, Record};
-use tally_store::sqlite::{Options, SqliteStore};
 use tally_store::plan::ALL_TIME;
+use tally_store::sqlite::{Options, SqliteStore};
 use tally_store::{BoardNo, Changes, Loaded, Plan, ScoreKey, Store};
 
 const BOARD: BoardNo = BoardNo(1);
@@ -72,7 +72,13 @@ fn upserts(
     let rate = (took.len() * rows) as f64 / started.elapsed().as_secs_f64();
     took.sort_unstable();
     let at = |part: f64| took[((took.len() - 1) as f64 * part) as usize].as_secs_f64() * 1e3;
-    Ok(format!("{rate:.0} rows/s, ms p50 {:.2} p99 {:.2} p99.9 {:.2} max {:.1}", at(0.5), at(0.99), at(0.999), at(1.0)))
+    Ok(format!(
+        "{rate:.0} rows/s, ms p50 {:.2} p99 {:.2} p99.9 {:.2} max {:.1}",
+        at(0.5),
+        at(0.99),
+        at(0.999),
+        at(1.0)
+    ))
 }
 
 fn walk(store: &SqliteStore, out: &mut impl Write) -> Result<(), Box<dyn std::error::Error>> {
@@ -83,7 +89,8 @@ fn walk(store: &SqliteStore, out: &mut impl Write) -> Result<(), Box<dyn std::er
     let (mut rows, mut last) = (0, None);
     loop {
         let mut newest = None;
-        let read = store.walk_scores(BOARD, ALL_TIME, last.as_ref(), WALK_ROWS, &mut |player, _| newest = Some(player))?;
+        let read = store
+            .walk_scores(BOARD, ALL_TIME, last.as_ref(), WALK_ROWS, &mut |player, _| newest = Some(player))?;
         rows += read;
         last = newest;
         if read < WALK_ROWS {
@@ -101,7 +108,10 @@ fn write(store: &SqliteStore, scores: Vec<ScoreKey>, add: i64) -> Result<(), tal
             let old = old.unwrap_or(Record { score: 0, subscore: 0, at: Micros(1_700_000_000_000_000) });
             (key.clone(), Some(Record { score: old.score + add, at: old.at.plus(1), ..old }))
         };
-        Changes { scores: plan.scores.iter().zip(&loaded.scores).map(changed).collect(), ..Changes::default() }
+        Changes {
+            scores: plan.scores.iter().zip(&loaded.scores).map(changed).collect(),
+            ..Changes::default()
+        }
     })
 }
 

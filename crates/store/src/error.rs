@@ -22,7 +22,9 @@ pub enum StoreError {
     #[error("another process has the store open: {0}")]
     Locked(String),
     /// The store was written by a later version; it was not touched.
-    #[error("the store has schema version {found}, this tally knows up to {known}; use a newer tally (nothing was changed)")]
+    #[error(
+        "the store has schema version {found}, this tally knows up to {known}; use a newer tally (nothing was changed)"
+    )]
     TooNew {
         /// The version found.
         found: u32,

@@ -10,7 +10,10 @@ pub mod plan;
 pub mod sqlite;
 
 pub use error::StoreError;
-pub use plan::{BoardChange, BoardNo, BoardRow, Changes, ImportKey, ImportRow, KeyChange, KeyRow, Loaded, Part, Plan, ScoreKey};
+pub use plan::{
+    BoardChange, BoardNo, BoardRow, Changes, ImportKey, ImportRow, KeyChange, KeyRow, Loaded, Part, Plan,
+    ScoreKey,
+};
 
 use tally_rules::{Micros, PlayerId, Record};
 

@@ -1,3 +1,57 @@
-//! The tally binary: one file per subcommand.
+//! The tally binary: one file per subcommand. Only here: printing, exit codes and the settings' sources.
+//!
+//! Results go to stdout, talk to stderr, progress to a terminal only. Exit codes: 0 fine, 1 failed, 2 wrong usage.
 
-fn main() {}
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command prints")]
+
+mod bench;
+mod cli;
+mod client;
+mod config;
+mod csv_scores;
+mod data_dir;
+mod demo;
+mod export;
+mod football;
+mod import;
+mod keys;
+mod log;
+mod migrate;
+mod serve;
+mod target;
+
+use clap::Parser;
+use cli::{Cli, Command};
+use std::process::ExitCode;
+
+/// Many small allocations from many threads are the normal case of a server.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    // clap exits with 2 for wrong usage and 0 for help by itself.
+    let cli = Cli::parse();
+    let done = match &cli.command {
+        Command::Serve(args) => serve::run(&cli, args),
+        Command::Import(args) => import::run(&cli, args),
+        Command::Export(args) => export::run(&cli, args),
+        Command::Keys(args) => keys::run(&cli, args),
+        Command::Migrate => migrate::run(&cli),
+        Command::Bench(args) => bench::run(args),
+    };
+    match done {
+        Ok(code) => code,
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("tally: {error:#}");
+            ExitCode::from(if error.is::<config::Usage>() { 2 } else { 1 })
+        }
+    }
+}
+
+/// Whoever read our output has seen enough.
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        cause.downcast_ref::<std::io::Error>().is_some_and(|io| io.kind() == std::io::ErrorKind::BrokenPipe)
+    })
+}

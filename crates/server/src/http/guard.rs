@@ -4,16 +4,13 @@
 //! machine may ask, only while no key exists, and not through a browser that was sent here by a foreign page: the
 //! `Host` must be ours (against DNS rebinding) and so must the `Origin`.
 
-use crate::gate::Gate;
+use crate::gate::{Gate, LOCAL_PREFIX};
 use hyper::HeaderMap;
 use hyper::header::{AUTHORIZATION, HOST, HeaderName, ORIGIN};
 use std::net::{IpAddr, SocketAddr};
 use tally_rules::role::{Right, may};
 use tally_service::Caller;
 use tally_wire::Problem;
-
-/// What commands of this machine present, before the token of the data directory.
-pub const LOCAL_PREFIX: &str = "tally_local_";
 
 const FORWARDED: [HeaderName; 5] = [
     HeaderName::from_static("forwarded"),

@@ -27,13 +27,14 @@ CREATE TABLE boards (
 
 CREATE TABLE periods (
     board     INTEGER NOT NULL,
-    name      TEXT NOT NULL,
     position  INTEGER NOT NULL CHECK (position >= 0),   -- among the periods of its board, as its creator listed them
+    name      TEXT NOT NULL,
     schedule  TEXT NOT NULL,
     time_zone TEXT NOT NULL,
     keep      INTEGER NOT NULL CHECK (keep BETWEEN 0 AND 4294967295),
     grace_s   INTEGER NOT NULL CHECK (grace_s BETWEEN 0 AND 4294967295),
-    PRIMARY KEY (board, name)
+    PRIMARY KEY (board, position),
+    UNIQUE (board, name)
 ) STRICT, WITHOUT ROWID;
 
 -- Boards that are gone and whose rows may still be here. It outlives a restart.

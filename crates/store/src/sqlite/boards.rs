@@ -48,7 +48,10 @@ pub(super) fn all(connection: &Connection) -> Result<Vec<BoardRow>, StoreError> 
 }
 
 /// The live board of each name.
-pub(super) fn by_name(connection: &Connection, names: &[BoardId]) -> Result<Vec<Option<BoardRow>>, StoreError> {
+pub(super) fn by_name(
+    connection: &Connection,
+    names: &[BoardId],
+) -> Result<Vec<Option<BoardRow>>, StoreError> {
     let find = |name: &BoardId| -> Result<Option<BoardRow>, StoreError> {
         let mut statement = connection.prepare_cached(BY_NAME)?;
         let mut rows = statement.query(params![name.as_str()])?;
@@ -72,7 +75,8 @@ pub(super) fn store(connection: &Connection, changes: &[BoardChange]) -> Result<
 fn create(connection: &Connection, row: &BoardRow) -> Result<(), StoreError> {
     let next = meta::next_board(connection)?;
     assert!(row.no >= next, "board {} was given before: the next is {}", row.no.0, next.0);
-    let after = row.no.0.checked_add(1).ok_or_else(|| StoreError::Row("boards: all numbers are given".into()))?;
+    let after =
+        row.no.0.checked_add(1).ok_or_else(|| StoreError::Row("boards: all numbers are given".into()))?;
     meta::set_next_board(connection, BoardNo(after))?;
     let definition = &row.definition;
     connection.prepare_cached(CREATE)?.execute(params![
@@ -155,9 +159,9 @@ fn decode(connection: &Connection, row: &Row<'_>) -> Result<BoardRow, StoreError
         all_time,
         periods: periods(connection, no)?,
     };
-    definition
-        .check()
-        .map_err(|refusal| corrupt("boards", &format!("`{}` contradicts itself: {refusal:?}", id.as_str())))?;
+    definition.check().map_err(|refusal| {
+        corrupt("boards", &format!("`{}` contradicts itself: {refusal:?}", id.as_str()))
+    })?;
     Ok(BoardRow { no, id, definition, created_at: Micros(row.get(9)?) })
 }
 

@@ -29,7 +29,9 @@ pub(super) fn writer(path: &Path, options: &Options) -> Result<Connection, Store
 pub(super) fn log_ahead(connection: &Connection, options: &Options) -> Result<(), StoreError> {
     let mode: String = connection.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0))?;
     if mode != "wal" {
-        return Err(StoreError::Away(format!("the file system does not allow a write-ahead log (mode {mode})")));
+        return Err(StoreError::Away(format!(
+            "the file system does not allow a write-ahead log (mode {mode})"
+        )));
     }
     // See `checkpoint`.
     connection.pragma_update(None, "wal_autocheckpoint", 0)?;

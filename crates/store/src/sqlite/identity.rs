@@ -27,7 +27,10 @@ pub(super) fn resolve(path: &Path) -> Result<PathBuf, StoreError> {
             let name = path.file_name().ok_or_else(|| fault::file("create", path, &error))?;
             let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
             let folder = folder.unwrap_or(Path::new("."));
-            Ok(folder.canonicalize().map_err(|error| fault::file("find the folder of", path, &error))?.join(name))
+            Ok(folder
+                .canonicalize()
+                .map_err(|error| fault::file("find the folder of", path, &error))?
+                .join(name))
         }
         Err(error) => Err(fault::file("open", path, &error)),
     }

@@ -17,7 +17,10 @@ pub(super) fn get(connection: &Connection, key: &ImportKey) -> Result<Option<Imp
 }
 
 /// The progress of each import of a plan.
-pub(super) fn load(connection: &Connection, keys: &[ImportKey]) -> Result<Vec<Option<ImportRow>>, StoreError> {
+pub(super) fn load(
+    connection: &Connection,
+    keys: &[ImportKey],
+) -> Result<Vec<Option<ImportRow>>, StoreError> {
     keys.iter().map(|key| get(connection, key)).collect()
 }
 

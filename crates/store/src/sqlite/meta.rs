@@ -27,7 +27,8 @@ pub(super) fn put(connection: &Connection, name: &str, value: &[u8]) -> Result<(
 
 /// The number for the next new board.
 pub(super) fn next_board(connection: &Connection) -> Result<BoardNo, StoreError> {
-    let value = get(connection, NEXT_BOARD)?.ok_or_else(|| corrupt("meta", "no number for the next board"))?;
+    let value =
+        get(connection, NEXT_BOARD)?.ok_or_else(|| corrupt("meta", "no number for the next board"))?;
     let number = std::str::from_utf8(&value).ok().and_then(|text| text.parse().ok());
     number.map(BoardNo).ok_or_else(|| corrupt("meta", "the number for the next board is none"))
 }

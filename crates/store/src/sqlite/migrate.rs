@@ -20,7 +20,11 @@ pub(super) fn version(migrations: &[&str]) -> u32 {
 }
 
 /// Applies the migrations that the file has not seen. The caller holds the lock and has checked whose file it is.
-pub(super) fn migrate(connection: &mut Connection, path: &Path, migrations: &[&str]) -> Result<(), StoreError> {
+pub(super) fn migrate(
+    connection: &mut Connection,
+    path: &Path,
+    migrations: &[&str],
+) -> Result<(), StoreError> {
     let known = version(migrations);
     let found: u32 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
     if found > known {
@@ -51,9 +55,12 @@ pub(super) fn copy_path(path: &Path, version: u32) -> PathBuf {
 }
 
 fn leave_write_ahead_log(connection: &Connection) -> Result<(), StoreError> {
-    let mode: String = connection.pragma_update_and_check(None, "journal_mode", "DELETE", |row| row.get(0))?;
+    let mode: String =
+        connection.pragma_update_and_check(None, "journal_mode", "DELETE", |row| row.get(0))?;
     if mode != "delete" {
-        return Err(StoreError::Conflict(format!("the file is in use by another program (journal mode {mode})")));
+        return Err(StoreError::Conflict(format!(
+            "the file is in use by another program (journal mode {mode})"
+        )));
     }
     Ok(())
 }
@@ -72,7 +79,9 @@ fn keep_copy(connection: &Connection, path: &Path, version: u32) -> Result<(), S
     let mut copy = Connection::open(&unfinished)?;
     let step = Backup::new(connection, &mut copy)?.step(-1)?;
     if step != StepResult::Done {
-        return Err(StoreError::Conflict(format!("the file is in use by another program (copying: {step:?})")));
+        return Err(StoreError::Conflict(format!(
+            "the file is in use by another program (copying: {step:?})"
+        )));
     }
     copy.close().map_err(|(_, error)| error)?;
     let synced = File::open(&unfinished).and_then(|file| file.sync_all());

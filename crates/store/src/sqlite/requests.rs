@@ -56,6 +56,7 @@ fn decode(row: &Row<'_>) -> Result<Stored, StoreError> {
     let ValueRef::Blob(outcome) = row.get_ref(2)? else {
         return Err(corrupt("requests", "an outcome that is not bytes"));
     };
-    let outcome = Outcome::decode(outcome).ok_or_else(|| corrupt("requests", "an outcome that does not decode"))?;
+    let outcome =
+        Outcome::decode(outcome).ok_or_else(|| corrupt("requests", "an outcome that does not decode"))?;
     Ok(Stored { fingerprint: Fingerprint(row.get(0)?), at: Micros(row.get(1)?), outcome })
 }

@@ -33,7 +33,10 @@ pub(super) fn load(connection: &Connection, keys: &[ScoreKey]) -> Result<Vec<Opt
 }
 
 /// Writes and removes records, in order of their keys: neighbours share a page.
-pub(super) fn store(connection: &Connection, changes: &[(ScoreKey, Option<Record>)]) -> Result<(), StoreError> {
+pub(super) fn store(
+    connection: &Connection,
+    changes: &[(ScoreKey, Option<Record>)],
+) -> Result<(), StoreError> {
     if changes.is_empty() {
         return Ok(());
     }
@@ -68,7 +71,8 @@ pub(super) fn walk(
             return Err(corrupt("scores", "a player that is not text"));
         };
         let text = std::str::from_utf8(bytes).map_err(|_| corrupt("scores", "a player that is not UTF-8"))?;
-        let player = PlayerId::new(text).map_err(|bad| corrupt("scores", &format!("a player's name {}", bad.0)))?;
+        let player =
+            PlayerId::new(text).map_err(|bad| corrupt("scores", &format!("a player's name {}", bad.0)))?;
         each(player, decode(row)?);
         count += 1;
     }
@@ -77,7 +81,8 @@ pub(super) fn walk(
 
 /// How many records a part has.
 pub(super) fn count(connection: &Connection, board: BoardNo, part: Part) -> Result<u64, StoreError> {
-    let count: i64 = connection.prepare_cached(COUNT)?.query_row(params![board.0, part.0], |row| row.get(0))?;
+    let count: i64 =
+        connection.prepare_cached(COUNT)?.query_row(params![board.0, part.0], |row| row.get(0))?;
     u64::try_from(count).map_err(|_| corrupt("scores", "a negative count"))
 }
 

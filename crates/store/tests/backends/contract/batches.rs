@@ -4,7 +4,7 @@ use super::*;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use tally_store::KeyChange;
 
-pub fn an_empty_store_has_nothing(backend: &dyn Backend) {
+pub(crate) fn an_empty_store_has_nothing(backend: &dyn Backend) {
     let store = open(backend);
     assert_eq!(store.boards().unwrap(), []);
     assert_eq!(store.keys().unwrap(), []);
@@ -46,7 +46,7 @@ fn with_a_board_a_record_and_a_key(store: &dyn Store) {
     write(store, &Changes { keys, ..scores(vec![(key(1, 0, "ann"), Some(record(5)))]) }).unwrap();
 }
 
-pub fn nothing_is_done_when_the_last_row_is_refused(backend: &dyn Backend) {
+pub(crate) fn nothing_is_done_when_the_last_row_is_refused(backend: &dyn Backend) {
     let store = open(backend);
     with_a_board_a_record_and_a_key(&*store);
     let check = |store: &dyn Store| {
@@ -70,7 +70,7 @@ pub fn nothing_is_done_when_the_last_row_is_refused(backend: &dyn Backend) {
     check(&*open(backend));
 }
 
-pub fn a_store_goes_on_after_a_refused_row(backend: &dyn Backend) {
+pub(crate) fn a_store_goes_on_after_a_refused_row(backend: &dyn Backend) {
     let store = open(backend);
     with_a_board_a_record_and_a_key(&*store);
     for round in 0..3 {
@@ -81,19 +81,20 @@ pub fn a_store_goes_on_after_a_refused_row(backend: &dyn Backend) {
     }
 }
 
-pub fn a_panic_in_decide_does_nothing(backend: &dyn Backend) {
+pub(crate) fn a_panic_in_decide_does_nothing(backend: &dyn Backend) {
     let store = open(backend);
     let before = scores(vec![(key(1, 0, "ann"), Some(record(1)))]);
     write(&*store, &before).unwrap();
     let panicked = catch_unwind(AssertUnwindSafe(|| {
-        store.run(&plan_of(vec![key(1, 0, "ann")]), &mut |_| std::panic::resume_unwind(Box::new("on purpose")))
+        store
+            .run(&plan_of(vec![key(1, 0, "ann")]), &mut |_| std::panic::resume_unwind(Box::new("on purpose")))
     }));
     assert!(panicked.is_err());
     assert_eq!(load(&*store, &plan_of(vec![key(1, 0, "ann")])).scores, [Some(record(1))]);
     write(&*store, &scores(vec![(key(1, 0, "ann"), Some(record(2)))])).unwrap();
 }
 
-pub fn what_was_acknowledged_is_there_after_reopening(backend: &dyn Backend) {
+pub(crate) fn what_was_acknowledged_is_there_after_reopening(backend: &dyn Backend) {
     for round in 0..5 {
         let store = open(backend);
         let have = load(&*store, &plan_of(vec![key(1, 2, "ann"), key(1, 2, "bob")])).scores;
@@ -105,7 +106,7 @@ pub fn what_was_acknowledged_is_there_after_reopening(backend: &dyn Backend) {
 }
 
 /// Each of 8 threads adds to a shared and to its own record, 50 times.
-pub fn concurrent_increments_lose_nothing(backend: &dyn Backend) {
+pub(crate) fn concurrent_increments_lose_nothing(backend: &dyn Backend) {
     const THREADS: usize = 8;
     const ROUNDS: i64 = 50;
     let store = open(backend);
@@ -132,7 +133,7 @@ pub fn concurrent_increments_lose_nothing(backend: &dyn Backend) {
     assert!(counts[1..].iter().all(|count| *count == ROUNDS), "{counts:?}");
 }
 
-pub fn lists_are_answered_in_the_order_of_the_plan(backend: &dyn Backend) {
+pub(crate) fn lists_are_answered_in_the_order_of_the_plan(backend: &dyn Backend) {
     let store = open(backend);
     for (number, name) in [(1, "b"), (2, "a"), (3, "c")] {
         assert_eq!(create(&*store, name, &Definition::default()).unwrap(), BoardNo(number));
@@ -159,7 +160,7 @@ pub fn lists_are_answered_in_the_order_of_the_plan(backend: &dyn Backend) {
     assert_eq!(loaded.requests, [None, Some(stored(2, 0, Outcome::Removed)), None]);
 }
 
-pub fn decide_sees_what_the_transaction_before_wrote(backend: &dyn Backend) {
+pub(crate) fn decide_sees_what_the_transaction_before_wrote(backend: &dyn Backend) {
     let store = open(backend);
     let plan = plan_of(vec![key(1, 0, "ann")]);
     for round in 0..20 {
@@ -175,7 +176,7 @@ pub fn decide_sees_what_the_transaction_before_wrote(backend: &dyn Backend) {
     }
 }
 
-pub fn a_thousand_rows_are_one_transaction(backend: &dyn Backend) {
+pub(crate) fn a_thousand_rows_are_one_transaction(backend: &dyn Backend) {
     const ROWS: usize = 1000;
     let store = open(backend);
     let name = |number: usize| format!("player-{:04}-{}", number * 7919 % ROWS, "x".repeat(100));
@@ -185,7 +186,8 @@ pub fn a_thousand_rows_are_one_transaction(backend: &dyn Backend) {
     let mut sum = 0;
     run(&*store, &plan, &mut |loaded| {
         sum = loaded.scores.iter().map(|row| row.unwrap().score).sum();
-        let twice = |(key, row): (&ScoreKey, &Option<Record>)| (key.clone(), Some(record(row.unwrap().score * 2)));
+        let twice =
+            |(key, row): (&ScoreKey, &Option<Record>)| (key.clone(), Some(record(row.unwrap().score * 2)));
         scores(plan.scores.iter().zip(&loaded.scores).map(twice).collect())
     })
     .unwrap();
@@ -196,7 +198,7 @@ pub fn a_thousand_rows_are_one_transaction(backend: &dyn Backend) {
     assert_eq!(found.iter().map(|(_, record)| record.score).sum::<i64>(), expected * 2);
 }
 
-pub fn unsorted_plans_and_changes_are_bugs(backend: &dyn Backend) {
+pub(crate) fn unsorted_plans_and_changes_are_bugs(backend: &dyn Backend) {
     let store = open(backend);
     let panics = |plan: Plan, changes: Changes| {
         let hook = AssertUnwindSafe(|| store.run(&plan, &mut |_| changes.clone()));

@@ -6,7 +6,7 @@ use tally_rules::period::PeriodRule;
 use tally_store::{ImportKey, ImportRow};
 
 /// A period whose values tell its name.
-pub fn period(name: &str) -> PeriodRule {
+pub(crate) fn period(name: &str) -> PeriodRule {
     PeriodRule {
         name: name.to_owned(),
         schedule: format!("0 {} * * 1", name.len() % 24),
@@ -17,14 +17,16 @@ pub fn period(name: &str) -> PeriodRule {
 }
 
 /// Definitions that together have every choice and every edge of a number.
-pub fn definitions() -> Vec<Definition> {
+pub(crate) fn definitions() -> Vec<Definition> {
     let mut all = vec![Definition::default()];
     all.extend(Order::ALL.iter().map(|order| Definition { order: *order, ..Definition::default() }));
     all.extend(Update::ALL.iter().map(|update| Definition { update: *update, ..Definition::default() }));
     all.extend(Ranking::ALL.iter().map(|ranking| Definition { ranking: *ranking, ..Definition::default() }));
     all.extend(Ties::ALL.iter().map(|ties| Definition { ties: *ties, ..Definition::default() }));
     all.extend(ScoreType::ALL.iter().map(|score| Definition { score: *score, ..Definition::default() }));
-    all.extend(Subscore::ALL.iter().map(|subscore| Definition { subscore: *subscore, ..Definition::default() }));
+    all.extend(
+        Subscore::ALL.iter().map(|subscore| Definition { subscore: *subscore, ..Definition::default() }),
+    );
     let edges = PeriodRule { keep: u32::MAX, grace_s: u32::MAX, ..period("edges") };
     let zero = PeriodRule { keep: 0, grace_s: 0, schedule: String::new(), ..period("zero") };
     all.push(Definition { all_time: false, periods: vec![edges, zero], ..Definition::default() });
@@ -39,7 +41,7 @@ fn redefine(store: &dyn Store, no: BoardNo, definition: Definition) -> Result<()
     write(store, &Changes { boards: vec![BoardChange::Redefine(no, definition)], ..Changes::default() })
 }
 
-pub fn a_created_board_reads_back(backend: &dyn Backend) {
+pub(crate) fn a_created_board_reads_back(backend: &dyn Backend) {
     let store = open(backend);
     let mut wanted = Vec::new();
     for (row, definition) in definitions().into_iter().enumerate() {
@@ -61,7 +63,7 @@ pub fn a_created_board_reads_back(backend: &dyn Backend) {
     }
 }
 
-pub fn numbers_count_up_and_are_never_reused(backend: &dyn Backend) {
+pub(crate) fn numbers_count_up_and_are_never_reused(backend: &dyn Backend) {
     let mut last = BoardNo(0);
     for round in 0..4 {
         // Reopened each time: the last number must not be found by looking at what is still there.
@@ -79,13 +81,18 @@ pub fn numbers_count_up_and_are_never_reused(backend: &dyn Backend) {
     let next = last.0 + 1;
     let boards = (0..2).map(|row| {
         let id = BoardId::new(&format!("{}", 9 - row)).unwrap();
-        BoardChange::Create(BoardRow { no: BoardNo(next + row), id, definition: Definition::default(), created_at: Micros(0) })
+        BoardChange::Create(BoardRow {
+            no: BoardNo(next + row),
+            id,
+            definition: Definition::default(),
+            created_at: Micros(0),
+        })
     });
     write(&*store, &Changes { boards: boards.collect(), ..Changes::default() }).unwrap();
     assert_eq!(load(&*store, &plan).next_board, BoardNo(next + 2));
 }
 
-pub fn a_name_has_one_live_board(backend: &dyn Backend) {
+pub(crate) fn a_name_has_one_live_board(backend: &dyn Backend) {
     let store = open(backend);
     create(&*store, "Board", &Definition::default()).unwrap();
     let again = create(&*store, "Board", &Definition::default());
@@ -100,10 +107,12 @@ pub fn a_name_has_one_live_board(backend: &dyn Backend) {
     assert_eq!(store.boards().unwrap()[5].id.as_str(), longest);
 }
 
-pub fn a_redefined_board_has_its_new_periods_in_order(backend: &dyn Backend) {
+pub(crate) fn a_redefined_board_has_its_new_periods_in_order(backend: &dyn Backend) {
     let store = open(backend);
-    let one = create(&*store, "one", &Definition { periods: vec![period("week")], ..Definition::default() }).unwrap();
-    let two = create(&*store, "two", &Definition { periods: vec![period("week")], ..Definition::default() }).unwrap();
+    let one = create(&*store, "one", &Definition { periods: vec![period("week")], ..Definition::default() })
+        .unwrap();
+    let two = create(&*store, "two", &Definition { periods: vec![period("week")], ..Definition::default() })
+        .unwrap();
     let orders: [&[&str]; 5] = [&["b", "a", "week"], &["week", "b"], &[], &["c"], &["week", "a", "b", "c"]];
     for names in orders {
         let periods: Vec<_> = names.iter().map(|name| period(name)).collect();
@@ -116,7 +125,7 @@ pub fn a_redefined_board_has_its_new_periods_in_order(backend: &dyn Backend) {
     assert_eq!(open(backend).boards().unwrap()[0].definition.periods.len(), 4);
 }
 
-pub fn a_deleted_board_is_gone_and_its_name_free(backend: &dyn Backend) {
+pub(crate) fn a_deleted_board_is_gone_and_its_name_free(backend: &dyn Backend) {
     let store = open(backend);
     let with = Definition { periods: vec![period("week")], ..Definition::default() };
     let old = create(&*store, "board", &with).unwrap();
@@ -137,7 +146,7 @@ pub fn a_deleted_board_is_gone_and_its_name_free(backend: &dyn Backend) {
     assert_eq!(walk(&*store, old, Part(0), 10).len(), 0);
 }
 
-pub fn what_is_not_there_cannot_be_changed(backend: &dyn Backend) {
+pub(crate) fn what_is_not_there_cannot_be_changed(backend: &dyn Backend) {
     let store = open(backend);
     let no = create(&*store, "board", &Definition::default()).unwrap();
     delete(&*store, no).unwrap();
@@ -168,7 +177,7 @@ fn rows_of(store: &dyn Store, board: u32) -> usize {
     scores + usize::from(store.import_progress(&import).unwrap().is_some())
 }
 
-pub fn purging_is_bounded_and_leaves_others_alone(backend: &dyn Backend) {
+pub(crate) fn purging_is_bounded_and_leaves_others_alone(backend: &dyn Backend) {
     let store = open(backend);
     with_deleted_boards(&*store);
     assert_eq!(store.purge_deleted(0).unwrap(), 0);
@@ -183,7 +192,7 @@ pub fn purging_is_bounded_and_leaves_others_alone(backend: &dyn Backend) {
     assert_eq!(store.purge_deleted(4).unwrap(), 0);
 }
 
-pub fn purging_goes_on_after_reopening(backend: &dyn Backend) {
+pub(crate) fn purging_goes_on_after_reopening(backend: &dyn Backend) {
     with_deleted_boards(&*open(backend));
     let mut purged = 0;
     for _ in 0..4 {
@@ -193,7 +202,7 @@ pub fn purging_goes_on_after_reopening(backend: &dyn Backend) {
     assert_eq!(rows_of(&*open(backend), 1), 11);
 }
 
-pub fn a_board_may_be_replaced_in_one_transaction(backend: &dyn Backend) {
+pub(crate) fn a_board_may_be_replaced_in_one_transaction(backend: &dyn Backend) {
     let store = open(backend);
     let old = create(&*store, "board", &Definition::default()).unwrap();
     let id = BoardId::new("board").unwrap();

@@ -8,7 +8,7 @@ fn put(store: &dyn Store, change: KeyChange) -> Result<(), StoreError> {
     write(store, &Changes { keys: vec![change], ..Changes::default() })
 }
 
-pub fn keys_read_back_in_order_of_creation(backend: &dyn Backend) {
+pub(crate) fn keys_read_back_in_order_of_creation(backend: &dyn Backend) {
     let store = open(backend);
     // Neither by id nor by the clock, which may have been set back.
     let mut rows = [key_row("zz", 30), key_row("a", 30), key_row("m", 10), key_row("Zz", 10)].to_vec();
@@ -25,7 +25,7 @@ pub fn keys_read_back_in_order_of_creation(backend: &dyn Backend) {
     assert_eq!(open(backend).keys().unwrap(), rows);
 }
 
-pub fn a_revoked_key_is_gone_and_its_id_taken(backend: &dyn Backend) {
+pub(crate) fn a_revoked_key_is_gone_and_its_id_taken(backend: &dyn Backend) {
     let store = open(backend);
     for id in ["a", "b", "c"] {
         put(&*store, KeyChange::Create(key_row(id, 1))).unwrap();
@@ -42,7 +42,7 @@ pub fn a_revoked_key_is_gone_and_its_id_taken(backend: &dyn Backend) {
     assert_eq!(open(backend).keys().unwrap(), [key_row("c", 1), key_row("d", 4)]);
 }
 
-pub fn revoking_what_is_not_there_changes_nothing(backend: &dyn Backend) {
+pub(crate) fn revoking_what_is_not_there_changes_nothing(backend: &dyn Backend) {
     let store = open(backend);
     put(&*store, KeyChange::Create(key_row("a", 1))).unwrap();
     for id in ["b", "A", "a "] {
@@ -55,7 +55,7 @@ pub fn revoking_what_is_not_there_changes_nothing(backend: &dyn Backend) {
     }
 }
 
-pub fn remembered_values_read_back(backend: &dyn Backend) {
+pub(crate) fn remembered_values_read_back(backend: &dyn Backend) {
     let store = open(backend);
     let values: [(&str, &[u8]); 4] = [("a", b""), ("A", &[0, 255, 0]), ("b", b"old"), ("b", b"new")];
     for (name, value) in values {
@@ -75,7 +75,7 @@ pub fn remembered_values_read_back(backend: &dyn Backend) {
     assert!(matches!(refused, Err(StoreError::Row(_))), "{refused:?}");
 }
 
-pub fn gauges_have_different_names(backend: &dyn Backend) {
+pub(crate) fn gauges_have_different_names(backend: &dyn Backend) {
     let store = open(backend);
     let gauges = store.gauges();
     let names: BTreeSet<&str> = gauges.iter().map(|(name, _)| *name).collect();

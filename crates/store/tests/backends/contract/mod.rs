@@ -4,12 +4,12 @@
 //! that the backend answers that the test is named after. A conflict is a legal answer of a store, and is tried again
 //! here as the lanes would. Not here: kills and full disks, which each backend suffers in its own way.
 
-pub mod boards;
-pub mod batches;
-pub mod keys;
-pub mod model;
-pub mod requests;
-pub mod scores;
+pub(crate) mod batches;
+pub(crate) mod boards;
+pub(crate) mod keys;
+pub(crate) mod model;
+pub(crate) mod requests;
+pub(crate) mod scores;
 
 use std::sync::Arc;
 use tally_rules::idempotency::{Fingerprint, RequestKey, Stored};
@@ -21,7 +21,7 @@ use tally_store::{
 };
 
 /// One database of a backend, empty at first.
-pub trait Backend {
+pub(crate) trait Backend {
     /// What the store must call itself.
     fn name(&self) -> &'static str;
 
@@ -82,14 +82,14 @@ macro_rules! store_contract {
 pub(crate) use store_contract;
 
 /// Opens the database and asserts who answers.
-pub fn open(backend: &dyn Backend) -> Box<dyn Store> {
+pub(crate) fn open(backend: &dyn Backend) -> Box<dyn Store> {
     let store = backend.open();
     assert_eq!(store.name(), backend.name());
     store
 }
 
 /// Runs until there is no conflict.
-pub fn run(
+pub(crate) fn run(
     store: &dyn Store,
     plan: &Plan,
     decide: &mut dyn FnMut(&Loaded) -> Changes,
@@ -103,12 +103,12 @@ pub fn run(
 }
 
 /// Writes without reading.
-pub fn write(store: &dyn Store, changes: &Changes) -> Result<(), StoreError> {
+pub(crate) fn write(store: &dyn Store, changes: &Changes) -> Result<(), StoreError> {
     run(store, &Plan::default(), &mut |_| changes.clone())
 }
 
 /// Reads without writing.
-pub fn load(store: &dyn Store, plan: &Plan) -> Loaded {
+pub(crate) fn load(store: &dyn Store, plan: &Plan) -> Loaded {
     let mut seen = None;
     run(store, plan, &mut |loaded| {
         seen = Some(loaded.clone());
@@ -119,7 +119,7 @@ pub fn load(store: &dyn Store, plan: &Plan) -> Loaded {
 }
 
 /// Creates a board of that name and gives its number.
-pub fn create(store: &dyn Store, name: &str, definition: &Definition) -> Result<BoardNo, StoreError> {
+pub(crate) fn create(store: &dyn Store, name: &str, definition: &Definition) -> Result<BoardNo, StoreError> {
     let id = BoardId::new(name).unwrap();
     let plan = Plan { board_names: vec![id.clone()], ..Plan::default() };
     let mut no = BoardNo::default();
@@ -132,7 +132,7 @@ pub fn create(store: &dyn Store, name: &str, definition: &Definition) -> Result<
 }
 
 /// Reads a whole part in pages.
-pub fn walk(store: &dyn Store, board: BoardNo, part: Part, page: usize) -> Vec<(PlayerId, Record)> {
+pub(crate) fn walk(store: &dyn Store, board: BoardNo, part: Part, page: usize) -> Vec<(PlayerId, Record)> {
     let mut found: Vec<(PlayerId, Record)> = Vec::new();
     loop {
         let after = found.last().map(|(player, _)| player.clone());
@@ -146,35 +146,35 @@ pub fn walk(store: &dyn Store, board: BoardNo, part: Part, page: usize) -> Vec<(
     }
 }
 
-pub fn key(board: u32, part: u32, player: &str) -> ScoreKey {
+pub(crate) fn key(board: u32, part: u32, player: &str) -> ScoreKey {
     ScoreKey { board: BoardNo(board), part: Part(part), player: PlayerId::new(player).unwrap() }
 }
 
-pub fn record(score: i64) -> Record {
+pub(crate) fn record(score: i64) -> Record {
     Record { score, subscore: -score.saturating_add(1), at: Micros(score.saturating_mul(3)) }
 }
 
 /// Changes of records alone, sorted here.
-pub fn scores(mut rows: Vec<(ScoreKey, Option<Record>)>) -> Changes {
+pub(crate) fn scores(mut rows: Vec<(ScoreKey, Option<Record>)>) -> Changes {
     rows.sort_by(|a, b| a.0.cmp(&b.0));
     Changes { scores: rows, ..Changes::default() }
 }
 
 /// A plan of records alone, sorted here.
-pub fn plan_of(mut keys: Vec<ScoreKey>) -> Plan {
+pub(crate) fn plan_of(mut keys: Vec<ScoreKey>) -> Plan {
     keys.sort();
     Plan { scores: keys, ..Plan::default() }
 }
 
-pub fn request(scope: &str, key: &str) -> RequestKey {
+pub(crate) fn request(scope: &str, key: &str) -> RequestKey {
     RequestKey { scope: scope.into(), key: key.into() }
 }
 
-pub fn stored(print: u8, at: i64, outcome: Outcome) -> Stored {
+pub(crate) fn stored(print: u8, at: i64, outcome: Outcome) -> Stored {
     Stored { fingerprint: Fingerprint([print; 16]), at: Micros(at), outcome }
 }
 
-pub fn key_row(id: &str, at: i64) -> KeyRow {
+pub(crate) fn key_row(id: &str, at: i64) -> KeyRow {
     KeyRow {
         id: Arc::from(id),
         hash: [id.len() as u8; 32],

@@ -21,17 +21,45 @@ const PARTS: u32 = 3;
 #[derive(Clone, Debug)]
 enum Op {
     /// Adds to records, removes some, and stores requests and the progress of an import with it.
-    Batch { rows: Vec<(u8, u8, u8, Option<i64>)>, requests: Vec<(u8, u8, i8)>, import: Option<(u8, u32)> },
+    Batch {
+        rows: Vec<(u8, u8, u8, Option<i64>)>,
+        requests: Vec<(u8, u8, i8)>,
+        import: Option<(u8, u32)>,
+    },
     /// The same, and a row that must be refused.
-    BadBatch { rows: Vec<(u8, u8, u8, Option<i64>)>, requests: Vec<(u8, u8, i8)> },
-    Create { name: u8, definition: u8 },
-    Redefine { name: u8, definition: u8 },
-    Delete { name: u8 },
-    CreateKey { id: u8, at: i8 },
-    RevokeKey { id: u8 },
-    Remember { name: u8, value: Vec<u8> },
-    Expire { before: i8, limit: u8 },
-    Purge { limit: u8 },
+    BadBatch {
+        rows: Vec<(u8, u8, u8, Option<i64>)>,
+        requests: Vec<(u8, u8, i8)>,
+    },
+    Create {
+        name: u8,
+        definition: u8,
+    },
+    Redefine {
+        name: u8,
+        definition: u8,
+    },
+    Delete {
+        name: u8,
+    },
+    CreateKey {
+        id: u8,
+        at: i8,
+    },
+    RevokeKey {
+        id: u8,
+    },
+    Remember {
+        name: u8,
+        value: Vec<u8>,
+    },
+    Expire {
+        before: i8,
+        limit: u8,
+    },
+    Purge {
+        limit: u8,
+    },
     Reopen,
 }
 
@@ -47,7 +75,7 @@ struct Model {
     meta: BTreeMap<String, Vec<u8>>,
 }
 
-pub fn random_operations_agree_with_a_model(backend: &dyn Backend) {
+pub(crate) fn random_operations_agree_with_a_model(backend: &dyn Backend) {
     let times = std::env::var("TALLY_SOAK").ok().and_then(|text| text.parse().ok()).unwrap_or(1);
     let config = Config { cases: CASES * times, failure_persistence: None, ..Config::default() };
     let done = TestRunner::new(config).run(&vec(operation(), 1..OPERATIONS), |operations| {
@@ -111,7 +139,8 @@ impl Model {
             }
             Op::Delete { name } => {
                 let Some(no) = self.live(*name) else { return };
-                write(store, &Changes { boards: vec![BoardChange::Delete(no)], ..Changes::default() }).unwrap();
+                write(store, &Changes { boards: vec![BoardChange::Delete(no)], ..Changes::default() })
+                    .unwrap();
                 self.boards.remove(&no);
                 self.dead.insert(no);
             }
@@ -174,7 +203,7 @@ impl Model {
             .iter()
             .filter_map(|(board, part, player, add)| {
                 let no = self.live(*board)?;
-                Some((key(no.0, u32::from(*part) % PARTS, pick(&PLAYERS, *player)), *add))
+                Some((key(no.0, u32::from(*part) % PARTS, pick::<&str>(&PLAYERS, *player)), *add))
             })
             .collect();
         let requests: BTreeMap<RequestKey, Stored> = requests
@@ -259,7 +288,8 @@ impl Model {
     /// Rows of dead boards are counted, not looked at: which go first is the store's choice.
     fn purge(&mut self, store: &dyn Store, limit: usize) {
         let purged = store.purge_deleted(limit).unwrap();
-        let dead: Vec<ScoreKey> = self.scores.keys().filter(|key| self.dead.contains(&key.board)).cloned().collect();
+        let dead: Vec<ScoreKey> =
+            self.scores.keys().filter(|key| self.dead.contains(&key.board)).cloned().collect();
         let imports: Vec<ImportKey> =
             self.imports.keys().filter(|key| self.dead.contains(&key.board)).cloned().collect();
         assert_eq!(purged, limit.min(dead.len() + imports.len()));

@@ -12,7 +12,7 @@ fn get(store: &dyn Store, keys: &[RequestKey]) -> Vec<Option<Stored>> {
     load(store, &Plan { requests: keys.to_vec(), ..Plan::default() }).requests
 }
 
-pub fn a_request_reads_back_with_its_outcome(backend: &dyn Backend) {
+pub(crate) fn a_request_reads_back_with_its_outcome(backend: &dyn Backend) {
     let store = open(backend);
     let outcomes = [
         Outcome::Removed,
@@ -23,7 +23,8 @@ pub fn a_request_reads_back_with_its_outcome(backend: &dyn Backend) {
     ];
     let mut keys: Vec<RequestKey> = (0..5).map(|row| request("scope", &format!("{row}"))).collect();
     keys[4] = request("ä", &"k".repeat(255));
-    let values = outcomes.into_iter().zip(0u8..).map(|(outcome, row)| stored(row * 51, -i64::from(row), outcome));
+    let values =
+        outcomes.into_iter().zip(0u8..).map(|(outcome, row)| stored(row * 51, -i64::from(row), outcome));
     let requests: Vec<_> = keys.iter().cloned().zip(values).collect();
     write(&*store, &Changes { requests: requests.clone(), ..Changes::default() }).unwrap();
     drop(store);
@@ -31,7 +32,7 @@ pub fn a_request_reads_back_with_its_outcome(backend: &dyn Backend) {
     assert_eq!(found, requests.into_iter().map(|(_, value)| Some(value)).collect::<Vec<_>>());
 }
 
-pub fn a_request_is_replaced(backend: &dyn Backend) {
+pub(crate) fn a_request_is_replaced(backend: &dyn Backend) {
     let store = open(backend);
     let key = request("s", "k");
     for (print, at) in [(1, 100), (2, 300), (3, 200)] {
@@ -45,20 +46,22 @@ pub fn a_request_is_replaced(backend: &dyn Backend) {
     assert_eq!(get(&*store, &[key]), [None]);
 }
 
-pub fn scopes_keep_keys_apart(backend: &dyn Backend) {
+pub(crate) fn scopes_keep_keys_apart(backend: &dyn Backend) {
     let store = open(backend);
-    let mut keys: Vec<_> = [("a", "b"), ("a", "B"), ("A", "b"), ("a", "b "), ("ab", ""), ("", "ab"), ("a", "\0")]
-        .map(|(scope, key)| request(scope, key))
-        .to_vec();
+    let mut keys: Vec<_> =
+        [("a", "b"), ("a", "B"), ("A", "b"), ("a", "b "), ("ab", ""), ("", "ab"), ("a", "\0")]
+            .map(|(scope, key)| request(scope, key))
+            .to_vec();
     keys.sort();
     for (key, print) in keys.iter().zip(1..) {
         put(&*store, key, &stored(print, 0, Outcome::Removed));
     }
-    let prints: Vec<_> = get(&*store, &keys).into_iter().map(|found| found.unwrap().fingerprint.0[0]).collect();
+    let prints: Vec<_> =
+        get(&*store, &keys).into_iter().map(|found| found.unwrap().fingerprint.0[0]).collect();
     assert_eq!(prints, [1, 2, 3, 4, 5, 6, 7]);
 }
 
-pub fn expiry_takes_only_the_old_and_at_most_the_limit(backend: &dyn Backend) {
+pub(crate) fn expiry_takes_only_the_old_and_at_most_the_limit(backend: &dyn Backend) {
     let store = open(backend);
     // Their age and the order of their keys have nothing to do with each other.
     let requests: Vec<_> = (0..50_i64)
@@ -79,11 +82,13 @@ pub fn expiry_takes_only_the_old_and_at_most_the_limit(backend: &dyn Backend) {
     assert_eq!(store.expire_requests(Micros(i64::MAX), usize::MAX).unwrap(), 20);
 }
 
-pub fn an_import_reads_back_and_moves_on(backend: &dyn Backend) {
+pub(crate) fn an_import_reads_back_and_moves_on(backend: &dyn Backend) {
     let store = open(backend);
     let key = |board: u32, file: u8| ImportKey { board: BoardNo(board), digest: [file; 32] };
-    let row = |lines: u64, finished: bool| ImportRow { lines, taken: lines / 2, refused: lines / 3, finished };
-    let imports = vec![(key(1, 0), row(10, false)), (key(1, 255), row(20, true)), (key(2, 0), row(1 << 60, false))];
+    let row =
+        |lines: u64, finished: bool| ImportRow { lines, taken: lines / 2, refused: lines / 3, finished };
+    let imports =
+        vec![(key(1, 0), row(10, false)), (key(1, 255), row(20, true)), (key(2, 0), row(1 << 60, false))];
     write(&*store, &Changes { imports: imports.clone(), ..Changes::default() }).unwrap();
     let moved = vec![(key(1, 0), row(11, true))];
     write(&*store, &Changes { imports: moved, ..Changes::default() }).unwrap();
@@ -97,7 +102,7 @@ pub fn an_import_reads_back_and_moves_on(backend: &dyn Backend) {
     }
 }
 
-pub fn counts_past_the_range_are_refused(backend: &dyn Backend) {
+pub(crate) fn counts_past_the_range_are_refused(backend: &dyn Backend) {
     let store = open(backend);
     let key = ImportKey { board: BoardNo(1), digest: [0; 32] };
     let imports = vec![(key.clone(), ImportRow { lines: u64::MAX, ..ImportRow::default() })];

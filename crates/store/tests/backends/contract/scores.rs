@@ -4,10 +4,33 @@ use super::*;
 
 /// Names in the order of their bytes, among them what collations, padding and C strings get wrong.
 fn names() -> Vec<String> {
-    let mut names: Vec<String> =
-        ["\0", "\0\0", "a", "A", "a ", "a\0b", "B", "b", "ä", "a\u{308}", "Z", "zz", "ß", "ss", "日本", "\u{7f}", "\u{ffff}", "\u{10ffff}", "🎮", "%", "_", "'; --", "\\"]
-            .map(str::to_owned)
-            .to_vec();
+    let mut names: Vec<String> = [
+        "\0",
+        "\0\0",
+        "a",
+        "A",
+        "a ",
+        "a\0b",
+        "B",
+        "b",
+        "ä",
+        "a\u{308}",
+        "Z",
+        "zz",
+        "ß",
+        "ss",
+        "日本",
+        "\u{7f}",
+        "\u{ffff}",
+        "\u{10ffff}",
+        "🎮",
+        "%",
+        "_",
+        "'; --",
+        "\\",
+    ]
+    .map(str::to_owned)
+    .to_vec();
     names.push("x".repeat(128));
     names.push("ä".repeat(64));
     names.push(format!("{}é", "x".repeat(126)));
@@ -15,7 +38,7 @@ fn names() -> Vec<String> {
     names
 }
 
-pub fn extremes_read_back(backend: &dyn Backend) {
+pub(crate) fn extremes_read_back(backend: &dyn Backend) {
     let store = open(backend);
     let numbers = [i64::MIN, i64::MIN + 1, -1, 0, 1, (1 << 53) + 1, i64::MAX - 1, i64::MAX];
     let mut rows = Vec::new();
@@ -32,16 +55,18 @@ pub fn extremes_read_back(backend: &dyn Backend) {
     let plan = plan_of(changes.scores.iter().map(|(key, _)| key.clone()).collect());
     let wanted: Vec<_> = changes.scores.iter().map(|(_, record)| *record).collect();
     assert_eq!(load(&*store, &plan).scores, wanted);
-    let walked: Vec<_> = walk(&*store, BoardNo(1), Part(0), 3).into_iter().map(|(_, record)| record.score).collect();
+    let walked: Vec<_> =
+        walk(&*store, BoardNo(1), Part(0), 3).into_iter().map(|(_, record)| record.score).collect();
     assert_eq!(walked, numbers);
     for (board, part) in edges {
         assert_eq!(walk(&*store, BoardNo(board), Part(part), 3), [(key(0, 0, "edge").player, record(7))]);
     }
 }
 
-pub fn a_removed_record_is_gone(backend: &dyn Backend) {
+pub(crate) fn a_removed_record_is_gone(backend: &dyn Backend) {
     let store = open(backend);
-    write(&*store, &scores(["a", "b", "c"].map(|player| (key(1, 0, player), Some(record(1)))).to_vec())).unwrap();
+    write(&*store, &scores(["a", "b", "c"].map(|player| (key(1, 0, player), Some(record(1)))).to_vec()))
+        .unwrap();
     write(&*store, &scores(vec![(key(1, 0, "b"), None), (key(1, 0, "not there"), None)])).unwrap();
     let left: Vec<_> = walk(&*store, BoardNo(1), Part(0), 9).into_iter().map(|(player, _)| player).collect();
     assert_eq!(left, [key(1, 0, "a").player, key(1, 0, "c").player]);
@@ -50,11 +75,12 @@ pub fn a_removed_record_is_gone(backend: &dyn Backend) {
     assert_eq!(load(&*store, &plan_of(vec![key(1, 0, "b")])).scores, [Some(record(2))]);
 }
 
-pub fn parts_and_boards_do_not_meet(backend: &dyn Backend) {
+pub(crate) fn parts_and_boards_do_not_meet(backend: &dyn Backend) {
     let store = open(backend);
     let places = [(1, 0), (1, 1), (1, 10), (2, 0), (10, 1), (11, 0)];
     let rows = places.iter().enumerate();
-    let rows = rows.map(|(row, (board, part))| (key(*board, *part, "ann"), Some(record(row as i64)))).collect();
+    let rows =
+        rows.map(|(row, (board, part))| (key(*board, *part, "ann"), Some(record(row as i64)))).collect();
     write(&*store, &scores(rows)).unwrap();
     write(&*store, &scores(vec![(key(1, 1, "ann"), None)])).unwrap();
     for (row, (board, part)) in places.into_iter().enumerate() {
@@ -64,7 +90,7 @@ pub fn parts_and_boards_do_not_meet(backend: &dyn Backend) {
     }
 }
 
-pub fn a_walk_goes_by_bytes(backend: &dyn Backend) {
+pub(crate) fn a_walk_goes_by_bytes(backend: &dyn Backend) {
     let store = open(backend);
     let names = names();
     let rows = names.iter().rev().map(|name| (key(1, 0, name), Some(record(1)))).collect();
@@ -74,7 +100,7 @@ pub fn a_walk_goes_by_bytes(backend: &dyn Backend) {
     assert_eq!(walked, names);
 }
 
-pub fn a_walk_goes_page_by_page(backend: &dyn Backend) {
+pub(crate) fn a_walk_goes_page_by_page(backend: &dyn Backend) {
     let store = open(backend);
     let names = names();
     let rows = names.iter().map(|name| (key(2, 5, name), Some(record(name.len() as i64)))).collect();
@@ -82,7 +108,10 @@ pub fn a_walk_goes_page_by_page(backend: &dyn Backend) {
     for page in 1..=names.len() + 1 {
         let walked = walk(&*store, BoardNo(2), Part(5), page);
         assert_eq!(walked.len(), names.len(), "pages of {page}");
-        assert!(walked.iter().zip(&names).all(|((player, _), name)| player.as_str() == name), "pages of {page}");
+        assert!(
+            walked.iter().zip(&names).all(|((player, _), name)| player.as_str() == name),
+            "pages of {page}"
+        );
     }
     // From a name that is not there, and from the last.
     let count = |after: &str, limit| {
@@ -95,7 +124,7 @@ pub fn a_walk_goes_page_by_page(backend: &dyn Backend) {
     assert_eq!(count("a", 0), 0);
 }
 
-pub fn names_are_compared_as_bytes(backend: &dyn Backend) {
+pub(crate) fn names_are_compared_as_bytes(backend: &dyn Backend) {
     let store = open(backend);
     let names = names();
     // One at a time: a store that takes two of them for one would replace.
@@ -107,12 +136,14 @@ pub fn names_are_compared_as_bytes(backend: &dyn Backend) {
     assert_eq!(loaded, wanted);
 }
 
-pub fn counting_counts_one_part(backend: &dyn Backend) {
+pub(crate) fn counting_counts_one_part(backend: &dyn Backend) {
     let store = open(backend);
-    let rows = (0..300).map(|row| (key(1, u32::from(row % 3 == 0), &format!("{row}")), Some(record(row)))).collect();
+    let rows =
+        (0..300).map(|row| (key(1, u32::from(row % 3 == 0), &format!("{row}")), Some(record(row)))).collect();
     write(&*store, &scores(rows)).unwrap();
     // May be an estimate from above.
-    let (all_time, period) = (store.count_scores(BoardNo(1), Part(0)), store.count_scores(BoardNo(1), Part(1)));
+    let (all_time, period) =
+        (store.count_scores(BoardNo(1), Part(0)), store.count_scores(BoardNo(1), Part(1)));
     assert!(all_time.unwrap() >= 200);
     assert!(period.unwrap() >= 100);
     assert_eq!(store.count_scores(BoardNo(2), Part(0)).unwrap(), 0);

@@ -4,7 +4,9 @@
 //! never written again; with a new schema, run these tests once with `TALLY_WRITE_FIXTURE=1` to write the next one.
 
 use super::fresh;
-use crate::contract::{Backend, boards, create, key, key_row, load, open, record, request, scores, stored, walk, write};
+use crate::contract::{
+    boards, create, key, key_row, load, open, record, request, scores, stored, walk, write,
+};
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
 use tally_rules::outcome::Outcome;
@@ -51,7 +53,8 @@ fn a_new_file_has_the_tables_of_a_migrated_one() {
 /// Words of the definitions, without the comments and spaces that SQLite keeps.
 fn tables(path: &Path) -> Vec<String> {
     let connection = Connection::open(path).unwrap();
-    let mut statement = connection.prepare("SELECT coalesce(sql, name) FROM sqlite_schema ORDER BY name").unwrap();
+    let mut statement =
+        connection.prepare("SELECT coalesce(sql, name) FROM sqlite_schema ORDER BY name").unwrap();
     let rows = statement.query_map([], |row| row.get::<_, String>(0)).unwrap();
     let words = |sql: String| {
         let lines = sql.lines().map(|line| line.split("--").next().unwrap_or_default());
@@ -82,13 +85,17 @@ fn fill(store: &dyn Store) {
         let no = create(store, name, &definition()).unwrap();
         for part in [0, 3] {
             let rows = PLAYERS.iter().enumerate();
-            let rows = rows.map(|(row, name)| (key(no.0, part, name), Some(record(i64::MAX / (row as i64 + 1)))));
+            let rows =
+                rows.map(|(row, name)| (key(no.0, part, name), Some(record(i64::MAX / (row as i64 + 1)))));
             write(store, &scores(rows.collect())).unwrap();
         }
     }
     let outcome = Outcome::Submitted { record: record(1), previous: Some(record(-1)), changed: true };
     let changes = Changes {
-        requests: vec![(request("s", "k"), stored(7, 8, outcome)), (request("t", "k"), stored(9, 10, Outcome::Removed))],
+        requests: vec![
+            (request("s", "k"), stored(7, 8, outcome)),
+            (request("t", "k"), stored(9, 10, Outcome::Removed)),
+        ],
         imports: vec![import()],
         boards: vec![BoardChange::Delete(BoardNo(2))],
         keys: vec![KeyChange::Create(key_row("live", 1)), KeyChange::Create(key_row("revoked", 2))],
@@ -103,7 +110,10 @@ fn fill(store: &dyn Store) {
 fn verify(store: &dyn Store) {
     let boards = store.boards().unwrap();
     assert_eq!(boards.len(), 1);
-    assert_eq!((boards[0].no, boards[0].id.as_str(), &boards[0].definition), (BoardNo(1), "kept", &definition()));
+    assert_eq!(
+        (boards[0].no, boards[0].id.as_str(), &boards[0].definition),
+        (BoardNo(1), "kept", &definition())
+    );
     for part in [0, 3] {
         let rows = PLAYERS.iter().enumerate();
         let wanted: Vec<_> =

@@ -33,7 +33,8 @@ fn a_killed_process_loses_nothing_acknowledged_and_leaves_no_half() {
     let mut before = 0;
     for _ in 0..ROUNDS * number("TALLY_SOAK").unwrap_or(1) {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        let acknowledged = run_and_kill(&path, Duration::from_millis(5 + (seed >> 33) % 150)).unwrap_or(before);
+        let acknowledged =
+            run_and_kill(&path, Duration::from_millis(5 + (seed >> 33) % 150)).unwrap_or(before);
         let found = verify(&path);
         assert!(found >= acknowledged, "acknowledged {acknowledged}, found {found}");
         assert!(found <= acknowledged + 1, "acknowledged {acknowledged}, found {found}");
@@ -94,14 +95,18 @@ fn verify(path: &Path) -> u64 {
     let store = open(path);
     let counters = load(&store, &plan());
     let last = counter(&counters);
-    assert!(counters.scores.iter().all(|row| row.map_or(0, |row| row.score) == last), "half a batch: {counters:?}");
+    assert!(
+        counters.scores.iter().all(|row| row.map_or(0, |row| row.score) == last),
+        "half a batch: {counters:?}"
+    );
     let new = walk(&store, BoardNo(2), Part(0), 1000);
     assert_eq!(new.len() as i64, last * NEW_ROWS as i64);
     assert!(new.iter().all(|(_, row)| (1..=last).contains(&row.score)));
     let requests = (1..=last).map(|batch| request("s", &format!("{batch:09}"))).collect();
     let found = load(&store, &Plan { requests, ..Plan::default() }).requests;
     assert!(found.iter().all(Option::is_some));
-    let next = load(&store, &Plan { requests: vec![request("s", &format!("{:09}", last + 1))], ..Plan::default() });
+    let next =
+        load(&store, &Plan { requests: vec![request("s", &format!("{:09}", last + 1))], ..Plan::default() });
     assert_eq!(next.requests, [None]);
     u64::try_from(last).unwrap()
 }

@@ -1,0 +1,127 @@
+//! The file: whose it is, who may have it open, a full disk, and what lies there at rest.
+
+use super::*;
+
+#[test]
+fn at_rest_there_are_plain_tables_and_no_log() {
+    let place = Place::new();
+    let store = place.open().unwrap();
+    put(&store, (0..500).map(|row| format!("{row}")), 7).unwrap();
+    drop(store);
+    assert_eq!(place.names(), ["tally.db", "tally.db.lock"]);
+    // The file alone holds everything.
+    let copy = place.folder.path().join("copy.db");
+    std::fs::copy(place.path(), &copy).unwrap();
+    let sum = |connection: &Connection| -> i64 {
+        connection.query_row("SELECT sum(score) FROM scores", [], |row| row.get(0)).unwrap()
+    };
+    assert_eq!(sum(&Connection::open(&copy).unwrap()), 3500);
+}
+
+#[test]
+fn a_second_store_of_a_file_is_refused_and_told_where_the_first_is() {
+    let place = Place::new();
+    let first = place.open().unwrap();
+    first.announce("127.0.0.1:7700").unwrap();
+    let link = place.folder.path().join("link.db");
+    #[cfg(unix)]
+    std::os::unix::fs::symlink(place.path(), &link).unwrap();
+    #[cfg(not(unix))]
+    std::fs::hard_link(place.path(), &link).unwrap();
+    for path in [place.path(), link] {
+        let refused = SqliteStore::open(&path, &Options::default()).unwrap_err();
+        let StoreError::Locked(text) = refused else { panic!("{refused}") };
+        assert!(text.contains(&std::process::id().to_string()), "{text}");
+        assert!(text.contains("127.0.0.1:7700"), "{text}");
+    }
+    drop(first);
+    place.open().unwrap();
+}
+
+/// Opening must fail and leave no trace: the same files with the same bytes.
+fn refused_untouched(place: &Place) -> StoreError {
+    let before = place.files();
+    let refused = place.open().unwrap_err();
+    assert!(before == place.files(), "{:?}", place.names());
+    refused
+}
+
+#[test]
+fn a_file_of_a_later_version_is_not_touched() {
+    let place = Place::new();
+    drop(place.open().unwrap());
+    let later = migrate::version(migrate::MIGRATIONS) + 1;
+    place.sql(&format!("PRAGMA user_version = {later}"));
+    let wanted = StoreError::TooNew { found: later, known: later - 1 };
+    assert_eq!(refused_untouched(&place), wanted);
+    // Also where it was killed and left a log, which SQLite would fold in.
+    std::fs::write(place.folder.path().join("tally.db-wal"), [1; 5000]).unwrap();
+    assert_eq!(refused_untouched(&place), wanted);
+}
+
+#[test]
+fn files_of_other_programs_are_not_touched() {
+    let other = Place::new();
+    other.sql(
+        "PRAGMA application_id = 7; PRAGMA user_version = 1; CREATE TABLE t (a); PRAGMA journal_mode = WAL",
+    );
+    let nobodys = Place::new();
+    nobodys.sql("CREATE TABLE scores (a)");
+    let text = Place::new();
+    std::fs::write(text.path(), "player,score\n".repeat(50)).unwrap();
+    let short = Place::new();
+    std::fs::write(short.path(), "SQLite format 3\0").unwrap();
+    for place in [other, nobodys, text, short] {
+        let refused = refused_untouched(&place);
+        assert!(matches!(refused, StoreError::NotOurs(_)), "{refused}");
+    }
+}
+
+#[test]
+fn an_empty_file_is_a_new_store_and_a_missing_folder_is_named() {
+    let place = Place::new();
+    std::fs::write(place.path(), "").unwrap();
+    put(&place.open().unwrap(), ["ann".to_owned()].into_iter(), 1).unwrap();
+    assert_eq!(score(&place.open().unwrap(), "ann"), Some(1));
+    let refused = SqliteStore::open(&place.folder.path().join("missing/tally.db"), &Options::default());
+    let Err(StoreError::Away(text)) = refused else { panic!("{refused:?}") };
+    assert!(text.contains("missing/tally.db"), "{text}");
+}
+
+#[test]
+fn a_full_disk_is_away_and_the_store_recovers() {
+    let place = Place::new();
+    let store = place.open().unwrap();
+    put(&store, ["ann".to_owned()].into_iter(), 1).unwrap();
+    let pages: u32 = store.writer().pragma_query_value(None, "page_count", |row| row.get(0)).unwrap();
+    let limit = |pages: u32| {
+        let set = store.writer().pragma_update_and_check(None, "max_page_count", pages, |_| Ok(()));
+        set.unwrap();
+    };
+    limit(pages + 2);
+    let many = || ["ann".to_owned()].into_iter().chain((0..5000).map(|row| format!("player {row}")));
+    for _ in 0..3 {
+        let full = put(&store, many(), 2);
+        assert!(matches!(full, Err(StoreError::Away(_))), "{full:?}");
+        assert_eq!(score(&store, "ann"), Some(1), "nothing was done");
+        assert_eq!(store.count_scores(BoardNo(1), Part(0)).unwrap(), 1);
+    }
+    put(&store, ["ann".to_owned()].into_iter(), 3).unwrap();
+    limit(1_000_000);
+    put(&store, many(), 4).unwrap();
+    drop(store);
+    assert_eq!(place.open().unwrap().count_scores(BoardNo(1), Part(0)).unwrap(), 5001);
+}
+
+#[test]
+fn another_programs_lock_is_a_conflict() {
+    let place = Place::new();
+    let options = Options { busy_wait: Duration::from_millis(20), ..Options::default() };
+    let store = SqliteStore::open(&place.path(), &options).unwrap();
+    let shell = Connection::open(place.path()).unwrap();
+    shell.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let refused = put(&store, ["ann".to_owned()].into_iter(), 1);
+    assert!(matches!(refused, Err(StoreError::Conflict(_))), "{refused:?}");
+    shell.execute_batch("ROLLBACK").unwrap();
+    put(&store, ["ann".to_owned()].into_iter(), 1).unwrap();
+}

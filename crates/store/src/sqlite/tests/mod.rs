@@ -1,0 +1,74 @@
+//! Tests that look behind the trait: at the file, its neighbours and the settings of connections.
+//!
+//! What every backend must do is in the contract suite (`tests/backends/contract`).
+
+mod file;
+mod log;
+mod rows;
+mod schema;
+
+use super::*;
+use crate::ScoreKey;
+use tally_rules::PlayerId;
+use tempfile::TempDir;
+
+/// A folder with a store's path in it.
+struct Place {
+    folder: TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        Self { folder: tempfile::tempdir().unwrap() }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("tally.db")
+    }
+
+    fn open(&self) -> Result<SqliteStore, StoreError> {
+        SqliteStore::open(&self.path(), &Options::default())
+    }
+
+    /// Names and contents of all files.
+    fn files(&self) -> Vec<(String, Vec<u8>)> {
+        let mut files: Vec<_> = std::fs::read_dir(self.folder.path())
+            .unwrap()
+            .map(|entry| entry.unwrap())
+            .map(|entry| (entry.file_name().into_string().unwrap(), std::fs::read(entry.path()).unwrap()))
+            .collect();
+        files.sort();
+        files
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.files().into_iter().map(|(name, _)| name).collect()
+    }
+
+    /// Changes the file behind the store's back.
+    fn sql(&self, sql: &str) {
+        Connection::open(self.path()).unwrap().execute_batch(sql).unwrap();
+    }
+}
+
+fn key(player: &str) -> ScoreKey {
+    ScoreKey { board: BoardNo(1), part: Part(0), player: PlayerId::new(player).unwrap() }
+}
+
+fn put(store: &SqliteStore, players: impl Iterator<Item = String>, score: i64) -> Result<(), StoreError> {
+    let record = Record { score, subscore: 0, at: Micros(0) };
+    let mut scores: Vec<_> = players.map(|player| (key(&player), Some(record))).collect();
+    scores.sort_by(|a, b| a.0.cmp(&b.0));
+    store.run(&Plan::default(), &mut |_| Changes { scores: scores.clone(), ..Changes::default() })
+}
+
+fn score(store: &SqliteStore, player: &str) -> Option<i64> {
+    let mut seen = None;
+    let plan = Plan { scores: vec![key(player)], ..Plan::default() };
+    let mut look = |loaded: &Loaded| {
+        seen = loaded.scores[0].map(|record| record.score);
+        Changes::default()
+    };
+    store.run(&plan, &mut look).unwrap();
+    seen
+}

@@ -1,0 +1,122 @@
+//! Rows as input: what cannot have been written by this program is damage, not a panic.
+
+use super::*;
+
+/// Opens a store whose file was changed by the statements, and asks `read` of it.
+fn corrupt(sql: &str, read: impl Fn(&SqliteStore) -> Result<(), StoreError>) {
+    let place = Place::new();
+    drop(place.open().unwrap());
+    place.sql(&format!("PRAGMA ignore_check_constraints = 1; {BOARD} {sql}"));
+    let store = place.open().unwrap();
+    match read(&store) {
+        Err(StoreError::Corrupt(text)) => assert!(!text.is_empty()),
+        other => panic!("{sql}: {other:?}"),
+    }
+}
+
+const BOARD: &str = "INSERT INTO boards VALUES (1, 'b', 'descending', 'best', 'ordinal', 'first', 'int64', 'none', \
+     1, 0);";
+
+#[test]
+fn boards_that_cannot_be_are_damage() {
+    let rows = [
+        "UPDATE boards SET \"order\" = 'sideways';",
+        "UPDATE boards SET \"update\" = '';",
+        "UPDATE boards SET ranking = 'Ordinal';",
+        "UPDATE boards SET ties = CAST(x'ff' AS TEXT);",
+        "UPDATE boards SET score = 'int32';",
+        "UPDATE boards SET subscore = 'no';",
+        "UPDATE boards SET all_time = 2;",
+        "UPDATE boards SET all_time = 0;",
+        "UPDATE boards SET no = 4294967296;",
+        "UPDATE boards SET no = -1;",
+        "UPDATE boards SET id = 'a@b';",
+        "UPDATE boards SET \"update\" = 'sum', subscore = 'ascending';",
+        "INSERT INTO periods VALUES (1, 0, 'Not A Name', '', '', 1, 1);",
+        "INSERT INTO periods VALUES (1, 0, 'week', '', '', -1, 1);",
+        "INSERT INTO periods VALUES (1, 0, 'week', '', '', 1, 4294967296);",
+    ];
+    for sql in rows {
+        corrupt(sql, |store| store.boards().map(drop));
+    }
+}
+
+#[test]
+fn records_that_cannot_be_are_damage() {
+    let walk =
+        |store: &SqliteStore| store.walk_scores(BoardNo(1), Part(0), None, 9, &mut |_, _| {}).map(drop);
+    corrupt("INSERT INTO scores VALUES (1, 0, CAST(x'61ff' AS TEXT), 1, 1, 1);", walk);
+    corrupt(&format!("INSERT INTO scores VALUES (1, 0, '{}', 1, 1, 1);", "x".repeat(129)), walk);
+}
+
+#[test]
+fn requests_keys_imports_and_numbers_that_cannot_be_are_damage() {
+    let request = tally_rules::idempotency::RequestKey { scope: "s".into(), key: "k".into() };
+    let plan = Plan { requests: vec![request], ..Plan::default() };
+    let read = |store: &SqliteStore| store.run(&plan, &mut |_| Changes::default());
+    corrupt("INSERT INTO requests VALUES ('s', 'k', zeroblob(16), 0, x'');", read);
+    corrupt("INSERT INTO requests VALUES ('s', 'k', zeroblob(16), 0, x'ff');", read);
+    corrupt("INSERT INTO requests VALUES ('s', 'k', zeroblob(15), 0, x'02');", read);
+    let keys = |store: &SqliteStore| store.keys().map(drop);
+    corrupt("INSERT INTO keys VALUES (1, 'k', zeroblob(32), 'root', '', 0, NULL);", keys);
+    corrupt("INSERT INTO keys VALUES (1, 'k', zeroblob(31), 'admin', '', 0, NULL);", keys);
+    let import = ImportKey { board: BoardNo(1), digest: [0; 32] };
+    let progress = |store: &SqliteStore| store.import_progress(&import).map(drop);
+    corrupt("INSERT INTO imports VALUES (1, zeroblob(32), -1, 0, 0, 0);", progress);
+    corrupt("INSERT INTO imports VALUES (1, zeroblob(32), 0, 0, 0, 2);", progress);
+    let plan = Plan { board_names: vec![tally_rules::BoardId::new("x").unwrap()], ..Plan::default() };
+    let next = |store: &SqliteStore| store.run(&plan, &mut |_| Changes::default());
+    corrupt("UPDATE meta SET value = x'ff';", next);
+    corrupt("DELETE FROM meta;", next);
+}
+
+#[test]
+fn a_damaged_page_is_damage() {
+    let place = Place::new();
+    let store = place.open().unwrap();
+    put(&store, (0..5000).map(|row| format!("{row}")), 1).unwrap();
+    drop(store);
+    let mut bytes = std::fs::read(place.path()).unwrap();
+    let pages = bytes.len() / 4096;
+    bytes[20 * 4096..(pages - 1) * 4096].fill(0xab);
+    std::fs::write(place.path(), bytes).unwrap();
+    let store = place.open().unwrap();
+    let walked = store.walk_scores(BoardNo(1), Part(0), None, usize::MAX, &mut |_, _| {});
+    assert!(matches!(walked, Err(StoreError::Corrupt(_))), "{walked:?}");
+}
+
+/// The cost of a statement must not depend on what else is stored: each searches by key.
+#[test]
+fn no_statement_of_a_transaction_scans_a_table() {
+    let statements = [
+        boards::LIVE,
+        boards::BY_NAME,
+        boards::REDEFINE,
+        boards::DELETE,
+        boards::PERIODS,
+        boards::DELETE_PERIODS,
+        scores::GET,
+        scores::REMOVE,
+        scores::WALK,
+        scores::COUNT,
+        requests::GET,
+        requests::EXPIRE,
+        imports::GET,
+        meta::GET,
+        keys::REVOKE,
+        purge::SCORES,
+        purge::IMPORTS,
+        purge::DONE,
+    ];
+    let place = Place::new();
+    let store = place.open().unwrap();
+    let writer = store.writer();
+    for sql in statements {
+        let mut statement = writer.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+        let mut rows = statement.raw_query();
+        while let Some(row) = rows.next().unwrap() {
+            let detail: String = row.get(3).unwrap();
+            assert!(!detail.contains("SCAN") && !detail.contains("TEMP B-TREE"), "{sql}: {detail}");
+        }
+    }
+}

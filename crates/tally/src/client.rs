@@ -1,0 +1,99 @@
+//! Asking a server: JSON over HTTP, with problems as errors.
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+use std::time::Duration;
+use ureq::Agent;
+use ureq::http::{Method, Request};
+
+/// How long a server that is loading is waited for between two questions.
+const READY_PAUSE: Duration = Duration::from_millis(50);
+/// How often a chunk is offered again to a server that is busy.
+const TRIES: u32 = 60;
+
+/// A server's address and the key to present.
+pub(crate) struct Client {
+    base: String,
+    key: Option<String>,
+    agent: Agent,
+}
+
+/// What a server answered: its status and its JSON, null where there is none.
+pub(crate) struct Answer {
+    /// The HTTP status.
+    pub(crate) status: u16,
+    /// The body.
+    pub(crate) body: Value,
+}
+
+impl Client {
+    pub(crate) fn new(base: String, key: Option<String>) -> Self {
+        let config = Agent::config_builder()
+            .http_status_as_error(false)
+            .timeout_connect(Some(Duration::from_secs(5)))
+            .timeout_global(Some(Duration::from_secs(120)))
+            .build();
+        Self { base, key, agent: config.new_agent() }
+    }
+
+    /// Whether anybody answers there.
+    pub(crate) fn is_there(&self) -> bool {
+        self.send(&Method::GET, "/healthz", None).is_ok()
+    }
+
+    /// Waits while the server loads.
+    pub(crate) fn wait_until_ready(&self) -> Result<()> {
+        while self.send(&Method::GET, "/readyz", None)?.status == 503 {
+            std::thread::sleep(READY_PAUSE);
+        }
+        Ok(())
+    }
+
+    /// Asks, and takes any problem for an error. A busy server is asked again.
+    pub(crate) fn ask(&self, method: &Method, path: &str, body: Option<(&str, &[u8])>) -> Result<Value> {
+        for _ in 0..TRIES {
+            let answer = self.send(method, path, body)?;
+            match answer.status {
+                200..=299 => return Ok(answer.body),
+                429 | 503 => std::thread::sleep(Duration::from_secs(1)),
+                _ => bail!(explain(&answer)),
+            }
+        }
+        bail!("the server at {} stayed busy for a minute", self.base)
+    }
+
+    /// Asks, whatever the answer.
+    pub(crate) fn send(&self, method: &Method, path: &str, body: Option<(&str, &[u8])>) -> Result<Answer> {
+        let mut request = Request::builder().method(method.clone()).uri(format!("{}{path}", self.base));
+        if let Some(key) = &self.key {
+            request = request.header("authorization", format!("Bearer {key}"));
+        }
+        let answered = match body {
+            None => self.agent.run(request.body(())?),
+            Some((content_type, bytes)) => {
+                self.agent.run(request.header("content-type", content_type).body(bytes)?)
+            }
+        };
+        let mut response = answered.with_context(|| format!("ask the server at {}", self.base))?;
+        let status = response.status().as_u16();
+        let text = response.body_mut().with_config().limit(64 << 20).read_to_string().context("read the answer")?;
+        Ok(Answer { status, body: serde_json::from_str(&text).unwrap_or(Value::Null) })
+    }
+}
+
+/// A problem as one sentence.
+pub(crate) fn explain(answer: &Answer) -> String {
+    let field = |name: &str| answer.body.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let (detail, code) = (field("detail"), field("code"));
+    if detail.is_empty() {
+        return format!("the server answered {}", answer.status);
+    }
+    format!("{detail} ({code})")
+}
+
+/// One part of a path, percent-encoded.
+pub(crate) fn segment(text: &str) -> String {
+    let keep = |byte: u8| byte.is_ascii_alphanumeric() || b"-_~".contains(&byte);
+    let one = |byte: u8| if keep(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
+    text.bytes().map(one).collect()
+}

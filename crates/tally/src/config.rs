@@ -1,0 +1,288 @@
+//! Settings: one table with a default and a line of explanation each; flag over environment over file over default.
+//!
+//! All settings are text until they are read, so every source is treated alike. What nobody knows is an error that
+//! names the nearest setting: a misspelt bound must not silently be the default.
+
+use crate::cli::{Cli, Command, LogFormat};
+use anyhow::{Context, Result};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::time::Duration;
+
+/// One setting.
+pub(crate) struct Setting {
+    /// `section.name`; the environment variable is `TALLY_SECTION_NAME`.
+    pub(crate) name: &'static str,
+    /// The default, as it would be typed.
+    pub(crate) default: &'static str,
+    /// What it does.
+    pub(crate) help: &'static str,
+}
+
+macro_rules! settings {
+    ($($name:literal = $default:literal $help:literal;)+) => {
+        /// Every setting.
+        pub(crate) const SETTINGS: &[Setting] = &[$(Setting { name: $name, default: $default, help: $help }),+];
+    };
+}
+
+settings! {
+    "data.dir" = "./tally-data" "Data directory: the embedded store, the secret and the running server's address.";
+    "secret.file" = "" "File with the secret, 64 hexadecimal digits; empty: `secret` in the data directory.";
+    "store.url" = "" "`sqlite:PATH`; empty: `tally.db` in the data directory.";
+    "store.cache_mib" = "64" "Memory of the store for pages, in MiB.";
+    "store.wal_mib" = "256" "Bound of the write-ahead log, in MiB; past it a commit waits for a checkpoint.";
+    "ranking.url" = "memory" "Where the order of boards is kept: `memory`.";
+    "http.listen" = "127.0.0.1:8420" "Where HTTP listens.";
+    "http.hosts" = "" "Host names, comma-separated, under which callers without a key may ask, beside loopback and IP addresses.";
+    "http.cors_origins" = "" "Web origins, comma-separated, that may read with a browser.";
+    "http.body_bytes_max" = "2097152" "Bytes of a request's body; past it 413.";
+    "http.connections_max" = "10000" "Open connections; further ones wait unaccepted.";
+    "http.head_timeout" = "60s" "Time for a request's head, and for an idle connection to stay.";
+    "http.body_timeout" = "30s" "Time for a request's body; past it 408.";
+    "http.drain_timeout" = "20s" "Time that running requests get at shutdown before their connections are cut.";
+    "metrics.open" = "false" "Whether /metrics needs no key.";
+    "idempotency.keep" = "24h" "How long outcomes of requests with an Idempotency-Key are kept.";
+    "lane.batch_rows_max" = "1000" "Rows of one batch.";
+    "lane.batch_bytes_max" = "4194304" "Bytes of one batch.";
+    "lane.queue_requests_max" = "20000" "Requests that wait for a batch; past it 503.";
+    "lane.queue_bytes_max" = "67108864" "Bytes that wait for a batch; past it 503.";
+    "limits.boards" = "10000" "Leaderboards.";
+    "limits.keys" = "1000" "API keys.";
+    "log.format" = "text" "`text` or `json`, on stderr.";
+    "log.level" = "info" "error, warn, info, debug or trace.";
+}
+
+/// Variables that are no settings: their names are taken by flags, tests and tools.
+const OTHER_VARIABLES: [&str; 5] =
+    ["TALLY_CONFIG", "TALLY_KEY", "TALLY_SECRET", "TALLY_SOAK", "TALLY_SEED"];
+
+/// An error of whoever typed the command or wrote the file: exit code 2.
+#[derive(Debug)]
+pub(crate) struct Usage(pub(crate) String);
+
+impl fmt::Display for Usage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Usage {}
+
+/// Settings in force, each with its source.
+#[derive(Clone, Debug)]
+pub(crate) struct Config {
+    values: BTreeMap<&'static str, (String, &'static str)>,
+}
+
+impl Config {
+    /// Reads all sources.
+    pub(crate) fn load(cli: &Cli) -> Result<Self> {
+        let mut config = Self {
+            values: SETTINGS.iter().map(|one| (one.name, (one.default.to_owned(), "default"))).collect(),
+        };
+        let file = cli.config.clone().or_else(|| Some(PathBuf::from("tally.toml")).filter(|path| path.is_file()));
+        if let Some(path) = &file {
+            let text = std::fs::read_to_string(path)
+                .with_context(|| format!("read the configuration file {}", path.display()))?;
+            let values = flatten(&text).map_err(|why| Usage(format!("{}: {why}", path.display())))?;
+            for (name, value) in values {
+                config.set(&name, value, "file").map_err(|why| Usage(format!("{}: {why}", path.display())))?;
+            }
+        }
+        for (name, value) in std::env::vars_os() {
+            let (Some(name), Some(value)) = (name.to_str(), value.to_str()) else { continue };
+            if !name.starts_with("TALLY_") || OTHER_VARIABLES.contains(&name) {
+                continue;
+            }
+            let setting = SETTINGS.iter().find(|one| variable(one.name) == name);
+            let dotted = setting.map_or_else(|| undotted(name), |one| one.name.to_owned());
+            config
+                .set(&dotted, value.to_owned(), "environment")
+                .map_err(|why| Usage(format!("environment variable {name}: {why}")))?;
+        }
+        config.set_flags(cli)?;
+        Ok(config)
+    }
+
+    fn set_flags(&mut self, cli: &Cli) -> Result<()> {
+        let path = |path: &Path| path.to_str().map(str::to_owned).context("a path must be UTF-8");
+        if let Some(data) = &cli.data {
+            self.set("data.dir", path(data)?, "flag")?;
+        }
+        if let Some(secret) = &cli.secret_file {
+            self.set("secret.file", path(secret)?, "flag")?;
+        }
+        match cli.store.as_slice() {
+            [] => {}
+            [one] => self.set("store.url", one.clone(), "flag")?,
+            _ => return Err(Usage("several --store (shards) need MySQL or MariaDB, which this version of tally cannot use yet".into()).into()),
+        }
+        if let Some(format) = cli.log {
+            let format = match format {
+                LogFormat::Text => "text",
+                LogFormat::Json => "json",
+            };
+            self.set("log.format", format.into(), "flag")?;
+        }
+        if let Command::Serve(serve) = &cli.command
+            && let Some(http) = &serve.http
+        {
+            self.set("http.listen", http.clone(), "flag")?;
+        }
+        Ok(())
+    }
+
+    fn set(&mut self, name: &str, value: String, source: &'static str) -> Result<(), Usage> {
+        let Some(slot) = SETTINGS.iter().find(|one| one.name == name) else {
+            return Err(Usage(unknown(name)));
+        };
+        self.values.insert(slot.name, (value, source));
+        Ok(())
+    }
+
+    /// A setting's text.
+    pub(crate) fn text(&self, name: &'static str) -> &str {
+        &self.values.get(name).expect("every setting has a value").0
+    }
+
+    /// A setting's list.
+    pub(crate) fn list(&self, name: &'static str) -> Vec<String> {
+        let parts = self.text(name).split(',').map(str::trim).filter(|part| !part.is_empty());
+        parts.map(str::to_owned).collect()
+    }
+
+    /// A setting as a number or a truth value.
+    pub(crate) fn parse<T: FromStr>(&self, name: &'static str, what: &str) -> Result<T, Usage> {
+        self.text(name).parse().map_err(|_| self.wrong(name, what))
+    }
+
+    /// A setting that is a number of at least one.
+    pub(crate) fn count(&self, name: &'static str) -> Result<usize, Usage> {
+        let count: usize = self.parse(name, "a whole number")?;
+        if count == 0 { Err(self.wrong(name, "a whole number of at least 1")) } else { Ok(count) }
+    }
+
+    /// A setting that is a stretch of time.
+    pub(crate) fn duration(&self, name: &'static str) -> Result<Duration, Usage> {
+        let what = "a time such as 500ms, 30s or 24h";
+        let parsed = self.text(name).parse::<jiff::SignedDuration>().ok();
+        let positive = parsed.and_then(|parsed| Duration::try_from(parsed).ok()).filter(|time| !time.is_zero());
+        positive.ok_or_else(|| self.wrong(name, what))
+    }
+
+    fn wrong(&self, name: &str, what: &str) -> Usage {
+        Usage(format!("setting `{name}` is `{}` and must be {what}", self.text(find(name).name)))
+    }
+
+    /// Every setting with its value and source, for `/v1/status`.
+    pub(crate) fn to_json(&self) -> serde_json::Value {
+        let one = |(name, (value, source)): (&&str, &(String, &str))| {
+            let shown = if name.ends_with(".url") { without_password(value) } else { value.clone() };
+            ((*name).to_owned(), serde_json::json!({"value": shown, "source": source}))
+        };
+        serde_json::Value::Object(self.values.iter().map(one).collect())
+    }
+}
+
+fn find(name: &str) -> &'static Setting {
+    SETTINGS.iter().find(|one| one.name == name).expect("only known names are asked for")
+}
+
+/// The environment variable of a setting. `data.dir` is the one whose variable is shorter than its name.
+pub(crate) fn variable(name: &str) -> String {
+    match name {
+        "data.dir" => "TALLY_DATA".into(),
+        _ => format!("TALLY_{}", name.replace('.', "_").to_uppercase()),
+    }
+}
+
+fn undotted(variable: &str) -> String {
+    let name = variable.trim_start_matches("TALLY_").to_lowercase();
+    name.replacen('_', ".", 1)
+}
+
+fn unknown(name: &str) -> String {
+    let nearest = SETTINGS.iter().min_by_key(|one| strsim::damerau_levenshtein(one.name, name));
+    match nearest {
+        Some(nearest) => format!("unknown setting `{name}`; did you mean `{}`?", nearest.name),
+        None => format!("unknown setting `{name}`"),
+    }
+}
+
+/// A URL without what nobody should read in a status page.
+fn without_password(url: &str) -> String {
+    match (url.find("://"), url.rfind('@')) {
+        (Some(scheme), Some(at)) if scheme < at => format!("{}://…@{}", &url[..scheme], &url[at + 1..]),
+        _ => url.to_owned(),
+    }
+}
+
+/// The values of a TOML file by dotted names.
+fn flatten(text: &str) -> Result<Vec<(String, String)>, String> {
+    let table: toml::Table = text.parse().map_err(|error: toml::de::Error| error.to_string())?;
+    let mut values = Vec::new();
+    for (section, value) in table {
+        let toml::Value::Table(inner) = value else {
+            return Err(format!("`{section}` must be a section such as [http]"));
+        };
+        for (name, value) in inner {
+            let name = format!("{section}.{name}");
+            let text = scalar(&value).ok_or_else(|| format!("`{name}` must be text, a number, true, false or a list of texts"))?;
+            values.push((name, text));
+        }
+    }
+    Ok(values)
+}
+
+fn scalar(value: &toml::Value) -> Option<String> {
+    match value {
+        toml::Value::String(text) => Some(text.clone()),
+        toml::Value::Integer(number) => Some(number.to_string()),
+        toml::Value::Boolean(truth) => Some(truth.to_string()),
+        toml::Value::Array(list) => {
+            let texts: Option<Vec<&str>> = list.iter().map(toml::Value::as_str).collect();
+            texts.map(|texts| texts.join(","))
+        }
+        toml::Value::Float(_) | toml::Value::Datetime(_) | toml::Value::Table(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_read_by_sections() {
+        let values = flatten("[http]\nlisten = \"0.0.0.0:1\"\nhosts = [\"a\", \"b\"]\n[limits]\nboards = 5\n").unwrap();
+        let pairs: Vec<(&str, &str)> = values.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        assert_eq!(pairs, [("http.hosts", "a,b"), ("http.listen", "0.0.0.0:1"), ("limits.boards", "5")]);
+        assert!(flatten("listen = 1").is_err());
+        assert!(flatten("[http]\nlisten = 1.5").is_err());
+    }
+
+    #[test]
+    fn an_unknown_setting_suggests_the_nearest() {
+        assert_eq!(unknown("http.lisen"), "unknown setting `http.lisen`; did you mean `http.listen`?");
+        assert_eq!(undotted("TALLY_HTTP_LISEN"), "http.lisen");
+    }
+
+    #[test]
+    fn every_variable_leads_back_to_its_setting() {
+        for setting in SETTINGS {
+            let same = SETTINGS.iter().filter(|one| variable(one.name) == variable(setting.name)).count();
+            assert_eq!(same, 1, "{}", setting.name);
+            assert!(!setting.help.is_empty());
+        }
+        assert_eq!(variable("http.listen"), "TALLY_HTTP_LISTEN");
+        assert_eq!(variable("store.url"), "TALLY_STORE_URL");
+    }
+
+    #[test]
+    fn passwords_in_urls_are_not_shown() {
+        assert_eq!(without_password("mysql://root:secret@db:3306/x"), "mysql://…@db:3306/x");
+        assert_eq!(without_password("sqlite:/a@b/tally.db"), "sqlite:/a@b/tally.db");
+    }
+}

@@ -1,0 +1,252 @@
+//! Reading scores from CSV: each line becomes a row, a reject with its reason, or is left out by a filter.
+//!
+//! Pure over any reader, so that the import of a file and the shipped sample are read by the same code.
+
+use csv::{ByteRecord, Reader, ReaderBuilder};
+use std::io::Read;
+use tally_rules::score::Given;
+use tally_rules::{Micros, PlayerId};
+use tally_wire::{numbers, time};
+
+/// Which columns mean what.
+#[derive(Clone, Debug)]
+pub(crate) struct Columns {
+    /// Column of the player.
+    pub(crate) player: String,
+    /// Column of the score, or the same score for all.
+    pub(crate) score: ScoreSource,
+    /// Column of the instant.
+    pub(crate) at: Option<String>,
+    /// Lines to take.
+    pub(crate) filters: Vec<Filter>,
+    /// Texts that stand for a missing value.
+    pub(crate) missing: Vec<String>,
+}
+
+/// Where scores come from.
+#[derive(Clone, Debug)]
+pub(crate) enum ScoreSource {
+    /// A column.
+    Column(String),
+    /// The same for every line.
+    Constant(Given),
+}
+
+/// A condition on a column.
+#[derive(Clone, Debug)]
+pub(crate) struct Filter {
+    column: String,
+    value: String,
+    equal: bool,
+}
+
+/// What a line says.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Row {
+    /// Who.
+    pub(crate) player: PlayerId,
+    /// How much.
+    pub(crate) score: Given,
+    /// When.
+    pub(crate) at: Option<Micros>,
+}
+
+/// One record of the file.
+#[derive(Clone, Debug)]
+pub(crate) struct Line {
+    /// The line it begins at, from 1; the header is line 1.
+    pub(crate) number: u64,
+    /// The line it ends at.
+    pub(crate) end: u64,
+    /// What came of it.
+    pub(crate) read: Outcome,
+    /// Its fields, for the list of rejects.
+    pub(crate) record: ByteRecord,
+}
+
+/// What came of a record.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Outcome {
+    /// A row to take.
+    Row(Row),
+    /// A filter leaves it out.
+    LeftOut,
+    /// It cannot be taken.
+    Rejected(String),
+}
+
+impl Filter {
+    /// Reads `COL=VALUE` or `COL!=VALUE`.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let (column, value) = text.split_once('=')?;
+        let (column, equal) = match column.strip_suffix('!') {
+            Some(column) => (column, false),
+            None => (column, true),
+        };
+        if column.is_empty() {
+            return None;
+        }
+        Some(Self { column: column.to_owned(), value: value.to_owned(), equal })
+    }
+}
+
+/// Reads records one by one.
+pub(crate) struct Lines<R> {
+    reader: Reader<R>,
+    columns: Columns,
+    places: Places,
+    header: Vec<String>,
+}
+
+/// Columns by their place in a record.
+struct Places {
+    player: usize,
+    score: Option<usize>,
+    at: Option<usize>,
+    filters: Vec<usize>,
+}
+
+impl<R: Read> Lines<R> {
+    /// Reads the header; an unknown column is an error that names those there are.
+    pub(crate) fn new(input: R, columns: Columns) -> anyhow::Result<Self> {
+        let mut reader = ReaderBuilder::new().flexible(true).from_reader(input);
+        let names = reader.byte_headers()?;
+        let header: Vec<String> =
+            names.iter().map(|name| String::from_utf8_lossy(name).trim_start_matches('\u{feff}').to_owned()).collect();
+        let place = |name: &str| {
+            header.iter().position(|column| column == name).ok_or_else(|| {
+                crate::config::Usage(format!("there is no column `{name}`; the file has: {}", header.join(", ")))
+            })
+        };
+        let places = Places {
+            player: place(&columns.player)?,
+            score: match &columns.score {
+                ScoreSource::Column(name) => Some(place(name)?),
+                ScoreSource::Constant(_) => None,
+            },
+            at: columns.at.as_deref().map(place).transpose()?,
+            filters: columns.filters.iter().map(|filter| place(&filter.column)).collect::<Result<_, _>>()?,
+        };
+        Ok(Self { reader, columns, places, header })
+    }
+
+    /// Names of the columns.
+    pub(crate) fn header(&self) -> &[String] {
+        &self.header
+    }
+
+    /// Bytes read so far.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.reader.position().byte()
+    }
+
+    /// The next record.
+    pub(crate) fn next(&mut self) -> anyhow::Result<Option<Line>> {
+        let mut record = ByteRecord::new();
+        if !self.reader.read_byte_record(&mut record)? {
+            return Ok(None);
+        }
+        let number = record.position().map_or(0, csv::Position::line);
+        let end = self.reader.position().line().saturating_sub(1).max(number);
+        let read = self.read(&record);
+        Ok(Some(Line { number, end, read, record }))
+    }
+
+    fn read(&self, record: &ByteRecord) -> Outcome {
+        if record.len() != self.header.len() {
+            let (has, wanted) = (record.len(), self.header.len());
+            return Outcome::Rejected(format!("the line has {has} fields, the header {wanted}"));
+        }
+        for (filter, place) in self.columns.filters.iter().zip(&self.places.filters) {
+            if (record[*place] == *filter.value.as_bytes()) != filter.equal {
+                return Outcome::LeftOut;
+            }
+        }
+        match self.row(record) {
+            Ok(row) => Outcome::Row(row),
+            Err(reason) => Outcome::Rejected(reason),
+        }
+    }
+
+    fn row(&self, record: &ByteRecord) -> Result<Row, String> {
+        let field = |place: usize, what: &str| -> Result<String, String> {
+            let text = std::str::from_utf8(&record[place]).map_err(|_| format!("{what} is not UTF-8"))?;
+            if text.is_empty() || self.columns.missing.iter().any(|missing| missing == text) {
+                return Err(format!("{what} is missing"));
+            }
+            Ok(text.to_owned())
+        };
+        let player = field(self.places.player, "the player")?;
+        let player = PlayerId::new(&player).map_err(|bad| format!("the player {}", bad.0))?;
+        let score = match (&self.columns.score, self.places.score) {
+            (ScoreSource::Constant(score), _) => *score,
+            (ScoreSource::Column(_), place) => {
+                let text = field(place.expect("a column has a place"), "the score")?;
+                numbers::score_text(text.trim()).ok_or_else(|| format!("the score `{}` is not a number", short(&text)))?
+            }
+        };
+        let at = match self.places.at {
+            None => None,
+            Some(place) => {
+                let text = field(place, "the time")?;
+                let at = time::parse_or_date(text.trim());
+                Some(at.ok_or_else(|| format!("the time `{}` is neither RFC 3339 nor a date", short(&text)))?)
+            }
+        };
+        Ok(Row { player, score, at })
+    }
+}
+
+fn short(text: &str) -> String {
+    text.chars().take(40).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(text: &str, columns: Columns) -> Vec<(u64, Outcome)> {
+        let mut lines = Lines::new(text.as_bytes(), columns).unwrap();
+        std::iter::from_fn(|| lines.next().unwrap()).map(|line| (line.number, line.read)).collect()
+    }
+
+    fn columns() -> Columns {
+        Columns {
+            player: "who".into(),
+            score: ScoreSource::Column("n".into()),
+            at: Some("day".into()),
+            filters: vec![Filter::parse("own=FALSE").unwrap(), Filter::parse("who!=bot").unwrap()],
+            missing: vec!["NA".into()],
+        }
+    }
+
+    #[test]
+    fn every_line_is_a_row_a_reject_or_left_out() {
+        let text = "day,who,n,own\n2026-01-02,José,3,FALSE\n2026-01-02,NA,3,FALSE\n2026-01-02,x,3,TRUE\n\
+                    2026-01-02,bot,3,FALSE\n2026-01-02,y,many,FALSE\nNA,y,1,FALSE\n2026-01-02,y\n";
+        let got = lines(text, columns());
+        let rejected = |text: &str| Outcome::Rejected(text.to_owned());
+        assert!(matches!(&got[0], (2, Outcome::Row(row)) if row.player.as_str() == "José"));
+        assert_eq!(got[1], (3, rejected("the player is missing")));
+        assert_eq!(got[2], (4, Outcome::LeftOut));
+        assert_eq!(got[3], (5, Outcome::LeftOut));
+        assert_eq!(got[4], (6, rejected("the score `many` is not a number")));
+        assert_eq!(got[5], (7, rejected("the time is missing")));
+        assert_eq!(got[6], (8, rejected("the line has 2 fields, the header 4")));
+    }
+
+    #[test]
+    fn an_unknown_column_names_those_there_are() {
+        let error = Lines::new("a,b\n".as_bytes(), columns()).err().unwrap();
+        assert_eq!(error.to_string(), "there is no column `who`; the file has: a, b");
+    }
+
+    #[test]
+    fn records_over_several_lines_keep_their_numbers() {
+        let columns = Columns { score: ScoreSource::Constant(Given::Int(1)), at: None, filters: vec![], ..columns() };
+        let mut lines = Lines::new("who,n\n\"a\nb\",1\nc,2\n".as_bytes(), columns).unwrap();
+        let first = lines.next().unwrap().unwrap();
+        assert_eq!((first.number, first.end), (2, 3));
+        assert_eq!(lines.next().unwrap().unwrap().number, 4);
+    }
+}

@@ -1,0 +1,137 @@
+//! The data directory: the embedded store, the secret, and where the running server answers.
+
+use crate::config::{Config, Usage};
+use anyhow::{Context, Result, bail};
+use serde_json::{Value, json};
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tally_service::secret::{Secret, hex};
+use tally_store::Store;
+use tally_store::sqlite::{Options, SqliteStore};
+
+/// Where a server of this data directory answers, and the token of this machine.
+#[derive(Clone, Debug)]
+pub(crate) struct Running {
+    /// Its address.
+    pub(crate) http: String,
+    /// The token.
+    pub(crate) token: String,
+}
+
+/// The data directory of a command.
+pub(crate) struct DataDir {
+    path: PathBuf,
+}
+
+impl DataDir {
+    /// The directory of the settings; it is made where it is missing.
+    pub(crate) fn open(config: &Config) -> Result<Self> {
+        let path = PathBuf::from(config.text("data.dir"));
+        fs::create_dir_all(&path).with_context(|| format!("make the data directory {}", path.display()))?;
+        Ok(Self { path })
+    }
+
+    /// The file of the embedded store.
+    pub(crate) fn store_path(&self, config: &Config) -> Result<PathBuf> {
+        let url = config.text("store.url");
+        if url.is_empty() {
+            return Ok(self.path.join("tally.db"));
+        }
+        match url.strip_prefix("sqlite:") {
+            Some(path) if !path.is_empty() => Ok(PathBuf::from(path)),
+            _ => {
+                let scheme = url.split(':').next().unwrap_or_default();
+                bail!(Usage(format!("store `{scheme}:…` is not known to this version of tally; it has: sqlite:PATH")))
+            }
+        }
+    }
+
+    /// Opens the store.
+    pub(crate) fn store(&self, config: &Config) -> Result<Arc<SqliteStore>> {
+        let mib = |name| -> Result<u64> { Ok(u64::try_from(config.count(name)?)? << 20) };
+        let options = Options {
+            cache_bytes: mib("store.cache_mib")?,
+            wal_bytes_max: mib("store.wal_mib")?,
+            ..Options::default()
+        };
+        let path = self.store_path(config)?;
+        let store = SqliteStore::open(&path, &options).with_context(|| format!("open {}", path.display()))?;
+        Ok(Arc::new(store))
+    }
+
+    /// The secret: of the environment, of its file, or for a new store a new one.
+    pub(crate) fn secret(&self, config: &Config, store: &dyn Store) -> Result<Secret> {
+        let digits = "must be 64 hexadecimal digits";
+        if let Ok(text) = std::env::var("TALLY_SECRET") {
+            return Secret::parse(&text).with_context(|| format!("TALLY_SECRET {digits}"));
+        }
+        let given = config.text("secret.file");
+        let path = if given.is_empty() { self.path.join("secret") } else { PathBuf::from(given) };
+        match fs::read_to_string(&path) {
+            Ok(text) => Secret::parse(&text).with_context(|| format!("{} {digits}", path.display())),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound && given.is_empty() => {
+                if store.meta(tally_service::tally::SECRET_META)?.is_some() {
+                    bail!(
+                        "the secret of this store is missing: {} (restore it from your backup, or give it as \
+                         TALLY_SECRET or --secret-file)",
+                        path.display()
+                    );
+                }
+                let secret = Secret::random().context("make a secret")?;
+                write_private(&path, secret.to_hex().as_bytes())?;
+                Ok(secret)
+            }
+            Err(error) => Err(error).with_context(|| format!("read the secret {}", path.display())),
+        }
+    }
+
+    /// Says where the server answers; gives the token.
+    pub(crate) fn announce(&self, http: &str, token: &str) -> Result<()> {
+        let running = json!({"http": http, "token": token, "pid": std::process::id()});
+        write_private(&self.running_path(), running.to_string().as_bytes())
+    }
+
+    /// Takes back what was announced.
+    pub(crate) fn retract(&self) {
+        // Whoever finds a stale file gets no answer at its address and says so.
+        let _ = fs::remove_file(self.running_path());
+    }
+
+    /// Where a server of this directory says that it answers; it may have been killed since.
+    pub(crate) fn running(&self) -> Option<Running> {
+        let text = fs::read_to_string(self.running_path()).ok()?;
+        let value: Value = serde_json::from_str(&text).ok()?;
+        let field = |name: &str| value.get(name)?.as_str().map(str::to_owned);
+        Some(Running { http: field("http")?, token: field("token")? })
+    }
+
+    fn running_path(&self) -> PathBuf {
+        self.path.join("server.json")
+    }
+}
+
+/// A new token of this machine.
+pub(crate) fn new_token() -> Result<String> {
+    let mut bytes = [0; 32];
+    getrandom::fill(&mut bytes).context("make a token")?;
+    Ok(hex(&bytes))
+}
+
+/// Writes a file that only its owner reads: whole or not at all.
+fn write_private(path: &Path, content: &[u8]) -> Result<()> {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".new");
+    let new = PathBuf::from(name);
+    let written = || -> std::io::Result<()> {
+        // A left-over of a killed process may have another mode.
+        let _ = fs::remove_file(&new);
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
+        file.write_all(content)?;
+        file.sync_all()?;
+        fs::rename(&new, path)
+    };
+    written().with_context(|| format!("write {}", path.display()))
+}

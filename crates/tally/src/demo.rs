@@ -1,0 +1,148 @@
+//! `tally serve --demo`: fills an empty store with the shipped sample, through the same import as any file.
+//!
+//! A fill that was killed continues: each chunk and the lines done are one transaction. A store that holds anything
+//! else is served as it is.
+
+use crate::csv_scores::{Lines, Outcome};
+use crate::football;
+use anyhow::{Context, Result};
+use std::sync::Arc;
+use tally_rules::definition::{Update, Wish};
+use tally_rules::score::Given;
+use tally_rules::BoardId;
+use tally_service::scores::import::{NewChunk, NewLine, import, progress};
+use tally_service::{Progress, Tally, boards};
+
+/// Rows of one chunk.
+const CHUNK_ROWS: usize = 2_000;
+/// The store remembers under this name that a fill has begun and not ended.
+const META: &str = "demo";
+const FILLING: &[u8] = b"filling";
+const FILLED: &[u8] = b"filled";
+
+/// Fills an empty store. Blocks; runs on a thread that may wait for the lane.
+pub(crate) fn fill(tally: &Arc<Tally>, at: &Progress) -> Result<()> {
+    let begun = tally.store.meta(META)?;
+    if begun.as_deref() != Some(FILLING) && !tally.boards.is_empty() {
+        return Ok(());
+    }
+    tally.store.set_meta(META, FILLING)?;
+    let lines = |bytes: &[u8]| bytes.iter().filter(|byte| **byte == b'\n').count() as u64;
+    at.begin("demo", lines(football::GOALSCORERS) + lines(football::RESULTS));
+    goals(tally, at).context("fill the leaderboard `goals`")?;
+    points(tally, at).context("fill the leaderboard `points`")?;
+    tally.store.set_meta(META, FILLED)?;
+    Ok(())
+}
+
+/// What to try, for whoever reads the terminal.
+pub(crate) fn what_to_try(address: std::net::SocketAddr) -> String {
+    format!(
+        "\nTry:\n  curl 'http://{address}/v1/leaderboards/goals/scores?limit=5'\n  \
+         curl 'http://{address}/v1/leaderboards/goals/players/Harry%20Kane'\n  \
+         curl 'http://{address}/v1/leaderboards/points/players/Brazil/around?above=0&below=2'\n"
+    )
+}
+
+fn goals(tally: &Arc<Tally>, at: &Progress) -> Result<()> {
+    let mut filling = Filling::new(tally, "goals", football::GOALSCORERS)?;
+    let mut lines = Lines::new(football::GOALSCORERS, football::goal_columns())?;
+    let (mut own_goals, mut rejected) = (0_u64, 0_u64);
+    while let Some(line) = lines.next()? {
+        at.add(1);
+        match line.read {
+            Outcome::Row(row) => filling.push(line.number, row.player, row.score, row.at)?,
+            Outcome::LeftOut => own_goals += 1,
+            Outcome::Rejected(reason) => {
+                tracing::debug!(line = line.number, reason, "left out of the demo");
+                rejected += 1;
+            }
+        }
+    }
+    let (counted, players) = filling.finish()?;
+    tracing::info!("goals: {counted} goals of {players} scorers; left out: {own_goals} own goals, {rejected} rows without a scorer");
+    Ok(())
+}
+
+fn points(tally: &Arc<Tally>, at: &Progress) -> Result<()> {
+    let mut filling = Filling::new(tally, "points", football::RESULTS)?;
+    let mut reader = csv::Reader::from_reader(football::RESULTS);
+    let mut unplayed = 0_u64;
+    for record in reader.records() {
+        let record = record?;
+        at.add(1);
+        let line = record.position().map_or(0, csv::Position::line);
+        let Some(played) = football::read_match(&record) else {
+            unplayed += 1;
+            continue;
+        };
+        for (team, points) in played.points {
+            filling.push(line, team, Given::Int(points), Some(played.at))?;
+        }
+    }
+    let (_, teams) = filling.finish()?;
+    tracing::info!("points: {teams} teams; left out: {unplayed} matches without a result");
+    Ok(())
+}
+
+/// One board being filled.
+struct Filling<'a> {
+    tally: &'a Arc<Tally>,
+    board: BoardId,
+    digest: [u8; 32],
+    done: u64,
+    taken: u64,
+    rows: Vec<NewLine>,
+}
+
+impl<'a> Filling<'a> {
+    fn new(tally: &'a Arc<Tally>, name: &str, source: &[u8]) -> Result<Self> {
+        let board = BoardId::new(name).map_err(|bad| anyhow::anyhow!("a board's name {}", bad.0))?;
+        let wish = Wish { update: Some(Update::Sum), ..Wish::default() };
+        boards::put(tally, &board, &wish, None)?;
+        let digest = *blake3::hash(source).as_bytes();
+        let row = progress(tally, &board, digest)?.unwrap_or_default();
+        Ok(Self { tally, board, digest, done: row.lines, taken: row.taken, rows: Vec::new() })
+    }
+
+    fn push(
+        &mut self,
+        line: u64,
+        player: tally_rules::PlayerId,
+        score: Given,
+        at: Option<tally_rules::Micros>,
+    ) -> Result<()> {
+        if line <= self.done {
+            return Ok(());
+        }
+        // A chunk ends between lines, never within the rows of one.
+        if self.rows.len() >= CHUNK_ROWS && self.rows.last().is_some_and(|last| last.line < line) {
+            self.send(false)?;
+        }
+        self.rows.push(NewLine { line, player, score, at });
+        Ok(())
+    }
+
+    fn send(&mut self, last: bool) -> Result<()> {
+        let lines_after = self.rows.last().map_or(self.done, |row| row.line);
+        let chunk = NewChunk {
+            board: self.board.clone(),
+            digest: self.digest,
+            lines_before: self.done,
+            lines_after,
+            rows: std::mem::take(&mut self.rows),
+            last,
+        };
+        let imported = tokio::runtime::Handle::current().block_on(import(self.tally, chunk))?;
+        self.done = imported.progress.lines;
+        self.taken = imported.progress.taken;
+        Ok(())
+    }
+
+    /// Ends; gives how many rows and players there are.
+    fn finish(mut self) -> Result<(u64, u64)> {
+        self.send(true)?;
+        let board = self.tally.boards.get(&self.board).context("the board was deleted meanwhile")?;
+        Ok((self.taken, board.order.total()))
+    }
+}

@@ -1,0 +1,44 @@
+//! The shipped sample: men's full international football, 1872 to 2026, and how it becomes scores.
+//!
+//! Source: `martj42/international_results`, CC0 1.0.
+
+use crate::csv_scores::{Columns, Filter, ScoreSource};
+use tally_rules::score::Given;
+use tally_rules::{Micros, PlayerId};
+use tally_wire::time;
+
+/// One row a goal.
+pub(crate) const GOALSCORERS: &[u8] = include_bytes!("../sample/goalscorers.csv");
+/// One row a match.
+pub(crate) const RESULTS: &[u8] = include_bytes!("../sample/results.csv");
+
+/// Goals by scorer: own goals do not count, rows without a scorer are rejects.
+pub(crate) fn goal_columns() -> Columns {
+    Columns {
+        player: "scorer".into(),
+        score: ScoreSource::Constant(Given::Int(1)),
+        at: Some("date".into()),
+        filters: Filter::parse("own_goal=FALSE").into_iter().collect(),
+        missing: vec!["NA".into()],
+    }
+}
+
+/// Three points for a win, one for a draw.
+pub(crate) struct Match {
+    /// Home and away with their points; a team without points is not there.
+    pub(crate) points: Vec<(PlayerId, i64)>,
+    /// The day.
+    pub(crate) at: Micros,
+}
+
+/// Reads a row of the table of matches; `None` where it was not played or says something else.
+pub(crate) fn read_match(record: &csv::StringRecord) -> Option<Match> {
+    let goals = |at: usize| record.get(at)?.parse::<u32>().ok();
+    let (home, away) = (PlayerId::new(record.get(1)?).ok()?, PlayerId::new(record.get(2)?).ok()?);
+    let points = match goals(3)?.cmp(&goals(4)?) {
+        std::cmp::Ordering::Greater => vec![(home, 3)],
+        std::cmp::Ordering::Less => vec![(away, 3)],
+        std::cmp::Ordering::Equal => vec![(home, 1), (away, 1)],
+    };
+    Some(Match { points, at: time::parse_or_date(record.get(0)?)? })
+}

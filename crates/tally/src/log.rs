@@ -1,0 +1,31 @@
+//! Logs on stderr, and what happens when a thread panics.
+
+use crate::config::{Config, Usage};
+use std::io::IsTerminal;
+use tracing::Level;
+
+/// Starts logging.
+pub(crate) fn start(config: &Config) -> Result<(), Usage> {
+    let level: Level = config.parse("log.level", "error, warn, info, debug or trace")?;
+    let builder = tracing_subscriber::fmt().with_max_level(level).with_writer(std::io::stderr);
+    match config.text("log.format") {
+        "json" => builder.json().init(),
+        "text" => builder.with_ansi(std::io::stderr().is_terminal()).init(),
+        other => return Err(Usage(format!("setting `log.format` is `{other}` and must be text or json"))),
+    }
+    abort_on_panic();
+    Ok(())
+}
+
+/// A broken invariant in a lane or in the order stops the process: the truth is durable and the order is rebuilt,
+/// while going on half-applied would be wrong. A panic that only a connection saw ends that connection.
+fn abort_on_panic() {
+    let print = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        print(panic);
+        let thread = std::thread::current();
+        if thread.name() != Some(crate::serve::CONNECTION_THREADS) {
+            std::process::abort();
+        }
+    }));
+}

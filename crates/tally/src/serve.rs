@@ -1,0 +1,177 @@
+//! `tally serve`: listen, load, answer, drain.
+
+use crate::cli::{Cli, ServeArgs};
+use crate::config::{Config, Usage};
+use crate::data_dir::{DataDir, new_token};
+use crate::{demo, log};
+use anyhow::{Context, Result};
+use std::io::Write;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Instant;
+use tally_server::{Gate, HttpServer, Limits};
+use tally_service::{Keys, Progress, Settings, Tally, clock};
+use tally_store::Store;
+use tally_store::sqlite::SqliteStore;
+use tokio::runtime::Runtime;
+use tokio::signal::unix::{SignalKind, signal};
+
+/// The name of the threads that serve connections: a panic there ends a connection, not the process.
+pub(crate) const CONNECTION_THREADS: &str = "connections";
+
+/// A server that has begun to listen.
+pub(crate) struct Server {
+    gate: Arc<Gate>,
+    http: Option<HttpServer>,
+    store: Arc<SqliteStore>,
+    data: DataDir,
+    runtime: Runtime,
+}
+
+/// Runs the subcommand.
+pub(crate) fn run(cli: &Cli, args: &ServeArgs) -> Result<ExitCode> {
+    let started = Instant::now();
+    let config = Config::load(cli)?;
+    log::start(&config)?;
+    if config.text("ranking.url") != "memory" {
+        anyhow::bail!(Usage("ranking: this version of tally knows `memory` only".into()));
+    }
+    let server = Server::listen(&config, config.text("http.listen"))?;
+    let address = server.address();
+    let demo = args.demo;
+    let (signalled, loading) = server.runtime.block_on(async {
+        let mut terminate = signal(SignalKind::terminate())?;
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let load = server.load(&config, demo)?;
+        let mut load = std::pin::pin!(load);
+        tokio::select! {
+            _ = terminate.recv() => return Ok((true, None)),
+            _ = interrupt.recv() => return Ok((true, None)),
+            loaded = &mut load => loaded.context("load")??,
+        }
+        announce_ready(&server, address, started)?;
+        if demo {
+            eprintln!("{}", demo::what_to_try(address));
+        }
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        Ok::<_, anyhow::Error>((true, Some(())))
+    })?;
+    debug_assert!(signalled);
+    if loading.is_none() {
+        // Nothing was acknowledged yet and loading only reads: there is nothing to drain.
+        server.data.retract();
+        std::process::exit(0);
+    }
+    tracing::info!("draining");
+    server.stop();
+    Ok(ExitCode::SUCCESS)
+}
+
+fn announce_ready(server: &Server, address: std::net::SocketAddr, started: Instant) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    writeln!(
+        out,
+        "ready http={address} resp=off store=sqlite:{} ranking=memory in={:.3}",
+        server.store.path().display(),
+        started.elapsed().as_secs_f64()
+    )?;
+    out.flush()?;
+    Ok(())
+}
+
+impl Server {
+    /// Opens the store and the door; nothing but health is answered yet.
+    pub(crate) fn listen(config: &Config, listen: &str) -> Result<Self> {
+        let data = DataDir::open(config)?;
+        let (limits, token) = (limits(config)?, new_token()?);
+        settings(config)?;
+        let store = data.store(config)?;
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .enable_all()
+            .thread_name(CONNECTION_THREADS)
+            .build()
+            .context("start the threads for connections")?;
+        let progress = Arc::new(Progress::default());
+        let gate = Gate::new(progress, limits, token.clone(), config.to_json());
+        let http = runtime
+            .block_on(tally_server::start(Arc::clone(&gate), listen))
+            .with_context(|| format!("listen on {listen}"))?;
+        store.announce(&http.address.to_string())?;
+        data.announce(&http.address.to_string(), &token)?;
+        Ok(Self { gate, http: Some(http), store, data, runtime })
+    }
+
+    /// Where it listens.
+    pub(crate) fn address(&self) -> std::net::SocketAddr {
+        self.http.as_ref().expect("it listens until it is stopped").address
+    }
+
+    /// Loads everything and opens the gate, on a thread of its own.
+    pub(crate) fn load(&self, config: &Config, demo: bool) -> Result<tokio::task::JoinHandle<Result<()>>> {
+        let (gate, settings) = (Arc::clone(&self.gate), settings(config)?);
+        let store: Arc<dyn Store> = Arc::<SqliteStore>::clone(&self.store);
+        let secret = self.data.secret(config, &*store)?;
+        tally_service::tally::check_secret(&*store, &secret)?;
+        Ok(self.runtime.spawn_blocking(move || {
+            let clock = clock::system();
+            let keys = Keys::load(Arc::clone(&store), secret.clone(), Arc::clone(&clock), &settings)?;
+            let keys = Arc::new(keys);
+            gate.set_keys(Arc::clone(&keys));
+            let tally = Tally::start(store, keys, &secret, clock, settings, &gate.progress)?;
+            if demo {
+                demo::fill(&tally, &gate.progress)?;
+            }
+            gate.open(tally);
+            Ok(())
+        }))
+    }
+
+    /// Waits until everything is loaded.
+    pub(crate) fn load_now(&self, config: &Config) -> Result<()> {
+        let loading = self.load(config, false)?;
+        self.runtime.block_on(loading).context("load")?
+    }
+
+    /// Drains: no new work, everything acknowledged durable, then the end.
+    pub(crate) fn stop(mut self) {
+        self.gate.drain();
+        if let Some(http) = self.http.take() {
+            self.runtime.block_on(http.stop());
+        }
+        if let Some(tally) = self.gate.loaded() {
+            tally.drain();
+        }
+        self.data.retract();
+    }
+}
+
+fn limits(config: &Config) -> Result<Limits, Usage> {
+    Ok(Limits {
+        body_bytes_max: config.count("http.body_bytes_max")?,
+        connections_max: config.count("http.connections_max")?,
+        head_timeout: config.duration("http.head_timeout")?,
+        body_timeout: config.duration("http.body_timeout")?,
+        drain_timeout: config.duration("http.drain_timeout")?,
+        hosts: config.list("http.hosts"),
+        cors_origins: config.list("http.cors_origins"),
+        metrics_open: config.parse("metrics.open", "true or false")?,
+    })
+}
+
+fn settings(config: &Config) -> Result<Settings, Usage> {
+    let keep = config.duration("idempotency.keep")?.as_micros();
+    let mut settings = Settings {
+        idempotency_keep_micros: i64::try_from(keep).unwrap_or(i64::MAX),
+        boards_max: config.count("limits.boards")?,
+        keys_max: config.count("limits.keys")?,
+        ..Settings::default()
+    };
+    settings.lane.batch_rows_max = config.count("lane.batch_rows_max")?;
+    settings.lane.batch_bytes_max = config.count("lane.batch_bytes_max")?;
+    settings.lane.queue_requests_max = config.count("lane.queue_requests_max")?;
+    settings.lane.queue_bytes_max = config.count("lane.queue_bytes_max")?;
+    Ok(settings)
+}

@@ -1,0 +1,59 @@
+//! Where a command works: at a server elsewhere, at the running server of its data directory, or, where none runs, at
+//! a server of its own that lives as long as the command.
+//!
+//! So there is one way for every command, the wire, and a running server is never surprised.
+
+use crate::cli::{Cli, TargetArgs};
+use crate::client::Client;
+use crate::config::{Config, Usage};
+use crate::data_dir::DataDir;
+use crate::serve::Server;
+use anyhow::{Context, Result, bail};
+use tally_server::gate::LOCAL_PREFIX;
+
+/// A server to work at.
+pub(crate) struct Target {
+    /// How to ask it.
+    pub(crate) client: Client,
+    own: Option<Server>,
+}
+
+impl Target {
+    /// Finds or starts the server.
+    pub(crate) fn find(cli: &Cli, args: &TargetArgs) -> Result<Self> {
+        let config = Config::load(cli)?;
+        if let Some(url) = &args.url {
+            if !url.starts_with("http://") {
+                bail!(Usage("--url must begin with http:// (put a TLS proxy of your own before the server)".into()));
+            }
+            let client = Client::new(url.trim_end_matches('/').to_owned(), args.key.clone());
+            return Ok(Self { client, own: None });
+        }
+        if args.key.is_some() && std::env::var_os("TALLY_KEY").is_none() {
+            bail!(Usage("--key is for a server given by --url".into()));
+        }
+        let data = DataDir::open(&config)?;
+        if let Some(running) = data.running() {
+            let client = local(&running.http, &running.token);
+            if client.is_there() {
+                client.wait_until_ready()?;
+                return Ok(Self { client, own: None });
+            }
+        }
+        let server = Server::listen(&config, "127.0.0.1:0")?;
+        server.load_now(&config)?;
+        let running = data.running().context("find the server just started")?;
+        Ok(Self { client: local(&running.http, &running.token), own: Some(server) })
+    }
+
+    /// Ends the server where it is our own.
+    pub(crate) fn finish(self) {
+        if let Some(server) = self.own {
+            server.stop();
+        }
+    }
+}
+
+fn local(http: &str, token: &str) -> Client {
+    Client::new(format!("http://{http}"), Some(format!("{LOCAL_PREFIX}{token}")))
+}

@@ -1,0 +1,80 @@
+//! What must hold of any server at rest: pages equal a sort of their own records, ranks and totals agree, no queue
+//! holds anything.
+//!
+//! Run when a [`crate::TestTally`] goes, so every test ends with it. Not here: comparing with the store, which a test
+//! does by an export after the server has stopped.
+
+use crate::http::{Answer, Client, segment};
+use crate::model::{Board, Definition, Range, Record};
+use serde_json::{Value, json};
+
+/// Checks everything the server shows.
+pub fn audit(client: &mut Client) {
+    for board in boards(client) {
+        audit_board(client, &board);
+    }
+    check_queues(client);
+}
+
+/// Every board, by pages of the list.
+pub fn boards(client: &mut Client) -> Vec<Value> {
+    walk(client, "/v1/leaderboards?limit=100", "items").0
+}
+
+/// A board's pages to the end, as the model's board.
+pub fn audit_board(client: &mut Client, shown: &Value) -> Board {
+    let name = shown["board"].as_str().expect("a board has a name");
+    let target = format!("/v1/leaderboards/{}/scores?limit=1000", segment(name));
+    let definition = Definition::of_json(shown);
+    let (entries, pages) = walk(client, &target, "entries");
+    let records = entries.iter().map(|entry| Record::of_json(&definition, entry)).collect();
+    let board = Board::of(definition, records);
+    assert_eq!(entries, board.entries(&Range::default()), "the pages of `{name}` are not a sort of its records");
+    let backwards = walk(client, &format!("{target}&order=worst"), "entries").0;
+    let reversed: Vec<Value> = entries.iter().rev().cloned().collect();
+    assert_eq!(backwards, reversed, "`{name}` read from the worst is not the reverse of the best first");
+    assert_eq!(shown["counts"], json!({"all_time": entries.len()}), "`{name}`");
+    for page in pages {
+        assert_eq!(page["total"], json!(entries.len()), "`{name}`");
+    }
+    board
+}
+
+/// A list to its end: the items, and the pages they came in.
+pub fn walk(client: &mut Client, target: &str, member: &str) -> (Vec<Value>, Vec<Value>) {
+    let (mut items, mut pages) = (Vec::new(), Vec::new());
+    let mut next = target.to_owned();
+    loop {
+        let page = client.get(&next).expect(200);
+        items.extend(page[member].as_array().expect("a page has items").iter().cloned());
+        let cursor = page["next_cursor"].as_str().map(str::to_owned);
+        pages.push(page);
+        let Some(cursor) = cursor else { return (items, pages) };
+        assert!(pages.len() < 100_000, "a list without an end");
+        next = format!("{target}&cursor={}", segment(&cursor));
+    }
+}
+
+/// A number of the metrics.
+pub fn metric(metrics: &Answer, name: &str) -> f64 {
+    let text = metrics.text();
+    let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    let line = line.unwrap_or_else(|| panic!("no metric {name} in {text}"));
+    line.trim().parse().expect("metrics are numbers")
+}
+
+fn check_queues(client: &mut Client) {
+    let metrics = client.get("/metrics");
+    assert_eq!(metrics.status, 200, "{}", metrics.text());
+    for name in ["tally_lane_queued_requests", "tally_lane_queued_bytes", "tally_lane_in_flight"] {
+        // An answer leaves an instant before its batch is written off.
+        let empty = (0..200).any(|_| {
+            let zero = metric(&client.get("/metrics"), name) == 0.0;
+            if !zero {
+                std::thread::sleep(std::time::Duration::from_millis(10));
+            }
+            zero
+        });
+        assert!(empty, "{name} is not zero at rest");
+    }
+}

@@ -1,0 +1,53 @@
+//! The binary's other commands: run to their end, with what they printed.
+
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+/// What a command left behind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finished {
+    /// The exit code; `None` where a signal ended it.
+    pub code: Option<i32>,
+    /// Standard output.
+    pub stdout: String,
+    /// Standard error.
+    pub stderr: String,
+}
+
+impl Finished {
+    /// Standard output, after checking the exit code.
+    #[track_caller]
+    pub fn expect(&self, code: i32) -> &str {
+        assert_eq!(self.code, Some(code), "stdout: {}\nstderr: {}", self.stdout, self.stderr);
+        &self.stdout
+    }
+}
+
+/// A command of the binary with the environment of nobody.
+pub fn command(binary: &str, args: &[&str]) -> Command {
+    let mut command = Command::new(binary);
+    command.args(args).stdin(Stdio::null());
+    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("TALLY_")) {
+        command.env_remove(name);
+    }
+    command
+}
+
+/// Runs a command to its end.
+#[track_caller]
+pub fn run(binary: &str, args: &[&str]) -> Finished {
+    finished(command(binary, args).output().expect("the binary starts"))
+}
+
+/// Runs a command on a data directory to its end.
+#[track_caller]
+pub fn run_on(binary: &str, data: &Path, args: &[&str]) -> Finished {
+    let mut command = command(binary, args);
+    command.arg("--data").arg(data);
+    finished(command.output().expect("the binary starts"))
+}
+
+fn finished(output: Output) -> Finished {
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("commands print UTF-8");
+    Finished { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
+}

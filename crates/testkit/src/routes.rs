@@ -1,0 +1,58 @@
+//! The server's list of routes, read from its source: tests that walk "every endpoint" cannot forget a new one.
+
+const SOURCE: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../server/src/http/routes.rs"));
+
+/// One operation.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Route {
+    /// `GET` and so on.
+    pub method: String,
+    /// With its parameters in braces.
+    pub path: String,
+    /// `Read`, `Write` or `Administer`.
+    pub right: String,
+}
+
+/// Every operation that needs a right.
+pub fn all() -> Vec<Route> {
+    let routes: Vec<Route> = SOURCE.lines().filter_map(read).collect();
+    assert!(routes.len() >= 17, "the list of routes has another form now: {routes:?}");
+    assert_eq!(routes.len(), SOURCE.matches("    route!(").count(), "a route was not read");
+    routes
+}
+
+fn read(line: &str) -> Option<Route> {
+    let rest = line.trim().strip_prefix("route!(\"")?;
+    let (method, rest) = rest.split_once('"')?;
+    let (path, rest) = rest.split_once('"')?.1.split_once('"')?;
+    let right = rest.split_whitespace().next()?;
+    Some(Route { method: method.to_owned(), path: path.to_owned(), right: right.to_owned() })
+}
+
+impl Route {
+    /// The path with its parameters replaced.
+    pub fn path_with(&self, values: &[(&str, &str)]) -> String {
+        let filled = values
+            .iter()
+            .fold(self.path.clone(), |path, (name, value)| path.replace(&format!("{{{name}}}"), value));
+        assert!(!filled.contains('{'), "no value for a parameter of {filled}");
+        filled
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn routes_are_read_with_their_rights() {
+        let route = |method: &str, path: &str, right: &str| Route {
+            method: method.into(),
+            path: path.into(),
+            right: right.into(),
+        };
+        assert!(all().contains(&route("DELETE", "/v1/keys/{id}", "Administer")));
+        assert!(all().contains(&route("POST", "/v1/leaderboards/{board}/scores", "Write")));
+        assert!(all().contains(&route("GET", "/metrics", "Read")));
+    }
+}

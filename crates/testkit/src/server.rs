@@ -1,0 +1,272 @@
+//! A server of its own for a test: started, killed, restarted and ended like a user's.
+//!
+//! Its standard error is kept; a line of level WARN or ERROR that the test has not announced fails it. Dropping it
+//! runs the audit and ends it in peace, unless the test is failing already: then its log is shown instead.
+
+use crate::audit;
+use crate::command::{Finished, command, run_on};
+use crate::http::Client;
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// How long the process may take before the test gives up; no measurement.
+const GIVE_UP: Duration = Duration::from_secs(90);
+const LOOK_AGAIN: Duration = Duration::from_millis(2);
+const LOG_LINES_SHOWN: usize = 60;
+
+/// A server on a data directory that goes with it.
+#[derive(Debug)]
+pub struct TestTally {
+    binary: String,
+    args: Vec<String>,
+    dir: TempDir,
+    allowed: Vec<String>,
+    log: Arc<Mutex<Vec<String>>>,
+    process: Option<Process>,
+}
+
+#[derive(Debug)]
+struct Process {
+    child: Child,
+    address: SocketAddr,
+    token: String,
+    out: Receiver<String>,
+    reading: Vec<JoinHandle<()>>,
+}
+
+impl TestTally {
+    /// A server that is ready, on an empty data directory.
+    pub fn start(binary: &str) -> Self {
+        Self::start_with(binary, &[])
+    }
+
+    /// The same with more arguments.
+    pub fn start_with(binary: &str, args: &[&str]) -> Self {
+        let mut server = Self::stopped(binary);
+        server.args = args.iter().map(|arg| (*arg).to_owned()).collect();
+        server.restart();
+        server
+    }
+
+    /// An empty data directory without a server.
+    pub fn stopped(binary: &str) -> Self {
+        let dir = TempDir::with_prefix("tally-test-").expect("a temporary directory can be made");
+        Self {
+            binary: binary.into(),
+            args: Vec::new(),
+            dir,
+            allowed: Vec::new(),
+            log: Arc::default(),
+            process: None,
+        }
+    }
+
+    /// The data directory.
+    pub fn data(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.running().address
+    }
+
+    /// The token of this machine's commands.
+    pub fn token(&self) -> &str {
+        &self.running().token
+    }
+
+    /// A client without a credential.
+    pub fn client(&self) -> Client {
+        Client::new(self.address())
+    }
+
+    /// A client with the credential of this machine's commands.
+    pub fn local(&self) -> Client {
+        self.client().with_key(&format!("tally_local_{}", self.token()))
+    }
+
+    /// Runs a command of the binary on this data directory.
+    #[track_caller]
+    pub fn run(&self, args: &[&str]) -> Finished {
+        run_on(&self.binary, self.data(), args)
+    }
+
+    /// Announces that lines of WARN or ERROR with this text may come.
+    pub fn allow(&mut self, text: &str) {
+        self.allowed.push(text.into());
+    }
+
+    /// What the processes have logged so far.
+    pub fn log(&self) -> Vec<String> {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Starts it on the same data and waits until it is ready; gives the line it prints then.
+    #[track_caller]
+    pub fn restart(&mut self) -> String {
+        self.launch();
+        self.wait_ready()
+    }
+
+    /// Starts it on the same data and waits until it listens, ready or not.
+    #[track_caller]
+    pub fn launch(&mut self) {
+        assert!(self.process.is_none(), "it is running");
+        let mut command = command(&self.binary, &["serve", "--http", "127.0.0.1:0"]);
+        command.args(&self.args).arg("--data").arg(self.dir.path());
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary starts");
+        let (told, out) = channel();
+        let stdout = child.stdout.take().expect("it is piped");
+        let stderr = child.stderr.take().expect("it is piped");
+        let log = Arc::clone(&self.log);
+        let reading = vec![
+            // Nobody may be left to hear the last lines.
+            lines(stdout, move |line| drop(told.send(line))),
+            lines(stderr, move |line| log.lock().unwrap_or_else(PoisonError::into_inner).push(line)),
+        ];
+        let (address, token) = self.announced(&mut child);
+        self.process = Some(Process { child, address, token, out, reading });
+    }
+
+    /// Waits for the line that says it is ready.
+    #[track_caller]
+    pub fn wait_ready(&mut self) -> String {
+        let line = self.running().out.recv_timeout(GIVE_UP);
+        match line {
+            Ok(line) => {
+                assert!(line.starts_with("ready "), "the first line is {line:?}");
+                line
+            }
+            Err(RecvTimeoutError::Timeout) => panic!("it is not ready after {GIVE_UP:?}"),
+            Err(RecvTimeoutError::Disconnected) => {
+                let status = self.wait();
+                panic!("it ended before it was ready: {status}\n{}", self.log().join("\n"));
+            }
+        }
+    }
+
+    /// Kills it without a chance to do anything.
+    #[track_caller]
+    pub fn kill9(&mut self) {
+        let process = self.process.as_mut().expect("it is running");
+        process.child.kill().expect("it can be killed");
+        self.wait();
+        self.check_log();
+    }
+
+    /// Asks it to end, without waiting.
+    pub fn signal_end(&self) {
+        let pid = self.running().child.id().to_string();
+        let sent = Command::new("kill").args(["-TERM", &pid]).status().expect("there is a `kill`");
+        assert!(sent.success(), "the signal was not sent");
+    }
+
+    /// Ends it in peace: exit code 0.
+    #[track_caller]
+    pub fn terminate(&mut self) {
+        self.signal_end();
+        self.wait_end();
+    }
+
+    /// Waits for its end, which must be exit code 0.
+    #[track_caller]
+    pub fn wait_end(&mut self) {
+        let status = self.wait();
+        assert_eq!(status.code(), Some(0), "{status}\n{}", self.log().join("\n"));
+        self.check_log();
+    }
+
+    fn running(&self) -> &Process {
+        self.process.as_ref().expect("it is running")
+    }
+
+    /// Address and token, once the file says them.
+    fn announced(&self, child: &mut Child) -> (SocketAddr, String) {
+        let started = Instant::now();
+        loop {
+            let text = std::fs::read(self.data().join("server.json")).unwrap_or_default();
+            // Half a file is no JSON; one of an earlier process has another number.
+            let said: Value = serde_json::from_slice(&text).unwrap_or_default();
+            if said["pid"].as_u64() == Some(u64::from(child.id())) {
+                let text = |name: &str| said[name].as_str().unwrap_or_else(|| panic!("no `{name}` in {said}"));
+                let address = text("http").parse().expect("an address of numbers");
+                return (address, text("token").to_owned());
+            }
+            let ended = child.try_wait().expect("it can be asked");
+            let late = started.elapsed() > GIVE_UP;
+            if late || ended.is_some() {
+                // It may still run; nobody else would end it.
+                drop(child.kill());
+                drop(child.wait());
+                std::thread::sleep(LOOK_AGAIN * 10);
+                panic!("it does not listen ({ended:?})\n{}", self.log().join("\n"));
+            }
+            std::thread::sleep(LOOK_AGAIN);
+        }
+    }
+
+    fn wait(&mut self) -> ExitStatus {
+        let mut process = self.process.take().expect("it is running");
+        let started = Instant::now();
+        let status = loop {
+            if let Some(status) = process.child.try_wait().expect("it can be asked") {
+                break status;
+            }
+            if started.elapsed() > GIVE_UP {
+                process.child.kill().expect("it can be killed");
+                panic!("it does not end\n{}", self.log().join("\n"));
+            }
+            std::thread::sleep(LOOK_AGAIN);
+        };
+        for reading in process.reading {
+            assert!(reading.join().is_ok(), "what it prints is text");
+        }
+        status
+    }
+
+    fn check_log(&self) {
+        let log = self.log();
+        let unannounced = |line: &&String| {
+            let bad = [" WARN ", " ERROR ", "\"WARN\"", "\"ERROR\"", "panicked at"];
+            bad.iter().any(|bad| line.contains(bad)) && !self.allowed.iter().any(|text| line.contains(text))
+        };
+        let found: Vec<&String> = log.iter().filter(unannounced).collect();
+        assert!(found.is_empty(), "the log has lines that nobody announced: {found:#?}");
+    }
+}
+
+impl Drop for TestTally {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            if let Some(process) = &mut self.process {
+                // Whatever fails here must not hide why the test fails.
+                drop(process.child.kill());
+                drop(process.child.wait());
+            }
+            let log = self.log();
+            let shown = log[log.len().saturating_sub(LOG_LINES_SHOWN)..].join("\n");
+            drop(writeln!(std::io::stderr(), "--- the server's log ends:\n{shown}\n---"));
+        } else if self.process.is_some() {
+            audit::audit(&mut self.local());
+            self.terminate();
+        }
+    }
+}
+
+fn lines(from: impl Read + Send + 'static, mut each: impl FnMut(String) + Send + 'static) -> JoinHandle<()> {
+    std::thread::spawn(move || {
+        for line in BufReader::new(from).split(b'\n') {
+            let Ok(line) = line else { return };
+            each(String::from_utf8_lossy(&line).into_owned());
+        }
+    })
+}
