@@ -1,1 +1,26 @@
-//! Benchmarks: every scenario beside the naive way, in one run, with the ratio.
+//! The benchmarks: every scenario beside the naive way, in one run, on this machine, with the ratio.
+//!
+//! A [`Scenario`] measures and gives a [`Report`]: tables, ratios against targets, charts, and the machine they were made
+//! on. [`run`] runs scenarios by name. A scenario ends with a proof that both ways did the same work, and fails without
+//! it: winning by doing nothing is not winning. Each runs with small numbers in the tests, so none can rot.
+//!
+//! Not here: printing, and users. Nothing in the product depends on this crate; the naive twins speak to a database as
+//! somebody would who has no service.
+
+mod disk;
+mod error;
+mod http;
+mod index;
+mod machine;
+mod options;
+mod report;
+mod resident;
+mod scenario;
+mod submit;
+mod targets;
+
+pub use error::Error;
+pub use machine::Machine;
+pub use options::{Options, Size};
+pub use report::{Axis, Chart, Ratio, Report, Series, Table, Verdict};
+pub use scenario::{SCENARIOS, Scenario, run};

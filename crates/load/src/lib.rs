@@ -1,1 +1,28 @@
-//! Load over the wire, with latencies from the first to the last percentile.
+//! Load over the wire: connections that ask a running server, latencies to the last percentile, and a proof.
+//!
+//! A run is a [`Plan`] against a [`Target`]: so many connections, one [`Kind`] of request, for so long after a warm-up.
+//! [`run`] tells rate, errors and latencies; [`Acknowledged`] remembers what the server promised to keep, and [`verify`]
+//! asks for it back. The generator shares the machine with the server, so it is one thread that reuses its buffers.
+//!
+//! Not here: the service and its store. What a client cannot see, this crate does not know.
+
+mod acknowledged;
+mod arrivals;
+mod connection;
+mod fill;
+mod latencies;
+mod outcome;
+mod random;
+mod request;
+mod run;
+mod verify;
+mod workload;
+
+pub use acknowledged::Acknowledged;
+pub use fill::fill;
+pub use latencies::Latencies;
+pub use outcome::Outcome;
+pub use random::Random;
+pub use run::{Plan, run};
+pub use verify::{Proof, verify};
+pub use workload::{Kind, Target, player};

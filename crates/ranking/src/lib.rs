@@ -1,11 +1,12 @@
 //! The order of every board, derived from the store: published after the commit, rebuilt at start.
 //!
 //! [`memory`] keeps one counted tree per part of a board behind one lock; [`page`] says which stretch of it a reader
-//! wants. Nothing here is durable and nothing here decides: records arrive as they were committed. Not here: board
+//! wants, and `rules` computes it. Nothing here is durable and nothing decides: records arrive as committed. Not here: board
 //! names (a part is handed out as an [`memory::PartOrder`]), rules beyond turning counts into ranks, and I/O.
 
 pub mod memory;
 pub mod page;
+mod rules;
 
 pub use memory::{Movement, PartOrder, Published};
-pub use page::{Edge, Page, PageQuery, Place, Ranked, Start};
+pub use page::{Among, Edge, Page, PageQuery, Place, Ranked, Start};

@@ -6,12 +6,13 @@
 //! Boards with a subscore use a wider tree; everybody else pays 8 bytes a player less. The only `match` on that is
 //! the macro below.
 
-use crate::page::{Edge, Page, PageQuery, Place, Ranked, Start};
+use crate::page::{Among, Edge, Page, PageQuery, Ranked};
+use crate::rules::Rules;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard};
-use tally_index::{Builder, Duplicate, Entry, Order, Row, Score, Tie};
-use tally_rules::definition::{Definition, Ranking, Ties};
-use tally_rules::rank::{self, Counts};
-use tally_rules::{Micros, PlayerId, Record, order_key};
+use tally_index::{Builder, Duplicate, Order};
+use tally_rules::definition::Definition;
+use tally_rules::rank;
+use tally_rules::{PlayerId, Record};
 
 /// The order of one part.
 pub struct PartOrder {
@@ -43,12 +44,6 @@ enum Tree {
     Wide(Order<[i64; 2]>),
 }
 
-/// What of the definition an order needs.
-#[derive(Clone, Debug)]
-struct Rules {
-    definition: Definition,
-}
-
 macro_rules! on_tree {
     ($tree:expr, $order:ident => $body:expr) => {
         match $tree {
@@ -61,7 +56,7 @@ macro_rules! on_tree {
 impl PartOrder {
     /// An empty order for boards of this definition.
     pub fn new(definition: &Definition) -> Self {
-        let rules = Rules { definition: definition.clone() };
+        let rules = Rules::new(definition);
         let (tie, dense) = (rules.tie(), rules.dense());
         let tree = if definition.has_subscore() {
             Tree::Wide(Order::new(tie, dense))
@@ -141,6 +136,11 @@ impl PartOrder {
         })
     }
 
+    /// These players among each other, each counted once.
+    pub fn among(&self, players: &[PlayerId]) -> Among {
+        on_tree!(&*self.read(), order => self.rules.among(order, players))
+    }
+
     fn read(&self) -> RwLockReadGuard<'_, Tree> {
         self.tree.read().unwrap_or_else(PoisonError::into_inner)
     }
@@ -177,196 +177,5 @@ impl Loading {
             LoadingTree::Plain(builder) => Tree::Plain(builder.finish()?),
             LoadingTree::Wide(builder) => Tree::Wide(builder.finish()?),
         })
-    }
-}
-
-/// How a tree's score stands for score and subscore in normal form.
-trait Normal: Score {
-    fn of(normal: [i64; 2]) -> Self;
-    fn parts(self) -> [i64; 2];
-    /// The first and the last score with this first half.
-    fn span(first: i64) -> (Self, Self);
-}
-
-impl Normal for i64 {
-    fn of(normal: [i64; 2]) -> Self {
-        normal[0]
-    }
-    fn parts(self) -> [i64; 2] {
-        [self, 0]
-    }
-    fn span(first: i64) -> (Self, Self) {
-        (first, first)
-    }
-}
-
-impl Normal for [i64; 2] {
-    fn of(normal: [i64; 2]) -> Self {
-        normal
-    }
-    fn parts(self) -> [i64; 2] {
-        self
-    }
-    fn span(first: i64) -> (Self, Self) {
-        ([first, i64::MIN], [first, i64::MAX])
-    }
-}
-
-impl Rules {
-    fn tie(&self) -> Tie {
-        match self.definition.ties {
-            Ties::First => Tie::StampAscending,
-            Ties::Last => Tie::StampDescending,
-            Ties::Player => Tie::Id,
-            Ties::PlayerReversed => Tie::IdReversed,
-        }
-    }
-
-    fn dense(&self) -> bool {
-        self.definition.ranking == Ranking::Dense
-    }
-
-    fn entry<S: Normal>(&self, record: &Record) -> Entry<S> {
-        Entry { score: S::of(order_key::normal(&self.definition, record)), stamp: record.at.0 }
-    }
-
-    /// Whether two entries of one player stand at the same place; the instant counts only where it decides ties.
-    fn same_key<S: Normal>(&self, left: &Entry<S>, right: &Entry<S>) -> bool {
-        let timed = matches!(self.definition.ties, Ties::First | Ties::Last);
-        left.score == right.score && (!timed || left.stamp == right.stamp)
-    }
-
-    fn record<S: Normal>(&self, score: S, stamp: i64) -> Record {
-        let (score, subscore) = order_key::from_normal(&self.definition, score.parts());
-        Record { score, subscore, at: Micros(stamp) }
-    }
-
-    fn publish<S: Normal>(&self, order: &mut Order<S>, movement: &Movement) -> Published {
-        let id = movement.player.as_bytes();
-        let present: Option<(Entry<S>, u64)> = order.find(id);
-        let before = present.map(|(entry, place)| self.rank_at(order, &entry, place));
-        let Some(record) = &movement.record else {
-            order.remove(id);
-            return Published { before, after: None };
-        };
-        let entry = self.entry(record);
-        if present.is_some_and(|(now, _)| now == entry) {
-            return Published { before, after: before };
-        }
-        order.set(id, entry);
-        let place = order.ordinal(id).expect("a player that was just set has a place");
-        Published { before, after: Some(self.rank_at(order, &entry, place)) }
-    }
-
-    fn counts<S: Normal>(&self, order: &Order<S>, entry: &Entry<S>, before: u64) -> Counts {
-        match self.definition.ranking {
-            Ranking::Ordinal => Counts { before, better: 0, distinct_better: 0 },
-            Ranking::Competition => {
-                Counts { before, better: order.count_better(entry.score), distinct_better: 0 }
-            }
-            Ranking::Dense => Counts {
-                before,
-                better: order.count_better(entry.score),
-                distinct_better: order.count_distinct_better(entry.score),
-            },
-        }
-    }
-
-    /// The rank of a present entry at that place.
-    fn rank_at<S: Normal>(&self, order: &Order<S>, entry: &Entry<S>, place: u64) -> u64 {
-        1 + match self.definition.ranking {
-            Ranking::Ordinal => place,
-            Ranking::Competition => order.count_better(entry.score),
-            Ranking::Dense => order.count_distinct_better(entry.score),
-        }
-    }
-
-    fn rank_of<S: Normal>(&self, order: &Order<S>, player: &PlayerId, record: &Record) -> u64 {
-        let entry: Entry<S> = self.entry(record);
-        let id = player.as_bytes();
-        1 + match self.definition.ranking {
-            Ranking::Competition => order.count_better(entry.score),
-            Ranking::Dense => order.count_distinct_better(entry.score),
-            Ranking::Ordinal => {
-                let before = order.lower_bound(entry.score, entry.stamp, id);
-                // The player's present entry is not one of the others.
-                let own = order.ordinal(id).is_some_and(|own| own < before);
-                before - u64::from(own)
-            }
-        }
-    }
-
-    fn page<S: Normal>(&self, order: &Order<S>, query: &PageQuery) -> Page {
-        let (from, to) = self.bounds(order, query);
-        let (from, to) = match (&query.start, query.edge) {
-            (Start::Edge, _) => (from, to),
-            (Start::Offset(offset), Edge::Best) => (from.saturating_add(*offset), to),
-            (Start::Offset(offset), Edge::Worst) => (from, to.saturating_sub(*offset)),
-            (Start::After(record, player), edge) => {
-                let entry: Entry<S> = self.entry(record);
-                let place = order.lower_bound(entry.score, entry.stamp, player.as_bytes());
-                let unmoved = order.get(player.as_bytes()).is_some_and(|now| self.same_key(&now, &entry));
-                match edge {
-                    Edge::Best => (from.max(place + u64::from(unmoved)), to),
-                    Edge::Worst => (from, to.min(place)),
-                }
-            }
-        };
-        self.stretch(order, query.edge, from, to, query.limit)
-    }
-
-    /// The places that hold scores from `min` to `max`.
-    fn bounds<S: Normal>(&self, order: &Order<S>, query: &PageQuery) -> (u64, u64) {
-        let normal = |score: i64| order_key::directed(self.definition.order, score);
-        let (a, b) = (query.min.map(normal), query.max.map(normal));
-        let (best, worst) = match self.definition.order {
-            tally_rules::definition::Order::Descending => (b, a),
-            tally_rules::definition::Order::Ascending => (a, b),
-        };
-        let from = best.map_or(0, |first| order.count_better(S::span(first).0));
-        let to = worst.map_or(order.len(), |last| order.count_at_least(S::span(last).1));
-        (from, to)
-    }
-
-    /// Entries of the places `from..to`, seen from an edge, at most `limit`.
-    fn stretch<S: Normal>(&self, order: &Order<S>, edge: Edge, from: u64, to: u64, limit: usize) -> Page {
-        let total = order.len();
-        if from >= to {
-            return Page { total, entries: Vec::new(), more: false };
-        }
-        let take = usize::try_from(to - from).unwrap_or(usize::MAX).min(limit);
-        let entries = match edge {
-            Edge::Best => self.places(order, order.walk(from), from, 1, take),
-            Edge::Worst => self.places(order, order.walk_back(to - 1), to - 1, -1, take),
-        };
-        Page { total, more: (take as u64) < to - from, entries }
-    }
-
-    /// Gives ranks to a walk; shared ranks are asked of the tree only where the score changes.
-    fn places<'a, S: Normal>(
-        &self,
-        order: &Order<S>,
-        walk: impl Iterator<Item = Row<'a, S>>,
-        first: u64,
-        step: i64,
-        take: usize,
-    ) -> Vec<Place> {
-        let mut shared: Option<(S, u64)> = None;
-        let mut place = first;
-        let mut places = Vec::with_capacity(take);
-        for row in walk.take(take) {
-            let rank = match (self.definition.ranking, shared) {
-                (Ranking::Ordinal, _) => place + 1,
-                (_, Some((score, rank))) if score == row.score => rank,
-                (Ranking::Competition, _) => order.count_better(row.score) + 1,
-                (Ranking::Dense, _) => order.count_distinct_better(row.score) + 1,
-            };
-            shared = Some((row.score, rank));
-            let player = std::str::from_utf8(row.id).ok().and_then(|id| PlayerId::new(id).ok());
-            let player = player.expect("only checked ids enter the order");
-            places.push(Place { rank, player, record: self.record(row.score, row.stamp) });
-            place = place.saturating_add_signed(step);
-        }
-        places
     }
 }

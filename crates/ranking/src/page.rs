@@ -62,6 +62,17 @@ pub struct Page {
     pub more: bool,
 }
 
+/// Some players among each other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Among {
+    /// How many players the part has.
+    pub total: u64,
+    /// Those that are there, best first: the rank among them, and the place in the whole.
+    pub entries: Vec<(u64, Place)>,
+    /// Those that are not there, in the order asked.
+    pub missing: Vec<PlayerId>,
+}
+
 /// One player's place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ranked {

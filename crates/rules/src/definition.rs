@@ -150,7 +150,8 @@ impl Wish {
             ("subscore", wished.subscore != present.subscore),
             ("all_time", wished.all_time != present.all_time),
         ];
-        let fields: Vec<&'static str> = differs.iter().filter(|(_, yes)| *yes).map(|(name, _)| *name).collect();
+        let fields: Vec<&'static str> =
+            differs.iter().filter(|(_, yes)| *yes).map(|(name, _)| *name).collect();
         if !fields.is_empty() {
             return Err(Refusal::DefinitionConflict(fields));
         }

@@ -82,7 +82,8 @@ mod tests {
 
     #[test]
     fn a_key_lives_as_long_as_it_is_kept() {
-        let stored = Stored { fingerprint: Fingerprint([1; 16]), at: Micros(1_000), outcome: Outcome::Removed };
+        let stored =
+            Stored { fingerprint: Fingerprint([1; 16]), at: Micros(1_000), outcome: Outcome::Removed };
         let ask = |print: u8, now: i64| seen(Some(&stored), Fingerprint([print; 16]), Micros(now), 500);
         assert_eq!(ask(1, 1_499), Ok(Seen::Replay(&Outcome::Removed)));
         assert_eq!(ask(1, 1_500), Ok(Seen::New));

@@ -80,7 +80,11 @@ mod tests {
     fn any_definition() -> impl Strategy<Value = Definition> {
         let order = proptest::sample::select(Order::ALL);
         let subscore = proptest::sample::select(Subscore::ALL);
-        (order, subscore).prop_map(|(order, subscore)| Definition { order, subscore, ..Definition::default() })
+        (order, subscore).prop_map(|(order, subscore)| Definition {
+            order,
+            subscore,
+            ..Definition::default()
+        })
     }
 
     proptest! {

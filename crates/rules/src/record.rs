@@ -40,7 +40,8 @@ pub fn apply(definition: &Definition, present: Option<Record>, submit: Record) -
         Update::Latest if (submit.score, submit.subscore) == (old.score, old.subscore) => old,
         Update::Latest => submit,
         Update::Sum => {
-            let score = score::add(definition.score, old.score, submit.score).ok_or(Refusal::ScoreOverflow)?;
+            let score =
+                score::add(definition.score, old.score, submit.score).ok_or(Refusal::ScoreOverflow)?;
             let at = if score == old.score { old.at } else { old.at.max(submit.at) };
             Record { score, subscore: 0, at }
         }
@@ -79,7 +80,8 @@ mod tests {
 
     fn check(definition: &Definition, rows: &[Row]) {
         for (old, new, after, changed) in rows {
-            let got = apply(definition, Some(record(old.0, old.1, old.2)), record(new.0, new.1, new.2)).unwrap();
+            let got =
+                apply(definition, Some(record(old.0, old.1, old.2)), record(new.0, new.1, new.2)).unwrap();
             assert_eq!(got, Updated { record: record(after.0, after.1, after.2), changed: *changed });
         }
     }
@@ -131,7 +133,8 @@ mod tests {
         let refused = apply(&board(Update::Sum), Some(record(i64::MAX, 0, 1)), record(1, 0, 2));
         assert_eq!(refused, Err(Refusal::ScoreOverflow));
         let floats = Definition { score: ScoreType::Float64, ..board(Update::Sum) };
-        let (up, down) = (score::from_f64(f64::INFINITY).unwrap(), score::from_f64(f64::NEG_INFINITY).unwrap());
+        let (up, down) =
+            (score::from_f64(f64::INFINITY).unwrap(), score::from_f64(f64::NEG_INFINITY).unwrap());
         assert_eq!(apply(&floats, Some(record(up, 0, 1)), record(down, 0, 2)), Err(Refusal::ScoreOverflow));
     }
 

@@ -11,8 +11,8 @@ pub enum Refusal {
     IdempotencyKeyReused,
     /// The request of this idempotency key is still running.
     IdempotencyInProgress,
-    /// No board of that name.
-    LeaderboardNotFound,
+    /// No board of that name; the nearest one there is, if any is near.
+    LeaderboardNotFound(Option<String>),
     /// The board exists with other values of these fields.
     DefinitionConflict(Vec<&'static str>),
     /// The definition contradicts itself.
@@ -47,7 +47,7 @@ impl Refusal {
         match self {
             Self::IdempotencyKeyReused => "idempotency_key_reused",
             Self::IdempotencyInProgress => "idempotency_in_progress",
-            Self::LeaderboardNotFound => "leaderboard_not_found",
+            Self::LeaderboardNotFound(_) => "leaderboard_not_found",
             Self::DefinitionConflict(_) => "definition_conflict",
             Self::InvalidDefinition(_) => "invalid_definition",
             Self::ReservedName => "reserved_name",
@@ -72,7 +72,8 @@ impl Refusal {
             Self::IdempotencyInProgress => {
                 "the request of this Idempotency-Key is still running; ask again in a moment".into()
             }
-            Self::LeaderboardNotFound => "no such leaderboard".into(),
+            Self::LeaderboardNotFound(None) => "no such leaderboard".into(),
+            Self::LeaderboardNotFound(Some(near)) => format!("no such leaderboard; did you mean `{near}`?"),
             Self::DefinitionConflict(fields) => format!(
                 "the leaderboard exists with other values of: {}; only `periods` can be changed",
                 fields.join(", ")

@@ -33,6 +33,9 @@ pub const HEADERS_MAX: usize = 100;
 /// Rows of one batch.
 pub const BATCH_ROWS_MAX: usize = 1_000;
 
+/// Players of one `among`.
+pub const AMONG_MAX: usize = 1_000;
+
 /// Entries above and below a player.
 pub const AROUND_MAX: u64 = 100;
 

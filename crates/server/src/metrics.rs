@@ -56,17 +56,23 @@ impl Metrics {
         let histogram: fn() -> Histogram = || Histogram::new(BUCKETS_S);
         let seconds = Family::new_with_constructor(histogram);
         let connections = Gauge::default();
-        registry.register("http_requests", "Requests answered, by route and class of status", answered.clone());
-        registry.register("http_request_seconds", "Time from a request's head to its answer", seconds.clone());
+        registry.register(
+            "http_requests",
+            "Requests answered, by route and class of status",
+            answered.clone(),
+        );
+        registry.register(
+            "http_request_seconds",
+            "Time from a request's head to its answer",
+            seconds.clone(),
+        );
         registry.register("http_connections", "Open HTTP connections", connections.clone());
         Self { registry, answered, seconds, connections }
     }
 
     /// The handles of a route.
     pub fn route(&self, route: &'static str, method: &'static str) -> RouteMetrics {
-        let class = |class| {
-            self.answered.get_or_create(&Answered { route, method, class }).clone()
-        };
+        let class = |class| self.answered.get_or_create(&Answered { route, method, class }).clone();
         RouteMetrics {
             classes: ["1xx", "2xx", "3xx", "4xx", "5xx"].map(class),
             seconds: self.seconds.get_or_create(&Route { route, method }).clone(),
@@ -112,7 +118,13 @@ fn render_service(text: &mut String, gate: &Gate) -> std::fmt::Result {
     one(text, "loading_rows_total", "gauge", "Rows to load in the present phase", progress.total as f64)?;
     let Some(tally) = gate.loaded() else { return Ok(()) };
     let lane = tally.lane_stats();
-    one(text, "lane_queued_requests", "gauge", "Requests that wait for a batch", lane.queued_requests as f64)?;
+    one(
+        text,
+        "lane_queued_requests",
+        "gauge",
+        "Requests that wait for a batch",
+        lane.queued_requests as f64,
+    )?;
     one(text, "lane_queued_bytes", "gauge", "Bytes that wait for a batch", lane.queued_bytes as f64)?;
     one(text, "lane_in_flight", "gauge", "Requests of the batch in flight", lane.in_flight as f64)?;
     one(text, "lane_refused_full", "counter", "Requests refused by a full queue", lane.refused_full as f64)?;
@@ -128,9 +140,16 @@ fn render_service(text: &mut String, gate: &Gate) -> std::fmt::Result {
         writeln!(text, "tally_batch_cut_total{{lane=\"scores\",cut=\"{}\"}} {}", cut.name(), lane.cut(cut))?;
     }
     let boards = tally.boards.list(None, usize::MAX);
-    let sum = |of: fn(&tally_service::boards::Board) -> u64| boards.iter().map(|board| of(board)).sum::<u64>();
+    let sum =
+        |of: fn(&tally_service::boards::Board) -> u64| boards.iter().map(|board| of(board)).sum::<u64>();
     one(text, "boards", "gauge", "Leaderboards", boards.len() as f64)?;
-    one(text, "board_members", "gauge", "Players on all leaderboards", sum(|board| board.order.total()) as f64)?;
+    one(
+        text,
+        "board_members",
+        "gauge",
+        "Players on all leaderboards",
+        sum(|board| board.order.total()) as f64,
+    )?;
     one(text, "board_bytes", "gauge", "Memory of all orders", sum(|board| board.order.bytes()) as f64)?;
     for (name, value) in tally.store.gauges() {
         one(text, &format!("store_{name}"), "gauge", "What the store says of itself", value)?;

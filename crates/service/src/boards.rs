@@ -13,6 +13,11 @@ use tally_rules::outcome::Outcome;
 use tally_rules::{BoardId, Definition, Micros, Refusal};
 use tally_store::{BoardChange, BoardNo, BoardRow, Changes, Loaded, Plan, Store};
 
+/// How many boards a suggestion is chosen from.
+const NEAREST_AMONG: usize = 200;
+/// How many letters a suggestion may be away.
+const NEAREST_MAX: usize = 3;
+
 /// A live board.
 #[derive(Debug)]
 pub struct Board {
@@ -46,6 +51,19 @@ impl Boards {
     /// The board of that name.
     pub fn get(&self, id: &BoardId) -> Option<Arc<Board>> {
         self.by_id.read().unwrap_or_else(PoisonError::into_inner).get(id).cloned()
+    }
+
+    /// The board of that name, or a refusal that says which name is near.
+    pub fn find(&self, id: &BoardId) -> Result<Arc<Board>, Refusal> {
+        self.get(id).ok_or_else(|| Refusal::LeaderboardNotFound(self.nearest(id)))
+    }
+
+    /// A name that is a slip of the finger away, among the first ones only: a guess is not worth a walk.
+    fn nearest(&self, id: &BoardId) -> Option<String> {
+        let distance = |board: &Arc<Board>| strsim::damerau_levenshtein(board.id.as_str(), id.as_str());
+        let boards = self.list(None, NEAREST_AMONG);
+        let (far, board) = boards.iter().map(|board| (distance(board), board)).min_by_key(|(far, _)| *far)?;
+        (far <= NEAREST_MAX).then(|| board.id.as_str().to_owned())
     }
 
     /// Boards in order of their names' bytes, at most `limit`, from the first after `after`.
@@ -109,7 +127,8 @@ pub fn put(tally: &Tally, id: &BoardId, wish: &Wish, identity: Option<&Identity>
         if full {
             return Err(Refusal::TooManyBoards);
         }
-        let new = BoardRow { no: loaded.next_board, id: id.clone(), definition: wish.create()?, created_at: now };
+        let new =
+            BoardRow { no: loaded.next_board, id: id.clone(), definition: wish.create()?, created_at: now };
         changes.boards.push(BoardChange::Create(new.clone()));
         row = Some(new);
         Ok(())
@@ -137,7 +156,7 @@ pub fn delete(tally: &Tally, id: &BoardId, identity: Option<&Identity>) -> Resul
     let _one = tally.changing_boards.lock().unwrap_or_else(PoisonError::into_inner);
     let now = (tally.clock)();
     let stored = tally.once(&plan(id, identity), identity, now, Outcome::Removed, |loaded, changes| {
-        let present = loaded.board_names[0].as_ref().ok_or(Refusal::LeaderboardNotFound)?;
+        let present = loaded.board_names[0].as_ref().ok_or(Refusal::LeaderboardNotFound(None))?;
         changes.boards.push(BoardChange::Delete(present.no));
         Ok(())
     })?;

@@ -43,7 +43,9 @@ impl From<Refusal> for Failure {
 impl From<StoreError> for Fault {
     fn from(error: StoreError) -> Self {
         match error {
-            StoreError::Conflict(why) | StoreError::Away(why) | StoreError::Locked(why) => Self::StoreAway(why),
+            StoreError::Conflict(why) | StoreError::Away(why) | StoreError::Locked(why) => {
+                Self::StoreAway(why)
+            }
             StoreError::LostAtCommit(why) => Self::OutcomeUnknown(why),
             StoreError::Row(_)
             | StoreError::Corrupt(_)

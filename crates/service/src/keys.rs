@@ -116,7 +116,9 @@ impl Keys {
         let full = self.rows.read().unwrap_or_else(PoisonError::into_inner).len() >= self.keys_max;
         let stored = self.once(identity, Outcome::KeyCreated, |changes| {
             if full {
-                return Err(Refusal::InvalidDefinition("the limit of keys (setting `limits.keys`) is reached".into()));
+                return Err(Refusal::InvalidDefinition(
+                    "the limit of keys (setting `limits.keys`) is reached".into(),
+                ));
             }
             changes.keys.push(KeyChange::Create(row.clone()));
             Ok(())
@@ -153,9 +155,15 @@ impl Keys {
     ) -> Result<Option<Stored>, Failure> {
         let plan = Plan { requests: identity.iter().map(|one| one.key.clone()).collect(), ..Plan::default() };
         let now = (self.clock)();
-        crate::boards::run_once(&*self.store, &plan, identity, now, self.keep_micros, outcome, |_, changes| {
-            change(changes)
-        })
+        crate::boards::run_once(
+            &*self.store,
+            &plan,
+            identity,
+            now,
+            self.keep_micros,
+            outcome,
+            |_, changes| change(changes),
+        )
     }
 
     /// An id and a secret: random, or for a request that may be retried, the same for every retry of it.

@@ -5,6 +5,7 @@
 //! batching (crate `lanes`); this is where they meet.
 
 pub mod boards;
+pub mod calendar;
 pub mod clock;
 pub mod failure;
 pub mod fingerprint;

@@ -39,7 +39,12 @@ pub fn rebuild(store: &dyn Store, progress: &Progress) -> Result<Rebuilt, Failur
     Ok(Rebuilt { boards, newest })
 }
 
-fn load(store: &dyn Store, row: BoardRow, newest: &mut Micros, progress: &Progress) -> Result<Board, Failure> {
+fn load(
+    store: &dyn Store,
+    row: BoardRow,
+    newest: &mut Micros,
+    progress: &Progress,
+) -> Result<Board, Failure> {
     let board = Board::new(row);
     let mut loading = board.order.loading();
     let mut after = None;
@@ -57,6 +62,9 @@ fn load(store: &dyn Store, row: BoardRow, newest: &mut Micros, progress: &Progre
         }
         after = last;
     }
-    board.order.load(loading).map_err(|twice| Fault::Broken(format!("board `{}`: {twice}", board.id.as_str())))?;
+    board
+        .order
+        .load(loading)
+        .map_err(|twice| Fault::Broken(format!("board `{}`: {twice}", board.id.as_str())))?;
     Ok(board)
 }

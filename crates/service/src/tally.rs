@@ -3,6 +3,7 @@
 //! A [`Tally`] exists only once all ranks are exact: [`Tally::start`] loads them first. So no use case has to ask
 //! whether it may answer; while there is none, the doors say so.
 
+use crate::Fault;
 use crate::boards::{Boards, run_once};
 use crate::clock::Clock;
 use crate::failure::Failure;
@@ -15,7 +16,6 @@ use crate::requests::InProgress;
 use crate::scores::lane::ScoreLane;
 use crate::secret::{Secret, Use};
 use crate::settings::Settings;
-use crate::Fault;
 use std::sync::{Arc, Mutex};
 use tally_rules::idempotency::{Identity, Stored};
 use tally_rules::instant::Instants;

@@ -5,36 +5,40 @@ use std::path::PathBuf;
 
 /// Leaderboards, contests and wallets for games, in one binary.
 #[derive(Debug, Parser)]
-#[command(version, max_term_width = 100, after_help = "\
+#[command(
+    version,
+    max_term_width = 100,
+    after_help = "\
 Examples:
   tally serve --demo                        try it: boards of real football results
   tally serve                               serve ./tally-data on 127.0.0.1:8420
   tally import scores goals goals.csv --player scorer --score-value 1 --create update=sum
-  tally keys create --role server --name game-1")]
-pub struct Cli {
+  tally keys create --role server --name game-1"
+)]
+pub(crate) struct Cli {
     /// Configuration file; every setting has a default
     #[arg(long, global = true, value_name = "FILE", env = "TALLY_CONFIG")]
-    pub config: Option<PathBuf>,
+    pub(crate) config: Option<PathBuf>,
     /// Data directory [default: ./tally-data]
     #[arg(long, global = true, value_name = "DIR")]
-    pub data: Option<PathBuf>,
+    pub(crate) data: Option<PathBuf>,
     /// Store URL: sqlite:PATH [default: sqlite:<data>/tally.db]
     #[arg(long, global = true, value_name = "URL")]
-    pub store: Vec<String>,
+    pub(crate) store: Vec<String>,
     /// File with the secret of the store [default: <data>/secret]
     #[arg(long, global = true, value_name = "FILE")]
-    pub secret_file: Option<PathBuf>,
+    pub(crate) secret_file: Option<PathBuf>,
     /// Logs on stderr as text or JSON
     #[arg(long, global = true, value_enum, value_name = "FORMAT")]
-    pub log: Option<LogFormat>,
+    pub(crate) log: Option<LogFormat>,
     /// What to do
     #[command(subcommand)]
-    pub command: Command,
+    pub(crate) command: Command,
 }
 
 /// Formats of the log.
 #[derive(Clone, Copy, Debug, ValueEnum)]
-pub enum LogFormat {
+pub(crate) enum LogFormat {
     /// For people.
     Text,
     /// One object a line.
@@ -43,7 +47,7 @@ pub enum LogFormat {
 
 /// What to do.
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub(crate) enum Command {
     /// Serve over HTTP until SIGTERM
     #[command(after_help = "\
 Examples:
@@ -71,6 +75,17 @@ Examples:
   tally keys list
   tally keys revoke 3f9c0a1b2c3d")]
     Keys(KeysArgs),
+    /// Print a configuration file with every setting, its default and its explanation
+    #[command(after_help = "Example:\n  tally config > tally.toml")]
+    Config,
+    /// Print the completions of a shell
+    #[command(
+        after_help = "Examples:\n  tally completions bash > /etc/bash_completion.d/tally\n  tally completions zsh > ~/.zfunc/_tally"
+    )]
+    Completions {
+        /// bash, zsh, fish, elvish or powershell
+        shell: clap_complete::Shell,
+    },
     /// Bring the store to this version's schema, after keeping a copy
     #[command(after_help = "\
 Examples:
@@ -88,37 +103,37 @@ Examples:
 
 /// `tally serve`
 #[derive(Debug, Args)]
-pub struct ServeArgs {
+pub(crate) struct ServeArgs {
     /// Where to listen for HTTP [default: 127.0.0.1:8420]
     #[arg(long, value_name = "ADDR")]
-    pub http: Option<String>,
+    pub(crate) http: Option<String>,
     /// Fill an empty data directory with football results first
     #[arg(long)]
-    pub demo: bool,
+    pub(crate) demo: bool,
 }
 
 /// Where a command works: the server of the data directory, or another place.
 #[derive(Debug, Args)]
-pub struct TargetArgs {
+pub(crate) struct TargetArgs {
     /// Address of a server elsewhere, such as http://10.0.0.5:8420
     #[arg(long, value_name = "URL")]
-    pub url: Option<String>,
+    pub(crate) url: Option<String>,
     /// Key for that server
     #[arg(long, value_name = "KEY", env = "TALLY_KEY", hide_env_values = true)]
-    pub key: Option<String>,
+    pub(crate) key: Option<String>,
 }
 
 /// `tally import`
 #[derive(Debug, Args)]
-pub struct ImportArgs {
+pub(crate) struct ImportArgs {
     /// What to import
     #[command(subcommand)]
-    pub what: ImportWhat,
+    pub(crate) what: ImportWhat,
 }
 
 /// What can be imported.
 #[derive(Debug, Subcommand)]
-pub enum ImportWhat {
+pub(crate) enum ImportWhat {
     /// Scores of one leaderboard
     #[command(after_help = "\
 Examples:
@@ -133,62 +148,62 @@ changes nothing. Lines that cannot be taken go to FILE.rejects.csv with their nu
 
 /// `tally import scores`
 #[derive(Debug, Args)]
-pub struct ImportScoresArgs {
+pub(crate) struct ImportScoresArgs {
     /// The leaderboard
-    pub board: String,
+    pub(crate) board: String,
     /// A CSV file with a header line
-    pub file: PathBuf,
+    pub(crate) file: PathBuf,
     /// Column of the player
     #[arg(long, value_name = "COL")]
-    pub player: String,
+    pub(crate) player: String,
     /// Column of the score
     #[arg(long, value_name = "COL", required_unless_present = "score_value", conflicts_with = "score_value")]
-    pub score: Option<String>,
+    pub(crate) score: Option<String>,
     /// The same score for every line
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
-    pub score_value: Option<String>,
+    pub(crate) score_value: Option<String>,
     /// Column that says when: RFC 3339 or a date
     #[arg(long, value_name = "COL")]
-    pub at: Option<String>,
+    pub(crate) at: Option<String>,
     /// Take only lines with (or without) this value; may be given several times
     #[arg(long = "where", value_name = "COL=VALUE|COL!=VALUE")]
-    pub filters: Vec<String>,
+    pub(crate) filters: Vec<String>,
     /// Text that stands for a missing value; may be given several times
     #[arg(long, value_name = "TEXT")]
-    pub missing: Vec<String>,
+    pub(crate) missing: Vec<String>,
     /// Create the leaderboard if it is not there: order=descending,update=sum,…
     #[arg(long, value_name = "KEY=VALUE,…", num_args = 0..=1, default_missing_value = "")]
-    pub create: Option<String>,
+    pub(crate) create: Option<String>,
     /// Import the same file once more
     #[arg(long)]
-    pub again: bool,
+    pub(crate) again: bool,
     /// Exit with 1 if any line was rejected
     #[arg(long)]
-    pub strict: bool,
+    pub(crate) strict: bool,
     /// Where
     #[command(flatten)]
-    pub target: TargetArgs,
+    pub(crate) target: TargetArgs,
 }
 
 /// `tally export`
 #[derive(Debug, Args)]
-pub struct ExportArgs {
+pub(crate) struct ExportArgs {
     /// The leaderboard
-    pub board: String,
+    pub(crate) board: String,
     /// Which period
     #[arg(long, value_name = "P")]
-    pub period: Option<String>,
+    pub(crate) period: Option<String>,
     /// csv has a header line; json is one object a line
     #[arg(long, value_enum, default_value_t = ExportFormat::Csv)]
-    pub format: ExportFormat,
+    pub(crate) format: ExportFormat,
     /// Where
     #[command(flatten)]
-    pub target: TargetArgs,
+    pub(crate) target: TargetArgs,
 }
 
 /// Formats of an export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ExportFormat {
+pub(crate) enum ExportFormat {
     /// Comma-separated values.
     Csv,
     /// One object a line.
@@ -197,18 +212,18 @@ pub enum ExportFormat {
 
 /// `tally keys`
 #[derive(Debug, Args)]
-pub struct KeysArgs {
+pub(crate) struct KeysArgs {
     /// What to do
     #[command(subcommand)]
-    pub what: KeysWhat,
+    pub(crate) what: KeysWhat,
     /// Where
     #[command(flatten)]
-    pub target: TargetArgs,
+    pub(crate) target: TargetArgs,
 }
 
 /// What can be done with keys.
 #[derive(Debug, Subcommand)]
-pub enum KeysWhat {
+pub(crate) enum KeysWhat {
     /// Make a key; it is shown once
     #[command(after_help = "Example:\n  tally keys create --role server --name game-1")]
     Create {
@@ -232,16 +247,16 @@ pub enum KeysWhat {
 
 /// `tally bench`
 #[derive(Debug, Args)]
-pub struct BenchArgs {
+pub(crate) struct BenchArgs {
     /// A scenario, or all
-    pub scenario: String,
+    pub(crate) scenario: String,
     /// Sizes for a quick check instead of a measurement
     #[arg(long)]
-    pub small: bool,
+    pub(crate) small: bool,
     /// Write report.json and report.html into this directory
     #[arg(long, value_name = "DIR")]
-    pub report: Option<PathBuf>,
+    pub(crate) report: Option<PathBuf>,
     /// Seed of the random numbers
     #[arg(long, default_value_t = 1)]
-    pub seed: u64,
+    pub(crate) seed: u64,
 }

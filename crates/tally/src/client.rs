@@ -76,7 +76,8 @@ impl Client {
         };
         let mut response = answered.with_context(|| format!("ask the server at {}", self.base))?;
         let status = response.status().as_u16();
-        let text = response.body_mut().with_config().limit(64 << 20).read_to_string().context("read the answer")?;
+        let text =
+            response.body_mut().with_config().limit(64 << 20).read_to_string().context("read the answer")?;
         Ok(Answer { status, body: serde_json::from_str(&text).unwrap_or(Value::Null) })
     }
 }

@@ -21,6 +21,17 @@ pub(crate) struct Setting {
     pub(crate) help: &'static str,
 }
 
+impl Setting {
+    /// Its variable in the environment.
+    pub(crate) fn variable(&self) -> String {
+        match self.name {
+            // The one whose variable is shorter than its name.
+            "data.dir" => "TALLY_DATA".into(),
+            name => format!("TALLY_{}", name.replace('.', "_").to_uppercase()),
+        }
+    }
+}
+
 macro_rules! settings {
     ($($name:literal = $default:literal $help:literal;)+) => {
         /// Every setting.
@@ -56,8 +67,8 @@ settings! {
 }
 
 /// Variables that are no settings: their names are taken by flags, tests and tools.
-const OTHER_VARIABLES: [&str; 5] =
-    ["TALLY_CONFIG", "TALLY_KEY", "TALLY_SECRET", "TALLY_SOAK", "TALLY_SEED"];
+const OTHER_VARIABLES: [&str; 6] =
+    ["TALLY_CONFIG", "TALLY_KEY", "TALLY_SECRET", "TALLY_SOAK", "TALLY_SEED", "TALLY_WRITE_DOCS"];
 
 /// An error of whoever typed the command or wrote the file: exit code 2.
 #[derive(Debug)]
@@ -83,13 +94,16 @@ impl Config {
         let mut config = Self {
             values: SETTINGS.iter().map(|one| (one.name, (one.default.to_owned(), "default"))).collect(),
         };
-        let file = cli.config.clone().or_else(|| Some(PathBuf::from("tally.toml")).filter(|path| path.is_file()));
+        let file =
+            cli.config.clone().or_else(|| Some(PathBuf::from("tally.toml")).filter(|path| path.is_file()));
         if let Some(path) = &file {
             let text = std::fs::read_to_string(path)
                 .with_context(|| format!("read the configuration file {}", path.display()))?;
             let values = flatten(&text).map_err(|why| Usage(format!("{}: {why}", path.display())))?;
             for (name, value) in values {
-                config.set(&name, value, "file").map_err(|why| Usage(format!("{}: {why}", path.display())))?;
+                config
+                    .set(&name, value, "file")
+                    .map_err(|why| Usage(format!("{}: {why}", path.display())))?;
             }
         }
         for (name, value) in std::env::vars_os() {
@@ -97,7 +111,7 @@ impl Config {
             if !name.starts_with("TALLY_") || OTHER_VARIABLES.contains(&name) {
                 continue;
             }
-            let setting = SETTINGS.iter().find(|one| variable(one.name) == name);
+            let setting = SETTINGS.iter().find(|one| one.variable() == name);
             let dotted = setting.map_or_else(|| undotted(name), |one| one.name.to_owned());
             config
                 .set(&dotted, value.to_owned(), "environment")
@@ -118,7 +132,11 @@ impl Config {
         match cli.store.as_slice() {
             [] => {}
             [one] => self.set("store.url", one.clone(), "flag")?,
-            _ => return Err(Usage("several --store (shards) need MySQL or MariaDB, which this version of tally cannot use yet".into()).into()),
+            _ => return Err(Usage(
+                "several --store (shards) need MySQL or MariaDB, which this version of tally cannot use yet"
+                    .into(),
+            )
+            .into()),
         }
         if let Some(format) = cli.log {
             let format = match format {
@@ -169,7 +187,8 @@ impl Config {
     pub(crate) fn duration(&self, name: &'static str) -> Result<Duration, Usage> {
         let what = "a time such as 500ms, 30s or 24h";
         let parsed = self.text(name).parse::<jiff::SignedDuration>().ok();
-        let positive = parsed.and_then(|parsed| Duration::try_from(parsed).ok()).filter(|time| !time.is_zero());
+        let positive =
+            parsed.and_then(|parsed| Duration::try_from(parsed).ok()).filter(|time| !time.is_zero());
         positive.ok_or_else(|| self.wrong(name, what))
     }
 
@@ -191,12 +210,27 @@ fn find(name: &str) -> &'static Setting {
     SETTINGS.iter().find(|one| one.name == name).expect("only known names are asked for")
 }
 
-/// The environment variable of a setting. `data.dir` is the one whose variable is shorter than its name.
-pub(crate) fn variable(name: &str) -> String {
-    match name {
-        "data.dir" => "TALLY_DATA".into(),
-        _ => format!("TALLY_{}", name.replace('.', "_").to_uppercase()),
+/// A file with every setting at its default, for `docs/` and for copying.
+pub(crate) fn reference() -> String {
+    let mut text = String::from(
+        "# tally.toml: every setting with its default. Precedence: flag > environment > file > default.\n",
+    );
+    let mut section = "";
+    for setting in SETTINGS {
+        let (here, name) = setting.name.split_once('.').expect("every name has a section");
+        if here != section {
+            text.push_str(&format!("\n[{here}]\n"));
+            section = here;
+        }
+        let plain = setting.default.parse::<i64>().is_ok() || ["true", "false"].contains(&setting.default);
+        let value = if plain { setting.default.to_owned() } else { format!("\"{}\"", setting.default) };
+        text.push_str(&format!(
+            "# {}\n# Environment: {}\n{name} = {value}\n",
+            setting.help,
+            setting.variable()
+        ));
     }
+    text
 }
 
 fn undotted(variable: &str) -> String {
@@ -230,7 +264,8 @@ fn flatten(text: &str) -> Result<Vec<(String, String)>, String> {
         };
         for (name, value) in inner {
             let name = format!("{section}.{name}");
-            let text = scalar(&value).ok_or_else(|| format!("`{name}` must be text, a number, true, false or a list of texts"))?;
+            let text = scalar(&value)
+                .ok_or_else(|| format!("`{name}` must be text, a number, true, false or a list of texts"))?;
             values.push((name, text));
         }
     }
@@ -256,8 +291,11 @@ mod tests {
 
     #[test]
     fn a_file_is_read_by_sections() {
-        let values = flatten("[http]\nlisten = \"0.0.0.0:1\"\nhosts = [\"a\", \"b\"]\n[limits]\nboards = 5\n").unwrap();
-        let pairs: Vec<(&str, &str)> = values.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        let values =
+            flatten("[http]\nlisten = \"0.0.0.0:1\"\nhosts = [\"a\", \"b\"]\n[limits]\nboards = 5\n")
+                .unwrap();
+        let pairs: Vec<(&str, &str)> =
+            values.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
         assert_eq!(pairs, [("http.hosts", "a,b"), ("http.listen", "0.0.0.0:1"), ("limits.boards", "5")]);
         assert!(flatten("listen = 1").is_err());
         assert!(flatten("[http]\nlisten = 1.5").is_err());
@@ -272,12 +310,25 @@ mod tests {
     #[test]
     fn every_variable_leads_back_to_its_setting() {
         for setting in SETTINGS {
-            let same = SETTINGS.iter().filter(|one| variable(one.name) == variable(setting.name)).count();
+            let same = SETTINGS.iter().filter(|one| one.variable() == setting.variable()).count();
             assert_eq!(same, 1, "{}", setting.name);
             assert!(!setting.help.is_empty());
         }
+        let variable = |name| SETTINGS.iter().find(|one| one.name == name).unwrap().variable();
         assert_eq!(variable("http.listen"), "TALLY_HTTP_LISTEN");
         assert_eq!(variable("store.url"), "TALLY_STORE_URL");
+    }
+
+    /// `TALLY_WRITE_DOCS=1 cargo test -p tally` writes the file anew.
+    #[test]
+    fn the_reference_in_docs_is_that_of_the_code() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/tally.toml");
+        if std::env::var_os("TALLY_WRITE_DOCS").is_some() {
+            std::fs::write(path, reference()).unwrap();
+        }
+        assert_eq!(std::fs::read_to_string(path).unwrap(), reference(), "docs/tally.toml is out of date");
+        let values = flatten(&reference()).unwrap();
+        assert_eq!(values.len(), SETTINGS.len());
     }
 
     #[test]

@@ -111,11 +111,16 @@ impl<R: Read> Lines<R> {
     pub(crate) fn new(input: R, columns: Columns) -> anyhow::Result<Self> {
         let mut reader = ReaderBuilder::new().flexible(true).from_reader(input);
         let names = reader.byte_headers()?;
-        let header: Vec<String> =
-            names.iter().map(|name| String::from_utf8_lossy(name).trim_start_matches('\u{feff}').to_owned()).collect();
+        let header: Vec<String> = names
+            .iter()
+            .map(|name| String::from_utf8_lossy(name).trim_start_matches('\u{feff}').to_owned())
+            .collect();
         let place = |name: &str| {
             header.iter().position(|column| column == name).ok_or_else(|| {
-                crate::config::Usage(format!("there is no column `{name}`; the file has: {}", header.join(", ")))
+                crate::config::Usage(format!(
+                    "there is no column `{name}`; the file has: {}",
+                    header.join(", ")
+                ))
             })
         };
         let places = Places {
@@ -182,7 +187,8 @@ impl<R: Read> Lines<R> {
             (ScoreSource::Constant(score), _) => *score,
             (ScoreSource::Column(_), place) => {
                 let text = field(place.expect("a column has a place"), "the score")?;
-                numbers::score_text(text.trim()).ok_or_else(|| format!("the score `{}` is not a number", short(&text)))?
+                numbers::score_text(text.trim())
+                    .ok_or_else(|| format!("the score `{}` is not a number", short(&text)))?
             }
         };
         let at = match self.places.at {
@@ -243,7 +249,8 @@ mod tests {
 
     #[test]
     fn records_over_several_lines_keep_their_numbers() {
-        let columns = Columns { score: ScoreSource::Constant(Given::Int(1)), at: None, filters: vec![], ..columns() };
+        let columns =
+            Columns { score: ScoreSource::Constant(Given::Int(1)), at: None, filters: vec![], ..columns() };
         let mut lines = Lines::new("who,n\n\"a\nb\",1\nc,2\n".as_bytes(), columns).unwrap();
         let first = lines.next().unwrap().unwrap();
         assert_eq!((first.number, first.end), (2, 3));

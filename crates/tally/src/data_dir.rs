@@ -3,9 +3,9 @@
 use crate::config::{Config, Usage};
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
-use std::fs::{self, OpenOptions};
+use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tally_service::secret::{Secret, hex};
@@ -30,7 +30,9 @@ impl DataDir {
     /// The directory of the settings; it is made where it is missing.
     pub(crate) fn open(config: &Config) -> Result<Self> {
         let path = PathBuf::from(config.text("data.dir"));
-        fs::create_dir_all(&path).with_context(|| format!("make the data directory {}", path.display()))?;
+        // Scores are for players, the rest is not for every account of this machine.
+        let made = DirBuilder::new().recursive(true).mode(0o700).create(&path);
+        made.with_context(|| format!("make the data directory {}", path.display()))?;
         Ok(Self { path })
     }
 
@@ -44,7 +46,9 @@ impl DataDir {
             Some(path) if !path.is_empty() => Ok(PathBuf::from(path)),
             _ => {
                 let scheme = url.split(':').next().unwrap_or_default();
-                bail!(Usage(format!("store `{scheme}:…` is not known to this version of tally; it has: sqlite:PATH")))
+                bail!(Usage(format!(
+                    "store `{scheme}:…` is not known to this version of tally; it has: sqlite:PATH"
+                )))
             }
         }
     }

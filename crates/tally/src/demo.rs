@@ -7,9 +7,9 @@ use crate::csv_scores::{Lines, Outcome};
 use crate::football;
 use anyhow::{Context, Result};
 use std::sync::Arc;
+use tally_rules::BoardId;
 use tally_rules::definition::{Update, Wish};
 use tally_rules::score::Given;
-use tally_rules::BoardId;
 use tally_service::scores::import::{NewChunk, NewLine, import, progress};
 use tally_service::{Progress, Tally, boards};
 
@@ -60,7 +60,9 @@ fn goals(tally: &Arc<Tally>, at: &Progress) -> Result<()> {
         }
     }
     let (counted, players) = filling.finish()?;
-    tracing::info!("goals: {counted} goals of {players} scorers; left out: {own_goals} own goals, {rejected} rows without a scorer");
+    tracing::info!(
+        "goals: {counted} goals of {players} scorers; left out: {own_goals} own goals, {rejected} rows without a scorer"
+    );
     Ok(())
 }
 

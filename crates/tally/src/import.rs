@@ -127,9 +127,7 @@ fn find_run(client: &Client, args: &ImportScoresArgs, board: &str) -> Result<(St
 /// A digest of the file and of how its columns are read.
 fn hash_file(args: &ImportScoresArgs) -> Result<[u8; 32]> {
     let mut hasher = blake3::Hasher::new();
-    let how = json!([
-        args.player, args.score, args.score_value, args.at, args.filters, args.missing
-    ]);
+    let how = json!([args.player, args.score, args.score_value, args.at, args.filters, args.missing]);
     hasher.update(how.to_string().as_bytes());
     let file = File::open(&args.file).with_context(|| format!("open {}", args.file.display()))?;
     hasher.update_reader(file).with_context(|| format!("read {}", args.file.display()))?;

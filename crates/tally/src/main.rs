@@ -20,8 +20,9 @@ mod migrate;
 mod serve;
 mod target;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use cli::{Cli, Command};
+use std::io::Write;
 use std::process::ExitCode;
 
 /// Many small allocations from many threads are the normal case of a server.
@@ -36,6 +37,12 @@ fn main() -> ExitCode {
         Command::Import(args) => import::run(&cli, args),
         Command::Export(args) => export::run(&cli, args),
         Command::Keys(args) => keys::run(&cli, args),
+        Command::Config => print(config::reference().as_bytes()),
+        Command::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(*shell, &mut Cli::command(), "tally", &mut script);
+            print(&script)
+        }
         Command::Migrate => migrate::run(&cli),
         Command::Bench(args) => bench::run(args),
     };
@@ -47,6 +54,11 @@ fn main() -> ExitCode {
             ExitCode::from(if error.is::<config::Usage>() { 2 } else { 1 })
         }
     }
+}
+
+fn print(bytes: &[u8]) -> anyhow::Result<ExitCode> {
+    std::io::stdout().lock().write_all(bytes)?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Whoever read our output has seen enough.

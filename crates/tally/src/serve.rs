@@ -5,7 +5,8 @@ use crate::config::{Config, Usage};
 use crate::data_dir::{DataDir, new_token};
 use crate::{demo, log};
 use anyhow::{Context, Result};
-use std::io::Write;
+use indicatif::{ProgressBar, ProgressStyle};
+use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
@@ -39,15 +40,16 @@ pub(crate) fn run(cli: &Cli, args: &ServeArgs) -> Result<ExitCode> {
     let server = Server::listen(&config, config.text("http.listen"))?;
     let address = server.address();
     let demo = args.demo;
-    let (signalled, loading) = server.runtime.block_on(async {
+    let ready = server.runtime.block_on(async {
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
         let load = server.load(&config, demo)?;
         let mut load = std::pin::pin!(load);
         tokio::select! {
-            _ = terminate.recv() => return Ok((true, None)),
-            _ = interrupt.recv() => return Ok((true, None)),
+            _ = terminate.recv() => return Ok(false),
+            _ = interrupt.recv() => return Ok(false),
             loaded = &mut load => loaded.context("load")??,
+            never = show_progress(&server.gate) => match never {},
         }
         announce_ready(&server, address, started)?;
         if demo {
@@ -57,10 +59,9 @@ pub(crate) fn run(cli: &Cli, args: &ServeArgs) -> Result<ExitCode> {
             _ = terminate.recv() => {}
             _ = interrupt.recv() => {}
         }
-        Ok::<_, anyhow::Error>((true, Some(())))
+        Ok::<_, anyhow::Error>(true)
     })?;
-    debug_assert!(signalled);
-    if loading.is_none() {
+    if !ready {
         // Nothing was acknowledged yet and loading only reads: there is nothing to drain.
         server.data.retract();
         std::process::exit(0);
@@ -68,6 +69,26 @@ pub(crate) fn run(cli: &Cli, args: &ServeArgs) -> Result<ExitCode> {
     tracing::info!("draining");
     server.stop();
     Ok(ExitCode::SUCCESS)
+}
+
+/// Shows how far the start has come, on a terminal only; ends when it is dropped.
+async fn show_progress(gate: &Gate) -> std::convert::Infallible {
+    if !std::io::stderr().is_terminal() {
+        return std::future::pending().await;
+    }
+    let bar = ProgressBar::new(0);
+    if let Ok(style) =
+        ProgressStyle::with_template("{msg:10} {bar:40} {human_pos}/{human_len} rows, {eta} left")
+    {
+        bar.set_style(style);
+    }
+    loop {
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+        let at = gate.progress.snapshot();
+        bar.set_message(at.phase);
+        bar.set_length(at.total);
+        bar.set_position(at.done);
+    }
 }
 
 fn announce_ready(server: &Server, address: std::net::SocketAddr, started: Instant) -> Result<()> {

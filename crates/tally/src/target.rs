@@ -24,7 +24,9 @@ impl Target {
         let config = Config::load(cli)?;
         if let Some(url) = &args.url {
             if !url.starts_with("http://") {
-                bail!(Usage("--url must begin with http:// (put a TLS proxy of your own before the server)".into()));
+                bail!(Usage(
+                    "--url must begin with http:// (put a TLS proxy of your own before the server)".into()
+                ));
             }
             let client = Client::new(url.trim_end_matches('/').to_owned(), args.key.clone());
             return Ok(Self { client, own: None });

@@ -1,19 +1,22 @@
 //! What must hold of any server at rest: pages equal a sort of their own records, ranks and totals agree, no queue
 //! holds anything.
 //!
-//! Run when a [`crate::TestTally`] goes, so every test ends with it. Not here: comparing with the store, which a test
-//! does by an export after the server has stopped.
+//! Run when a [`crate::TestTally`] goes, so every test ends with it. A restart builds the orders anew from the stored
+//! rows, so the same audit before and after one compares the order with the truth. Not here: reading the store itself.
 
 use crate::http::{Answer, Client, segment};
 use crate::model::{Board, Definition, Range, Record};
 use serde_json::{Value, json};
 
-/// Checks everything the server shows.
-pub fn audit(client: &mut Client) {
-    for board in boards(client) {
-        audit_board(client, &board);
+/// Checks everything the server shows; gives it, to compare with what the same store shows after a restart.
+pub fn audit(client: &mut Client) -> Vec<Value> {
+    let mut seen = Vec::new();
+    for shown in boards(client) {
+        let board = audit_board(client, &shown);
+        seen.push(json!({"shown": shown, "entries": board.entries(&Range::default())}));
     }
     check_queues(client);
+    seen
 }
 
 /// Every board, by pages of the list.
@@ -29,7 +32,11 @@ pub fn audit_board(client: &mut Client, shown: &Value) -> Board {
     let (entries, pages) = walk(client, &target, "entries");
     let records = entries.iter().map(|entry| Record::of_json(&definition, entry)).collect();
     let board = Board::of(definition, records);
-    assert_eq!(entries, board.entries(&Range::default()), "the pages of `{name}` are not a sort of its records");
+    assert_eq!(
+        entries,
+        board.entries(&Range::default()),
+        "the pages of `{name}` are not a sort of its records"
+    );
     let backwards = walk(client, &format!("{target}&order=worst"), "entries").0;
     let reversed: Vec<Value> = entries.iter().rev().cloned().collect();
     assert_eq!(backwards, reversed, "`{name}` read from the worst is not the reverse of the best first");

@@ -155,9 +155,14 @@ pub struct Record {
 impl Record {
     /// Reads an entry of a page or of an export.
     pub fn of_json(definition: &Definition, entry: &Value) -> Self {
-        let text = |name: &str| entry[name].as_str().unwrap_or_else(|| panic!("no `{name}` in {entry}")).to_owned();
+        let text =
+            |name: &str| entry[name].as_str().unwrap_or_else(|| panic!("no `{name}` in {entry}")).to_owned();
         let has = definition.subscore != "none";
-        assert_eq!(entry.get("subscore").is_some(), has, "`subscore` stands where the board has one: {entry}");
+        assert_eq!(
+            entry.get("subscore").is_some(),
+            has,
+            "`subscore` stands where the board has one: {entry}"
+        );
         Self {
             player: text("player"),
             score: Score::of_json(definition.score, &entry["score"]),
@@ -329,13 +334,16 @@ mod tests {
     }
 
     fn board(words: &Value) -> Board {
-        let records = vec![record("a", 5, "1"), record("b", 5, "2"), record("c", 7, "3"), record("d", 1, "4")];
+        let records =
+            vec![record("a", 5, "1"), record("b", 5, "2"), record("c", 7, "3"), record("d", 1, "4")];
         Board::of(Definition::of_json(words), records)
     }
 
     #[test]
     fn the_contract_s_examples_of_ranks() {
-        for (ranking, ranks) in [("ordinal", [1, 2, 3, 4]), ("competition", [1, 2, 2, 4]), ("dense", [1, 2, 2, 3])] {
+        for (ranking, ranks) in
+            [("ordinal", [1, 2, 3, 4]), ("competition", [1, 2, 2, 4]), ("dense", [1, 2, 2, 3])]
+        {
             let board = board(&json!({"ranking": ranking}));
             assert_eq!(board.sorted().iter().map(|(rank, _)| *rank).collect::<Vec<_>>(), ranks, "{ranking}");
         }

@@ -18,7 +18,8 @@ impl Rng {
 
     /// A generator of the run's seed, apart from those of other purposes.
     pub fn of(purpose: &str) -> Self {
-        let salt = purpose.bytes().fold(0u64, |salt, byte| salt.wrapping_mul(31).wrapping_add(u64::from(byte)));
+        let salt =
+            purpose.bytes().fold(0u64, |salt, byte| salt.wrapping_mul(31).wrapping_add(u64::from(byte)));
         Self::new(seed().wrapping_add(salt))
     }
 

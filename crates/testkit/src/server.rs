@@ -38,7 +38,7 @@ struct Process {
     child: Child,
     address: SocketAddr,
     token: String,
-    out: Receiver<String>,
+    out: Mutex<Receiver<String>>,
     reading: Vec<JoinHandle<()>>,
 }
 
@@ -123,7 +123,8 @@ impl TestTally {
         assert!(self.process.is_none(), "it is running");
         let mut command = command(&self.binary, &["serve", "--http", "127.0.0.1:0"]);
         command.args(&self.args).arg("--data").arg(self.dir.path());
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary starts");
+        let mut child =
+            command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary starts");
         let (told, out) = channel();
         let stdout = child.stdout.take().expect("it is piped");
         let stderr = child.stderr.take().expect("it is piped");
@@ -134,13 +135,13 @@ impl TestTally {
             lines(stderr, move |line| log.lock().unwrap_or_else(PoisonError::into_inner).push(line)),
         ];
         let (address, token) = self.announced(&mut child);
-        self.process = Some(Process { child, address, token, out, reading });
+        self.process = Some(Process { child, address, token, out: Mutex::new(out), reading });
     }
 
     /// Waits for the line that says it is ready.
     #[track_caller]
     pub fn wait_ready(&mut self) -> String {
-        let line = self.running().out.recv_timeout(GIVE_UP);
+        let line = self.running().out.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(GIVE_UP);
         match line {
             Ok(line) => {
                 assert!(line.starts_with("ready "), "the first line is {line:?}");
@@ -197,7 +198,8 @@ impl TestTally {
             // Half a file is no JSON; one of an earlier process has another number.
             let said: Value = serde_json::from_slice(&text).unwrap_or_default();
             if said["pid"].as_u64() == Some(u64::from(child.id())) {
-                let text = |name: &str| said[name].as_str().unwrap_or_else(|| panic!("no `{name}` in {said}"));
+                let text =
+                    |name: &str| said[name].as_str().unwrap_or_else(|| panic!("no `{name}` in {said}"));
                 let address = text("http").parse().expect("an address of numbers");
                 return (address, text("token").to_owned());
             }
@@ -256,7 +258,10 @@ impl Drop for TestTally {
             let shown = log[log.len().saturating_sub(LOG_LINES_SHOWN)..].join("\n");
             drop(writeln!(std::io::stderr(), "--- the server's log ends:\n{shown}\n---"));
         } else if self.process.is_some() {
-            audit::audit(&mut self.local());
+            let seen = audit::audit(&mut self.local());
+            self.terminate();
+            self.restart();
+            assert_eq!(audit::audit(&mut self.local()), seen, "the stored rows are not what was served");
             self.terminate();
         }
     }

@@ -106,7 +106,8 @@ mod tests {
         for value in [i64::MIN, -1, 0, 9_007_199_254_740_993, i64::MAX] {
             assert_eq!(score(&json!(value)), Ok(Given::Int(value)));
             assert_eq!(score(&json!(value.to_string())), Ok(Given::Int(value)));
-            let written = serde_json::to_value(ScoreOut::new(ScoreType::Int64, value, Int64::String)).unwrap();
+            let written =
+                serde_json::to_value(ScoreOut::new(ScoreType::Int64, value, Int64::String)).unwrap();
             assert_eq!(written, json!(value.to_string()));
             assert_eq!(serde_json::to_value(ScoreOut::Int(value)).unwrap(), json!(value));
         }

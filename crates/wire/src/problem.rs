@@ -41,7 +41,11 @@ impl Problem {
         let code = errors.first().map_or(crate::fields::INVALID_FIELD, |error| error.code);
         let shown: Vec<String> =
             errors.iter().take(3).map(|error| format!("`{}` {}", error.pointer, error.detail)).collect();
-        let rest = if errors.len() > shown.len() { format!("; and {} more", errors.len() - shown.len()) } else { String::new() };
+        let rest = if errors.len() > shown.len() {
+            format!("; and {} more", errors.len() - shown.len())
+        } else {
+            String::new()
+        };
         Self { errors, ..Self::new(400, code, format!("{}{rest}", shown.join("; "))) }
     }
 
@@ -75,9 +79,7 @@ impl Problem {
         body.insert("code".into(), json!(self.code));
         body.insert("request_id".into(), json!(request_id));
         if !self.errors.is_empty() {
-            let one = |error: &FieldError| {
-                json!({"pointer": error.pointer, "code": error.code, "detail": error.detail})
-            };
+            let one = |error: &FieldError| json!({"pointer": error.pointer, "code": error.code, "detail": error.detail});
             body.insert("errors".into(), self.errors.iter().map(one).collect());
         }
         Value::Object(body)

@@ -34,7 +34,9 @@ impl Query {
                     read.wrong(&name, "must not be given twice");
                 }
                 (Some(name), Some(value)) => read.pairs.push((name, value)),
-                (_, _) => read.wrong(&name.chars().take(64).collect::<String>(), "must be percent-encoded UTF-8"),
+                (_, _) => {
+                    read.wrong(&name.chars().take(64).collect::<String>(), "must be percent-encoded UTF-8")
+                }
             }
         }
         read
@@ -139,8 +141,17 @@ mod tests {
 
     #[test]
     fn numbers_are_digits_within_their_bounds() {
-        for (text, valid) in [("1", true), ("1000", true), ("0", false), ("1001", false), ("-1", false),
-            ("+1", false), ("1.0", false), ("", false), ("99999999999999999999999", false)] {
+        for (text, valid) in [
+            ("1", true),
+            ("1000", true),
+            ("0", false),
+            ("1001", false),
+            ("-1", false),
+            ("+1", false),
+            ("1.0", false),
+            ("", false),
+            ("99999999999999999999999", false),
+        ] {
             let mut query = Query::parse(&format!("limit={}", text.replace('+', "%2B")));
             query.limit();
             assert_eq!(query.finish().is_ok(), valid, "{text:?}");

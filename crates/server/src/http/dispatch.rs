@@ -94,11 +94,7 @@ impl Dispatch {
             let wrong = Problem::new(405, "method_not_allowed", format!("this path has: {allow}"));
             return (problem::render(&wrong.header("allow", allow), path, id), &self.unmatched);
         };
-        let params = found
-            .params
-            .iter()
-            .map(|(name, value)| (static_name(name), value.to_owned()))
-            .collect();
+        let params = found.params.iter().map(|(name, value)| (static_name(name), value.to_owned())).collect();
         let operated = self.operate(peer, request, route, params).await;
         (operated.unwrap_or_else(|wrong| problem::render(&wrong, path, id)), metrics)
     }
@@ -147,7 +143,8 @@ impl Dispatch {
         let headers = answer.headers_mut();
         headers.insert("access-control-allow-origin", origin);
         headers.insert("access-control-allow-methods", HeaderValue::from_static("GET"));
-        headers.insert("access-control-allow-headers", HeaderValue::from_static("authorization, tally-int64"));
+        headers
+            .insert("access-control-allow-headers", HeaderValue::from_static("authorization, tally-int64"));
         headers.insert("vary", HeaderValue::from_static("origin"));
     }
 }

@@ -17,7 +17,7 @@ pub(super) fn of_refusal(refusal: &Refusal) -> Problem {
     let status = match refusal {
         Refusal::InvalidScore(why) => return Problem::field("/score", *why),
         Refusal::InvalidSubscore(why) => return Problem::field("/subscore", *why),
-        Refusal::LeaderboardNotFound
+        Refusal::LeaderboardNotFound(_)
         | Refusal::PeriodNotFound
         | Refusal::PlayerNotRanked
         | Refusal::KeyNotFound => 404,
@@ -65,7 +65,9 @@ pub(super) fn of_fault(fault: &Fault) -> Problem {
             "the store was lost while it committed; the same request with its Idempotency-Key will tell",
         )
         .retry_after(5),
-        Fault::Broken(_) => Problem::new(500, "internal", "this is a bug; the log has more under the request's id"),
+        Fault::Broken(_) => {
+            Problem::new(500, "internal", "this is a bug; the log has more under the request's id")
+        }
     }
 }
 

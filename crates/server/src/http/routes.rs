@@ -41,6 +41,7 @@ pub(super) const ROUTES: &[Route] = &[
     route!("GET" "/v1/leaderboards/{board}/players/{player}" Read leaderboards::player::player),
     route!("DELETE" "/v1/leaderboards/{board}/players/{player}" Write leaderboards::remove::remove),
     route!("GET" "/v1/leaderboards/{board}/players/{player}/around" Read leaderboards::around::around),
+    route!("POST" "/v1/leaderboards/{board}/among" Read leaderboards::among::among),
     route!("POST" "/v1/scores/batch" Write leaderboards::batch::batch),
     route!("GET" "/v1/imports/{board}/{digest}" Write imports::progress),
     route!("POST" "/v1/imports" Write imports::import),

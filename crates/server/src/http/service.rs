@@ -38,11 +38,15 @@ pub(super) async fn status(mut call: Call) -> Result<Answer, Problem> {
     call.finish_query()?;
     let tally = call.tally()?;
     let lane = tally.lane_stats();
-    let board = |board: &std::sync::Arc<tally_service::boards::Board>| {
-        json!({"board": board.id.as_str(), "members": board.order.total(), "bytes": board.order.bytes()})
-    };
+    let board = |board: &std::sync::Arc<tally_service::boards::Board>| json!({"board": board.id.as_str(), "members": board.order.total(), "bytes": board.order.bytes()});
     let boards = tally.boards.list(None, tally_wire::query::LIMIT_MAX);
-    let store: Value = tally.store.gauges().into_iter().map(|(name, value)| (name.to_owned(), json!(value))).collect::<serde_json::Map<_, _>>().into();
+    let store: Value = tally
+        .store
+        .gauges()
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), json!(value)))
+        .collect::<serde_json::Map<_, _>>()
+        .into();
     let mut status = json!({
         "version": env!("CARGO_PKG_VERSION"),
         "uptime_s": call.gate.started.elapsed().as_secs(),

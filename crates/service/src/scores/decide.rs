@@ -121,7 +121,9 @@ impl State {
     }
 
     fn submit(&mut self, submit: &Submit, at: &Result<Micros, Refusal>) -> Result<Decision, Refusal> {
-        if let Some(Outcome::Submitted { record, previous, changed }) = self.replay(submit.identity.as_ref())? {
+        if let Some(Outcome::Submitted { record, previous, changed }) =
+            self.replay(submit.identity.as_ref())?
+        {
             return Ok(Decision::Submit { record, previous, changed, replayed: true });
         }
         self.check_live(submit.board.no)?;
@@ -146,11 +148,20 @@ impl State {
         Ok(Decision::Remove { replayed: false })
     }
 
-    fn import(&mut self, chunk: &ImportChunk, instants: &[Result<Micros, Refusal>]) -> Result<Decision, Refusal> {
+    fn import(
+        &mut self,
+        chunk: &ImportChunk,
+        instants: &[Result<Micros, Refusal>],
+    ) -> Result<Decision, Refusal> {
         self.check_live(chunk.board.no)?;
         let mut progress = self.imports.get(&chunk.key).copied().unwrap_or_default();
         if chunk.lines_after <= progress.lines && !(chunk.last && !progress.finished) {
-            return Ok(Decision::Import { progress, records: Vec::new(), refused: Vec::new(), replayed: true });
+            return Ok(Decision::Import {
+                progress,
+                records: Vec::new(),
+                refused: Vec::new(),
+                replayed: true,
+            });
         }
         if progress.finished {
             return Err(Refusal::ImportRepeated);
@@ -160,9 +171,8 @@ impl State {
         }
         let (mut records, mut refused) = (Vec::with_capacity(chunk.rows.len()), Vec::new());
         for ((line, write), at) in chunk.rows.iter().zip(instants) {
-            let applied = at
-                .clone()
-                .and_then(|at| self.apply(chunk.board.no, &chunk.board.definition, write, at));
+            let applied =
+                at.clone().and_then(|at| self.apply(chunk.board.no, &chunk.board.definition, write, at));
             match applied {
                 Ok((_, updated)) => records.push((write.player.clone(), updated.record)),
                 Err(refusal) => refused.push((*line, refusal)),
@@ -198,7 +208,7 @@ impl State {
         if self.live.get(&board).copied().expect("every board of the batch is in its plan") {
             Ok(())
         } else {
-            Err(Refusal::LeaderboardNotFound)
+            Err(Refusal::LeaderboardNotFound(None))
         }
     }
 

@@ -8,7 +8,7 @@ use super::submit::checked;
 use crate::failure::Failure;
 use crate::tally::Tally;
 use tally_rules::score::Given;
-use tally_rules::{BoardId, Micros, PlayerId, Refusal};
+use tally_rules::{BoardId, Micros, PlayerId};
 use tally_store::{ImportKey, ImportRow};
 
 /// One line of a file.
@@ -43,13 +43,13 @@ pub struct NewChunk {
 
 /// How far an import of this file into this board has come. Blocks on the store.
 pub fn progress(tally: &Tally, board: &BoardId, digest: [u8; 32]) -> Result<Option<ImportRow>, Failure> {
-    let board = tally.boards.get(board).ok_or(Refusal::LeaderboardNotFound)?;
+    let board = tally.boards.find(board)?;
     Ok(tally.store.import_progress(&ImportKey { board: board.no, digest })?)
 }
 
 /// Imports a chunk.
 pub async fn import(tally: &Tally, chunk: NewChunk) -> Result<Imported, Failure> {
-    let board = tally.boards.get(&chunk.board).ok_or(Refusal::LeaderboardNotFound)?;
+    let board = tally.boards.find(&chunk.board)?;
     let mut refused = Vec::new();
     let mut rows = Vec::with_capacity(chunk.rows.len());
     for row in chunk.rows {

@@ -28,7 +28,7 @@ pub struct NewScore {
 
 /// Submits one score.
 pub async fn submit(tally: &Tally, new: NewScore) -> Result<(Arc<Board>, Submitted), Failure> {
-    let board = tally.boards.get(&new.board).ok_or(Refusal::LeaderboardNotFound)?;
+    let board = tally.boards.find(&new.board)?;
     let write = checked(&board.definition, new.player, new.score, new.subscore, new.at)?;
     let running = new.identity.as_ref().map(|one| tally.running.begin(&one.key)).transpose()?;
     let request = Request::Submit(Submit { board: Arc::clone(&board), write, identity: new.identity });
@@ -66,7 +66,7 @@ pub async fn submit_batch(tally: &Tally, rows: Vec<NewScore>) -> Result<Vec<RowR
 type Prepared = (Arc<Board>, (Request, Option<crate::requests::Running>));
 
 fn prepare(tally: &Tally, row: NewScore) -> Result<Prepared, Failure> {
-    let board = tally.boards.get(&row.board).ok_or(Refusal::LeaderboardNotFound)?;
+    let board = tally.boards.find(&row.board)?;
     let write = checked(&board.definition, row.player, row.score, row.subscore, row.at)?;
     let running = row.identity.as_ref().map(|one| tally.running.begin(&one.key)).transpose()?;
     let request = Request::Submit(Submit { board: Arc::clone(&board), write, identity: row.identity });

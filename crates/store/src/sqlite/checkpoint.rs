@@ -2,9 +2,9 @@
 //!
 //! A commit appends to the log; SQLite starts the log over when all of it was folded. Folding by the writer would put
 //! tens of milliseconds into some commits, so a thread folds whenever a quarter of the bound is waiting. But while that
-//! thread folds the writer appends, and a busy writer's log would never be wholly folded and never start over. So once
-//! the thread has left only a little, the writer folds that little itself; and past the bound it folds whatever there
-//! is. Only a reader that holds an old snapshot can make the log longer than that; the result of every fold is looked
+//! thread folds the writer appends, and a busy writer's log would never be wholly folded and never start over. So past
+//! half the bound the thread folds until it has left only a little, and the writer folds that little itself; past the
+//! whole bound it folds whatever there is. Only a reader that holds an old snapshot can make the log longer than that; the result of every fold is looked
 //! at, and `gauges` tell.
 //!
 //! Not here: SQLite's automatic checkpoint, which is off.
@@ -112,15 +112,17 @@ impl Checkpoints {
         };
         let bytes = log.pages * self.shared.page_bytes;
         self.shared.counters.log_bytes.store(bytes, Ordering::Relaxed);
-        let start = self.shared.start_bytes();
+        let start = self.shared.bytes_max / START_PART;
         let waiting = (log.pages - log.folded) * self.shared.page_bytes;
-        if bytes < start || waiting == 0 {
+        let should_start_over = bytes >= self.shared.bytes_max / 2;
+        if waiting == 0 || (waiting < start && !should_start_over) {
             return;
         }
         if bytes > self.shared.bytes_max {
             self.shared.counters.forced.fetch_add(1, Ordering::Relaxed);
             self.shared.fold(&lock(&self.shared.connection), RESTART);
-        } else if waiting <= start / FINISH_PART
+        } else if should_start_over
+            && waiting <= start / FINISH_PART
             && let Ok(connection) = self.shared.connection.try_lock()
         {
             self.shared.counters.by_writer.fetch_add(1, Ordering::Relaxed);
@@ -155,10 +157,6 @@ impl Drop for Checkpoints {
 }
 
 impl Shared {
-    fn start_bytes(&self) -> u64 {
-        self.bytes_max / START_PART
-    }
-
     fn work(&self) {
         loop {
             let mut wanted = lock(&self.wanted);
@@ -170,14 +168,14 @@ impl Shared {
             if self.stop.load(Ordering::Relaxed) {
                 return;
             }
-            if !self.fold_until_little_waits() {
+            if !self.fold_what_waits() {
                 std::thread::sleep(REST);
             }
         }
     }
 
     /// Whether there was something to fold and it could be folded.
-    fn fold_until_little_waits(&self) -> bool {
+    fn fold_what_waits(&self) -> bool {
         let connection = lock(&self.connection);
         let Ok(before) = ask(&connection, LOOK) else { return false };
         let started = Instant::now();

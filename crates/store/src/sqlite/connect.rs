@@ -12,7 +12,8 @@ use std::time::Duration;
 /// More than there are statements.
 const STATEMENTS: usize = 64;
 
-/// Every page of a new file. Smaller than the usual 4096: a random row dirties one page, and a page is what is written.
+/// Every page of a new file. A random row dirties one page, and a whole page is written: 8192 measured slower at every
+/// size of batch, 2048 no faster, with a deeper tree.
 const PAGE_BYTES: u32 = 4096;
 
 /// The connection that writes, not yet in write-ahead mode: see [`log_ahead`].

@@ -1,6 +1,6 @@
 //! Faults of SQLite as kinds of [`StoreError`]: by what the caller must do about them, never by wording.
 //!
-//! One `match`, so that no code has two meanings. A row that is read is input: what cannot have been written by us is
+//! One place, so that no code has two meanings. A row that is read is input: what cannot have been written by us is
 //! damage and is reported, never a panic. Not here: any retry.
 
 use crate::StoreError;
@@ -27,25 +27,42 @@ pub(super) fn file(doing: &str, path: &std::path::Path, error: &std::io::Error) 
 }
 
 fn of_code(code: ErrorCode, text: String) -> StoreError {
-    match code {
-        ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => StoreError::Conflict(text),
-        ErrorCode::ConstraintViolation | ErrorCode::TooBig | ErrorCode::TypeMismatch => StoreError::Row(text),
-        ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => StoreError::Corrupt(text),
+    use ErrorCode::{
+        ConstraintViolation, DatabaseBusy, DatabaseCorrupt, DatabaseLocked, NotADatabase, TooBig,
+        TypeMismatch,
+    };
+    if matches!(code, DatabaseBusy | DatabaseLocked) {
+        StoreError::Conflict(text)
+    } else if matches!(code, ConstraintViolation | TooBig | TypeMismatch) {
+        StoreError::Row(text)
+    } else if matches!(code, DatabaseCorrupt | NotADatabase) {
+        StoreError::Corrupt(text)
+    } else {
         // Full disk, I/O, permissions, memory, an interrupt; and what should not happen at all (misuse, a statement
-        // that does not compile): nothing was done, and another row or another moment may fare better.
-        _ => StoreError::Away(text),
+        // that does not compile): nothing was done, and another moment may fare better.
+        StoreError::Away(text)
     }
 }
 
+/// Faults that rusqlite found before or after SQLite: in what was read, in what was to be written, or in its use.
 fn of_rusqlite(error: &rusqlite::Error, text: String) -> StoreError {
-    match error {
-        rusqlite::Error::FromSqlConversionFailure(..)
-        | rusqlite::Error::IntegralValueOutOfRange(..)
-        | rusqlite::Error::Utf8Error(..)
-        | rusqlite::Error::InvalidColumnType(..)
-        | rusqlite::Error::QueryReturnedNoRows => StoreError::Corrupt(text),
-        rusqlite::Error::ToSqlConversionFailure(_) | rusqlite::Error::NulError(_) => StoreError::Row(text),
-        _ => StoreError::Away(text),
+    use rusqlite::Error::{
+        FromSqlConversionFailure, IntegralValueOutOfRange, InvalidColumnType, NulError, QueryReturnedNoRows,
+        ToSqlConversionFailure, Utf8Error,
+    };
+    if matches!(
+        error,
+        FromSqlConversionFailure(..)
+            | IntegralValueOutOfRange(..)
+            | InvalidColumnType(..)
+            | Utf8Error(..)
+            | QueryReturnedNoRows
+    ) {
+        StoreError::Corrupt(text)
+    } else if matches!(error, ToSqlConversionFailure(_) | NulError(_)) {
+        StoreError::Row(text)
+    } else {
+        StoreError::Away(text)
     }
 }
 
@@ -80,7 +97,10 @@ mod tests {
                 StoreError::Row(_) => "row",
                 StoreError::Away(_) => "away",
                 StoreError::Corrupt(_) => "corrupt",
-                other => panic!("{code}: {other}"),
+                StoreError::LostAtCommit(_)
+                | StoreError::Locked(_)
+                | StoreError::TooNew { .. }
+                | StoreError::NotOurs(_) => "said by another place",
             };
             assert_eq!(got, wanted, "{code}");
         }

@@ -64,6 +64,9 @@ impl Drop for Lock {
     fn drop(&mut self) {
         // A message that names a process which is gone would mislead; failing to empty the file harms nobody.
         let _ = self.file.set_len(0);
+        // Closing is not enough: a process that we are starting at this moment has a copy of the open file, and with it
+        // of the lock, until it becomes another program.
+        let _ = self.file.unlock();
     }
 }
 
@@ -100,6 +103,25 @@ mod tests {
         drop(first);
         assert_eq!(std::fs::read(folder.path().join("tally.db.lock")).unwrap(), b"");
         Lock::take(&store).unwrap();
+    }
+
+    /// A process that is being started shares our files for a moment, and closing ours would not release the lock.
+    #[test]
+    fn starting_processes_meanwhile_does_not_keep_a_dropped_lock() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = folder.path().join("tally.db");
+        std::thread::scope(|scope| {
+            let starting = scope.spawn(|| {
+                for _ in 0..100 {
+                    let test = std::env::current_exe().unwrap();
+                    let output = std::process::Command::new(test).args(["--list", "no such test"]).output();
+                    assert!(output.unwrap().status.success());
+                }
+            });
+            while !starting.is_finished() {
+                Lock::take(&store).unwrap();
+            }
+        });
     }
 
     #[test]

@@ -16,7 +16,10 @@ pub fn read_create(body: Value) -> Result<(Role, String), Vec<FieldError>> {
         value.as_str().and_then(Role::parse).ok_or_else(|| format!("must be one of: {}", Role::choices()))
     });
     let name = fields.optional("name", |value| {
-        text(value).ok().filter(|name| name.len() <= NAME_BYTES_MAX).ok_or("must be a string of at most 128 bytes")
+        text(value)
+            .ok()
+            .filter(|name| name.len() <= NAME_BYTES_MAX)
+            .ok_or("must be a string of at most 128 bytes")
     });
     fields.finish()?;
     Ok((role.expect("no field is wrong"), name.unwrap_or_default()))

@@ -51,7 +51,9 @@ fn read_period(pointer: &str, value: Value) -> Result<PeriodRule, Vec<FieldError
     let count = |most: u64| {
         move |value: &Value| {
             let count = value.as_u64().filter(|count| *count <= most);
-            count.and_then(|count| u32::try_from(count).ok()).ok_or(format!("must be an integer from 0 to {most}"))
+            count
+                .and_then(|count| u32::try_from(count).ok())
+                .ok_or(format!("must be an integer from 0 to {most}"))
         }
     };
     let name = fields.required("name", crate::fields::text);
@@ -110,7 +112,8 @@ mod tests {
 
     #[test]
     fn wrong_choices_and_unknown_fields_are_named_together() {
-        let errors = read_wish(json!({"order": "up", "all_time": 1, "colour": "red", "periods": [{}]})).unwrap_err();
+        let errors =
+            read_wish(json!({"order": "up", "all_time": 1, "colour": "red", "periods": [{}]})).unwrap_err();
         let pointers: Vec<_> = errors.iter().map(|error| error.pointer.as_str()).collect();
         assert_eq!(pointers, ["/periods/0/name", "/periods/0/schedule", "/order", "/all_time", "/colour"]);
     }

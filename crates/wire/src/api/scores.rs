@@ -171,6 +171,37 @@ pub struct PageAnswer<'a> {
     pub next_cursor: Option<String>,
 }
 
+/// One of several players among each other.
+#[derive(Clone, Debug, Serialize)]
+pub struct AmongEntry {
+    /// Among them, from 1.
+    pub rank: u64,
+    /// In the whole part, from 1.
+    pub overall_rank: u64,
+    /// Who.
+    pub player: String,
+    /// The record's numbers.
+    #[serde(flatten)]
+    pub scores: Scores,
+    /// The record's instant.
+    pub at: String,
+}
+
+/// Players among each other.
+#[derive(Clone, Debug, Serialize)]
+pub struct AmongAnswer<'a> {
+    /// The board.
+    pub board: &'a str,
+    /// The part.
+    pub period: &'a str,
+    /// Players of the part.
+    pub total: u64,
+    /// Those that are there, best first.
+    pub entries: Vec<AmongEntry>,
+    /// Those that are not.
+    pub missing: Vec<&'a str>,
+}
+
 /// One player's place.
 #[derive(Clone, Debug, Serialize)]
 pub struct PlayerAnswer<'a> {
@@ -205,7 +236,8 @@ mod tests {
 
     #[test]
     fn a_submit_is_read_with_all_its_fields() {
-        let body = json!({"player": "José", "score": "9007199254740993", "at": "1970-01-01T00:00:00.000001Z"});
+        let body =
+            json!({"player": "José", "score": "9007199254740993", "at": "1970-01-01T00:00:00.000001Z"});
         let read = read_submit(body).unwrap();
         assert_eq!(read.player.as_str(), "José");
         assert_eq!(read.score, Given::Int(9_007_199_254_740_993));

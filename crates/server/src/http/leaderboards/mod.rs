@@ -1,5 +1,6 @@
 //! Leaderboards over HTTP: one file per operation; here is what several of them render.
 
+pub(super) mod among;
 pub(super) mod around;
 pub(super) mod batch;
 pub(super) mod delete;
@@ -29,7 +30,7 @@ const ALL_TIME: &str = "all_time";
 
 /// The live board of that name.
 fn find(tally: &Tally, board: &BoardId) -> Result<Arc<Board>, Problem> {
-    tally.boards.get(board).ok_or_else(|| problem::of_refusal(&Refusal::LeaderboardNotFound))
+    tally.boards.find(board).map_err(|refusal| problem::of_refusal(&refusal))
 }
 
 /// The part of a board that `period` names.

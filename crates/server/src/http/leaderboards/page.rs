@@ -45,8 +45,8 @@ pub(in crate::http) async fn page(mut call: Call) -> Result<Answer, Problem> {
     let page = board.order.page(&PageQuery { edge, start, limit, min, max });
     let style = Style { definition: &board.definition, int64 };
     let last = page.entries.last().filter(|_| page.more);
-    let next_cursor = last
-        .map(|place| ScoreCursor { list, record: place.record, player: place.player.clone() }.encode());
+    let next_cursor =
+        last.map(|place| ScoreCursor { list, record: place.record, player: place.player.clone() }.encode());
     Ok(answer::ok(&PageAnswer {
         board: board.id.as_str(),
         period: super::ALL_TIME,

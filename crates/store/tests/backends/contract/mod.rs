@@ -137,7 +137,10 @@ pub(crate) fn walk(store: &dyn Store, board: BoardNo, part: Part, page: usize) -
     loop {
         let after = found.last().map(|(player, _)| player.clone());
         let before = found.len();
-        let mut each = |player, record| found.push((player, record));
+        let mut each = |player: PlayerId, record| {
+            assert!(found.last().is_none_or(|(last, _)| *last < player), "{player:?} does not ascend");
+            found.push((player, record));
+        };
         let count = store.walk_scores(board, part, after.as_ref(), page, &mut each).unwrap();
         assert_eq!(count, found.len() - before);
         if count < page {

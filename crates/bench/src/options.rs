@@ -1,0 +1,70 @@
+//! What a run can be told.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// How much a scenario does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Size {
+    /// Seconds in all, to see that it works: what the tests run. Its figures mean little.
+    Small,
+    /// What is quoted.
+    Full,
+}
+
+/// Options of a run, the same for every scenario.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// How much to do.
+    pub size: Size,
+    /// Seconds for each measurement that lasts for a time.
+    pub seconds: f64,
+    /// The same seed does the same.
+    pub seed: u64,
+    /// Where each report is written as soon as it is made; nowhere if not given.
+    pub report_dir: Option<PathBuf>,
+    /// The binary of the server, for scenarios that measure it over the wire.
+    pub tally_bin: Option<PathBuf>,
+    /// The command as it was typed, for the report.
+    pub command: String,
+    /// Hears what is being done, for somebody who waits.
+    pub progress: fn(&str),
+}
+
+impl Options {
+    /// The defaults of a size: half a second for each measurement when small, ten seconds when full.
+    #[must_use]
+    pub fn new(size: Size) -> Self {
+        let seconds = match size {
+            Size::Small => 0.5,
+            Size::Full => 10.0,
+        };
+        Self {
+            size,
+            seconds,
+            seed: 1,
+            report_dir: None,
+            tally_bin: None,
+            command: String::new(),
+            progress: |_| {},
+        }
+    }
+
+    /// One of two values by size.
+    pub(crate) fn pick<T>(&self, small: T, full: T) -> T {
+        match self.size {
+            Size::Small => small,
+            Size::Full => full,
+        }
+    }
+
+    /// The time for one measurement.
+    pub(crate) fn duration(&self) -> Duration {
+        Duration::from_secs_f64(self.seconds.clamp(0.01, 3_600.0))
+    }
+
+    /// Tells whoever waits.
+    pub(crate) fn say(&self, what: &str) {
+        (self.progress)(what);
+    }
+}

@@ -1,0 +1,74 @@
+//! The list of scenarios, and running some of them.
+
+use crate::error::{During, Error};
+use crate::options::Options;
+use crate::report::Report;
+use crate::{http, index, submit};
+
+/// One thing that is measured, with its naive twin.
+#[derive(Clone, Copy, Debug)]
+pub struct Scenario {
+    /// What it is called on a command line and in files.
+    pub name: &'static str,
+    /// What it measures, in one line.
+    pub about: &'static str,
+    measure: fn(&Options) -> Result<Report, Error>,
+}
+
+/// Every scenario.
+pub const SCENARIOS: &[Scenario] = &[
+    Scenario {
+        name: "index",
+        about: "the order in memory: bytes per member, rank, update, around; beside std maps and Redis",
+        measure: index::measure,
+    },
+    Scenario {
+        name: "submit",
+        about: "durable submits on SQLite: the service's lane beside one upsert per transaction",
+        measure: submit::measure,
+    },
+    Scenario {
+        name: "http",
+        about: "the server over HTTP: submit, top 10, rank, around; beside figures of Nakama",
+        measure: http::measure,
+    },
+];
+
+impl Scenario {
+    /// Runs it.
+    ///
+    /// # Errors
+    ///
+    /// If something it needs is missing, something fails, or its proof does.
+    pub fn run(&self, options: &Options) -> Result<Report, Error> {
+        options.say(self.name);
+        (self.measure)(options)
+    }
+}
+
+/// Runs scenarios one after the other; all of them where none is named. Each report is written to the report directory,
+/// where there is one, before the next scenario begins.
+///
+/// # Errors
+///
+/// At the first scenario that does not exist or fails; names are checked before anything runs.
+pub fn run(names: &[String], options: &Options) -> Result<Vec<Report>, Error> {
+    let named = |name: &String| {
+        let found = SCENARIOS.iter().find(|scenario| scenario.name == name);
+        found.ok_or_else(|| Error::UnknownScenario(name.clone()))
+    };
+    let chosen: Vec<&Scenario> = if names.is_empty() {
+        SCENARIOS.iter().collect()
+    } else {
+        names.iter().map(named).collect::<Result<_, _>>()?
+    };
+    let mut reports = Vec::with_capacity(chosen.len());
+    for scenario in chosen {
+        let report = scenario.run(options)?;
+        if let Some(folder) = &options.report_dir {
+            report.write(folder).during("write the report")?;
+        }
+        reports.push(report);
+    }
+    Ok(reports)
+}

@@ -1,0 +1,62 @@
+//! The submits, as a function of the seed: both ways do the same, so both must end the same.
+//!
+//! Each caller owns the players whose number leaves its remainder and goes through a sequence of its own. A player's
+//! scores come from one caller, one after the other, each with its own instant: the last one is the truth, in whatever
+//! order callers are served.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use tally_load::Random;
+
+/// The instant of every score before the run; those of the run follow.
+pub(super) const BEGIN_MICROS: i64 = 1_700_000_000_000_000;
+
+/// One submit.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Operation {
+    pub(super) player: u64,
+    pub(super) score: i64,
+    pub(super) at_micros: i64,
+}
+
+/// The submits of one caller.
+pub(super) struct Operations {
+    random: Random,
+    caller: u64,
+    callers: u64,
+    players: u64,
+    done: u64,
+}
+
+impl Operations {
+    pub(super) fn new(caller: usize, callers: usize, players: u64, seed: u64) -> Self {
+        let (caller, callers) = (caller as u64, callers as u64);
+        Self { random: Random::new(seed ^ (caller << 32)), caller, callers, players, done: 0 }
+    }
+
+    /// The next one. No two neighbours of one player have the same score, which would leave the older instant.
+    pub(super) fn draw(&mut self) -> Operation {
+        let own = (self.players - self.caller).div_ceil(self.callers);
+        let player = self.random.below(own) * self.callers + self.caller;
+        self.done += 1;
+        let score = self.random.below(1_000_000) as i64 * 1_000_000 + (self.done % 1_000_000) as i64;
+        Operation { player, score, at_micros: BEGIN_MICROS + self.done as i64 }
+    }
+}
+
+/// What a table holds: a hash of its rows in order of players, and how many there are.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Contents {
+    hasher: DefaultHasher,
+    pub(super) rows: u64,
+}
+
+impl Contents {
+    pub(super) fn add(&mut self, player: &str, score: i64, subscore: i64, at_micros: i64) {
+        (player, score, subscore, at_micros).hash(&mut self.hasher);
+        self.rows += 1;
+    }
+
+    pub(super) fn hash(&self) -> u64 {
+        self.hasher.finish()
+    }
+}

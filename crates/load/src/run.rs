@@ -1,0 +1,115 @@
+//! A run: connections that ask until the time is over.
+//!
+//! One thread drives all connections as tasks that share their counters without a lock. A connection that breaks is
+//! counted and not opened again: a server that drops connections under load must not look fast.
+
+use crate::acknowledged::Acknowledged;
+use crate::arrivals::Closed;
+use crate::connection::Connection;
+use crate::outcome::Outcome;
+use crate::workload::{Kind, Requests, Sent, Target};
+use std::cell::RefCell;
+use std::io;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+use tokio::task::LocalSet;
+
+/// How to ask.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan {
+    /// What.
+    pub kind: Kind,
+    /// By how many connections.
+    pub connections: usize,
+    /// For how long before anything counts.
+    pub warm_up: Duration,
+    /// For how long.
+    pub duration: Duration,
+    /// The same seed asks the same; how far it comes depends on the server.
+    pub seed: u64,
+}
+
+/// Asks as planned. Blocks; must not be called from an async runtime. Submits are noted in `acknowledged`.
+///
+/// # Errors
+///
+/// If a connection cannot be opened. What happens to open ones is in the outcome.
+pub fn run(target: &Target, plan: &Plan, acknowledged: &mut Acknowledged) -> io::Result<Outcome> {
+    let runtime = runtime()?;
+    let shared = Rc::new(RefCell::new(Shared {
+        outcome: Outcome::new(plan.kind, plan.connections),
+        acknowledged: std::mem::replace(acknowledged, Acknowledged::new(0)),
+    }));
+    let done = LocalSet::new().block_on(&runtime, drive(target, plan, &shared));
+    let mut shared = shared.borrow_mut();
+    *acknowledged = std::mem::replace(&mut shared.acknowledged, Acknowledged::new(0));
+    shared.outcome.seconds = done?.as_secs_f64();
+    Ok(shared.outcome.clone())
+}
+
+/// The runtime of this crate: one thread.
+pub(crate) fn runtime() -> io::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()
+}
+
+struct Shared {
+    outcome: Outcome,
+    acknowledged: Acknowledged,
+}
+
+async fn drive(target: &Target, plan: &Plan, shared: &Rc<RefCell<Shared>>) -> io::Result<Duration> {
+    let mut connections = Vec::with_capacity(plan.connections);
+    for _ in 0..plan.connections {
+        connections.push(Connection::open(target.address).await?);
+    }
+    let arrivals = Closed::new(Instant::now(), plan.warm_up, plan.duration);
+    let mut tasks = Vec::with_capacity(plan.connections);
+    for (number, connection) in (0_u64..).zip(connections) {
+        let requests = Requests::new(target, plan.kind, number, plan.connections as u64, plan.seed);
+        tasks.push(tokio::task::spawn_local(ask(arrivals, connection, requests, Rc::clone(shared))));
+    }
+    for task in tasks {
+        task.await.map_err(io::Error::other)?;
+    }
+    Ok(Instant::now().saturating_duration_since(arrivals.counts_from()))
+}
+
+async fn ask(
+    arrivals: Closed,
+    mut connection: Connection,
+    mut requests: Requests,
+    shared: Rc<RefCell<Shared>>,
+) {
+    let mut idle = Instant::now();
+    while let Some(slot) = arrivals.next(idle) {
+        let sent = requests.next();
+        let answered = connection.ask(requests.bytes()).await.map(|answer| answer.status);
+        idle = Instant::now();
+        let mut shared = shared.borrow_mut();
+        shared.note(sent, answered.as_ref().copied().unwrap_or(0));
+        match answered {
+            Ok(200..300) if slot.counts => {
+                shared.outcome.succeeded += 1;
+                shared.outcome.latencies.record(idle.saturating_duration_since(slot.due));
+            }
+            Ok(_) => {}
+            Err(_) => return,
+        }
+    }
+}
+
+impl Shared {
+    /// Notes what an answer of this status means for a submit, and counts failures; 0 stands for none.
+    fn note(&mut self, sent: Option<Sent>, status: u16) {
+        let succeeded = (200..300).contains(&status);
+        if !succeeded {
+            *self.outcome.errors.entry(status).or_default() += 1;
+        }
+        match sent {
+            Some(sent) if succeeded => self.acknowledged.promise(sent.player, sent.score),
+            // A refusal (4xx) and "too much is waiting" (503) say that nothing was done, but a proof should not rest on it.
+            Some(sent) => self.acknowledged.forget(sent.player),
+            None => {}
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! What is asked: the kinds of request, and who asks for which player.
+//!
+//! Each connection submits for players of its own, those whose number leaves its remainder, so that the last score that
+//! was acknowledged is known without asking in which order connections were served. Reads are of any player.
+
+use crate::random::Random;
+use crate::request::Common;
+use std::io::Write;
+use std::net::SocketAddr;
+
+/// Scores are below this, so that players meet and pass each other.
+const SCORE_END: u64 = 1_000_000_000;
+
+/// The server and the board that are asked.
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// Where the server listens.
+    pub address: SocketAddr,
+    /// An API key, where one is needed.
+    pub token: Option<String>,
+    /// The board: letters, digits and `-`.
+    pub board: String,
+    /// How many players it has.
+    pub players: u64,
+}
+
+impl Target {
+    pub(crate) fn common(&self) -> Common {
+        Common::new(self.address, self.token.as_deref())
+    }
+}
+
+/// A kind of request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A random score for a random player, durable when answered.
+    Submit,
+    /// The best ten.
+    Top,
+    /// A random player's rank.
+    Rank,
+    /// A random player with five neighbours on either side.
+    Around,
+    /// Of ten requests four submits, two tops, two ranks and two arounds, in random order.
+    Mix,
+}
+
+impl Kind {
+    /// The name in reports.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Submit => "submit",
+            Self::Top => "top 10",
+            Self::Rank => "rank",
+            Self::Around => "around ±5",
+            Self::Mix => "mix",
+        }
+    }
+}
+
+/// The name of a player: 16 bytes.
+#[must_use]
+pub fn player(number: u64) -> String {
+    format!("player{number:010}")
+}
+
+/// A submit that is on its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Sent {
+    pub(crate) player: u64,
+    pub(crate) score: i64,
+}
+
+/// The requests of one connection.
+pub(crate) struct Requests {
+    common: Common,
+    kind: Kind,
+    board: String,
+    players: u64,
+    connection: u64,
+    connections: u64,
+    random: Random,
+    request: Vec<u8>,
+    body: Vec<u8>,
+}
+
+impl Requests {
+    /// Those of the connection of this number, of so many.
+    ///
+    /// # Panics
+    ///
+    /// If there are more connections than players: then some would own none.
+    pub(crate) fn new(target: &Target, kind: Kind, connection: u64, connections: u64, seed: u64) -> Self {
+        assert!(connections <= target.players, "each connection needs a player of its own");
+        Self {
+            common: target.common(),
+            kind,
+            board: target.board.clone(),
+            players: target.players,
+            connection,
+            connections,
+            random: Random::new(seed ^ (connection << 32)),
+            request: Vec::new(),
+            body: Vec::new(),
+        }
+    }
+
+    /// Makes the next request; says what it submits, if it does.
+    pub(crate) fn next(&mut self) -> Option<Sent> {
+        let kind = if self.kind == Kind::Mix { self.mixed() } else { self.kind };
+        let board = &self.board;
+        match kind {
+            Kind::Submit | Kind::Mix => return Some(self.submit()),
+            Kind::Top => {
+                let path = format_args!("/v1/leaderboards/{board}/scores?limit=10");
+                self.common.get(&mut self.request, path);
+            }
+            Kind::Rank => {
+                let number = self.random.below(self.players);
+                let path = format_args!("/v1/leaderboards/{board}/players/player{number:010}");
+                self.common.get(&mut self.request, path);
+            }
+            Kind::Around => {
+                let number = self.random.below(self.players);
+                let path = format_args!(
+                    "/v1/leaderboards/{board}/players/player{number:010}/around?above=5&below=5"
+                );
+                self.common.get(&mut self.request, path);
+            }
+        }
+        None
+    }
+
+    /// The bytes of the request made last.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.request
+    }
+
+    fn mixed(&mut self) -> Kind {
+        match self.random.below(10) {
+            0..4 => Kind::Submit,
+            4..6 => Kind::Top,
+            6..8 => Kind::Rank,
+            _ => Kind::Around,
+        }
+    }
+
+    fn submit(&mut self) -> Sent {
+        let own = (self.players - self.connection).div_ceil(self.connections);
+        let player = self.random.below(own) * self.connections + self.connection;
+        let score = self.random.below(SCORE_END) as i64;
+        self.body.clear();
+        write!(self.body, "{{\"player\":\"player{player:010}\",\"score\":{score}}}")
+            .expect("a buffer takes everything");
+        let path = format_args!("/v1/leaderboards/{}/scores", self.board);
+        self.common.send(&mut self.request, "POST", path, &self.body);
+        Sent { player, score }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    fn requests(kind: Kind, connection: u64) -> Requests {
+        let address = "127.0.0.1:8420".parse().unwrap();
+        let target = Target { address, token: None, board: "b".into(), players: 10 };
+        Requests::new(&target, kind, connection, 4, 1)
+    }
+
+    #[test]
+    fn every_player_belongs_to_one_connection() {
+        let mut owners = Vec::new();
+        for connection in 0..4 {
+            let mut mine = requests(Kind::Submit, connection);
+            let players: BTreeSet<u64> = (0..500).map(|_| mine.next().unwrap().player).collect();
+            assert!(players.iter().all(|player| player % 4 == connection));
+            owners.extend(players);
+        }
+        owners.sort_unstable();
+        assert_eq!(owners, Vec::from_iter(0..10));
+    }
+
+    #[test]
+    fn a_request_is_what_a_server_reads() {
+        let mut submit = requests(Kind::Submit, 0);
+        let sent = submit.next().unwrap();
+        let text = std::str::from_utf8(submit.bytes()).unwrap();
+        let (head, body) = text.split_once("\r\n\r\n").unwrap();
+        assert!(head.starts_with("POST /v1/leaderboards/b/scores HTTP/1.1\r\nhost: 127.0.0.1:8420\r\n"));
+        assert!(head.ends_with(&format!("content-length: {}", body.len())));
+        let body: serde_json::Value = serde_json::from_str(body).unwrap();
+        assert_eq!(body["player"], player(sent.player));
+        assert_eq!(body["score"], sent.score);
+    }
+
+    #[test]
+    fn a_mix_has_reads_and_submits() {
+        let mut mix = requests(Kind::Mix, 0);
+        let submits = (0..1_000).filter(|_| mix.next().is_some()).count();
+        assert!((350..450).contains(&submits), "{submits}");
+    }
+}

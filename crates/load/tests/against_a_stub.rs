@@ -1,0 +1,95 @@
+//! Runs against a stub that answers what it is told to: what counts, what fails, and what the proof finds.
+//!
+//! The stub reads requests of this crate and nothing else; the real server is measured by the bench scenario `http`.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::time::Duration;
+use tally_load::{Acknowledged, Kind, Outcome, Plan, Target, run, verify};
+
+/// Gives the status and the body for the number and the first line of a request; without one the connection breaks.
+type Answer = fn(usize, &str) -> Option<(u16, String)>;
+
+fn stub(answer: Answer) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            std::thread::spawn(move || serve(stream, answer));
+        }
+    });
+    address
+}
+
+fn serve(stream: TcpStream, answer: Answer) -> Option<()> {
+    let mut stream = BufReader::new(stream);
+    for number in 0.. {
+        let (mut first, mut length) = (String::new(), 0);
+        stream.read_line(&mut first).ok()?;
+        loop {
+            let mut line = String::new();
+            stream.read_line(&mut line).ok()?;
+            if let Some(text) = line.strip_prefix("content-length: ") {
+                length = text.trim().parse().ok()?;
+            }
+            if line.trim().is_empty() {
+                break;
+            }
+        }
+        stream.read_exact(&mut vec![0; length]).ok()?;
+        let (status, body) = answer(number, &first)?;
+        let length = body.len();
+        write!(stream.get_mut(), "HTTP/1.1 {status} Whatever\r\ncontent-length: {length}\r\n\r\n{body}")
+            .ok()?;
+    }
+    None
+}
+
+fn load(kind: Kind, answer: Answer) -> (Outcome, Acknowledged, Target) {
+    let target = Target { address: stub(answer), token: None, board: "b".into(), players: 8 };
+    let (warm_up, duration) = (Duration::from_millis(20), Duration::from_millis(100));
+    let plan = Plan { kind, connections: 4, warm_up, duration, seed: 1 };
+    let mut acknowledged = Acknowledged::new(target.players);
+    let outcome = run(&target, &plan, &mut acknowledged).unwrap();
+    (outcome, acknowledged, target)
+}
+
+#[test]
+fn answers_of_success_are_counted_and_timed() {
+    for kind in [Kind::Submit, Kind::Top, Kind::Rank, Kind::Around, Kind::Mix] {
+        let (outcome, ..) = load(kind, |_, _| Some((200, "{}".into())));
+        assert!(outcome.succeeded > 0);
+        assert_eq!(outcome.succeeded, outcome.latencies.count());
+        assert_eq!(outcome.failed(), 0);
+        assert!(outcome.seconds >= 0.1, "{}", outcome.seconds);
+    }
+}
+
+#[test]
+fn a_refused_submit_fails_and_promises_nothing() {
+    let (outcome, acknowledged, _) = load(Kind::Submit, |_, _| Some((503, "{}".into())));
+    assert_eq!((outcome.succeeded, outcome.rate()), (0, 0.0));
+    assert!(outcome.errors[&503] > 0);
+    assert!((0..8).all(|player| acknowledged.score(player).is_none()));
+}
+
+#[test]
+fn a_connection_that_breaks_is_counted_and_its_player_unknown() {
+    let (outcome, acknowledged, _) = load(Kind::Submit, |number, _| (number < 3).then(|| (200, "{}".into())));
+    assert_eq!(outcome.errors[&0], 4);
+    let known = (0..8).filter(|player| acknowledged.score(*player).is_some()).count();
+    assert!(known <= 4, "each of four connections has two players and left one unknown: {known}");
+}
+
+#[test]
+fn the_proof_finds_a_server_that_forgets() {
+    let forgets: Answer = |_, first| {
+        let body = if first.starts_with("GET") { r#"{"score":-1}"# } else { "{}" };
+        Some((200, body.into()))
+    };
+    let (_, acknowledged, target) = load(Kind::Submit, forgets);
+    let proof = verify(&target, &acknowledged, 50, 1).unwrap();
+    assert_eq!(proof.right, 0);
+    assert_eq!(proof.wrong.len() as u64 + proof.unknown, 50);
+    assert!(!proof.wrong.is_empty());
+}

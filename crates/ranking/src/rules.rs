@@ -1,0 +1,248 @@
+//! Everything that is computed from an order by the rules of its board: ranks, pages, players among each other.
+//!
+//! It works on a tree that somebody has locked; score and subscore are in normal form there, so nothing here asks for
+//! a board's directions. Shared ranks are asked of the tree only where the score changes.
+
+use crate::memory::{Movement, Published};
+use crate::page::{Among, Edge, Page, PageQuery, Place, Start};
+use std::collections::BTreeSet;
+use tally_index::{Entry, Order, Row, Score, Tie};
+use tally_rules::definition::{Definition, Ranking, Ties};
+use tally_rules::rank::{self, Counts};
+use tally_rules::{Micros, PlayerId, Record, order_key};
+
+/// What of the definition an order needs.
+#[derive(Clone, Debug)]
+pub(crate) struct Rules {
+    pub(crate) definition: Definition,
+}
+
+/// How a tree's score stands for score and subscore in normal form.
+pub(crate) trait Normal: Score {
+    fn of(normal: [i64; 2]) -> Self;
+    fn parts(self) -> [i64; 2];
+    /// The first and the last score with this first half.
+    fn span(first: i64) -> (Self, Self);
+}
+
+impl Normal for i64 {
+    fn of(normal: [i64; 2]) -> Self {
+        normal[0]
+    }
+    fn parts(self) -> [i64; 2] {
+        [self, 0]
+    }
+    fn span(first: i64) -> (Self, Self) {
+        (first, first)
+    }
+}
+
+impl Normal for [i64; 2] {
+    fn of(normal: [i64; 2]) -> Self {
+        normal
+    }
+    fn parts(self) -> [i64; 2] {
+        self
+    }
+    fn span(first: i64) -> (Self, Self) {
+        ([first, i64::MIN], [first, i64::MAX])
+    }
+}
+
+impl Rules {
+    pub(crate) fn new(definition: &Definition) -> Self {
+        Self { definition: definition.clone() }
+    }
+
+    pub(crate) fn tie(&self) -> Tie {
+        match self.definition.ties {
+            Ties::First => Tie::StampAscending,
+            Ties::Last => Tie::StampDescending,
+            Ties::Player => Tie::Id,
+            Ties::PlayerReversed => Tie::IdReversed,
+        }
+    }
+
+    pub(crate) fn dense(&self) -> bool {
+        self.definition.ranking == Ranking::Dense
+    }
+
+    pub(crate) fn entry<S: Normal>(&self, record: &Record) -> Entry<S> {
+        Entry { score: S::of(order_key::normal(&self.definition, record)), stamp: record.at.0 }
+    }
+
+    /// Whether two entries of one player stand at the same place; the instant counts only where it decides ties.
+    fn same_key<S: Normal>(&self, left: &Entry<S>, right: &Entry<S>) -> bool {
+        let timed = matches!(self.definition.ties, Ties::First | Ties::Last);
+        left.score == right.score && (!timed || left.stamp == right.stamp)
+    }
+
+    pub(crate) fn record<S: Normal>(&self, score: S, stamp: i64) -> Record {
+        let (score, subscore) = order_key::from_normal(&self.definition, score.parts());
+        Record { score, subscore, at: Micros(stamp) }
+    }
+
+    pub(crate) fn publish<S: Normal>(&self, order: &mut Order<S>, movement: &Movement) -> Published {
+        let id = movement.player.as_bytes();
+        let present: Option<(Entry<S>, u64)> = order.find(id);
+        let before = present.map(|(entry, place)| self.rank_at(order, &entry, place));
+        let Some(record) = &movement.record else {
+            order.remove(id);
+            return Published { before, after: None };
+        };
+        let entry = self.entry(record);
+        if present.is_some_and(|(now, _)| now == entry) {
+            return Published { before, after: before };
+        }
+        order.set(id, entry);
+        let place = order.ordinal(id).expect("a player that was just set has a place");
+        Published { before, after: Some(self.rank_at(order, &entry, place)) }
+    }
+
+    pub(crate) fn counts<S: Normal>(&self, order: &Order<S>, entry: &Entry<S>, before: u64) -> Counts {
+        match self.definition.ranking {
+            Ranking::Ordinal => Counts { before, better: 0, distinct_better: 0 },
+            Ranking::Competition => {
+                Counts { before, better: order.count_better(entry.score), distinct_better: 0 }
+            }
+            Ranking::Dense => Counts {
+                before,
+                better: order.count_better(entry.score),
+                distinct_better: order.count_distinct_better(entry.score),
+            },
+        }
+    }
+
+    /// The rank of a present entry at that place.
+    fn rank_at<S: Normal>(&self, order: &Order<S>, entry: &Entry<S>, place: u64) -> u64 {
+        1 + match self.definition.ranking {
+            Ranking::Ordinal => place,
+            Ranking::Competition => order.count_better(entry.score),
+            Ranking::Dense => order.count_distinct_better(entry.score),
+        }
+    }
+
+    pub(crate) fn rank_of<S: Normal>(&self, order: &Order<S>, player: &PlayerId, record: &Record) -> u64 {
+        let entry: Entry<S> = self.entry(record);
+        let id = player.as_bytes();
+        1 + match self.definition.ranking {
+            Ranking::Competition => order.count_better(entry.score),
+            Ranking::Dense => order.count_distinct_better(entry.score),
+            Ranking::Ordinal => {
+                let before = order.lower_bound(entry.score, entry.stamp, id);
+                // The player's present entry is not one of the others.
+                let own = order.ordinal(id).is_some_and(|own| own < before);
+                before - u64::from(own)
+            }
+        }
+    }
+
+    pub(crate) fn page<S: Normal>(&self, order: &Order<S>, query: &PageQuery) -> Page {
+        let (from, to) = self.bounds(order, query);
+        let (from, to) = match (&query.start, query.edge) {
+            (Start::Edge, _) => (from, to),
+            (Start::Offset(offset), Edge::Best) => (from.saturating_add(*offset), to),
+            (Start::Offset(offset), Edge::Worst) => (from, to.saturating_sub(*offset)),
+            (Start::After(record, player), edge) => {
+                let entry: Entry<S> = self.entry(record);
+                let place = order.lower_bound(entry.score, entry.stamp, player.as_bytes());
+                let unmoved = order.get(player.as_bytes()).is_some_and(|now| self.same_key(&now, &entry));
+                match edge {
+                    Edge::Best => (from.max(place + u64::from(unmoved)), to),
+                    Edge::Worst => (from, to.min(place)),
+                }
+            }
+        };
+        self.stretch(order, query.edge, from, to, query.limit)
+    }
+
+    pub(crate) fn among<S: Normal>(&self, order: &Order<S>, players: &[PlayerId]) -> Among {
+        let mut asked = BTreeSet::new();
+        let (mut found, mut missing) = (Vec::with_capacity(players.len()), Vec::new());
+        for player in players.iter().filter(|player| asked.insert(*player)) {
+            match order.find(player.as_bytes()) {
+                Some((entry, place)) => found.push((place, entry, player)),
+                None => missing.push(player.clone()),
+            }
+        }
+        found.sort_unstable_by_key(|(place, _, _)| *place);
+        let mut entries: Vec<(u64, Place)> = Vec::with_capacity(found.len());
+        let (mut better, mut distinct) = (0, 0);
+        for (at, (place, entry, player)) in found.iter().enumerate() {
+            if at > 0 && found[at - 1].1.score != entry.score {
+                better = at as u64;
+                distinct += 1;
+            }
+            let counts = Counts { before: at as u64, better, distinct_better: distinct };
+            let overall = Place {
+                rank: self.rank_at(order, entry, *place),
+                player: (*player).clone(),
+                record: self.record(entry.score, entry.stamp),
+            };
+            entries.push((rank::rank(self.definition.ranking, counts), overall));
+        }
+        Among { total: order.len(), entries, missing }
+    }
+
+    /// The places that hold scores from `min` to `max`.
+    fn bounds<S: Normal>(&self, order: &Order<S>, query: &PageQuery) -> (u64, u64) {
+        let normal = |score: i64| order_key::directed(self.definition.order, score);
+        let (a, b) = (query.min.map(normal), query.max.map(normal));
+        let (best, worst) = match self.definition.order {
+            tally_rules::definition::Order::Descending => (b, a),
+            tally_rules::definition::Order::Ascending => (a, b),
+        };
+        let from = best.map_or(0, |first| order.count_better(S::span(first).0));
+        let to = worst.map_or(order.len(), |last| order.count_at_least(S::span(last).1));
+        (from, to)
+    }
+
+    /// Entries of the places `from..to`, seen from an edge, at most `limit`.
+    pub(crate) fn stretch<S: Normal>(
+        &self,
+        order: &Order<S>,
+        edge: Edge,
+        from: u64,
+        to: u64,
+        limit: usize,
+    ) -> Page {
+        let total = order.len();
+        if from >= to {
+            return Page { total, entries: Vec::new(), more: false };
+        }
+        let take = usize::try_from(to - from).unwrap_or(usize::MAX).min(limit);
+        let entries = match edge {
+            Edge::Best => self.places(order, order.walk(from), from, 1, take),
+            Edge::Worst => self.places(order, order.walk_back(to - 1), to - 1, -1, take),
+        };
+        Page { total, more: (take as u64) < to - from, entries }
+    }
+
+    /// Gives ranks to a walk; shared ranks are asked of the tree only where the score changes.
+    fn places<'a, S: Normal>(
+        &self,
+        order: &Order<S>,
+        walk: impl Iterator<Item = Row<'a, S>>,
+        first: u64,
+        step: i64,
+        take: usize,
+    ) -> Vec<Place> {
+        let mut shared: Option<(S, u64)> = None;
+        let mut place = first;
+        let mut places = Vec::with_capacity(take);
+        for row in walk.take(take) {
+            let rank = match (self.definition.ranking, shared) {
+                (Ranking::Ordinal, _) => place + 1,
+                (_, Some((score, rank))) if score == row.score => rank,
+                (Ranking::Competition, _) => order.count_better(row.score) + 1,
+                (Ranking::Dense, _) => order.count_distinct_better(row.score) + 1,
+            };
+            shared = Some((row.score, rank));
+            let player = std::str::from_utf8(row.id).ok().and_then(|id| PlayerId::new(id).ok());
+            let player = player.expect("only checked ids enter the order");
+            places.push(Place { rank, player, record: self.record(row.score, row.stamp) });
+            place = place.saturating_add_signed(step);
+        }
+        places
+    }
+}

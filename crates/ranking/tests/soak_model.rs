@@ -1,0 +1,217 @@
+//! Boards of every kind against a sorted vector: the same random submits and removals, then every read compared.
+//!
+//! The model uses the plain forms of the rules (`record::apply`, `order_key::compare`) and counts by looking at
+//! everything; nothing of the tree is in it. `TALLY_SOAK` multiplies the number of cases.
+
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use tally_ranking::{Edge, Movement, PageQuery, PartOrder, Place, Start};
+use tally_rules::definition::{Definition, Order, Ranking, ScoreType, Subscore, Ties, Update};
+use tally_rules::rank::{self, Counts};
+use tally_rules::{Micros, PlayerId, Record, order_key, record};
+
+#[derive(Clone, Debug)]
+enum Op {
+    Submit { player: u8, score: i64, subscore: i64, at: i64 },
+    Remove { player: u8 },
+    Reload,
+}
+
+fn ops() -> impl Strategy<Value = Vec<Op>> {
+    let extreme = prop_oneof![Just(i64::MIN), Just(i64::MAX), Just(0)];
+    let score = prop_oneof![20 => -3i64..4, 1 => extreme];
+    let submit = (0u8..24, score, -2i64..3, 0i64..12).prop_map(|(player, score, subscore, at)| Op::Submit {
+        player,
+        score,
+        subscore,
+        at,
+    });
+    let op = prop_oneof![
+        12 => submit,
+        3 => (0u8..24).prop_map(|player| Op::Remove { player }),
+        1 => Just(Op::Reload),
+    ];
+    proptest::collection::vec(op, 1..60)
+}
+
+fn definitions() -> impl Strategy<Value = Definition> {
+    use proptest::sample::select;
+    let kinds = (select(Order::ALL), select(Update::ALL), select(Ranking::ALL), select(Ties::ALL));
+    (kinds, select(Subscore::ALL)).prop_map(|((order, update, ranking, ties), subscore)| {
+        let subscore = if update == Update::Sum { Subscore::None } else { subscore };
+        Definition {
+            order,
+            update,
+            ranking,
+            ties,
+            subscore,
+            score: ScoreType::Int64,
+            ..Definition::default()
+        }
+    })
+}
+
+/// Ids of several lengths, some a prefix of others: byte order is not length order.
+fn player(number: u8) -> PlayerId {
+    PlayerId::new(&"ab\u{e9}"[..[1, 2, 4][usize::from(number % 3)]].repeat(1 + usize::from(number / 6)))
+        .and_then(|id| PlayerId::new(&format!("{}{}", id.as_str(), number % 2)))
+        .unwrap()
+}
+
+struct Model {
+    definition: Definition,
+    records: BTreeMap<PlayerId, Record>,
+}
+
+impl Model {
+    fn sorted(&self) -> Vec<(&PlayerId, &Record)> {
+        let mut all: Vec<_> = self.records.iter().collect();
+        all.sort_by(|a, b| {
+            order_key::compare(&self.definition, (a.1, a.0.as_bytes()), (b.1, b.0.as_bytes()))
+        });
+        all
+    }
+
+    fn counts(&self, list: &[(&PlayerId, &Record)], at: usize) -> Counts {
+        let key = |record: &Record| order_key::normal(&self.definition, record);
+        let mut better: Vec<_> =
+            list.iter().map(|(_, record)| key(record)).filter(|other| *other < key(list[at].1)).collect();
+        let count = better.len() as u64;
+        better.dedup();
+        Counts { before: at as u64, better: count, distinct_better: better.len() as u64 }
+    }
+
+    fn places(&self, list: &[(&PlayerId, &Record)]) -> Vec<Place> {
+        let place = |at: usize| Place {
+            rank: rank::rank(self.definition.ranking, self.counts(list, at)),
+            player: list[at].0.clone(),
+            record: *list[at].1,
+        };
+        (0..list.len()).map(place).collect()
+    }
+
+    fn rank_of(&self, player: &PlayerId) -> Option<u64> {
+        let places = self.places(&self.sorted());
+        places.iter().find(|place| place.player == *player).map(|place| place.rank)
+    }
+}
+
+fn check(model: &Model, order: &PartOrder) {
+    let sorted = model.sorted();
+    let places = model.places(&sorted);
+    let total = places.len() as u64;
+    assert_eq!(order.total(), total);
+    check_pages(&places, order);
+    check_ranges(&places, order);
+    for (at, place) in places.iter().enumerate() {
+        let ranked = order.ranked(&place.player).unwrap();
+        let counts = model.counts(&sorted, at);
+        assert_eq!((ranked.rank, ranked.record, ranked.total), (place.rank, place.record, total));
+        assert_eq!(ranked.percentile, rank::percentile(model.definition.ranking, counts, total));
+        assert_eq!(order.rank_of(&place.player, &place.record), place.rank);
+        let around = order.around(&place.player, 2, 3).unwrap();
+        assert_eq!(around.entries, places[at.saturating_sub(2)..(at + 4).min(places.len())]);
+    }
+    assert!(order.ranked(&PlayerId::new("nobody").unwrap()).is_none());
+    check_among(model, order, &places);
+}
+
+/// Page after page from both ends gives everything once.
+fn check_pages(places: &[Place], order: &PartOrder) {
+    for edge in [Edge::Best, Edge::Worst] {
+        let mut expected = places.to_vec();
+        if edge == Edge::Worst {
+            expected.reverse();
+        }
+        let (mut start, mut walked) = (Start::Edge, Vec::new());
+        loop {
+            let page = order.page(&PageQuery { edge, start, limit: 3, min: None, max: None });
+            walked.extend(page.entries);
+            if !page.more {
+                break;
+            }
+            let last: &Place = walked.last().unwrap();
+            start = Start::After(last.record, last.player.clone());
+        }
+        assert_eq!(walked, expected);
+        let start = Start::Offset(2);
+        let page = order.page(&PageQuery { edge, start, limit: 2, min: None, max: None });
+        assert_eq!(page.entries, expected.iter().skip(2).take(2).cloned().collect::<Vec<_>>());
+    }
+}
+
+fn check_ranges(places: &[Place], order: &PartOrder) {
+    for (min, max) in [(Some(-1), Some(1)), (None, Some(0)), (Some(1), None), (Some(2), Some(1))] {
+        let within = |place: &&Place| {
+            min.is_none_or(|min| place.record.score >= min) && max.is_none_or(|max| place.record.score <= max)
+        };
+        let page = order.page(&PageQuery { limit: 100, min, max, ..PageQuery::default() });
+        assert_eq!(page.entries, places.iter().filter(within).cloned().collect::<Vec<_>>());
+    }
+}
+
+fn check_among(model: &Model, order: &PartOrder, places: &[Place]) {
+    let friends: Vec<PlayerId> = (0..24).step_by(3).chain([0, 3]).map(player).collect();
+    let among = order.among(&friends);
+    let there: Vec<_> = model.sorted().into_iter().filter(|(player, _)| friends.contains(player)).collect();
+    let ranks: Vec<u64> = model.places(&there).iter().map(|place| place.rank).collect();
+    let overall: Vec<Place> =
+        places.iter().filter(|place| friends.contains(&place.player)).cloned().collect();
+    assert_eq!(among.entries, ranks.into_iter().zip(overall).collect::<Vec<_>>());
+    let mut missing: Vec<&PlayerId> =
+        friends.iter().filter(|one| !model.records.contains_key(*one)).collect();
+    missing.sort();
+    missing.dedup();
+    let mut told: Vec<&PlayerId> = among.missing.iter().collect();
+    told.sort();
+    assert_eq!(told, missing);
+}
+
+fn step(model: &mut Model, order: &PartOrder, op: &Op) {
+    match op {
+        Op::Submit { player: number, score, subscore, at } => {
+            let player = player(*number);
+            let subscore = if model.definition.has_subscore() { *subscore } else { 0 };
+            let submit = Record { score: *score, subscore, at: Micros(*at) };
+            let present = model.records.get(&player).copied();
+            let Ok(updated) = record::apply(&model.definition, present, submit) else { return };
+            let before = model.rank_of(&player);
+            model.records.insert(player.clone(), updated.record);
+            let published =
+                order.publish(&[Movement { player: player.clone(), record: Some(updated.record) }]);
+            assert_eq!(published[0].before, before);
+            assert_eq!(published[0].after, model.rank_of(&player));
+        }
+        Op::Remove { player: number } => {
+            let player = player(*number);
+            let before = model.rank_of(&player);
+            model.records.remove(&player);
+            let published = order.publish(&[Movement { player, record: None }]);
+            assert_eq!((published[0].before, published[0].after), (before, None));
+        }
+        Op::Reload => {
+            let mut loading = order.loading();
+            model.records.iter().for_each(|(player, record)| loading.push(player, record));
+            order.load(loading).unwrap();
+        }
+    }
+}
+
+fn cases() -> u32 {
+    let times = std::env::var("TALLY_SOAK").ok().and_then(|times| times.parse::<u32>().ok()).unwrap_or(1);
+    1_000 * times
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(cases()))]
+
+    #[test]
+    fn soak_every_read_equals_the_model(definition in definitions(), ops in ops()) {
+        let order = PartOrder::new(&definition);
+        let mut model = Model { definition, records: BTreeMap::new() };
+        for op in &ops {
+            step(&mut model, &order, op);
+        }
+        check(&model, &order);
+    }
+}

@@ -1,0 +1,52 @@
+//! `POST /v1/leaderboards/{board}/among`: players, such as friends, among each other.
+
+use super::{check_period, find};
+use crate::http::answer::{self, Answer};
+use crate::http::call::Call;
+use crate::limits::AMONG_MAX;
+use serde_json::Value;
+use tally_rules::PlayerId;
+use tally_wire::api::scores::{AmongAnswer, AmongEntry, Style};
+use tally_wire::{FieldError, Fields, Problem, time};
+
+pub(in crate::http) async fn among(mut call: Call) -> Result<Answer, Problem> {
+    let period = call.query.text("period");
+    call.finish_query()?;
+    let (tally, int64) = (call.tally()?, call.int64()?);
+    let board = find(&tally, &call.board()?)?;
+    check_period(period)?;
+    let players = read_players(call.json().await?)?;
+    let among = board.order.among(&players);
+    let style = Style { definition: &board.definition, int64 };
+    let entry = |(rank, place): &(u64, tally_ranking::Place)| AmongEntry {
+        rank: *rank,
+        overall_rank: place.rank,
+        player: place.player.as_str().to_owned(),
+        scores: style.scores(&place.record),
+        at: time::format(place.record.at),
+    };
+    Ok(answer::ok(&AmongAnswer {
+        board: board.id.as_str(),
+        period: super::ALL_TIME,
+        total: among.total,
+        entries: among.entries.iter().map(entry).collect(),
+        missing: among.missing.iter().map(PlayerId::as_str).collect(),
+    }))
+}
+
+fn read_players(body: Value) -> Result<Vec<PlayerId>, Problem> {
+    let mut fields = Fields::new("", body).map_err(Problem::fields)?;
+    let list = fields.required("players", |value| {
+        let list = value.as_array().filter(|list| (1..=AMONG_MAX).contains(&list.len()));
+        list.cloned().ok_or_else(|| format!("must be an array of 1 to {AMONG_MAX} player ids"))
+    });
+    fields.finish().map_err(Problem::fields)?;
+    let (mut players, mut errors) = (Vec::new(), Vec::new());
+    for (at, one) in list.expect("no field is wrong").iter().enumerate() {
+        match one.as_str().ok_or("must be a string").and_then(|id| PlayerId::new(id).map_err(|bad| bad.0)) {
+            Ok(player) => players.push(player),
+            Err(why) => errors.push(FieldError::invalid(format!("/players/{at}"), why)),
+        }
+    }
+    if errors.is_empty() { Ok(players) } else { Err(Problem::fields(errors)) }
+}

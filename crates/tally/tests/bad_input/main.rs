@@ -1,0 +1,301 @@
+//! Wrong requests at every endpoint: each is told what is wrong, in one shape, and nothing changes.
+//!
+//! `main` holds what is tried at every route of the server's list, `fields` the bodies field by field, `parameters` the
+//! queries, `world` the server they are sent to and the shape of a problem. Not here: callers without the right
+//! (`rights.rs`).
+
+mod fields;
+mod parameters;
+mod world;
+
+use serde_json::json;
+use std::collections::BTreeSet;
+use tally_testkit::Request;
+use tally_testkit::routes::{Route, all};
+use world::{World, valid};
+
+/// A list of (what stands in the path, where it is wrong).
+const BAD_SEGMENTS: [(&str, &[&str]); 4] = [
+    (
+        "board",
+        &[
+            "a%40b", "%00", "a%0Ab", "%7F", "%C2%85", ".", "..", "%2E", "%2e%2E", "%FF", "%C3", "%zz", "%2",
+            "%",
+        ],
+    ),
+    ("player", &[".", "..", "%2E%2e", "%FF", "a%C3", "%zz", "%"]),
+    ("digest", &["a", "zz", "%FF", "%zz"]),
+    ("id", &["a-b", "%20", "%FF", "%zz", "a_b"]),
+];
+
+fn routes_with(name: &str) -> Vec<Route> {
+    let wanted = format!("{{{name}}}");
+    let found: Vec<Route> = all().into_iter().filter(|route| route.path.contains(&wanted)).collect();
+    assert!(!found.is_empty(), "no route has {wanted}");
+    found
+}
+
+fn changes(route: &Route) -> bool {
+    route.method != "GET"
+}
+
+fn has_body(route: &Route) -> bool {
+    ["POST", "PUT"].contains(&route.method.as_str())
+}
+
+fn is_import(route: &Route) -> bool {
+    (route.method.as_str(), route.path.as_str()) == ("POST", "/v1/imports")
+}
+
+#[test]
+fn every_route_is_tried_and_its_valid_request_is_valid() {
+    for route in all() {
+        // A world each: the valid request may well delete what the next one needs.
+        let mut world = World::start();
+        let answer = world.client.send(&valid(&route));
+        if route.path == "/v1/keys/{id}" {
+            // There is no key in this world: with one, it would need a credential.
+            answer.refused(404, "key_not_found");
+            continue;
+        }
+        assert!((200..300).contains(&answer.status), "{route:?}: {} {}", answer.status, answer.text());
+    }
+}
+
+#[test]
+fn paths_are_checked_segment_by_segment() {
+    let mut world = World::start();
+    let long = "x".repeat(129);
+    let long_bytes = "%C3%A4".repeat(65);
+    let plus = "+a".repeat(32);
+    for (name, segments) in BAD_SEGMENTS {
+        let more: &[&str] = match name {
+            "digest" => &[&long, &plus],
+            "id" => &[&long],
+            _ => &[&long, &long_bytes],
+        };
+        for route in routes_with(name) {
+            for segment in segments.iter().chain(more) {
+                let mut request = valid(&route);
+                request.target = world::path(&route, &[(name, segment)]).into_bytes();
+                world.refuse(&request, 400, "invalid_parameter", Some(name));
+            }
+        }
+    }
+}
+
+#[test]
+fn queries_are_known_and_encoded() {
+    let mut world = World::start();
+    for route in all() {
+        for (query, code, pointer) in [
+            ("nope=1", "unknown_parameter", "nope"),
+            ("nope", "unknown_parameter", "nope"),
+            ("Limit=5", "unknown_parameter", "Limit"),
+            ("%6Eope=1", "unknown_parameter", "nope"),
+            ("x=%FF", "invalid_parameter", "x"),
+            ("x=%zz", "invalid_parameter", "x"),
+            ("x=%", "invalid_parameter", "x"),
+        ] {
+            let mut request = valid(&route);
+            request.target.extend_from_slice(format!("?{query}").as_bytes());
+            world.refuse(&request, 400, code, Some(pointer));
+        }
+    }
+}
+
+#[test]
+fn methods_are_told() {
+    let mut world = World::start();
+    let paths: BTreeSet<String> = all().into_iter().map(|route| route.path).collect();
+    for path in paths {
+        let here: Vec<Route> = all().into_iter().filter(|route| route.path == path).collect();
+        let has: BTreeSet<&str> = here.iter().map(|route| route.method.as_str()).collect();
+        for method in ["GET", "PUT", "POST", "DELETE", "PATCH", "OPTIONS", "TRACE", "BREW"] {
+            if has.contains(method) {
+                continue;
+            }
+            let request = Request::new(method, world::path(&here[0], &[]));
+            let answer = world.refuse(&request, 405, "method_not_allowed", None);
+            let allow = answer.header("allow").expect("it says what is allowed").to_owned();
+            let told: BTreeSet<&str> = allow.split(", ").filter(|told| *told != "HEAD").collect();
+            assert_eq!(told, has, "{method} {path}");
+        }
+    }
+}
+
+#[test]
+fn paths_that_are_nowhere() {
+    let mut world = World::start();
+    for path in [
+        "/",
+        "/v1",
+        "/v2/leaderboards",
+        "/v1/leaderboards/",
+        "/v1/leaderboards/b/",
+        "/v1/leaderboards/b/nope",
+        "/v1/leaderboards/b/players/",
+        "/v1/leaderboards//scores",
+        "/v1/keys/",
+        "/metrics/",
+        "/healthz/",
+        "//",
+        "/v1/%2F",
+    ] {
+        world.refuse(&Request::new("GET", path), 404, "not_found", None);
+    }
+}
+
+#[test]
+fn bodies_have_a_type() {
+    let mut world = World::start();
+    for route in all().iter().filter(|route| changes(route)) {
+        let given = valid(route).body.unwrap_or_else(|| b"{}".to_vec());
+        for kind in [
+            "text/plain",
+            "application/x-www-form-urlencoded",
+            "application/jsonx",
+            "",
+            "multipart/form-data; boundary=x",
+        ] {
+            let request = Request::new(&route.method, valid(route).target).body(kind, given.clone());
+            world.refuse(&request, 415, "unsupported_media_type", None);
+        }
+        let mut without = Request::new(&route.method, valid(route).target);
+        without.body = Some(given);
+        world.refuse(&without, 415, "unsupported_media_type", None);
+    }
+}
+
+#[test]
+fn a_type_may_have_parameters_and_any_case() {
+    let mut world = World::start();
+    for kind in ["application/json; charset=utf-8", "Application/JSON", "application/json ;x=y"] {
+        let request =
+            Request::new("POST", "/v1/leaderboards/b/scores").body(kind, "{\"player\":\"t\",\"score\":1}");
+        world.client.send(&request).expect(200);
+    }
+}
+
+#[test]
+fn bodies_have_a_bound() {
+    let mut world = World::start();
+    for route in all().iter().filter(|route| changes(route)) {
+        let kind = if is_import(route) { "application/x-ndjson" } else { "application/json" };
+        for length in [(2 << 20) + 1, 9 << 20] {
+            let request = Request::new(&route.method, valid(route).target).body(kind, vec![b' '; length]);
+            world.refuse(&request, 413, "payload_too_large", None);
+        }
+    }
+    // At the bound it is read.
+    let mut body = b"{\"player\":\"t\",\"score\":1}".to_vec();
+    body.resize(2 << 20, b' ');
+    let request = Request::new("POST", "/v1/leaderboards/b/scores").body("application/json", body);
+    world.client.send(&request).expect(200);
+}
+
+#[test]
+fn bodies_are_json() {
+    let mut world = World::start();
+    let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+    let texts: [&[u8]; 9] = [
+        b"{",
+        b"{\"player\"}",
+        b"{} x",
+        b"nul",
+        b"{\"player\":\"\xFF\",\"score\":1}",
+        b"\xEF\xBB\xBF{}",
+        b"{'player':1}",
+        b"{\"player\":\"\\ud800\",\"score\":1}",
+        deep.as_bytes(),
+    ];
+    for route in all().iter().filter(|route| changes(route)) {
+        let kind = if is_import(route) { "application/x-ndjson" } else { "application/json" };
+        for text in texts {
+            let request = Request::new(&route.method, valid(route).target).body(kind, text);
+            world.refuse(&request, 400, "malformed_json", None);
+        }
+    }
+    for route in all().iter().filter(|route| has_body(route) && !is_import(route)) {
+        for body in [json!([]), json!(1), json!("x"), json!(null), json!([{}])] {
+            let request = Request::new(&route.method, valid(route).target).json(&body);
+            world.refuse(&request, 400, "invalid_field", Some(""));
+        }
+        if route.method == "POST" {
+            let request = Request::new("POST", valid(route).target).body("application/json", "");
+            world.refuse(&request, 400, "malformed_json", None);
+        }
+    }
+}
+
+#[test]
+fn what_has_no_body_takes_none() {
+    let mut world = World::start();
+    for route in all().iter().filter(|route| changes(route) && !has_body(route)) {
+        for body in [json!({"x": 1}), json!([]), json!(1), json!(null)] {
+            let request = Request::new(&route.method, valid(route).target).json(&body);
+            let answer = world.client.send(&request);
+            assert_eq!(answer.status, 400, "{route:?} {body}: {}", answer.text());
+            world.unchanged(&request);
+        }
+    }
+}
+
+#[test]
+fn idempotency_keys_have_a_form_everywhere() {
+    let mut world = World::start();
+    let long = "x".repeat(256);
+    for route in all().iter().filter(|route| changes(route)) {
+        for key in ["", "a b", &long, "ä", "a\tb"] {
+            let request = valid(route).idempotent(key);
+            world.refuse(&request, 400, "invalid_parameter", Some("Idempotency-Key"));
+        }
+        let twice = valid(route).idempotent("a").idempotent("b");
+        world.refuse(&twice, 400, "invalid_parameter", Some("Idempotency-Key"));
+    }
+}
+
+#[test]
+fn the_form_of_integers_has_two_words() {
+    let mut world = World::start();
+    let shows_scores = [
+        "/v1/leaderboards/{board}/scores",
+        "/v1/leaderboards/{board}/players/{player}",
+        "/v1/leaderboards/{board}/players/{player}/around",
+        "/v1/scores/batch",
+    ];
+    for route in
+        all().iter().filter(|route| shows_scores.contains(&route.path.as_str()) && route.method != "DELETE")
+    {
+        for word in ["", "String", "int", "true"] {
+            let request = valid(route).header("Tally-Int64", word);
+            world.refuse(&request, 400, "invalid_parameter", Some("Tally-Int64"));
+        }
+    }
+}
+
+#[test]
+fn bytes_that_are_no_http_end_the_connection_and_nothing_else() {
+    let mut world = World::start();
+    for bytes in [
+        b"GET /v1/leaderboards HTTP/1.1\r\nbad header\r\n\r\n".as_slice(),
+        b"GET /v1/leaderboards\x00 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03 tls \r\n\r\n",
+        b"GET /v1/leaderboards HTTP/9.9\r\nHost: 127.0.0.1\r\n\r\n",
+        b"POST /v1/leaderboards/b/scores HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: x\r\n\r\n",
+    ] {
+        // It may be told so, or just be left.
+        if let Ok(answer) = world.server.client().raw(bytes) {
+            assert!((400..600).contains(&answer.status), "{}: {answer:?}", String::from_utf8_lossy(bytes));
+        }
+    }
+    let many: String = (0..200).fold(String::new(), |many, at| format!("{many}X-{at}: y\r\n"));
+    let answer = world
+        .server
+        .client()
+        .raw(format!("GET /healthz HTTP/1.1\r\nHost: h\r\n{many}\r\n").as_bytes())
+        .expect("it is told");
+    assert_eq!(answer.status, 431, "{answer:?}");
+    let request = Request::new("GET", "/v1/leaderboards");
+    world.unchanged(&request);
+}

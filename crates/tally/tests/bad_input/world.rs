@@ -1,0 +1,181 @@
+//! The server that wrong requests are sent to, what a problem looks like, and whether anything changed.
+
+use serde_json::{Value, json};
+use tally_testkit::routes::Route;
+use tally_testkit::{Answer, Client, Request, TestTally};
+
+const TALLY: &str = env!("CARGO_BIN_EXE_tally");
+pub(crate) const DIGEST: &str = "00112233445566778899aabbccddeeff00112233445566778899AABBCCDDEEFF";
+
+/// A server with something on it, and how it looked at first.
+pub(crate) struct World {
+    pub(crate) server: TestTally,
+    pub(crate) client: Client,
+    before: Vec<Value>,
+    failures: Vec<String>,
+}
+
+impl World {
+    pub(crate) fn start() -> Self {
+        let server = TestTally::start(TALLY);
+        let mut client = server.client();
+        for (board, definition) in [
+            ("b", json!({})),
+            ("f", json!({"score": "float64"})),
+            ("other", json!({})),
+            ("sub", json!({"subscore": "descending"})),
+        ] {
+            client.put(&format!("/v1/leaderboards/{board}"), &definition).expect(201);
+        }
+        for player in ["p", "q", "r"] {
+            for board in ["b", "f", "other"] {
+                let row = json!({"player": player, "score": 5});
+                client.post(&format!("/v1/leaderboards/{board}/scores"), &row).expect(200);
+            }
+        }
+        let before = state(&mut client);
+        Self { server, client, before, failures: Vec::new() }
+    }
+
+    /// Sends a request that must be refused so, and must change nothing. What is wrong is told when the world ends, so
+    /// that one wrong row of a table does not hide the others.
+    pub(crate) fn refuse(
+        &mut self,
+        request: &Request,
+        status: u16,
+        code: &str,
+        pointer: Option<&str>,
+    ) -> Answer {
+        let answer = self.client.send(request);
+        if let Err(wrong) = check(&answer, request, status, code, pointer) {
+            self.failures.push(format!("{}: {wrong}: {}", shown(request), answer.text()));
+        }
+        self.unchanged(request);
+        answer
+    }
+
+    /// Notes an answer that should have been another.
+    pub(crate) fn fail(&mut self, request: &Request, answer: &Answer) {
+        self.failures.push(format!("{}: {} {}", shown(request), answer.status, answer.text()));
+    }
+
+    /// Everything is as it was.
+    pub(crate) fn unchanged(&mut self, request: &Request) {
+        let now = state(&mut self.client);
+        if now != self.before {
+            self.failures.push(format!("{}: it changed something", shown(request)));
+            self.before = now;
+        }
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            let (number, failures) = (self.failures.len(), self.failures.join("\n"));
+            assert!(number == 0, "{number} rows failed:\n{failures}");
+        }
+    }
+}
+
+/// Everything a caller can see of the data.
+fn state(client: &mut Client) -> Vec<Value> {
+    let mut state = vec![
+        client.get("/v1/keys?limit=1000").expect(200),
+        client.get("/v1/leaderboards?limit=1000").expect(200),
+        client.get(&format!("/v1/imports/b/{DIGEST}")).expect(200),
+    ];
+    for board in ["b", "f", "other", "sub"] {
+        state.push(client.get(&format!("/v1/leaderboards/{board}/scores?limit=1000")).expect(200));
+    }
+    state
+}
+
+/// The path of a route, valid but for these parameters.
+pub(crate) fn path(route: &Route, values: &[(&str, &str)]) -> String {
+    let given = |name: &str| values.iter().find(|(other, _)| *other == name).map(|(_, value)| *value);
+    let defaults = [("board", "b"), ("player", "p"), ("digest", DIGEST), ("id", "abc")];
+    route.path_with(&defaults.map(|(name, default)| (name, given(name).unwrap_or(default))))
+}
+
+/// A request to this route that is right in everything.
+pub(crate) fn valid(route: &Route) -> Request {
+    let request = Request::new(&route.method, path(route, &[]));
+    match (route.method.as_str(), route.path.as_str()) {
+        ("POST", "/v1/imports") => request.body("application/x-ndjson", import(&head(), &[row()])),
+        ("POST", "/v1/keys") => request.json(&json!({"role": "reader"})),
+        ("POST", "/v1/scores/batch") => {
+            request.json(&json!({"scores": [{"board": "b", "player": "new", "score": 1}]}))
+        }
+        ("POST", _) => request.json(&json!({"player": "new", "score": 1})),
+        ("PUT", _) => request.json(&json!({})),
+        _ => request,
+    }
+}
+
+/// The head of an import's chunk.
+pub(crate) fn head() -> Value {
+    json!({"board": "b", "digest": DIGEST, "lines_before": 0, "lines_after": 2, "last": false})
+}
+
+/// A row of an import's chunk.
+pub(crate) fn row() -> Value {
+    json!({"line": 2, "player": "new", "score": 1})
+}
+
+/// A chunk.
+pub(crate) fn import(head: &Value, rows: &[Value]) -> String {
+    rows.iter().fold(head.to_string(), |body, row| format!("{body}\n{row}"))
+}
+
+fn shown(request: &Request) -> String {
+    let body: String =
+        request.body.as_deref().map(String::from_utf8_lossy).unwrap_or_default().chars().take(200).collect();
+    let target = String::from_utf8_lossy(&request.target).into_owned();
+    format!("{} {target} {:?} {body}", request.method, request.headers)
+}
+
+/// Checks the one shape of every error; says what is wrong with it.
+fn check(
+    answer: &Answer,
+    request: &Request,
+    status: u16,
+    code: &str,
+    pointer: Option<&str>,
+) -> Result<(), String> {
+    let wanted = (status, code, Some("application/problem+json"));
+    if (answer.status, answer.code().as_str(), answer.header("content-type")) != wanted {
+        return Err(format!("wanted {wanted:?}, got {}", answer.status));
+    }
+    let problem = answer.json();
+    for member in ["type", "title", "detail", "instance", "code", "request_id"] {
+        if problem[member].as_str().unwrap_or_default().is_empty() {
+            return Err(format!("no `{member}`"));
+        }
+    }
+    let path = request.target.split(|byte| *byte == b'?').next().unwrap_or_default();
+    for (member, value) in [
+        ("status", json!(status)),
+        ("request_id", json!(answer.header("x-request-id"))),
+        ("instance", json!(String::from_utf8_lossy(path))),
+    ] {
+        if problem[member] != value {
+            return Err(format!("`{member}` is not {value}"));
+        }
+    }
+    let errors = problem["errors"].as_array().cloned().unwrap_or_default();
+    if errors
+        .iter()
+        .any(|error| ["pointer", "code", "detail"].iter().any(|member| !error[member].is_string()))
+    {
+        return Err("an error is not whole".into());
+    }
+    let first = errors.first();
+    if first.and_then(|error| error["pointer"].as_str()) != pointer {
+        return Err(format!("wanted the pointer {pointer:?}"));
+    }
+    if first.is_some_and(|error| error["code"] != code) {
+        return Err("the first error has another code".into());
+    }
+    Ok(())
+}

@@ -1,0 +1,317 @@
+//! Who may do what: every kind of caller at every route, keys that come and go, protected mode, browsers.
+//!
+//! The expectation is written from the contract's table, the routes come from the server's list. A refused caller must
+//! leave no trace. Not here: what an allowed request answers.
+
+use serde_json::{Value, json};
+use tally_testkit::routes::{Route, all};
+use tally_testkit::{Answer, Client, Request, TestTally};
+
+const TALLY: &str = env!("CARGO_BIN_EXE_tally");
+
+/// A request to this route that would be allowed to somebody, on a board of its own.
+fn request(route: &Route, number: usize) -> Request {
+    let board = format!("b{number}");
+    let path = route.path_with(&[
+        ("board", &board),
+        ("player", "p"),
+        ("digest", &"a".repeat(64)),
+        ("id", "nosuchkey"),
+    ]);
+    let request = Request::new(&route.method, &path);
+    match (route.method.as_str(), route.path.as_str()) {
+        ("POST", "/v1/imports") => {
+            let head = json!({"board": board, "digest": "b".repeat(64), "lines_before": 0, "lines_after": 2});
+            let row = json!({"line": 2, "player": "imported", "score": 1});
+            request.body("application/x-ndjson", format!("{head}\n{row}"))
+        }
+        ("POST", "/v1/keys") => request.json(&json!({"role": "reader"})),
+        ("POST", "/v1/scores/batch") => {
+            request.json(&json!({"scores": [{"board": board, "player": "p", "score": 2}]}))
+        }
+        ("POST", _) => request.json(&json!({"player": "p", "score": 2})),
+        ("PUT", _) => request.json(&json!({})),
+        _ => request,
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Expected {
+    Allowed,
+    Refused(u16, &'static str),
+}
+use Expected::{Allowed, Refused};
+
+const UNAUTHORIZED: Expected = Refused(401, "unauthorized");
+const FORBIDDEN: Expected = Refused(403, "forbidden");
+
+/// What the contract says of a caller of this role at an operation that needs this right.
+fn of_role(role: &str, right: &str) -> Expected {
+    match (role, right) {
+        ("admin", _) | ("server", "Read" | "Write") | ("reader", "Read") => Allowed,
+        _ => FORBIDDEN,
+    }
+}
+
+#[track_caller]
+fn check(answer: &Answer, expected: Expected, what: &str) {
+    match expected {
+        Allowed => assert!(
+            ![401, 403, 500, 503].contains(&answer.status),
+            "{what} should be allowed: {} {}",
+            answer.status,
+            answer.text()
+        ),
+        Refused(status, code) => {
+            assert_eq!((answer.status, answer.code().as_str()), (status, code), "{what}: {}", answer.text());
+            let challenge =
+                answer.header("www-authenticate").is_some_and(|value| value.starts_with("Bearer"));
+            assert_eq!(challenge, status == 401, "{what}: {answer:?}");
+            assert_eq!(answer.header("content-type"), Some("application/problem+json"), "{what}");
+        }
+    }
+}
+
+/// Everything there is, to see that nothing changed.
+fn state(local: &mut Client) -> Vec<Value> {
+    let mut state = vec![local.get("/v1/keys?limit=1000").expect(200)];
+    for board in tally_testkit::audit::boards(local) {
+        let name = board["board"].as_str().expect("a name").to_owned();
+        state.push(local.get(&format!("/v1/leaderboards/{name}/scores?limit=1000")).expect(200));
+        state.push(board);
+    }
+    state
+}
+
+/// A board for each route, so that a deletion spoils no other case.
+fn prepare(local: &mut Client) {
+    for number in 0..all().len() {
+        local.put(&format!("/v1/leaderboards/b{number}"), &json!({})).expect(201);
+        let row = json!({"player": "p", "score": 1});
+        local.post(&format!("/v1/leaderboards/b{number}/scores"), &row).expect(200);
+    }
+}
+
+fn create_key(local: &mut Client, role: &str) -> (String, String) {
+    let created = local.post("/v1/keys", &json!({"role": role, "name": role})).expect(201);
+    let text = |name: &str| created[name].as_str().expect("a text").to_owned();
+    (text("id"), text("key"))
+}
+
+/// Tries every route as one caller; refused ones must change nothing.
+fn try_all(
+    server: &TestTally,
+    who: &str,
+    caller: impl Fn(Request) -> Request,
+    expected: impl Fn(&Route) -> Expected,
+) {
+    let (mut client, mut local) = (server.client(), server.local());
+    for (number, route) in all().iter().enumerate() {
+        let expected = expected(route);
+        let before = if expected == Allowed { Vec::new() } else { state(&mut local) };
+        let answer = client.send(&caller(request(route, number)));
+        check(&answer, expected, &format!("{who} at {} {}", route.method, route.path));
+        if expected != Allowed {
+            assert_eq!(state(&mut local), before, "{who} at {} {}", route.method, route.path);
+        }
+    }
+}
+
+#[test]
+fn refused_callers_in_protected_mode() {
+    let server = TestTally::start(TALLY);
+    prepare(&mut server.local());
+    let proxies = [
+        ("Forwarded", "for=192.0.2.1"),
+        ("X-Forwarded-For", "192.0.2.1"),
+        ("X-Forwarded-Host", "tally.example"),
+        ("X-Forwarded-Proto", "https"),
+        ("X-Forwarded-For", "127.0.0.1"),
+        ("x-forwarded-port", "443"),
+    ];
+    for (name, value) in proxies {
+        try_all(
+            &server,
+            &format!("a proxy ({name})"),
+            |request| request.header(name, value),
+            |_| UNAUTHORIZED,
+        );
+    }
+    for host in ["evil.example", "evil.example:80", "localhost.evil.example", "127.0.0.1.evil.example", ""] {
+        let refused = |_: &Route| Refused(403, "host_refused");
+        try_all(&server, &format!("host {host:?}"), |request| request.header("Host", host), refused);
+    }
+    for origin in ["http://evil.example", "null", "http://127.0.0.1:1", "file://"] {
+        let refused = |_: &Route| Refused(403, "origin_refused");
+        try_all(&server, &format!("origin {origin}"), |request| request.header("Origin", origin), refused);
+    }
+}
+
+#[test]
+fn a_bad_credential_never_falls_back() {
+    let server = TestTally::start(TALLY);
+    prepare(&mut server.local());
+    let bad = [
+        "Bearer tally_abc_def",
+        "Bearer tally_local_0000000000000000000000000000000000000000000000000000000000000000",
+        "Bearer tally_local_",
+        "Bearer ",
+        "Bearer",
+        "Basic dXNlcjpwYXNz",
+        "tally_abc_def",
+        "",
+    ];
+    // In protected mode the same request without the credential would be allowed.
+    for value in bad {
+        try_all(
+            &server,
+            &format!("credential {value:?}"),
+            |request| request.header("Authorization", value),
+            |_| UNAUTHORIZED,
+        );
+    }
+    let (_, admin) = create_key(&mut server.local(), "admin");
+    let broken = [
+        format!("{admin}x"),
+        admin[..admin.len() - 1].to_owned(),
+        admin.to_uppercase(),
+        format!("{admin} {admin}"),
+    ];
+    for key in &broken {
+        let answer = server.client().send(&Request::new("GET", "/v1/leaderboards").key(key));
+        check(&answer, UNAUTHORIZED, key);
+    }
+    let twice = Request::new("GET", "/v1/leaderboards").key(&admin).key(&admin);
+    check(&server.client().send(&twice), UNAUTHORIZED, "two credentials");
+}
+
+#[test]
+fn this_machine_is_admin_in_protected_mode() {
+    let server = TestTally::start(TALLY);
+    prepare(&mut server.local());
+    let key_route = |route: &Route| route.path.starts_with("/v1/keys") && route.method == "POST";
+    // Creating a key would end protected mode: it has its own test.
+    let mut client = server.client();
+    for (number, route) in all().iter().enumerate().filter(|(_, route)| !key_route(route)) {
+        let what = format!("nobody at {} {}", route.method, route.path);
+        check(&client.send(&request(route, number)), Allowed, &what);
+    }
+    let port = server.address().port();
+    for host in [
+        format!("localhost:{port}"),
+        "LOCALHOST".into(),
+        "[::1]:8420".into(),
+        "192.0.2.7".into(),
+        "a.localhost".into(),
+    ] {
+        let answer = client.send(&Request::new("GET", "/v1/leaderboards").header("Host", &host));
+        check(&answer, Allowed, &host);
+    }
+    let own = format!("http://127.0.0.1:{port}");
+    check(&client.send(&Request::new("GET", "/v1/leaderboards").header("Origin", &own)), Allowed, &own);
+}
+
+#[test]
+fn roles_have_their_rights() {
+    for role in ["admin", "server", "reader"] {
+        let server = TestTally::start(TALLY);
+        prepare(&mut server.local());
+        let (_, key) = create_key(&mut server.local(), role);
+        try_all(&server, role, |request| request.key(&key), |route| of_role(role, &route.right));
+        // A key is no browser's: neither host nor origin nor a proxy stands in its way.
+        let far = Request::new("GET", "/v1/leaderboards").key(&key).header("Host", "tally.example");
+        let far = far.header("Origin", "http://evil.example").header("X-Forwarded-For", "192.0.2.1");
+        check(&server.client().send(&far), Allowed, role);
+        let lower = Request::new("GET", "/v1/leaderboards").header("authorization", &format!("bearer {key}"));
+        check(&server.client().send(&lower), Allowed, "the scheme's case");
+    }
+}
+
+#[test]
+fn the_first_key_ends_protected_mode_and_revoking_ends_a_key() {
+    let mut server = TestTally::start(TALLY);
+    prepare(&mut server.local());
+    let mut anonymous = server.client();
+    anonymous.get("/v1/leaderboards").expect(200);
+    // Made by nobody in particular, over the connection that is used on.
+    let created = anonymous.post("/v1/keys", &json!({"role": "reader", "name": "first"})).expect(201);
+    let reader = created["key"].as_str().expect("it is shown once").to_owned();
+    check(&anonymous.get("/v1/leaderboards"), UNAUTHORIZED, "nobody after the first key");
+    try_all(&server, "nobody after the first key", |request| request, |_| UNAUTHORIZED);
+    let local = format!("tally_local_{}", server.token());
+    let (admin_id, admin) = create_key(&mut server.local(), "admin");
+    for (who, key, allowed) in [("local", &local, true), ("admin", &admin, true), ("reader", &reader, false)]
+    {
+        let answer = server.client().with_key(key).get("/v1/keys");
+        check(&answer, if allowed { Allowed } else { FORBIDDEN }, who);
+    }
+
+    let mut held = server.client().with_key(&admin);
+    held.get("/v1/keys").expect(200);
+    server.local().delete(&format!("/v1/keys/{admin_id}")).expect(204);
+    check(&held.get("/v1/keys"), UNAUTHORIZED, "a revoked key on its open connection");
+    try_all(&server, "a revoked key", |request| request.key(&admin), |_| UNAUTHORIZED);
+    server.local().delete(&format!("/v1/keys/{admin_id}")).refused(404, "key_not_found");
+
+    server.terminate();
+    server.restart();
+    check(&server.client().get("/v1/leaderboards"), UNAUTHORIZED, "nobody after a restart");
+    check(&server.client().with_key(&admin).get("/v1/keys"), UNAUTHORIZED, "a revoked key after a restart");
+    check(&server.client().with_key(&reader).get("/v1/leaderboards"), Allowed, "a key after a restart");
+    check(
+        &server.client().with_key(&local).get("/v1/leaderboards"),
+        UNAUTHORIZED,
+        "the token of the last start",
+    );
+    server.local().get("/v1/keys").expect(200);
+}
+
+#[test]
+fn without_any_key_left_it_is_as_before_the_first_and_stays_so() {
+    let mut server = TestTally::start(TALLY);
+    let (id, _) = create_key(&mut server.local(), "admin");
+    check(&server.client().get("/v1/leaderboards"), UNAUTHORIZED, "nobody while a key exists");
+    server.local().delete(&format!("/v1/keys/{id}")).expect(204);
+    let now = server.client().get("/v1/leaderboards").status;
+    server.terminate();
+    server.restart();
+    assert_eq!(server.client().get("/v1/leaderboards").status, now, "a restart changes nothing about it");
+    assert_eq!(now, 200, "no key exists");
+}
+
+#[test]
+fn keys_are_listed_without_their_secrets() {
+    let server = TestTally::start(TALLY);
+    let mut local = server.local();
+    let mut made = Vec::new();
+    for role in ["admin", "server", "reader"] {
+        made.push(create_key(&mut local, role));
+    }
+    let listed = local.get("/v1/keys").expect(200);
+    let items = listed["items"].as_array().expect("items");
+    for ((id, key), (item, role)) in made.iter().zip(items.iter().zip(["admin", "server", "reader"])) {
+        let created_at = &item["created_at"];
+        assert_eq!(item, &json!({"id": id, "role": role, "name": role, "created_at": created_at}));
+        assert!(id.bytes().all(|byte| byte.is_ascii_alphanumeric()), "{id}");
+        assert!(key.starts_with(&format!("tally_{id}_")), "{key}");
+        let secret = key.rsplit('_').next().expect("a secret");
+        assert!(!listed.to_string().contains(secret));
+        for entry in std::fs::read_dir(server.data()).expect("the directory is there") {
+            let bytes = std::fs::read(entry.expect("an entry").path()).expect("a file");
+            let found = bytes.windows(secret.len()).any(|window| window == secret.as_bytes());
+            assert!(!found, "a secret is stored as it is");
+        }
+    }
+    let (walked, pages) = tally_testkit::audit::walk(&mut local, "/v1/keys?limit=1", "items");
+    assert_eq!((&walked, pages.len()), (items, 3));
+}
+
+#[test]
+fn files_of_the_data_directory_are_private() {
+    use std::os::unix::fs::PermissionsExt;
+    let server = TestTally::start(TALLY);
+    for name in ["server.json", "secret"] {
+        let mode = std::fs::metadata(server.data().join(name)).expect("it is there").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{name}");
+    }
+}
