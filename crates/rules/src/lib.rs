@@ -15,6 +15,7 @@ pub mod names;
 pub mod order_key;
 pub mod outcome;
 pub mod period;
+pub mod profile;
 pub mod rank;
 pub mod record;
 pub mod refusal;

@@ -25,6 +25,11 @@ pub enum Outcome {
         /// It did not exist before.
         created: bool,
     },
+    /// A profile was put: whether there was none before.
+    ProfilePut {
+        /// There was none.
+        created: bool,
+    },
     /// An API key was created; its secret is not part of what is stored.
     KeyCreated,
 }
@@ -33,6 +38,7 @@ const SUBMITTED: u8 = 1;
 const REMOVED: u8 = 2;
 const BOARD_PUT: u8 = 3;
 const KEY_CREATED: u8 = 4;
+const PROFILE_PUT: u8 = 5;
 
 impl Outcome {
     /// The stored form.
@@ -49,6 +55,7 @@ impl Outcome {
             Self::Removed => vec![REMOVED],
             Self::BoardPut { created } => vec![BOARD_PUT, u8::from(*created)],
             Self::KeyCreated => vec![KEY_CREATED],
+            Self::ProfilePut { created } => vec![PROFILE_PUT, u8::from(*created)],
         }
     }
 
@@ -64,6 +71,7 @@ impl Outcome {
             [REMOVED] => Some(Self::Removed),
             [BOARD_PUT, created @ (0 | 1)] => Some(Self::BoardPut { created: *created == 1 }),
             [KEY_CREATED] => Some(Self::KeyCreated),
+            [PROFILE_PUT, created @ (0 | 1)] => Some(Self::ProfilePut { created: *created == 1 }),
             _ => None,
         }
     }
@@ -91,6 +99,7 @@ mod tests {
         assert_eq!(Outcome::Removed.encode(), [2]);
         assert_eq!(Outcome::BoardPut { created: true }.encode(), [3, 1]);
         assert_eq!(Outcome::KeyCreated.encode(), [4]);
+        assert_eq!(Outcome::ProfilePut { created: false }.encode(), [5, 0]);
         let record = Record { score: 1, subscore: 2, at: Micros(3) };
         let encoded = Outcome::Submitted { record, previous: None, changed: true }.encode();
         assert_eq!(encoded[..3], [1, 1, 1]);

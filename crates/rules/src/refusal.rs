@@ -33,6 +33,8 @@ pub enum Refusal {
     ScoreOverflow,
     /// The player has no rank there.
     PlayerNotRanked,
+    /// The player has no profile, and no record anywhere that was looked at.
+    PlayerNotFound,
     /// No key of that id.
     KeyNotFound,
     /// The same file was imported into the same board before.
@@ -57,6 +59,7 @@ impl Refusal {
             Self::AtInFuture => "at_in_future",
             Self::ScoreOverflow => "score_overflow",
             Self::PlayerNotRanked => "player_not_ranked",
+            Self::PlayerNotFound => "player_not_found",
             Self::KeyNotFound => "key_not_found",
             Self::ImportRepeated => "import_repeated",
             Self::ImportOutOfOrder(_) => "import_out_of_order",
@@ -86,6 +89,7 @@ impl Refusal {
             Self::AtInFuture => "`at` is more than 5 s ahead of the server's clock".into(),
             Self::ScoreOverflow => "the sum would leave the range of the leaderboard's scores".into(),
             Self::PlayerNotRanked => "the player has no rank on this leaderboard".into(),
+            Self::PlayerNotFound => "no such player".into(),
             Self::KeyNotFound => "no such key".into(),
             Self::ImportRepeated => "this file was imported into this leaderboard before".into(),
             Self::ImportOutOfOrder(done) => format!("lines up to {done} are already imported"),

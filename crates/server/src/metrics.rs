@@ -136,7 +136,7 @@ fn render_service(text: &mut String, gate: &Gate) -> std::fmt::Result {
     one(text, "lane_faults", "counter", "Requests that failed with the store", lane.faults as f64)?;
     one(text, "lane_commit_seconds", "counter", "Time spent in commits", lane.committing.as_secs_f64())?;
     writeln!(text, "# HELP tally_batch_cut Why batches ended\n# TYPE tally_batch_cut counter")?;
-    for cut in tally_lanes::Cut::ALL {
+    for cut in tally_service::Cut::ALL {
         writeln!(text, "tally_batch_cut_total{{lane=\"scores\",cut=\"{}\"}} {}", cut.name(), lane.cut(cut))?;
     }
     let boards = tally.boards.list(None, usize::MAX);

@@ -3,14 +3,14 @@
 use crate::failure::Failure;
 use crate::keys::seen_before;
 use crate::tally::Tally;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::ops::Bound;
 use std::sync::{Arc, PoisonError, RwLock};
 use tally_ranking::PartOrder;
 use tally_rules::definition::Wish;
 use tally_rules::idempotency::{Identity, Seen, Stored};
 use tally_rules::outcome::Outcome;
-use tally_rules::{BoardId, Definition, Micros, Refusal};
+use tally_rules::{BoardId, Definition, Micros, PlayerId, Refusal};
 use tally_store::{BoardChange, BoardNo, BoardRow, Changes, Loaded, Plan, Store};
 
 /// How many boards a suggestion is chosen from.
@@ -29,15 +29,24 @@ pub struct Board {
     pub definition: Definition,
     /// When it was created.
     pub created_at: Micros,
-    /// The order over all time.
+    /// The order over all time, without those who are hidden.
     pub order: PartOrder,
+    /// Players who are hidden here. Changed by the lane only, with the order; it is not asked when a batch is decided,
+    /// because a hidden player's submits count like any other.
+    pub(crate) hidden: RwLock<HashSet<PlayerId>>,
 }
 
 impl Board {
     /// A board without records.
-    pub fn new(row: BoardRow) -> Self {
+    pub fn new(row: BoardRow, hidden: Vec<PlayerId>) -> Self {
         let order = PartOrder::new(&row.definition);
-        Self { no: row.no, id: row.id, definition: row.definition, created_at: row.created_at, order }
+        let hidden = RwLock::new(hidden.into_iter().collect());
+        Self { no: row.no, id: row.id, definition: row.definition, created_at: row.created_at, order, hidden }
+    }
+
+    /// Whether a player is hidden here.
+    pub fn hides(&self, player: &PlayerId) -> bool {
+        self.hidden.read().unwrap_or_else(PoisonError::into_inner).contains(player)
     }
 }
 
@@ -116,13 +125,12 @@ pub fn put(tally: &Tally, id: &BoardId, wish: &Wish, identity: Option<&Identity>
     let now = (tally.clock)();
     let full = tally.boards.len() >= tally.settings.boards_max;
     let plan = plan(id, identity);
-    let created = tally.boards.get(id).is_none();
     let mut row = None;
-    let stored = tally.once(&plan, identity, now, Outcome::BoardPut { created }, |loaded, changes| {
+    let stored = tally.once(&plan, identity, now, |loaded, changes| {
         row = None;
         if let Some(present) = &loaded.board_names[0] {
             wish.change(&present.definition)?;
-            return Ok(());
+            return Ok(Outcome::BoardPut { created: false });
         }
         if full {
             return Err(Refusal::TooManyBoards);
@@ -131,21 +139,25 @@ pub fn put(tally: &Tally, id: &BoardId, wish: &Wish, identity: Option<&Identity>
             BoardRow { no: loaded.next_board, id: id.clone(), definition: wish.create()?, created_at: now };
         changes.boards.push(BoardChange::Create(new.clone()));
         row = Some(new);
-        Ok(())
+        Ok(Outcome::BoardPut { created: true })
     })?;
+    let created = row.is_some();
     if let Some(row) = row {
-        tally.boards.insert(Arc::new(Board::new(row)));
+        tally.boards.insert(Arc::new(Board::new(row, Vec::new())));
     }
     let first = stored.as_ref().map(|stored| matches!(stored.outcome, Outcome::BoardPut { created: true }));
     let board = match tally.boards.get(id) {
         Some(board) => board,
         // It was deleted since: the first answer showed it new and empty.
-        None => Arc::new(Board::new(BoardRow {
-            no: BoardNo(0),
-            id: id.clone(),
-            definition: wish.create()?,
-            created_at: stored.as_ref().map_or(now, |stored| stored.at),
-        })),
+        None => Arc::new(Board::new(
+            BoardRow {
+                no: BoardNo(0),
+                id: id.clone(),
+                definition: wish.create()?,
+                created_at: stored.as_ref().map_or(now, |stored| stored.at),
+            },
+            Vec::new(),
+        )),
     };
     Ok(Put { board, created: first.unwrap_or(created), replayed: stored.is_some() })
 }
@@ -155,10 +167,10 @@ pub fn delete(tally: &Tally, id: &BoardId, identity: Option<&Identity>) -> Resul
     let _running = identity.map(|one| tally.running.begin(&one.key)).transpose()?;
     let _one = tally.changing_boards.lock().unwrap_or_else(PoisonError::into_inner);
     let now = (tally.clock)();
-    let stored = tally.once(&plan(id, identity), identity, now, Outcome::Removed, |loaded, changes| {
+    let stored = tally.once(&plan(id, identity), identity, now, |loaded, changes| {
         let present = loaded.board_names[0].as_ref().ok_or(Refusal::LeaderboardNotFound(None))?;
         changes.boards.push(BoardChange::Delete(present.no));
-        Ok(())
+        Ok(Outcome::Removed)
     })?;
     if stored.is_none() {
         tally.boards.remove(id);
@@ -183,27 +195,35 @@ pub(crate) fn run_once(
     identity: Option<&Identity>,
     now: Micros,
     keep_micros: i64,
-    outcome: Outcome,
-    mut change: impl FnMut(&Loaded, &mut Changes) -> Result<(), Refusal>,
+    mut change: impl FnMut(&Loaded, &mut Changes) -> Result<Outcome, Refusal>,
 ) -> Result<Option<Stored>, Failure> {
     let mut result = Ok(None);
     store.run(plan, &mut |loaded| {
         let mut changes = Changes::default();
         let stored = loaded.requests.first().and_then(Option::as_ref);
-        result = match seen_before(identity, stored, now, keep_micros) {
-            Ok(Seen::Replay(_)) => Ok(stored.cloned()),
-            Err(refusal) => Err(refusal),
-            Ok(Seen::New) => change(loaded, &mut changes).map(|()| None),
-        };
-        match (&result, identity) {
-            (Ok(None), Some(identity)) => {
-                let stored = Stored { fingerprint: identity.fingerprint, at: now, outcome };
-                changes.requests.push((identity.key.clone(), stored));
+        let done = match seen_before(identity, stored, now, keep_micros) {
+            Ok(Seen::Replay(_)) => {
+                result = Ok(stored.cloned());
+                return changes;
             }
-            (Ok(None), None) => {}
-            (Ok(Some(_)) | Err(_), _) => changes = Changes::default(),
+            Ok(Seen::New) => change(loaded, &mut changes),
+            Err(refusal) => Err(refusal),
+        };
+        match done {
+            Ok(outcome) => {
+                result = Ok(None);
+                changes.requests.extend(
+                    identity.map(|one| {
+                        (one.key.clone(), Stored { fingerprint: one.fingerprint, at: now, outcome })
+                    }),
+                );
+                changes
+            }
+            Err(refusal) => {
+                result = Err(refusal);
+                Changes::default()
+            }
         }
-        changes
     })?;
     Ok(result?)
 }

@@ -13,7 +13,9 @@ use tally_rules::Refusal;
 use tally_rules::idempotency::{self, Identity, Seen, Stored};
 use tally_rules::outcome::Outcome;
 use tally_rules::role::Role;
-use tally_store::{Changes, KeyChange, KeyRow, Plan, Store};
+use tally_store::{Changes, KeyChange, Plan, Store};
+
+pub use tally_store::KeyRow;
 
 /// Letters and digits of a key's id.
 const ID_CHARS: usize = 12;
@@ -114,14 +116,14 @@ impl Keys {
             created_at: now,
         };
         let full = self.rows.read().unwrap_or_else(PoisonError::into_inner).len() >= self.keys_max;
-        let stored = self.once(identity, Outcome::KeyCreated, |changes| {
+        let stored = self.once(identity, |changes| {
             if full {
                 return Err(Refusal::InvalidDefinition(
                     "the limit of keys (setting `limits.keys`) is reached".into(),
                 ));
             }
             changes.keys.push(KeyChange::Create(row.clone()));
-            Ok(())
+            Ok(Outcome::KeyCreated)
         })?;
         let token = format!("tally_{}_{secret}", row.id);
         if let Some(first) = stored {
@@ -137,10 +139,10 @@ impl Keys {
         let now = (self.clock)();
         let present =
             self.rows.read().unwrap_or_else(PoisonError::into_inner).get(id).map(|row| Arc::clone(&row.id));
-        let stored = self.once(identity, Outcome::Removed, |changes| {
+        let stored = self.once(identity, |changes| {
             let id = present.clone().ok_or(Refusal::KeyNotFound)?;
             changes.keys.push(KeyChange::Revoke(id, now));
-            Ok(())
+            Ok(Outcome::Removed)
         })?;
         self.rows.write().unwrap_or_else(PoisonError::into_inner).remove(id);
         Ok(stored.is_some())
@@ -150,20 +152,13 @@ impl Keys {
     fn once(
         &self,
         identity: Option<&Identity>,
-        outcome: Outcome,
-        change: impl Fn(&mut Changes) -> Result<(), Refusal>,
+        change: impl Fn(&mut Changes) -> Result<Outcome, Refusal>,
     ) -> Result<Option<Stored>, Failure> {
         let plan = Plan { requests: identity.iter().map(|one| one.key.clone()).collect(), ..Plan::default() };
         let now = (self.clock)();
-        crate::boards::run_once(
-            &*self.store,
-            &plan,
-            identity,
-            now,
-            self.keep_micros,
-            outcome,
-            |_, changes| change(changes),
-        )
+        crate::boards::run_once(&*self.store, &plan, identity, now, self.keep_micros, |_, changes| {
+            change(changes)
+        })
     }
 
     /// An id and a secret: random, or for a request that may be retried, the same for every retry of it.

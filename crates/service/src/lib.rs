@@ -11,6 +11,7 @@ pub mod failure;
 pub mod fingerprint;
 pub mod keys;
 pub mod maintenance;
+pub mod players;
 pub mod progress;
 pub mod rebuild;
 pub mod requests;
@@ -25,3 +26,6 @@ pub use keys::{Caller, Keys};
 pub use progress::Progress;
 pub use settings::Settings;
 pub use tally::Tally;
+// What doors show of the parts below.
+pub use tally_lanes::Cut;
+pub use tally_ranking::{Edge, PageQuery, Place, Start};

@@ -45,7 +45,8 @@ fn load(
     newest: &mut Micros,
     progress: &Progress,
 ) -> Result<Board, Failure> {
-    let board = Board::new(row);
+    let hidden = store.bans(row.no)?;
+    let board = Board::new(row, hidden);
     let mut loading = board.order.loading();
     let mut after = None;
     loop {
@@ -53,7 +54,9 @@ fn load(
         let walked =
             store.walk_scores(board.no, ALL_TIME, after.as_ref(), WALK_ROWS, &mut |player, record| {
                 *newest = (*newest).max(record.at);
-                loading.push(&player, &record);
+                if !board.hides(&player) {
+                    loading.push(&player, &record);
+                }
                 last = Some(player);
             })?;
         progress.add(walked as u64);

@@ -112,9 +112,8 @@ impl Tally {
         plan: &Plan,
         identity: Option<&Identity>,
         now: Micros,
-        outcome: Outcome,
-        change: impl FnMut(&Loaded, &mut Changes) -> Result<(), Refusal>,
+        change: impl FnMut(&Loaded, &mut Changes) -> Result<Outcome, Refusal>,
     ) -> Result<Option<Stored>, Failure> {
-        run_once(&*self.store, plan, identity, now, self.settings.idempotency_keep_micros, outcome, change)
+        run_once(&*self.store, plan, identity, now, self.settings.idempotency_keep_micros, change)
     }
 }

@@ -11,10 +11,11 @@ pub mod sqlite;
 
 pub use error::StoreError;
 pub use plan::{
-    BoardChange, BoardNo, BoardRow, Changes, ImportKey, ImportRow, KeyChange, KeyRow, Loaded, Part, Plan,
-    ScoreKey,
+    BanKey, BoardChange, BoardNo, BoardRow, Changes, ImportKey, ImportRow, KeyChange, KeyRow, Loaded, Part,
+    Plan, ScoreKey,
 };
 
+use tally_rules::profile::Profile;
 use tally_rules::{Micros, PlayerId, Record};
 
 /// A durable store. Every method blocks; callers are threads of their own, never tasks of a runtime.
@@ -58,6 +59,13 @@ pub trait Store: Send + Sync + 'static {
 
     /// The part of a board that an import of one file has reached, without a transaction.
     fn import_progress(&self, key: &ImportKey) -> Result<Option<ImportRow>, StoreError>;
+
+    /// Every player hidden on a board, in order of bytes.
+    fn bans(&self, board: BoardNo) -> Result<Vec<PlayerId>, StoreError>;
+
+    /// The profile of each of these players, in one round trip, each for itself: one that cannot be read says so alone.
+    #[expect(clippy::type_complexity, reason = "the store may fail as a whole, and each row for itself")]
+    fn profiles(&self, players: &[PlayerId]) -> Result<Vec<Result<Option<Profile>, StoreError>>, StoreError>;
 
     /// Forgets at most `limit` stored requests older than `before`; returns how many.
     fn expire_requests(&self, before: Micros, limit: usize) -> Result<usize, StoreError>;

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 use tally_rules::idempotency::{RequestKey, Stored};
+use tally_rules::profile::Profile;
 use tally_rules::role::Role;
 use tally_rules::{BoardId, Definition, Micros, PlayerId, Record};
 
@@ -41,6 +42,15 @@ pub struct BoardRow {
     pub definition: Definition,
     /// When it was created.
     pub created_at: Micros,
+}
+
+/// One player on one board.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BanKey {
+    /// The board.
+    pub board: BoardNo,
+    /// The player.
+    pub player: PlayerId,
 }
 
 /// An API key as stored: never the secret itself.
@@ -93,6 +103,8 @@ pub struct Plan {
     pub requests: Vec<RequestKey>,
     /// Imports.
     pub imports: Vec<ImportKey>,
+    /// Profiles.
+    pub profiles: Vec<PlayerId>,
 }
 
 /// What was read, each list as long as its list in the plan and in the same order.
@@ -110,6 +122,8 @@ pub struct Loaded {
     pub requests: Vec<Option<Stored>>,
     /// The progress.
     pub imports: Vec<Option<ImportRow>>,
+    /// The profile.
+    pub profiles: Vec<Option<Profile>>,
 }
 
 /// What a transaction writes. Each list is sorted by key and has no key twice.
@@ -121,6 +135,10 @@ pub struct Changes {
     pub requests: Vec<(RequestKey, Stored)>,
     /// Progress of imports.
     pub imports: Vec<(ImportKey, ImportRow)>,
+    /// Profiles; `None` removes one.
+    pub profiles: Vec<(PlayerId, Option<Profile>)>,
+    /// Whether a player is hidden on a board.
+    pub bans: Vec<(BanKey, bool)>,
     /// Boards.
     pub boards: Vec<BoardChange>,
     /// Keys.
@@ -155,6 +173,7 @@ impl Plan {
         assert!(ascends(&self.scores), "scores of a plan ascend");
         assert!(ascends(&self.requests), "requests of a plan ascend");
         assert!(ascends(&self.imports), "imports of a plan ascend");
+        assert!(ascends(&self.profiles), "profiles of a plan ascend");
     }
 }
 
@@ -166,6 +185,7 @@ impl Loaded {
         assert_eq!(self.scores.len(), plan.scores.len());
         assert_eq!(self.requests.len(), plan.requests.len());
         assert_eq!(self.imports.len(), plan.imports.len());
+        assert_eq!(self.profiles.len(), plan.profiles.len());
     }
 }
 
@@ -195,6 +215,8 @@ impl Changes {
         assert!(self.scores.is_sorted_by(|a, b| a.0 < b.0), "changed scores ascend");
         assert!(self.requests.is_sorted_by(|a, b| a.0 < b.0), "changed requests ascend");
         assert!(self.imports.is_sorted_by(|a, b| a.0 < b.0), "changed imports ascend");
+        assert!(self.profiles.is_sorted_by(|a, b| a.0 < b.0), "changed profiles ascend");
+        assert!(self.bans.is_sorted_by(|a, b| a.0 < b.0), "changed bans ascend");
         assert!(self.boards.is_sorted_by(|a, b| a.no() < b.no()), "changed boards ascend");
         assert!(self.keys.is_sorted_by(|a, b| a.id() < b.id()), "changed keys ascend");
     }
@@ -204,6 +226,8 @@ impl Changes {
         self.scores.is_empty()
             && self.requests.is_empty()
             && self.imports.is_empty()
+            && self.profiles.is_empty()
+            && self.bans.is_empty()
             && self.boards.is_empty()
             && self.keys.is_empty()
     }

@@ -171,6 +171,23 @@ fn a_list_walks_keys_while_boards_come_and_go() {
 }
 
 #[test]
+fn of_many_who_create_a_board_at_once_one_does() {
+    let server = TestTally::start(TALLY);
+    for board in ["b", "c", "d"] {
+        let statuses: Vec<u16> = std::thread::scope(|scope| {
+            let creating = (0..20).map(|_| {
+                let mut client = server.client();
+                scope.spawn(move || client.put(&format!("/v1/leaderboards/{board}"), &json!({})).status)
+            });
+            let creating: Vec<_> = creating.collect();
+            creating.into_iter().map(|thread| thread.join().expect("it is answered")).collect()
+        });
+        assert_eq!(statuses.iter().filter(|status| **status == 201).count(), 1, "{statuses:?}");
+        assert!(statuses.iter().all(|status| [200, 201].contains(status)), "{statuses:?}");
+    }
+}
+
+#[test]
 fn health_and_readiness_need_nothing() {
     let server = TestTally::start(TALLY);
     let mut client = server.client();

@@ -29,6 +29,7 @@ fn request(route: &Route, number: usize) -> Request {
         ("POST", "/v1/scores/batch") => {
             request.json(&json!({"scores": [{"board": board, "player": "p", "score": 2}]}))
         }
+        ("POST", path) if path.ends_with("/among") => request.json(&json!({"players": ["p"]})),
         ("POST", _) => request.json(&json!({"player": "p", "score": 2})),
         ("PUT", _) => request.json(&json!({})),
         _ => request,
@@ -118,7 +119,7 @@ fn try_all(
 }
 
 #[test]
-fn refused_callers_in_protected_mode() {
+fn a_proxy_makes_nobody_admin() {
     let server = TestTally::start(TALLY);
     prepare(&mut server.local());
     let proxies = [
@@ -197,6 +198,12 @@ fn this_machine_is_admin_in_protected_mode() {
         check(&client.send(&request(route, number)), Allowed, &what);
     }
     let port = server.address().port();
+}
+
+#[test]
+fn browsers_sent_by_others_are_refused() {
+    let server = TestTally::start(TALLY);
+    prepare(&mut server.local());
     for host in [
         format!("localhost:{port}"),
         "LOCALHOST".into(),

@@ -256,7 +256,11 @@ impl Drop for TestTally {
             }
             let log = self.log();
             let shown = log[log.len().saturating_sub(LOG_LINES_SHOWN)..].join("\n");
-            drop(writeln!(std::io::stderr(), "--- the server's log ends:\n{shown}\n---"));
+            drop(writeln!(
+                std::io::stderr(),
+                "--- TALLY_SEED={}; the server's log ends:\n{shown}\n---",
+                crate::rng::seed()
+            ));
         } else if self.process.is_some() {
             let seen = audit::audit(&mut self.local());
             self.terminate();

@@ -41,6 +41,11 @@ pub(crate) fn measure(options: &Options) -> Result<Report, Error> {
     }
     beside_naive(&mut report, options)?;
     beside_redis(&mut report, options, bytes)?;
+    let miss = rounds::miss_ns(options.pick(1 << 20, 1 << 26));
+    report.note(format!(
+        "a read that waits for memory took {} ns on this machine during the run",
+        number(miss)
+    ));
     report.note("bytes: the index's own count of what it holds on the heap, the larger of both states");
     report
         .note("resident: growth of the process while building, with what the allocator rounds up and keeps");

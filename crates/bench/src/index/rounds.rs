@@ -3,7 +3,9 @@
 //! What a round works on is made before its clock starts. The median leaves out the rounds in which something else ran;
 //! a mean would not, and a minimum would leave out what the structure itself does now and then.
 
+use std::hint::black_box;
 use std::time::Instant;
+use tally_load::Random;
 
 /// Times rounds of `count` operations, each on what `prepare` gives; median nanoseconds of one operation.
 pub(super) fn median_ns<T>(
@@ -23,4 +25,24 @@ pub(super) fn median_ns<T>(
     }
     took.sort_unstable_by(f64::total_cmp);
     took[took.len() / 2]
+}
+
+/// Nanoseconds of one read that waits for memory, out of this many places of four bytes: the unit in which to read times
+/// of a structure that does not fit into the caches. Machines share theirs with neighbours, so it drifts.
+pub(super) fn miss_ns(places: u32) -> f64 {
+    let mut random = Random::new(7);
+    let mut next: Vec<u32> = (0..places).collect();
+    // Sattolo's shuffle: one cycle through all places.
+    for at in (1..places).rev() {
+        next.swap(at as usize, random.below(u64::from(at)) as usize);
+    }
+    let mut at = 0;
+    median_ns(
+        21,
+        50_000,
+        |count| vec![(); count],
+        |()| {
+            at = black_box(next[at as usize]);
+        },
+    )
 }

@@ -54,6 +54,7 @@ pub(crate) fn measure(options: &Options) -> Result<Report, Error> {
     report.charts.push(chart(&pairs, "Latency that 99 of 100 submits keep", "milliseconds", |one| {
         one.latencies.percentile_ms(99.0)
     }));
+    report.note(crate::disk::sentence(sync));
     report.note(
         "naive: one connection behind a mutex, write-ahead log, a sync at every commit, 64 MiB for pages",
     );

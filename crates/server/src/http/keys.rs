@@ -21,7 +21,7 @@ pub(super) async fn list(mut call: Call) -> Result<Answer, Problem> {
         Some(text) => Some(tally_wire::cursor::decode_name(&text).ok_or_else(invalid_cursor)?),
     };
     let all = tally.keys.list();
-    let place = |row: &tally_store::KeyRow| format!("{:020}/{}", row.created_at.0, row.id);
+    let place = |row: &tally_service::keys::KeyRow| format!("{:020}/{}", row.created_at.0, row.id);
     let mut rest = all.iter().filter(|row| after.as_ref().is_none_or(|after| place(row) > *after));
     let items: Vec<_> = rest.by_ref().take(limit).collect();
     let mut answer = json!({

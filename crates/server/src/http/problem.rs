@@ -20,6 +20,7 @@ pub(super) fn of_refusal(refusal: &Refusal) -> Problem {
         Refusal::LeaderboardNotFound(_)
         | Refusal::PeriodNotFound
         | Refusal::PlayerNotRanked
+        | Refusal::PlayerNotFound
         | Refusal::KeyNotFound => 404,
         Refusal::IdempotencyInProgress
         | Refusal::DefinitionConflict(_)

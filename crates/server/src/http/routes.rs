@@ -2,7 +2,7 @@
 
 use super::answer::Answer;
 use super::call::Call;
-use super::{imports, keys, leaderboards, service};
+use super::{imports, keys, leaderboards, players, service};
 use std::future::Future;
 use std::pin::Pin;
 use tally_rules::role::Right::{self, Administer, Read, Write};
@@ -41,8 +41,13 @@ pub(super) const ROUTES: &[Route] = &[
     route!("GET" "/v1/leaderboards/{board}/players/{player}" Read leaderboards::player::player),
     route!("DELETE" "/v1/leaderboards/{board}/players/{player}" Write leaderboards::remove::remove),
     route!("GET" "/v1/leaderboards/{board}/players/{player}/around" Read leaderboards::around::around),
+    route!("POST" "/v1/leaderboards/{board}/players/{player}/ban" Write players::ban),
+    route!("POST" "/v1/leaderboards/{board}/players/{player}/restore" Write players::restore),
     route!("POST" "/v1/leaderboards/{board}/among" Read leaderboards::among::among),
     route!("POST" "/v1/scores/batch" Write leaderboards::batch::batch),
+    route!("PUT" "/v1/players/{player}" Write players::put),
+    route!("GET" "/v1/players/{player}" Read players::get),
+    route!("DELETE" "/v1/players/{player}" Write players::erase),
     route!("GET" "/v1/imports/{board}/{digest}" Write imports::progress),
     route!("POST" "/v1/imports" Write imports::import),
     route!("GET" "/v1/keys" Administer keys::list),

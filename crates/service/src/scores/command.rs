@@ -41,6 +41,30 @@ pub struct Remove {
     pub identity: Option<Identity>,
 }
 
+/// Hiding a player on a board, or showing it again.
+#[derive(Clone, Debug)]
+pub struct Ban {
+    /// Where.
+    pub board: Arc<Board>,
+    /// Who.
+    pub player: PlayerId,
+    /// Whether it is hidden from now on.
+    pub hidden: bool,
+    /// For retries.
+    pub identity: Option<Identity>,
+}
+
+/// Erasing a player everywhere.
+#[derive(Clone, Debug)]
+pub struct Erase {
+    /// Who.
+    pub player: PlayerId,
+    /// Every board there is.
+    pub boards: Vec<Arc<Board>>,
+    /// For retries.
+    pub identity: Option<Identity>,
+}
+
 /// Consecutive lines of one file.
 #[derive(Clone, Debug)]
 pub struct ImportChunk {
@@ -63,6 +87,8 @@ pub struct ImportChunk {
 pub(crate) enum Request {
     Submit(Submit),
     Remove(Remove),
+    Ban(Ban),
+    Erase(Erase),
     Import(ImportChunk),
 }
 

@@ -2,16 +2,17 @@
 //!
 //! Pure: what was loaded and the instants are arguments, so a batch can be decided again after a conflict.
 
-use super::command::{ImportChunk, Remove, Request, ScoreWrite, Submit};
+use super::command::{Ban, Erase, ImportChunk, Remove, Request, ScoreWrite, Submit};
 use crate::keys::seen_before;
 use std::collections::BTreeMap;
 use tally_lanes::{WorkingSet, keys_to_load};
 use tally_rules::definition::Definition;
 use tally_rules::idempotency::{Identity, RequestKey, Seen, Stored};
 use tally_rules::outcome::Outcome;
+use tally_rules::profile::Profile;
 use tally_rules::{Micros, PlayerId, Record, Refusal, record};
 use tally_store::plan::ALL_TIME;
-use tally_store::{BoardNo, Changes, ImportKey, ImportRow, Loaded, Plan, ScoreKey};
+use tally_store::{BanKey, BoardNo, Changes, ImportKey, ImportRow, Loaded, Plan, ScoreKey};
 
 /// The instants of a batch, given before it is decided: one per submit or removal, one per row of an import.
 pub(super) type Given = Vec<Vec<Result<Micros, Refusal>>>;
@@ -23,6 +24,10 @@ pub(super) enum Decision {
     Submit { record: Record, previous: Option<Record>, changed: bool, replayed: bool },
     /// A removal.
     Remove { replayed: bool },
+    /// Hiding or showing, and the record that is hidden or shown.
+    Ban { record: Option<Record>, replayed: bool },
+    /// Erasing.
+    Erase { replayed: bool },
     /// A chunk: the records it left behind, in order.
     Import {
         progress: ImportRow,
@@ -37,31 +42,40 @@ pub(super) enum Decision {
 /// Everything a batch reads.
 pub(super) fn plan(batch: &[Request]) -> Plan {
     let mut plan = Plan::default();
-    let key = |board: BoardNo, player: &PlayerId| ScoreKey { board, part: ALL_TIME, player: player.clone() };
     for request in batch {
-        let (board, identity) = match request {
-            Request::Submit(submit) => {
-                plan.scores.push(key(submit.board.no, &submit.write.player));
-                (submit.board.no, submit.identity.as_ref())
+        let identity = match request {
+            Request::Submit(Submit { board, write: ScoreWrite { player, .. }, identity })
+            | Request::Remove(Remove { board, player, identity })
+            | Request::Ban(Ban { board, player, identity, .. }) => {
+                plan.boards.push(board.no);
+                plan.scores.push(score_key(board.no, player));
+                identity.as_ref()
             }
-            Request::Remove(remove) => {
-                plan.scores.push(key(remove.board.no, &remove.player));
-                (remove.board.no, remove.identity.as_ref())
+            Request::Erase(Erase { player, boards, identity }) => {
+                plan.scores.extend(boards.iter().map(|board| score_key(board.no, player)));
+                plan.profiles.push(player.clone());
+                identity.as_ref()
             }
             Request::Import(chunk) => {
-                plan.scores.extend(chunk.rows.iter().map(|(_, write)| key(chunk.board.no, &write.player)));
+                plan.boards.push(chunk.board.no);
+                plan.scores
+                    .extend(chunk.rows.iter().map(|(_, write)| score_key(chunk.board.no, &write.player)));
                 plan.imports.push(chunk.key.clone());
-                (chunk.board.no, None)
+                None
             }
         };
-        plan.boards.push(board);
         plan.requests.extend(identity.map(|one| one.key.clone()));
     }
     plan.boards = keys_to_load(plan.boards);
     plan.scores = keys_to_load(plan.scores);
     plan.requests = keys_to_load(plan.requests);
     plan.imports = keys_to_load(plan.imports);
+    plan.profiles = keys_to_load(plan.profiles);
     plan
+}
+
+fn score_key(board: BoardNo, player: &PlayerId) -> ScoreKey {
+    ScoreKey { board, part: ALL_TIME, player: player.clone() }
 }
 
 /// Applies a batch to what its plan loaded.
@@ -81,6 +95,8 @@ pub(super) fn decide(
             let decided = match request {
                 Request::Submit(submit) => state.submit(submit, &instants[0]),
                 Request::Remove(remove) => state.remove(remove),
+                Request::Ban(ban) => state.ban(ban),
+                Request::Erase(erase) => state.erase(erase),
                 Request::Import(chunk) => state.import(chunk, instants),
             };
             decided.unwrap_or_else(Decision::Refused)
@@ -96,6 +112,8 @@ struct State {
     scores: WorkingSet<ScoreKey, Record>,
     requests: WorkingSet<RequestKey, Stored>,
     imports: WorkingSet<ImportKey, ImportRow>,
+    profiles: WorkingSet<PlayerId, Profile>,
+    bans: BTreeMap<BanKey, bool>,
 }
 
 impl State {
@@ -107,6 +125,8 @@ impl State {
             scores: WorkingSet::new(),
             requests: WorkingSet::new(),
             imports: WorkingSet::new(),
+            profiles: WorkingSet::new(),
+            bans: BTreeMap::new(),
         };
         for (key, record) in plan.scores.iter().zip(&loaded.scores) {
             state.scores.load(key.clone(), *record);
@@ -116,6 +136,9 @@ impl State {
         }
         for (key, row) in plan.imports.iter().zip(&loaded.imports) {
             state.imports.load(key.clone(), *row);
+        }
+        for (player, profile) in plan.profiles.iter().zip(&loaded.profiles) {
+            state.profiles.load(player.clone(), profile.clone());
         }
         state
     }
@@ -139,13 +162,43 @@ impl State {
             return Ok(Decision::Remove { replayed: true });
         }
         self.check_live(remove.board.no)?;
-        let key = ScoreKey { board: remove.board.no, part: ALL_TIME, player: remove.player.clone() };
+        let key = score_key(remove.board.no, &remove.player);
         if self.scores.get(&key).is_none() {
             return Err(Refusal::PlayerNotRanked);
         }
         self.scores.set(&key, None);
         self.remember(remove.identity.as_ref(), Outcome::Removed);
         Ok(Decision::Remove { replayed: false })
+    }
+
+    fn ban(&mut self, ban: &Ban) -> Result<Decision, Refusal> {
+        let replayed = self.replay(ban.identity.as_ref())?.is_some();
+        let record = self.scores.get(&score_key(ban.board.no, &ban.player)).copied();
+        if !replayed {
+            self.check_live(ban.board.no)?;
+            self.bans.insert(BanKey { board: ban.board.no, player: ban.player.clone() }, ban.hidden);
+            self.remember(ban.identity.as_ref(), Outcome::Removed);
+        }
+        Ok(Decision::Ban { record, replayed })
+    }
+
+    fn erase(&mut self, erase: &Erase) -> Result<Decision, Refusal> {
+        if self.replay(erase.identity.as_ref())?.is_some() {
+            return Ok(Decision::Erase { replayed: true });
+        }
+        let mut known = self.profiles.get(&erase.player).is_some();
+        for board in &erase.boards {
+            let key = score_key(board.no, &erase.player);
+            known |= self.scores.get(&key).is_some() || board.hides(&erase.player);
+            self.scores.set(&key, None);
+            self.bans.insert(BanKey { board: board.no, player: erase.player.clone() }, false);
+        }
+        if !known {
+            return Err(Refusal::PlayerNotFound);
+        }
+        self.profiles.set(&erase.player, None);
+        self.remember(erase.identity.as_ref(), Outcome::Removed);
+        Ok(Decision::Erase { replayed: false })
     }
 
     fn import(
@@ -194,7 +247,7 @@ impl State {
         write: &ScoreWrite,
         at: Micros,
     ) -> Result<(Option<Record>, record::Updated), Refusal> {
-        let key = ScoreKey { board, part: ALL_TIME, player: write.player.clone() };
+        let key = score_key(board, &write.player);
         let previous = self.scores.get(&key).copied();
         let submit = Record { score: write.score, subscore: write.subscore, at };
         let updated = record::apply(definition, previous, submit)?;
@@ -234,6 +287,8 @@ impl State {
             scores: self.scores.into_writes(),
             requests: self.requests.into_writes().into_iter().map(|(key, one)| (key, kept(one))).collect(),
             imports: self.imports.into_writes().into_iter().map(|(key, row)| (key, done(row))).collect(),
+            profiles: self.profiles.into_writes(),
+            bans: self.bans.into_iter().collect(),
             ..Changes::default()
         }
     }

@@ -6,11 +6,11 @@ use crate::boards::Board;
 use crate::clock::Clock;
 use crate::failure::Fault;
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use tally_lanes::{Failure, Weight, Work};
 use tally_ranking::{Movement, Published};
-use tally_rules::Refusal;
 use tally_rules::instant::Instants;
+use tally_rules::{PlayerId, Record, Refusal};
 use tally_store::{BoardNo, Store, StoreError};
 
 /// Bytes a request holds beside its player's name: a rough sum of the structures, for the queue's bound.
@@ -32,7 +32,13 @@ impl Work for ScoreWork {
 
     fn weight(request: &Request) -> Weight {
         match request {
-            Request::Submit(_) | Request::Remove(_) => Weight { rows: 1, bytes: REQUEST_BYTES },
+            Request::Submit(_) | Request::Remove(_) | Request::Ban(_) => {
+                Weight { rows: 1, bytes: REQUEST_BYTES }
+            }
+            Request::Erase(erase) => {
+                let rows = u32::try_from(erase.boards.len()).unwrap_or(u32::MAX);
+                Weight { rows, bytes: rows.saturating_mul(REQUEST_BYTES) }
+            }
             Request::Import(chunk) => {
                 let rows = u32::try_from(chunk.rows.len()).unwrap_or(u32::MAX);
                 Weight { rows, bytes: rows.saturating_mul(REQUEST_BYTES) }
@@ -76,7 +82,7 @@ impl ScoreWork {
             .iter()
             .map(|request| match request {
                 Request::Submit(submit) => vec![instants.of_row(submit.write.at, now)],
-                Request::Remove(_) => Vec::new(),
+                Request::Remove(_) | Request::Ban(_) | Request::Erase(_) => Vec::new(),
                 Request::Import(chunk) => {
                     chunk.rows.iter().map(|(_, write)| instants.of_row(write.at, now)).collect()
                 }
@@ -100,55 +106,99 @@ fn failure(error: StoreError) -> Failure<Fault> {
     }
 }
 
+/// What a decision does to the order of one board.
+enum Effect {
+    /// The player's record is this now.
+    Move(PlayerId, Option<Record>),
+    /// The player is hidden.
+    Hide(PlayerId),
+    /// The player is shown again, with this record.
+    Show(PlayerId, Option<Record>),
+}
+
+/// The effects on one board, in order, each with the request that hears the ranks around it.
+type Effects<'a> = (&'a Arc<Board>, Vec<(Option<usize>, Effect)>);
+
 /// Publishes a batch, each board's changes together and in order; gives the ranks of every request.
 fn publish_by_board(batch: &[Request], committed: &[Decision]) -> Vec<Published> {
-    let mut moves: BTreeMap<BoardNo, (&Arc<Board>, Vec<Movement>, Vec<Option<usize>>)> = BTreeMap::new();
-    for (at, (request, decision)) in batch.iter().zip(committed).enumerate() {
-        let board = board_of(request);
-        let (_, movements, owners) = moves.entry(board.no).or_insert_with(|| (board, Vec::new(), Vec::new()));
-        match (request, decision) {
-            (Request::Submit(submit), Decision::Submit { record, replayed: false, .. }) => {
-                movements.push(Movement { player: submit.write.player.clone(), record: Some(*record) });
-                owners.push(Some(at));
-            }
-            (Request::Remove(remove), Decision::Remove { replayed: false }) => {
-                movements.push(Movement { player: remove.player.clone(), record: None });
-                owners.push(Some(at));
-            }
-            (Request::Import(_), Decision::Import { records, .. }) => {
-                let of_row = |(player, record): &(_, _)| Movement {
-                    player: tally_rules::PlayerId::clone(player),
-                    record: Some(*record),
-                };
-                movements.extend(records.iter().map(of_row));
-                owners.extend(records.iter().map(|_| None));
-            }
-            (_, _) => {}
-        }
-    }
     let mut ranks = vec![Published::default(); batch.len()];
-    for (board, movements, owners) in moves.values() {
-        for (published, owner) in board.order.publish(movements).into_iter().zip(owners) {
+    for (board, effects) in effects_by_board(batch, committed).into_values() {
+        let (movements, owners) = movements(board, effects);
+        for (published, owner) in board.order.publish(&movements).into_iter().zip(owners) {
             if let Some(at) = owner {
-                ranks[*at] = published;
+                ranks[at] = published;
             }
         }
     }
     ranks
 }
 
-fn board_of(request: &Request) -> &Arc<Board> {
-    match request {
-        Request::Submit(submit) => &submit.board,
-        Request::Remove(remove) => &remove.board,
-        Request::Import(chunk) => &chunk.board,
+fn effects_by_board<'a>(batch: &'a [Request], committed: &[Decision]) -> BTreeMap<BoardNo, Effects<'a>> {
+    let mut all: BTreeMap<BoardNo, Effects<'a>> = BTreeMap::new();
+    let mut add = |board: &'a Arc<Board>, owner, effect| {
+        all.entry(board.no).or_insert_with(|| (board, Vec::new())).1.push((owner, effect));
+    };
+    for (at, (request, decision)) in batch.iter().zip(committed).enumerate() {
+        match (request, decision) {
+            (Request::Submit(submit), Decision::Submit { record, replayed: false, .. }) => {
+                add(&submit.board, Some(at), Effect::Move(submit.write.player.clone(), Some(*record)));
+            }
+            (Request::Remove(remove), Decision::Remove { replayed: false }) => {
+                add(&remove.board, None, Effect::Move(remove.player.clone(), None));
+            }
+            (Request::Ban(ban), Decision::Ban { replayed: false, record }) => {
+                let player = ban.player.clone();
+                let effect = if ban.hidden { Effect::Hide(player) } else { Effect::Show(player, *record) };
+                add(&ban.board, None, effect);
+            }
+            (Request::Erase(erase), Decision::Erase { replayed: false }) => {
+                for board in &erase.boards {
+                    add(board, None, Effect::Show(erase.player.clone(), None));
+                }
+            }
+            (Request::Import(chunk), Decision::Import { records, .. }) => {
+                for (player, record) in records {
+                    add(&chunk.board, None, Effect::Move(player.clone(), Some(*record)));
+                }
+            }
+            // Refused, or done in an earlier batch: nothing moves.
+            (_, _) => {}
+        }
     }
+    all
+}
+
+/// Effects as movements of the order, where a hidden player does not move.
+fn movements(board: &Board, effects: Vec<(Option<usize>, Effect)>) -> (Vec<Movement>, Vec<Option<usize>>) {
+    let mut hidden = board.hidden.write().unwrap_or_else(PoisonError::into_inner);
+    let mut moves = Vec::with_capacity(effects.len());
+    let mut owners = Vec::with_capacity(effects.len());
+    for (owner, effect) in effects {
+        let (player, record) = match effect {
+            Effect::Move(player, _) if hidden.contains(&player) => continue,
+            Effect::Move(player, record) => (player, record),
+            Effect::Hide(player) => {
+                hidden.insert(player.clone());
+                (player, None)
+            }
+            Effect::Show(player, record) => {
+                hidden.remove(&player);
+                (player, record)
+            }
+        };
+        moves.push(Movement { player, record });
+        owners.push(owner);
+    }
+    (moves, owners)
 }
 
 fn answer(request: &Request, decision: Decision, ranks: Published) -> Result<Done, Refusal> {
     match (request, decision) {
         (_, Decision::Refused(refusal)) => Err(refusal),
-        (_, Decision::Remove { replayed }) => Ok(Done::Removed(Removed { replayed })),
+        (
+            _,
+            Decision::Remove { replayed } | Decision::Ban { replayed, .. } | Decision::Erase { replayed },
+        ) => Ok(Done::Removed(Removed { replayed })),
         (_, Decision::Import { progress, refused, replayed, .. }) => {
             Ok(Done::Imported(Imported { progress, refused, replayed }))
         }
@@ -156,8 +206,8 @@ fn answer(request: &Request, decision: Decision, ranks: Published) -> Result<Don
             // The outcome is that of then; ranks are those of now.
             let (order, player) = (&submit.board.order, &submit.write.player);
             let rank = order.ranked(player).map(|now| now.rank);
-            let previous =
-                previous.map(|old| Previous { record: old, rank: Some(order.rank_of(player, &old)) });
+            let then = |old: &Record| (!submit.board.hides(player)).then(|| order.rank_of(player, old));
+            let previous = previous.map(|old| Previous { record: old, rank: then(&old) });
             Ok(Done::Submitted(Submitted { record, rank, changed, previous, replayed: true }))
         }
         (_, Decision::Submit { record, previous, changed, .. }) => {

@@ -12,7 +12,10 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 /// Every schema there ever was: the first makes a new file, each other one makes the next out of the one before.
-pub(super) const MIGRATIONS: &[&str] = &[include_str!("../../migrations/sqlite/0001_tables.sql")];
+pub(super) const MIGRATIONS: &[&str] = &[
+    include_str!("../../migrations/sqlite/0001_tables.sql"),
+    include_str!("../../migrations/sqlite/0002_players.sql"),
+];
 
 /// The version that a list of migrations leads to.
 pub(super) fn version(migrations: &[&str]) -> u32 {

@@ -6,6 +6,7 @@
 //!
 //! Not here: more than one process (see `lock`), reading one's own uncommitted writes, and any cache of rows.
 
+mod bans;
 mod boards;
 mod checkpoint;
 mod connect;
@@ -16,6 +17,7 @@ mod keys;
 mod lock;
 mod meta;
 mod migrate;
+mod profiles;
 mod purge;
 mod requests;
 mod scores;
@@ -31,6 +33,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use tally_rules::profile::Profile;
 use tally_rules::{Micros, PlayerId, Record};
 
 /// The bounds of a store.
@@ -193,6 +196,14 @@ impl Store for SqliteStore {
         self.read(|snapshot| imports::get(snapshot, key))
     }
 
+    fn bans(&self, board: BoardNo) -> Result<Vec<PlayerId>, StoreError> {
+        self.read(|snapshot| bans::of_board(snapshot, board))
+    }
+
+    fn profiles(&self, players: &[PlayerId]) -> Result<Vec<Result<Option<Profile>, StoreError>>, StoreError> {
+        self.read(|snapshot| Ok(players.iter().map(|player| profiles::get(snapshot, player)).collect()))
+    }
+
     fn expire_requests(&self, before: Micros, limit: usize) -> Result<usize, StoreError> {
         self.write(|transaction| requests::expire(transaction, before, bound(limit)))
     }
@@ -234,6 +245,7 @@ fn load(transaction: &Connection, plan: &Plan) -> Result<Loaded, StoreError> {
         scores: scores::load(transaction, &plan.scores)?,
         requests: requests::load(transaction, &plan.requests)?,
         imports: imports::load(transaction, &plan.imports)?,
+        profiles: profiles::load(transaction, &plan.profiles)?,
     })
 }
 
@@ -241,6 +253,8 @@ fn store(transaction: &Connection, changes: &Changes) -> Result<(), StoreError> 
     scores::store(transaction, &changes.scores)?;
     requests::store(transaction, &changes.requests)?;
     imports::store(transaction, &changes.imports)?;
+    profiles::store(transaction, &changes.profiles)?;
+    bans::store(transaction, &changes.bans)?;
     boards::store(transaction, &changes.boards)?;
     keys::store(transaction, &changes.keys)
 }

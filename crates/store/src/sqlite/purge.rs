@@ -11,6 +11,8 @@ pub(super) const SCORES: &str = "DELETE FROM scores WHERE (board, part, player) 
      (SELECT board, part, player FROM scores WHERE board = ?1 ORDER BY part, player LIMIT ?2)";
 pub(super) const IMPORTS: &str = "DELETE FROM imports WHERE (board, digest) IN \
      (SELECT board, digest FROM imports WHERE board = ?1 ORDER BY digest LIMIT ?2)";
+pub(super) const BANS: &str = "DELETE FROM bans WHERE (board, player) IN \
+     (SELECT board, player FROM bans WHERE board = ?1 ORDER BY player LIMIT ?2)";
 pub(super) const DONE: &str = "DELETE FROM deleted_boards WHERE no = ?1";
 
 /// Deletes at most `limit` rows; returns how many.
@@ -20,7 +22,7 @@ pub(super) fn some(connection: &Connection, limit: i64) -> Result<usize, StoreEr
     while left > 0 {
         let first = connection.prepare_cached(FIRST)?.query_row([], |row| row.get(0)).optional()?;
         let Some(board): Option<i64> = first else { break };
-        for sql in [SCORES, IMPORTS] {
+        for sql in [SCORES, IMPORTS, BANS] {
             let rows = connection.prepare_cached(sql)?.execute(params![board, left])?;
             deleted += rows;
             left -= rows.cast_signed() as i64;

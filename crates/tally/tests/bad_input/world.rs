@@ -107,6 +107,7 @@ pub(crate) fn valid(route: &Route) -> Request {
         ("POST", "/v1/scores/batch") => {
             request.json(&json!({"scores": [{"board": "b", "player": "new", "score": 1}]}))
         }
+        ("POST", path) if path.ends_with("/among") => request.json(&json!({"players": ["p"]})),
         ("POST", _) => request.json(&json!({"player": "new", "score": 1})),
         ("PUT", _) => request.json(&json!({})),
         _ => request,

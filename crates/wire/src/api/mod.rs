@@ -3,4 +3,5 @@
 pub mod imports;
 pub mod keys;
 pub mod leaderboards;
+pub mod players;
 pub mod scores;

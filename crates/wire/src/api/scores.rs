@@ -153,6 +153,19 @@ pub struct EntryAnswer<'a> {
     pub scores: Scores,
     /// The record's instant.
     pub at: String,
+    /// What was asked for beside the record.
+    #[serde(flatten)]
+    pub expanded: Option<Expanded>,
+}
+
+/// What `expand=player` adds to an entry.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Expanded {
+    /// The profile; null where the player has none.
+    Profile(Option<Value>),
+    /// Why there is no profile to show.
+    PlayerError(Value),
 }
 
 /// A page.
@@ -185,6 +198,9 @@ pub struct AmongEntry {
     pub scores: Scores,
     /// The record's instant.
     pub at: String,
+    /// What was asked for beside the record.
+    #[serde(flatten)]
+    pub expanded: Option<Expanded>,
 }
 
 /// Players among each other.

@@ -1,6 +1,6 @@
 //! `POST /v1/leaderboards/{board}/among`: players, such as friends, among each other.
 
-use super::{check_period, find};
+use super::{check_period, expand, find, wants_players};
 use crate::http::answer::{self, Answer};
 use crate::http::call::Call;
 use crate::limits::AMONG_MAX;
@@ -11,6 +11,7 @@ use tally_wire::{FieldError, Fields, Problem, time};
 
 pub(in crate::http) async fn among(mut call: Call) -> Result<Answer, Problem> {
     let period = call.query.text("period");
+    let wanted = wants_players(&mut call.query);
     call.finish_query()?;
     let (tally, int64) = (call.tally()?, call.int64()?);
     let board = find(&tally, &call.board()?)?;
@@ -18,12 +19,15 @@ pub(in crate::http) async fn among(mut call: Call) -> Result<Answer, Problem> {
     let players = read_players(call.json().await?)?;
     let among = board.order.among(&players);
     let style = Style { definition: &board.definition, int64 };
-    let entry = |(rank, place): &(u64, tally_ranking::Place)| AmongEntry {
+    let ids = among.entries.iter().map(|(_, place)| place.player.clone()).collect();
+    let mut expanded = expand(&tally, ids, wanted).await.into_iter();
+    let entry = |(rank, place): &(u64, tally_service::Place)| AmongEntry {
         rank: *rank,
         overall_rank: place.rank,
         player: place.player.as_str().to_owned(),
         scores: style.scores(&place.record),
         at: time::format(place.record.at),
+        expanded: expanded.next().flatten(),
     };
     Ok(answer::ok(&AmongAnswer {
         board: board.id.as_str(),

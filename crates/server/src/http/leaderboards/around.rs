@@ -1,6 +1,6 @@
 //! `GET /v1/leaderboards/{board}/players/{player}/around`: the ranks around a player.
 
-use super::{check_period, find, write_entries};
+use super::{check_period, find, wants_players, write_entries};
 use crate::http::answer::{self, Answer};
 use crate::http::call::Call;
 use crate::http::problem;
@@ -13,6 +13,7 @@ pub(in crate::http) async fn around(mut call: Call) -> Result<Answer, Problem> {
     let mut count = |name| call.query.number(name, 0, AROUND_MAX).unwrap_or(AROUND_DEFAULT);
     let (above, below) = (count("above"), count("below"));
     let period = call.query.text("period");
+    let players = wants_players(&mut call.query);
     call.finish_query()?;
     let (tally, int64) = (call.tally()?, call.int64()?);
     let (board, player) = (find(&tally, &call.board()?)?, call.player()?);
@@ -24,7 +25,7 @@ pub(in crate::http) async fn around(mut call: Call) -> Result<Answer, Problem> {
         board: board.id.as_str(),
         period: super::ALL_TIME,
         total: page.total,
-        entries: write_entries(&style, &page.entries),
+        entries: write_entries(&tally, &style, &page.entries, players).await,
         next_cursor: None,
     }))
 }

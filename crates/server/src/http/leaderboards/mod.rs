@@ -15,15 +15,17 @@ pub(super) mod submit;
 use super::problem;
 use serde_json::Value;
 use std::sync::Arc;
-use tally_ranking::Place;
+use tally_rules::profile::Profile;
 use tally_rules::{BoardId, PlayerId, Refusal};
+use tally_service::Place;
 use tally_service::boards::Board;
 use tally_service::scores::command::Submitted;
-use tally_service::{Tally, scores};
+use tally_service::{Tally, players, scores};
 use tally_wire::api::leaderboards;
-use tally_wire::api::scores::{EntryAnswer, PreviousAnswer, Style, SubmitAnswer};
+use tally_wire::api::players::write_profile;
+use tally_wire::api::scores::{EntryAnswer, Expanded, PreviousAnswer, Style, SubmitAnswer};
 use tally_wire::numbers::Int64;
-use tally_wire::{Problem, time};
+use tally_wire::{Problem, Query, time};
 
 /// The name of the part over all time.
 const ALL_TIME: &str = "all_time";
@@ -71,12 +73,56 @@ fn write_submitted<'a>(
     }
 }
 
-fn write_entries<'a>(style: &Style<'_>, places: &'a [Place]) -> Vec<EntryAnswer<'a>> {
+/// Whether the query asks for profiles.
+fn wants_players(query: &mut Query) -> bool {
+    match query.text("expand").as_deref() {
+        None => false,
+        Some("player") => true,
+        Some(_) => {
+            query.wrong("expand", "must be `player`");
+            false
+        }
+    }
+}
+
+/// The profiles of these players in one round trip, each for itself; nothing where they are not wanted.
+async fn expand(tally: &Arc<Tally>, players: Vec<PlayerId>, wanted: bool) -> Vec<Option<Expanded>> {
+    if !wanted {
+        return players.iter().map(|_| None).collect();
+    }
+    let (tally, count) = (Arc::clone(tally), players.len());
+    let read = tokio::task::spawn_blocking(move || players::profile::of_page(&tally, &players)).await;
+    let Ok(read) = read else { return vec![Some(player_error()); count] };
+    let one = |profile: Result<Option<Profile>, _>| match profile {
+        Ok(profile) => Expanded::Profile(profile.as_ref().map(write_profile)),
+        Err(error) => {
+            tracing::warn!(%error, "read a profile");
+            player_error()
+        }
+    };
+    read.into_iter().map(|profile| Some(one(profile))).collect()
+}
+
+fn player_error() -> Expanded {
+    let problem = Problem::new(503, "profile_unavailable", "the profile cannot be read now");
+    Expanded::PlayerError(problem.row_error())
+}
+
+/// Entries of a page, with profiles where they are wanted.
+async fn write_entries<'a>(
+    tally: &Arc<Tally>,
+    style: &Style<'_>,
+    places: &'a [Place],
+    players: bool,
+) -> Vec<EntryAnswer<'a>> {
+    let ids = if players { places.iter().map(|place| place.player.clone()).collect() } else { Vec::new() };
+    let mut expanded = expand(tally, ids, players).await.into_iter();
     let one = |place: &'a Place| EntryAnswer {
         rank: place.rank,
         player: place.player.as_str(),
         scores: style.scores(&place.record),
         at: time::format(place.record.at),
+        expanded: expanded.next().flatten(),
     };
     places.iter().map(one).collect()
 }

@@ -1,12 +1,12 @@
 //! `GET /v1/leaderboards/{board}/scores`: pages from both ends, by cursor, offset and range of scores.
 
-use super::{check_period, find, write_entries};
+use super::{check_period, find, wants_players, write_entries};
 use crate::http::answer::{self, Answer};
 use crate::http::call::Call;
 use crate::http::keys::invalid_cursor;
-use tally_ranking::{Edge, PageQuery, Start};
 use tally_rules::score::{self, Given};
 use tally_service::boards::Board;
+use tally_service::{Edge, PageQuery, Start};
 use tally_wire::Problem;
 use tally_wire::api::scores::{PageAnswer, Style};
 use tally_wire::cursor::ScoreCursor;
@@ -17,6 +17,7 @@ pub(in crate::http) async fn page(mut call: Call) -> Result<Answer, Problem> {
     let offset = call.query.number("offset", 0, u64::MAX);
     let (min, max) = (call.query.score("min"), call.query.score("max"));
     let period = call.query.text("period");
+    let players = wants_players(&mut call.query);
     let edge = match call.query.text("order").as_deref() {
         None | Some("best") => Edge::Best,
         Some("worst") => Edge::Worst,
@@ -51,7 +52,7 @@ pub(in crate::http) async fn page(mut call: Call) -> Result<Answer, Problem> {
         board: board.id.as_str(),
         period: super::ALL_TIME,
         total: page.total,
-        entries: write_entries(&style, &page.entries),
+        entries: write_entries(&tally, &style, &page.entries, players).await,
         next_cursor,
     }))
 }

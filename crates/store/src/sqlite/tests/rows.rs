@@ -106,6 +106,11 @@ fn no_statement_of_a_transaction_scans_a_table() {
         keys::REVOKE,
         purge::SCORES,
         purge::IMPORTS,
+        purge::BANS,
+        profiles::GET,
+        profiles::REMOVE,
+        bans::OF_BOARD,
+        bans::REMOVE,
         purge::DONE,
     ];
     let place = Place::new();

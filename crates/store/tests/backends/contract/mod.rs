@@ -8,6 +8,7 @@ pub(crate) mod batches;
 pub(crate) mod boards;
 pub(crate) mod keys;
 pub(crate) mod model;
+pub(crate) mod players;
 pub(crate) mod requests;
 pub(crate) mod scores;
 
@@ -64,6 +65,10 @@ macro_rules! store_contract {
                 keys_read_back_in_order_of_creation, a_revoked_key_is_gone_and_its_id_taken,
                 revoking_what_is_not_there_changes_nothing, remembered_values_read_back,
                 gauges_have_different_names,
+            ],
+            players: [
+                profiles_read_back_and_are_replaced, hidden_players_are_those_of_their_board,
+                a_deleted_board_takes_its_bans_along,
             ],
             model: [random_operations_agree_with_a_model],
         );

@@ -223,6 +223,7 @@ impl Model {
             scores: rows.keys().cloned().collect(),
             requests: requests.keys().cloned().collect(),
             imports: import.iter().map(|(key, _)| key.clone()).collect(),
+            profiles: Vec::new(),
         };
         let mut after = Vec::new();
         let done = run(store, &plan, &mut |loaded| {
@@ -239,7 +240,7 @@ impl Model {
                 requests: requests.clone().into_iter().collect(),
                 imports: import.iter().cloned().collect(),
                 boards: if bad { vec![refused] } else { Vec::new() },
-                keys: Vec::new(),
+                ..Changes::default()
             }
         });
         if bad {
@@ -327,6 +328,7 @@ impl Model {
             scores: self.scores.keys().cloned().collect(),
             requests: self.requests.keys().cloned().collect(),
             imports: self.imports.keys().cloned().collect(),
+            profiles: Vec::new(),
         };
         self.check_loaded(&plan, &load(store, &plan));
     }

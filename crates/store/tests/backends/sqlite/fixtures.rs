@@ -5,7 +5,7 @@
 
 use super::fresh;
 use crate::contract::{
-    boards, create, key, key_row, load, open, record, request, scores, stored, walk, write,
+    boards, create, key, key_row, load, open, players, record, request, scores, stored, walk, write,
 };
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,9 @@ use tally_rules::{BoardId, Definition, Micros};
 use tally_store::sqlite::{Options, SqliteStore};
 use tally_store::{BoardChange, BoardNo, Changes, ImportKey, ImportRow, KeyChange, Part, Plan, Store};
 
-const SCHEMA: u32 = 1;
+const SCHEMA: u32 = 2;
+/// The first schema with profiles and bans.
+const WITH_PLAYERS: u32 = 2;
 
 #[test]
 fn files_of_every_schema_open_with_all_their_rows() {
@@ -28,9 +30,9 @@ fn files_of_every_schema_open_with_all_their_rows() {
         let path = folder.path().join("old.db");
         std::fs::copy(fixture(schema), &path).unwrap();
         let store = SqliteStore::open(&path, &Options::default()).unwrap();
-        verify(&store);
+        verify(&store, schema);
         drop(store);
-        verify(&SqliteStore::open(&path, &Options::default()).unwrap());
+        verify(&SqliteStore::open(&path, &Options::default()).unwrap(), schema);
         let kept = folder.path().join(format!("old.db.v{schema}.bak"));
         assert_eq!(kept.exists(), schema < SCHEMA);
     }
@@ -99,6 +101,8 @@ fn fill(store: &dyn Store) {
         imports: vec![import()],
         boards: vec![BoardChange::Delete(BoardNo(2))],
         keys: vec![KeyChange::Create(key_row("live", 1)), KeyChange::Create(key_row("revoked", 2))],
+        profiles: vec![(players::player("zoë"), Some(players::profile("Zoë")))],
+        bans: vec![players::ban(1, "ann", true)],
         ..Changes::default()
     };
     write(store, &changes).unwrap();
@@ -107,7 +111,7 @@ fn fill(store: &dyn Store) {
     store.set_meta("secret", &[0, 1, 255]).unwrap();
 }
 
-fn verify(store: &dyn Store) {
+fn verify(store: &dyn Store, schema: u32) {
     let boards = store.boards().unwrap();
     assert_eq!(boards.len(), 1);
     assert_eq!(
@@ -132,6 +136,10 @@ fn verify(store: &dyn Store) {
     assert_eq!((loaded.board_names, loaded.next_board), (vec![None], BoardNo(3)));
     assert_eq!(loaded.requests, [Some(stored(7, 8, outcome)), Some(stored(9, 10, Outcome::Removed))]);
     assert_eq!(loaded.imports, [Some(import().1)]);
+    let profile = store.profiles(&[players::player("zoë")]).unwrap().remove(0).unwrap();
+    assert_eq!(profile, (schema >= WITH_PLAYERS).then(|| players::profile("Zoë")));
+    let bans = if schema >= WITH_PLAYERS { vec![players::player("ann")] } else { Vec::new() };
+    assert_eq!(store.bans(BoardNo(1)).unwrap(), bans);
     assert_eq!(store.keys().unwrap(), [key_row("live", 1)]);
     assert_eq!(store.meta("secret").unwrap(), Some(vec![0, 1, 255]));
 }

@@ -1,0 +1,74 @@
+//! Players: profiles, erasing, and hiding on a board.
+
+use super::answer::{self, Answer};
+use super::call::Call;
+use super::keys::{blocking, log};
+use super::problem;
+use hyper::StatusCode;
+use serde_json::json;
+use tally_service::players::{erase as erasing, profile};
+use tally_wire::Problem;
+use tally_wire::api::players;
+
+/// `PUT /v1/players/{player}`
+pub(super) async fn put(mut call: Call) -> Result<Answer, Problem> {
+    call.finish_query()?;
+    let tally = call.tally()?;
+    let player = call.player()?;
+    let body = call.json().await?;
+    let identity = call.identity(&tally, Some(&body))?;
+    let profile = players::read_profile(body).map_err(Problem::fields)?;
+    let answer = players::write_player(player.as_str(), &profile);
+    let put = blocking(move || profile::put(&tally, &player, &profile, identity.as_ref())).await?;
+    let status = if put.created { StatusCode::CREATED } else { StatusCode::OK };
+    Ok(answer::replayed(answer::json(status, &answer), put.replayed))
+}
+
+/// `GET /v1/players/{player}`
+pub(super) async fn get(mut call: Call) -> Result<Answer, Problem> {
+    call.finish_query()?;
+    let tally = call.tally()?;
+    let player = call.player()?;
+    let name = player.clone();
+    let profile = blocking(move || profile::get(&tally, &player)).await?;
+    Ok(answer::ok(&players::write_player(name.as_str(), &profile)))
+}
+
+/// `DELETE /v1/players/{player}`: erases the player everywhere.
+pub(super) async fn erase(mut call: Call) -> Result<Answer, Problem> {
+    call.finish_query()?;
+    call.no_body().await?;
+    let tally = call.tally()?;
+    let player = call.player()?;
+    let identity = call.identity(&tally, None)?;
+    let replayed = erasing::erase(&tally, player, identity).await.map_err(|failure| {
+        log(&failure);
+        problem::of_failure(&failure)
+    })?;
+    Ok(answer::replayed(answer::none(), replayed))
+}
+
+/// `POST …/players/{player}/ban`
+pub(super) async fn ban(call: Call) -> Result<Answer, Problem> {
+    hide(call, true).await
+}
+
+/// `POST …/players/{player}/restore`
+pub(super) async fn restore(call: Call) -> Result<Answer, Problem> {
+    hide(call, false).await
+}
+
+async fn hide(mut call: Call, hidden: bool) -> Result<Answer, Problem> {
+    call.finish_query()?;
+    call.no_body().await?;
+    let tally = call.tally()?;
+    let (board, player) = (call.board()?, call.player()?);
+    let identity = call.identity(&tally, None)?;
+    let name = player.clone();
+    let replayed = erasing::ban(&tally, &board, player, hidden, identity).await.map_err(|failure| {
+        log(&failure);
+        problem::of_failure(&failure)
+    })?;
+    let body = json!({"board": board.as_str(), "player": name.as_str(), "banned": hidden});
+    Ok(answer::replayed(answer::ok(&body), replayed))
+}

@@ -1,0 +1,56 @@
+//! Profiles: put, get, and many at once for a page. Blocks on the store.
+
+use crate::failure::Failure;
+use crate::tally::Tally;
+use tally_rules::idempotency::Identity;
+use tally_rules::outcome::Outcome;
+use tally_rules::profile::Profile;
+use tally_rules::{PlayerId, Refusal};
+use tally_store::{Plan, StoreError};
+
+/// What came of putting a profile.
+#[derive(Clone, Debug)]
+pub struct Put {
+    /// Whether there was none before.
+    pub created: bool,
+    /// Whether this repeats an earlier answer.
+    pub replayed: bool,
+}
+
+/// Replaces a player's profile.
+pub fn put(
+    tally: &Tally,
+    player: &PlayerId,
+    profile: &Profile,
+    identity: Option<&Identity>,
+) -> Result<Put, Failure> {
+    let _running = identity.map(|one| tally.running.begin(&one.key)).transpose()?;
+    let plan = Plan {
+        profiles: vec![player.clone()],
+        requests: identity.iter().map(|one| one.key.clone()).collect(),
+        ..Plan::default()
+    };
+    let mut created = false;
+    let stored = tally.once(&plan, identity, tally.now(), |loaded, changes| {
+        created = loaded.profiles[0].is_none();
+        changes.profiles.push((player.clone(), Some(profile.clone())));
+        Ok(Outcome::ProfilePut { created })
+    })?;
+    let first = stored.as_ref().map(|stored| matches!(stored.outcome, Outcome::ProfilePut { created: true }));
+    Ok(Put { created: first.unwrap_or(created), replayed: stored.is_some() })
+}
+
+/// One player's profile.
+pub fn get(tally: &Tally, player: &PlayerId) -> Result<Profile, Failure> {
+    let mut found = tally.store.profiles(std::slice::from_ref(player))?;
+    let profile = found.pop().unwrap_or(Ok(None))?;
+    profile.ok_or(Failure::Refused(Refusal::PlayerNotFound))
+}
+
+/// The profiles of a page, each for itself: what fails fails alone.
+pub fn of_page(tally: &Tally, players: &[PlayerId]) -> Vec<Result<Option<Profile>, StoreError>> {
+    match tally.store.profiles(players) {
+        Ok(profiles) => profiles,
+        Err(error) => players.iter().map(|_| Err(error.clone())).collect(),
+    }
+}
