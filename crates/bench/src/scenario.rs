@@ -1,6 +1,7 @@
 //! The list of scenarios, and running some of them.
 
 use crate::error::{During, Error};
+use crate::machine::Cpu;
 use crate::options::Options;
 use crate::report::Report;
 use crate::{http, index, submit};
@@ -42,7 +43,10 @@ impl Scenario {
     /// If something it needs is missing, something fails, or its proof does.
     pub fn run(&self, options: &Options) -> Result<Report, Error> {
         options.say(self.name);
-        (self.measure)(options)
+        let before = Cpu::now();
+        let mut report = (self.measure)(options)?;
+        report.others_percent = Cpu::now().zip(before).map(|(now, before)| now.others_percent(before));
+        Ok(report)
     }
 }
 

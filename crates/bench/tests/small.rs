@@ -11,6 +11,7 @@ fn small(name: &str) -> Report {
     assert!(reports.is_empty());
     assert!(report.tables.iter().all(|table| !table.rows.is_empty()));
     assert!(report.ratios.iter().all(|ratio| ratio.value.is_finite() && ratio.value > 0.0));
+    assert_eq!(report.others_percent.is_some(), cfg!(target_os = "linux"));
     assert!(report.to_text().contains("small numbers"));
     report
 }

@@ -3,6 +3,7 @@
 //! Ranks are not part of it: a replay renders the same outcome with the ranks of its own moment. The first byte is
 //! the format; numbers are pinned by a test, because files written today must be read by later versions.
 
+use crate::definition::ScoreType;
 use crate::instant::Micros;
 use crate::record::Record;
 
@@ -17,6 +18,10 @@ pub enum Outcome {
         previous: Option<Record>,
         /// Whether it changed the record.
         changed: bool,
+        /// What kind of score the board holds: the answer outlives the board.
+        score: ScoreType,
+        /// Whether the board has a subscore.
+        subscore: bool,
     },
     /// Something was deleted or removed; there is nothing more to say.
     Removed,
@@ -35,6 +40,10 @@ pub enum Outcome {
 }
 
 const SUBMITTED: u8 = 1;
+/// Bits of the second byte of a submit.
+const CHANGED: u8 = 1;
+const FLOAT64: u8 = 2;
+const SUBSCORE: u8 = 4;
 const REMOVED: u8 = 2;
 const BOARD_PUT: u8 = 3;
 const KEY_CREATED: u8 = 4;
@@ -44,8 +53,10 @@ impl Outcome {
     /// The stored form.
     pub fn encode(&self) -> Vec<u8> {
         match self {
-            Self::Submitted { record, previous, changed } => {
-                let mut bytes = vec![SUBMITTED, u8::from(*changed)];
+            Self::Submitted { record, previous, changed, score, subscore } => {
+                let float = u8::from(*score == ScoreType::Float64);
+                let flags = u8::from(*changed) | float * FLOAT64 | u8::from(*subscore) * SUBSCORE;
+                let mut bytes = vec![SUBMITTED, flags];
                 put(&mut bytes, record);
                 if let Some(previous) = previous {
                     put(&mut bytes, previous);
@@ -62,11 +73,13 @@ impl Outcome {
     /// Reads the stored form; `None` where it is none.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         match bytes {
-            [SUBMITTED, changed @ (0 | 1), rest @ ..] => {
+            [SUBMITTED, flags @ 0..=7, rest @ ..] => {
                 let (record, rest) = take(rest)?;
                 let previous = if rest.is_empty() { None } else { Some(take(rest)?) };
                 let (previous, rest) = previous.map_or((None, rest), |(record, rest)| (Some(record), rest));
-                rest.is_empty().then_some(Self::Submitted { record, previous, changed: *changed == 1 })
+                let score = if flags & FLOAT64 == 0 { ScoreType::Int64 } else { ScoreType::Float64 };
+                let (changed, subscore) = (flags & CHANGED != 0, flags & SUBSCORE != 0);
+                rest.is_empty().then_some(Self::Submitted { record, previous, changed, score, subscore })
             }
             [REMOVED] => Some(Self::Removed),
             [BOARD_PUT, created @ (0 | 1)] => Some(Self::BoardPut { created: *created == 1 }),
@@ -101,8 +114,9 @@ mod tests {
         assert_eq!(Outcome::KeyCreated.encode(), [4]);
         assert_eq!(Outcome::ProfilePut { created: false }.encode(), [5, 0]);
         let record = Record { score: 1, subscore: 2, at: Micros(3) };
-        let encoded = Outcome::Submitted { record, previous: None, changed: true }.encode();
-        assert_eq!(encoded[..3], [1, 1, 1]);
+        let (score, subscore) = (ScoreType::Float64, true);
+        let encoded = Outcome::Submitted { record, previous: None, changed: true, score, subscore }.encode();
+        assert_eq!(encoded[..3], [1, 7, 1]);
         assert_eq!((encoded[10], encoded[18], encoded.len()), (2, 3, 26));
     }
 
@@ -115,7 +129,8 @@ mod tests {
         fn what_is_written_reads_back(
             record in any_record(), previous in proptest::option::of(any_record()), changed in any::<bool>()
         ) {
-            let outcome = Outcome::Submitted { record, previous, changed };
+            let (score, subscore) = (ScoreType::Int64, changed);
+            let outcome = Outcome::Submitted { record, previous, changed, score, subscore };
             prop_assert_eq!(Outcome::decode(&outcome.encode()), Some(outcome));
         }
 

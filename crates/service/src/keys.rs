@@ -9,10 +9,10 @@ use crate::failure::Failure;
 use crate::secret::{Secret, Use, hex};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
-use tally_rules::Refusal;
 use tally_rules::idempotency::{self, Identity, Seen, Stored};
 use tally_rules::outcome::Outcome;
 use tally_rules::role::Role;
+use tally_rules::{Micros, Refusal};
 use tally_store::{Changes, KeyChange, Plan, Store};
 
 pub use tally_store::KeyRow;
@@ -116,7 +116,7 @@ impl Keys {
             created_at: now,
         };
         let full = self.rows.read().unwrap_or_else(PoisonError::into_inner).len() >= self.keys_max;
-        let stored = self.once(identity, |changes| {
+        let stored = self.once(identity, now, |changes| {
             if full {
                 return Err(Refusal::InvalidDefinition(
                     "the limit of keys (setting `limits.keys`) is reached".into(),
@@ -139,7 +139,7 @@ impl Keys {
         let now = (self.clock)();
         let present =
             self.rows.read().unwrap_or_else(PoisonError::into_inner).get(id).map(|row| Arc::clone(&row.id));
-        let stored = self.once(identity, |changes| {
+        let stored = self.once(identity, now, |changes| {
             let id = present.clone().ok_or(Refusal::KeyNotFound)?;
             changes.keys.push(KeyChange::Revoke(id, now));
             Ok(Outcome::Removed)
@@ -152,10 +152,10 @@ impl Keys {
     fn once(
         &self,
         identity: Option<&Identity>,
+        now: Micros,
         change: impl Fn(&mut Changes) -> Result<Outcome, Refusal>,
     ) -> Result<Option<Stored>, Failure> {
         let plan = Plan { requests: identity.iter().map(|one| one.key.clone()).collect(), ..Plan::default() };
-        let now = (self.clock)();
         crate::boards::run_once(&*self.store, &plan, identity, now, self.keep_micros, |_, changes| {
             change(changes)
         })
@@ -186,7 +186,7 @@ impl Keys {
 pub(crate) fn seen_before<'a>(
     identity: Option<&Identity>,
     stored: Option<&'a Stored>,
-    now: tally_rules::Micros,
+    now: Micros,
     keep_micros: i64,
 ) -> Result<Seen<'a>, Refusal> {
     identity.map_or(Ok(Seen::New), |one| idempotency::seen(stored, one.fingerprint, now, keep_micros))

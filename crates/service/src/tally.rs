@@ -8,7 +8,7 @@ use crate::boards::{Boards, run_once};
 use crate::clock::Clock;
 use crate::failure::Failure;
 use crate::fingerprint::Fingerprints;
-use crate::keys::Keys;
+use crate::keys::{Keys, seen_before};
 use crate::maintenance::Maintenance;
 use crate::progress::Progress;
 use crate::rebuild;
@@ -17,7 +17,7 @@ use crate::scores::lane::ScoreLane;
 use crate::secret::{Secret, Use};
 use crate::settings::Settings;
 use std::sync::{Arc, Mutex};
-use tally_rules::idempotency::{Identity, Stored};
+use tally_rules::idempotency::{Identity, Seen, Stored};
 use tally_rules::instant::Instants;
 use tally_rules::outcome::Outcome;
 use tally_rules::{Micros, Refusal};
@@ -93,6 +93,26 @@ impl Tally {
     /// The service's time.
     pub fn now(&self) -> Micros {
         (self.clock)()
+    }
+
+    /// What was stored of a request, without doing it.
+    pub(crate) async fn stored(&self, identity: &Identity) -> Result<Option<Outcome>, Failure> {
+        let (store, identity) = (Arc::clone(&self.store), identity.clone());
+        let (now, keep_micros) = (self.now(), self.settings.idempotency_keep_micros);
+        let read = move || -> Result<Option<Outcome>, Failure> {
+            let plan = Plan { requests: vec![identity.key.clone()], ..Plan::default() };
+            let mut stored = None;
+            store.run(&plan, &mut |loaded| {
+                stored.clone_from(&loaded.requests[0]);
+                Changes::default()
+            })?;
+            match seen_before(Some(&identity), stored.as_ref(), now, keep_micros)? {
+                Seen::Replay(outcome) => Ok(Some(*outcome)),
+                Seen::New => Ok(None),
+            }
+        };
+        let done = tokio::task::spawn_blocking(read).await;
+        done.unwrap_or_else(|error| Err(Fault::Broken(error.to_string()).into()))
     }
 
     /// Ends it: no new work is taken, everything accepted is made durable and answered. Blocks until then.

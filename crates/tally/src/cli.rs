@@ -142,7 +142,7 @@ Examples:
   tally import scores speedrun runs.csv --player name --score millis --create order=ascending
 
 Interrupted, the same command continues. The same file into the same leaderboard again says so and
-changes nothing. Lines that cannot be taken go to FILE.rejects.csv with their number and the reason.")]
+changes nothing. Lines that cannot be taken go to goals.rejects.csv (for goals.csv) with their number and the reason.")]
     Scores(ImportScoresArgs),
 }
 

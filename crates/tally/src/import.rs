@@ -278,7 +278,7 @@ fn progress_bar(path: &Path) -> Result<ProgressBar> {
     Ok(bar)
 }
 
-/// `FILE.rejects.csv`, made with the first reject.
+/// `FILE.rejects.csv` beside `FILE.csv`, made with the first reject.
 struct Rejects {
     path: PathBuf,
     header: Vec<String>,
@@ -288,9 +288,8 @@ struct Rejects {
 impl Rejects {
     /// Keeps what an interrupted import has written about lines that are done.
     fn open(input: &Path, header: &[String], lines_done: u64) -> Result<Self> {
-        let mut name = input.as_os_str().to_owned();
-        name.push(".rejects.csv");
-        let mut rejects = Self { path: PathBuf::from(name), header: header.to_vec(), file: None };
+        let path = input.with_extension("rejects.csv");
+        let mut rejects = Self { path, header: header.to_vec(), file: None };
         if !rejects.path.exists() {
             return Ok(rejects);
         }

@@ -103,7 +103,7 @@ fn rejects_have_their_line_and_reason() {
     let server = TestTally::start(TALLY);
     let path = file(&server, "goals.csv", GOALS);
     goals(&server, &path, &["--create", "update=sum"]).expect(0);
-    let rejects = rejects(&server.data().join("goals.csv.rejects.csv"));
+    let rejects = rejects(&server.data().join("goals.rejects.csv"));
     assert_eq!(rejects.len(), 4, "{rejects:#?}");
     assert!(rejects[0].starts_with("line,reason,date,team"), "{rejects:#?}");
     for (row, (line, reason)) in

@@ -138,6 +138,12 @@ fn a_proxy_makes_nobody_admin() {
             |_| UNAUTHORIZED,
         );
     }
+}
+
+#[test]
+fn browsers_sent_by_others_are_refused() {
+    let server = TestTally::start(TALLY);
+    prepare(&mut server.local());
     for host in ["evil.example", "evil.example:80", "localhost.evil.example", "127.0.0.1.evil.example", ""] {
         let refused = |_: &Route| Refused(403, "host_refused");
         try_all(&server, &format!("host {host:?}"), |request| request.header("Host", host), refused);
@@ -198,12 +204,6 @@ fn this_machine_is_admin_in_protected_mode() {
         check(&client.send(&request(route, number)), Allowed, &what);
     }
     let port = server.address().port();
-}
-
-#[test]
-fn browsers_sent_by_others_are_refused() {
-    let server = TestTally::start(TALLY);
-    prepare(&mut server.local());
     for host in [
         format!("localhost:{port}"),
         "LOCALHOST".into(),

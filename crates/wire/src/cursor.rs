@@ -20,7 +20,16 @@ pub struct ScoreCursor {
 }
 
 const SCORES: u8 = 1;
-const NAMES: u8 = 2;
+
+/// Lists that walk names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Names {
+    /// Leaderboards.
+    Leaderboards = 2,
+    /// API keys.
+    Keys = 3,
+}
 
 impl ScoreCursor {
     /// The text.
@@ -49,17 +58,17 @@ impl ScoreCursor {
 }
 
 /// The cursor of a list that walks names.
-pub fn encode_name(name: &str) -> String {
-    let mut bytes = vec![NAMES];
+pub fn encode_name(list: Names, name: &str) -> String {
+    let mut bytes = vec![list as u8];
     bytes.extend_from_slice(name.as_bytes());
     URL_SAFE_NO_PAD.encode(bytes)
 }
 
 /// Reads the cursor of a list that walks names.
-pub fn decode_name(text: &str) -> Option<String> {
+pub fn decode_name(list: Names, text: &str) -> Option<String> {
     let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
     let (kind, name) = bytes.split_first()?;
-    if *kind != NAMES {
+    if *kind != list as u8 || name.is_empty() {
         return None;
     }
     String::from_utf8(name.to_vec()).ok()
@@ -86,14 +95,16 @@ mod tests {
         #[test]
         fn garbage_is_refused_without_a_panic(text in "[A-Za-z0-9_-]{0,80}") {
             let _ = ScoreCursor::decode(&text, 0);
-            let _ = decode_name(&text);
+            let _ = decode_name(Names::Keys, &text);
         }
     }
 
     #[test]
     fn names_read_back_and_are_no_score_cursors() {
-        let text = encode_name("points");
-        assert_eq!(decode_name(&text).as_deref(), Some("points"));
+        let text = encode_name(Names::Leaderboards, "points");
+        assert_eq!(decode_name(Names::Leaderboards, &text).as_deref(), Some("points"));
+        assert_eq!(decode_name(Names::Keys, &text), None);
+        assert_eq!(decode_name(Names::Keys, &encode_name(Names::Keys, "")), None);
         assert_eq!(ScoreCursor::decode(&text, 0), None);
     }
 }

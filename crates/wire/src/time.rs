@@ -1,7 +1,7 @@
 //! Instants as text: RFC 3339, written in UTC with microseconds, read with any offset.
 
 use jiff::Timestamp;
-use jiff::civil::Date;
+use jiff::civil::{Date, DateTime};
 use jiff::tz::Offset;
 use tally_rules::Micros;
 
@@ -21,8 +21,32 @@ pub fn parse(text: &str) -> Option<Micros> {
     if !shape || bytes[16] != b':' || !(text.ends_with(['Z', 'z']) || bytes[bytes.len() - 3] == b':') {
         return None;
     }
-    let timestamp: Timestamp = text.parse().ok()?;
-    i64::try_from(timestamp.as_nanosecond().div_euclid(1_000)).ok().map(Micros)
+    let at = if text.ends_with(['Z', 'z']) { text.len() - 1 } else { text.len() - 6 };
+    let (local, offset) = (text.get(..at)?, text.get(at..)?);
+    // Not by way of the library's timestamps: they end some hours before the last second of the year 9999.
+    let local: DateTime = local.parse().ok()?;
+    let nanos = local.duration_since(DateTime::constant(1970, 1, 1, 0, 0, 0, 0)).as_nanos();
+    let micros = i64::try_from(nanos.div_euclid(1_000)).ok()?;
+    Some(Micros(micros - offset_seconds(offset)? * 1_000_000))
+}
+
+/// `Z`, or `+09:00`.
+fn offset_seconds(text: &str) -> Option<i64> {
+    let bytes = text.as_bytes();
+    if bytes.len() == 1 {
+        return Some(0);
+    }
+    let two = |at: usize| {
+        let digits = text.get(at..at + 2).filter(|two| two.bytes().all(|byte| byte.is_ascii_digit()))?;
+        digits.parse::<i64>().ok()
+    };
+    let (hours, minutes) = (two(1).filter(|hours| *hours < 24)?, two(4).filter(|minutes| *minutes < 60)?);
+    let seconds = hours * 3_600 + minutes * 60;
+    match bytes[0] {
+        b'+' => Some(seconds),
+        b'-' => Some(-seconds),
+        _ => None,
+    }
 }
 
 /// Reads an RFC 3339 instant, or a date: its first instant in UTC.
@@ -50,6 +74,7 @@ mod tests {
             ("2026-11-21t17:20:00.5+09:00", "2026-11-21T08:20:00.500000Z"),
             ("1872-11-30T00:00:00.1234567Z", "1872-11-30T00:00:00.123456Z"),
             ("1969-12-31T23:59:59.9999999Z", "1969-12-31T23:59:59.999999Z"),
+            ("2026-11-21T00:20:00-08:00", "2026-11-21T08:20:00.000000Z"),
         ] {
             assert_eq!(parse(text).map(format).as_deref(), Some(written), "{text}");
         }
@@ -68,10 +93,18 @@ mod tests {
             "2026-02-30T00:00:00Z",
             "2026-11-21T08:20:00+0900",
             "2026-11-21T08:20:00Z[UTC]",
+            "2026-11-21T08:20:00+24:00",
+            "2026-11-21T08:20:00+0a:00",
             "20261121T082000.00000Z",
         ] {
             assert_eq!(parse(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn the_last_second_of_the_standard_is_an_instant() {
+        assert_eq!(parse("9999-12-31T23:59:59Z"), Some(Micros(253_402_300_799_000_000)));
+        assert_eq!(parse("0000-01-01T00:00:00Z"), Some(Micros(-62_167_219_200_000_000)));
     }
 
     #[test]

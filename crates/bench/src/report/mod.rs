@@ -16,6 +16,9 @@ use crate::options::{Options, Size};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
+/// More than this many percent of the processors used by others, and a run is not to be quoted.
+const OTHERS_PERCENT_MAX: f64 = 10.0;
+
 /// What a scenario found.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
@@ -31,6 +34,8 @@ pub struct Report {
     pub seed: u64,
     /// Whether numbers were small, so that figures mean little.
     pub small: bool,
+    /// How many percent of the processors others used during the run, where the system tells.
+    pub others_percent: Option<f64>,
     /// The figures.
     pub tables: Vec<Table>,
     /// The figures that there are targets for.
@@ -82,6 +87,7 @@ impl Report {
             command: options.command.clone(),
             seed: options.seed,
             small: options.size == Size::Small,
+            others_percent: None,
             tables: Vec::new(),
             ratios: Vec::new(),
             notes: Vec::new(),
@@ -138,6 +144,11 @@ impl Report {
         ];
         if !self.command.is_empty() {
             lines.push(format!("command: {}", self.command));
+        }
+        if let Some(others) = self.others_percent {
+            let judged =
+                if others > OTHERS_PERCENT_MAX { ": too much for the figures to be quoted" } else { "" };
+            lines.push(format!("others used {others:.0} % of the processors during the run{judged}"));
         }
         if self.small {
             lines.push("small numbers, to see that it works: the figures mean little".to_owned());

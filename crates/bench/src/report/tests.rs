@@ -68,6 +68,14 @@ fn json_has_what_the_page_has() {
 }
 
 #[test]
+fn a_run_beside_others_says_that_it_is_not_to_be_quoted() {
+    let disturbed = Report { others_percent: Some(40.0), ..report() };
+    assert!(disturbed.to_text().contains("others used 40 % of the processors during the run: too much"));
+    let quiet = Report { others_percent: Some(3.0), ..report() };
+    assert!(quiet.to_html().contains("others used 3 % of the processors during the run<"));
+}
+
+#[test]
 fn numbers_have_three_digits_or_all_of_their_thousands() {
     let cases = [
         (0.0, "0"),

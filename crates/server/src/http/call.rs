@@ -5,7 +5,7 @@ use crate::gate::Gate;
 use bytes::Bytes;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::Incoming;
-use hyper::header::{CONTENT_TYPE, HeaderName};
+use hyper::header::CONTENT_TYPE;
 use hyper::http::request::Parts;
 use serde_json::Value;
 use std::sync::Arc;
@@ -18,14 +18,12 @@ use tally_wire::numbers::Int64;
 use tally_wire::query::{INVALID_PARAMETER, decode_segment};
 use tally_wire::{Problem, Query};
 
-const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
-const TALLY_INT64: HeaderName = HeaderName::from_static("tally-int64");
-
 /// A request whose caller was judged.
 pub(super) struct Call {
     pub(super) gate: Arc<Gate>,
     pub(super) caller: Caller,
     pub(super) query: Query,
+    route: &'static str,
     parts: Parts,
     body: Option<Incoming>,
     params: Vec<(&'static str, String)>,
@@ -35,12 +33,13 @@ impl Call {
     pub(super) fn new(
         gate: Arc<Gate>,
         caller: Caller,
+        route: &'static str,
         parts: Parts,
         body: Incoming,
         params: Vec<(&'static str, String)>,
     ) -> Self {
         let query = Query::parse(parts.uri.query().unwrap_or_default());
-        Self { gate, caller, query, parts, body: Some(body), params }
+        Self { gate, caller, query, route, parts, body: Some(body), params }
     }
 
     /// The service, if it can answer.
@@ -66,7 +65,7 @@ impl Call {
 
     /// How this caller wants 64-bit integers.
     pub(super) fn int64(&self) -> Result<Int64, Problem> {
-        match self.header(&TALLY_INT64)? {
+        match self.header("Tally-Int64")? {
             None => Ok(Int64::Number),
             Some(text) if text == "number" => Ok(Int64::Number),
             Some(text) if text == "string" => Ok(Int64::String),
@@ -135,7 +134,7 @@ impl Call {
 
     /// The idempotency key, if one was sent.
     pub(super) fn key(&self) -> Result<Option<RequestKey>, Problem> {
-        let Some(key) = self.header(&IDEMPOTENCY_KEY)? else { return Ok(None) };
+        let Some(key) = self.header("Idempotency-Key")? else { return Ok(None) };
         let key = read_key(&key).map_err(|why| bad_parameter("Idempotency-Key", why))?;
         Ok(Some(self.key_of(&key)))
     }
@@ -152,9 +151,11 @@ impl Call {
     }
 
     fn fingerprint(&self, tally: &Tally, body: Option<&Value>) -> Result<Fingerprint, Problem> {
-        let mut path = self.parts.uri.path().to_owned();
-        for (name, raw) in &self.params {
-            path = path.replace(raw.as_str(), &format!("\0{}", self.param(name)?));
+        // The route and what its parts mean, not how they were spelt.
+        let mut path = self.route.to_owned();
+        for (name, _) in &self.params {
+            path.push('\0');
+            path.push_str(&self.param(name)?);
         }
         let mut body = body.cloned().unwrap_or(Value::Null);
         if let Some(object) = body.as_object_mut() {
@@ -164,12 +165,12 @@ impl Call {
         Ok(tally.fingerprints.of(self.parts.method.as_str(), &path, body.to_string().as_bytes()))
     }
 
-    fn header(&self, name: &HeaderName) -> Result<Option<String>, Problem> {
+    fn header(&self, name: &'static str) -> Result<Option<String>, Problem> {
         let mut all = self.parts.headers.get_all(name).iter();
         let Some(value) = all.next() else { return Ok(None) };
         match (value.to_str(), all.next()) {
             (Ok(text), None) => Ok(Some(text.to_owned())),
-            (_, _) => Err(bad_parameter(name.as_str(), "must be sent once, in visible ASCII characters")),
+            (_, _) => Err(bad_parameter(name, "must be sent once, in visible ASCII characters")),
         }
     }
 }

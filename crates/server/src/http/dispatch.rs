@@ -113,7 +113,7 @@ impl Dispatch {
         } else {
             guard::judge(&self.gate, peer, &parts.headers, route.right)?
         };
-        (route.run)(Call::new(Arc::clone(&self.gate), caller, parts, body, params)).await
+        (route.run)(Call::new(Arc::clone(&self.gate), caller, route.path, parts, body, params)).await
     }
 
     /// The caller's id where it sent a sensible one, else one of ours.

@@ -27,6 +27,8 @@ pub(super) async fn progress(mut call: Call) -> Result<Answer, Problem> {
 pub(super) async fn import(mut call: Call) -> Result<Answer, Problem> {
     call.finish_query()?;
     call.check_content_type("application/x-ndjson")?;
+    // A chunk is its own key: the file's digest and the lines. A header's key adds nothing, but must be one.
+    call.key()?;
     let tally = call.tally()?;
     let bytes = call.bytes().await?;
     let chunk = read(&bytes)?;

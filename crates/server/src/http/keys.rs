@@ -9,6 +9,7 @@ use std::sync::Arc;
 use tally_service::{Failure, Fault};
 use tally_wire::Problem;
 use tally_wire::api::keys;
+use tally_wire::cursor::{self, Names};
 
 /// `GET /v1/keys`
 pub(super) async fn list(mut call: Call) -> Result<Answer, Problem> {
@@ -18,7 +19,11 @@ pub(super) async fn list(mut call: Call) -> Result<Answer, Problem> {
     let tally = call.tally()?;
     let after = match after {
         None => None,
-        Some(text) => Some(tally_wire::cursor::decode_name(&text).ok_or_else(invalid_cursor)?),
+        Some(text) => Some(
+            cursor::decode_name(Names::Keys, &text)
+                .filter(|place| place.contains('/'))
+                .ok_or_else(invalid_cursor)?,
+        ),
     };
     let all = tally.keys.list();
     let place = |row: &tally_service::keys::KeyRow| format!("{:020}/{}", row.created_at.0, row.id);
@@ -28,7 +33,7 @@ pub(super) async fn list(mut call: Call) -> Result<Answer, Problem> {
         "items": items.iter().map(|row| keys::write(&row.id, row.role, &row.name, row.created_at, None)).collect::<Vec<_>>(),
     });
     if let (Some(last), Some(_)) = (items.last(), rest.next()) {
-        answer["next_cursor"] = json!(tally_wire::cursor::encode_name(&place(last)));
+        answer["next_cursor"] = json!(cursor::encode_name(Names::Keys, &place(last)));
     }
     Ok(answer::ok(&answer))
 }

@@ -98,6 +98,5 @@ fn serve(
         .header_read_timeout(gate.limits.head_timeout)
         .max_buf_size(HEAD_BYTES_MAX)
         .max_headers(HEADERS_MAX)
-        .pipeline_flush(true)
         .serve_connection(TokioIo::new(stream), service)
 }

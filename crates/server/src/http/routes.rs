@@ -26,7 +26,8 @@ macro_rules! route {
 }
 
 /// Paths that are answered before anyone is asked who they are; `service` answers them.
-pub(super) const OPEN_PATHS: [&str; 2] = ["/healthz", "/readyz"];
+pub(super) const OPEN_PATHS: [&str; 6] =
+    ["/healthz", "/readyz", "/openapi.json", "/docs", "/docs/docs.css", "/docs/docs.js"];
 
 /// Every operation.
 pub(super) const ROUTES: &[Route] = &[

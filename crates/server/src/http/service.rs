@@ -2,7 +2,7 @@
 
 use super::answer::{self, Answer};
 use super::call::Call;
-use super::problem;
+use super::{openapi, problem};
 use crate::gate::Gate;
 use hyper::{Method, StatusCode};
 use serde_json::{Value, json};
@@ -12,11 +12,14 @@ use tally_wire::Problem;
 /// What Prometheus expects of this text.
 const METRICS_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// `/healthz` and `/readyz`: no key, no host check, whatever the state.
+/// `/healthz`, `/readyz` and what describes the API: no key, no host check, whatever the state.
 pub(super) fn open(gate: &Gate, method: &Method, path: &str, id: &str) -> Answer {
     if !matches!(*method, Method::GET | Method::HEAD) {
         let wrong = Problem::new(405, "method_not_allowed", "this path has: GET").header("allow", "GET");
         return problem::render(&wrong, path, id);
+    }
+    if let Some(file) = openapi::file(path) {
+        return file;
     }
     if path == "/healthz" {
         return answer::ok(&json!({"status": "ok"}));

@@ -78,6 +78,8 @@ pub struct ImportChunk {
     pub lines_after: u64,
     /// What the lines say, each with its line number; lines that say nothing are left out.
     pub rows: Vec<(u64, ScoreWrite)>,
+    /// How many lines were refused before.
+    pub refused: u64,
     /// Whether the file ends here.
     pub last: bool,
 }

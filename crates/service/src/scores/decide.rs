@@ -144,16 +144,26 @@ impl State {
     }
 
     fn submit(&mut self, submit: &Submit, at: &Result<Micros, Refusal>) -> Result<Decision, Refusal> {
-        if let Some(Outcome::Submitted { record, previous, changed }) =
+        if let Some(Outcome::Submitted { record, previous, changed, .. }) =
             self.replay(submit.identity.as_ref())?
         {
             return Ok(Decision::Submit { record, previous, changed, replayed: true });
         }
         self.check_live(submit.board.no)?;
         let at = at.clone()?;
-        let (previous, updated) = self.apply(submit.board.no, &submit.board.definition, &submit.write, at)?;
+        let definition = &submit.board.definition;
+        let (previous, updated) = self.apply(submit.board.no, definition, &submit.write, at)?;
         let record::Updated { record, changed } = updated;
-        self.remember(submit.identity.as_ref(), Outcome::Submitted { record, previous, changed });
+        self.remember(
+            submit.identity.as_ref(),
+            Outcome::Submitted {
+                record,
+                previous,
+                changed,
+                score: definition.score,
+                subscore: definition.has_subscore(),
+            },
+        );
         Ok(Decision::Submit { record, previous, changed, replayed: false })
     }
 
@@ -233,7 +243,7 @@ impl State {
         }
         progress.lines = chunk.lines_after;
         progress.taken += records.len() as u64;
-        progress.refused += refused.len() as u64;
+        progress.refused += refused.len() as u64 + chunk.refused;
         progress.finished = chunk.last;
         self.imports.set(&chunk.key, Some(progress));
         Ok(Decision::Import { progress, records, refused, replayed: false })

@@ -64,6 +64,7 @@ pub async fn import(tally: &Tally, chunk: NewChunk) -> Result<Imported, Failure>
         lines_before: chunk.lines_before,
         lines_after: chunk.lines_after,
         rows,
+        refused: refused.len() as u64,
         last: chunk.last,
     });
     match tally.lane.ask(request, None).await {

@@ -4,7 +4,7 @@ use super::command::{Done, Remove, Removed, Request};
 use crate::failure::Failure;
 use crate::tally::Tally;
 use tally_rules::idempotency::Identity;
-use tally_rules::{BoardId, PlayerId};
+use tally_rules::{BoardId, PlayerId, Refusal};
 
 /// Removes a player. It goes through the lane of scores, so it has its place among the player's submits.
 pub async fn remove(
@@ -13,11 +13,23 @@ pub async fn remove(
     player: PlayerId,
     identity: Option<Identity>,
 ) -> Result<Removed, Failure> {
-    let board = tally.boards.find(board)?;
+    let board = match tally.boards.find(board) {
+        Ok(board) => board,
+        Err(refusal) => return gone(tally, identity.as_ref(), refusal).await,
+    };
     let running = identity.as_ref().map(|one| tally.running.begin(&one.key)).transpose()?;
     let done = tally.lane.ask(Request::Remove(Remove { board, player, identity }), running).await?;
     match done {
         Done::Removed(removed) => Ok(removed),
         Done::Submitted(_) | Done::Imported(_) => unreachable!("a removal is answered as a removal"),
     }
+}
+
+/// What to say of a removal whose board is gone: its first answer, if it was done before.
+async fn gone(tally: &Tally, identity: Option<&Identity>, refusal: Refusal) -> Result<Removed, Failure> {
+    let stored = match identity {
+        Some(identity) => tally.stored(identity).await?,
+        None => None,
+    };
+    stored.map(|_| Removed { replayed: true }).ok_or(Failure::Refused(refusal))
 }

@@ -1,13 +1,17 @@
 //! Submitting scores: one, or a batch whose rows stand for themselves.
 
-use super::command::{Done, Request, ScoreWrite, Submit, Submitted};
+use super::command::{Done, Previous, Request, ScoreWrite, Submit, Submitted};
 use crate::boards::Board;
 use crate::failure::{Failure, Fault};
+use crate::requests::Running;
 use crate::tally::Tally;
 use std::sync::Arc;
+use tally_rules::definition::Subscore;
 use tally_rules::idempotency::Identity;
+use tally_rules::outcome::Outcome;
 use tally_rules::score::{self, Given};
 use tally_rules::{BoardId, Definition, Micros, PlayerId, Refusal};
+use tally_store::{BoardNo, BoardRow};
 
 /// A score as a door has parsed it.
 #[derive(Clone, Debug)]
@@ -27,11 +31,11 @@ pub struct NewScore {
 }
 
 /// Submits one score.
-pub async fn submit(tally: &Tally, new: NewScore) -> Result<(Arc<Board>, Submitted), Failure> {
-    let board = tally.boards.find(&new.board)?;
-    let write = checked(&board.definition, new.player, new.score, new.subscore, new.at)?;
-    let running = new.identity.as_ref().map(|one| tally.running.begin(&one.key)).transpose()?;
-    let request = Request::Submit(Submit { board: Arc::clone(&board), write, identity: new.identity });
+pub async fn submit(tally: &Tally, new: NewScore) -> RowResult {
+    let (board, request, running) = match prepare(tally, &new) {
+        Ok(prepared) => prepared,
+        Err(refusal) => return earlier(tally, &new, refusal).await,
+    };
     let done = tally.lane.ask(request, running).await?;
     Ok((board, submitted(done)))
 }
@@ -44,13 +48,13 @@ pub async fn submit_batch(tally: &Tally, rows: Vec<NewScore>) -> Result<Vec<RowR
     let mut results: Vec<Option<RowResult>> = Vec::with_capacity(rows.len());
     let (mut requests, mut boards) = (Vec::with_capacity(rows.len()), Vec::with_capacity(rows.len()));
     for row in rows {
-        match prepare(tally, row) {
-            Ok((board, request)) => {
+        match prepare(tally, &row) {
+            Ok((board, request, running)) => {
                 boards.push(board);
-                requests.push(request);
+                requests.push((request, running));
                 results.push(None);
             }
-            Err(failure) => results.push(Some(Err(failure))),
+            Err(refusal) => results.push(Some(earlier(tally, &row, refusal).await)),
         }
     }
     let answers = tally.lane.ask_all(requests).await?;
@@ -63,14 +67,32 @@ pub async fn submit_batch(tally: &Tally, rows: Vec<NewScore>) -> Result<Vec<RowR
     Ok(results.into_iter().map(fill).collect())
 }
 
-type Prepared = (Arc<Board>, (Request, Option<crate::requests::Running>));
+type Prepared = (Arc<Board>, Request, Option<Running>);
 
-fn prepare(tally: &Tally, row: NewScore) -> Result<Prepared, Failure> {
-    let board = tally.boards.find(&row.board)?;
-    let write = checked(&board.definition, row.player, row.score, row.subscore, row.at)?;
-    let running = row.identity.as_ref().map(|one| tally.running.begin(&one.key)).transpose()?;
-    let request = Request::Submit(Submit { board: Arc::clone(&board), write, identity: row.identity });
-    Ok((board, (request, running)))
+fn prepare(tally: &Tally, new: &NewScore) -> Result<Prepared, Refusal> {
+    let board = tally.boards.find(&new.board)?;
+    let write = checked(&board.definition, new.player.clone(), new.score, new.subscore, new.at)?;
+    let running = new.identity.as_ref().map(|one| tally.running.begin(&one.key)).transpose()?;
+    let request =
+        Request::Submit(Submit { board: Arc::clone(&board), write, identity: new.identity.clone() });
+    Ok((board, request, running))
+}
+
+/// What to say of a submit that cannot be done now: its first answer, if it was done before.
+async fn earlier(tally: &Tally, new: &NewScore, refusal: Refusal) -> RowResult {
+    let stored = match &new.identity {
+        Some(identity) if refusal != Refusal::IdempotencyInProgress => tally.stored(identity).await?,
+        Some(_) | None => None,
+    };
+    let Some(Outcome::Submitted { record, previous, changed, score, subscore }) = stored else {
+        return Err(refusal.into());
+    };
+    let subscore = if subscore { Subscore::Descending } else { Subscore::None };
+    let definition = Definition { score, subscore, ..Definition::default() };
+    let row = BoardRow { no: BoardNo(0), id: new.board.clone(), definition, created_at: record.at };
+    let previous = previous.map(|record| Previous { record, rank: None });
+    let done = Submitted { record, rank: None, changed, previous, replayed: true };
+    Ok((Arc::new(Board::new(row, Vec::new())), done))
 }
 
 /// A score as its board holds it.

@@ -44,8 +44,9 @@ fn may_have_body(route: &Route) -> bool {
     route.method != "GET"
 }
 
+/// A change of state alone is a POST without a body.
 fn has_body(route: &Route) -> bool {
-    ["POST", "PUT"].contains(&route.method.as_str())
+    ["POST", "PUT"].contains(&route.method.as_str()) && world::valid(route).body.is_some()
 }
 
 fn is_import(route: &Route) -> bool {
@@ -57,6 +58,9 @@ fn every_route_is_tried_and_its_valid_request_is_valid() {
     for route in all() {
         // A world each: the valid request may well delete what the next one needs.
         let mut world = World::start();
+        if route.path == "/v1/players/{player}" {
+            world.client.put("/v1/players/p", &json!({"name": "P"})).expect(201);
+        }
         let answer = world.client.send(&valid(&route));
         if route.path == "/v1/keys/{id}" {
             // There is no key in this world: with one, it would need a credential.

@@ -9,7 +9,7 @@ const PAGE: &str = "/v1/leaderboards/b/scores";
 const AROUND: &str = "/v1/leaderboards/b/players/p/around";
 
 /// The parameters that each reading route has: a new route must be entered here.
-const PARAMETERS: [(&str, &[&str]); 9] = [
+const PARAMETERS: [(&str, &[&str]); 10] = [
     ("/metrics", &[]),
     ("/v1/status", &[]),
     ("/v1/leaderboards", &["limit", "cursor"]),
@@ -18,6 +18,7 @@ const PARAMETERS: [(&str, &[&str]); 9] = [
     ("/v1/leaderboards/{board}/players/{player}", &["period"]),
     ("/v1/leaderboards/{board}/players/{player}/around", &["above", "below", "period"]),
     ("/v1/imports/{board}/{digest}", &[]),
+    ("/v1/players/{player}", &[]),
     ("/v1/keys", &["limit", "cursor"]),
 ];
 

@@ -108,6 +108,7 @@ pub(crate) fn valid(route: &Route) -> Request {
             request.json(&json!({"scores": [{"board": "b", "player": "new", "score": 1}]}))
         }
         ("POST", path) if path.ends_with("/among") => request.json(&json!({"players": ["p"]})),
+        ("POST", path) if path.ends_with("/ban") || path.ends_with("/restore") => request,
         ("POST", _) => request.json(&json!({"player": "new", "score": 1})),
         ("PUT", _) => request.json(&json!({})),
         _ => request,

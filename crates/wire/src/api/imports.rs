@@ -82,7 +82,7 @@ pub fn read_row(number: usize, value: Value) -> Result<Row, Vec<FieldError>> {
 
 /// Reads a digest.
 pub fn read_digest(text: &str) -> Option<[u8; 32]> {
-    if text.len() != 64 || !text.is_ascii() {
+    if text.len() != 64 || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return None;
     }
     let mut digest = [0; 32];

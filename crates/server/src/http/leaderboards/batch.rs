@@ -8,8 +8,8 @@ use crate::http::problem;
 use crate::limits::BATCH_ROWS_MAX;
 use serde_json::{Value, json};
 use std::sync::Arc;
-use tally_rules::PlayerId;
 use tally_rules::idempotency::{Identity, row_key};
+use tally_rules::{BoardId, PlayerId};
 use tally_service::Tally;
 use tally_service::scores::submit::{NewScore, common_fault, submit_batch};
 use tally_wire::api::scores::{NewRow, read_key, read_row};
@@ -18,7 +18,7 @@ use tally_wire::{Fields, Problem};
 
 /// A row that was read, or what stands in its place.
 enum Row {
-    Read { player: PlayerId, id: Option<String> },
+    Read { board: BoardId, player: PlayerId, id: Option<String> },
     Wrong(Value),
 }
 
@@ -36,7 +36,8 @@ pub(in crate::http) async fn batch(mut call: Call) -> Result<Answer, Problem> {
         });
         match checked {
             Ok((row, id)) => {
-                read.push(Row::Read { player: row.score.player.clone(), id: row.id.clone() });
+                let (board, player) = (row.board.clone(), row.score.player.clone());
+                read.push(Row::Read { board, player, id: row.id.clone() });
                 news.push(new_score(&tally, &call, row, id));
             }
             Err(wrong) => read.push(Row::Wrong(with_error(echo, &wrong))),
@@ -104,7 +105,7 @@ fn render(read: Vec<Row>, done: Vec<tally_service::scores::submit::RowResult>, i
         .into_iter()
         .map(|row| match row {
             Row::Wrong(wrong) => wrong,
-            Row::Read { player, id } => match done.next().expect("one result a row") {
+            Row::Read { board: name, player, id } => match done.next().expect("one result a row") {
                 Ok((board, submitted)) => {
                     replays += usize::from(submitted.replayed);
                     let answer = write_submitted(&board, &player, &submitted, int64, true);
@@ -112,7 +113,7 @@ fn render(read: Vec<Row>, done: Vec<tally_service::scores::submit::RowResult>, i
                 }
                 Err(failure) => {
                     log(&failure);
-                    let mut echo = json!({"player": player.as_str()});
+                    let mut echo = json!({"board": name.as_str(), "player": player.as_str()});
                     if let Some(id) = id {
                         echo["id"] = json!(id);
                     }

@@ -6,7 +6,8 @@ use crate::http::call::Call;
 use crate::http::keys::invalid_cursor;
 use serde_json::json;
 use tally_rules::BoardId;
-use tally_wire::{Problem, cursor};
+use tally_wire::Problem;
+use tally_wire::cursor::{self, Names};
 
 pub(in crate::http) async fn list(mut call: Call) -> Result<Answer, Problem> {
     let limit = call.query.limit();
@@ -16,7 +17,8 @@ pub(in crate::http) async fn list(mut call: Call) -> Result<Answer, Problem> {
     let after = match text {
         None => None,
         Some(text) => {
-            let name = cursor::decode_name(&text).and_then(|name| BoardId::new(&name).ok());
+            let name =
+                cursor::decode_name(Names::Leaderboards, &text).and_then(|name| BoardId::new(&name).ok());
             Some(name.ok_or_else(invalid_cursor)?)
         }
     };
@@ -26,7 +28,7 @@ pub(in crate::http) async fn list(mut call: Call) -> Result<Answer, Problem> {
     boards.truncate(limit);
     let mut answer = json!({"items": boards.iter().map(|board| write_board(board)).collect::<Vec<_>>()});
     if let (true, Some(last)) = (more, boards.last()) {
-        answer["next_cursor"] = json!(cursor::encode_name(last.id.as_str()));
+        answer["next_cursor"] = json!(cursor::encode_name(Names::Leaderboards, last.id.as_str()));
     }
     Ok(answer::ok(&answer))
 }

@@ -1,6 +1,7 @@
 //! Idempotency rows and the progress of imports.
 
 use super::*;
+use tally_rules::definition::ScoreType;
 use tally_store::{ImportKey, ImportRow};
 
 fn put(store: &dyn Store, key: &RequestKey, value: &Stored) {
@@ -18,8 +19,20 @@ pub(crate) fn a_request_reads_back_with_its_outcome(backend: &dyn Backend) {
         Outcome::Removed,
         Outcome::BoardPut { created: true },
         Outcome::BoardPut { created: false },
-        Outcome::Submitted { record: record(i64::MIN), previous: None, changed: false },
-        Outcome::Submitted { record: record(i64::MAX), previous: Some(record(-5)), changed: true },
+        Outcome::Submitted {
+            record: record(i64::MIN),
+            previous: None,
+            changed: false,
+            score: ScoreType::Int64,
+            subscore: false,
+        },
+        Outcome::Submitted {
+            record: record(i64::MAX),
+            previous: Some(record(-5)),
+            changed: true,
+            score: ScoreType::Int64,
+            subscore: false,
+        },
     ];
     let mut keys: Vec<RequestKey> = (0..5).map(|row| request("scope", &format!("{row}"))).collect();
     keys[4] = request("ä", &"k".repeat(255));

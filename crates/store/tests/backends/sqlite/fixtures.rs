@@ -9,6 +9,7 @@ use crate::contract::{
 };
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
+use tally_rules::definition::ScoreType;
 use tally_rules::outcome::Outcome;
 use tally_rules::{BoardId, Definition, Micros};
 use tally_store::sqlite::{Options, SqliteStore};
@@ -92,7 +93,13 @@ fn fill(store: &dyn Store) {
             write(store, &scores(rows.collect())).unwrap();
         }
     }
-    let outcome = Outcome::Submitted { record: record(1), previous: Some(record(-1)), changed: true };
+    let outcome = Outcome::Submitted {
+        record: record(1),
+        previous: Some(record(-1)),
+        changed: true,
+        score: ScoreType::Int64,
+        subscore: false,
+    };
     let changes = Changes {
         requests: vec![
             (request("s", "k"), stored(7, 8, outcome)),
@@ -125,7 +132,13 @@ fn verify(store: &dyn Store, schema: u32) {
         assert_eq!(walk(store, BoardNo(1), Part(part), 3), wanted);
         assert_eq!(walk(store, BoardNo(2), Part(part), 3), wanted, "not yet purged");
     }
-    let outcome = Outcome::Submitted { record: record(1), previous: Some(record(-1)), changed: true };
+    let outcome = Outcome::Submitted {
+        record: record(1),
+        previous: Some(record(-1)),
+        changed: true,
+        score: ScoreType::Int64,
+        subscore: false,
+    };
     let plan = Plan {
         board_names: vec![BoardId::new("deleted").unwrap()],
         requests: vec![request("s", "k"), request("t", "k")],

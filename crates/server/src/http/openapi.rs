@@ -1,0 +1,224 @@
+//! The description of this API: `/openapi.json`, and `/docs`, a page that shows it and reaches nothing outside.
+//!
+//! The document is a file that is written by hand, not derived from the code: it is the promise that the code is tested
+//! against. The tests here hold it to the list of routes; those of the binary hold live answers to its schemas. Not here:
+//! anything that asks who the caller is, because what may be asked is no secret.
+
+use super::answer::{self, Answer};
+use hyper::StatusCode;
+use hyper::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderValue, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+};
+
+const DOCUMENT: &str = include_str!("../../openapi/openapi.json");
+const PAGE: &str = include_str!("../../openapi/docs.html");
+const STYLE: &str = include_str!("../../openapi/docs.css");
+const SCRIPT: &str = include_str!("../../openapi/docs.js");
+
+/// The page may use this server's files and nothing else; the icon is an empty `data:` address.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; \
+    base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
+
+/// The file at this path, if it is one of the description's.
+pub(super) fn file(path: &str) -> Option<Answer> {
+    let (content_type, text) = match path {
+        "/openapi.json" => ("application/json", DOCUMENT),
+        "/docs" => ("text/html; charset=utf-8", PAGE),
+        "/docs/docs.css" => ("text/css; charset=utf-8", STYLE),
+        "/docs/docs.js" => ("text/javascript; charset=utf-8", SCRIPT),
+        _ => return None,
+    };
+    let mut answer = answer::with(StatusCode::OK, content_type, text);
+    let headers = answer.headers_mut();
+    // Another version may answer at the next request.
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
+    headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    Some(answer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::routes::{OPEN_PATHS, ROUTES};
+    use serde_json::Value;
+    use std::collections::{BTreeMap, BTreeSet};
+    use tally_rules::role::Right;
+
+    const METHODS: [&str; 8] = ["get", "put", "post", "delete", "options", "head", "patch", "trace"];
+
+    fn document() -> Value {
+        serde_json::from_str(DOCUMENT).expect("the document is JSON")
+    }
+
+    /// Every operation of the document by method and path.
+    fn operations(document: &Value) -> BTreeMap<(String, String), &Value> {
+        let paths = document["paths"].as_object().expect("there are paths");
+        let of_path = |(path, item): (&String, &'_ Value)| {
+            let path = path.clone();
+            let item = item.as_object().expect("a path is an object").clone();
+            let methods = item.keys().filter(|name| METHODS.contains(&name.as_str())).cloned();
+            methods.map(move |method| (method.to_uppercase(), path.clone())).collect::<Vec<_>>()
+        };
+        let found = paths.iter().flat_map(of_path);
+        found
+            .map(|(method, path)| {
+                let operation = &paths[&path][method.to_lowercase()];
+                ((method, path), operation)
+            })
+            .collect()
+    }
+
+    fn word(right: Right) -> &'static str {
+        match right {
+            Right::Read => "read",
+            Right::Write => "write",
+            Right::Administer => "administer",
+        }
+    }
+
+    /// Calls `each` with every value of the document and the pointer to it.
+    fn walk<'a>(value: &'a Value, at: &str, each: &mut impl FnMut(&str, &'a Value)) {
+        each(at, value);
+        match value {
+            Value::Object(object) => {
+                for (name, inner) in object {
+                    walk(inner, &format!("{at}/{}", name.replace('~', "~0").replace('/', "~1")), each);
+                }
+            }
+            Value::Array(list) => {
+                for (index, inner) in list.iter().enumerate() {
+                    walk(inner, &format!("{at}/{index}"), each);
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+
+    #[test]
+    fn the_document_has_exactly_the_routes() {
+        let document = document();
+        let described: BTreeSet<(String, String)> = operations(&document).into_keys().collect();
+        let routes = ROUTES.iter().map(|route| (route.method.to_owned(), route.path.to_owned()));
+        // Parts of the page are no operations.
+        let open = OPEN_PATHS.iter().filter(|path| !path.starts_with("/docs/"));
+        let open = open.map(|path| ("GET".to_owned(), (*path).to_owned()));
+        assert_eq!(described, routes.chain(open).collect());
+    }
+
+    #[test]
+    fn every_operation_tells_its_right_and_open_ones_need_none() {
+        let document = document();
+        let operations = operations(&document);
+        for route in ROUTES {
+            let operation = operations[&(route.method.to_owned(), route.path.to_owned())];
+            assert_eq!(operation["x-tally-right"], word(route.right), "{} {}", route.method, route.path);
+            assert!(operation.get("security").is_none(), "{} needs what all need", route.path);
+        }
+        for path in OPEN_PATHS.iter().filter(|path| !path.starts_with("/docs/")) {
+            let operation = operations[&("GET".to_owned(), (*path).to_owned())];
+            assert_eq!(operation["security"], serde_json::json!([]), "{path}");
+        }
+        assert_eq!(document["security"], serde_json::json!([{"apiKey": []}, {}]));
+    }
+
+    #[test]
+    fn every_operation_is_whole() {
+        let document = document();
+        let mut ids = BTreeSet::new();
+        let known: BTreeSet<&str> = document["tags"]
+            .as_array()
+            .expect("tags")
+            .iter()
+            .filter_map(|tag| tag["name"].as_str())
+            .collect();
+        for ((method, path), operation) in operations(&document) {
+            let what = format!("{method} {path}");
+            for member in ["operationId", "summary", "description"] {
+                assert!(operation[member].as_str().is_some_and(|text| !text.is_empty()), "{what}: {member}");
+            }
+            assert!(ids.insert(operation["operationId"].to_string()), "{what}: an operationId twice");
+            let tags = operation["tags"].as_array().expect("an operation has tags");
+            assert!(
+                tags.len() == 1 && known.contains(tags[0].as_str().unwrap_or_default()),
+                "{what}: {tags:?}"
+            );
+            let item = &document["paths"][&path];
+            let here = [&item["parameters"], &operation["parameters"]];
+            let named: BTreeSet<&str> = here
+                .iter()
+                .filter_map(|list| list.as_array())
+                .flatten()
+                .filter_map(|one| one["$ref"].as_str()?.rsplit('/').next())
+                .collect();
+            for part in path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}')) {
+                assert!(named.contains(part), "{what}: {part}");
+            }
+            let changes = matches!(operation["x-tally-right"].as_str(), Some("write" | "administer"));
+            let change = changes && method != "GET";
+            assert_eq!(named.contains("Idempotency-Key"), change, "{what}");
+            if let Some(content) = operation["requestBody"]["content"].as_object() {
+                let shown = |media: &Value| media.get("example").or(media.get("examples")).is_some();
+                assert!(content.values().all(shown), "{what}: the request has no example");
+            }
+            for (status, response) in operation["responses"].as_object().expect("there are responses") {
+                let good = status.starts_with('2');
+                for media in response["content"].as_object().into_iter().flat_map(|content| content.values())
+                {
+                    assert!(!good || media.get("example").is_some(), "{what}: {status} has no example");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_reference_leads_somewhere_and_every_component_is_used() {
+        let document = document();
+        let mut used = BTreeSet::new();
+        walk(&document, "", &mut |at, value| {
+            let Some(reference) = value.get("$ref").and_then(Value::as_str) else { return };
+            let target =
+                reference.strip_prefix('#').unwrap_or_else(|| panic!("{at}: {reference} is outside"));
+            assert!(document.pointer(target).is_some(), "{at}: {reference} leads nowhere");
+            used.insert(target.to_owned());
+        });
+        // These two belong to no operation: the text of `info` names them.
+        used.extend(["NotFound", "MethodNotAllowed"].map(|name| format!("/components/responses/{name}")));
+        for kind in ["schemas", "parameters", "headers", "responses"] {
+            for name in document["components"][kind].as_object().expect("components").keys() {
+                assert!(used.contains(&format!("/components/{kind}/{name}")), "{kind}/{name} is not used");
+            }
+        }
+    }
+
+    #[test]
+    fn version_licence_and_server_are_ours() {
+        let document = document();
+        assert_eq!(document["openapi"], "3.1.0");
+        assert_eq!(document["info"]["version"], env!("CARGO_PKG_VERSION"));
+        assert_eq!(document["info"]["license"]["identifier"], env!("CARGO_PKG_LICENSE"));
+        assert_eq!(document["servers"][0]["url"], "/");
+    }
+
+    #[test]
+    fn the_page_reaches_nothing_outside_and_has_nothing_inline() {
+        for text in [PAGE, STYLE, SCRIPT] {
+            for outside in ["http://", "https://", "@import"] {
+                assert!(!text.contains(outside), "{outside}");
+            }
+        }
+        assert!(!STYLE.contains("url("), "the style has no pictures");
+        for inline in ["<style", "style=", "onclick", "onload", "<script>"] {
+            assert!(!PAGE.contains(inline), "{inline}");
+        }
+        for markup in ["innerHTML", "outerHTML", "insertAdjacentHTML", "eval(", "document.write"] {
+            assert!(!SCRIPT.contains(markup), "{markup}");
+        }
+        for path in OPEN_PATHS.iter().filter(|path| path.starts_with("/docs")) {
+            let answer = file(path).unwrap_or_else(|| panic!("{path} is a file"));
+            assert_eq!(answer.headers()[CONTENT_SECURITY_POLICY], POLICY);
+            assert!(*path == "/docs" || PAGE.contains(&format!("\"{path}\"")), "{path} is used");
+        }
+    }
+}
