@@ -55,7 +55,7 @@ impl Outcome {
         match self {
             Self::Submitted { record, previous, changed, score, subscore } => {
                 let float = u8::from(*score == ScoreType::Float64);
-                let flags = u8::from(*changed) | float * FLOAT64 | u8::from(*subscore) * SUBSCORE;
+                let flags = u8::from(*changed) | (float * FLOAT64) | (u8::from(*subscore) * SUBSCORE);
                 let mut bytes = vec![SUBMITTED, flags];
                 put(&mut bytes, record);
                 if let Some(previous) = previous {
