@@ -4,9 +4,13 @@
 //! wants, and `rules` computes it. Nothing here is durable and nothing decides: records arrive as committed. Not here: board
 //! names (a part is handed out as an [`memory::PartOrder`]), rules beyond turning counts into ranks, and I/O.
 
+pub mod blocks;
+pub mod closed;
 pub mod memory;
 pub mod page;
 mod rules;
+mod sorted;
 
+pub use closed::{Closed, Source, StoredBlock};
 pub use memory::{Movement, PartOrder, Published};
 pub use page::{Among, Edge, Page, PageQuery, Place, Ranked, Start};

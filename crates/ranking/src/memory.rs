@@ -6,12 +6,13 @@
 //! Boards with a subscore use a wider tree; everybody else pays 8 bytes a player less. The only `match` on that is
 //! the macro below.
 
-use crate::page::{Among, Edge, Page, PageQuery, Ranked};
+use crate::blocks::BLOCK_ENTRIES;
+use crate::closed::StoredBlock;
+use crate::page::{Among, Page, PageQuery, Ranked};
 use crate::rules::Rules;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 use tally_index::{Builder, Duplicate, Order};
 use tally_rules::definition::Definition;
-use tally_rules::rank;
 use tally_rules::{PlayerId, Record};
 
 /// The order of one part.
@@ -103,17 +104,19 @@ impl PartOrder {
 
     /// A player's place.
     pub fn ranked(&self, player: &PlayerId) -> Option<Ranked> {
-        on_tree!(&*self.read(), order => {
-            let (entry, before) = order.find(player.as_bytes())?;
-            let counts = self.rules.counts(order, &entry, before);
-            let (ranking, total) = (self.rules.definition.ranking, order.len());
-            Some(Ranked {
-                rank: rank::rank(ranking, counts),
-                record: self.rules.record(entry.score, entry.stamp),
-                total,
-                percentile: rank::percentile(ranking, counts, total),
-            })
-        })
+        on_tree!(&*self.read(), order => self.rules.ranked(order, player))
+    }
+
+    /// Everything in order, in packed blocks: how a closed period is stored. The lock is held for one block at a time;
+    /// the part must not change meanwhile.
+    pub fn blocks<E>(&self, mut each: impl FnMut(u64, StoredBlock) -> Result<(), E>) -> Result<u64, E> {
+        let total = self.total();
+        for block in 0..total.div_ceil(BLOCK_ENTRIES as u64) {
+            let offset = block * BLOCK_ENTRIES as u64;
+            let stored = on_tree!(&*self.read(), order => self.rules.block(order, offset));
+            each(block, stored)?;
+        }
+        Ok(total)
     }
 
     /// The rank that a record of this player has or would have among the others.
@@ -128,12 +131,7 @@ impl PartOrder {
 
     /// The places around a player, the player among them, clipped at the ends.
     pub fn around(&self, player: &PlayerId, above: usize, below: usize) -> Option<Page> {
-        on_tree!(&*self.read(), order => {
-            let place = order.ordinal(player.as_bytes())?;
-            let from = place.saturating_sub(above as u64);
-            let to = (place + below as u64 + 1).min(order.len());
-            Some(self.rules.stretch(order, Edge::Best, from, to, usize::MAX))
-        })
+        on_tree!(&*self.read(), order => self.rules.around(order, player, above, below))
     }
 
     /// These players among each other, each counted once.

@@ -3,10 +3,13 @@
 //! It works on a tree that somebody has locked; score and subscore are in normal form there, so nothing here asks for
 //! a board's directions. Shared ranks are asked of the tree only where the score changes.
 
+use crate::blocks::{BLOCK_ENTRIES, pack};
+use crate::closed::StoredBlock;
 use crate::memory::{Movement, Published};
-use crate::page::{Among, Edge, Page, PageQuery, Place, Start};
+use crate::page::{Among, Edge, Page, PageQuery, Place, Ranked, Start};
+use crate::sorted::{Item, Sorted};
 use std::collections::BTreeSet;
-use tally_index::{Entry, Order, Row, Score, Tie};
+use tally_index::{Entry, Order, Score, Tie};
 use tally_rules::definition::{Definition, Ranking, Ties};
 use tally_rules::rank::{self, Counts};
 use tally_rules::{Micros, PlayerId, Record, order_key};
@@ -99,7 +102,7 @@ impl Rules {
         Published { before, after: Some(self.rank_at(order, &entry, place)) }
     }
 
-    pub(crate) fn counts<S: Normal>(&self, order: &Order<S>, entry: &Entry<S>, before: u64) -> Counts {
+    pub(crate) fn counts<S: Normal>(&self, order: &impl Sorted<S>, entry: &Entry<S>, before: u64) -> Counts {
         match self.definition.ranking {
             Ranking::Ordinal => Counts { before, better: 0, distinct_better: 0 },
             Ranking::Competition => {
@@ -114,7 +117,7 @@ impl Rules {
     }
 
     /// The rank of a present entry at that place.
-    fn rank_at<S: Normal>(&self, order: &Order<S>, entry: &Entry<S>, place: u64) -> u64 {
+    fn rank_at<S: Normal>(&self, order: &impl Sorted<S>, entry: &Entry<S>, place: u64) -> u64 {
         1 + match self.definition.ranking {
             Ranking::Ordinal => place,
             Ranking::Competition => order.count_better(entry.score),
@@ -122,22 +125,26 @@ impl Rules {
         }
     }
 
-    pub(crate) fn rank_of<S: Normal>(&self, order: &Order<S>, player: &PlayerId, record: &Record) -> u64 {
+    pub(crate) fn rank_of<S: Normal>(
+        &self,
+        order: &impl Sorted<S>,
+        player: &PlayerId,
+        record: &Record,
+    ) -> u64 {
         let entry: Entry<S> = self.entry(record);
-        let id = player.as_bytes();
         1 + match self.definition.ranking {
             Ranking::Competition => order.count_better(entry.score),
             Ranking::Dense => order.count_distinct_better(entry.score),
             Ranking::Ordinal => {
-                let before = order.lower_bound(entry.score, entry.stamp, id);
+                let before = order.lower_bound(&entry, player);
                 // The player's present entry is not one of the others.
-                let own = order.ordinal(id).is_some_and(|own| own < before);
+                let own = order.find(player).is_some_and(|(_, own)| own < before);
                 before - u64::from(own)
             }
         }
     }
 
-    pub(crate) fn page<S: Normal>(&self, order: &Order<S>, query: &PageQuery) -> Page {
+    pub(crate) fn page<S: Normal>(&self, order: &impl Sorted<S>, query: &PageQuery) -> Page {
         let (from, to) = self.bounds(order, query);
         let (from, to) = match (&query.start, query.edge) {
             (Start::Edge, _) => (from, to),
@@ -145,8 +152,8 @@ impl Rules {
             (Start::Offset(offset), Edge::Worst) => (from, to.saturating_sub(*offset)),
             (Start::After(record, player), edge) => {
                 let entry: Entry<S> = self.entry(record);
-                let place = order.lower_bound(entry.score, entry.stamp, player.as_bytes());
-                let unmoved = order.get(player.as_bytes()).is_some_and(|now| self.same_key(&now, &entry));
+                let place = order.lower_bound(&entry, player);
+                let unmoved = order.find(player).is_some_and(|(now, _)| self.same_key(&now, &entry));
                 match edge {
                     Edge::Best => (from.max(place + u64::from(unmoved)), to),
                     Edge::Worst => (from, to.min(place)),
@@ -156,11 +163,49 @@ impl Rules {
         self.stretch(order, query.edge, from, to, query.limit)
     }
 
-    pub(crate) fn among<S: Normal>(&self, order: &Order<S>, players: &[PlayerId]) -> Among {
+    /// The block of entries that begins at a place.
+    pub(crate) fn block<S: Normal>(&self, order: &Order<S>, from: u64) -> StoredBlock {
+        let items = Sorted::walk(order, from, BLOCK_ENTRIES);
+        let Some(first) = items.first().map(|item| item.entry.score) else { return StoredBlock::default() };
+        let distinct_better = match self.definition.ranking {
+            Ranking::Dense => order.count_distinct_better(first),
+            Ranking::Ordinal | Ranking::Competition => 0,
+        };
+        let entry = |item: &Item<S>| (item.player.clone(), self.record(item.entry.score, item.entry.stamp));
+        let entries: Vec<_> = items.iter().map(entry).collect();
+        StoredBlock { distinct_better, entries: pack(&entries) }
+    }
+
+    pub(crate) fn ranked<S: Normal>(&self, order: &impl Sorted<S>, player: &PlayerId) -> Option<Ranked> {
+        let (entry, before) = order.find(player)?;
+        let counts = self.counts(order, &entry, before);
+        let (ranking, total) = (self.definition.ranking, order.len());
+        Some(Ranked {
+            rank: rank::rank(ranking, counts),
+            record: self.record(entry.score, entry.stamp),
+            total,
+            percentile: rank::percentile(ranking, counts, total),
+        })
+    }
+
+    pub(crate) fn around<S: Normal>(
+        &self,
+        order: &impl Sorted<S>,
+        player: &PlayerId,
+        above: usize,
+        below: usize,
+    ) -> Option<Page> {
+        let (_, place) = order.find(player)?;
+        let from = place.saturating_sub(above as u64);
+        let to = (place + below as u64 + 1).min(order.len());
+        Some(self.stretch(order, Edge::Best, from, to, usize::MAX))
+    }
+
+    pub(crate) fn among<S: Normal>(&self, order: &impl Sorted<S>, players: &[PlayerId]) -> Among {
         let mut asked = BTreeSet::new();
         let (mut found, mut missing) = (Vec::with_capacity(players.len()), Vec::new());
         for player in players.iter().filter(|player| asked.insert(*player)) {
-            match order.find(player.as_bytes()) {
+            match order.find(player) {
                 Some((entry, place)) => found.push((place, entry, player)),
                 None => missing.push(player.clone()),
             }
@@ -185,7 +230,7 @@ impl Rules {
     }
 
     /// The places that hold scores from `min` to `max`.
-    fn bounds<S: Normal>(&self, order: &Order<S>, query: &PageQuery) -> (u64, u64) {
+    fn bounds<S: Normal>(&self, order: &impl Sorted<S>, query: &PageQuery) -> (u64, u64) {
         let normal = |score: i64| order_key::directed(self.definition.order, score);
         let (a, b) = (query.min.map(normal), query.max.map(normal));
         let (best, worst) = match self.definition.order {
@@ -200,7 +245,7 @@ impl Rules {
     /// Entries of the places `from..to`, seen from an edge, at most `limit`.
     pub(crate) fn stretch<S: Normal>(
         &self,
-        order: &Order<S>,
+        order: &impl Sorted<S>,
         edge: Edge,
         from: u64,
         to: u64,
@@ -212,35 +257,33 @@ impl Rules {
         }
         let take = usize::try_from(to - from).unwrap_or(usize::MAX).min(limit);
         let entries = match edge {
-            Edge::Best => self.places(order, order.walk(from), from, 1, take),
-            Edge::Worst => self.places(order, order.walk_back(to - 1), to - 1, -1, take),
+            Edge::Best => self.places(order, order.walk(from, take), from, 1),
+            Edge::Worst => self.places(order, order.walk_back(to - 1, take), to - 1, -1),
         };
         Page { total, more: (take as u64) < to - from, entries }
     }
 
     /// Gives ranks to a walk; shared ranks are asked of the tree only where the score changes.
-    fn places<'a, S: Normal>(
+    fn places<S: Normal>(
         &self,
-        order: &Order<S>,
-        walk: impl Iterator<Item = Row<'a, S>>,
+        order: &impl Sorted<S>,
+        walk: Vec<Item<S>>,
         first: u64,
         step: i64,
-        take: usize,
     ) -> Vec<Place> {
         let mut shared: Option<(S, u64)> = None;
         let mut place = first;
-        let mut places = Vec::with_capacity(take);
-        for row in walk.take(take) {
+        let mut places = Vec::with_capacity(walk.len());
+        for item in walk {
+            let score = item.entry.score;
             let rank = match (self.definition.ranking, shared) {
                 (Ranking::Ordinal, _) => place + 1,
-                (_, Some((score, rank))) if score == row.score => rank,
-                (Ranking::Competition, _) => order.count_better(row.score) + 1,
-                (Ranking::Dense, _) => order.count_distinct_better(row.score) + 1,
+                (_, Some((before, rank))) if before == score => rank,
+                (Ranking::Competition, _) => order.count_better(score) + 1,
+                (Ranking::Dense, _) => order.count_distinct_better(score) + 1,
             };
-            shared = Some((row.score, rank));
-            let player = std::str::from_utf8(row.id).ok().and_then(|id| PlayerId::new(id).ok());
-            let player = player.expect("only checked ids enter the order");
-            places.push(Place { rank, player, record: self.record(row.score, row.stamp) });
+            shared = Some((score, rank));
+            places.push(Place { rank, player: item.player, record: self.record(score, item.entry.stamp) });
             place = place.saturating_add_signed(step);
         }
         places

@@ -65,6 +65,8 @@ pub struct Definition {
     pub all_time: bool,
     /// Weeks, seasons and the like.
     pub periods: Vec<PeriodRule>,
+    /// How many numbers were given to periods so far.
+    pub rules_given: u32,
 }
 
 impl Default for Definition {
@@ -78,6 +80,7 @@ impl Default for Definition {
             subscore: Subscore::None,
             all_time: true,
             periods: Vec::new(),
+            rules_given: 0,
         }
     }
 }
@@ -100,6 +103,20 @@ impl Definition {
             }
         }
         Ok(())
+    }
+
+    /// Gives each period its number: that of the present one of its name, or the next.
+    fn number(mut self, present: &[PeriodRule]) -> Self {
+        for period in &mut self.periods {
+            period.no = match present.iter().find(|old| old.name == period.name) {
+                Some(old) => old.no,
+                None => {
+                    self.rules_given += 1;
+                    self.rules_given - 1
+                }
+            };
+        }
+        self
     }
 
     /// Whether records carry a subscore.
@@ -169,7 +186,9 @@ impl Wish {
             subscore: self.subscore.unwrap_or(base.subscore),
             all_time: self.all_time.unwrap_or(base.all_time),
             periods: self.periods.clone().unwrap_or_else(|| base.periods.clone()),
+            rules_given: base.rules_given,
         }
+        .number(&base.periods)
     }
 }
 

@@ -14,6 +14,8 @@ pub const KEEP_DEFAULT: u32 = 12;
 /// One rule of repetition of a board.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PeriodRule {
+    /// Its number on its board, given once and never again.
+    pub no: u32,
     /// `[a-z0-9_-]{1,32}`, not `all_time`.
     pub name: String,
     /// Five-field cron.
@@ -36,6 +38,19 @@ impl PeriodRule {
         }
         Ok(())
     }
+}
+
+/// Seconds from the year 0 to 1970: part numbers count from there, so that none is negative.
+const YEAR_ZERO_S: i64 = 62_167_219_200;
+/// Bits of a part's number that say its second; the years to 9999 need 39.
+const SECOND_BITS: u32 = 40;
+
+/// The number of a rule's part that starts then. It says both, so it is the same wherever it is made.
+pub fn part_number(rule: u32, start: Micros) -> u64 {
+    let seconds = start.0.div_euclid(crate::instant::SECOND) + YEAR_ZERO_S;
+    let seconds = u64::try_from(seconds).unwrap_or(0).min((1 << SECOND_BITS) - 1);
+    // 0 is all time, so rules count from 1 here.
+    (u64::from(rule) + 1) << SECOND_BITS | seconds
 }
 
 /// A stretch of time: its start belongs to it, its end to the next.

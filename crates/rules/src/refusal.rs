@@ -23,6 +23,8 @@ pub enum Refusal {
     TooManyBoards,
     /// The board has no period of that name or at that instant.
     PeriodNotFound,
+    /// No period takes a score of that instant any more.
+    PeriodClosed,
     /// A score that the board cannot hold, with the reason.
     InvalidScore(&'static str),
     /// A subscore on a board without one, or none on a board with one.
@@ -55,6 +57,7 @@ impl Refusal {
             Self::ReservedName => "reserved_name",
             Self::TooManyBoards => "too_many_boards",
             Self::PeriodNotFound => "period_not_found",
+            Self::PeriodClosed => "period_closed",
             Self::InvalidScore(_) | Self::InvalidSubscore(_) => "invalid_field",
             Self::AtInFuture => "at_in_future",
             Self::ScoreOverflow => "score_overflow",
@@ -85,6 +88,9 @@ impl Refusal {
             Self::ReservedName => "names that begin with `contest:` are kept for contests".into(),
             Self::TooManyBoards => "the limit of leaderboards (setting `limits.boards`) is reached".into(),
             Self::PeriodNotFound => "the leaderboard has no such period".into(),
+            Self::PeriodClosed => {
+                "no period of this leaderboard takes a score of that instant any more".into()
+            }
             Self::InvalidScore(why) | Self::InvalidSubscore(why) => (*why).into(),
             Self::AtInFuture => "`at` is more than 5 s ahead of the server's clock".into(),
             Self::ScoreOverflow => "the sum would leave the range of the leaderboard's scores".into(),

@@ -2,10 +2,12 @@
 
 use crate::failure::Failure;
 use crate::keys::seen_before;
+use crate::periods::Periods;
+use crate::scores::command::{Done, Redefine, Request};
 use crate::tally::Tally;
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Bound;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use tally_ranking::PartOrder;
 use tally_rules::definition::Wish;
 use tally_rules::idempotency::{Identity, Seen, Stored};
@@ -34,14 +36,38 @@ pub struct Board {
     /// Players who are hidden here. Changed by the lane only, with the order; it is not asked when a batch is decided,
     /// because a hidden player's submits count like any other.
     pub(crate) hidden: RwLock<HashSet<PlayerId>>,
+    /// Its periods; in `definition` are those of its creation.
+    periods: RwLock<Periods>,
 }
 
 impl Board {
-    /// A board without records.
-    pub fn new(row: BoardRow, hidden: Vec<PlayerId>) -> Self {
+    /// A board without records; refused where a schedule cannot be read.
+    pub fn new(row: BoardRow, hidden: Vec<PlayerId>) -> Result<Self, Refusal> {
         let order = PartOrder::new(&row.definition);
         let hidden = RwLock::new(hidden.into_iter().collect());
-        Self { no: row.no, id: row.id, definition: row.definition, created_at: row.created_at, order, hidden }
+        let periods = RwLock::new(Periods::new(&row.definition).map_err(Refusal::InvalidDefinition)?);
+        let BoardRow { no, id, definition, created_at } = row;
+        Ok(Self { no, id, definition, created_at, order, hidden, periods })
+    }
+
+    /// Its periods now.
+    pub fn periods(&self) -> RwLockReadGuard<'_, Periods> {
+        self.periods.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// For the lane and the keeper.
+    pub(crate) fn periods_mut(&self) -> RwLockWriteGuard<'_, Periods> {
+        self.periods.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The definition with its present periods.
+    pub fn present_definition(&self) -> Definition {
+        let periods = self.periods();
+        Definition {
+            periods: periods.rules.iter().map(|state| state.rule.clone()).collect(),
+            rules_given: periods.rules_given,
+            ..self.definition.clone()
+        }
     }
 
     /// Whether a player is hidden here.
@@ -112,54 +138,49 @@ pub struct Put {
     pub replayed: bool,
 }
 
-/// Creates a board, or finds that it is there as wished. Blocks on the store.
+/// Creates a board, finds that it is there as wished, or changes its periods. Blocks on the store and the lane.
 pub fn put(tally: &Tally, id: &BoardId, wish: &Wish, identity: Option<&Identity>) -> Result<Put, Failure> {
-    let _running = identity.map(|one| tally.running.begin(&one.key)).transpose()?;
+    let running = identity.map(|one| tally.running.begin(&one.key)).transpose()?;
     let _one = tally.changing_boards.lock().unwrap_or_else(PoisonError::into_inner);
     if id.is_reserved() {
         return Err(Refusal::ReservedName.into());
     }
-    if wish.periods.as_ref().is_some_and(|periods| !periods.is_empty()) {
-        return Err(Refusal::InvalidDefinition("this version of tally has no periods yet".into()).into());
+    if let Some(board) = tally.boards.get(id) {
+        let identity = identity.cloned();
+        let request = Request::Redefine(Redefine { board: Arc::clone(&board), wish: wish.clone(), identity });
+        let done = tokio::runtime::Handle::current().block_on(tally.lane.ask(request, running))?;
+        let Done::Redefined { created, replayed } = done else {
+            unreachable!("a redefinition is answered as one")
+        };
+        return Ok(Put { board, created, replayed });
     }
-    let now = (tally.clock)();
+    create(tally, id, wish, identity)
+}
+
+fn create(tally: &Tally, id: &BoardId, wish: &Wish, identity: Option<&Identity>) -> Result<Put, Failure> {
+    let now = tally.now();
     let full = tally.boards.len() >= tally.settings.boards_max;
-    let plan = plan(id, identity);
-    let mut row = None;
-    let stored = tally.once(&plan, identity, now, |loaded, changes| {
-        row = None;
-        if let Some(present) = &loaded.board_names[0] {
-            wish.change(&present.definition)?;
-            return Ok(Outcome::BoardPut { created: false });
-        }
+    let mut new = None;
+    let stored = tally.once(&plan(id, identity), identity, now, |loaded, changes| {
         if full {
             return Err(Refusal::TooManyBoards);
         }
-        let new =
+        let row =
             BoardRow { no: loaded.next_board, id: id.clone(), definition: wish.create()?, created_at: now };
-        changes.boards.push(BoardChange::Create(new.clone()));
-        row = Some(new);
+        new = Some(Board::new(row.clone(), Vec::new())?);
+        changes.boards.push(BoardChange::Create(row));
         Ok(Outcome::BoardPut { created: true })
     })?;
-    let created = row.is_some();
-    if let Some(row) = row {
-        tally.boards.insert(Arc::new(Board::new(row, Vec::new())));
+    if let (None, Some(board)) = (&stored, new) {
+        let board = Arc::new(board);
+        tally.boards.insert(Arc::clone(&board));
+        return Ok(Put { board, created: true, replayed: false });
     }
-    let first = stored.as_ref().map(|stored| matches!(stored.outcome, Outcome::BoardPut { created: true }));
-    let board = match tally.boards.get(id) {
-        Some(board) => board,
-        // It was deleted since: the first answer showed it new and empty.
-        None => Arc::new(Board::new(
-            BoardRow {
-                no: BoardNo(0),
-                id: id.clone(),
-                definition: wish.create()?,
-                created_at: stored.as_ref().map_or(now, |stored| stored.at),
-            },
-            Vec::new(),
-        )),
-    };
-    Ok(Put { board, created: first.unwrap_or(created), replayed: stored.is_some() })
+    // It was deleted since: the first answer showed it new and empty.
+    let created_at = stored.as_ref().map_or(now, |stored| stored.at);
+    let row = BoardRow { no: BoardNo(0), id: id.clone(), definition: wish.create()?, created_at };
+    let created = stored.is_some_and(|stored| matches!(stored.outcome, Outcome::BoardPut { created: true }));
+    Ok(Put { board: Arc::new(Board::new(row, Vec::new())?), created, replayed: true })
 }
 
 /// Deletes a board. Blocks on the store. Says whether it was a replay.

@@ -11,6 +11,7 @@ pub mod failure;
 pub mod fingerprint;
 pub mod keys;
 pub mod maintenance;
+pub mod periods;
 pub mod players;
 pub mod progress;
 pub mod rebuild;
@@ -29,3 +30,4 @@ pub use tally::Tally;
 // What doors show of the parts below.
 pub use tally_lanes::Cut;
 pub use tally_ranking::{Edge, PageQuery, Place, Start};
+pub use tally_store::Store;

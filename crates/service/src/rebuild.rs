@@ -1,17 +1,17 @@
-//! From the store to exact ranks: every board is walked in key order and its tree built at once.
+//! From the store to exact ranks: every board is walked in key order and its trees built at once.
 //!
-//! Nothing is inserted one at a time: a build from sorted runs is several times faster and leaves full leaves.
+//! Nothing is inserted one at a time: a build from sorted runs is several times faster and leaves full leaves. Periods
+//! that ended while nobody served are closed here, in order, before anything is answered.
 
 use crate::boards::{Board, Boards};
 use crate::failure::{Failure, Fault};
+use crate::periods::{LivePart, keeper, order};
 use crate::progress::Progress;
 use std::sync::Arc;
-use tally_rules::Micros;
+use tally_ranking::PartOrder;
+use tally_rules::{Micros, Refusal};
 use tally_store::plan::ALL_TIME;
-use tally_store::{BoardRow, Store};
-
-/// Rows read in one go: large enough to hide the statement, small enough to show progress.
-const WALK_ROWS: usize = 50_000;
+use tally_store::{BoardRow, Part, Store};
 
 /// What a start needs to know.
 pub struct Rebuilt {
@@ -22,19 +22,21 @@ pub struct Rebuilt {
 }
 
 /// Loads every board.
-pub fn rebuild(store: &dyn Store, progress: &Progress) -> Result<Rebuilt, Failure> {
+pub fn rebuild(store: &dyn Store, now: Micros, progress: &Progress) -> Result<Rebuilt, Failure> {
     let rows = store.boards()?;
     let mut total = 0;
     for row in &rows {
         total += store.count_scores(row.no, ALL_TIME)?;
+        for part in store.parts(row.no)?.iter().filter(|part| !part.closed) {
+            total += store.count_scores(row.no, part.part)?;
+        }
     }
     progress.begin("loading", total);
     let boards = Boards::default();
     let mut newest = Micros(i64::MIN);
     for row in rows {
         newest = newest.max(row.created_at);
-        let board = load(store, row, &mut newest, progress)?;
-        boards.insert(Arc::new(board));
+        boards.insert(Arc::new(load(store, row, now, &mut newest, progress)?));
     }
     Ok(Rebuilt { boards, newest })
 }
@@ -42,32 +44,38 @@ pub fn rebuild(store: &dyn Store, progress: &Progress) -> Result<Rebuilt, Failur
 fn load(
     store: &dyn Store,
     row: BoardRow,
+    now: Micros,
     newest: &mut Micros,
     progress: &Progress,
 ) -> Result<Board, Failure> {
     let hidden = store.bans(row.no)?;
-    let board = Board::new(row, hidden);
-    let mut loading = board.order.loading();
-    let mut after = None;
-    loop {
-        let mut last = None;
-        let walked =
-            store.walk_scores(board.no, ALL_TIME, after.as_ref(), WALK_ROWS, &mut |player, record| {
-                *newest = (*newest).max(record.at);
-                if !board.hides(&player) {
-                    loading.push(&player, &record);
-                }
-                last = Some(player);
-            })?;
-        progress.add(walked as u64);
-        if walked < WALK_ROWS {
-            break;
+    let broken = |refusal: Refusal| Fault::Broken(refusal.detail());
+    let board = Board::new(row, hidden).map_err(broken)?;
+    let mut fill = |part: Part, order: &PartOrder| {
+        order::load(store, &board, part, order, |at, rows| {
+            *newest = (*newest).max(at);
+            progress.add(rows);
+        })
+    };
+    fill(ALL_TIME, &board.order)?;
+    for row in store.parts(board.no)? {
+        let live = if row.closed {
+            None
+        } else {
+            let order = PartOrder::new(&board.definition);
+            fill(row.part, &order)?;
+            Some(Arc::new(LivePart { part: row.part, rule: row.rule, span: row.span, order }))
+        };
+        let mut periods = board.periods_mut();
+        let Some(state) = periods.rule_mut(row.rule) else { continue };
+        match live {
+            Some(live) => state.live.push(live),
+            None => state.closed.push(row),
         }
-        after = last;
+        state.live.sort_by_key(|live| live.span.start);
+        state.closed.sort_by_key(|row| row.span.start);
     }
-    board
-        .order
-        .load(loading)
-        .map_err(|twice| Fault::Broken(format!("board `{}`: {twice}", board.id.as_str())))?;
+    keeper::close_board(store, &board, now)?;
+    keeper::refresh(store, &board, |row| row.stale)?;
     Ok(board)
 }

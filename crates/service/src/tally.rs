@@ -10,6 +10,7 @@ use crate::failure::Failure;
 use crate::fingerprint::Fingerprints;
 use crate::keys::{Keys, seen_before};
 use crate::maintenance::Maintenance;
+use crate::periods::keeper::Keeper;
 use crate::progress::Progress;
 use crate::rebuild;
 use crate::requests::InProgress;
@@ -41,6 +42,9 @@ pub struct Tally {
     pub(crate) clock: Clock,
     pub(crate) running: InProgress,
     pub(crate) changing_boards: Mutex<()>,
+    /// One writer of closed periods at a time.
+    pub(crate) closing: Mutex<()>,
+    pub(crate) keeper: Keeper,
     pub(crate) maintenance: Maintenance,
     pub(crate) lane: ScoreLane,
 }
@@ -70,13 +74,13 @@ impl Tally {
         settings: Settings,
         progress: &Progress,
     ) -> Result<Arc<Self>, Failure> {
-        let rebuilt = rebuild::rebuild(&*store, progress)?;
+        let rebuilt = rebuild::rebuild(&*store, clock(), progress)?;
         let instants = Instants::after(rebuilt.newest);
         let lane = ScoreLane::start(Arc::clone(&store), Arc::clone(&clock), instants, &settings)
             .map_err(|error| Fault::Broken(format!("no thread for the score lane: {error}")))?;
         let maintenance =
             Maintenance::start(Arc::clone(&store), Arc::clone(&clock), settings.idempotency_keep_micros);
-        Ok(Arc::new(Self {
+        let tally = Arc::new(Self {
             store,
             keys,
             boards: rebuilt.boards,
@@ -85,9 +89,14 @@ impl Tally {
             clock,
             running: InProgress::default(),
             changing_boards: Mutex::new(()),
+            closing: Mutex::new(()),
+            keeper: Keeper::default(),
             maintenance,
             lane,
-        }))
+        });
+        let keeper = tally.keeper.start(Arc::downgrade(&tally));
+        keeper.map_err(|error| Fault::Broken(format!("no thread to close periods: {error}")))?;
+        Ok(tally)
     }
 
     /// The service's time.
@@ -117,6 +126,7 @@ impl Tally {
 
     /// Ends it: no new work is taken, everything accepted is made durable and answered. Blocks until then.
     pub fn drain(&self) {
+        self.keeper.stop();
         self.lane.drain();
         self.maintenance.stop();
     }

@@ -11,8 +11,8 @@ pub mod sqlite;
 
 pub use error::StoreError;
 pub use plan::{
-    BanKey, BoardChange, BoardNo, BoardRow, Changes, ImportKey, ImportRow, KeyChange, KeyRow, Loaded, Part,
-    Plan, ScoreKey,
+    BanKey, Block, BlockKey, BoardChange, BoardNo, BoardRow, Changes, Gone, ImportKey, ImportRow, KeyChange,
+    KeyRow, Loaded, Part, PartKey, PartRow, Plan, ScoreKey,
 };
 
 use tally_rules::profile::Profile;
@@ -53,6 +53,15 @@ pub trait Store: Send + Sync + 'static {
         limit: usize,
         each: &mut dyn FnMut(PlayerId, Record),
     ) -> Result<usize, StoreError>;
+
+    /// Every period of a board that is stored, in order of number.
+    fn parts(&self, board: BoardNo) -> Result<Vec<PartRow>, StoreError>;
+
+    /// One piece of the order of a closed period.
+    fn block(&self, key: &BlockKey) -> Result<Option<Block>, StoreError>;
+
+    /// The record of each key, without a transaction.
+    fn records(&self, keys: &[ScoreKey]) -> Result<Vec<Option<Record>>, StoreError>;
 
     /// How many records a part of a board has; may be an estimate from above while others write, for progress only.
     fn count_scores(&self, board: BoardNo, part: Part) -> Result<u64, StoreError>;

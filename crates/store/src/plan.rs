@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 use tally_rules::idempotency::{RequestKey, Stored};
+use tally_rules::period::Span;
 use tally_rules::profile::Profile;
 use tally_rules::role::Role;
 use tally_rules::{BoardId, Definition, Micros, PlayerId, Record};
@@ -15,7 +16,7 @@ pub struct BoardNo(pub u32);
 
 /// A part of a board: 0 is all time, the others are periods.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Part(pub u32);
+pub struct Part(pub u64);
 
 /// The part over all time.
 pub const ALL_TIME: Part = Part(0);
@@ -51,6 +52,63 @@ pub struct BanKey {
     pub board: BoardNo,
     /// The player.
     pub player: PlayerId,
+}
+
+/// One part of one board.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PartKey {
+    /// The board.
+    pub board: BoardNo,
+    /// The part.
+    pub part: Part,
+}
+
+/// A period as stored: one that has records, or whose end was fixed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PartRow {
+    /// Its number.
+    pub part: Part,
+    /// The number of its rule.
+    pub rule: u32,
+    /// From when to when.
+    pub span: Span,
+    /// Whether it takes no more scores.
+    pub closed: bool,
+    /// Which blocks hold its order; 0 for none yet.
+    pub version: u32,
+    /// Whether records changed since those blocks were written.
+    pub stale: bool,
+    /// Players in those blocks.
+    pub total: u64,
+}
+
+/// One piece of the order of a closed part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BlockKey {
+    /// Of which part.
+    pub part: PartKey,
+    /// Of which writing of its order.
+    pub version: u32,
+    /// From 0.
+    pub block: u64,
+}
+
+/// Entries of the order of a closed part, as `tally-ranking` packs them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Block {
+    /// Distinct scores better than that of its first.
+    pub distinct_better: u64,
+    /// The entries.
+    pub entries: Vec<u8>,
+}
+
+/// What is no longer needed and is purged at leisure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gone {
+    /// A part: its records and its blocks.
+    Part(PartKey),
+    /// One version of a part's blocks.
+    Blocks(PartKey, u32),
 }
 
 /// An API key as stored: never the secret itself.
@@ -139,6 +197,12 @@ pub struct Changes {
     pub profiles: Vec<(PlayerId, Option<Profile>)>,
     /// Whether a player is hidden on a board.
     pub bans: Vec<(BanKey, bool)>,
+    /// Periods; `None` removes one.
+    pub parts: Vec<(PartKey, Option<PartRow>)>,
+    /// Pieces of the order of closed periods.
+    pub blocks: Vec<(BlockKey, Block)>,
+    /// What is to be purged.
+    pub gone: Vec<Gone>,
     /// Boards.
     pub boards: Vec<BoardChange>,
     /// Keys.
@@ -217,6 +281,8 @@ impl Changes {
         assert!(self.imports.is_sorted_by(|a, b| a.0 < b.0), "changed imports ascend");
         assert!(self.profiles.is_sorted_by(|a, b| a.0 < b.0), "changed profiles ascend");
         assert!(self.bans.is_sorted_by(|a, b| a.0 < b.0), "changed bans ascend");
+        assert!(self.parts.is_sorted_by(|a, b| a.0 < b.0), "changed parts ascend");
+        assert!(self.blocks.is_sorted_by(|a, b| a.0 < b.0), "changed blocks ascend");
         assert!(self.boards.is_sorted_by(|a, b| a.no() < b.no()), "changed boards ascend");
         assert!(self.keys.is_sorted_by(|a, b| a.id() < b.id()), "changed keys ascend");
     }
@@ -228,6 +294,9 @@ impl Changes {
             && self.imports.is_empty()
             && self.profiles.is_empty()
             && self.bans.is_empty()
+            && self.parts.is_empty()
+            && self.blocks.is_empty()
+            && self.gone.is_empty()
             && self.boards.is_empty()
             && self.keys.is_empty()
     }

@@ -9,6 +9,7 @@ use anyhow::{Context, Result};
 use std::sync::Arc;
 use tally_rules::BoardId;
 use tally_rules::definition::{Update, Wish};
+use tally_rules::period::PeriodRule;
 use tally_rules::score::Given;
 use tally_service::scores::import::{NewChunk, NewLine, import, progress};
 use tally_service::{Progress, Tally, boards};
@@ -28,8 +29,11 @@ pub(crate) fn fill(tally: &Arc<Tally>, at: &Progress) -> Result<()> {
     }
     tally.store.set_meta(META, FILLING)?;
     let lines = |bytes: &[u8]| bytes.iter().filter(|byte| **byte == b'\n').count() as u64;
-    at.begin("demo", lines(football::GOALSCORERS) + lines(football::RESULTS));
-    goals(tally, at).context("fill the leaderboard `goals`")?;
+    at.begin("demo", 2 * lines(football::GOALSCORERS) + lines(football::RESULTS));
+    let sum = Wish { update: Some(Update::Sum), ..Wish::default() };
+    goals(tally, "goals", &sum, at).context("fill the leaderboard `goals`")?;
+    let by_year = Wish { all_time: Some(false), periods: Some(vec![yearly()]), ..sum };
+    goals(tally, "goals-by-year", &by_year, at).context("fill the leaderboard `goals-by-year`")?;
     points(tally, at).context("fill the leaderboard `points`")?;
     tally.store.set_meta(META, FILLED)?;
     Ok(())
@@ -40,12 +44,25 @@ pub(crate) fn what_to_try(address: std::net::SocketAddr) -> String {
     format!(
         "\nTry:\n  curl 'http://{address}/v1/leaderboards/goals/scores?limit=5'\n  \
          curl 'http://{address}/v1/leaderboards/goals/players/Harry%20Kane'\n  \
-         curl 'http://{address}/v1/leaderboards/points/players/Brazil/around?above=0&below=2'\n"
+         curl 'http://{address}/v1/leaderboards/points/players/Brazil/around?above=0&below=2'\n  \
+         curl 'http://{address}/v1/leaderboards/goals-by-year/scores?period=yearly:previous&limit=3'\n"
     )
 }
 
-fn goals(tally: &Arc<Tally>, at: &Progress) -> Result<()> {
-    let mut filling = Filling::new(tally, "goals", football::GOALSCORERS)?;
+/// A period a calendar year, kept as far back as the sample goes.
+fn yearly() -> PeriodRule {
+    PeriodRule {
+        no: 0,
+        name: "yearly".into(),
+        schedule: "0 0 1 1 *".into(),
+        time_zone: "UTC".into(),
+        keep: 200,
+        grace_s: 0,
+    }
+}
+
+fn goals(tally: &Arc<Tally>, board: &str, wish: &Wish, at: &Progress) -> Result<()> {
+    let mut filling = Filling::new(tally, board, wish, football::GOALSCORERS)?;
     let mut lines = Lines::new(football::GOALSCORERS, football::goal_columns())?;
     let (mut own_goals, mut rejected) = (0_u64, 0_u64);
     while let Some(line) = lines.next()? {
@@ -61,13 +78,17 @@ fn goals(tally: &Arc<Tally>, at: &Progress) -> Result<()> {
     }
     let (counted, players) = filling.finish()?;
     tracing::info!(
-        "goals: {counted} goals of {players} scorers; left out: {own_goals} own goals, {rejected} rows without a scorer"
+        "{board}: {counted} goals of {players} scorers; left out: {own_goals} own goals, {rejected} rows without a scorer"
     );
     Ok(())
 }
 
+fn sum_of_points() -> Wish {
+    Wish { update: Some(Update::Sum), ..Wish::default() }
+}
+
 fn points(tally: &Arc<Tally>, at: &Progress) -> Result<()> {
-    let mut filling = Filling::new(tally, "points", football::RESULTS)?;
+    let mut filling = Filling::new(tally, "points", &sum_of_points(), football::RESULTS)?;
     let mut reader = csv::Reader::from_reader(football::RESULTS);
     let mut unplayed = 0_u64;
     for record in reader.records() {
@@ -98,10 +119,9 @@ struct Filling<'a> {
 }
 
 impl<'a> Filling<'a> {
-    fn new(tally: &'a Arc<Tally>, name: &str, source: &[u8]) -> Result<Self> {
+    fn new(tally: &'a Arc<Tally>, name: &str, wish: &Wish, source: &[u8]) -> Result<Self> {
         let board = BoardId::new(name).map_err(|bad| anyhow::anyhow!("a board's name {}", bad.0))?;
-        let wish = Wish { update: Some(Update::Sum), ..Wish::default() };
-        boards::put(tally, &board, &wish, None)?;
+        boards::put(tally, &board, wish, None)?;
         let digest = *blake3::hash(source).as_bytes();
         let row = progress(tally, &board, digest)?.unwrap_or_default();
         Ok(Self { tally, board, digest, done: row.lines, taken: row.taken, rows: Vec::new() })

@@ -29,6 +29,8 @@ pub enum Names {
     Leaderboards = 2,
     /// API keys.
     Keys = 3,
+    /// Periods of a board.
+    Periods = 4,
 }
 
 impl ScoreCursor {

@@ -23,6 +23,7 @@ pub(super) fn of_refusal(refusal: &Refusal) -> Problem {
         | Refusal::PlayerNotFound
         | Refusal::KeyNotFound => 404,
         Refusal::IdempotencyInProgress
+        | Refusal::PeriodClosed
         | Refusal::DefinitionConflict(_)
         | Refusal::ImportRepeated
         | Refusal::ImportOutOfOrder(_) => 409,

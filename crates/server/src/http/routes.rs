@@ -39,6 +39,7 @@ pub(super) const ROUTES: &[Route] = &[
     route!("DELETE" "/v1/leaderboards/{board}" Write leaderboards::delete::delete),
     route!("POST" "/v1/leaderboards/{board}/scores" Write leaderboards::submit::submit),
     route!("GET" "/v1/leaderboards/{board}/scores" Read leaderboards::page::page),
+    route!("GET" "/v1/leaderboards/{board}/periods" Read leaderboards::periods::periods),
     route!("GET" "/v1/leaderboards/{board}/players/{player}" Read leaderboards::player::player),
     route!("DELETE" "/v1/leaderboards/{board}/players/{player}" Write leaderboards::remove::remove),
     route!("GET" "/v1/leaderboards/{board}/players/{player}/around" Read leaderboards::around::around),

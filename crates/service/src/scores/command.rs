@@ -2,6 +2,7 @@
 
 use crate::boards::Board;
 use std::sync::Arc;
+use tally_rules::definition::Wish;
 use tally_rules::idempotency::Identity;
 use tally_rules::{Micros, PlayerId, Record, Refusal};
 use tally_store::{ImportKey, ImportRow};
@@ -65,6 +66,17 @@ pub struct Erase {
     pub identity: Option<Identity>,
 }
 
+/// A change of a board's periods.
+#[derive(Clone, Debug)]
+pub struct Redefine {
+    /// Which board.
+    pub board: Arc<Board>,
+    /// What is wished.
+    pub wish: Wish,
+    /// For retries.
+    pub identity: Option<Identity>,
+}
+
 /// Consecutive lines of one file.
 #[derive(Clone, Debug)]
 pub struct ImportChunk {
@@ -91,7 +103,10 @@ pub(crate) enum Request {
     Remove(Remove),
     Ban(Ban),
     Erase(Erase),
+    Redefine(Redefine),
     Import(ImportChunk),
+    /// Nothing: it tells that the lane has come so far.
+    Fence,
 }
 
 /// Its answer; the kind is that of the request.
@@ -99,6 +114,8 @@ pub(crate) enum Request {
 pub(crate) enum Done {
     Submitted(Submitted),
     Removed(Removed),
+    Redefined { created: bool, replayed: bool },
+    Passed,
     Imported(Imported),
 }
 
@@ -114,6 +131,10 @@ pub struct Previous {
 /// What came of a submit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Submitted {
+    /// What users call the part that record and ranks are of.
+    pub period: String,
+    /// Names of the periods that the score came too late for.
+    pub closed_periods: Vec<String>,
     /// The player's record now.
     pub record: Record,
     /// Its rank at this moment.

@@ -2,8 +2,10 @@
 //!
 //! Pure: what was loaded and the instants are arguments, so a batch can be decided again after a conflict.
 
-use super::command::{Ban, Erase, ImportChunk, Remove, Request, ScoreWrite, Submit};
+use super::aim::{Aims, RowAim};
+use super::command::{Ban, Erase, ImportChunk, Redefine, Remove, Request, ScoreWrite, Submit};
 use crate::keys::seen_before;
+use crate::periods::{Aimed, Periods};
 use std::collections::BTreeMap;
 use tally_lanes::{WorkingSet, keys_to_load};
 use tally_rules::definition::Definition;
@@ -11,62 +13,80 @@ use tally_rules::idempotency::{Identity, RequestKey, Seen, Stored};
 use tally_rules::outcome::Outcome;
 use tally_rules::profile::Profile;
 use tally_rules::{Micros, PlayerId, Record, Refusal, record};
-use tally_store::plan::ALL_TIME;
-use tally_store::{BanKey, BoardNo, Changes, ImportKey, ImportRow, Loaded, Plan, ScoreKey};
-
-/// The instants of a batch, given before it is decided: one per submit or removal, one per row of an import.
-pub(super) type Given = Vec<Vec<Result<Micros, Refusal>>>;
+use tally_store::{
+    BanKey, BoardChange, BoardNo, Changes, Gone, ImportKey, ImportRow, Loaded, Part, PartKey, PartRow, Plan,
+    ScoreKey,
+};
 
 /// What was decided about one request.
 #[derive(Debug)]
 pub(super) enum Decision {
-    /// A submit's outcome, and whether it was decided in an earlier batch.
-    Submit { record: Record, previous: Option<Record>, changed: bool, replayed: bool },
-    /// A removal.
+    /// A submit's outcome in the part that is named first, and the records it left in every part.
+    Submit {
+        record: Record,
+        previous: Option<Record>,
+        changed: bool,
+        replayed: bool,
+        parts: Vec<(Part, Record)>,
+    },
+    /// A removal from these parts.
     Remove { replayed: bool },
-    /// Hiding or showing, and the record that is hidden or shown.
-    Ban { record: Option<Record>, replayed: bool },
-    /// Erasing.
+    /// Hiding or showing, and the records that are hidden or shown.
+    Ban { records: Vec<(Part, Record)>, replayed: bool },
+    /// Erasing, and where there was a record.
     Erase { replayed: bool },
     /// A chunk: the records it left behind, in order.
     Import {
         progress: ImportRow,
-        records: Vec<(PlayerId, Record)>,
+        records: Vec<(PlayerId, Vec<(Part, Record)>)>,
         refused: Vec<(u64, Refusal)>,
         replayed: bool,
     },
+    /// A definition, as it is now, and the parts that went with a removed period.
+    Redefine { definition: Option<Definition>, gone: Vec<Part>, replayed: bool },
+    /// Nothing.
+    Fence,
     /// A rule's answer.
     Refused(Refusal),
 }
 
 /// Everything a batch reads.
-pub(super) fn plan(batch: &[Request]) -> Plan {
+pub(super) fn plan(batch: &[Request], aims: &Aims) -> Plan {
     let mut plan = Plan::default();
-    for request in batch {
+    for (request, rows) in batch.iter().zip(&aims.rows) {
         let identity = match request {
             Request::Submit(Submit { board, write: ScoreWrite { player, .. }, identity })
             | Request::Remove(Remove { board, player, identity })
             | Request::Ban(Ban { board, player, identity, .. }) => {
                 plan.boards.push(board.no);
-                plan.scores.push(score_key(board.no, player));
+                plan.scores.extend(rows[0].parts.iter().map(|part| score_key(board.no, *part, player)));
                 identity.as_ref()
             }
             Request::Erase(Erase { player, boards, identity }) => {
-                plan.scores.extend(boards.iter().map(|board| score_key(board.no, player)));
+                let parts = boards.iter().flat_map(|board| Aims::every_part(board));
+                plan.scores.extend(parts.map(|(board, part)| score_key(board, part, player)));
                 plan.profiles.push(player.clone());
                 identity.as_ref()
             }
             Request::Import(chunk) => {
                 plan.boards.push(chunk.board.no);
-                plan.scores
-                    .extend(chunk.rows.iter().map(|(_, write)| score_key(chunk.board.no, &write.player)));
+                for ((_, write), row) in chunk.rows.iter().zip(rows) {
+                    let key = |part: &Part| score_key(chunk.board.no, *part, &write.player);
+                    plan.scores.extend(row.parts.iter().map(key));
+                }
                 plan.imports.push(chunk.key.clone());
                 None
             }
+            Request::Redefine(redefine) => {
+                plan.board_names.push(redefine.board.id.clone());
+                redefine.identity.as_ref()
+            }
+            Request::Fence => None,
         };
         plan.requests.extend(identity.map(|one| one.key.clone()));
     }
     plan.boards = keys_to_load(plan.boards);
+    plan.board_names = keys_to_load(plan.board_names);
     plan.scores = keys_to_load(plan.scores);
     plan.requests = keys_to_load(plan.requests);
     plan.imports = keys_to_load(plan.imports);
@@ -74,14 +94,14 @@ pub(super) fn plan(batch: &[Request]) -> Plan {
     plan
 }
 
-fn score_key(board: BoardNo, player: &PlayerId) -> ScoreKey {
-    ScoreKey { board, part: ALL_TIME, player: player.clone() }
+fn score_key(board: BoardNo, part: Part, player: &PlayerId) -> ScoreKey {
+    ScoreKey { board, part, player: player.clone() }
 }
 
 /// Applies a batch to what its plan loaded.
 pub(super) fn decide(
     batch: &[Request],
-    instants: &Given,
+    aims: &Aims,
     plan: &Plan,
     loaded: &Loaded,
     now: Micros,
@@ -90,19 +110,33 @@ pub(super) fn decide(
     let mut state = State::new(plan, loaded, now, keep_micros);
     let decisions = batch
         .iter()
-        .zip(instants)
-        .map(|(request, instants)| {
+        .zip(&aims.rows)
+        .map(|(request, rows)| {
             let decided = match request {
-                Request::Submit(submit) => state.submit(submit, &instants[0]),
-                Request::Remove(remove) => state.remove(remove),
-                Request::Ban(ban) => state.ban(ban),
+                Request::Submit(submit) => state.submit(submit, &rows[0]),
+                Request::Remove(remove) => state.remove(remove, &rows[0]),
+                Request::Ban(ban) => state.ban(ban, &rows[0]),
                 Request::Erase(erase) => state.erase(erase),
-                Request::Import(chunk) => state.import(chunk, instants),
+                Request::Import(chunk) => state.import(chunk, rows),
+                Request::Redefine(redefine) => state.redefine(redefine),
+                Request::Fence => Ok(Decision::Fence),
             };
             decided.unwrap_or_else(Decision::Refused)
         })
         .collect();
-    (state.into_changes(), decisions)
+    let mut changes = state.into_changes();
+    // A part may have been removed by this very batch: what is removed stays removed.
+    let rows = aims.part_rows().into_iter();
+    let mut parts: BTreeMap<_, _> = rows.collect();
+    parts.extend(std::mem::take(&mut changes.parts));
+    changes.parts = parts.into_iter().collect();
+    (changes, decisions)
+}
+
+/// What a score did: in the part named first, and the records it left in each.
+struct Applied {
+    first: (Option<Record>, record::Updated),
+    records: Vec<(Part, Record)>,
 }
 
 struct State {
@@ -114,6 +148,11 @@ struct State {
     imports: WorkingSet<ImportKey, ImportRow>,
     profiles: WorkingSet<PlayerId, Profile>,
     bans: BTreeMap<BanKey, bool>,
+    /// Present definitions of the boards that are redefined.
+    definitions: BTreeMap<BoardNo, Definition>,
+    redefined: BTreeMap<BoardNo, Definition>,
+    parts: BTreeMap<PartKey, Option<PartRow>>,
+    gone: Vec<Gone>,
 }
 
 impl State {
@@ -127,7 +166,13 @@ impl State {
             imports: WorkingSet::new(),
             profiles: WorkingSet::new(),
             bans: BTreeMap::new(),
+            definitions: BTreeMap::new(),
+            redefined: BTreeMap::new(),
+            parts: BTreeMap::new(),
+            gone: Vec::new(),
         };
+        let present = loaded.board_names.iter().flatten();
+        state.definitions.extend(present.map(|row| (row.no, row.definition.clone())));
         for (key, record) in plan.scores.iter().zip(&loaded.scores) {
             state.scores.load(key.clone(), *record);
         }
@@ -143,53 +188,54 @@ impl State {
         state
     }
 
-    fn submit(&mut self, submit: &Submit, at: &Result<Micros, Refusal>) -> Result<Decision, Refusal> {
+    fn submit(&mut self, submit: &Submit, aim: &RowAim) -> Result<Decision, Refusal> {
         if let Some(Outcome::Submitted { record, previous, changed, .. }) =
             self.replay(submit.identity.as_ref())?
         {
-            return Ok(Decision::Submit { record, previous, changed, replayed: true });
+            let parts = aim.parts.first().map(|part| (*part, record)).into_iter().collect();
+            return Ok(Decision::Submit { record, previous, changed, replayed: true, parts });
         }
         self.check_live(submit.board.no)?;
-        let at = at.clone()?;
         let definition = &submit.board.definition;
-        let (previous, updated) = self.apply(submit.board.no, definition, &submit.write, at)?;
-        let record::Updated { record, changed } = updated;
+        let at = aim.at.clone()?;
+        let applied = self.apply(submit.board.no, definition, &submit.write, at, &aim.parts)?;
+        let (previous, record::Updated { record, changed }) = applied.first;
+        let (score, subscore) = (definition.score, definition.has_subscore());
         self.remember(
             submit.identity.as_ref(),
-            Outcome::Submitted {
-                record,
-                previous,
-                changed,
-                score: definition.score,
-                subscore: definition.has_subscore(),
-            },
+            Outcome::Submitted { record, previous, changed, score, subscore },
         );
-        Ok(Decision::Submit { record, previous, changed, replayed: false })
+        Ok(Decision::Submit { record, previous, changed, replayed: false, parts: applied.records })
     }
 
-    fn remove(&mut self, remove: &Remove) -> Result<Decision, Refusal> {
+    fn remove(&mut self, remove: &Remove, aim: &RowAim) -> Result<Decision, Refusal> {
         if self.replay(remove.identity.as_ref())?.is_some() {
             return Ok(Decision::Remove { replayed: true });
         }
         self.check_live(remove.board.no)?;
-        let key = score_key(remove.board.no, &remove.player);
-        if self.scores.get(&key).is_none() {
+        let mut ranked = false;
+        for part in &aim.parts {
+            let key = score_key(remove.board.no, *part, &remove.player);
+            ranked |= self.scores.get(&key).is_some();
+            self.scores.set(&key, None);
+        }
+        if !ranked {
             return Err(Refusal::PlayerNotRanked);
         }
-        self.scores.set(&key, None);
         self.remember(remove.identity.as_ref(), Outcome::Removed);
         Ok(Decision::Remove { replayed: false })
     }
 
-    fn ban(&mut self, ban: &Ban) -> Result<Decision, Refusal> {
+    fn ban(&mut self, ban: &Ban, aim: &RowAim) -> Result<Decision, Refusal> {
         let replayed = self.replay(ban.identity.as_ref())?.is_some();
-        let record = self.scores.get(&score_key(ban.board.no, &ban.player)).copied();
         if !replayed {
             self.check_live(ban.board.no)?;
             self.bans.insert(BanKey { board: ban.board.no, player: ban.player.clone() }, ban.hidden);
             self.remember(ban.identity.as_ref(), Outcome::Removed);
         }
-        Ok(Decision::Ban { record, replayed })
+        let record =
+            |part: &Part| Some((*part, *self.scores.get(&score_key(ban.board.no, *part, &ban.player))?));
+        Ok(Decision::Ban { records: aim.parts.iter().filter_map(record).collect(), replayed })
     }
 
     fn erase(&mut self, erase: &Erase) -> Result<Decision, Refusal> {
@@ -198,9 +244,12 @@ impl State {
         }
         let mut known = self.profiles.get(&erase.player).is_some();
         for board in &erase.boards {
-            let key = score_key(board.no, &erase.player);
-            known |= self.scores.get(&key).is_some() || board.hides(&erase.player);
-            self.scores.set(&key, None);
+            for (no, part) in Aims::every_part(board) {
+                let key = score_key(no, part, &erase.player);
+                known |= self.scores.get(&key).is_some();
+                self.scores.set(&key, None);
+            }
+            known |= board.hides(&erase.player);
             self.bans.insert(BanKey { board: board.no, player: erase.player.clone() }, false);
         }
         if !known {
@@ -211,11 +260,7 @@ impl State {
         Ok(Decision::Erase { replayed: false })
     }
 
-    fn import(
-        &mut self,
-        chunk: &ImportChunk,
-        instants: &[Result<Micros, Refusal>],
-    ) -> Result<Decision, Refusal> {
+    fn import(&mut self, chunk: &ImportChunk, rows: &[RowAim]) -> Result<Decision, Refusal> {
         self.check_live(chunk.board.no)?;
         let mut progress = self.imports.get(&chunk.key).copied().unwrap_or_default();
         if chunk.lines_after <= progress.lines && !(chunk.last && !progress.finished) {
@@ -233,11 +278,13 @@ impl State {
             return Err(Refusal::ImportOutOfOrder(progress.lines));
         }
         let (mut records, mut refused) = (Vec::with_capacity(chunk.rows.len()), Vec::new());
-        for ((line, write), at) in chunk.rows.iter().zip(instants) {
-            let applied =
-                at.clone().and_then(|at| self.apply(chunk.board.no, &chunk.board.definition, write, at));
+        for ((line, write), aim) in chunk.rows.iter().zip(rows) {
+            let applied = aim
+                .at
+                .clone()
+                .and_then(|at| self.apply(chunk.board.no, &chunk.board.definition, write, at, &aim.parts));
             match applied {
-                Ok((_, updated)) => records.push((write.player.clone(), updated.record)),
+                Ok(applied) => records.push((write.player.clone(), applied.records)),
                 Err(refusal) => refused.push((*line, refusal)),
             }
         }
@@ -249,22 +296,84 @@ impl State {
         Ok(Decision::Import { progress, records, refused, replayed: false })
     }
 
-    /// The one place where a record changes.
+    fn redefine(&mut self, redefine: &Redefine) -> Result<Decision, Refusal> {
+        let no = redefine.board.no;
+        if let Some(Outcome::BoardPut { .. }) = self.replay(redefine.identity.as_ref())? {
+            return Ok(Decision::Redefine { definition: None, gone: Vec::new(), replayed: true });
+        }
+        let present = self.definitions.get(&no).ok_or(Refusal::LeaderboardNotFound(None))?;
+        let wished = redefine.wish.change(present)?;
+        let same = wished == *present;
+        Periods::new(&wished).map_err(Refusal::InvalidDefinition)?;
+        self.remember(redefine.identity.as_ref(), Outcome::BoardPut { created: false });
+        if same {
+            return Ok(Decision::Redefine { definition: None, gone: Vec::new(), replayed: false });
+        }
+        let periods = redefine.board.periods();
+        let mut gone = Vec::new();
+        for state in &periods.rules {
+            match wished.periods.iter().find(|rule| rule.no == state.rule.no) {
+                None => gone.extend(
+                    state.live.iter().map(|live| live.part).chain(state.closed.iter().map(|row| row.part)),
+                ),
+                Some(rule)
+                    if rule.schedule != state.rule.schedule || rule.time_zone != state.rule.time_zone =>
+                {
+                    // The end of the present period is fixed by the schedule under which it began.
+                    let Some(span) = state.span_at(self.now) else { continue };
+                    let Aimed { part, .. } = state.aimed(span);
+                    let row = PartRow {
+                        part,
+                        rule: rule.no,
+                        span,
+                        closed: false,
+                        version: 0,
+                        stale: false,
+                        total: 0,
+                    };
+                    self.parts.insert(PartKey { board: no, part }, Some(row));
+                }
+                Some(_) => {}
+            }
+        }
+        for part in &gone {
+            let key = PartKey { board: no, part: *part };
+            self.parts.insert(key, None);
+            self.gone.push(Gone::Part(key));
+        }
+        self.definitions.insert(no, wished.clone());
+        self.redefined.insert(no, wished.clone());
+        Ok(Decision::Redefine { definition: Some(wished), gone, replayed: false })
+    }
+
+    /// The one place where records change: all parts that a score counts for, or none.
     fn apply(
         &mut self,
         board: BoardNo,
         definition: &Definition,
         write: &ScoreWrite,
         at: Micros,
-    ) -> Result<(Option<Record>, record::Updated), Refusal> {
-        let key = score_key(board, &write.player);
-        let previous = self.scores.get(&key).copied();
+        parts: &[Part],
+    ) -> Result<Applied, Refusal> {
         let submit = Record { score: write.score, subscore: write.subscore, at };
-        let updated = record::apply(definition, previous, submit)?;
-        if updated.changed {
-            self.scores.set(&key, Some(updated.record));
+        let mut first = None;
+        let mut updates = Vec::with_capacity(parts.len());
+        for part in parts {
+            let key = score_key(board, *part, &write.player);
+            let previous = self.scores.get(&key).copied();
+            let updated = record::apply(definition, previous, submit)?;
+            first = first.or(Some((previous, updated)));
+            updates.push((key, updated));
         }
-        Ok((previous, updated))
+        let first = first.ok_or(Refusal::PeriodClosed)?;
+        let mut records = Vec::with_capacity(updates.len());
+        for (key, updated) in updates {
+            records.push((key.part, updated.record));
+            if updated.changed {
+                self.scores.set(&key, Some(updated.record));
+            }
+        }
+        Ok(Applied { first, records })
     }
 
     fn check_live(&self, board: BoardNo) -> Result<(), Refusal> {
@@ -299,6 +408,9 @@ impl State {
             imports: self.imports.into_writes().into_iter().map(|(key, row)| (key, done(row))).collect(),
             profiles: self.profiles.into_writes(),
             bans: self.bans.into_iter().collect(),
+            boards: self.redefined.into_iter().map(|(no, one)| BoardChange::Redefine(no, one)).collect(),
+            parts: self.parts.into_iter().collect(),
+            gone: self.gone,
             ..Changes::default()
         }
     }

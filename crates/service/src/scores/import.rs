@@ -5,8 +5,10 @@
 
 use super::command::{Done, ImportChunk, Imported, Request};
 use super::submit::checked;
-use crate::failure::Failure;
+use crate::failure::{Failure, Fault};
+use crate::periods::keeper;
 use crate::tally::Tally;
+use std::sync::Arc;
 use tally_rules::score::Given;
 use tally_rules::{BoardId, Micros, PlayerId};
 use tally_store::{ImportKey, ImportRow};
@@ -48,7 +50,7 @@ pub fn progress(tally: &Tally, board: &BoardId, digest: [u8; 32]) -> Result<Opti
 }
 
 /// Imports a chunk.
-pub async fn import(tally: &Tally, chunk: NewChunk) -> Result<Imported, Failure> {
+pub async fn import(tally: &Arc<Tally>, chunk: NewChunk) -> Result<Imported, Failure> {
     let board = tally.boards.find(&chunk.board)?;
     let mut refused = Vec::new();
     let mut rows = Vec::with_capacity(chunk.rows.len());
@@ -60,20 +62,28 @@ pub async fn import(tally: &Tally, chunk: NewChunk) -> Result<Imported, Failure>
     }
     let request = Request::Import(ImportChunk {
         key: ImportKey { board: board.no, digest: chunk.digest },
-        board,
+        board: Arc::clone(&board),
         lines_before: chunk.lines_before,
         lines_after: chunk.lines_after,
         rows,
         refused: refused.len() as u64,
         last: chunk.last,
     });
-    match tally.lane.ask(request, None).await {
+    let last = chunk.last;
+    let done = tally.lane.ask(request, None).await;
+    if last && done.is_ok() {
+        // What the file said of closed periods is in force when the last chunk is answered.
+        let (tally, board) = (Arc::clone(tally), board);
+        let fresh = tokio::task::spawn_blocking(move || keeper::refresh_stale(&tally, &board)).await;
+        fresh.unwrap_or_else(|error| Err(Fault::Broken(error.to_string()).into()))?;
+    }
+    match done {
         Ok(Done::Imported(mut imported)) => {
             imported.refused.extend(refused);
             imported.refused.sort_by_key(|(line, _)| *line);
             Ok(imported)
         }
-        Ok(Done::Submitted(_) | Done::Removed(_)) => unreachable!("a chunk is answered as a chunk"),
+        Ok(_) => unreachable!("a chunk is answered as a chunk"),
         Err(failure) => Err(failure),
     }
 }

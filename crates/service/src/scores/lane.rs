@@ -66,6 +66,15 @@ impl ScoreLane {
         told.await.map_err(|_| lost())
     }
 
+    /// Waits until everything that is in the lane now has been answered. Blocks.
+    pub(crate) fn pass_fence(&self) -> Result<(), Failure> {
+        let (tell, told) = oneshot::channel();
+        let waiter = Waiter { _running: None, to: To::One(tell) };
+        self.lane.submit(Request::Fence, waiter).map_err(refused)?;
+        told.blocking_recv().map_err(|_| lost())???;
+        Ok(())
+    }
+
     pub(crate) fn stats(&self) -> Stats {
         self.lane.stats()
     }

@@ -21,7 +21,7 @@ pub async fn remove(
     let done = tally.lane.ask(Request::Remove(Remove { board, player, identity }), running).await?;
     match done {
         Done::Removed(removed) => Ok(removed),
-        Done::Submitted(_) | Done::Imported(_) => unreachable!("a removal is answered as a removal"),
+        _ => unreachable!("a removal is answered as a removal"),
     }
 }
 

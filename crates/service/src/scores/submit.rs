@@ -3,6 +3,7 @@
 use super::command::{Done, Previous, Request, ScoreWrite, Submit, Submitted};
 use crate::boards::Board;
 use crate::failure::{Failure, Fault};
+use crate::periods::ALL_TIME_NAME;
 use crate::requests::Running;
 use crate::tally::Tally;
 use std::sync::Arc;
@@ -91,8 +92,9 @@ async fn earlier(tally: &Tally, new: &NewScore, refusal: Refusal) -> RowResult {
     let definition = Definition { score, subscore, ..Definition::default() };
     let row = BoardRow { no: BoardNo(0), id: new.board.clone(), definition, created_at: record.at };
     let previous = previous.map(|record| Previous { record, rank: None });
-    let done = Submitted { record, rank: None, changed, previous, replayed: true };
-    Ok((Arc::new(Board::new(row, Vec::new())), done))
+    let (period, closed_periods) = (ALL_TIME_NAME.to_owned(), Vec::new());
+    let done = Submitted { period, closed_periods, record, rank: None, changed, previous, replayed: true };
+    Ok((Arc::new(Board::new(row, Vec::new())?), done))
 }
 
 /// A score as its board holds it.
@@ -118,7 +120,7 @@ pub(super) fn checked(
 fn submitted(done: Done) -> Submitted {
     match done {
         Done::Submitted(submitted) => submitted,
-        Done::Removed(_) | Done::Imported(_) => unreachable!("a submit is answered as a submit"),
+        _ => unreachable!("a submit is answered as a submit"),
     }
 }
 

@@ -1,17 +1,17 @@
 //! What the score lane does with a batch: one transaction, then one publication, then the answers.
 
+use super::aim::{Aims, RowAim};
 use super::command::{Done, Imported, Previous, Removed, Request, Submitted};
-use super::decide::{self, Decision, Given};
-use crate::boards::Board;
+use super::decide::{self, Decision};
+use super::publish;
 use crate::clock::Clock;
 use crate::failure::Fault;
-use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError};
-use tally_lanes::{Failure, Weight, Work};
-use tally_ranking::{Movement, Published};
+use std::sync::Arc;
+use tally_lanes::{Failure, Kind, Weight, Work};
+use tally_ranking::Published;
+use tally_rules::Refusal;
 use tally_rules::instant::Instants;
-use tally_rules::{PlayerId, Record, Refusal};
-use tally_store::{BoardNo, Store, StoreError};
+use tally_store::{Store, StoreError};
 
 /// Bytes a request holds beside its player's name: a rough sum of the structures, for the queue's bound.
 const REQUEST_BYTES: u32 = 256;
@@ -28,13 +28,15 @@ impl Work for ScoreWork {
     type Request = Request;
     type Answer = Result<Done, Refusal>;
     type Fault = Fault;
-    type Committed = Vec<Decision>;
+    type Committed = (Vec<Decision>, Aims);
 
     fn weight(request: &Request) -> Weight {
         match request {
-            Request::Submit(_) | Request::Remove(_) | Request::Ban(_) => {
-                Weight { rows: 1, bytes: REQUEST_BYTES }
-            }
+            Request::Submit(_)
+            | Request::Remove(_)
+            | Request::Ban(_)
+            | Request::Redefine(_)
+            | Request::Fence => Weight { rows: 1, bytes: REQUEST_BYTES },
             Request::Erase(erase) => {
                 let rows = u32::try_from(erase.boards.len()).unwrap_or(u32::MAX);
                 Weight { rows, bytes: rows.saturating_mul(REQUEST_BYTES) }
@@ -46,47 +48,38 @@ impl Work for ScoreWork {
         }
     }
 
-    fn commit(&mut self, batch: &[Request]) -> Result<Vec<Decision>, Failure<Fault>> {
-        let plan = decide::plan(batch);
+    /// A redefinition changes what rows aim at, so nothing shares a batch with it.
+    fn kind(request: &Request) -> Kind {
+        match request {
+            Request::Redefine(_) => Kind::Alone,
+            _ => Kind::Group(0),
+        }
+    }
+
+    fn commit(&mut self, batch: &[Request]) -> Result<(Vec<Decision>, Aims), Failure<Fault>> {
         let now = (self.clock)();
-        let instants = self.instants_of(batch);
+        let aims = Aims::new(batch, &mut self.instants, now);
+        let plan = decide::plan(batch, &aims);
         let mut decisions = Vec::new();
         self.store
             .run(&plan, &mut |loaded| {
-                let (changes, decided) =
-                    decide::decide(batch, &instants, &plan, loaded, now, self.keep_micros);
+                let (changes, decided) = decide::decide(batch, &aims, &plan, loaded, now, self.keep_micros);
                 decisions = decided;
                 changes
             })
             .map_err(failure)?;
-        Ok(decisions)
+        Ok((decisions, aims))
     }
 
-    fn publish(&mut self, batch: Vec<Request>, committed: Vec<Decision>) -> Vec<Result<Done, Refusal>> {
-        let ranks = publish_by_board(&batch, &committed);
-        batch
-            .iter()
-            .zip(committed)
-            .zip(ranks)
-            .map(|((request, decision), ranks)| answer(request, decision, ranks))
-            .collect()
-    }
-}
-
-impl ScoreWork {
-    /// One instant per row, in order of arrival.
-    fn instants_of(&mut self, batch: &[Request]) -> Given {
-        let now = (self.clock)();
-        let instants = &mut self.instants;
-        batch
-            .iter()
-            .map(|request| match request {
-                Request::Submit(submit) => vec![instants.of_row(submit.write.at, now)],
-                Request::Remove(_) | Request::Ban(_) | Request::Erase(_) => Vec::new(),
-                Request::Import(chunk) => {
-                    chunk.rows.iter().map(|(_, write)| instants.of_row(write.at, now)).collect()
-                }
-            })
+    fn publish(
+        &mut self,
+        batch: Vec<Request>,
+        (decisions, aims): (Vec<Decision>, Aims),
+    ) -> Vec<Result<Done, Refusal>> {
+        aims.install();
+        let ranks = publish::publish(&batch, &decisions, &aims);
+        let rows = batch.iter().zip(decisions).zip(&aims.rows).zip(ranks);
+        rows.map(|(((request, decision), rows), ranks)| answer(request, decision, &aims, rows.first(), ranks))
             .collect()
     }
 }
@@ -106,95 +99,17 @@ fn failure(error: StoreError) -> Failure<Fault> {
     }
 }
 
-/// What a decision does to the order of one board.
-enum Effect {
-    /// The player's record is this now.
-    Move(PlayerId, Option<Record>),
-    /// The player is hidden.
-    Hide(PlayerId),
-    /// The player is shown again, with this record.
-    Show(PlayerId, Option<Record>),
-}
-
-/// The effects on one board, in order, each with the request that hears the ranks around it.
-type Effects<'a> = (&'a Arc<Board>, Vec<(Option<usize>, Effect)>);
-
-/// Publishes a batch, each board's changes together and in order; gives the ranks of every request.
-fn publish_by_board(batch: &[Request], committed: &[Decision]) -> Vec<Published> {
-    let mut ranks = vec![Published::default(); batch.len()];
-    for (board, effects) in effects_by_board(batch, committed).into_values() {
-        let (movements, owners) = movements(board, effects);
-        for (published, owner) in board.order.publish(&movements).into_iter().zip(owners) {
-            if let Some(at) = owner {
-                ranks[at] = published;
-            }
-        }
-    }
-    ranks
-}
-
-fn effects_by_board<'a>(batch: &'a [Request], committed: &[Decision]) -> BTreeMap<BoardNo, Effects<'a>> {
-    let mut all: BTreeMap<BoardNo, Effects<'a>> = BTreeMap::new();
-    let mut add = |board: &'a Arc<Board>, owner, effect| {
-        all.entry(board.no).or_insert_with(|| (board, Vec::new())).1.push((owner, effect));
-    };
-    for (at, (request, decision)) in batch.iter().zip(committed).enumerate() {
-        match (request, decision) {
-            (Request::Submit(submit), Decision::Submit { record, replayed: false, .. }) => {
-                add(&submit.board, Some(at), Effect::Move(submit.write.player.clone(), Some(*record)));
-            }
-            (Request::Remove(remove), Decision::Remove { replayed: false }) => {
-                add(&remove.board, None, Effect::Move(remove.player.clone(), None));
-            }
-            (Request::Ban(ban), Decision::Ban { replayed: false, record }) => {
-                let player = ban.player.clone();
-                let effect = if ban.hidden { Effect::Hide(player) } else { Effect::Show(player, *record) };
-                add(&ban.board, None, effect);
-            }
-            (Request::Erase(erase), Decision::Erase { replayed: false }) => {
-                for board in &erase.boards {
-                    add(board, None, Effect::Show(erase.player.clone(), None));
-                }
-            }
-            (Request::Import(chunk), Decision::Import { records, .. }) => {
-                for (player, record) in records {
-                    add(&chunk.board, None, Effect::Move(player.clone(), Some(*record)));
-                }
-            }
-            // Refused, or done in an earlier batch: nothing moves.
-            (_, _) => {}
-        }
-    }
-    all
-}
-
-/// Effects as movements of the order, where a hidden player does not move.
-fn movements(board: &Board, effects: Vec<(Option<usize>, Effect)>) -> (Vec<Movement>, Vec<Option<usize>>) {
-    let mut hidden = board.hidden.write().unwrap_or_else(PoisonError::into_inner);
-    let mut moves = Vec::with_capacity(effects.len());
-    let mut owners = Vec::with_capacity(effects.len());
-    for (owner, effect) in effects {
-        let (player, record) = match effect {
-            Effect::Move(player, _) if hidden.contains(&player) => continue,
-            Effect::Move(player, record) => (player, record),
-            Effect::Hide(player) => {
-                hidden.insert(player.clone());
-                (player, None)
-            }
-            Effect::Show(player, record) => {
-                hidden.remove(&player);
-                (player, record)
-            }
-        };
-        moves.push(Movement { player, record });
-        owners.push(owner);
-    }
-    (moves, owners)
-}
-
-fn answer(request: &Request, decision: Decision, ranks: Published) -> Result<Done, Refusal> {
+fn answer(
+    request: &Request,
+    decision: Decision,
+    aims: &Aims,
+    aim: Option<&RowAim>,
+    ranks: Published,
+) -> Result<Done, Refusal> {
     match (request, decision) {
         (_, Decision::Refused(refusal)) => Err(refusal),
+        (_, Decision::Fence) => Ok(Done::Passed),
+        (_, Decision::Redefine { replayed, .. }) => Ok(Done::Redefined { created: false, replayed }),
         (
             _,
             Decision::Remove { replayed } | Decision::Ban { replayed, .. } | Decision::Erase { replayed },
@@ -202,17 +117,24 @@ fn answer(request: &Request, decision: Decision, ranks: Published) -> Result<Don
         (_, Decision::Import { progress, refused, replayed, .. }) => {
             Ok(Done::Imported(Imported { progress, refused, replayed }))
         }
-        (Request::Submit(submit), Decision::Submit { record, previous, changed, replayed: true }) => {
-            // The outcome is that of then; ranks are those of now.
-            let (order, player) = (&submit.board.order, &submit.write.player);
-            let rank = order.ranked(player).map(|now| now.rank);
-            let then = |old: &Record| (!submit.board.hides(player)).then(|| order.rank_of(player, old));
-            let previous = previous.map(|old| Previous { record: old, rank: then(&old) });
-            Ok(Done::Submitted(Submitted { record, rank, changed, previous, replayed: true }))
+        (Request::Submit(submit), Decision::Submit { record, previous, changed, replayed, parts }) => {
+            let (board, player) = (&submit.board, &submit.write.player);
+            let part = parts.first().map(|(part, _)| *part);
+            let period = part.map_or_else(String::new, |part| aims.name(board, part));
+            let closed_periods = aim.map_or_else(Vec::new, |aim| aim.closed.clone());
+            let (rank, before) = match part.filter(|_| replayed) {
+                // The outcome is that of then; ranks are those of now.
+                Some(part) => aims.with_order(board, part, |order| {
+                    let now = order.and_then(|order| order.ranked(player)).map(|now| now.rank);
+                    let then = previous.filter(|_| !board.hides(player));
+                    (now, then.zip(order).map(|(old, order)| order.rank_of(player, &old)))
+                }),
+                None => (ranks.after, ranks.before),
+            };
+            let previous = previous.map(|record| Previous { record, rank: before });
+            let done = Submitted { period, closed_periods, record, rank, changed, previous, replayed };
+            Ok(Done::Submitted(done))
         }
-        (_, Decision::Submit { record, previous, changed, .. }) => {
-            let previous = previous.map(|old| Previous { record: old, rank: ranks.before });
-            Ok(Done::Submitted(Submitted { record, rank: ranks.after, changed, previous, replayed: false }))
-        }
+        (_, Decision::Submit { .. }) => unreachable!("a submit is decided as one"),
     }
 }

@@ -13,19 +13,19 @@ use tally_rules::{BoardId, Definition, Micros};
 
 pub(super) const LIVE: &str = "SELECT 1 FROM boards WHERE no = ?1";
 pub(super) const ALL: &str = "SELECT no, id, \"order\", \"update\", ranking, ties, score, subscore, all_time, \
-     created_at FROM boards ORDER BY no";
+     created_at, rules_given FROM boards ORDER BY no";
 pub(super) const BY_NAME: &str = "SELECT no, id, \"order\", \"update\", ranking, ties, score, subscore, all_time, \
-     created_at FROM boards WHERE id = ?1";
+     created_at, rules_given FROM boards WHERE id = ?1";
 pub(super) const CREATE: &str = "INSERT INTO boards (no, id, \"order\", \"update\", ranking, ties, score, subscore, \
-     all_time, created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
+     all_time, created_at, rules_given) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
 pub(super) const REDEFINE: &str = "UPDATE boards SET \"order\" = ?2, \"update\" = ?3, ranking = ?4, ties = ?5, \
-     score = ?6, subscore = ?7, all_time = ?8 WHERE no = ?1";
+     score = ?6, subscore = ?7, all_time = ?8, rules_given = ?9 WHERE no = ?1";
 pub(super) const DELETE: &str = "DELETE FROM boards WHERE no = ?1";
 pub(super) const MARK_DELETED: &str = "INSERT INTO deleted_boards (no) VALUES (?1)";
-pub(super) const PERIODS: &str = "SELECT name, schedule, time_zone, keep, grace_s FROM periods \
+pub(super) const PERIODS: &str = "SELECT name, schedule, time_zone, keep, grace_s, rule FROM periods \
      WHERE board = ?1 ORDER BY position";
 pub(super) const CREATE_PERIOD: &str = "INSERT INTO periods (board, position, name, schedule, time_zone, keep, \
-     grace_s) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+     grace_s, rule) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
 pub(super) const DELETE_PERIODS: &str = "DELETE FROM periods WHERE board = ?1";
 
 /// Whether each board is live.
@@ -89,7 +89,8 @@ fn create(connection: &Connection, row: &BoardRow) -> Result<(), StoreError> {
         definition.score.as_str(),
         definition.subscore.as_str(),
         definition.all_time,
-        row.created_at.0
+        row.created_at.0,
+        definition.rules_given
     ])?;
     create_periods(connection, row.no, &definition.periods)
 }
@@ -103,7 +104,8 @@ fn redefine(connection: &Connection, no: BoardNo, definition: &Definition) -> Re
         definition.ties.as_str(),
         definition.score.as_str(),
         definition.subscore.as_str(),
-        definition.all_time
+        definition.all_time,
+        definition.rules_given
     ])?;
     must_be_live(no, rows)?;
     connection.prepare_cached(DELETE_PERIODS)?.execute(params![no.0])?;
@@ -134,7 +136,8 @@ fn create_periods(connection: &Connection, no: BoardNo, periods: &[PeriodRule]) 
             period.schedule,
             period.time_zone,
             period.keep,
-            period.grace_s
+            period.grace_s,
+            period.no
         ])?;
     }
     Ok(())
@@ -158,6 +161,7 @@ fn decode(connection: &Connection, row: &Row<'_>) -> Result<BoardRow, StoreError
         subscore: choice(row, 7, Subscore::parse)?,
         all_time,
         periods: periods(connection, no)?,
+        rules_given: row.get(10)?,
     };
     definition.check().map_err(|refusal| {
         corrupt("boards", &format!("`{}` contradicts itself: {refusal:?}", id.as_str()))
@@ -174,6 +178,7 @@ fn periods(connection: &Connection, no: BoardNo) -> Result<Vec<PeriodRule>, Stor
             time_zone: row.get(2)?,
             keep: row.get(3)?,
             grace_s: row.get(4)?,
+            no: row.get(5)?,
         })
     })?;
     Ok(rows.collect::<Result<_, _>>()?)

@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/sqlite/0001_tables.sql"),
     include_str!("../../migrations/sqlite/0002_players.sql"),
+    include_str!("../../migrations/sqlite/0003_periods.sql"),
 ];
 
 /// The version that a list of migrations leads to.

@@ -17,6 +17,7 @@ mod keys;
 mod lock;
 mod meta;
 mod migrate;
+mod parts;
 mod profiles;
 mod purge;
 mod requests;
@@ -24,7 +25,10 @@ mod scores;
 #[cfg(test)]
 mod tests;
 
-use crate::plan::{BoardNo, BoardRow, Changes, ImportKey, ImportRow, KeyRow, Loaded, Part, Plan};
+use crate::plan::{
+    Block, BlockKey, BoardNo, BoardRow, Changes, ImportKey, ImportRow, KeyRow, Loaded, Part, PartRow, Plan,
+    ScoreKey,
+};
 use crate::{Store, StoreError};
 use checkpoint::Checkpoints;
 use connect::Readers;
@@ -196,6 +200,18 @@ impl Store for SqliteStore {
         self.read(|snapshot| imports::get(snapshot, key))
     }
 
+    fn parts(&self, board: BoardNo) -> Result<Vec<PartRow>, StoreError> {
+        self.read(|snapshot| parts::of_board(snapshot, board))
+    }
+
+    fn block(&self, key: &BlockKey) -> Result<Option<Block>, StoreError> {
+        self.read(|snapshot| parts::block(snapshot, key))
+    }
+
+    fn records(&self, keys: &[ScoreKey]) -> Result<Vec<Option<Record>>, StoreError> {
+        self.read(|snapshot| scores::load(snapshot, keys))
+    }
+
     fn bans(&self, board: BoardNo) -> Result<Vec<PlayerId>, StoreError> {
         self.read(|snapshot| bans::of_board(snapshot, board))
     }
@@ -254,6 +270,9 @@ fn store(transaction: &Connection, changes: &Changes) -> Result<(), StoreError> 
     requests::store(transaction, &changes.requests)?;
     imports::store(transaction, &changes.imports)?;
     profiles::store(transaction, &changes.profiles)?;
+    parts::store(transaction, &changes.parts)?;
+    parts::store_blocks(transaction, &changes.blocks)?;
+    parts::mark_gone(transaction, &changes.gone)?;
     bans::store(transaction, &changes.bans)?;
     boards::store(transaction, &changes.boards)?;
     keys::store(transaction, &changes.keys)

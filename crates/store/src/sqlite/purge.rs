@@ -1,4 +1,4 @@
-//! Rows of deleted boards, a few at a time.
+//! Rows of deleted boards and of parts that are gone, a few at a time.
 //!
 //! A board's deletion is one short transaction whatever its size; its number waits in `deleted_boards` and its rows go
 //! in pieces between other transactions. The number is forgotten with the last of its rows.
@@ -13,16 +13,67 @@ pub(super) const IMPORTS: &str = "DELETE FROM imports WHERE (board, digest) IN \
      (SELECT board, digest FROM imports WHERE board = ?1 ORDER BY digest LIMIT ?2)";
 pub(super) const BANS: &str = "DELETE FROM bans WHERE (board, player) IN \
      (SELECT board, player FROM bans WHERE board = ?1 ORDER BY player LIMIT ?2)";
+pub(super) const PARTS: &str = "DELETE FROM parts WHERE (board, part) IN \
+     (SELECT board, part FROM parts WHERE board = ?1 ORDER BY part LIMIT ?2)";
+pub(super) const BLOCKS: &str = "DELETE FROM blocks WHERE (board, part, version, block) IN \
+     (SELECT board, part, version, block FROM blocks WHERE board = ?1 ORDER BY part, version, block LIMIT ?2)";
 pub(super) const DONE: &str = "DELETE FROM deleted_boards WHERE no = ?1";
+
+pub(super) const FIRST_PART: &str =
+    "SELECT board, part, version FROM deleted_parts ORDER BY board, part, version LIMIT 1";
+pub(super) const PART_SCORES: &str = "DELETE FROM scores WHERE (board, part, player) IN \
+     (SELECT board, part, player FROM scores WHERE board = ?1 AND part = ?2 ORDER BY player LIMIT ?3)";
+pub(super) const PART_BLOCKS: &str = "DELETE FROM blocks WHERE (board, part, version, block) IN \
+     (SELECT board, part, version, block FROM blocks WHERE board = ?1 AND part = ?2 ORDER BY version, block LIMIT ?3)";
+pub(super) const VERSION_BLOCKS: &str = "DELETE FROM blocks WHERE (board, part, version, block) IN \
+     (SELECT board, part, version, block FROM blocks WHERE board = ?1 AND part = ?2 AND version = ?4 \
+     ORDER BY block LIMIT ?3)";
+pub(super) const PART_DONE: &str =
+    "DELETE FROM deleted_parts WHERE board = ?1 AND part = ?2 AND version = ?3";
 
 /// Deletes at most `limit` rows; returns how many.
 pub(super) fn some(connection: &Connection, limit: i64) -> Result<usize, StoreError> {
+    let deleted = of_boards(connection, limit)?;
+    let left = limit - deleted.cast_signed() as i64;
+    Ok(deleted + of_parts(connection, left)?)
+}
+
+fn of_parts(connection: &Connection, mut left: i64) -> Result<usize, StoreError> {
+    let mut deleted = 0;
+    while left > 0 {
+        let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
+        let first = connection.prepare_cached(FIRST_PART)?.query_row([], read).optional()?;
+        let Some((board, part, version)): Option<(i64, i64, i64)> = first else { break };
+        let mut run = |sql: &str, version: Option<i64>| -> Result<(), StoreError> {
+            let mut statement = connection.prepare_cached(sql)?;
+            let rows = match version {
+                Some(version) => statement.execute(params![board, part, left, version])?,
+                None => statement.execute(params![board, part, left])?,
+            };
+            deleted += rows;
+            left -= rows.cast_signed() as i64;
+            Ok(())
+        };
+        if version < 0 {
+            run(PART_SCORES, None)?;
+            run(PART_BLOCKS, None)?;
+        } else {
+            run(VERSION_BLOCKS, Some(version))?;
+        }
+        if left > 0 {
+            connection.prepare_cached(PART_DONE)?.execute(params![board, part, version])?;
+        }
+    }
+    Ok(deleted)
+}
+
+fn of_boards(connection: &Connection, limit: i64) -> Result<usize, StoreError> {
     let mut left = limit;
     let mut deleted = 0;
     while left > 0 {
         let first = connection.prepare_cached(FIRST)?.query_row([], |row| row.get(0)).optional()?;
         let Some(board): Option<i64> = first else { break };
-        for sql in [SCORES, IMPORTS, BANS] {
+        for sql in [SCORES, IMPORTS, BANS, PARTS, BLOCKS] {
             let rows = connection.prepare_cached(sql)?.execute(params![board, left])?;
             deleted += rows;
             left -= rows.cast_signed() as i64;

@@ -4,6 +4,7 @@
 //! then descends the tree once and overwrites, where INSERT ... ON CONFLICT descends three times.
 
 use super::fault::corrupt;
+use super::parts::encode;
 use crate::{BoardNo, Part, ScoreKey, StoreError};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row, params};
@@ -26,7 +27,7 @@ pub(super) fn load(connection: &Connection, keys: &[ScoreKey]) -> Result<Vec<Opt
     let mut statement = connection.prepare_cached(GET)?;
     let mut found = Vec::with_capacity(keys.len());
     for key in keys {
-        let mut rows = statement.query(params![key.board.0, key.part.0, key.player.as_str()])?;
+        let mut rows = statement.query(params![key.board.0, encode(key.part)?, key.player.as_str()])?;
         found.push(rows.next()?.map(decode).transpose()?);
     }
     Ok(found)
@@ -42,7 +43,7 @@ pub(super) fn store(
     }
     let mut put = connection.prepare_cached(PUT)?;
     for (key, record) in changes {
-        let (board, part, player) = (key.board.0, key.part.0, key.player.as_str());
+        let (board, part, player) = (key.board.0, encode(key.part)?, key.player.as_str());
         match record {
             Some(record) => {
                 put.execute(params![board, part, player, record.score, record.subscore, record.at.0])?
@@ -64,7 +65,7 @@ pub(super) fn walk(
     let mut statement = connection.prepare_cached(WALK)?;
     // No player's name is empty, so the empty one stands before all of them.
     let after = after.map_or("", PlayerId::as_str);
-    let mut rows = statement.query(params![board.0, part.0, after, limit])?;
+    let mut rows = statement.query(params![board.0, encode(part)?, after, limit])?;
     let mut count = 0;
     while let Some(row) = rows.next()? {
         let ValueRef::Text(bytes) = row.get_ref(3)? else {
@@ -82,7 +83,7 @@ pub(super) fn walk(
 /// How many records a part has.
 pub(super) fn count(connection: &Connection, board: BoardNo, part: Part) -> Result<u64, StoreError> {
     let count: i64 =
-        connection.prepare_cached(COUNT)?.query_row(params![board.0, part.0], |row| row.get(0))?;
+        connection.prepare_cached(COUNT)?.query_row(params![board.0, encode(part)?], |row| row.get(0))?;
     u64::try_from(count).map_err(|_| corrupt("scores", "a negative count"))
 }
 

@@ -63,6 +63,7 @@ fn read_period(pointer: &str, value: Value) -> Result<PeriodRule, Vec<FieldError
     let grace_s = fields.optional("grace_s", count(604_800));
     fields.finish()?;
     Ok(PeriodRule {
+        no: 0,
         name: name.unwrap_or_default(),
         schedule: schedule.unwrap_or_default(),
         time_zone: time_zone.unwrap_or_else(|| "UTC".into()),

@@ -126,6 +126,9 @@ pub struct SubmitAnswer<'a> {
     pub changed: bool,
     /// The record before.
     pub previous: Option<PreviousAnswer>,
+    /// Periods that it came too late for.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    pub closed_periods: &'a [String],
     /// Present where this row repeats an earlier answer.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub replayed: bool,

@@ -1,6 +1,6 @@
 //! `POST /v1/leaderboards/{board}/among`: players, such as friends, among each other.
 
-use super::{check_period, expand, find, wants_players};
+use super::{expand, find, read, view, wants_players};
 use crate::http::answer::{self, Answer};
 use crate::http::call::Call;
 use crate::limits::AMONG_MAX;
@@ -15,9 +15,9 @@ pub(in crate::http) async fn among(mut call: Call) -> Result<Answer, Problem> {
     call.finish_query()?;
     let (tally, int64) = (call.tally()?, call.int64()?);
     let board = find(&tally, &call.board()?)?;
-    check_period(period)?;
+    let view = view(&tally, &board, period.as_deref())?;
     let players = read_players(call.json().await?)?;
-    let among = board.order.among(&players);
+    let among = read(&tally, &view, move |view, store| view.among(store, &players)).await?;
     let style = Style { definition: &board.definition, int64 };
     let ids = among.entries.iter().map(|(_, place)| place.player.clone()).collect();
     let mut expanded = expand(&tally, ids, wanted).await.into_iter();
@@ -31,7 +31,7 @@ pub(in crate::http) async fn among(mut call: Call) -> Result<Answer, Problem> {
     };
     Ok(answer::ok(&AmongAnswer {
         board: board.id.as_str(),
-        period: super::ALL_TIME,
+        period: &view.name,
         total: among.total,
         entries: among.entries.iter().map(entry).collect(),
         missing: among.missing.iter().map(PlayerId::as_str).collect(),

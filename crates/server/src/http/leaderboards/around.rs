@@ -1,6 +1,6 @@
 //! `GET /v1/leaderboards/{board}/players/{player}/around`: the ranks around a player.
 
-use super::{check_period, find, wants_players, write_entries};
+use super::{find, read, view, wants_players, write_entries};
 use crate::http::answer::{self, Answer};
 use crate::http::call::Call;
 use crate::http::problem;
@@ -17,13 +17,14 @@ pub(in crate::http) async fn around(mut call: Call) -> Result<Answer, Problem> {
     call.finish_query()?;
     let (tally, int64) = (call.tally()?, call.int64()?);
     let (board, player) = (find(&tally, &call.board()?)?, call.player()?);
-    check_period(period)?;
-    let page = board.order.around(&player, above as usize, below as usize);
+    let view = view(&tally, &board, period.as_deref())?;
+    let (above, below) = (above as usize, below as usize);
+    let page = read(&tally, &view, move |view, store| view.around(store, &player, above, below)).await?;
     let page = page.ok_or_else(|| problem::of_refusal(&Refusal::PlayerNotRanked))?;
     let style = Style { definition: &board.definition, int64 };
     Ok(answer::ok(&PageAnswer {
         board: board.id.as_str(),
-        period: super::ALL_TIME,
+        period: &view.name,
         total: page.total,
         entries: write_entries(&tally, &style, &page.entries, players).await,
         next_cursor: None,

@@ -8,5 +8,5 @@ use tally_wire::Problem;
 pub(in crate::http) async fn get(mut call: Call) -> Result<Answer, Problem> {
     call.finish_query()?;
     let tally = call.tally()?;
-    Ok(answer::ok(&write_board(&*find(&tally, &call.board()?)?)))
+    Ok(answer::ok(&write_board(&tally, &*find(&tally, &call.board()?)?)))
 }

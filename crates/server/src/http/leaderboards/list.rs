@@ -26,7 +26,8 @@ pub(in crate::http) async fn list(mut call: Call) -> Result<Answer, Problem> {
     let mut boards = tally.boards.list(after.as_ref(), limit + 1);
     let more = boards.len() > limit;
     boards.truncate(limit);
-    let mut answer = json!({"items": boards.iter().map(|board| write_board(board)).collect::<Vec<_>>()});
+    let mut answer =
+        json!({"items": boards.iter().map(|board| write_board(&tally, board)).collect::<Vec<_>>()});
     if let (true, Some(last)) = (more, boards.last()) {
         answer["next_cursor"] = json!(cursor::encode_name(Names::Leaderboards, last.id.as_str()));
     }

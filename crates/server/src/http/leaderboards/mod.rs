@@ -7,28 +7,29 @@ pub(super) mod delete;
 pub(super) mod get;
 pub(super) mod list;
 pub(super) mod page;
+pub(super) mod periods;
 pub(super) mod player;
 pub(super) mod put;
 pub(super) mod remove;
 pub(super) mod submit;
 
+use super::keys::blocking;
 use super::problem;
 use serde_json::Value;
 use std::sync::Arc;
 use tally_rules::profile::Profile;
-use tally_rules::{BoardId, PlayerId, Refusal};
+use tally_rules::{BoardId, PlayerId};
 use tally_service::Place;
 use tally_service::boards::Board;
+use tally_service::periods::view::View;
+use tally_service::periods::{self as service_periods, ALL_TIME_NAME};
 use tally_service::scores::command::Submitted;
-use tally_service::{Tally, players, scores};
+use tally_service::{Failure, Store, Tally, players, scores};
 use tally_wire::api::leaderboards;
 use tally_wire::api::players::write_profile;
 use tally_wire::api::scores::{EntryAnswer, Expanded, PreviousAnswer, Style, SubmitAnswer};
 use tally_wire::numbers::Int64;
 use tally_wire::{Problem, Query, time};
-
-/// The name of the part over all time.
-const ALL_TIME: &str = "all_time";
 
 /// The live board of that name.
 fn find(tally: &Tally, board: &BoardId) -> Result<Arc<Board>, Problem> {
@@ -36,22 +37,41 @@ fn find(tally: &Tally, board: &BoardId) -> Result<Arc<Board>, Problem> {
 }
 
 /// The part of a board that `period` names.
-fn check_period(period: Option<String>) -> Result<(), Problem> {
-    match period.as_deref() {
-        None | Some(ALL_TIME) => Ok(()),
-        Some(_) => Err(problem::of_refusal(&Refusal::PeriodNotFound)),
-    }
+fn view(tally: &Tally, board: &Arc<Board>, period: Option<&str>) -> Result<View, Problem> {
+    View::find(board, period, tally.now(), time::parse).map_err(|refusal| problem::of_refusal(&refusal))
 }
 
-fn write_board(board: &Board) -> Value {
-    let counts = [(ALL_TIME, board.order.total())];
-    leaderboards::write(&board.id, &board.definition, &counts, board.created_at)
+/// Reads a part: at once from memory, or away from the threads that serve connections from the store.
+async fn read<T: Send + 'static>(
+    tally: &Arc<Tally>,
+    view: &View,
+    read: impl FnOnce(&View, &dyn Store) -> Result<T, Failure> + Send + 'static,
+) -> Result<T, Problem> {
+    if view.blocks() {
+        let (tally, view) = (Arc::clone(tally), view.clone());
+        return blocking(move || read(&view, &*tally.store)).await;
+    }
+    read(view, &*tally.store).map_err(|failure| problem::of_failure(&failure))
+}
+
+fn write_board(tally: &Tally, board: &Board) -> Value {
+    let definition = board.present_definition();
+    let mut counts = Vec::new();
+    if definition.all_time {
+        counts.push((ALL_TIME_NAME, board.order.total()));
+    }
+    let listed = service_periods::view::list(board, tally.now());
+    for rule in &definition.periods {
+        let open = listed.iter().find(|one| one.name == rule.name && one.state == "open");
+        counts.push((rule.name.as_str(), open.map_or(0, |one| one.total)));
+    }
+    leaderboards::write(&board.id, &definition, &counts, board.created_at)
 }
 
 fn write_submitted<'a>(
     board: &'a Board,
     player: &'a PlayerId,
-    done: &Submitted,
+    done: &'a Submitted,
     int64: Int64,
     row: bool,
 ) -> SubmitAnswer<'a> {
@@ -62,13 +82,14 @@ fn write_submitted<'a>(
     };
     SubmitAnswer {
         board: board.id.as_str(),
-        period: ALL_TIME,
+        period: &done.period,
         player: player.as_str(),
         scores: style.scores(&done.record),
         at: time::format(done.record.at),
         rank: done.rank,
         changed: done.changed,
         previous: done.previous.as_ref().map(previous),
+        closed_periods: &done.closed_periods,
         replayed: row && done.replayed,
     }
 }

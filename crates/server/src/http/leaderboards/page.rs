@@ -1,6 +1,6 @@
 //! `GET /v1/leaderboards/{board}/scores`: pages from both ends, by cursor, offset and range of scores.
 
-use super::{check_period, find, wants_players, write_entries};
+use super::{find, read, view, wants_players, write_entries};
 use crate::http::answer::{self, Answer};
 use crate::http::call::Call;
 use crate::http::keys::invalid_cursor;
@@ -32,8 +32,8 @@ pub(in crate::http) async fn page(mut call: Call) -> Result<Answer, Problem> {
     call.finish_query()?;
     let (tally, int64) = (call.tally()?, call.int64()?);
     let board = find(&tally, &call.board()?)?;
-    check_period(period)?;
-    let list = list_digest(&board, edge);
+    let view = view(&tally, &board, period.as_deref())?;
+    let list = list_digest(&board, &view.name, edge);
     let start = match (cursor, offset) {
         (Some(text), _) => {
             let cursor = ScoreCursor::decode(&text, list).ok_or_else(invalid_cursor)?;
@@ -43,23 +43,26 @@ pub(in crate::http) async fn page(mut call: Call) -> Result<Answer, Problem> {
         (None, None) => Start::Edge,
     };
     let (min, max) = (bound(&board, "min", min)?, bound(&board, "max", max)?);
-    let page = board.order.page(&PageQuery { edge, start, limit, min, max });
+    let query = PageQuery { edge, start, limit, min, max };
+    let page = read(&tally, &view, move |view, store| view.page(store, &query)).await?;
     let style = Style { definition: &board.definition, int64 };
     let last = page.entries.last().filter(|_| page.more);
     let next_cursor =
         last.map(|place| ScoreCursor { list, record: place.record, player: place.player.clone() }.encode());
     Ok(answer::ok(&PageAnswer {
         board: board.id.as_str(),
-        period: super::ALL_TIME,
+        period: &view.name,
         total: page.total,
         entries: write_entries(&tally, &style, &page.entries, players).await,
         next_cursor,
     }))
 }
 
-/// Which list a cursor is of.
-fn list_digest(board: &Board, edge: Edge) -> u64 {
-    u64::from(board.no.0) << 1 | u64::from(edge == Edge::Worst)
+/// Which list a cursor is of: board, part and direction (FNV-1a; a forged cursor gains nothing).
+fn list_digest(board: &Board, part: &str, edge: Edge) -> u64 {
+    let bytes =
+        board.no.0.to_le_bytes().into_iter().chain([u8::from(edge == Edge::Worst)]).chain(part.bytes());
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 fn bound(board: &Board, name: &'static str, given: Option<Given>) -> Result<Option<i64>, Problem> {

@@ -1,6 +1,6 @@
 //! `GET /v1/leaderboards/{board}/players/{player}`: one player's rank.
 
-use super::{check_period, find};
+use super::{find, read, view};
 use crate::http::answer::{self, Answer};
 use crate::http::call::Call;
 use crate::http::problem;
@@ -13,12 +13,14 @@ pub(in crate::http) async fn player(mut call: Call) -> Result<Answer, Problem> {
     call.finish_query()?;
     let (tally, int64) = (call.tally()?, call.int64()?);
     let (board, player) = (find(&tally, &call.board()?)?, call.player()?);
-    check_period(period)?;
-    let ranked = board.order.ranked(&player).ok_or_else(|| problem::of_refusal(&Refusal::PlayerNotRanked))?;
+    let view = view(&tally, &board, period.as_deref())?;
+    let of = player.clone();
+    let ranked = read(&tally, &view, move |view, store| view.ranked(store, &of)).await?;
+    let ranked = ranked.ok_or_else(|| problem::of_refusal(&Refusal::PlayerNotRanked))?;
     let style = Style { definition: &board.definition, int64 };
     Ok(answer::ok(&PlayerAnswer {
         board: board.id.as_str(),
-        period: super::ALL_TIME,
+        period: &view.name,
         player: player.as_str(),
         scores: style.scores(&ranked.record),
         at: time::format(ranked.record.at),

@@ -6,6 +6,7 @@ use crate::http::call::Call;
 use crate::http::keys::blocking;
 use hyper::StatusCode;
 use serde_json::{Value, json};
+use std::sync::Arc;
 use tally_service::boards;
 use tally_wire::Problem;
 use tally_wire::api::leaderboards::read_wish;
@@ -17,7 +18,10 @@ pub(in crate::http) async fn put(mut call: Call) -> Result<Answer, Problem> {
     let body: Value = call.json_or_none().await?.unwrap_or_else(|| json!({}));
     let identity = call.identity(&tally, Some(&body))?;
     let wish = read_wish(body).map_err(Problem::fields)?;
-    let put = blocking(move || boards::put(&tally, &id, &wish, identity.as_ref())).await?;
+    let put = {
+        let tally = Arc::clone(&tally);
+        blocking(move || boards::put(&tally, &id, &wish, identity.as_ref())).await?
+    };
     let status = if put.created { StatusCode::CREATED } else { StatusCode::OK };
-    Ok(answer::replayed(answer::json(status, &write_board(&put.board)), put.replayed))
+    Ok(answer::replayed(answer::json(status, &write_board(&tally, &put.board)), put.replayed))
 }

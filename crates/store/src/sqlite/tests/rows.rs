@@ -15,7 +15,7 @@ fn corrupt(sql: &str, read: impl Fn(&SqliteStore) -> Result<(), StoreError>) {
 }
 
 const BOARD: &str = "INSERT INTO boards VALUES (1, 'b', 'descending', 'best', 'ordinal', 'first', 'int64', 'none', \
-     1, 0);";
+     1, 0, 0);";
 
 #[test]
 fn boards_that_cannot_be_are_damage() {
@@ -32,9 +32,9 @@ fn boards_that_cannot_be_are_damage() {
         "UPDATE boards SET no = -1;",
         "UPDATE boards SET id = 'a@b';",
         "UPDATE boards SET \"update\" = 'sum', subscore = 'ascending';",
-        "INSERT INTO periods VALUES (1, 0, 'Not A Name', '', '', 1, 1);",
-        "INSERT INTO periods VALUES (1, 0, 'week', '', '', -1, 1);",
-        "INSERT INTO periods VALUES (1, 0, 'week', '', '', 1, 4294967296);",
+        "INSERT INTO periods VALUES (1, 0, 'Not A Name', '', '', 1, 1, 0);",
+        "INSERT INTO periods VALUES (1, 0, 'week', '', '', -1, 1, 0);",
+        "INSERT INTO periods VALUES (1, 0, 'week', '', '', 1, 4294967296, 0);",
     ];
     for sql in rows {
         corrupt(sql, |store| store.boards().map(drop));
@@ -57,6 +57,10 @@ fn requests_keys_imports_and_numbers_that_cannot_be_are_damage() {
     corrupt("INSERT INTO requests VALUES ('s', 'k', zeroblob(16), 0, x'');", read);
     corrupt("INSERT INTO requests VALUES ('s', 'k', zeroblob(16), 0, x'ff');", read);
     corrupt("INSERT INTO requests VALUES ('s', 'k', zeroblob(15), 0, x'02');", read);
+    let parts = |store: &SqliteStore| store.parts(BoardNo(1)).map(drop);
+    corrupt("INSERT INTO parts VALUES (1, -1, 0, 0, 1, 0, 0, 0, 0);", parts);
+    corrupt("INSERT INTO parts VALUES (1, 1, 0, 0, 1, 2, 0, 0, 0);", parts);
+    corrupt("INSERT INTO parts VALUES (1, 1, 0, 0, 1, 1, -1, 0, 0);", parts);
     let keys = |store: &SqliteStore| store.keys().map(drop);
     corrupt("INSERT INTO keys VALUES (1, 'k', zeroblob(32), 'root', '', 0, NULL);", keys);
     corrupt("INSERT INTO keys VALUES (1, 'k', zeroblob(31), 'admin', '', 0, NULL);", keys);
@@ -107,6 +111,15 @@ fn no_statement_of_a_transaction_scans_a_table() {
         purge::SCORES,
         purge::IMPORTS,
         purge::BANS,
+        purge::PARTS,
+        purge::BLOCKS,
+        purge::PART_SCORES,
+        purge::PART_BLOCKS,
+        purge::VERSION_BLOCKS,
+        purge::PART_DONE,
+        parts::OF_BOARD,
+        parts::REMOVE,
+        parts::BLOCK,
         profiles::GET,
         profiles::REMOVE,
         bans::OF_BOARD,

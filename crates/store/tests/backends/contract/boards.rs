@@ -8,6 +8,7 @@ use tally_store::{ImportKey, ImportRow};
 /// A period whose values tell its name.
 pub(crate) fn period(name: &str) -> PeriodRule {
     PeriodRule {
+        no: 0,
         name: name.to_owned(),
         schedule: format!("0 {} * * 1", name.len() % 24),
         time_zone: "Europe/Berlin".to_owned(),

@@ -8,6 +8,7 @@ pub(crate) mod batches;
 pub(crate) mod boards;
 pub(crate) mod keys;
 pub(crate) mod model;
+pub(crate) mod parts;
 pub(crate) mod players;
 pub(crate) mod requests;
 pub(crate) mod scores;
@@ -65,6 +66,10 @@ macro_rules! store_contract {
                 keys_read_back_in_order_of_creation, a_revoked_key_is_gone_and_its_id_taken,
                 revoking_what_is_not_there_changes_nothing, remembered_values_read_back,
                 gauges_have_different_names,
+            ],
+            parts: [
+                periods_read_back_and_are_replaced, blocks_read_back_by_version,
+                what_is_gone_is_purged_and_nothing_else,
             ],
             players: [
                 profiles_read_back_and_are_replaced, hidden_players_are_those_of_their_board,
@@ -154,7 +159,7 @@ pub(crate) fn walk(store: &dyn Store, board: BoardNo, part: Part, page: usize) -
     }
 }
 
-pub(crate) fn key(board: u32, part: u32, player: &str) -> ScoreKey {
+pub(crate) fn key(board: u32, part: u64, player: &str) -> ScoreKey {
     ScoreKey { board: BoardNo(board), part: Part(part), player: PlayerId::new(player).unwrap() }
 }
 

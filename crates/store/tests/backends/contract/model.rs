@@ -15,7 +15,7 @@ const CASES: u32 = 32;
 const OPERATIONS: usize = 40;
 const PLAYERS: [&str; 8] = ["a", "A", "a\0", "ä", "zz", "日本", "\u{10ffff}", " "];
 const NAMES: [&str; 4] = ["one", "two", "One", "drei ä"];
-const PARTS: u32 = 3;
+const PARTS: u64 = 3;
 
 /// Indices are taken modulo what there is at that moment.
 #[derive(Clone, Debug)]
@@ -203,7 +203,7 @@ impl Model {
             .iter()
             .filter_map(|(board, part, player, add)| {
                 let no = self.live(*board)?;
-                Some((key(no.0, u32::from(*part) % PARTS, pick::<&str>(&PLAYERS, *player)), *add))
+                Some((key(no.0, u64::from(*part) % PARTS, pick::<&str>(&PLAYERS, *player)), *add))
             })
             .collect();
         let requests: BTreeMap<RequestKey, Stored> = requests

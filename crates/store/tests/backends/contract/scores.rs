@@ -46,7 +46,8 @@ pub(crate) fn extremes_read_back(backend: &dyn Backend) {
         let other = numbers[numbers.len() - 1 - row];
         rows.push((key(1, 0, &format!("{row}")), Some(Record { score, subscore: other, at: Micros(score) })));
     }
-    let edges = [(0, 0), (0, u32::MAX), (u32::MAX, 0), (u32::MAX, u32::MAX)];
+    let last = i64::MAX.cast_unsigned();
+    let edges = [(0, 0), (0, last), (u32::MAX, 0), (u32::MAX, last)];
     rows.extend(edges.map(|(board, part)| (key(board, part, "edge"), Some(record(7)))));
     let changes = scores(rows);
     write(&*store, &changes).unwrap();
@@ -139,7 +140,7 @@ pub(crate) fn names_are_compared_as_bytes(backend: &dyn Backend) {
 pub(crate) fn counting_counts_one_part(backend: &dyn Backend) {
     let store = open(backend);
     let rows =
-        (0..300).map(|row| (key(1, u32::from(row % 3 == 0), &format!("{row}")), Some(record(row)))).collect();
+        (0..300).map(|row| (key(1, u64::from(row % 3 == 0), &format!("{row}")), Some(record(row)))).collect();
     write(&*store, &scores(rows)).unwrap();
     // May be an estimate from above.
     let (all_time, period) =

@@ -11,11 +11,15 @@ use rusqlite::Connection;
 use std::path::{Path, PathBuf};
 use tally_rules::definition::ScoreType;
 use tally_rules::outcome::Outcome;
+use tally_rules::period::Span;
 use tally_rules::{BoardId, Definition, Micros};
 use tally_store::sqlite::{Options, SqliteStore};
-use tally_store::{BoardChange, BoardNo, Changes, ImportKey, ImportRow, KeyChange, Part, Plan, Store};
+use tally_store::{
+    Block, BlockKey, BoardChange, BoardNo, Changes, ImportKey, ImportRow, KeyChange, Part, PartKey, PartRow,
+    Plan, Store,
+};
 
-const SCHEMA: u32 = 2;
+const SCHEMA: u32 = 3;
 /// The first schema with profiles and bans.
 const WITH_PLAYERS: u32 = 2;
 
@@ -71,8 +75,20 @@ fn fixture(schema: u32) -> PathBuf {
 }
 
 fn definition() -> Definition {
-    let periods = vec![boards::period("week"), boards::period("season")];
-    Definition { periods, ..boards::definitions()[2].clone() }
+    let mut periods = vec![boards::period("week"), boards::period("season")];
+    periods[1].no = 1;
+    Definition { periods, rules_given: 2, ..boards::definitions()[2].clone() }
+}
+
+/// The first schema with periods of their own.
+fn schedule(schema: u32) -> bool {
+    schema >= 3
+}
+
+fn part() -> (PartKey, PartRow) {
+    let key = PartKey { board: BoardNo(1), part: Part(3) };
+    let span = Span { start: Micros(-5), end: Micros(5) };
+    (key, PartRow { part: Part(3), rule: 0, span, closed: true, version: 1, stale: false, total: 4 })
 }
 
 fn import() -> (ImportKey, ImportRow) {
@@ -110,6 +126,11 @@ fn fill(store: &dyn Store) {
         keys: vec![KeyChange::Create(key_row("live", 1)), KeyChange::Create(key_row("revoked", 2))],
         profiles: vec![(players::player("zoë"), Some(players::profile("Zoë")))],
         bans: vec![players::ban(1, "ann", true)],
+        parts: vec![(part().0, Some(part().1))],
+        blocks: vec![(
+            BlockKey { part: part().0, version: 1, block: 0 },
+            Block { distinct_better: 3, entries: vec![1, 2, 3] },
+        )],
         ..Changes::default()
     };
     write(store, &changes).unwrap();
@@ -125,6 +146,11 @@ fn verify(store: &dyn Store, schema: u32) {
         (boards[0].no, boards[0].id.as_str(), &boards[0].definition),
         (BoardNo(1), "kept", &definition())
     );
+    let (part_key, row) = part();
+    let parts = if schedule(schema) { vec![row] } else { Vec::new() };
+    assert_eq!(store.parts(BoardNo(1)).unwrap(), parts);
+    let block = store.block(&BlockKey { part: part_key, version: 1, block: 0 }).unwrap();
+    assert_eq!(block, schedule(schema).then(|| Block { distinct_better: 3, entries: vec![1, 2, 3] }));
     for part in [0, 3] {
         let rows = PLAYERS.iter().enumerate();
         let wanted: Vec<_> =

@@ -1,0 +1,230 @@
+//! The order of a closed period, read from its blocks: no memory of its own, a few rows a question.
+//!
+//! A place is found by searching blocks by their first entries, some twenty rows at a hundred million players. The
+//! questions themselves are those of any order, see `rules`. A block that cannot be read ends the question with its
+//! error; nothing is answered from the rest.
+
+use crate::blocks::{BLOCK_ENTRIES, unpack};
+use crate::page::{Among, Page, PageQuery, Ranked};
+use crate::rules::{Normal, Rules};
+use crate::sorted::{Item, Sorted};
+use std::cell::{OnceCell, RefCell};
+use std::cmp::Ordering;
+use std::collections::HashMap;
+use std::rc::Rc;
+use tally_index::{Entry, Tie};
+use tally_rules::definition::Definition;
+use tally_rules::{PlayerId, Record};
+
+/// A block as stored.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StoredBlock {
+    /// Distinct scores better than that of its first.
+    pub distinct_better: u64,
+    /// Its packed entries.
+    pub entries: Vec<u8>,
+}
+
+/// Where blocks and records come from.
+pub trait Source {
+    /// Why one cannot be read.
+    type Error;
+    /// A block by its number.
+    fn block(&self, block: u64) -> Result<StoredBlock, Self::Error>;
+    /// A player's record in this period.
+    fn record(&self, player: &PlayerId) -> Result<Option<Record>, Self::Error>;
+    /// What a block that is not what we wrote is called.
+    fn corrupt(&self, block: u64) -> Self::Error;
+}
+
+/// Reads a closed period.
+pub struct Closed<'a, X: Source> {
+    rules: Rules,
+    total: u64,
+    source: &'a X,
+}
+
+macro_rules! on_width {
+    ($self:expr, $order:ident => $body:expr) => {
+        if $self.rules.definition.has_subscore() {
+            let $order = Blocks::<[i64; 2], X>::new($self);
+            let answer = $body;
+            $order.end(answer)
+        } else {
+            let $order = Blocks::<i64, X>::new($self);
+            let answer = $body;
+            $order.end(answer)
+        }
+    };
+}
+
+impl<'a, X: Source> Closed<'a, X> {
+    /// The period of a board of this definition, with so many entries.
+    pub fn new(definition: &Definition, total: u64, source: &'a X) -> Self {
+        Self { rules: Rules::new(definition), total, source }
+    }
+
+    /// A player's place.
+    pub fn ranked(&self, player: &PlayerId) -> Result<Option<Ranked>, X::Error> {
+        on_width!(self, order => self.rules.ranked(&order, player))
+    }
+
+    /// A stretch of the order.
+    pub fn page(&self, query: &PageQuery) -> Result<Page, X::Error> {
+        on_width!(self, order => self.rules.page(&order, query))
+    }
+
+    /// The places around a player.
+    pub fn around(&self, player: &PlayerId, above: usize, below: usize) -> Result<Option<Page>, X::Error> {
+        on_width!(self, order => self.rules.around(&order, player, above, below))
+    }
+
+    /// These players among each other.
+    pub fn among(&self, players: &[PlayerId]) -> Result<Among, X::Error> {
+        on_width!(self, order => self.rules.among(&order, players))
+    }
+}
+
+/// The blocks as an order. The first error is kept; every question after it gets a neutral answer that nobody sees.
+struct Blocks<'a, S, X: Source> {
+    closed: &'a Closed<'a, X>,
+    read: RefCell<HashMap<u64, Rc<Block<S>>>>,
+    error: OnceCell<X::Error>,
+}
+
+struct Block<S> {
+    distinct_better: u64,
+    items: Vec<Item<S>>,
+}
+
+impl<'a, S: Normal, X: Source> Blocks<'a, S, X> {
+    fn new(closed: &'a Closed<'a, X>) -> Self {
+        Self { closed, read: RefCell::default(), error: OnceCell::new() }
+    }
+
+    fn end<T>(self, answer: T) -> Result<T, X::Error> {
+        self.error.into_inner().map_or(Ok(answer), Err)
+    }
+
+    fn fail<T>(&self, error: X::Error) -> Option<T> {
+        let _ = self.error.set(error);
+        None
+    }
+
+    fn count(&self) -> u64 {
+        self.closed.total.div_ceil(BLOCK_ENTRIES as u64)
+    }
+
+    fn block(&self, number: u64) -> Option<Rc<Block<S>>> {
+        if self.error.get().is_some() {
+            return None;
+        }
+        if let Some(block) = self.read.borrow().get(&number) {
+            return Some(Rc::clone(block));
+        }
+        let stored = match self.closed.source.block(number) {
+            Ok(stored) => stored,
+            Err(error) => return self.fail(error),
+        };
+        let rules = &self.closed.rules;
+        let left = self.closed.total - number * BLOCK_ENTRIES as u64;
+        let entries =
+            unpack(&stored.entries).filter(|list| list.len() as u64 == left.min(BLOCK_ENTRIES as u64));
+        let Some(entries) = entries else { return self.fail(self.closed.source.corrupt(number)) };
+        let item = |(player, record): (PlayerId, Record)| Item { player, entry: rules.entry(&record) };
+        let items = entries.into_iter().map(item).collect();
+        let block = Rc::new(Block { distinct_better: stored.distinct_better, items });
+        self.read.borrow_mut().insert(number, Rc::clone(&block));
+        Some(block)
+    }
+
+    /// How many entries are before the first that is not `before`; the order must agree with it.
+    fn partition(&self, before: impl Fn(&Item<S>) -> bool) -> u64 {
+        let (mut low, mut high) = (0, self.count());
+        // The last block whose first entry is still before.
+        while low < high {
+            let middle = low + (high - low) / 2;
+            let Some(block) = self.block(middle) else { return 0 };
+            if before(&block.items[0]) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        if low == 0 {
+            return 0;
+        }
+        let Some(block) = self.block(low - 1) else { return 0 };
+        (low - 1) * BLOCK_ENTRIES as u64 + block.items.partition_point(before) as u64
+    }
+
+    fn item(&self, place: u64) -> Option<Item<S>> {
+        let block = self.block(place / BLOCK_ENTRIES as u64)?;
+        block.items.get((place % BLOCK_ENTRIES as u64) as usize).cloned()
+    }
+
+    /// The order of two keys of this board.
+    fn compare(
+        &self,
+        left: &Entry<S>,
+        left_id: &PlayerId,
+        right: &Entry<S>,
+        right_id: &PlayerId,
+    ) -> Ordering {
+        let ids = left_id.as_bytes().cmp(right_id.as_bytes());
+        left.score.cmp(&right.score).then_with(|| match self.closed.rules.tie() {
+            Tie::StampAscending => left.stamp.cmp(&right.stamp).then(ids),
+            Tie::StampDescending => right.stamp.cmp(&left.stamp).then(ids),
+            Tie::Id => ids,
+            Tie::IdReversed => ids.reverse(),
+        })
+    }
+}
+
+impl<S: Normal, X: Source> Sorted<S> for Blocks<'_, S, X> {
+    fn len(&self) -> u64 {
+        self.closed.total
+    }
+
+    fn find(&self, player: &PlayerId) -> Option<(Entry<S>, u64)> {
+        let record = match self.closed.source.record(player) {
+            Ok(record) => record?,
+            Err(error) => return self.fail(error),
+        };
+        let entry = self.closed.rules.entry(&record);
+        let place = self.lower_bound(&entry, player);
+        // A hidden player has a record and no place.
+        let there = place < self.closed.total && self.item(place).is_some_and(|item| item.player == *player);
+        there.then_some((entry, place))
+    }
+
+    fn count_better(&self, score: S) -> u64 {
+        self.partition(|item| item.entry.score < score)
+    }
+
+    fn count_at_least(&self, score: S) -> u64 {
+        self.partition(|item| item.entry.score <= score)
+    }
+
+    fn count_distinct_better(&self, score: S) -> u64 {
+        let place = self.count_better(score);
+        let Some(last) = place.checked_sub(1) else { return 0 };
+        let Some(block) = self.block(last / BLOCK_ENTRIES as u64) else { return 0 };
+        let before = (last % BLOCK_ENTRIES as u64) as usize;
+        let changes =
+            block.items[..=before].windows(2).filter(|pair| pair[0].entry.score != pair[1].entry.score);
+        block.distinct_better + changes.count() as u64 + 1
+    }
+
+    fn lower_bound(&self, entry: &Entry<S>, player: &PlayerId) -> u64 {
+        self.partition(|item| self.compare(&item.entry, &item.player, entry, player) == Ordering::Less)
+    }
+
+    fn walk(&self, from: u64, take: usize) -> Vec<Item<S>> {
+        (from..self.closed.total).take(take).map_while(|place| self.item(place)).collect()
+    }
+
+    fn walk_back(&self, from: u64, take: usize) -> Vec<Item<S>> {
+        (0..=from).rev().take(take).map_while(|place| self.item(place)).collect()
+    }
+}

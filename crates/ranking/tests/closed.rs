@@ -1,0 +1,136 @@
+//! A closed period answers as the order it was packed from: the same questions to both, over many blocks.
+
+use std::collections::HashMap;
+use tally_ranking::blocks::BLOCK_ENTRIES;
+use tally_ranking::{Closed, Edge, Movement, PageQuery, PartOrder, Source, Start, StoredBlock};
+use tally_rules::definition::{Definition, Order, Ranking, Subscore, Ties};
+use tally_rules::{Micros, PlayerId, Record};
+
+#[derive(Default)]
+struct Stored {
+    blocks: Vec<StoredBlock>,
+    records: HashMap<PlayerId, Record>,
+}
+
+impl Source for Stored {
+    type Error = String;
+    fn block(&self, block: u64) -> Result<StoredBlock, String> {
+        self.blocks.get(usize::try_from(block).unwrap()).cloned().ok_or_else(|| format!("no block {block}"))
+    }
+    fn record(&self, player: &PlayerId) -> Result<Option<Record>, String> {
+        Ok(self.records.get(player).copied())
+    }
+    fn corrupt(&self, block: u64) -> String {
+        format!("block {block} is damaged")
+    }
+}
+
+fn player(number: u64) -> PlayerId {
+    PlayerId::new(&format!("p{}", number * 7_919 % 100_003)).unwrap()
+}
+
+/// Few scores and few instants, so that ties cross the ends of blocks.
+fn build(definition: &Definition, players: u64) -> (PartOrder, Stored) {
+    let order = PartOrder::new(definition);
+    let mut stored = Stored::default();
+    let mut moves = Vec::new();
+    for number in 0..players {
+        let mixed = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let subscore = if definition.has_subscore() { (mixed >> 20) as i64 % 3 } else { 0 };
+        let record =
+            Record { score: (mixed >> 40) as i64 % 9 - 4, subscore, at: Micros((mixed >> 30) as i64 % 40) };
+        stored.records.insert(player(number), record);
+        moves.push(Movement { player: player(number), record: Some(record) });
+    }
+    order.publish(&moves);
+    let total = order
+        .blocks(|number, block| {
+            assert_eq!(number, stored.blocks.len() as u64);
+            stored.blocks.push(block);
+            Ok::<_, ()>(())
+        })
+        .unwrap();
+    assert_eq!(total, players);
+    (order, stored)
+}
+
+fn definitions() -> Vec<Definition> {
+    let mut all = Vec::new();
+    for order in Order::ALL {
+        for ranking in Ranking::ALL {
+            for ties in Ties::ALL {
+                for subscore in [Subscore::None, Subscore::Ascending] {
+                    let (order, ranking, ties) = (*order, *ranking, *ties);
+                    all.push(Definition { order, ranking, ties, subscore, ..Definition::default() });
+                }
+            }
+        }
+    }
+    all
+}
+
+#[test]
+fn every_question_has_the_answer_of_the_order() {
+    let players = 2 * BLOCK_ENTRIES as u64 + 77;
+    for definition in definitions() {
+        let (order, stored) = build(&definition, players);
+        let closed = Closed::new(&definition, players, &stored);
+        for edge in [Edge::Best, Edge::Worst] {
+            for (offset, min, max) in [
+                (0, None, None),
+                (500, None, None),
+                (1_000, None, None),
+                (3, Some(-1), Some(2)),
+                (0, None, Some(-4)),
+            ] {
+                let query = PageQuery { edge, start: Start::Offset(offset), limit: 60, min, max };
+                assert_eq!(closed.page(&query).unwrap(), order.page(&query), "{definition:?} {query:?}");
+            }
+        }
+        for number in (0..players).step_by(97) {
+            let player = player(number);
+            assert_eq!(closed.ranked(&player).unwrap(), order.ranked(&player), "{definition:?}");
+            assert_eq!(closed.around(&player, 3, 4).unwrap(), order.around(&player, 3, 4));
+            let start = Start::After(stored.records[&player], player.clone());
+            let query = PageQuery { start, limit: 5, ..PageQuery::default() };
+            assert_eq!(closed.page(&query).unwrap(), order.page(&query));
+        }
+        let friends: Vec<PlayerId> = (0..players + 50).step_by(31).map(player).collect();
+        assert_eq!(closed.among(&friends).unwrap(), order.among(&friends));
+    }
+}
+
+#[test]
+fn an_empty_period_answers_too() {
+    let definition = Definition::default();
+    let (order, stored) = build(&definition, 0);
+    let closed = Closed::new(&definition, 0, &stored);
+    assert_eq!(
+        closed.page(&PageQuery { limit: 5, ..PageQuery::default() }).unwrap(),
+        order.page(&PageQuery::default())
+    );
+    assert_eq!(closed.ranked(&player(1)).unwrap(), None);
+}
+
+#[test]
+fn a_hidden_player_has_a_record_and_no_place() {
+    let definition = Definition::default();
+    let (_, mut stored) = build(&definition, 700);
+    let hidden = PlayerId::new("hidden").unwrap();
+    stored.records.insert(hidden.clone(), Record { score: 0, subscore: 0, at: Micros(5) });
+    let closed = Closed::new(&definition, 700, &stored);
+    assert_eq!(closed.ranked(&hidden).unwrap(), None);
+    assert_eq!(closed.around(&hidden, 1, 1).unwrap(), None);
+}
+
+#[test]
+fn a_damaged_block_ends_the_question_with_its_error() {
+    let definition = Definition::default();
+    let (_, mut stored) = build(&definition, 700);
+    stored.blocks[1].entries.truncate(10);
+    let closed = Closed::new(&definition, 700, &stored);
+    let query = PageQuery { start: Start::Offset(510), limit: 5, ..PageQuery::default() };
+    assert_eq!(closed.page(&query), Err("block 1 is damaged".to_owned()));
+    stored.blocks.truncate(1);
+    assert_eq!(Closed::new(&definition, 700, &stored).page(&query), Err("no block 1".to_owned()));
+}

@@ -1,0 +1,43 @@
+//! `GET /v1/leaderboards/{board}/periods`: newest first; empty closed ones are left out.
+
+use super::find;
+use crate::http::answer::{self, Answer};
+use crate::http::call::Call;
+use crate::http::keys::invalid_cursor;
+use serde_json::{Value, json};
+use tally_service::periods::view::{Listed, list};
+use tally_wire::cursor::{self, Names};
+use tally_wire::{Problem, time};
+
+pub(in crate::http) async fn periods(mut call: Call) -> Result<Answer, Problem> {
+    let limit = call.query.limit();
+    let cursor = call.query.text("cursor");
+    call.finish_query()?;
+    let tally = call.tally()?;
+    let board = find(&tally, &call.board()?)?;
+    let after = match cursor {
+        None => None,
+        Some(text) => Some(cursor::decode_name(Names::Periods, &text).ok_or_else(invalid_cursor)?),
+    };
+    let all = list(&board, tally.now());
+    let rest = all.iter().skip_while(|one| after.as_ref().is_some_and(|after| place(one) < *after));
+    let mut rest = rest.skip_while(|one| after.as_ref().is_some_and(|after| place(one) == *after));
+    let items: Vec<&Listed> = rest.by_ref().take(limit).collect();
+    let mut answer = json!({"items": items.iter().map(|one| write(one)).collect::<Vec<_>>()});
+    if let (Some(last), Some(_)) = (items.last(), rest.next()) {
+        answer["next_cursor"] = json!(cursor::encode_name(Names::Periods, &place(last)));
+    }
+    Ok(answer::ok(&answer))
+}
+
+/// Its place in the list, as text that ascends along it.
+fn place(one: &Listed) -> String {
+    format!("{:020}/{}", i128::from(i64::MAX) - i128::from(one.start.0), one.name)
+}
+
+fn write(one: &Listed) -> Value {
+    json!({
+        "period": one.period, "name": one.name, "start": time::format(one.start),
+        "end": time::format(one.end), "state": one.state, "total": one.total,
+    })
+}

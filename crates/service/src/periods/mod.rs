@@ -1,0 +1,222 @@
+//! The periods of a board: which there are, which one an instant belongs to, and which still take scores.
+//!
+//! Spans come from the calendar unless they are stored: a stored end holds, so a changed schedule counts from the next
+//! boundary. What is open is decided by the clock, never by whether somebody has closed it yet. Only the lane and the
+//! keeper change this state: [`keeper`] closes what is due, [`order`] writes the order of closed parts, [`view`] reads.
+
+pub mod keeper;
+pub mod order;
+pub mod view;
+
+use crate::calendar::Calendar;
+use std::sync::Arc;
+use tally_ranking::PartOrder;
+use tally_rules::instant::SECOND;
+use tally_rules::period::{PeriodRule, Span, part_number};
+use tally_rules::{Definition, Micros};
+use tally_store::plan::ALL_TIME;
+use tally_store::{Part, PartRow};
+
+/// The name of the part over all time.
+pub const ALL_TIME_NAME: &str = "all_time";
+
+/// A period that is in memory: open, or closing.
+#[derive(Debug)]
+pub struct LivePart {
+    /// Its number.
+    pub part: Part,
+    /// The number of its rule.
+    pub rule: u32,
+    /// From when to when.
+    pub span: Span,
+    /// Its order.
+    pub order: PartOrder,
+}
+
+/// One rule with its periods.
+#[derive(Clone, Debug)]
+pub struct RuleState {
+    /// What it says.
+    pub rule: PeriodRule,
+    /// When it says it.
+    pub calendar: Calendar,
+    /// Those in memory, oldest first.
+    pub live: Vec<Arc<LivePart>>,
+    /// Those that are closed and stored, oldest first.
+    pub closed: Vec<PartRow>,
+}
+
+/// All rules of a board.
+#[derive(Clone, Debug, Default)]
+pub struct Periods {
+    /// In the order of the definition.
+    pub rules: Vec<RuleState>,
+    /// How many numbers were given to rules.
+    pub rules_given: u32,
+}
+
+/// A part that a row counts for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Aimed {
+    /// Its number.
+    pub part: Part,
+    /// Its rule and span; none for all time.
+    pub period: Option<(u32, Span)>,
+}
+
+/// The part over all time.
+pub(crate) const AIMED_ALL_TIME: Aimed = Aimed { part: ALL_TIME, period: None };
+
+impl RuleState {
+    /// A rule without periods.
+    pub fn new(rule: PeriodRule) -> Result<Self, String> {
+        let calendar = Calendar::parse(&rule.schedule, &rule.time_zone)
+            .map_err(|why| format!("period `{}`: {why}", rule.name))?;
+        Ok(Self { rule, calendar, live: Vec::new(), closed: Vec::new() })
+    }
+
+    /// The period that contains an instant.
+    pub fn span_at(&self, at: Micros) -> Option<Span> {
+        if let Some(span) = self.spans().find(|span| span.contains(at)) {
+            return Some(span);
+        }
+        let calendar = self.calendar.span(at)?;
+        // Stored spans hold; between them, those of the calendar are cut.
+        let start = self.spans().map(|span| span.end).filter(|end| *end <= at).max();
+        let end = self.spans().map(|span| span.start).filter(|start| *start > at).min();
+        Some(Span {
+            start: start.map_or(calendar.start, |start| start.max(calendar.start)),
+            end: end.map_or(calendar.end, |end| end.min(calendar.end)),
+        })
+    }
+
+    /// The first instant at which a period takes no more scores.
+    pub fn due(&self, span: Span) -> Micros {
+        span.end.plus(i64::from(self.rule.grace_s) * SECOND)
+    }
+
+    /// What users call the period that starts then.
+    pub fn name(&self, start: Micros) -> String {
+        format!("{}:{}", self.rule.name, self.calendar.name(start))
+    }
+
+    /// The part of a span.
+    pub fn aimed(&self, span: Span) -> Aimed {
+        Aimed { part: Part(part_number(self.rule.no, span.start)), period: Some((self.rule.no, span)) }
+    }
+
+    /// The period in memory of that number.
+    pub fn live(&self, part: Part) -> Option<&Arc<LivePart>> {
+        self.live.iter().find(|live| live.part == part)
+    }
+
+    fn spans(&self) -> impl Iterator<Item = Span> + '_ {
+        self.live.iter().map(|live| live.span).chain(self.closed.iter().map(|row| row.span))
+    }
+}
+
+impl Periods {
+    /// The rules of a definition, without periods.
+    pub fn new(definition: &Definition) -> Result<Self, String> {
+        let rules = definition.periods.iter().cloned().map(RuleState::new).collect::<Result<_, _>>()?;
+        Ok(Self { rules, rules_given: definition.rules_given })
+    }
+
+    /// The rule of that name.
+    pub fn rule(&self, name: &str) -> Option<&RuleState> {
+        self.rules.iter().find(|state| state.rule.name == name)
+    }
+
+    /// The rule of that number.
+    pub fn rule_mut(&mut self, no: u32) -> Option<&mut RuleState> {
+        self.rules.iter_mut().find(|state| state.rule.no == no)
+    }
+
+    /// The period in memory of that number.
+    pub fn live(&self, part: Part) -> Option<&Arc<LivePart>> {
+        self.rules.iter().find_map(|state| state.live(part))
+    }
+
+    /// Which periods a score of that instant counts for now, and the names of those it comes too late for.
+    pub fn aim(&self, at: Micros, now: Micros) -> (Vec<Aimed>, Vec<String>) {
+        let (mut open, mut closed) = (Vec::new(), Vec::new());
+        for state in &self.rules {
+            let Some(span) = state.span_at(at) else { continue };
+            if now < state.due(span) {
+                open.push(state.aimed(span));
+            } else {
+                closed.push(state.name(span.start));
+            }
+        }
+        (open, closed)
+    }
+
+    /// Every period that contains an instant, closed or not.
+    pub fn aim_any(&self, at: Micros) -> Vec<Aimed> {
+        self.rules.iter().filter_map(|state| Some(state.aimed(state.span_at(at)?))).collect()
+    }
+
+    /// Periods in memory that still take scores.
+    pub fn open(&self, now: Micros) -> Vec<Aimed> {
+        let still = |state: &RuleState, live: &Arc<LivePart>| now < state.due(live.span);
+        let of_rule = |state| {
+            let state: &RuleState = state;
+            state.live.iter().filter(move |live| still(state, live)).map(|live| state.aimed(live.span))
+        };
+        self.rules.iter().flat_map(of_rule).collect()
+    }
+
+    /// Every part there is, open or closed.
+    pub fn parts(&self) -> Vec<Part> {
+        let of_rule = |state| {
+            let state: &RuleState = state;
+            state.live.iter().map(|live| live.part).chain(state.closed.iter().map(|row| row.part))
+        };
+        self.rules.iter().flat_map(of_rule).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rule(schedule: &str, grace_s: u32) -> RuleState {
+        let rule = PeriodRule {
+            no: 0,
+            name: "hourly".into(),
+            schedule: schedule.into(),
+            time_zone: "UTC".into(),
+            keep: 3,
+            grace_s,
+        };
+        RuleState::new(rule).unwrap()
+    }
+
+    fn hours(hours: i64) -> Micros {
+        Micros(hours * 3_600 * SECOND)
+    }
+
+    #[test]
+    fn the_clock_says_what_is_open() {
+        let periods = Periods { rules: vec![rule("0 * * * *", 60)], rules_given: 1 };
+        let at = hours(10).plus(-1);
+        for (now, open) in
+            [(hours(10), true), (hours(10).plus(60 * SECOND - 1), true), (hours(10).plus(60 * SECOND), false)]
+        {
+            let (parts, closed) = periods.aim(at, now);
+            assert_eq!((parts.len(), closed.len()), if open { (1, 0) } else { (0, 1) });
+        }
+        assert_eq!(periods.aim(at, hours(11)).1, ["hourly:1970-01-01T09:00"]);
+    }
+
+    #[test]
+    fn a_stored_end_holds_and_the_next_period_begins_there() {
+        let mut state = rule("0 * * * *", 0);
+        let span = Span { start: hours(9), end: hours(9).plus(1_800 * SECOND) };
+        let row = PartRow { part: Part(1), rule: 0, span, closed: true, version: 1, stale: false, total: 1 };
+        state.closed.push(row);
+        assert_eq!(state.span_at(hours(9)), Some(span));
+        assert_eq!(state.span_at(span.end), Some(Span { start: span.end, end: hours(10) }));
+        assert_eq!(state.span_at(hours(8)), Some(Span { start: hours(8), end: hours(9) }));
+    }
+}

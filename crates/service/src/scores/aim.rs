@@ -1,0 +1,207 @@
+//! Which parts each row of a batch counts for, and at which instant: settled before the batch is decided.
+//!
+//! Instants are given in order of arrival. A part that nobody has scored in yet is made here and becomes visible with
+//! the batch that writes it.
+
+use super::command::Request;
+use crate::boards::Board;
+use crate::periods::{AIMED_ALL_TIME, Aimed, LivePart};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use tally_ranking::PartOrder;
+use tally_rules::instant::Instants;
+use tally_rules::{Micros, Refusal};
+use tally_store::{BoardNo, Part, PartKey, PartRow};
+
+/// Every part of a board that is in memory, due or not: hiding and showing concern them all.
+fn in_memory(board: &Board, now: Micros) -> RowAim {
+    let live = board.periods().rules.iter().flat_map(|state| state.live.clone()).collect::<Vec<_>>();
+    let all_time = board.definition.all_time.then_some(tally_store::plan::ALL_TIME);
+    let parts = all_time.into_iter().chain(live.iter().map(|live| live.part)).collect();
+    RowAim { at: Ok(now), parts, closed: Vec::new() }
+}
+
+/// What one row aims at.
+#[derive(Clone, Debug)]
+pub(super) struct RowAim {
+    /// When it happens.
+    pub(super) at: Result<Micros, Refusal>,
+    /// The parts it counts for; the first one is named in answers.
+    pub(super) parts: Vec<Part>,
+    /// Names of periods it comes too late for.
+    pub(super) closed: Vec<String>,
+}
+
+/// What a batch aims at: the rows of each request, and for an erasure every part of every board.
+pub(super) struct Aims {
+    /// Rows by request.
+    pub(super) rows: Vec<Vec<RowAim>>,
+    /// Parts that are new in memory.
+    pub(super) opened: BTreeMap<PartKey, (Arc<Board>, Arc<LivePart>)>,
+    /// Closed parts whose records change.
+    pub(super) stale: BTreeMap<PartKey, (Arc<Board>, PartRow)>,
+}
+
+impl Aims {
+    /// Aims a batch.
+    pub(super) fn new(batch: &[Request], instants: &mut Instants, now: Micros) -> Self {
+        let mut aims = Self { rows: Vec::new(), opened: BTreeMap::new(), stale: BTreeMap::new() };
+        for request in batch {
+            let rows = match request {
+                Request::Submit(submit) => {
+                    let at = instants.of_row(submit.write.at, now);
+                    vec![aims.submit(&submit.board, at, now)]
+                }
+                Request::Import(chunk) => {
+                    let dated = |write: &super::command::ScoreWrite| write.at.is_some();
+                    let rows =
+                        chunk.rows.iter().map(|(_, write)| (instants.of_row(write.at, now), dated(write)));
+                    let rows: Vec<_> = rows.collect();
+                    rows.into_iter()
+                        .map(|(at, dated)| {
+                            if dated {
+                                aims.import(&chunk.board, at, now)
+                            } else {
+                                aims.submit(&chunk.board, at, now)
+                            }
+                        })
+                        .collect()
+                }
+                Request::Remove(remove) => vec![aims.open(&remove.board, now)],
+                Request::Ban(ban) => vec![in_memory(&ban.board, now)],
+                Request::Erase(_) | Request::Redefine(_) | Request::Fence => Vec::new(),
+            };
+            aims.rows.push(rows);
+        }
+        aims
+    }
+
+    /// A new score: all time, and the periods that still take it.
+    fn submit(&mut self, board: &Arc<Board>, at: Result<Micros, Refusal>, now: Micros) -> RowAim {
+        let Ok(instant) = at else { return RowAim { at, parts: Vec::new(), closed: Vec::new() } };
+        let (open, closed) = board.periods().aim(instant, now);
+        let parts = self.parts(board, open);
+        RowAim { at, parts, closed }
+    }
+
+    /// A line of a file that says when: closed periods too.
+    fn import(&mut self, board: &Arc<Board>, at: Result<Micros, Refusal>, now: Micros) -> RowAim {
+        let Ok(instant) = at else { return RowAim { at, parts: Vec::new(), closed: Vec::new() } };
+        let (open, late) = board.periods().aim(instant, now);
+        let mut parts = self.parts(board, open);
+        if !late.is_empty() {
+            let any = board.periods().aim_any(instant);
+            for aimed in any {
+                if !parts.contains(&aimed.part) {
+                    self.touch(board, aimed);
+                    parts.push(aimed.part);
+                }
+            }
+        }
+        RowAim { at, parts, closed: Vec::new() }
+    }
+
+    /// Everything of a player that is still open.
+    fn open(&mut self, board: &Arc<Board>, now: Micros) -> RowAim {
+        let open = board.periods().open(now);
+        RowAim { at: Ok(now), parts: self.parts(board, open), closed: Vec::new() }
+    }
+
+    fn parts(&mut self, board: &Arc<Board>, open: Vec<Aimed>) -> Vec<Part> {
+        let all_time = board.definition.all_time.then_some(AIMED_ALL_TIME);
+        let all: Vec<Aimed> = all_time.into_iter().chain(open).collect();
+        for aimed in &all {
+            self.ensure_live(board, *aimed);
+        }
+        all.into_iter().map(|aimed| aimed.part).collect()
+    }
+
+    fn ensure_live(&mut self, board: &Arc<Board>, aimed: Aimed) {
+        let Some((rule, span)) = aimed.period else { return };
+        if board.periods().live(aimed.part).is_some() {
+            return;
+        }
+        self.opened.entry(PartKey { board: board.no, part: aimed.part }).or_insert_with(|| {
+            let order = PartOrder::new(&board.definition);
+            (Arc::clone(board), Arc::new(LivePart { part: aimed.part, rule, span, order }))
+        });
+    }
+
+    fn touch(&mut self, board: &Arc<Board>, aimed: Aimed) {
+        let Some((rule, span)) = aimed.period else { return };
+        self.stale.entry(PartKey { board: board.no, part: aimed.part }).or_insert_with(|| {
+            let periods = board.periods();
+            let known =
+                periods.rules.iter().flat_map(|state| &state.closed).find(|row| row.part == aimed.part);
+            let fresh =
+                PartRow { part: aimed.part, rule, span, closed: true, version: 0, stale: true, total: 0 };
+            (Arc::clone(board), PartRow { stale: true, ..known.copied().unwrap_or(fresh) })
+        });
+    }
+
+    /// The order of a part, in memory already or opened by this batch.
+    pub(super) fn with_order<T>(
+        &self,
+        board: &Arc<Board>,
+        part: Part,
+        with: impl FnOnce(Option<&PartOrder>) -> T,
+    ) -> T {
+        if part == tally_store::plan::ALL_TIME {
+            return with(Some(&board.order));
+        }
+        if let Some((_, live)) = self.opened.get(&PartKey { board: board.no, part }) {
+            return with(Some(&live.order));
+        }
+        let live = board.periods().live(part).cloned();
+        with(live.as_ref().map(|live| &live.order))
+    }
+
+    /// The name of a part.
+    pub(super) fn name(&self, board: &Arc<Board>, part: Part) -> String {
+        if part == tally_store::plan::ALL_TIME {
+            return crate::periods::ALL_TIME_NAME.into();
+        }
+        let opened = self.opened.get(&PartKey { board: board.no, part }).map(|(_, live)| Arc::clone(live));
+        let periods = board.periods();
+        let live = opened.or_else(|| periods.live(part).cloned());
+        let state =
+            live.as_ref().and_then(|live| periods.rules.iter().find(|state| state.rule.no == live.rule));
+        state.zip(live.as_ref()).map_or_else(String::new, |(state, live)| state.name(live.span.start))
+    }
+
+    /// Rows of parts to store with the batch, by key.
+    pub(super) fn part_rows(&self) -> Vec<(PartKey, Option<PartRow>)> {
+        let opened = self.opened.iter().map(|(key, (_, live))| {
+            let (part, rule, span) = (live.part, live.rule, live.span);
+            (*key, Some(PartRow { part, rule, span, closed: false, version: 0, stale: false, total: 0 }))
+        });
+        let stale = self.stale.iter().map(|(key, (_, row))| (*key, Some(*row)));
+        let mut all: Vec<_> = opened.chain(stale).collect();
+        all.sort_by_key(|(key, _)| *key);
+        all
+    }
+
+    /// Makes the parts that were stored with the batch visible.
+    pub(super) fn install(&self) {
+        for (board, live) in self.opened.values() {
+            if let Some(state) = board.periods_mut().rule_mut(live.rule) {
+                state.live.push(Arc::clone(live));
+                state.live.sort_by_key(|live| live.span.start);
+            }
+        }
+        for (board, row) in self.stale.values() {
+            if let Some(state) = board.periods_mut().rule_mut(row.rule) {
+                state.closed.retain(|old| old.part != row.part);
+                state.closed.push(*row);
+                state.closed.sort_by_key(|row| row.span.start);
+            }
+        }
+    }
+
+    /// Every part of a board, for erasing: open or closed.
+    pub(super) fn every_part(board: &Board) -> Vec<(BoardNo, Part)> {
+        let mut parts = vec![tally_store::plan::ALL_TIME];
+        parts.extend(board.periods().parts());
+        parts.into_iter().map(|part| (board.no, part)).collect()
+    }
+}

@@ -1,0 +1,150 @@
+//! Publishing a batch: what was decided, in order, board by board and part by part.
+
+use super::aim::Aims;
+use super::command::Request;
+use super::decide::Decision;
+use crate::boards::Board;
+use crate::periods::{Periods, RuleState};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, PoisonError};
+use tally_ranking::{Movement, Published};
+use tally_rules::{Definition, PlayerId, Record};
+use tally_store::plan::ALL_TIME;
+use tally_store::{BoardNo, Part};
+
+/// What a decision does to the orders of one board.
+enum Effect {
+    /// The player's records in these parts are these now.
+    Move(PlayerId, Vec<(Part, Option<Record>)>),
+    /// The player is hidden everywhere.
+    Hide(PlayerId),
+    /// The player is shown again, with these records.
+    Show(PlayerId, Vec<(Part, Record)>),
+}
+
+/// The effects on one board, in order, each with the request that hears the ranks around it.
+type Effects<'a> = (&'a Arc<Board>, Vec<(Option<usize>, Effect)>);
+
+/// Movements of one part, and who hears of each.
+type PartMoves = (Vec<Movement>, Vec<Option<usize>>);
+
+/// Publishes a batch; gives the ranks of every request in the part that it names.
+pub(super) fn publish(batch: &[Request], decisions: &[Decision], aims: &Aims) -> Vec<Published> {
+    let mut ranks = vec![Published::default(); batch.len()];
+    for (board, effects) in effects_by_board(batch, decisions, aims).into_values() {
+        for (part, (movements, owners)) in movements(board, effects) {
+            // A part that is closed by now has no order in memory: its blocks are written anew by whoever asked.
+            let published =
+                aims.with_order(board, part, |order| order.map(|order| order.publish(&movements)));
+            for (published, owner) in published.into_iter().flatten().zip(owners) {
+                if let Some(at) = owner {
+                    ranks[at] = published;
+                }
+            }
+        }
+    }
+    for (request, decision) in batch.iter().zip(decisions) {
+        if let (Request::Redefine(redefine), Decision::Redefine { definition: Some(definition), gone, .. }) =
+            (request, decision)
+        {
+            redefine_board(&redefine.board, definition, gone);
+        }
+    }
+    ranks
+}
+
+fn effects_by_board<'a>(
+    batch: &'a [Request],
+    decisions: &[Decision],
+    aims: &Aims,
+) -> BTreeMap<BoardNo, Effects<'a>> {
+    let mut all: BTreeMap<BoardNo, Effects<'a>> = BTreeMap::new();
+    let mut add = |board: &'a Arc<Board>, owner, effect| {
+        all.entry(board.no).or_insert_with(|| (board, Vec::new())).1.push((owner, effect));
+    };
+    let some = |parts: &[(Part, Record)]| parts.iter().map(|(part, record)| (*part, Some(*record))).collect();
+    for (at, (request, decision)) in batch.iter().zip(decisions).enumerate() {
+        match (request, decision) {
+            (Request::Submit(submit), Decision::Submit { parts, replayed: false, .. }) => {
+                add(&submit.board, Some(at), Effect::Move(submit.write.player.clone(), some(parts)));
+            }
+            (Request::Remove(remove), Decision::Remove { replayed: false }) => {
+                // Only what was open: a period that is due keeps the player.
+                let parts = aims.rows[at][0].parts.iter().map(|part| (*part, None)).collect();
+                add(&remove.board, None, Effect::Move(remove.player.clone(), parts));
+            }
+            (Request::Ban(ban), Decision::Ban { replayed: false, records }) => {
+                let player = ban.player.clone();
+                let effect =
+                    if ban.hidden { Effect::Hide(player) } else { Effect::Show(player, records.clone()) };
+                add(&ban.board, None, effect);
+            }
+            (Request::Erase(erase), Decision::Erase { replayed: false }) => {
+                for board in &erase.boards {
+                    add(board, None, Effect::Move(erase.player.clone(), every_part(board)));
+                    add(board, None, Effect::Show(erase.player.clone(), Vec::new()));
+                }
+            }
+            (Request::Import(chunk), Decision::Import { records, .. }) => {
+                for (player, parts) in records {
+                    add(&chunk.board, None, Effect::Move(player.clone(), some(parts)));
+                }
+            }
+            // Refused, or done in an earlier batch: nothing moves.
+            (_, _) => {}
+        }
+    }
+    all
+}
+
+/// Every part of a board in memory, with nobody in it.
+fn every_part(board: &Board) -> Vec<(Part, Option<Record>)> {
+    let live = board.periods().rules.iter().flat_map(|state| state.live.clone()).collect::<Vec<_>>();
+    std::iter::once(ALL_TIME).chain(live.iter().map(|live| live.part)).map(|part| (part, None)).collect()
+}
+
+/// Effects as movements of each part's order, where a hidden player does not move. The first part of a request tells
+/// its ranks.
+fn movements(board: &Board, effects: Vec<(Option<usize>, Effect)>) -> BTreeMap<Part, PartMoves> {
+    let mut hidden = board.hidden.write().unwrap_or_else(PoisonError::into_inner);
+    let mut moves: BTreeMap<Part, PartMoves> = BTreeMap::new();
+    for (owner, effect) in effects {
+        let (player, parts) = match effect {
+            Effect::Move(player, _) if hidden.contains(&player) => continue,
+            Effect::Move(player, parts) => (player, parts),
+            Effect::Hide(player) => {
+                hidden.insert(player.clone());
+                (player, every_part(board))
+            }
+            Effect::Show(player, records) => {
+                hidden.remove(&player);
+                (player, records.into_iter().map(|(part, record)| (part, Some(record))).collect())
+            }
+        };
+        for (nth, (part, record)) in parts.into_iter().enumerate() {
+            let (movements, owners) = moves.entry(part).or_default();
+            movements.push(Movement { player: player.clone(), record });
+            owners.push(owner.filter(|_| nth == 0));
+        }
+    }
+    moves
+}
+
+/// Puts a board's new rules into force; periods of rules that stay, stay.
+fn redefine_board(board: &Board, definition: &Definition, gone: &[Part]) {
+    let mut periods = board.periods_mut();
+    let mut old: HashMap<u32, RuleState> =
+        periods.rules.drain(..).map(|state| (state.rule.no, state)).collect();
+    let Ok(mut fresh) = Periods::new(definition) else {
+        unreachable!("the definition was checked when it was decided")
+    };
+    for state in &mut fresh.rules {
+        if let Some(before) = old.remove(&state.rule.no) {
+            state.live = before.live;
+            state.closed = before.closed;
+        }
+        state.live.retain(|live| !gone.contains(&live.part));
+        state.closed.retain(|row| !gone.contains(&row.part));
+    }
+    *periods = fresh;
+}

@@ -1,0 +1,130 @@
+//! A service with a clock of the test's own, on a real store.
+
+use std::future::Future;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex};
+use tally_ranking::{PageQuery, Place};
+use tally_rules::definition::Wish;
+use tally_rules::instant::SECOND;
+use tally_rules::period::PeriodRule;
+use tally_rules::score::Given;
+use tally_rules::{BoardId, Micros, PlayerId, Refusal};
+use tally_service::periods::view::View;
+use tally_service::scores::submit::{NewScore, submit};
+use tally_service::secret::Secret;
+use tally_service::{Clock, Failure, Keys, Progress, Settings, Tally, boards};
+use tally_store::Store;
+use tally_store::sqlite::{Options, SqliteStore};
+use tokio::runtime::Runtime;
+
+/// A day of 24 hours.
+pub(crate) const DAY: i64 = 86_400 * SECOND;
+
+/// The service with its clock.
+pub(crate) struct World {
+    folder: tempfile::TempDir,
+    now: Arc<AtomicI64>,
+    runtime: Runtime,
+    tally: Mutex<Option<Arc<Tally>>>,
+}
+
+impl World {
+    /// A running service at that instant.
+    pub(crate) fn new(now: i64) -> Self {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let world = Self { folder, now: Arc::new(AtomicI64::new(now)), runtime, tally: Mutex::new(None) };
+        world.start();
+        world
+    }
+
+    /// Starts on what is stored.
+    pub(crate) fn start(&self) {
+        let store = SqliteStore::open(&self.folder.path().join("t.db"), &Options::default()).unwrap();
+        let store: Arc<dyn Store> = Arc::new(store);
+        let now = Arc::clone(&self.now);
+        let clock: Clock = Arc::new(move || Micros(now.load(Ordering::SeqCst)));
+        let (secret, settings) = (Secret::new([1; 32]), Settings::default());
+        let keys = Keys::load(Arc::clone(&store), secret.clone(), Arc::clone(&clock), &settings).unwrap();
+        let (keys, progress) = (Arc::new(keys), Progress::default());
+        let tally = Tally::start(store, keys, &secret, clock, settings, &progress).unwrap();
+        *self.tally.lock().unwrap() = Some(tally);
+    }
+
+    /// Drains and closes.
+    pub(crate) fn stop(&self) {
+        let tally = self.tally.lock().unwrap().take().unwrap();
+        tally.drain();
+        // A task that blocked on the store may hold it for a moment.
+        while Arc::strong_count(&tally) > 1 {
+            std::thread::yield_now();
+        }
+    }
+
+    /// The service.
+    pub(crate) fn tally(&self) -> Arc<Tally> {
+        Arc::clone(self.tally.lock().unwrap().as_ref().unwrap())
+    }
+
+    /// The time.
+    pub(crate) fn now(&self) -> Micros {
+        Micros(self.now.load(Ordering::SeqCst))
+    }
+
+    /// Lets time pass.
+    pub(crate) fn advance(&self, micros: i64) {
+        self.now.fetch_add(micros, Ordering::SeqCst);
+    }
+
+    /// Runs to the end.
+    pub(crate) fn wait<T>(&self, future: impl Future<Output = T>) -> T {
+        self.runtime.block_on(future)
+    }
+
+    /// Puts the board.
+    pub(crate) fn put(&self, wish: &Wish) -> Result<(), Failure> {
+        let (tally, wish) = (self.tally(), wish.clone());
+        let put = move || boards::put(&tally, &board(), &wish, None).map(drop);
+        self.wait(async { tokio::task::spawn_blocking(put).await.unwrap() })
+    }
+
+    /// A part of the board.
+    pub(crate) fn view(&self, period: &str) -> Result<View, Refusal> {
+        let found = self.tally().boards.get(&board()).unwrap();
+        View::find(&found, Some(period), self.now(), |_| None)
+    }
+
+    /// Submits; gives the names of periods it came too late for.
+    pub(crate) fn submit(&self, name: &str, score: i64, at: Option<Micros>) -> Result<Vec<String>, Failure> {
+        let new = NewScore {
+            board: board(),
+            player: player(name),
+            score: Given::Int(score),
+            subscore: None,
+            at,
+            identity: None,
+        };
+        self.wait(submit(&self.tally(), new)).map(|(_, done)| done.closed_periods)
+    }
+
+    /// A whole part.
+    pub(crate) fn page(&self, period: &str) -> Result<Vec<Place>, Refusal> {
+        let query = PageQuery { limit: 1_000, ..PageQuery::default() };
+        Ok(self.view(period)?.page(&*self.tally().store, &query).unwrap().entries)
+    }
+}
+
+/// The one board.
+pub(crate) fn board() -> BoardId {
+    BoardId::new("b").unwrap()
+}
+
+/// A player.
+pub(crate) fn player(name: &str) -> PlayerId {
+    PlayerId::new(name).unwrap()
+}
+
+/// A rule.
+pub(crate) fn rule(name: &str, schedule: &str, zone: &str, keep: u32, grace_s: u32) -> PeriodRule {
+    PeriodRule { no: 0, name: name.into(), schedule: schedule.into(), time_zone: zone.into(), keep, grace_s }
+}
