@@ -21,6 +21,8 @@ pub enum Refusal {
     ReservedName,
     /// Too many boards.
     TooManyBoards,
+    /// Too many keys.
+    TooManyKeys,
     /// The board has no period of that name or at that instant.
     PeriodNotFound,
     /// No period takes a score of that instant any more.
@@ -56,6 +58,7 @@ impl Refusal {
             Self::InvalidDefinition(_) => "invalid_definition",
             Self::ReservedName => "reserved_name",
             Self::TooManyBoards => "too_many_boards",
+            Self::TooManyKeys => "too_many_keys",
             Self::PeriodNotFound => "period_not_found",
             Self::PeriodClosed => "period_closed",
             Self::InvalidScore(_) | Self::InvalidSubscore(_) => "invalid_field",
@@ -87,6 +90,7 @@ impl Refusal {
             Self::InvalidDefinition(why) => why.clone(),
             Self::ReservedName => "names that begin with `contest:` are kept for contests".into(),
             Self::TooManyBoards => "the limit of leaderboards (setting `limits.boards`) is reached".into(),
+            Self::TooManyKeys => "the limit of keys (setting `limits.keys`) is reached".into(),
             Self::PeriodNotFound => "the leaderboard has no such period".into(),
             Self::PeriodClosed => {
                 "no period of this leaderboard takes a score of that instant any more".into()

@@ -118,9 +118,7 @@ impl Keys {
         let full = self.rows.read().unwrap_or_else(PoisonError::into_inner).len() >= self.keys_max;
         let stored = self.once(identity, now, |changes| {
             if full {
-                return Err(Refusal::InvalidDefinition(
-                    "the limit of keys (setting `limits.keys`) is reached".into(),
-                ));
+                return Err(Refusal::TooManyKeys);
             }
             changes.keys.push(KeyChange::Create(row.clone()));
             Ok(Outcome::KeyCreated)

@@ -73,7 +73,6 @@ pub trait Store: Send + Sync + 'static {
     fn bans(&self, board: BoardNo) -> Result<Vec<PlayerId>, StoreError>;
 
     /// The profile of each of these players, in one round trip, each for itself: one that cannot be read says so alone.
-    #[expect(clippy::type_complexity, reason = "the store may fail as a whole, and each row for itself")]
     fn profiles(&self, players: &[PlayerId]) -> Result<Vec<Result<Option<Profile>, StoreError>>, StoreError>;
 
     /// Forgets at most `limit` stored requests older than `before`; returns how many.

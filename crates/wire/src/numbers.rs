@@ -73,11 +73,15 @@ pub fn score(value: &Value) -> Result<Given, &'static str> {
 
 /// Reads a score from text.
 pub fn score_text(text: &str) -> Option<Given> {
+    // As in JSON, numbers have no plus sign.
+    if text.starts_with('+') {
+        return None;
+    }
     if let Ok(int) = text.parse::<i64>() {
-        return (!text.starts_with('+')).then_some(Given::Int(int));
+        return Some(Given::Int(int));
     }
     match text {
-        "inf" | "+inf" => return Some(Given::Float(f64::INFINITY)),
+        "inf" => return Some(Given::Float(f64::INFINITY)),
         "-inf" => return Some(Given::Float(f64::NEG_INFINITY)),
         _ => {}
     }
@@ -124,8 +128,8 @@ mod tests {
     fn infinities_are_text_and_nan_is_nothing() {
         assert_eq!(score(&json!("-inf")), Ok(Given::Float(f64::NEG_INFINITY)));
         assert_eq!(serde_json::to_value(ScoreOut::Float(f64::INFINITY)).unwrap(), json!("inf"));
-        for text in ["nan", "NaN", "infinity", "", " 1", "0x10", "1_000", "+5"] {
-            assert!(score(&json!(text)).is_err() || text == "+5", "{text}");
+        for text in ["nan", "NaN", "infinity", "", " 1", "0x10", "1_000", "+5", "+5.0", "+inf"] {
+            assert!(score(&json!(text)).is_err(), "{text}");
         }
         assert_eq!(score_text("1e3"), Some(Given::Float(1000.0)));
     }

@@ -10,7 +10,18 @@ pub fn format(at: Micros) -> String {
     // Beyond the years 1 to 9999 RFC 3339 has no form; the nearest instant that has one stands for it.
     let clamped = at.0.clamp(Timestamp::MIN.as_microsecond(), Timestamp::MAX.as_microsecond());
     let timestamp = Timestamp::from_microsecond(clamped).unwrap_or(Timestamp::UNIX_EPOCH);
-    timestamp.strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string()
+    let at = Offset::UTC.to_datetime(timestamp);
+    // Field by field: a page has a thousand of these, and a general formatter reads its format for each.
+    format!(
+        "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:06}Z",
+        at.year(),
+        at.month(),
+        at.day(),
+        at.hour(),
+        at.minute(),
+        at.second(),
+        at.subsec_nanosecond() / 1_000
+    )
 }
 
 /// Reads an RFC 3339 instant; what is finer than microseconds is cut off.

@@ -31,6 +31,7 @@ pub(super) fn of_refusal(refusal: &Refusal) -> Problem {
         | Refusal::InvalidDefinition(_)
         | Refusal::ReservedName
         | Refusal::TooManyBoards
+        | Refusal::TooManyKeys
         | Refusal::AtInFuture
         | Refusal::ScoreOverflow => 422,
     };

@@ -6,6 +6,7 @@ use crate::boards::Board;
 use crate::failure::{Failure, Fault};
 use crate::periods::keeper;
 use crate::scores::command::{Ban, Done, Erase, Request};
+use crate::scores::remove::gone;
 use crate::tally::Tally;
 use std::sync::Arc;
 use tally_rules::idempotency::Identity;
@@ -20,7 +21,10 @@ pub async fn ban(
     hidden: bool,
     identity: Option<Identity>,
 ) -> Result<bool, Failure> {
-    let board = tally.boards.find(board)?;
+    let board = match tally.boards.find(board) {
+        Ok(board) => board,
+        Err(refusal) => return gone(tally, identity.as_ref(), refusal).await.map(|_| true),
+    };
     let running = identity.as_ref().map(|one| tally.running.begin(&one.key)).transpose()?;
     let ban = Ban { board: Arc::clone(&board), player: player.clone(), hidden, identity };
     let replayed = done(tally.lane.ask(Request::Ban(ban), running).await?)?;
@@ -51,12 +55,11 @@ pub async fn erase(
     Ok(replayed)
 }
 
+/// A board, and some of its periods.
+type PartsOf = (Arc<Board>, Vec<Part>);
+
 /// Periods in which a player has a record.
-fn parts_of_all(
-    tally: &Tally,
-    boards: &[Arc<Board>],
-    player: &PlayerId,
-) -> Result<Vec<(Arc<Board>, Vec<Part>)>, Failure> {
+fn parts_of_all(tally: &Tally, boards: &[Arc<Board>], player: &PlayerId) -> Result<Vec<PartsOf>, Failure> {
     let mut all = Vec::new();
     for board in boards {
         all.push((Arc::clone(board), keeper::parts_of(&*tally.store, board, player)?));

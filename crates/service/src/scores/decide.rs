@@ -263,7 +263,8 @@ impl State {
     fn import(&mut self, chunk: &ImportChunk, rows: &[RowAim]) -> Result<Decision, Refusal> {
         self.check_live(chunk.board.no)?;
         let mut progress = self.imports.get(&chunk.key).copied().unwrap_or_default();
-        if chunk.lines_after <= progress.lines && !(chunk.last && !progress.finished) {
+        let ends = chunk.last && !progress.finished;
+        if chunk.lines_after <= progress.lines && !ends {
             return Ok(Decision::Import {
                 progress,
                 records: Vec::new(),

@@ -25,8 +25,12 @@ pub async fn remove(
     }
 }
 
-/// What to say of a removal whose board is gone: its first answer, if it was done before.
-async fn gone(tally: &Tally, identity: Option<&Identity>, refusal: Refusal) -> Result<Removed, Failure> {
+/// What to say of a change whose board is gone: its first answer, if it was done before.
+pub(crate) async fn gone(
+    tally: &Tally,
+    identity: Option<&Identity>,
+    refusal: Refusal,
+) -> Result<Removed, Failure> {
     let stored = match identity {
         Some(identity) => tally.stored(identity).await?,
         None => None,

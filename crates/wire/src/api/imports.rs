@@ -9,6 +9,9 @@ use tally_rules::{BoardId, Micros, PlayerId};
 /// The most rows of one chunk.
 pub const CHUNK_ROWS_MAX: usize = 5_000;
 
+/// The most lines of a file.
+const LINES_MAX: u64 = i64::MAX.cast_unsigned();
+
 /// The first line of a chunk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Head {
@@ -44,7 +47,9 @@ pub fn read_head(value: Value) -> Result<Head, Vec<FieldError>> {
     let digest = fields.required("digest", |value| {
         value.as_str().and_then(read_digest).ok_or("must be 64 hexadecimal digits")
     });
-    let lines = |value: &Value| value.as_u64().ok_or("must be a whole number");
+    let lines = |value: &Value| {
+        value.as_u64().filter(|lines| *lines <= LINES_MAX).ok_or("must be a whole number below 2^63")
+    };
     let lines_before = fields.required("lines_before", lines);
     let lines_after = fields.required("lines_after", lines);
     let last = fields.optional("last", crate::fields::boolean);
