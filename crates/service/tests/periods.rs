@@ -79,6 +79,25 @@ fn periods_are_added_changed_and_removed_on_a_live_board() {
 }
 
 #[test]
+fn a_changed_schedule_counts_from_the_next_boundary_even_where_nobody_has_scored() {
+    let world = World::new(10 * DAY + HOUR);
+    let daily = rule("daily", "0 0 * * *", "UTC", 9, 0);
+    world.put(&Wish { periods: Some(vec![daily.clone()]), ..Wish::default() }).unwrap();
+    let noon = PeriodRule { schedule: "0 12 * * *".into(), ..daily };
+    world.put(&Wish { periods: Some(vec![noon]), ..Wish::default() }).unwrap();
+    let present = || list(&world.tally().boards.get(&board()).unwrap(), world.now())[0].clone();
+    assert_eq!((present().start, present().end), (Micros(10 * DAY), Micros(11 * DAY)));
+    world.stop();
+    world.start();
+    world.advance(13 * HOUR);
+    world.submit("ann", 1, None).unwrap();
+    assert_eq!((present().end, present().total), (Micros(11 * DAY), 1));
+    world.advance(11 * HOUR);
+    assert_eq!((present().start, present().end), (Micros(11 * DAY), Micros(11 * DAY + DAY / 2)));
+    world.stop();
+}
+
+#[test]
 fn an_import_fills_closed_periods() {
     let world = World::new(400 * DAY);
     let periods = Some(vec![rule("monthly", "0 0 1 * *", "UTC", 100, 0)]);

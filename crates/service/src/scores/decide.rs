@@ -4,8 +4,8 @@
 
 use super::aim::{Aims, RowAim};
 use super::command::{Ban, Erase, ImportChunk, Redefine, Remove, Request, ScoreWrite, Submit};
+use super::redefine::{self, Redefinition};
 use crate::keys::seen_before;
-use crate::periods::{Aimed, Periods};
 use std::collections::BTreeMap;
 use tally_lanes::{WorkingSet, keys_to_load};
 use tally_rules::definition::Definition;
@@ -42,8 +42,8 @@ pub(super) enum Decision {
         refused: Vec<(u64, Refusal)>,
         replayed: bool,
     },
-    /// A definition, as it is now, and the parts that went with a removed period.
-    Redefine { definition: Option<Definition>, gone: Vec<Part>, replayed: bool },
+    /// What changed of a definition.
+    Redefine { change: Option<Redefinition>, replayed: bool },
     /// Nothing.
     Fence,
     /// A rule's answer.
@@ -299,52 +299,21 @@ impl State {
 
     fn redefine(&mut self, redefine: &Redefine) -> Result<Decision, Refusal> {
         let no = redefine.board.no;
-        if let Some(Outcome::BoardPut { .. }) = self.replay(redefine.identity.as_ref())? {
-            return Ok(Decision::Redefine { definition: None, gone: Vec::new(), replayed: true });
+        if self.replay(redefine.identity.as_ref())?.is_some() {
+            return Ok(Decision::Redefine { change: None, replayed: true });
         }
         let present = self.definitions.get(&no).ok_or(Refusal::LeaderboardNotFound(None))?;
-        let wished = redefine.wish.change(present)?;
-        let same = wished == *present;
-        Periods::new(&wished).map_err(Refusal::InvalidDefinition)?;
+        let change = redefine::redefine(&redefine.board, &redefine.wish, present, self.now)?;
         self.remember(redefine.identity.as_ref(), Outcome::BoardPut { created: false });
-        if same {
-            return Ok(Decision::Redefine { definition: None, gone: Vec::new(), replayed: false });
+        if let Some(Redefinition { definition, ends, gone }) = &change {
+            let key = |part: &Part| PartKey { board: no, part: *part };
+            self.parts.extend(ends.iter().map(|row| (key(&row.part), Some(*row))));
+            self.parts.extend(gone.iter().map(|part| (key(part), None)));
+            self.gone.extend(gone.iter().map(|part| Gone::Part(key(part))));
+            self.definitions.insert(no, definition.clone());
+            self.redefined.insert(no, definition.clone());
         }
-        let periods = redefine.board.periods();
-        let mut gone = Vec::new();
-        for state in &periods.rules {
-            match wished.periods.iter().find(|rule| rule.no == state.rule.no) {
-                None => gone.extend(
-                    state.live.iter().map(|live| live.part).chain(state.closed.iter().map(|row| row.part)),
-                ),
-                Some(rule)
-                    if rule.schedule != state.rule.schedule || rule.time_zone != state.rule.time_zone =>
-                {
-                    // The end of the present period is fixed by the schedule under which it began.
-                    let Some(span) = state.span_at(self.now) else { continue };
-                    let Aimed { part, .. } = state.aimed(span);
-                    let row = PartRow {
-                        part,
-                        rule: rule.no,
-                        span,
-                        closed: false,
-                        version: 0,
-                        stale: false,
-                        total: 0,
-                    };
-                    self.parts.insert(PartKey { board: no, part }, Some(row));
-                }
-                Some(_) => {}
-            }
-        }
-        for part in &gone {
-            let key = PartKey { board: no, part: *part };
-            self.parts.insert(key, None);
-            self.gone.push(Gone::Part(key));
-        }
-        self.definitions.insert(no, wished.clone());
-        self.redefined.insert(no, wished.clone());
-        Ok(Decision::Redefine { definition: Some(wished), gone, replayed: false })
+        Ok(Decision::Redefine { change, replayed: false })
     }
 
     /// The one place where records change: all parts that a score counts for, or none.

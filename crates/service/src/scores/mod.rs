@@ -10,6 +10,7 @@ mod decide;
 pub mod import;
 pub(crate) mod lane;
 mod publish;
+mod redefine;
 pub mod remove;
 pub mod submit;
 mod work;

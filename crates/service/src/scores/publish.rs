@@ -3,12 +3,13 @@
 use super::aim::Aims;
 use super::command::Request;
 use super::decide::Decision;
+use super::redefine::Redefinition;
 use crate::boards::Board;
-use crate::periods::{Periods, RuleState};
+use crate::periods::{LivePart, Periods, RuleState};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, PoisonError};
-use tally_ranking::{Movement, Published};
-use tally_rules::{Definition, PlayerId, Record};
+use tally_ranking::{Movement, PartOrder, Published};
+use tally_rules::{PlayerId, Record};
 use tally_store::plan::ALL_TIME;
 use tally_store::{BoardNo, Part};
 
@@ -44,10 +45,10 @@ pub(super) fn publish(batch: &[Request], decisions: &[Decision], aims: &Aims) ->
         }
     }
     for (request, decision) in batch.iter().zip(decisions) {
-        if let (Request::Redefine(redefine), Decision::Redefine { definition: Some(definition), gone, .. }) =
+        if let (Request::Redefine(redefine), Decision::Redefine { change: Some(change), .. }) =
             (request, decision)
         {
-            redefine_board(&redefine.board, definition, gone);
+            redefine_board(&redefine.board, change);
         }
     }
     ranks
@@ -131,7 +132,8 @@ fn movements(board: &Board, effects: Vec<(Option<usize>, Effect)>) -> BTreeMap<P
 }
 
 /// Puts a board's new rules into force; periods of rules that stay, stay.
-fn redefine_board(board: &Board, definition: &Definition, gone: &[Part]) {
+fn redefine_board(board: &Board, change: &Redefinition) {
+    let Redefinition { definition, ends, gone } = change;
     let mut periods = board.periods_mut();
     let mut old: HashMap<u32, RuleState> =
         periods.rules.drain(..).map(|state| (state.rule.no, state)).collect();
@@ -145,6 +147,15 @@ fn redefine_board(board: &Board, definition: &Definition, gone: &[Part]) {
         }
         state.live.retain(|live| !gone.contains(&live.part));
         state.closed.retain(|row| !gone.contains(&row.part));
+        // A present period in which nobody has scored yet has a stored end now too.
+        for row in ends.iter().filter(|row| row.rule == state.rule.no) {
+            if state.live(row.part).is_none() {
+                let (part, rule, span) = (row.part, row.rule, row.span);
+                let order = PartOrder::new(&board.definition);
+                state.live.push(Arc::new(LivePart { part, rule, span, order }));
+            }
+        }
+        state.live.sort_by_key(|live| live.span.start);
     }
     *periods = fresh;
 }
