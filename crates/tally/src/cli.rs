@@ -116,10 +116,10 @@ pub(crate) struct ServeArgs {
 #[derive(Debug, Args)]
 pub(crate) struct TargetArgs {
     /// Address of a server elsewhere, such as http://10.0.0.5:8420
-    #[arg(long, value_name = "URL")]
+    #[arg(long, global = true, value_name = "URL")]
     pub(crate) url: Option<String>,
     /// Key for that server
-    #[arg(long, value_name = "KEY", env = "TALLY_KEY", hide_env_values = true)]
+    #[arg(long, global = true, value_name = "KEY", env = "TALLY_KEY", hide_env_values = true)]
     pub(crate) key: Option<String>,
 }
 

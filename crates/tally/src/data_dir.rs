@@ -8,9 +8,14 @@ use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 use tally_service::secret::{Secret, hex};
-use tally_store::Store;
 use tally_store::sqlite::{Options, SqliteStore};
+use tally_store::{Store, StoreError};
+
+/// How long a store that another process holds is waited for.
+const LOCK_WAIT: Duration = Duration::from_secs(1);
+const LOCK_PAUSE: Duration = Duration::from_millis(50);
 
 /// Where a server of this data directory answers, and the token of this machine.
 #[derive(Clone, Debug)]
@@ -62,8 +67,15 @@ impl DataDir {
             ..Options::default()
         };
         let path = self.store_path(config)?;
-        let store = SqliteStore::open(&path, &options).with_context(|| format!("open {}", path.display()))?;
-        Ok(Arc::new(store))
+        let begun = Instant::now();
+        loop {
+            match SqliteStore::open(&path, &options) {
+                Ok(store) => return Ok(Arc::new(store)),
+                // A server that was killed a moment ago holds its lock until the system has taken it down.
+                Err(StoreError::Locked(_)) if begun.elapsed() < LOCK_WAIT => std::thread::sleep(LOCK_PAUSE),
+                Err(error) => return Err(error).with_context(|| format!("open {}", path.display())),
+            }
+        }
     }
 
     /// The secret: of the environment, of its file, or for a new store a new one.

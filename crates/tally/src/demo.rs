@@ -78,7 +78,8 @@ fn goals(tally: &Arc<Tally>, board: &str, wish: &Wish, at: &Progress) -> Result<
     }
     let (counted, players) = filling.finish()?;
     tracing::info!(
-        "{board}: {counted} goals of {players} scorers; left out: {own_goals} own goals, {rejected} rows without a scorer"
+        "{board}: {counted} goals{}; left out: {own_goals} own goals, {rejected} rows without a scorer",
+        players.map_or_else(String::new, |players| format!(" of {players} scorers"))
     );
     Ok(())
 }
@@ -104,6 +105,7 @@ fn points(tally: &Arc<Tally>, at: &Progress) -> Result<()> {
         }
     }
     let (_, teams) = filling.finish()?;
+    let teams = teams.unwrap_or_default();
     tracing::info!("points: {teams} teams; left out: {unplayed} matches without a result");
     Ok(())
 }
@@ -161,10 +163,10 @@ impl<'a> Filling<'a> {
         Ok(())
     }
 
-    /// Ends; gives how many rows and players there are.
-    fn finish(mut self) -> Result<(u64, u64)> {
+    /// Ends; gives how many rows there are, and how many players over all time.
+    fn finish(mut self) -> Result<(u64, Option<u64>)> {
         self.send(true)?;
         let board = self.tally.boards.get(&self.board).context("the board was deleted meanwhile")?;
-        Ok((self.taken, board.order.total()))
+        Ok((self.taken, board.definition.all_time.then(|| board.order.total())))
     }
 }

@@ -15,7 +15,7 @@ use tally_service::{Keys, Progress, Settings, Tally, clock};
 use tally_store::Store;
 use tally_store::sqlite::SqliteStore;
 use tokio::runtime::Runtime;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// The name of the threads that serve connections: a panic there ends a connection, not the process.
 pub(crate) const CONNECTION_THREADS: &str = "connections";
@@ -27,6 +27,7 @@ pub(crate) struct Server {
     store: Arc<SqliteStore>,
     data: DataDir,
     runtime: Runtime,
+    signals: Option<(Signal, Signal)>,
 }
 
 /// Runs the subcommand.
@@ -37,12 +38,11 @@ pub(crate) fn run(cli: &Cli, args: &ServeArgs) -> Result<ExitCode> {
     if config.text("ranking.url") != "memory" {
         anyhow::bail!(Usage("ranking: this version of tally knows `memory` only".into()));
     }
-    let server = Server::listen(&config, config.text("http.listen"))?;
+    let mut server = Server::listen(&config, config.text("http.listen"), true)?;
+    let (mut terminate, mut interrupt) = server.signals.take().context("hear signals")?;
     let address = server.address();
     let demo = args.demo;
     let ready = server.runtime.block_on(async {
-        let mut terminate = signal(SignalKind::terminate())?;
-        let mut interrupt = signal(SignalKind::interrupt())?;
         let load = server.load(&config, demo)?;
         let mut load = std::pin::pin!(load);
         tokio::select! {
@@ -105,7 +105,8 @@ fn announce_ready(server: &Server, address: std::net::SocketAddr, started: Insta
 
 impl Server {
     /// Opens the store and the door; nothing but health is answered yet.
-    pub(crate) fn listen(config: &Config, listen: &str) -> Result<Self> {
+    /// Signals are heard, where they are wanted, before anybody can find the server and send one.
+    pub(crate) fn listen(config: &Config, listen: &str, signals: bool) -> Result<Self> {
         let data = DataDir::open(config)?;
         let (limits, token) = (limits(config)?, new_token()?);
         settings(config)?;
@@ -115,6 +116,11 @@ impl Server {
             .thread_name(CONNECTION_THREADS)
             .build()
             .context("start the threads for connections")?;
+        let hear = || {
+            let _within = runtime.enter();
+            Ok::<_, std::io::Error>((signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?))
+        };
+        let signals = signals.then(hear).transpose().context("hear signals")?;
         let progress = Arc::new(Progress::default());
         let gate = Gate::new(progress, limits, token.clone(), config.to_json());
         let http = runtime
@@ -122,7 +128,7 @@ impl Server {
             .with_context(|| format!("listen on {listen}"))?;
         store.announce(&http.address.to_string())?;
         data.announce(&http.address.to_string(), &token)?;
-        Ok(Self { gate, http: Some(http), store, data, runtime })
+        Ok(Self { gate, http: Some(http), store, data, runtime, signals })
     }
 
     /// Where it listens.

@@ -42,7 +42,7 @@ impl Target {
                 return Ok(Self { client, own: None });
             }
         }
-        let server = Server::listen(&config, "127.0.0.1:0")?;
+        let server = Server::listen(&config, "127.0.0.1:0", false)?;
         server.load_now(&config)?;
         let running = data.running().context("find the server just started")?;
         Ok(Self { client: local(&running.http, &running.token), own: Some(server) })

@@ -4,11 +4,11 @@
 //! `TALLY_SOAK` makes it longer. Not here: concurrency (`kill.rs`, `pages.rs`).
 
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use tally_testkit::http::segment;
 use tally_testkit::model::{Board, Definition, Range, Record, Score};
 use tally_testkit::rng::soak;
-use tally_testkit::{Client, Request, Rng, TestTally};
+use tally_testkit::{Answer, Client, Request, Rng, TestTally};
 
 const TALLY: &str = env!("CARGO_BIN_EXE_tally");
 const OPERATIONS: usize = 1_200;
@@ -23,6 +23,7 @@ struct Run {
     client: Client,
     rng: Rng,
     boards: BTreeMap<String, Board>,
+    profiles: BTreeMap<&'static str, Value>,
     /// The last instant that the server gave.
     newest: String,
     keys: u64,
@@ -32,8 +33,8 @@ impl Run {
     fn start(purpose: &str) -> Self {
         let server = TestTally::start(TALLY);
         let client = server.client();
-        let (rng, boards) = (Rng::of(purpose), BTreeMap::new());
-        let mut run = Self { server, client, rng, boards, newest: String::new(), keys: 0 };
+        let (rng, boards, profiles) = (Rng::of(purpose), BTreeMap::new(), BTreeMap::new());
+        let mut run = Self { server, client, rng, boards, profiles, newest: String::new(), keys: 0 };
         for _ in 0..BOARDS {
             run.create();
         }
@@ -171,6 +172,92 @@ impl Run {
         }
     }
 
+    /// A change that may be sent with a key, and is then sent twice.
+    fn change(&mut self, mut request: Request) -> Answer {
+        let with_key = self.rng.percent(30);
+        if with_key {
+            self.keys += 1;
+            request = request.idempotent(&format!("key-{}", self.keys));
+        }
+        let answer = self.client.send(&request);
+        if with_key && answer.status < 300 {
+            let again = self.client.send(&request);
+            assert!(again.is_replay(), "{again:?}");
+            assert_eq!((again.status, again.text()), (answer.status, answer.text()));
+        }
+        answer
+    }
+
+    fn hide(&mut self) {
+        let (name, player, hidden) = (self.name(), self.player(), self.rng.percent(50));
+        let verb = if hidden { "ban" } else { "restore" };
+        let target = format!("/v1/leaderboards/{}/players/{}/{verb}", segment(&name), segment(player));
+        self.change(Request::new("POST", target)).expect(200);
+        let board = self.boards.get_mut(&name).expect("it is there");
+        if hidden {
+            board.ban(player);
+        } else {
+            board.restore(player);
+        }
+    }
+
+    fn erase(&mut self) {
+        let player = self.player();
+        let answer = self.change(Request::new("DELETE", format!("/v1/players/{}", segment(player))));
+        let mut known = self.profiles.remove(player).is_some();
+        for board in self.boards.values_mut() {
+            known |= board.erase(player);
+        }
+        if known {
+            answer.expect(204);
+        } else {
+            answer.refused(404, "player_not_found");
+        }
+    }
+
+    fn profile(&mut self) {
+        let player = self.player();
+        let target = format!("/v1/players/{}", segment(player));
+        let mut profile = json!({"name": player.escape_debug().to_string()});
+        if self.rng.percent(50) {
+            profile["metadata"] = json!({"level": self.rng.below(100), "é": [null, {"deep": 0.5}]});
+        }
+        let new = !self.profiles.contains_key(player);
+        let answer = self.change(Request::new("PUT", target).json(&profile));
+        let mut shown = profile.clone();
+        shown["player"] = json!(player);
+        assert_eq!(answer.expect(if new { 201 } else { 200 }), shown);
+        self.profiles.insert(player, profile);
+    }
+
+    fn among(&mut self) {
+        let name = self.name();
+        let asked: Vec<&str> = (0..self.rng.between(1, 20)).map(|_| self.player()).collect();
+        let target = format!("/v1/leaderboards/{}/among", segment(&name));
+        let answer = self.client.post(&target, &json!({"players": asked})).expect(200);
+        let board = &self.boards[&name];
+        assert_eq!(answer["entries"], json!(board.among(&asked)), "{asked:?} of {:?}", board.definition);
+        let missing: BTreeSet<&str> =
+            asked.iter().copied().filter(|player| board.rank(player).is_none()).collect();
+        let told = answer["missing"].as_array().expect("a list");
+        assert_eq!(told.len(), missing.len(), "each once: {answer}");
+        assert_eq!(told.iter().filter_map(Value::as_str).collect::<BTreeSet<_>>(), missing);
+    }
+
+    /// The best of a board with their profiles.
+    fn expanded(&mut self) {
+        let name = self.name();
+        let target = format!("/v1/leaderboards/{}/scores?expand=player&limit=5", segment(&name));
+        let page = self.client.get(&target).expect(200);
+        let mut expected: Vec<Value> =
+            self.boards[&name].entries(&Range::default()).into_iter().take(5).collect();
+        for entry in &mut expected {
+            let profile = entry["player"].as_str().and_then(|player| self.profiles.get(player));
+            entry["profile"] = json!(profile);
+        }
+        assert_eq!(page["entries"], json!(expected), "{name}");
+    }
+
     fn delete(&mut self) {
         if self.boards.len() < 3 {
             return self.create();
@@ -188,7 +275,7 @@ impl Run {
         let (Some(record), Some(rank)) = (board.get(player), board.rank(player)) else {
             return answer.refused(404, "player_not_ranked");
         };
-        let mut expected = record.json(&board.definition, rank);
+        let mut expected = record.json(&board.definition, Some(rank));
         expected["board"] = json!(name);
         expected["period"] = json!("all_time");
         expected["total"] = json!(board.total());
@@ -267,18 +354,33 @@ impl Run {
             let found = tally_testkit::audit::audit_board(&mut self.client, shown);
             assert_eq!(found.entries(&Range::default()), board.entries(&Range::default()), "{name}");
         }
+        for player in PLAYERS {
+            let answer = self.client.get(&format!("/v1/players/{}", segment(player)));
+            let Some(profile) = self.profiles.get(player) else {
+                answer.refused(404, "player_not_found");
+                continue;
+            };
+            let mut expected = profile.clone();
+            expected["player"] = json!(player);
+            assert_eq!(answer.expect(200), expected);
+        }
     }
 
     fn step(&mut self) {
         match self.rng.below(1_000) {
-            0..400 => self.submit(),
-            400..500 => self.batch(),
-            500..570 => self.remove(),
-            570..600 => self.create(),
-            600..608 => self.delete(),
-            608..750 => self.place(),
-            750..850 => self.around(),
-            850..992 => self.page(),
+            0..350 => self.submit(),
+            350..450 => self.batch(),
+            450..500 => self.remove(),
+            500..570 => self.hide(),
+            570..595 => self.create(),
+            595..603 => self.delete(),
+            603..620 => self.erase(),
+            620..650 => self.profile(),
+            650..700 => self.among(),
+            700..720 => self.expanded(),
+            720..800 => self.place(),
+            800..870 => self.around(),
+            870..992 => self.page(),
             _ => self.restart(),
         }
     }
@@ -333,8 +435,10 @@ fn soak_every_definition() {
         for _ in 0..soak(12) {
             run.submit();
         }
+        run.hide();
         run.page();
         run.place();
+        run.among();
         run.around();
         run.client.delete(&format!("/v1/leaderboards/{}", segment(&name))).expect(204);
     }

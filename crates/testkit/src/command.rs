@@ -42,8 +42,14 @@ pub fn run(binary: &str, args: &[&str]) -> Finished {
 /// Runs a command on a data directory to its end.
 #[track_caller]
 pub fn run_on(binary: &str, data: &Path, args: &[&str]) -> Finished {
+    run_set(binary, data, args, &[])
+}
+
+/// The same with variables of the environment.
+#[track_caller]
+pub fn run_set(binary: &str, data: &Path, args: &[&str], settings: &[(&str, &str)]) -> Finished {
     let mut command = command(binary, args);
-    command.arg("--data").arg(data);
+    command.arg("--data").arg(data).envs(settings.iter().copied());
     finished(command.output().expect("the binary starts"))
 }
 

@@ -1,11 +1,12 @@
 //! A leaderboard in its plainest form: a vector, sorted anew for every question.
 //!
 //! Written from the contract, not from the product: no code is shared with it. Instants are kept as the text of the
-//! answers (UTC, microseconds), which sorts as they do from the year 0 on. Not here: periods, bans, speed.
+//! answers (UTC, microseconds), which sorts as they do from the year 0 on. Not here: periods, speed.
 
 use crate::rng::Rng;
 use serde_json::{Value, json};
 use std::cmp::Ordering;
+use std::collections::BTreeSet;
 
 /// What a board is; the words are those of the contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -180,7 +181,7 @@ impl Record {
     }
 
     /// As an entry of a page.
-    pub fn json(&self, definition: &Definition, rank: u64) -> Value {
+    pub fn json(&self, definition: &Definition, rank: Option<u64>) -> Value {
         let mut entry = self.numbers(definition);
         entry["player"] = json!(self.player);
         entry["at"] = json!(self.at);
@@ -208,12 +209,13 @@ pub struct Board {
     /// What it is.
     pub definition: Definition,
     records: Vec<Record>,
+    hidden: BTreeSet<String>,
 }
 
 impl Board {
     /// A board without records.
     pub fn new(definition: Definition) -> Self {
-        Self { definition, records: Vec::new() }
+        Self { definition, records: Vec::new(), hidden: BTreeSet::new() }
     }
 
     /// A board of these records.
@@ -221,15 +223,31 @@ impl Board {
         let mut players: Vec<&str> = records.iter().map(|record| record.player.as_str()).collect();
         players.sort_unstable();
         assert!(players.windows(2).all(|two| two[0] != two[1]), "a player stands twice on a board");
-        Self { definition, records }
+        Self { definition, records, hidden: BTreeSet::new() }
     }
 
-    /// How many players it has.
+    /// How many players it shows.
     pub fn total(&self) -> usize {
-        self.records.len()
+        self.records.iter().filter(|record| !self.hidden.contains(&record.player)).count()
     }
 
-    /// A player's record.
+    /// Hides a player, on the board or not.
+    pub fn ban(&mut self, player: &str) {
+        self.hidden.insert(player.to_owned());
+    }
+
+    /// Shows a player again.
+    pub fn restore(&mut self, player: &str) {
+        self.hidden.remove(player);
+    }
+
+    /// Forgets a player; says whether it was known here.
+    pub fn erase(&mut self, player: &str) -> bool {
+        let hidden = self.hidden.remove(player);
+        self.remove(player) || hidden
+    }
+
+    /// A player's record, hidden or not.
     pub fn get(&self, player: &str) -> Option<&Record> {
         self.records.iter().find(|record| record.player == player)
     }
@@ -242,10 +260,10 @@ impl Board {
             None => new.clone(),
             Some(old) => updated(&definition, old, &new)?,
         };
-        let before = old.as_ref().map(|old| self.rank(&old.player).expect("it is there"));
+        let before = old.as_ref().and_then(|old| self.rank(&old.player));
         self.records.retain(|record| record.player != new.player);
         self.records.push(after.clone());
-        let mut answer = after.json(&definition, self.rank(&new.player).expect("it is there"));
+        let mut answer = after.json(&definition, self.rank(&new.player));
         answer["changed"] = json!(old.as_ref() != Some(&after));
         answer["previous"] = old.map_or(Value::Null, |old| {
             let mut previous = old.numbers(&definition);
@@ -262,9 +280,24 @@ impl Board {
         self.records.len() < before
     }
 
-    /// Every record with its rank, from the best.
+    /// Every record that is shown with its rank, from the best.
     pub fn sorted(&self) -> Vec<(u64, &Record)> {
-        let mut sorted: Vec<&Record> = self.records.iter().collect();
+        self.ranked(|player| !self.hidden.contains(player))
+    }
+
+    /// These players among each other: the answer's entries.
+    pub fn among(&self, players: &[&str]) -> Vec<Value> {
+        let shown = |player: &str| players.contains(&player) && !self.hidden.contains(player);
+        let entry = |(rank, record): (u64, &Record)| {
+            let mut entry = record.json(&self.definition, Some(rank));
+            entry["overall_rank"] = json!(self.rank(&record.player));
+            entry
+        };
+        self.ranked(shown).into_iter().map(entry).collect()
+    }
+
+    fn ranked(&self, shown: impl Fn(&str) -> bool) -> Vec<(u64, &Record)> {
+        let mut sorted: Vec<&Record> = self.records.iter().filter(|record| shown(&record.player)).collect();
         sorted.sort_by(|left, right| self.definition.compare(left, right));
         let (mut rank, mut ranked) = (0, Vec::with_capacity(sorted.len()));
         for (at, record) in sorted.iter().enumerate() {
@@ -288,7 +321,7 @@ impl Board {
 
     /// 100 × (total − players of better rank) / total, with two decimals.
     pub fn percentile(&self, player: &str) -> Option<f64> {
-        let (own, total) = (self.rank(player)?, self.records.len());
+        let (own, total) = (self.rank(player)?, self.total());
         let better = self.sorted().iter().filter(|(rank, _)| *rank < own).count();
         // In integers up to the last step: thousandths, rounded half up to hundredths.
         let (part, whole) = ((total - better) * 10_000, total);
@@ -307,7 +340,7 @@ impl Board {
             kept.reverse();
         }
         let kept = kept.into_iter().skip(range.offset);
-        kept.map(|(rank, record)| record.json(&self.definition, rank)).collect()
+        kept.map(|(rank, record)| record.json(&self.definition, Some(rank))).collect()
     }
 }
 
@@ -364,6 +397,21 @@ mod tests {
             let players: String = board.sorted().iter().map(|(_, record)| record.player.as_str()).collect();
             assert_eq!(players, order, "{words}");
         }
+    }
+
+    #[test]
+    fn who_is_hidden_counts_for_nobody() {
+        let mut board = board(&json!({"ranking": "dense"}));
+        assert_eq!(board.among(&["d", "b", "b", "x"])[1]["overall_rank"], 3);
+        board.ban("c");
+        let shown: Vec<_> = board.sorted().iter().map(|(rank, _)| *rank).collect();
+        assert_eq!((board.total(), shown, board.percentile("b")), (3, vec![1, 1, 2], Some(100.0)));
+        let answer = board.submit(record("c", 9, "9")).unwrap();
+        assert_eq!((&answer["rank"], &answer["previous"]["rank"]), (&Value::Null, &Value::Null));
+        board.restore("c");
+        assert_eq!(board.rank("c"), Some(1));
+        board.ban("nobody");
+        assert_eq!((board.erase("nobody"), board.erase("nobody"), board.erase("a")), (true, false, true));
     }
 
     #[test]

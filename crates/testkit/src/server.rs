@@ -27,6 +27,7 @@ const LOG_LINES_SHOWN: usize = 60;
 pub struct TestTally {
     binary: String,
     args: Vec<String>,
+    settings: Vec<(String, String)>,
     dir: TempDir,
     allowed: Vec<String>,
     log: Arc<Mutex<Vec<String>>>,
@@ -56,12 +57,21 @@ impl TestTally {
         server
     }
 
+    /// The same with variables of the environment.
+    pub fn start_set(binary: &str, settings: &[(&str, &str)]) -> Self {
+        let mut server = Self::stopped(binary);
+        settings.iter().for_each(|(name, value)| server.set(name, value));
+        server.restart();
+        server
+    }
+
     /// An empty data directory without a server.
     pub fn stopped(binary: &str) -> Self {
         let dir = TempDir::with_prefix("tally-test-").expect("a temporary directory can be made");
         Self {
             binary: binary.into(),
             args: Vec::new(),
+            settings: Vec::new(),
             dir,
             allowed: Vec::new(),
             log: Arc::default(),
@@ -100,6 +110,16 @@ impl TestTally {
         run_on(&self.binary, self.data(), args)
     }
 
+    /// Sets a variable of the environment for the processes started from now on.
+    pub fn set(&mut self, name: &str, value: &str) {
+        self.settings.push((name.into(), value.into()));
+    }
+
+    /// Adds an argument for the processes started from now on.
+    pub fn add_arg(&mut self, arg: &str) {
+        self.args.push(arg.into());
+    }
+
     /// Announces that lines of WARN or ERROR with this text may come.
     pub fn allow(&mut self, text: &str) {
         self.allowed.push(text.into());
@@ -123,6 +143,7 @@ impl TestTally {
         assert!(self.process.is_none(), "it is running");
         let mut command = command(&self.binary, &["serve", "--http", "127.0.0.1:0"]);
         command.args(&self.args).arg("--data").arg(self.dir.path());
+        command.envs(self.settings.iter().map(|(name, value)| (name, value)));
         let mut child =
             command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary starts");
         let (told, out) = channel();
@@ -166,8 +187,13 @@ impl TestTally {
 
     /// Asks it to end, without waiting.
     pub fn signal_end(&self) {
+        self.signal("TERM");
+    }
+
+    /// Sends it a signal by its name.
+    pub fn signal(&self, name: &str) {
         let pid = self.running().child.id().to_string();
-        let sent = Command::new("kill").args(["-TERM", &pid]).status().expect("there is a `kill`");
+        let sent = Command::new("kill").args(["-s", name, &pid]).status().expect("there is a `kill`");
         assert!(sent.success(), "the signal was not sent");
     }
 

@@ -107,12 +107,7 @@ impl Dispatch {
         params: Vec<(&'static str, String)>,
     ) -> Result<Answer, Problem> {
         let (parts, body) = request.into_parts();
-        let open = route.path == "/metrics" && self.gate.limits.metrics_open;
-        let caller = if open {
-            tally_service::Caller::local()
-        } else {
-            guard::judge(&self.gate, peer, &parts.headers, route.right)?
-        };
+        let caller = guard::judge(&self.gate, peer, &parts.headers, route)?;
         (route.run)(Call::new(Arc::clone(&self.gate), caller, route.path, parts, body, params)).await
     }
 

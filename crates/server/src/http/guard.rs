@@ -4,6 +4,7 @@
 //! machine may ask, only while no key exists, and not through a browser that was sent here by a foreign page: the
 //! `Host` must be ours (against DNS rebinding) and so must the `Origin`.
 
+use super::routes::{METRICS_PATH, Route};
 use crate::gate::{Gate, LOCAL_PREFIX};
 use hyper::HeaderMap;
 use hyper::header::{AUTHORIZATION, HOST, HeaderName, ORIGIN};
@@ -17,12 +18,18 @@ pub(super) fn judge(
     gate: &Gate,
     peer: SocketAddr,
     headers: &HeaderMap,
-    right: Right,
+    route: &Route,
 ) -> Result<Caller, Problem> {
+    let (right, metrics) = (route.right, route.path == METRICS_PATH);
     let caller = if headers.contains_key(AUTHORIZATION) {
         presented(gate, headers)?
+    } else if metrics && gate.limits.metrics_open {
+        Caller::local()
     } else {
-        check_browser(gate, headers)?;
+        // Whoever scrapes knows the server under some name of its own.
+        if !metrics {
+            check_browser(gate, headers, right)?;
+        }
         anonymous(gate, peer, headers)?
     };
     if may(caller.role, right) {
@@ -72,7 +79,7 @@ fn anonymous(gate: &Gate, peer: SocketAddr, headers: &HeaderMap) -> Result<Calle
 }
 
 /// What a browser tells of the page that sent it here.
-fn check_browser(gate: &Gate, headers: &HeaderMap) -> Result<(), Problem> {
+fn check_browser(gate: &Gate, headers: &HeaderMap, right: Right) -> Result<(), Problem> {
     let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
     if !our_host(gate, host) {
         let detail = format!(
@@ -83,7 +90,8 @@ fn check_browser(gate: &Gate, headers: &HeaderMap) -> Result<(), Problem> {
     let Some(origin) = headers.get(ORIGIN) else { return Ok(()) };
     let origin = origin.to_str().unwrap_or_default();
     let ours = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
-    if ours.is_some_and(|ours| ours.eq_ignore_ascii_case(host)) {
+    let reads = right == Right::Read && gate.limits.cors_origins.iter().any(|known| known == origin);
+    if reads || ours.is_some_and(|ours| ours.eq_ignore_ascii_case(host)) {
         return Ok(());
     }
     Err(Problem::new(403, "origin_refused", "a page of another origin may not use this server without a key"))

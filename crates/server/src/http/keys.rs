@@ -86,7 +86,12 @@ pub(super) async fn blocking<T: Send + 'static>(
 
 /// What a fault says inside is for the log.
 pub(super) fn log(failure: &Failure) {
-    if let Failure::Fault(fault) = failure {
-        tracing::warn!(%fault, "a request met a fault");
+    match failure {
+        Failure::Refused(_) => {}
+        // One for each request: a log that floods helps nobody, and both are counted.
+        Failure::Fault(fault @ (Fault::Overloaded | Fault::Draining)) => {
+            tracing::debug!(%fault, "a request was turned away");
+        }
+        Failure::Fault(fault) => tracing::warn!(%fault, "a request met a fault"),
     }
 }

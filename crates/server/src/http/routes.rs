@@ -29,6 +29,9 @@ macro_rules! route {
 pub(super) const OPEN_PATHS: [&str; 6] =
     ["/healthz", "/readyz", "/openapi.json", "/docs", "/docs/docs.css", "/docs/docs.js"];
 
+/// What Prometheus asks.
+pub(super) const METRICS_PATH: &str = "/metrics";
+
 /// Every operation.
 pub(super) const ROUTES: &[Route] = &[
     route!("GET" "/metrics" Read service::metrics),

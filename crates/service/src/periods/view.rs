@@ -67,7 +67,11 @@ impl View {
         let text = text.ok_or(Refusal::PeriodNotFound)?;
         let (name, which) =
             text.split_once(':').map_or((text.as_str(), None), |(name, which)| (name, Some(which)));
-        let state = periods.rule(name).ok_or(Refusal::PeriodNotFound)?;
+        let (state, which) = match periods.rule(name) {
+            Some(state) => (state, which),
+            // A date or an instant alone is that of the first period.
+            None => (periods.rules.first().ok_or(Refusal::PeriodNotFound)?, Some(text.as_str())),
+        };
         let current = state.span_at(now).ok_or(Refusal::PeriodNotFound)?;
         let at = match which {
             None => now,

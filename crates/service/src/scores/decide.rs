@@ -5,8 +5,10 @@
 use super::aim::{Aims, RowAim};
 use super::command::{Ban, Erase, ImportChunk, Redefine, Remove, Request, ScoreWrite, Submit};
 use super::redefine::{self, Redefinition};
+use crate::boards::Board;
 use crate::keys::seen_before;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use tally_lanes::{WorkingSet, keys_to_load};
 use tally_rules::definition::Definition;
 use tally_rules::idempotency::{Identity, RequestKey, Seen, Stored};
@@ -43,7 +45,7 @@ pub(super) enum Decision {
         replayed: bool,
     },
     /// What changed of a definition.
-    Redefine { change: Option<Redefinition>, replayed: bool },
+    Redefine { change: Option<Redefinition>, replayed: Option<Outcome> },
     /// Nothing.
     Fence,
     /// A rule's answer.
@@ -242,19 +244,25 @@ impl State {
         if self.replay(erase.identity.as_ref())?.is_some() {
             return Ok(Decision::Erase { replayed: true });
         }
-        let mut known = self.profiles.get(&erase.player).is_some();
-        for board in &erase.boards {
-            for (no, part) in Aims::every_part(board) {
-                let key = score_key(no, part, &erase.player);
-                known |= self.scores.get(&key).is_some();
-                self.scores.set(&key, None);
-            }
-            known |= board.hides(&erase.player);
-            self.bans.insert(BanKey { board: board.no, player: erase.player.clone() }, false);
-        }
+        let ban = |no| BanKey { board: no, player: erase.player.clone() };
+        let keys: Vec<ScoreKey> = erase
+            .boards
+            .iter()
+            .flat_map(|board| Aims::every_part(board))
+            .map(|(no, part)| score_key(no, part, &erase.player))
+            .collect();
+        // A ban of this very batch is not published yet.
+        let hidden = |board: &Arc<Board>| {
+            self.bans.get(&ban(board.no)).copied().unwrap_or_else(|| board.hides(&erase.player))
+        };
+        let known = self.profiles.get(&erase.player).is_some()
+            || keys.iter().any(|key| self.scores.get(key).is_some())
+            || erase.boards.iter().any(hidden);
         if !known {
             return Err(Refusal::PlayerNotFound);
         }
+        keys.iter().for_each(|key| self.scores.set(key, None));
+        self.bans.extend(erase.boards.iter().map(|board| (ban(board.no), false)));
         self.profiles.set(&erase.player, None);
         self.remember(erase.identity.as_ref(), Outcome::Removed);
         Ok(Decision::Erase { replayed: false })
@@ -299,8 +307,8 @@ impl State {
 
     fn redefine(&mut self, redefine: &Redefine) -> Result<Decision, Refusal> {
         let no = redefine.board.no;
-        if self.replay(redefine.identity.as_ref())?.is_some() {
-            return Ok(Decision::Redefine { change: None, replayed: true });
+        if let Some(first) = self.replay(redefine.identity.as_ref())? {
+            return Ok(Decision::Redefine { change: None, replayed: Some(first) });
         }
         let present = self.definitions.get(&no).ok_or(Refusal::LeaderboardNotFound(None))?;
         let change = redefine::redefine(&redefine.board, &redefine.wish, present, self.now)?;
@@ -313,7 +321,7 @@ impl State {
             self.definitions.insert(no, definition.clone());
             self.redefined.insert(no, definition.clone());
         }
-        Ok(Decision::Redefine { change, replayed: false })
+        Ok(Decision::Redefine { change, replayed: None })
     }
 
     /// The one place where records change: all parts that a score counts for, or none.

@@ -11,6 +11,7 @@ use tally_lanes::{Failure, Kind, Weight, Work};
 use tally_ranking::Published;
 use tally_rules::Refusal;
 use tally_rules::instant::Instants;
+use tally_rules::outcome::Outcome;
 use tally_store::{Store, StoreError};
 
 /// Bytes a request holds beside its player's name: a rough sum of the structures, for the queue's bound.
@@ -109,7 +110,10 @@ fn answer(
     match (request, decision) {
         (_, Decision::Refused(refusal)) => Err(refusal),
         (_, Decision::Fence) => Ok(Done::Passed),
-        (_, Decision::Redefine { replayed, .. }) => Ok(Done::Redefined { created: false, replayed }),
+        (_, Decision::Redefine { replayed, .. }) => {
+            let created = replayed == Some(Outcome::BoardPut { created: true });
+            Ok(Done::Redefined { created, replayed: replayed.is_some() })
+        }
         (
             _,
             Decision::Remove { replayed } | Decision::Ban { replayed, .. } | Decision::Erase { replayed },

@@ -1,11 +1,13 @@
 //! Wrong requests at every endpoint: each is told what is wrong, in one shape, and nothing changes.
 //!
-//! `main` holds what is tried at every route of the server's list, `fields` the bodies field by field, `parameters` the
-//! queries, `world` the server they are sent to and the shape of a problem. Not here: callers without the right
+//! `main` holds what is tried at every route of the server's list, `fields` and `player_fields` the bodies field by field,
+//! `parameters` the queries, `world` the server they are sent to and the shape of a problem. Not here: callers without the right
 //! (`rights.rs`).
 
 mod fields;
 mod parameters;
+mod periods;
+mod player_fields;
 mod world;
 
 use serde_json::json;
@@ -271,6 +273,7 @@ fn the_form_of_integers_has_two_words() {
         "/v1/leaderboards/{board}/scores",
         "/v1/leaderboards/{board}/players/{player}",
         "/v1/leaderboards/{board}/players/{player}/around",
+        "/v1/leaderboards/{board}/among",
         "/v1/scores/batch",
     ];
     for route in

@@ -4,19 +4,24 @@ use crate::world::World;
 use tally_testkit::Request;
 use tally_testkit::routes::all;
 
-const LISTS: [&str; 3] = ["/v1/leaderboards", "/v1/keys", "/v1/leaderboards/b/scores"];
+const LISTS: [&str; 4] =
+    ["/v1/leaderboards", "/v1/keys", "/v1/leaderboards/b/scores", "/v1/leaderboards/b/periods"];
 const PAGE: &str = "/v1/leaderboards/b/scores";
 const AROUND: &str = "/v1/leaderboards/b/players/p/around";
 
 /// The parameters that each reading route has: a new route must be entered here.
-const PARAMETERS: [(&str, &[&str]); 10] = [
+const PARAMETERS: [(&str, &[&str]); 11] = [
     ("/metrics", &[]),
     ("/v1/status", &[]),
     ("/v1/leaderboards", &["limit", "cursor"]),
     ("/v1/leaderboards/{board}", &[]),
-    ("/v1/leaderboards/{board}/scores", &["limit", "cursor", "offset", "min", "max", "period", "order"]),
+    (
+        "/v1/leaderboards/{board}/scores",
+        &["limit", "cursor", "offset", "min", "max", "period", "order", "expand"],
+    ),
+    ("/v1/leaderboards/{board}/periods", &["limit", "cursor"]),
     ("/v1/leaderboards/{board}/players/{player}", &["period"]),
-    ("/v1/leaderboards/{board}/players/{player}/around", &["above", "below", "period"]),
+    ("/v1/leaderboards/{board}/players/{player}/around", &["above", "below", "period", "expand"]),
     ("/v1/imports/{board}/{digest}", &[]),
     ("/v1/players/{player}", &[]),
     ("/v1/keys", &["limit", "cursor"]),
@@ -24,6 +29,11 @@ const PARAMETERS: [(&str, &[&str]); 10] = [
 
 fn get(target: &str) -> Request {
     Request::new("GET", target)
+}
+
+fn among(query: &str) -> Request {
+    let players = serde_json::json!({"players": ["p"]});
+    Request::new("POST", format!("/v1/leaderboards/b/among?{query}")).json(&players)
 }
 
 #[test]
@@ -40,6 +50,7 @@ fn every_parameter_is_given_once() {
                 "order" => "best",
                 "period" => "all_time",
                 "cursor" => "x",
+                "expand" => "player",
                 _ => "1",
             };
             let target = format!("{}?{name}={value}&{name}={value}", crate::world::path(route, &[]));
@@ -112,12 +123,32 @@ fn numbers_around_a_player() {
 }
 
 #[test]
-fn unknown_periods_are_not_found() {
+fn what_is_expanded_is_players_or_nothing() {
     let mut world = World::start();
-    for target in [PAGE, AROUND, "/v1/leaderboards/b/players/p"] {
-        for value in ["", "weekly", "weekly:previous", "ALL_TIME", "2026-01-01", "%F0%9F%A5%87"] {
-            world.refuse(&get(&format!("{target}?period={value}")), 404, "period_not_found", None);
+    for value in ["", "Player", "players", "profile", "player,board", "1", "%00"] {
+        for target in [PAGE, AROUND] {
+            world.refuse(&get(&format!("{target}?expand={value}")), 400, "invalid_parameter", Some("expand"));
         }
+        world.refuse(&among(&format!("expand={value}")), 400, "invalid_parameter", Some("expand"));
+    }
+    for target in ["/v1/leaderboards/b/players/p", "/v1/leaderboards/b", "/v1/leaderboards", "/v1/players/q"]
+    {
+        world.refuse(&get(&format!("{target}?expand=player")), 400, "unknown_parameter", Some("expand"));
+    }
+}
+
+#[test]
+fn parameters_of_among() {
+    let mut world = World::start();
+    for (name, value) in [("expand", "player"), ("period", "all_time")] {
+        let twice = among(&format!("{name}={value}&{name}={value}"));
+        world.refuse(&twice, 400, "invalid_parameter", Some(name));
+    }
+    for name in ["limit", "cursor", "offset", "above", "players"] {
+        world.refuse(&among(&format!("{name}=1")), 400, "unknown_parameter", Some(name));
+    }
+    for value in ["", "weekly", "2026-01-01"] {
+        world.refuse(&among(&format!("period={value}")), 404, "period_not_found", None);
     }
 }
 
@@ -132,10 +163,14 @@ fn cursors_belong_to_their_list() {
     let scores = cursor("/v1/leaderboards/b/scores?limit=1");
     let worst = cursor("/v1/leaderboards/b/scores?limit=1&order=worst");
     let other = cursor("/v1/leaderboards/other/scores?limit=1");
+    let periods = cursor("/v1/leaderboards/w/periods?limit=1");
+    let weekly = cursor("/v1/leaderboards/w/scores?limit=1&period=weekly");
     for (list, foreign) in [
-        ("/v1/leaderboards", vec![&scores]),
-        ("/v1/keys", vec![&scores, &boards]),
-        (PAGE, vec![&boards, &worst, &other]),
+        ("/v1/leaderboards", vec![&scores, &periods]),
+        ("/v1/keys", vec![&scores, &boards, &periods]),
+        (PAGE, vec![&boards, &worst, &other, &periods, &weekly]),
+        ("/v1/leaderboards/w/scores", vec![&scores, &weekly]),
+        ("/v1/leaderboards/w/periods", vec![&scores, &boards, &weekly]),
     ] {
         for foreign in foreign {
             world.refuse(&get(&format!("{list}?cursor={foreign}")), 400, "invalid_cursor", None);

@@ -24,15 +24,18 @@ impl World {
             ("f", json!({"score": "float64"})),
             ("other", json!({})),
             ("sub", json!({"subscore": "descending"})),
+            ("w", json!({"periods": [period("weekly", "0 0 * * 1"), period("yearly", "0 0 1 1 *")]})),
+            ("y", json!({"all_time": false, "periods": [period("yearly", "0 0 1 1 *")]})),
         ] {
             client.put(&format!("/v1/leaderboards/{board}"), &definition).expect(201);
         }
         for player in ["p", "q", "r"] {
-            for board in ["b", "f", "other"] {
+            for board in ["b", "f", "other", "w", "y"] {
                 let row = json!({"player": player, "score": 5});
                 client.post(&format!("/v1/leaderboards/{board}/scores"), &row).expect(200);
             }
         }
+        client.put("/v1/players/q", &json!({"name": "Q", "metadata": {"level": 1}})).expect(201);
         let before = state(&mut client);
         Self { server, client, before, failures: Vec::new() }
     }
@@ -78,6 +81,11 @@ impl Drop for World {
     }
 }
 
+/// A period in UTC.
+pub(crate) fn period(name: &str, schedule: &str) -> Value {
+    json!({"name": name, "schedule": schedule})
+}
+
 /// Everything a caller can see of the data.
 fn state(client: &mut Client) -> Vec<Value> {
     let mut state = vec![
@@ -85,8 +93,15 @@ fn state(client: &mut Client) -> Vec<Value> {
         client.get("/v1/leaderboards?limit=1000").expect(200),
         client.get(&format!("/v1/imports/b/{DIGEST}")).expect(200),
     ];
-    for board in ["b", "f", "other", "sub"] {
+    for board in ["w", "y"] {
+        state.push(client.get(&format!("/v1/leaderboards/{board}/periods")).expect(200));
+    }
+    for board in ["b", "f", "other", "sub", "w", "y"] {
         state.push(client.get(&format!("/v1/leaderboards/{board}/scores?limit=1000")).expect(200));
+    }
+    for player in ["p", "q", "new"] {
+        let profile = client.get(&format!("/v1/players/{player}"));
+        state.push(json!([profile.status, profile.json()["name"], profile.json()["metadata"]]));
     }
     state
 }

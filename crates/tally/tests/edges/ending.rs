@@ -1,0 +1,82 @@
+//! Signals: while it loads, and while it works.
+
+use super::{TALLY, add, fill_big, score, sum_board};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicI64, Ordering};
+use tally_testkit::TestTally;
+use tally_testkit::command::command;
+
+#[test]
+fn sigterm_while_loading_is_an_end_in_peace() {
+    let mut server = TestTally::start(TALLY);
+    let mut client = server.client();
+    fill_big(&mut client);
+    server.terminate();
+    let mut loading = 0;
+    for signal in ["TERM", "INT", "TERM", "INT", "TERM", "TERM"] {
+        server.launch();
+        loading += u32::from(server.client().get("/readyz").status == 503);
+        server.signal(signal);
+        server.wait_end();
+        assert!(!server.data().join("server.json").exists(), "what is not running is not announced");
+    }
+    assert!(loading > 0, "it was never seen loading");
+    server.restart();
+    let page = server.client().get("/v1/leaderboards/big/scores?limit=1").expect(200);
+    assert_eq!(page["total"], 20_000);
+}
+
+/// Whoever can see that it runs can end it in peace: it is announced when it hears signals, not before.
+#[test]
+fn sigterm_is_heard_from_the_first_moment() {
+    for _ in 0..5 {
+        let data = tempfile::TempDir::with_prefix("tally-signal-").expect("it can be made");
+        let mut serve = command(TALLY, &["serve", "--http", "127.0.0.1:0"]);
+        serve.arg("--data").arg(data.path()).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut server = serve.spawn().expect("the binary starts");
+        // A shell looks and signals without a pause between.
+        let look = "until [ -e \"$0\" ]; do kill -0 $1 || exit 1; done; kill -TERM $1";
+        let announced = data.path().join("server.json");
+        let sent =
+            Command::new("sh").args(["-c", look]).arg(&announced).arg(server.id().to_string()).status();
+        assert!(sent.expect("there is a shell").success(), "it was never announced");
+        let status = server.wait().expect("it ends");
+        assert_eq!(status.code(), Some(0), "{status}");
+        assert!(!announced.exists(), "what is not running is not announced");
+    }
+}
+
+#[test]
+fn sigint_drains_like_sigterm() {
+    let mut server = TestTally::start(TALLY);
+    sum_board(&server);
+    let (acknowledged, unsure) = (AtomicI64::new(0), AtomicI64::new(0));
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            let mut client = server.client();
+            let (acknowledged, unsure) = (&acknowledged, &unsure);
+            scope.spawn(move || {
+                loop {
+                    match client.try_send(&add("p", 1)) {
+                        Ok(answer) if answer.status == 200 => acknowledged.fetch_add(1, Ordering::Relaxed),
+                        Ok(answer) => return answer.refused(503, "draining"),
+                        Err(_) => {
+                            unsure.fetch_add(1, Ordering::Relaxed);
+                            return;
+                        }
+                    };
+                }
+            });
+        }
+        while acknowledged.load(Ordering::Relaxed) < 50 {
+            std::thread::yield_now();
+        }
+        server.signal("INT");
+        server.wait_end();
+    });
+    assert!(!server.data().join("server.json").exists(), "what is not running is not announced");
+    server.restart();
+    let (least, unsure) = (acknowledged.into_inner(), unsure.into_inner());
+    let now = score(&mut server.client(), "p");
+    assert!((least..=least + unsure).contains(&now), "{now} is not from {least} to {least} + {unsure}");
+}

@@ -1,0 +1,175 @@
+//! Where settings come from, and what is said of wrong ones.
+
+use super::TALLY;
+use serde_json::{Value, json};
+use std::path::PathBuf;
+use tally_testkit::command::run_set;
+use tally_testkit::{Request, TestTally};
+
+fn file(server: &TestTally, text: &str) -> PathBuf {
+    let path = server.data().join("tally.toml");
+    std::fs::write(&path, text).expect("it is written");
+    path
+}
+
+/// `serve` must end at once: what it was told is wrong.
+#[track_caller]
+fn refused(server: &TestTally, args: &[&str], settings: &[(&str, &str)]) -> String {
+    let done = run_set(TALLY, server.data(), args, settings);
+    done.expect(2);
+    assert_eq!(done.stdout, "", "{args:?} {settings:?}");
+    assert!(!done.stderr.contains("panicked"), "{}", done.stderr);
+    done.stderr
+}
+
+#[test]
+fn flag_over_environment_over_file_over_default() {
+    let mut server = TestTally::stopped(TALLY);
+    let text = "[http]\nlisten = \"of the file\"\nbody_bytes_max = 100\nhead_timeout = \"7s\"\n\
+        [log]\nformat = \"nonsense\"\n[limits]\nboards = 3\n";
+    let path = file(&server, text);
+    for arg in ["--config", path.to_str().expect("a path of text"), "--log", "text"] {
+        server.add_arg(arg);
+    }
+    // The address is given by a flag, by the test's server itself.
+    for (name, value) in [
+        ("TALLY_HTTP_LISTEN", "of the environment"),
+        ("TALLY_HTTP_BODY_BYTES_MAX", "200"),
+        ("TALLY_LOG_FORMAT", "json"),
+        ("TALLY_LIMITS_BOARDS", "1"),
+    ] {
+        server.set(name, value);
+    }
+    server.restart();
+    let status = server.local().get("/v1/status").expect(200);
+    for (name, value, source) in [
+        ("http.listen", "127.0.0.1:0", "flag"),
+        ("log.format", "text", "flag"),
+        ("data.dir", server.data().to_str().expect("a path of text"), "flag"),
+        ("http.body_bytes_max", "200", "environment"),
+        ("limits.boards", "1", "environment"),
+        ("http.head_timeout", "7s", "file"),
+        ("http.body_timeout", "30s", "default"),
+        ("idempotency.keep", "24h", "default"),
+    ] {
+        assert_eq!(status["settings"][name], json!({"value": value, "source": source}), "{name}");
+    }
+    // They are in force, not only shown.
+    let mut client = server.client();
+    let put = |name: &str, spaces: usize| {
+        let body = format!("{{}}{}", " ".repeat(spaces));
+        Request::new("PUT", format!("/v1/leaderboards/{name}")).body("application/json", body)
+    };
+    client.send(&put("a", 198)).expect(201);
+    client.send(&put("a", 199)).refused(413, "payload_too_large");
+    client.send(&put("b", 0)).refused(422, "too_many_boards");
+}
+
+#[test]
+fn settings_are_shown_to_admins_only() {
+    let server = TestTally::start(TALLY);
+    let mut local = server.local();
+    for (role, shown) in [("admin", true), ("server", false), ("reader", false)] {
+        let key = super::key(&mut local, role);
+        let status = server.client().with_key(&key).get("/v1/status").expect(200);
+        assert_eq!(status.get("settings").is_some(), shown, "{role}");
+    }
+}
+
+#[test]
+fn the_directory_and_the_file_can_stand_in_the_environment() {
+    let server = TestTally::stopped(TALLY);
+    let path = file(&server, "[limits]\nbords = 1\n");
+    let config = path.to_str().expect("a path of text");
+    let told = refused(&server, &["serve", "--http", "127.0.0.1:0"], &[("TALLY_CONFIG", config)]);
+    assert!(told.contains("limits.bords"), "{told}");
+    let inner = server.data().join("inner");
+    let mut command = tally_testkit::command::command(TALLY, &["keys", "create", "--role", "admin"]);
+    let made = command.env("TALLY_DATA", &inner).output().expect("the binary starts");
+    assert_eq!(made.status.code(), Some(0), "{made:?}");
+    assert!(inner.join("tally.db").exists());
+}
+
+#[test]
+fn an_unknown_setting_suggests_the_nearest_wherever_it_stands() {
+    let server = TestTally::stopped(TALLY);
+    for (section, name, value, nearest) in [
+        ("http", "lisen", "\"127.0.0.1:0\"", "http.listen"),
+        ("limits", "bord", "5", "limits.boards"),
+        ("idempotency", "keeps", "\"1h\"", "idempotency.keep"),
+        ("lanes", "batch_rows_max", "5", "lane.batch_rows_max"),
+    ] {
+        let path = file(&server, &format!("[{section}]\n{name} = {value}\n"));
+        let told = refused(&server, &["serve", "--config", path.to_str().expect("a path")], &[]);
+        assert!(told.contains(&format!("{section}.{name}")) && told.contains(nearest), "{told}");
+        assert!(told.contains("tally.toml"), "it says where: {told}");
+    }
+    for (name, nearest) in [
+        ("TALLY_HTTP_LISEN", "http.listen"),
+        ("TALLY_HTTP_CORS_ORIGIN", "http.cors_origins"),
+        ("TALLY_METRIC_OPEN", "metrics.open"),
+        ("TALLY_LANE_QUEUE_REQUEST_MAX", "lane.queue_requests_max"),
+    ] {
+        for args in [&["serve"][..], &["keys", "list"], &["export", "b"]] {
+            let told = refused(&server, args, &[(name, "x")]);
+            let variable = format!("TALLY_{}", nearest.replace('.', "_").to_uppercase());
+            assert!(told.contains(name), "{args:?}: {told}");
+            assert!(told.contains(nearest) || told.contains(&variable), "{args:?}: {told}");
+        }
+    }
+    assert!(!server.data().join("tally.db").exists(), "nothing was begun");
+}
+
+#[test]
+fn a_wrong_value_names_its_setting() {
+    let server = TestTally::stopped(TALLY);
+    for (variable, value, name) in [
+        ("TALLY_HTTP_BODY_TIMEOUT", "soon", "http.body_timeout"),
+        ("TALLY_HTTP_BODY_TIMEOUT", "0s", "http.body_timeout"),
+        ("TALLY_HTTP_BODY_TIMEOUT", "-5s", "http.body_timeout"),
+        ("TALLY_HTTP_BODY_TIMEOUT", "", "http.body_timeout"),
+        ("TALLY_IDEMPOTENCY_KEEP", "1", "idempotency.keep"),
+        ("TALLY_LIMITS_BOARDS", "0", "limits.boards"),
+        ("TALLY_LIMITS_KEYS", "-1", "limits.keys"),
+        ("TALLY_LANE_BATCH_ROWS_MAX", "many", "lane.batch_rows_max"),
+        ("TALLY_METRICS_OPEN", "yes", "metrics.open"),
+        ("TALLY_LOG_LEVEL", "loud", "log.level"),
+        ("TALLY_LOG_FORMAT", "xml", "log.format"),
+        ("TALLY_RANKING_URL", "disk", "ranking"),
+        ("TALLY_STORE_URL", "postgres://x", "postgres"),
+    ] {
+        let told = refused(&server, &["serve", "--http", "127.0.0.1:0"], &[(variable, value)]);
+        assert!(told.contains(name), "{variable}={value}: {told}");
+    }
+    for text in ["[http]\nlisten = 1.5\n", "listen = \"x\"\n", "[http\n", "[http.listen]\nx = 1\n"] {
+        let path = file(&server, text);
+        let told = refused(&server, &["serve", "--config", path.to_str().expect("a path")], &[]);
+        assert!(told.contains("tally.toml"), "{text}: {told}");
+    }
+    let missing = server.data().join("none.toml");
+    let done = server.run(&["serve", "--config", missing.to_str().expect("a path")]);
+    assert!(matches!(done.code, Some(1 | 2)) && done.stderr.contains("none.toml"), "{done:?}");
+}
+
+/// The file that `tally config` prints is one that `serve` takes.
+#[test]
+fn the_printed_configuration_is_the_default() {
+    let mut server = TestTally::stopped(TALLY);
+    let text = server.run(&["config"]).expect(0).to_owned();
+    let path = file(&server, &text);
+    for arg in ["--config", path.to_str().expect("a path of text")] {
+        server.add_arg(arg);
+    }
+    server.restart();
+    let with = server.local().get("/v1/status").expect(200)["settings"].clone();
+    let plain = TestTally::start(TALLY).local().get("/v1/status").expect(200)["settings"].clone();
+    let values = |settings: &Value| {
+        let settings = settings.as_object().expect("settings").clone();
+        settings
+            .into_iter()
+            .filter(|(name, _)| name != "data.dir")
+            .map(|(name, one)| (name, one["value"].clone()))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(values(&with), values(&plain));
+}
