@@ -28,8 +28,9 @@ pub(super) fn judge(
     } else {
         // Whoever scrapes knows the server under some name of its own.
         if !metrics {
-            check_browser(gate, headers, right)?;
+            check_host(gate, headers)?;
         }
+        check_origin(gate, headers, right)?;
         anonymous(gate, peer, headers)?
     };
     if may(caller.role, right) {
@@ -78,23 +79,32 @@ fn anonymous(gate: &Gate, peer: SocketAddr, headers: &HeaderMap) -> Result<Calle
     ))
 }
 
-/// What a browser tells of the page that sent it here.
-fn check_browser(gate: &Gate, headers: &HeaderMap, right: Right) -> Result<(), Problem> {
-    let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
-    if !our_host(gate, host) {
-        let detail = format!(
-            "`{host}` is not a name of this server: use an IP address, or add the name to `http.hosts`, or send a key"
-        );
-        return Err(Problem::new(403, "host_refused", detail));
+/// The name under which a browser was sent here.
+fn check_host(gate: &Gate, headers: &HeaderMap) -> Result<(), Problem> {
+    let host = host(headers);
+    if our_host(gate, host) {
+        return Ok(());
     }
+    let detail = format!(
+        "`{host}` is not a name of this server: use an IP address, or add the name to `http.hosts`, or send a key"
+    );
+    Err(Problem::new(403, "host_refused", detail))
+}
+
+/// The page that sent a browser here.
+fn check_origin(gate: &Gate, headers: &HeaderMap, right: Right) -> Result<(), Problem> {
     let Some(origin) = headers.get(ORIGIN) else { return Ok(()) };
     let origin = origin.to_str().unwrap_or_default();
     let ours = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
     let reads = right == Right::Read && gate.limits.cors_origins.iter().any(|known| known == origin);
-    if reads || ours.is_some_and(|ours| ours.eq_ignore_ascii_case(host)) {
+    if reads || ours.is_some_and(|ours| ours.eq_ignore_ascii_case(host(headers))) {
         return Ok(());
     }
     Err(Problem::new(403, "origin_refused", "a page of another origin may not use this server without a key"))
+}
+
+fn host(headers: &HeaderMap) -> &str {
+    headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default()
 }
 
 fn our_host(gate: &Gate, host: &str) -> bool {
