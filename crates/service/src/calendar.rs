@@ -26,13 +26,15 @@ pub struct Calendar {
 impl Calendar {
     /// Reads a schedule and a zone; what is wrong is said in a sentence.
     pub fn parse(schedule: &str, time_zone: &str) -> Result<Self, String> {
+        check_fields(schedule)?;
         let parser = CronParser::builder().seconds(Seconds::Disallowed).year(Year::Disallowed).build();
         let cron = parser
             .parse(schedule)
             .map_err(|error| format!("schedule `{schedule}` is not a five-field cron expression: {error}"))?;
-        let zone = TimeZone::get(time_zone).map_err(|_| {
-            format!("time zone `{time_zone}` is not known; use an IANA name such as Asia/Seoul")
-        })?;
+        // The library has a zone of its own for times whose zone nobody knows.
+        let zone = TimeZone::get(time_zone).ok().filter(|zone| !zone.is_unknown());
+        let unknown = || format!("time zone `{time_zone}` is not known; use an IANA name such as Asia/Seoul");
+        let zone = zone.ok_or_else(unknown)?;
         let calendar = Self { cron, zone };
         if calendar.next(Micros(0)).is_none() {
             return Err(format!("schedule `{schedule}` never happens"));
@@ -137,6 +139,28 @@ impl Calendar {
     }
 }
 
+/// Refuses what the library understands beyond five plain fields: nicknames, last days, nearest weekdays.
+fn check_fields(schedule: &str) -> Result<(), String> {
+    const NAMES: [&str; 19] = [
+        "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec", "sun", "mon",
+        "tue", "wed", "thu", "fri", "sat",
+    ];
+    let fields: Vec<&str> = schedule.split(' ').collect();
+    let plain = |field: &&str| {
+        let mut words =
+            field.split(|letter: char| !letter.is_ascii_alphabetic()).filter(|word| !word.is_empty());
+        let marks = field.chars().all(|letter| letter.is_ascii_alphanumeric() || "*,-/".contains(letter));
+        !field.is_empty() && marks && words.all(|word| NAMES.contains(&&*word.to_ascii_lowercase()))
+    };
+    if fields.len() == 5 && fields.iter().all(plain) {
+        return Ok(());
+    }
+    Err(format!(
+        "schedule `{schedule}` is not a five-field cron expression: minute, hour, day of month, month and day of week, \
+         separated by one space"
+    ))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -231,6 +255,13 @@ mod tests {
             ("61 0 * * *", "UTC", "five-field"),
             ("0 0 30 2 *", "UTC", "never"),
             ("0 0 * * 1", "Mars/Base", "time zone"),
+            ("0 0 * * 1", "Etc/Unknown", "time zone"),
+            ("@daily", "UTC", "five-field"),
+            ("0 0 L * *", "UTC", "five-field"),
+            ("0 0 15W * *", "UTC", "five-field"),
+            ("0 0 * * 1#2", "UTC", "five-field"),
+            ("0 0 ? * 1", "UTC", "five-field"),
+            (" 0 0 * * 1", "UTC", "five-field"),
         ] {
             let error = Calendar::parse(schedule, zone).unwrap_err();
             assert!(error.contains(part), "{schedule} {zone}: {error}");

@@ -6,7 +6,7 @@ use crate::boards::Board;
 use crate::failure::Failure;
 use std::sync::Arc;
 use tally_ranking::{Among, Closed, Page, PageQuery, PartOrder, Ranked};
-use tally_rules::{Micros, PlayerId, Refusal};
+use tally_rules::{Micros, PlayerId, Record, Refusal};
 use tally_store::{PartRow, Store};
 
 /// The open period, whatever it is.
@@ -111,6 +111,11 @@ impl View {
     /// A player's place.
     pub fn ranked(&self, store: &dyn Store, player: &PlayerId) -> Result<Option<Ranked>, Failure> {
         self.read(store, |order| order.ranked(player), |closed| closed.ranked(player), None)
+    }
+
+    /// The rank that a record of this player has or would have among the others; only in memory.
+    pub fn rank_of(&self, player: &PlayerId, record: &Record) -> Option<u64> {
+        self.order().map(|order| order.rank_of(player, record))
     }
 
     /// A stretch of the order.

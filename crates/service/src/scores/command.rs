@@ -147,6 +147,14 @@ pub struct Submitted {
     pub replayed: bool,
 }
 
+impl Submitted {
+    /// A repeated answer with that record, to be filled.
+    pub(crate) fn replay(record: Record) -> Self {
+        let (period, closed_periods, previous) = (String::new(), Vec::new(), None);
+        Self { period, closed_periods, record, rank: None, changed: false, previous, replayed: true }
+    }
+}
+
 /// What came of a removal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Removed {

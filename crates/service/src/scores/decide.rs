@@ -28,7 +28,8 @@ pub(super) enum Decision {
         record: Record,
         previous: Option<Record>,
         changed: bool,
-        replayed: bool,
+        /// When it was decided, if that was in an earlier batch.
+        replayed: Option<Micros>,
         parts: Vec<(Part, Record)>,
     },
     /// A removal from these parts.
@@ -194,8 +195,9 @@ impl State {
         if let Some(Outcome::Submitted { record, previous, changed, .. }) =
             self.replay(submit.identity.as_ref())?
         {
-            let parts = aim.parts.first().map(|part| (*part, record)).into_iter().collect();
-            return Ok(Decision::Submit { record, previous, changed, replayed: true, parts });
+            let stored = submit.identity.as_ref().and_then(|one| self.requests.get(&one.key));
+            let replayed = stored.map(|stored| stored.at);
+            return Ok(Decision::Submit { record, previous, changed, replayed, parts: Vec::new() });
         }
         self.check_live(submit.board.no)?;
         let definition = &submit.board.definition;
@@ -207,7 +209,7 @@ impl State {
             submit.identity.as_ref(),
             Outcome::Submitted { record, previous, changed, score, subscore },
         );
-        Ok(Decision::Submit { record, previous, changed, replayed: false, parts: applied.records })
+        Ok(Decision::Submit { record, previous, changed, replayed: None, parts: applied.records })
     }
 
     fn remove(&mut self, remove: &Remove, aim: &RowAim) -> Result<Decision, Refusal> {

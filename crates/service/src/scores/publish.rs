@@ -66,7 +66,7 @@ fn effects_by_board<'a>(
     let some = |parts: &[(Part, Record)]| parts.iter().map(|(part, record)| (*part, Some(*record))).collect();
     for (at, (request, decision)) in batch.iter().zip(decisions).enumerate() {
         match (request, decision) {
-            (Request::Submit(submit), Decision::Submit { parts, replayed: false, .. }) => {
+            (Request::Submit(submit), Decision::Submit { parts, replayed: None, .. }) => {
                 add(&submit.board, Some(at), Effect::Move(submit.write.player.clone(), some(parts)));
             }
             (Request::Remove(remove), Decision::Remove { replayed: false }) => {

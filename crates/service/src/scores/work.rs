@@ -1,17 +1,19 @@
 //! What the score lane does with a batch: one transaction, then one publication, then the answers.
 
 use super::aim::{Aims, RowAim};
-use super::command::{Done, Imported, Previous, Removed, Request, Submitted};
+use super::command::{Done, Imported, Previous, Removed, Request, Submit, Submitted};
 use super::decide::{self, Decision};
 use super::publish;
 use crate::clock::Clock;
 use crate::failure::Fault;
+use crate::periods::ALL_TIME_NAME;
+use crate::periods::view::View;
 use std::sync::Arc;
 use tally_lanes::{Failure, Kind, Weight, Work};
 use tally_ranking::Published;
-use tally_rules::Refusal;
 use tally_rules::instant::Instants;
 use tally_rules::outcome::Outcome;
+use tally_rules::{Micros, Record, Refusal};
 use tally_store::{Store, StoreError};
 
 /// Bytes a request holds beside its player's name: a rough sum of the structures, for the queue's bound.
@@ -80,9 +82,47 @@ impl Work for ScoreWork {
         aims.install();
         let ranks = publish::publish(&batch, &decisions, &aims);
         let rows = batch.iter().zip(decisions).zip(&aims.rows).zip(ranks);
-        rows.map(|(((request, decision), rows), ranks)| answer(request, decision, &aims, rows.first(), ranks))
-            .collect()
+        rows.map(|(((request, decision), rows), ranks)| match (request, decision) {
+            (
+                Request::Submit(submit),
+                Decision::Submit { record, previous, changed, replayed: Some(then), .. },
+            ) => {
+                let previous = before(previous, None);
+                let done = Submitted { record, previous, changed, ..Submitted::replay(record) };
+                Ok(Done::Submitted(self.replay(submit, then, done)))
+            }
+            (request, decision) => answer(request, decision, &aims, rows.first(), ranks),
+        })
+        .collect()
     }
+}
+
+impl ScoreWork {
+    /// The outcome is that of then, in the words of then; ranks are those of now.
+    fn replay(&self, submit: &Submit, then: Micros, mut done: Submitted) -> Submitted {
+        let (board, player) = (&submit.board, &submit.write.player);
+        let (open, late) = board.periods().aim(submit.write.at.unwrap_or(then), then);
+        done.closed_periods = late;
+        done.period = match open.first().and_then(|aimed| aimed.period) {
+            Some((rule, span)) if !board.definition.all_time => {
+                let periods = board.periods();
+                let state = periods.rules.iter().find(|state| state.rule.no == rule);
+                state.map_or_else(String::new, |state| state.name(span.start))
+            }
+            _ => ALL_TIME_NAME.to_owned(),
+        };
+        // A period that is gone by now has no ranks.
+        let Ok(view) = View::find(board, Some(&done.period), (self.clock)(), |_| None) else { return done };
+        done.rank = view.ranked(&*self.store, player).ok().flatten().map(|now| now.rank);
+        if let Some(previous) = done.previous.as_mut().filter(|_| !board.hides(player)) {
+            previous.rank = view.rank_of(player, &previous.record);
+        }
+        done
+    }
+}
+
+fn before(record: Option<Record>, rank: Option<u64>) -> Option<Previous> {
+    record.map(|record| Previous { record, rank })
 }
 
 /// What the lane does next, by the kind of the store's fault.
@@ -121,21 +161,12 @@ fn answer(
         (_, Decision::Import { progress, refused, replayed, .. }) => {
             Ok(Done::Imported(Imported { progress, refused, replayed }))
         }
-        (Request::Submit(submit), Decision::Submit { record, previous, changed, replayed, parts }) => {
-            let (board, player) = (&submit.board, &submit.write.player);
+        (Request::Submit(submit), Decision::Submit { record, previous, changed, parts, .. }) => {
             let part = parts.first().map(|(part, _)| *part);
-            let period = part.map_or_else(String::new, |part| aims.name(board, part));
+            let period = part.map_or_else(String::new, |part| aims.name(&submit.board, part));
             let closed_periods = aim.map_or_else(Vec::new, |aim| aim.closed.clone());
-            let (rank, before) = match part.filter(|_| replayed) {
-                // The outcome is that of then; ranks are those of now.
-                Some(part) => aims.with_order(board, part, |order| {
-                    let now = order.and_then(|order| order.ranked(player)).map(|now| now.rank);
-                    let then = previous.filter(|_| !board.hides(player));
-                    (now, then.zip(order).map(|(old, order)| order.rank_of(player, &old)))
-                }),
-                None => (ranks.after, ranks.before),
-            };
-            let previous = previous.map(|record| Previous { record, rank: before });
+            let previous = before(previous, ranks.before);
+            let (rank, replayed) = (ranks.after, false);
             let done = Submitted { period, closed_periods, record, rank, changed, previous, replayed };
             Ok(Done::Submitted(done))
         }
