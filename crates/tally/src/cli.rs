@@ -22,10 +22,10 @@ pub(crate) struct Cli {
     /// Data directory [default: ./tally-data]
     #[arg(long, global = true, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
-    /// Store URL: sqlite:PATH [default: sqlite:<data>/tally.db]
+    /// Store URL: sqlite:PATH [default: sqlite:DATA/tally.db]
     #[arg(long, global = true, value_name = "URL")]
     pub(crate) store: Vec<String>,
-    /// File with the secret of the store [default: <data>/secret]
+    /// File with the secret of the store [default: DATA/secret]
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) secret_file: Option<PathBuf>,
     /// Logs on stderr as text or JSON

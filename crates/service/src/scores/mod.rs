@@ -1,8 +1,8 @@
 //! Scores: submitting, removing and importing them through the lane; reading them from the order.
 //!
 //! [`command`] is what doors hand in and get back, `aim` which parts each row counts for,
-//! [`decide`] the batch in memory, [`work`] the batch between lane,
-//! store and order, [`lane`] the queue in front; [`submit`], [`remove`] and [`import`] are the use cases.
+//! `decide` the batch in memory, `work` the batch between lane,
+//! store and order, `lane` the queue in front; [`submit`], [`remove`] and [`import`] are the use cases.
 
 mod aim;
 pub mod command;
