@@ -2,6 +2,7 @@
 
 mod world;
 
+use tally_ranking::PageQuery;
 use tally_rules::definition::{Update, Wish};
 use tally_rules::instant::SECOND;
 use tally_rules::period::PeriodRule;
@@ -11,6 +12,7 @@ use tally_service::Failure;
 use tally_service::periods::keeper;
 use tally_service::periods::view::list;
 use tally_service::scores::import::{NewChunk, NewLine, import};
+use tally_service::scores::submit::{NewScore, submit};
 use world::{DAY, World, board, player, rule};
 
 const HOUR: i64 = 3_600 * SECOND;
@@ -94,6 +96,68 @@ fn a_changed_schedule_counts_from_the_next_boundary_even_where_nobody_has_scored
     assert_eq!((present().end, present().total), (Micros(11 * DAY), 1));
     world.advance(11 * HOUR);
     assert_eq!((present().start, present().end), (Micros(11 * DAY), Micros(11 * DAY + DAY / 2)));
+    world.stop();
+}
+
+/// Many callers stream through a boundary; each score is in exactly the period of its own instant.
+#[test]
+fn a_stream_crosses_a_boundary_exactly() {
+    let world = World::new(10 * DAY - 2_000);
+    let daily = rule("daily", "0 0 * * *", "UTC", 9, 0);
+    world.put(&Wish { periods: Some(vec![daily]), all_time: Some(false), ..Wish::default() }).unwrap();
+    let tally = world.tally();
+    let send = |caller: usize| {
+        let tally = std::sync::Arc::clone(&tally);
+        async move {
+            let mut done = Vec::new();
+            for number in 0..200 {
+                let new = NewScore {
+                    board: board(),
+                    player: player(&format!("p{caller}-{number}")),
+                    score: Given::Int(1),
+                    subscore: None,
+                    at: None,
+                    identity: None,
+                };
+                let (_, submitted) = submit(&tally, new).await.unwrap();
+                done.push((submitted.record.at, submitted.period));
+                tokio::task::yield_now().await;
+            }
+            done
+        }
+    };
+    let clock = || {
+        (0..400).for_each(|_| {
+            world.advance(10);
+            std::thread::sleep(std::time::Duration::from_micros(200));
+        })
+    };
+    let all = std::thread::scope(|scope| {
+        scope.spawn(clock);
+        world.wait(async {
+            let callers: Vec<_> = (0..16).map(|caller| tokio::spawn(send(caller))).collect();
+            let mut all = Vec::new();
+            for caller in callers {
+                all.extend(caller.await.unwrap());
+            }
+            all
+        })
+    });
+    world.advance(4_000);
+    keeper::close_due(&world.tally()).unwrap();
+    let of = |at: &Micros| if at.0 < 10 * DAY { "daily:1970-01-10" } else { "daily:1970-01-11" };
+    assert!(all.iter().all(|(at, period)| period == of(at)));
+    for period in ["daily:1970-01-10", "daily:1970-01-11"] {
+        let wanted = all.iter().filter(|(_, of)| of == period).count();
+        assert!(wanted > 0, "nobody scored in {period}");
+        let found = world.view(period).unwrap();
+        assert_eq!(found.total(), wanted as u64, "{period}");
+        let page = found.page(&*world.tally().store, &PageQuery { limit: 5_000, ..PageQuery::default() });
+        assert!(page.unwrap().entries.iter().all(|place| of(&place.record.at) == period));
+    }
+    let found = world.tally().boards.get(&board()).unwrap();
+    assert!(found.periods().rules[0].live.iter().all(|live| live.span.start.0 >= 10 * DAY));
+    drop((found, tally));
     world.stop();
 }
 
