@@ -60,3 +60,11 @@ impl From<StoreError> for Failure {
         Self::Fault(error.into())
     }
 }
+
+/// Runs what blocks on the store away from the threads that serve connections.
+pub async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
+) -> Result<T, Failure> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|error| Err(Fault::Broken(error.to_string()).into()))
+}

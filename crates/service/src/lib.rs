@@ -22,7 +22,7 @@ pub mod settings;
 pub mod tally;
 
 pub use clock::Clock;
-pub use failure::{Failure, Fault};
+pub use failure::{Failure, Fault, blocking};
 pub use keys::{Caller, Keys};
 pub use progress::Progress;
 pub use settings::Settings;

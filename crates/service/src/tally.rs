@@ -6,7 +6,7 @@
 use crate::Fault;
 use crate::boards::{Boards, run_once};
 use crate::clock::Clock;
-use crate::failure::Failure;
+use crate::failure::{Failure, blocking};
 use crate::fingerprint::Fingerprints;
 use crate::keys::{Keys, seen_before};
 use crate::maintenance::Maintenance;
@@ -120,8 +120,7 @@ impl Tally {
                 Seen::New => Ok(None),
             }
         };
-        let done = tokio::task::spawn_blocking(read).await;
-        done.unwrap_or_else(|error| Err(Fault::Broken(error.to_string()).into()))
+        blocking(read).await
     }
 
     /// Ends it: no new work is taken, everything accepted is made durable and answered. Blocks until then.

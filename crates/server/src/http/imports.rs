@@ -2,7 +2,7 @@
 
 use super::answer::{self, Answer};
 use super::call::{Call, bad_parameter};
-use super::keys::{blocking, log};
+use super::keys::blocking;
 use super::problem;
 use serde_json::Value;
 use std::sync::Arc;
@@ -32,10 +32,7 @@ pub(super) async fn import(mut call: Call) -> Result<Answer, Problem> {
     let tally = call.tally()?;
     let bytes = call.bytes().await?;
     let chunk = read(&bytes)?;
-    let done = import_chunk(&tally, chunk).await.map_err(|failure| {
-        log(&failure);
-        problem::of_failure(&failure)
-    })?;
+    let done = import_chunk(&tally, chunk).await.map_err(|failure| problem::of_failure(&failure))?;
     let rows: Vec<_> =
         done.refused.iter().map(|(line, refusal)| (*line, refusal.code(), refusal.detail())).collect();
     let row = done.progress;

@@ -6,7 +6,7 @@ use super::problem;
 use hyper::StatusCode;
 use serde_json::json;
 use std::sync::Arc;
-use tally_service::{Failure, Fault};
+use tally_service::Failure;
 use tally_wire::Problem;
 use tally_wire::api::keys;
 use tally_wire::cursor::{self, Names};
@@ -76,22 +76,5 @@ pub(super) fn invalid_cursor() -> Problem {
 pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
 ) -> Result<T, Problem> {
-    let done = tokio::task::spawn_blocking(work).await;
-    let done = done.unwrap_or_else(|error| Err(Failure::Fault(Fault::Broken(error.to_string()))));
-    done.map_err(|failure| {
-        log(&failure);
-        problem::of_failure(&failure)
-    })
-}
-
-/// What a fault says inside is for the log.
-pub(super) fn log(failure: &Failure) {
-    match failure {
-        Failure::Refused(_) => {}
-        // One for each request: a log that floods helps nobody, and both are counted.
-        Failure::Fault(fault @ (Fault::Overloaded | Fault::Draining)) => {
-            tracing::debug!(%fault, "a request was turned away");
-        }
-        Failure::Fault(fault) => tracing::warn!(%fault, "a request met a fault"),
-    }
+    tally_service::blocking(work).await.map_err(|failure| problem::of_failure(&failure))
 }

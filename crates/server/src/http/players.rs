@@ -2,7 +2,7 @@
 
 use super::answer::{self, Answer};
 use super::call::Call;
-use super::keys::{blocking, log};
+use super::keys::blocking;
 use super::problem;
 use hyper::StatusCode;
 use serde_json::json;
@@ -41,10 +41,8 @@ pub(super) async fn erase(mut call: Call) -> Result<Answer, Problem> {
     let tally = call.tally()?;
     let player = call.player()?;
     let identity = call.identity(&tally, None)?;
-    let replayed = erasing::erase(&tally, player, identity).await.map_err(|failure| {
-        log(&failure);
-        problem::of_failure(&failure)
-    })?;
+    let replayed =
+        erasing::erase(&tally, player, identity).await.map_err(|failure| problem::of_failure(&failure))?;
     Ok(answer::replayed(answer::none(), replayed))
 }
 
@@ -65,10 +63,9 @@ async fn hide(mut call: Call, hidden: bool) -> Result<Answer, Problem> {
     let (board, player) = (call.board()?, call.player()?);
     let identity = call.identity(&tally, None)?;
     let name = player.clone();
-    let replayed = erasing::ban(&tally, &board, player, hidden, identity).await.map_err(|failure| {
-        log(&failure);
-        problem::of_failure(&failure)
-    })?;
+    let replayed = erasing::ban(&tally, &board, player, hidden, identity)
+        .await
+        .map_err(|failure| problem::of_failure(&failure))?;
     let body = json!({"board": board.as_str(), "player": name.as_str(), "banned": hidden});
     Ok(answer::replayed(answer::ok(&body), replayed))
 }

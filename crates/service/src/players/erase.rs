@@ -3,7 +3,7 @@
 //! All three go through the lane of scores, so each has its place among the player's submits.
 
 use crate::boards::Board;
-use crate::failure::{Failure, Fault};
+use crate::failure::{Failure, blocking};
 use crate::periods::keeper;
 use crate::scores::command::{Ban, Done, Erase, Request};
 use crate::scores::remove::gone;
@@ -65,13 +65,6 @@ fn parts_of_all(tally: &Tally, boards: &[Arc<Board>], player: &PlayerId) -> Resu
         all.push((Arc::clone(board), keeper::parts_of(&*tally.store, board, player)?));
     }
     Ok(all)
-}
-
-async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
-) -> Result<T, Failure> {
-    let done = tokio::task::spawn_blocking(work).await;
-    done.unwrap_or_else(|error| Err(Fault::Broken(error.to_string()).into()))
 }
 
 fn done(done: Done) -> Result<bool, Failure> {

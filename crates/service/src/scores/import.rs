@@ -5,7 +5,7 @@
 
 use super::command::{Done, ImportChunk, Imported, Request};
 use super::submit::checked;
-use crate::failure::{Failure, Fault};
+use crate::failure::{Failure, blocking};
 use crate::periods::keeper;
 use crate::tally::Tally;
 use std::sync::Arc;
@@ -74,8 +74,7 @@ pub async fn import(tally: &Arc<Tally>, chunk: NewChunk) -> Result<Imported, Fai
     if last && done.is_ok() {
         // What the file said of closed periods is in force when the last chunk is answered.
         let (tally, board) = (Arc::clone(tally), board);
-        let fresh = tokio::task::spawn_blocking(move || keeper::refresh_stale(&tally, &board)).await;
-        fresh.unwrap_or_else(|error| Err(Fault::Broken(error.to_string()).into()))?;
+        blocking(move || keeper::refresh_stale(&tally, &board)).await?;
     }
     match done {
         Ok(Done::Imported(mut imported)) => {

@@ -3,7 +3,6 @@
 use super::write_submitted;
 use crate::http::answer::{self, Answer};
 use crate::http::call::Call;
-use crate::http::keys::log;
 use crate::http::problem;
 use crate::limits::BATCH_ROWS_MAX;
 use serde_json::{Value, json};
@@ -43,10 +42,7 @@ pub(in crate::http) async fn batch(mut call: Call) -> Result<Answer, Problem> {
             Err(wrong) => read.push(Row::Wrong(with_error(echo, &wrong))),
         }
     }
-    let done = submit_batch(&tally, news).await.map_err(|failure| {
-        log(&failure);
-        problem::of_failure(&failure)
-    })?;
+    let done = submit_batch(&tally, news).await.map_err(|failure| problem::of_failure(&failure))?;
     if let Some(fault) = common_fault(&done)
         && done.len() == read.len()
     {
@@ -112,7 +108,6 @@ fn render(read: Vec<Row>, done: Vec<tally_service::scores::submit::RowResult>, i
                     serde_json::to_value(answer).expect("answers are made of strings and numbers")
                 }
                 Err(failure) => {
-                    log(&failure);
                     let mut echo = json!({"board": name.as_str(), "player": player.as_str()});
                     if let Some(id) = id {
                         echo["id"] = json!(id);

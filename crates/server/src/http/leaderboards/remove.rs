@@ -2,7 +2,6 @@
 
 use crate::http::answer::{self, Answer};
 use crate::http::call::Call;
-use crate::http::keys::log;
 use crate::http::problem;
 use tally_rules::idempotency::Identity;
 use tally_service::scores;
@@ -15,9 +14,8 @@ pub(in crate::http) async fn remove(mut call: Call) -> Result<Answer, Problem> {
     let (board, player) = (call.board()?, call.player()?);
     let fingerprint = || tally.fingerprints.of_remove(&board, &player);
     let identity = call.key()?.map(|key| Identity { key, fingerprint: fingerprint() });
-    let removed = scores::remove::remove(&tally, &board, player, identity).await.map_err(|failure| {
-        log(&failure);
-        problem::of_failure(&failure)
-    })?;
+    let removed = scores::remove::remove(&tally, &board, player, identity)
+        .await
+        .map_err(|failure| problem::of_failure(&failure))?;
     Ok(answer::replayed(answer::none(), removed.replayed))
 }

@@ -3,7 +3,6 @@
 use super::write_submitted;
 use crate::http::answer::{self, Answer};
 use crate::http::call::Call;
-use crate::http::keys::log;
 use crate::http::problem;
 use tally_rules::idempotency::Identity;
 use tally_service::scores::submit::{self, NewScore};
@@ -27,10 +26,7 @@ pub(in crate::http) async fn submit(mut call: Call) -> Result<Answer, Problem> {
         at: read.at,
         identity,
     };
-    let (board, done) = submit::submit(&tally, new).await.map_err(|failure| {
-        log(&failure);
-        problem::of_failure(&failure)
-    })?;
+    let (board, done) = submit::submit(&tally, new).await.map_err(|failure| problem::of_failure(&failure))?;
     let body = write_submitted(&board, &player, &done, int64, false);
     Ok(answer::replayed(answer::ok(&body), done.replayed))
 }
