@@ -65,6 +65,17 @@ impl<K: Ord, V: PartialEq> WorkingSet<K, V> {
         slot.newest = Some(value);
     }
 
+    /// Whether the key was loaded.
+    #[must_use]
+    pub fn is_loaded(&self, key: &K) -> bool {
+        self.slots.contains_key(key)
+    }
+
+    /// The keys that somebody has set, in order, with their newest state; `None` for a deleted one.
+    pub fn all_set(&self) -> impl Iterator<Item = (&K, Option<&V>)> {
+        self.slots.iter().filter_map(|(key, slot)| Some((key, slot.newest.as_ref()?.as_ref())))
+    }
+
     /// The keys that differ from what was loaded, in order, with their newest state; `None` deletes.
     #[must_use]
     pub fn into_writes(self) -> Vec<(K, Option<V>)> {

@@ -5,7 +5,7 @@
 //! error; nothing is answered from the rest.
 
 use crate::blocks::{BLOCK_ENTRIES, unpack};
-use crate::page::{Among, Page, PageQuery, Ranked};
+use crate::reads::{Reads, Ruled};
 use crate::rules::{Normal, Rules};
 use crate::sorted::{Item, Sorted};
 use std::cell::{OnceCell, RefCell};
@@ -44,44 +44,23 @@ pub struct Closed<'a, X: Source> {
     source: &'a X,
 }
 
-macro_rules! on_width {
-    ($self:expr, $order:ident => $body:expr) => {
-        if $self.rules.definition.has_subscore() {
-            let $order = Blocks::<[i64; 2], X>::new($self);
-            let answer = $body;
-            $order.end(answer)
-        } else {
-            let $order = Blocks::<i64, X>::new($self);
-            let answer = $body;
-            $order.end(answer)
-        }
-    };
-}
-
 impl<'a, X: Source> Closed<'a, X> {
     /// The period of a board of this definition, with so many entries.
     pub fn new(definition: &Definition, total: u64, source: &'a X) -> Self {
         Self { rules: Rules::new(definition), total, source }
     }
 
-    /// A player's place.
-    pub fn ranked(&self, player: &PlayerId) -> Result<Option<Ranked>, X::Error> {
-        on_width!(self, order => self.rules.ranked(&order, player))
-    }
-
-    /// A stretch of the order.
-    pub fn page(&self, query: &PageQuery) -> Result<Page, X::Error> {
-        on_width!(self, order => self.rules.page(&order, query))
-    }
-
-    /// The places around a player.
-    pub fn around(&self, player: &PlayerId, above: usize, below: usize) -> Result<Option<Page>, X::Error> {
-        on_width!(self, order => self.rules.around(&order, player, above, below))
-    }
-
-    /// These players among each other.
-    pub fn among(&self, players: &[PlayerId]) -> Result<Among, X::Error> {
-        on_width!(self, order => self.rules.among(&order, players))
+    /// Asks it; the first block that cannot be read is the answer to everything.
+    pub fn read<T>(&self, with: impl FnOnce(&dyn Reads) -> T) -> Result<T, X::Error> {
+        if self.rules.definition.has_subscore() {
+            let order = Blocks::<[i64; 2], X>::new(self);
+            let answer = with(&Ruled::new(&self.rules, &order));
+            order.end(answer)
+        } else {
+            let order = Blocks::<i64, X>::new(self);
+            let answer = with(&Ruled::new(&self.rules, &order));
+            order.end(answer)
+        }
     }
 }
 
@@ -164,14 +143,8 @@ impl<'a, S: Normal, X: Source> Blocks<'a, S, X> {
     }
 
     /// The order of two keys of this board.
-    fn compare(
-        &self,
-        left: &Entry<S>,
-        left_id: &PlayerId,
-        right: &Entry<S>,
-        right_id: &PlayerId,
-    ) -> Ordering {
-        let ids = left_id.as_bytes().cmp(right_id.as_bytes());
+    fn compare(&self, left: &Entry<S>, left_id: &PlayerId, right: &Entry<S>, right_id: &[u8]) -> Ordering {
+        let ids = left_id.as_bytes().cmp(right_id);
         left.score.cmp(&right.score).then_with(|| match self.closed.rules.tie() {
             Tie::StampAscending => left.stamp.cmp(&right.stamp).then(ids),
             Tie::StampDescending => right.stamp.cmp(&left.stamp).then(ids),
@@ -186,15 +159,20 @@ impl<S: Normal, X: Source> Sorted<S> for Blocks<'_, S, X> {
         self.closed.total
     }
 
-    fn find(&self, player: &PlayerId) -> Option<(Entry<S>, u64)> {
-        let record = match self.closed.source.record(player) {
+    fn get(&self, player: &[u8]) -> Option<Entry<S>> {
+        Some(self.find(player)?.0)
+    }
+
+    fn find(&self, player: &[u8]) -> Option<(Entry<S>, u64)> {
+        let id = std::str::from_utf8(player).ok().and_then(|id| PlayerId::new(id).ok())?;
+        let record = match self.closed.source.record(&id) {
             Ok(record) => record?,
             Err(error) => return self.fail(error),
         };
         let entry = self.closed.rules.entry(&record);
         let place = self.lower_bound(&entry, player);
         // A hidden player has a record and no place.
-        let there = place < self.closed.total && self.item(place).is_some_and(|item| item.player == *player);
+        let there = place < self.closed.total && self.item(place).is_some_and(|item| item.player == id);
         there.then_some((entry, place))
     }
 
@@ -216,15 +194,20 @@ impl<S: Normal, X: Source> Sorted<S> for Blocks<'_, S, X> {
         block.distinct_better + changes.count() as u64 + 1
     }
 
-    fn lower_bound(&self, entry: &Entry<S>, player: &PlayerId) -> u64 {
+    fn lower_bound(&self, entry: &Entry<S>, player: &[u8]) -> u64 {
         self.partition(|item| self.compare(&item.entry, &item.player, entry, player) == Ordering::Less)
     }
 
-    fn walk(&self, from: u64, take: usize) -> Vec<Item<S>> {
-        (from..self.closed.total).take(take).map_while(|place| self.item(place)).collect()
-    }
-
-    fn walk_back(&self, from: u64, take: usize) -> Vec<Item<S>> {
-        (0..=from).rev().take(take).map_while(|place| self.item(place)).collect()
+    fn visit(&self, from: u64, take: usize, back: bool, each: &mut dyn FnMut(&[u8], Entry<S>)) {
+        let mut one = |place| match self.item(place) {
+            Some(item) => each(item.player.as_bytes(), item.entry),
+            None => debug_assert!(self.error.get().is_some(), "a place within the total has an entry"),
+        };
+        if back {
+            let from = from.min(self.closed.total.saturating_sub(1));
+            (0..(from + 1).min(self.closed.total)).rev().take(take).for_each(&mut one);
+        } else {
+            (from..self.closed.total).take(take).for_each(&mut one);
+        }
     }
 }

@@ -8,9 +8,11 @@ pub mod blocks;
 pub mod closed;
 pub mod memory;
 pub mod page;
+pub mod reads;
 mod rules;
 mod sorted;
 
 pub use closed::{Closed, Source, StoredBlock};
-pub use memory::{Movement, PartOrder, Published};
+pub use memory::{Held, Movement, PartOrder, Published};
 pub use page::{Among, Edge, Page, PageQuery, Place, Ranked, Start};
+pub use reads::Reads;

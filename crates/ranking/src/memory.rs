@@ -8,9 +8,9 @@
 
 use crate::blocks::BLOCK_ENTRIES;
 use crate::closed::StoredBlock;
-use crate::page::{Among, Page, PageQuery, Ranked};
+use crate::reads::{Reads, Ruled};
 use crate::rules::Rules;
-use std::sync::{PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use tally_index::{Builder, Duplicate, Order};
 use tally_rules::definition::Definition;
 use tally_rules::{PlayerId, Record};
@@ -28,6 +28,8 @@ pub struct Movement {
     pub player: PlayerId,
     /// The record now; `None` removes the player.
     pub record: Option<Record>,
+    /// Whether anybody wants to know the ranks around it; they cost as much as the change.
+    pub ranked: bool,
 }
 
 /// Ranks around a published change.
@@ -37,6 +39,15 @@ pub struct Published {
     pub before: Option<u64>,
     /// The rank just after.
     pub after: Option<u64>,
+}
+
+/// Movements for which readers wait at a time: some 50 µs.
+const HOLD_MOVEMENTS_MAX: usize = 64;
+
+/// A part that one writer has for itself.
+pub struct Held<'a> {
+    rules: &'a Rules,
+    tree: RwLockWriteGuard<'a, Tree>,
 }
 
 /// The tree of a part, by the width of its scores.
@@ -67,11 +78,17 @@ impl PartOrder {
         Self { rules, tree: RwLock::new(tree) }
     }
 
-    /// Publishes committed changes in their order, and says each one's ranks around it.
-    pub fn publish(&self, movements: &[Movement]) -> Vec<Published> {
-        let mut tree = self.tree.write().unwrap_or_else(PoisonError::into_inner);
-        let one = |movement: &Movement| on_tree!(&mut *tree, order => self.rules.publish(order, movement));
-        movements.iter().map(one).collect()
+    /// Publishes committed changes in their order. The lock is given up now and then, so that a large batch does not
+    /// keep readers waiting to its end.
+    pub fn publish(&self, movements: &[Movement], mut published: impl FnMut(usize, Published)) {
+        for (chunk, some) in movements.chunks(HOLD_MOVEMENTS_MAX).enumerate() {
+            let mut held = self.hold();
+            for (at, movement) in some.iter().enumerate() {
+                if let Some(ranks) = held.publish(movement) {
+                    published(chunk * HOLD_MOVEMENTS_MAX + at, ranks);
+                }
+            }
+        }
     }
 
     /// Replaces the whole order by what was loaded; refused where a player came twice.
@@ -94,17 +111,22 @@ impl PartOrder {
 
     /// How many players it has.
     pub fn total(&self) -> u64 {
-        on_tree!(&*self.read(), order => order.len())
+        on_tree!(&*self.shared(), order => order.len())
     }
 
     /// Bytes of memory it holds.
     pub fn bytes(&self) -> u64 {
-        on_tree!(&*self.read(), order => order.bytes())
+        on_tree!(&*self.shared(), order => order.bytes())
     }
 
-    /// A player's place.
-    pub fn ranked(&self, player: &PlayerId) -> Option<Ranked> {
-        on_tree!(&*self.read(), order => self.rules.ranked(order, player))
+    /// Asks it, holding the lock as long as that takes.
+    pub fn read<T>(&self, with: impl FnOnce(&dyn Reads) -> T) -> T {
+        on_tree!(&*self.shared(), order => with(&Ruled::new(&self.rules, order)))
+    }
+
+    /// Keeps everybody else out until it is dropped.
+    pub fn hold(&self) -> Held<'_> {
+        Held { rules: &self.rules, tree: self.tree.write().unwrap_or_else(PoisonError::into_inner) }
     }
 
     /// Everything in order, in packed blocks: how a closed period is stored. The lock is held for one block at a time;
@@ -113,34 +135,31 @@ impl PartOrder {
         let total = self.total();
         for block in 0..total.div_ceil(BLOCK_ENTRIES as u64) {
             let offset = block * BLOCK_ENTRIES as u64;
-            let stored = on_tree!(&*self.read(), order => self.rules.block(order, offset));
+            let stored = on_tree!(&*self.shared(), order => self.rules.block(order, offset));
             each(block, stored)?;
         }
         Ok(total)
     }
 
-    /// The rank that a record of this player has or would have among the others.
-    pub fn rank_of(&self, player: &PlayerId, record: &Record) -> u64 {
-        on_tree!(&*self.read(), order => self.rules.rank_of(order, player, record))
-    }
-
-    /// A stretch of the order.
-    pub fn page(&self, query: &PageQuery) -> Page {
-        on_tree!(&*self.read(), order => self.rules.page(order, query))
-    }
-
-    /// The places around a player, the player among them, clipped at the ends.
-    pub fn around(&self, player: &PlayerId, above: usize, below: usize) -> Option<Page> {
-        on_tree!(&*self.read(), order => self.rules.around(order, player, above, below))
-    }
-
-    /// These players among each other, each counted once.
-    pub fn among(&self, players: &[PlayerId]) -> Among {
-        on_tree!(&*self.read(), order => self.rules.among(order, players))
-    }
-
-    fn read(&self) -> RwLockReadGuard<'_, Tree> {
+    fn shared(&self) -> RwLockReadGuard<'_, Tree> {
         self.tree.read().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Held<'_> {
+    /// Publishes one committed change; says the ranks around it if they are wanted.
+    pub fn publish(&mut self, movement: &Movement) -> Option<Published> {
+        let rules = self.rules;
+        if movement.ranked {
+            return Some(on_tree!(&mut *self.tree, order => rules.publish(order, movement)));
+        }
+        on_tree!(&mut *self.tree, order => rules.place(order, movement));
+        None
+    }
+
+    /// Asks it as it is now.
+    pub fn read<T>(&self, with: impl FnOnce(&dyn Reads) -> T) -> T {
+        on_tree!(&*self.tree, order => with(&Ruled::new(self.rules, order)))
     }
 }
 

@@ -89,17 +89,23 @@ impl Rules {
         let id = movement.player.as_bytes();
         let present: Option<(Entry<S>, u64)> = order.find(id);
         let before = present.map(|(entry, place)| self.rank_at(order, &entry, place));
-        let Some(record) = &movement.record else {
-            order.remove(id);
-            return Published { before, after: None };
-        };
-        let entry = self.entry(record);
-        if present.is_some_and(|(now, _)| now == entry) {
+        if let (Some(record), Some((now, _))) = (&movement.record, present)
+            && self.entry::<S>(record) == now
+        {
             return Published { before, after: before };
         }
-        order.set(id, entry);
-        let place = order.ordinal(id).expect("a player that was just set has a place");
-        Published { before, after: Some(self.rank_at(order, &entry, place)) }
+        self.place(order, movement);
+        let after = order.find(id).map(|(entry, place)| self.rank_at(order, &entry, place));
+        Published { before, after }
+    }
+
+    /// The same without asking for ranks.
+    pub(crate) fn place<S: Normal>(&self, order: &mut Order<S>, movement: &Movement) {
+        let id = movement.player.as_bytes();
+        match &movement.record {
+            Some(record) => order.set(id, self.entry(record)),
+            None => order.remove(id),
+        };
     }
 
     pub(crate) fn counts<S: Normal>(&self, order: &impl Sorted<S>, entry: &Entry<S>, before: u64) -> Counts {
@@ -136,24 +142,25 @@ impl Rules {
             Ranking::Competition => order.count_better(entry.score),
             Ranking::Dense => order.count_distinct_better(entry.score),
             Ranking::Ordinal => {
-                let before = order.lower_bound(&entry, player);
+                let before = order.lower_bound(&entry, player.as_bytes());
                 // The player's present entry is not one of the others.
-                let own = order.find(player).is_some_and(|(_, own)| own < before);
+                let own = order.find(player.as_bytes()).is_some_and(|(_, own)| own < before);
                 before - u64::from(own)
             }
         }
     }
 
     pub(crate) fn page<S: Normal>(&self, order: &impl Sorted<S>, query: &PageQuery) -> Page {
-        let (from, to) = self.bounds(order, query);
+        let (from, to) = self.bounds(order, query.min, query.max);
         let (from, to) = match (&query.start, query.edge) {
             (Start::Edge, _) => (from, to),
             (Start::Offset(offset), Edge::Best) => (from.saturating_add(*offset), to),
             (Start::Offset(offset), Edge::Worst) => (from, to.saturating_sub(*offset)),
             (Start::After(record, player), edge) => {
                 let entry: Entry<S> = self.entry(record);
-                let place = order.lower_bound(&entry, player);
-                let unmoved = order.find(player).is_some_and(|(now, _)| self.same_key(&now, &entry));
+                let place = order.lower_bound(&entry, player.as_bytes());
+                let unmoved =
+                    order.find(player.as_bytes()).is_some_and(|(now, _)| self.same_key(&now, &entry));
                 match edge {
                     Edge::Best => (from.max(place + u64::from(unmoved)), to),
                     Edge::Worst => (from, to.min(place)),
@@ -165,7 +172,7 @@ impl Rules {
 
     /// The block of entries that begins at a place.
     pub(crate) fn block<S: Normal>(&self, order: &Order<S>, from: u64) -> StoredBlock {
-        let items = Sorted::walk(order, from, BLOCK_ENTRIES);
+        let items = Sorted::walk(order, from, BLOCK_ENTRIES, false);
         let Some(first) = items.first().map(|item| item.entry.score) else { return StoredBlock::default() };
         let distinct_better = match self.definition.ranking {
             Ranking::Dense => order.count_distinct_better(first),
@@ -177,7 +184,7 @@ impl Rules {
     }
 
     pub(crate) fn ranked<S: Normal>(&self, order: &impl Sorted<S>, player: &PlayerId) -> Option<Ranked> {
-        let (entry, before) = order.find(player)?;
+        let (entry, before) = order.find(player.as_bytes())?;
         let counts = self.counts(order, &entry, before);
         let (ranking, total) = (self.definition.ranking, order.len());
         Some(Ranked {
@@ -195,7 +202,7 @@ impl Rules {
         above: usize,
         below: usize,
     ) -> Option<Page> {
-        let (_, place) = order.find(player)?;
+        let (_, place) = order.find(player.as_bytes())?;
         let from = place.saturating_sub(above as u64);
         let to = (place + below as u64 + 1).min(order.len());
         Some(self.stretch(order, Edge::Best, from, to, usize::MAX))
@@ -205,7 +212,7 @@ impl Rules {
         let mut asked = BTreeSet::new();
         let (mut found, mut missing) = (Vec::with_capacity(players.len()), Vec::new());
         for player in players.iter().filter(|player| asked.insert(*player)) {
-            match order.find(player) {
+            match order.find(player.as_bytes()) {
                 Some((entry, place)) => found.push((place, entry, player)),
                 None => missing.push(player.clone()),
             }
@@ -230,9 +237,14 @@ impl Rules {
     }
 
     /// The places that hold scores from `min` to `max`.
-    fn bounds<S: Normal>(&self, order: &impl Sorted<S>, query: &PageQuery) -> (u64, u64) {
+    pub(crate) fn bounds<S: Normal>(
+        &self,
+        order: &impl Sorted<S>,
+        min: Option<i64>,
+        max: Option<i64>,
+    ) -> (u64, u64) {
         let normal = |score: i64| order_key::directed(self.definition.order, score);
-        let (a, b) = (query.min.map(normal), query.max.map(normal));
+        let (a, b) = (min.map(normal), max.map(normal));
         let (best, worst) = match self.definition.order {
             tally_rules::definition::Order::Descending => (b, a),
             tally_rules::definition::Order::Ascending => (a, b),
@@ -257,8 +269,8 @@ impl Rules {
         }
         let take = usize::try_from(to - from).unwrap_or(usize::MAX).min(limit);
         let entries = match edge {
-            Edge::Best => self.places(order, order.walk(from, take), from, 1),
-            Edge::Worst => self.places(order, order.walk_back(to - 1, take), to - 1, -1),
+            Edge::Best => self.places(order, order.walk(from, take, false), from, 1),
+            Edge::Worst => self.places(order, order.walk(to - 1, take, true), to - 1, -1),
         };
         Page { total, more: (take as u64) < to - from, entries }
     }

@@ -1,6 +1,6 @@
 //! What reads need of an order, wherever it is: the tree in memory, or the blocks of a closed period.
 
-use tally_index::{Entry, Order, Score};
+use tally_index::{Entry, Order, Row, Score};
 use tally_rules::PlayerId;
 
 /// One entry of a walk.
@@ -10,12 +10,14 @@ pub(crate) struct Item<S> {
     pub(crate) entry: Entry<S>,
 }
 
-/// An order that can be counted in and walked.
+/// An order that can be counted in and walked. Ids are bytes: one that is no player's name is just not there.
 pub(crate) trait Sorted<S: Score> {
     /// How many entries it has.
     fn len(&self) -> u64;
+    /// A player's entry.
+    fn get(&self, player: &[u8]) -> Option<Entry<S>>;
     /// A player's entry and place.
-    fn find(&self, player: &PlayerId) -> Option<(Entry<S>, u64)>;
+    fn find(&self, player: &[u8]) -> Option<(Entry<S>, u64)>;
     /// Entries of a strictly better score.
     fn count_better(&self, score: S) -> u64;
     /// Entries of this score or a better one.
@@ -23,19 +25,31 @@ pub(crate) trait Sorted<S: Score> {
     /// Distinct strictly better scores.
     fn count_distinct_better(&self, score: S) -> u64;
     /// Entries before a key, which need not be there.
-    fn lower_bound(&self, entry: &Entry<S>, player: &PlayerId) -> u64;
-    /// At most `take` entries from a place on.
-    fn walk(&self, from: u64, take: usize) -> Vec<Item<S>>;
-    /// At most `take` entries from a place backwards.
-    fn walk_back(&self, from: u64, take: usize) -> Vec<Item<S>>;
+    fn lower_bound(&self, entry: &Entry<S>, player: &[u8]) -> u64;
+    /// At most `take` entries from a place on, backwards if `back`.
+    fn visit(&self, from: u64, take: usize, back: bool, each: &mut dyn FnMut(&[u8], Entry<S>));
+
+    /// The same entries as a list.
+    fn walk(&self, from: u64, take: usize, back: bool) -> Vec<Item<S>> {
+        let mut items = Vec::with_capacity(take.min(self.len() as usize));
+        self.visit(from, take, back, &mut |id, entry| {
+            let player = std::str::from_utf8(id).ok().and_then(|id| PlayerId::new(id).ok());
+            let player = player.expect("only checked ids enter the order");
+            items.push(Item { player, entry });
+        });
+        items
+    }
 }
 
 impl<S: Score> Sorted<S> for Order<S> {
     fn len(&self) -> u64 {
         self.len()
     }
-    fn find(&self, player: &PlayerId) -> Option<(Entry<S>, u64)> {
-        self.find(player.as_bytes())
+    fn get(&self, player: &[u8]) -> Option<Entry<S>> {
+        self.get(player)
+    }
+    fn find(&self, player: &[u8]) -> Option<(Entry<S>, u64)> {
+        self.find(player)
     }
     fn count_better(&self, score: S) -> u64 {
         self.count_better(score)
@@ -46,19 +60,15 @@ impl<S: Score> Sorted<S> for Order<S> {
     fn count_distinct_better(&self, score: S) -> u64 {
         self.count_distinct_better(score)
     }
-    fn lower_bound(&self, entry: &Entry<S>, player: &PlayerId) -> u64 {
-        self.lower_bound(entry.score, entry.stamp, player.as_bytes())
+    fn lower_bound(&self, entry: &Entry<S>, player: &[u8]) -> u64 {
+        self.lower_bound(entry.score, entry.stamp, player)
     }
-    fn walk(&self, from: u64, take: usize) -> Vec<Item<S>> {
-        self.walk(from).take(take).map(|row| item(&row)).collect()
+    fn visit(&self, from: u64, take: usize, back: bool, each: &mut dyn FnMut(&[u8], Entry<S>)) {
+        let mut one = |row: Row<'_, S>| each(row.id, Entry { score: row.score, stamp: row.stamp });
+        if back {
+            self.walk_back(from).take(take).for_each(&mut one);
+        } else {
+            self.walk(from).take(take).for_each(&mut one);
+        }
     }
-    fn walk_back(&self, from: u64, take: usize) -> Vec<Item<S>> {
-        self.walk_back(from).take(take).map(|row| item(&row)).collect()
-    }
-}
-
-fn item<S: Score>(row: &tally_index::Row<'_, S>) -> Item<S> {
-    let player = std::str::from_utf8(row.id).ok().and_then(|id| PlayerId::new(id).ok());
-    let player = player.expect("only checked ids enter the order");
-    Item { player, entry: Entry { score: row.score, stamp: row.stamp } }
 }

@@ -104,15 +104,15 @@ fn check(model: &Model, order: &PartOrder) {
     check_pages(&places, order);
     check_ranges(&places, order);
     for (at, place) in places.iter().enumerate() {
-        let ranked = order.ranked(&place.player).unwrap();
+        let ranked = order.read(|it| it.ranked(&place.player)).unwrap();
         let counts = model.counts(&sorted, at);
         assert_eq!((ranked.rank, ranked.record, ranked.total), (place.rank, place.record, total));
         assert_eq!(ranked.percentile, rank::percentile(model.definition.ranking, counts, total));
-        assert_eq!(order.rank_of(&place.player, &place.record), place.rank);
-        let around = order.around(&place.player, 2, 3).unwrap();
+        assert_eq!(order.read(|it| it.rank_of(&place.player, &place.record)), place.rank);
+        let around = order.read(|it| it.around(&place.player, 2, 3)).unwrap();
         assert_eq!(around.entries, places[at.saturating_sub(2)..(at + 4).min(places.len())]);
     }
-    assert!(order.ranked(&PlayerId::new("nobody").unwrap()).is_none());
+    assert!(order.read(|it| it.ranked(&PlayerId::new("nobody").unwrap())).is_none());
     check_among(model, order, &places);
 }
 
@@ -125,7 +125,7 @@ fn check_pages(places: &[Place], order: &PartOrder) {
         }
         let (mut start, mut walked) = (Start::Edge, Vec::new());
         loop {
-            let page = order.page(&PageQuery { edge, start, limit: 3, min: None, max: None });
+            let page = order.read(|it| it.page(&PageQuery { edge, start, limit: 3, min: None, max: None }));
             walked.extend(page.entries);
             if !page.more {
                 break;
@@ -135,7 +135,7 @@ fn check_pages(places: &[Place], order: &PartOrder) {
         }
         assert_eq!(walked, expected);
         let start = Start::Offset(2);
-        let page = order.page(&PageQuery { edge, start, limit: 2, min: None, max: None });
+        let page = order.read(|it| it.page(&PageQuery { edge, start, limit: 2, min: None, max: None }));
         assert_eq!(page.entries, expected.iter().skip(2).take(2).cloned().collect::<Vec<_>>());
     }
 }
@@ -145,14 +145,14 @@ fn check_ranges(places: &[Place], order: &PartOrder) {
         let within = |place: &&Place| {
             min.is_none_or(|min| place.record.score >= min) && max.is_none_or(|max| place.record.score <= max)
         };
-        let page = order.page(&PageQuery { limit: 100, min, max, ..PageQuery::default() });
+        let page = order.read(|it| it.page(&PageQuery { limit: 100, min, max, ..PageQuery::default() }));
         assert_eq!(page.entries, places.iter().filter(within).cloned().collect::<Vec<_>>());
     }
 }
 
 fn check_among(model: &Model, order: &PartOrder, places: &[Place]) {
     let friends: Vec<PlayerId> = (0..24).step_by(3).chain([0, 3]).map(player).collect();
-    let among = order.among(&friends);
+    let among = order.read(|it| it.among(&friends));
     let there: Vec<_> = model.sorted().into_iter().filter(|(player, _)| friends.contains(player)).collect();
     let ranks: Vec<u64> = model.places(&there).iter().map(|place| place.rank).collect();
     let overall: Vec<Place> =
@@ -177,17 +177,18 @@ fn step(model: &mut Model, order: &PartOrder, op: &Op) {
             let Ok(updated) = record::apply(&model.definition, present, submit) else { return };
             let before = model.rank_of(&player);
             model.records.insert(player.clone(), updated.record);
-            let published =
-                order.publish(&[Movement { player: player.clone(), record: Some(updated.record) }]);
-            assert_eq!(published[0].before, before);
-            assert_eq!(published[0].after, model.rank_of(&player));
+            let movement = Movement { player: player.clone(), record: Some(updated.record), ranked: true };
+            let published = order.hold().publish(&movement).unwrap();
+            assert_eq!(published.before, before);
+            assert_eq!(published.after, model.rank_of(&player));
         }
         Op::Remove { player: number } => {
             let player = player(*number);
             let before = model.rank_of(&player);
             model.records.remove(&player);
-            let published = order.publish(&[Movement { player, record: None }]);
-            assert_eq!((published[0].before, published[0].after), (before, None));
+            let movement = Movement { player, record: None, ranked: true };
+            let published = order.hold().publish(&movement).unwrap();
+            assert_eq!((published.before, published.after), (before, None));
         }
         Op::Reload => {
             let mut loading = order.loading();

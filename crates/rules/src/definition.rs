@@ -67,6 +67,8 @@ pub struct Definition {
     pub periods: Vec<PeriodRule>,
     /// How many numbers were given to periods so far.
     pub rules_given: u32,
+    /// Whether it was made by its first score, like a sorted set of Redis: then it is there as long as it has players.
+    pub implicit: bool,
 }
 
 impl Default for Definition {
@@ -81,11 +83,23 @@ impl Default for Definition {
             all_time: true,
             periods: Vec::new(),
             rules_given: 0,
+            implicit: false,
         }
     }
 }
 
 impl Definition {
+    /// A board that answers as a sorted set of Redis does.
+    pub fn sorted_set() -> Self {
+        Self {
+            update: Update::Latest,
+            ties: Ties::PlayerReversed,
+            score: ScoreType::Float64,
+            implicit: true,
+            ..Self::default()
+        }
+    }
+
     /// Refuses choices that contradict each other.
     pub fn check(&self) -> Result<(), Refusal> {
         if self.update == Update::Sum && self.subscore != Subscore::None {
@@ -187,6 +201,8 @@ impl Wish {
             all_time: self.all_time.unwrap_or(base.all_time),
             periods: self.periods.clone().unwrap_or_else(|| base.periods.clone()),
             rules_given: base.rules_given,
+            // Whoever wishes for a board wants it to stay.
+            implicit: false,
         }
         .number(&base.periods)
     }

@@ -47,6 +47,12 @@ impl BoardId {
     }
 }
 
+impl std::borrow::Borrow<str> for BoardId {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
 impl PlayerId {
     /// Checks a player's name.
     pub fn new(text: &str) -> Result<Self, BadId> {

@@ -21,6 +21,7 @@ pub mod record;
 pub mod refusal;
 pub mod role;
 pub mod score;
+pub mod sorted_set;
 
 pub use definition::Definition;
 pub use ids::{BoardId, PlayerId};

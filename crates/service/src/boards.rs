@@ -5,8 +5,10 @@ use crate::keys::seen_before;
 use crate::periods::Periods;
 use crate::scores::command::{Done, Redefine, Request};
 use crate::tally::Tally;
+use std::borrow::Borrow;
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Bound;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use tally_ranking::PartOrder;
 use tally_rules::definition::Wish;
@@ -36,6 +38,8 @@ pub struct Board {
     /// Players who are hidden here. Changed by the lane only, with the order; it is not asked when a batch is decided,
     /// because a hidden player's submits count like any other.
     pub(crate) hidden: RwLock<HashSet<PlayerId>>,
+    /// Whether it was made by its first score; a wish for it ends that.
+    implicit: AtomicBool,
     /// Its periods; in `definition` are those of its creation.
     periods: RwLock<Periods>,
 }
@@ -47,7 +51,18 @@ impl Board {
         let hidden = RwLock::new(hidden.into_iter().collect());
         let periods = RwLock::new(Periods::new(&row.definition).map_err(Refusal::InvalidDefinition)?);
         let BoardRow { no, id, definition, created_at } = row;
-        Ok(Self { no, id, definition, created_at, order, hidden, periods })
+        let implicit = AtomicBool::new(definition.implicit);
+        Ok(Self { no, id, definition, created_at, order, hidden, implicit, periods })
+    }
+
+    /// Whether anybody may see it: one that was made by its first score is gone with its last player.
+    pub fn is_there(&self) -> bool {
+        !self.implicit.load(Ordering::Acquire) || self.order.total() > 0
+    }
+
+    /// It stays from now on, with players or without.
+    pub(crate) fn keep(&self) {
+        self.implicit.store(false, Ordering::Release);
     }
 
     /// Its periods now.
@@ -66,6 +81,7 @@ impl Board {
         Definition {
             periods: periods.rules.iter().map(|state| state.rule.clone()).collect(),
             rules_given: periods.rules_given,
+            implicit: self.implicit.load(Ordering::Acquire),
             ..self.definition.clone()
         }
     }
@@ -76,21 +92,38 @@ impl Board {
     }
 }
 
-/// Live boards by name.
+/// Live boards by name and by number.
 #[derive(Debug, Default)]
 pub struct Boards {
-    by_id: RwLock<BTreeMap<BoardId, Arc<Board>>>,
+    all: RwLock<Registry>,
+    /// Changes with every board that comes or goes.
+    version: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct Registry {
+    by_id: BTreeMap<BoardId, Arc<Board>>,
+    by_no: BTreeMap<BoardNo, Arc<Board>>,
 }
 
 impl Boards {
-    /// The board of that name.
-    pub fn get(&self, id: &BoardId) -> Option<Arc<Board>> {
-        self.by_id.read().unwrap_or_else(PoisonError::into_inner).get(id).cloned()
+    /// The board of that name, also one that has no players and is not [there](Board::is_there).
+    pub fn get<Q: Ord + ?Sized>(&self, id: &Q) -> Option<Arc<Board>>
+    where
+        BoardId: Borrow<Q>,
+    {
+        self.read().by_id.get(id).cloned()
+    }
+
+    /// Whoever remembers a board asks whether this has changed.
+    pub fn version(&self) -> u64 {
+        self.version.load(Ordering::Acquire)
     }
 
     /// The board of that name, or a refusal that says which name is near.
     pub fn find(&self, id: &BoardId) -> Result<Arc<Board>, Refusal> {
-        self.get(id).ok_or_else(|| Refusal::LeaderboardNotFound(self.nearest(id)))
+        let found = self.get(id).filter(|board| board.is_there());
+        found.ok_or_else(|| Refusal::LeaderboardNotFound(self.nearest(id)))
     }
 
     /// A name that is a slip of the finger away, among the first ones only: a guess is not worth a walk.
@@ -104,13 +137,20 @@ impl Boards {
     /// Boards in order of their names' bytes, at most `limit`, from the first after `after`.
     pub fn list(&self, after: Option<&BoardId>, limit: usize) -> Vec<Arc<Board>> {
         let from = after.map_or(Bound::Unbounded, Bound::Excluded);
-        let boards = self.by_id.read().unwrap_or_else(PoisonError::into_inner);
-        boards.range((from, Bound::Unbounded)).take(limit).map(|(_, board)| Arc::clone(board)).collect()
+        let all = self.read();
+        let there = all.by_id.range::<BoardId, _>((from, Bound::Unbounded)).map(|(_, board)| board);
+        there.filter(|board| board.is_there()).take(limit).cloned().collect()
+    }
+
+    /// Boards in order of number, at most `limit`, from the first that is not before `from`; all that were there all
+    /// the while are met by a walk.
+    pub fn from_no(&self, from: BoardNo, limit: usize) -> Vec<Arc<Board>> {
+        self.read().by_no.range(from..).take(limit).map(|(_, board)| Arc::clone(board)).collect()
     }
 
     /// How many there are.
     pub fn len(&self) -> usize {
-        self.by_id.read().unwrap_or_else(PoisonError::into_inner).len()
+        self.read().by_id.len()
     }
 
     /// Whether there is none.
@@ -119,11 +159,28 @@ impl Boards {
     }
 
     pub(crate) fn insert(&self, board: Arc<Board>) {
-        self.by_id.write().unwrap_or_else(PoisonError::into_inner).insert(board.id.clone(), board);
+        let mut all = self.write();
+        all.by_no.insert(board.no, Arc::clone(&board));
+        if let Some(old) = all.by_id.insert(board.id.clone(), board) {
+            all.by_no.remove(&old.no);
+        }
+        self.version.fetch_add(1, Ordering::AcqRel);
     }
 
     fn remove(&self, id: &BoardId) {
-        self.by_id.write().unwrap_or_else(PoisonError::into_inner).remove(id);
+        let mut all = self.write();
+        if let Some(old) = all.by_id.remove(id) {
+            all.by_no.remove(&old.no);
+        }
+        self.version.fetch_add(1, Ordering::AcqRel);
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Registry> {
+        self.all.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Registry> {
+        self.all.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -145,7 +202,7 @@ pub fn put(tally: &Tally, id: &BoardId, wish: &Wish, identity: Option<&Identity>
     if id.is_reserved() {
         return Err(Refusal::ReservedName.into());
     }
-    if let Some(board) = tally.boards.get(id) {
+    if let Some(board) = tally.boards.get(id).filter(|board| board.is_there()) {
         let identity = identity.cloned();
         let request = Request::Redefine(Redefine { board: Arc::clone(&board), wish: wish.clone(), identity });
         let done = tokio::runtime::Handle::current().block_on(tally.lane.ask(request, running))?;
@@ -154,10 +211,28 @@ pub fn put(tally: &Tally, id: &BoardId, wish: &Wish, identity: Option<&Identity>
         };
         return Ok(Put { board, created, replayed });
     }
-    create(tally, id, wish, identity)
+    create(tally, id, || wish.create(), identity)
 }
 
-fn create(tally: &Tally, id: &BoardId, wish: &Wish, identity: Option<&Identity>) -> Result<Put, Failure> {
+/// The board of that name, made as a sorted set if there is none. Blocks on the store.
+pub fn sorted_set(tally: &Tally, id: &BoardId) -> Result<Arc<Board>, Failure> {
+    let _one = tally.changing_boards.lock().unwrap_or_else(PoisonError::into_inner);
+    if id.is_reserved() {
+        return Err(Refusal::ReservedName.into());
+    }
+    match tally.boards.get(id) {
+        Some(board) => Ok(board),
+        None => Ok(create(tally, id, || Ok(Definition::sorted_set()), None)?.board),
+    }
+}
+
+/// Makes a board, in place of one of that name that is not there any more.
+fn create(
+    tally: &Tally,
+    id: &BoardId,
+    definition: impl Fn() -> Result<Definition, Refusal>,
+    identity: Option<&Identity>,
+) -> Result<Put, Failure> {
     let now = tally.now();
     let full = tally.boards.len() >= tally.settings.boards_max;
     let mut new = None;
@@ -166,8 +241,9 @@ fn create(tally: &Tally, id: &BoardId, wish: &Wish, identity: Option<&Identity>)
             return Err(Refusal::TooManyBoards);
         }
         let row =
-            BoardRow { no: loaded.next_board, id: id.clone(), definition: wish.create()?, created_at: now };
+            BoardRow { no: loaded.next_board, id: id.clone(), definition: definition()?, created_at: now };
         new = Some(Board::new(row.clone(), Vec::new())?);
+        changes.boards.extend(loaded.board_names[0].iter().map(|old| BoardChange::Delete(old.no)));
         changes.boards.push(BoardChange::Create(row));
         Ok(Outcome::BoardPut { created: true })
     })?;
@@ -178,7 +254,7 @@ fn create(tally: &Tally, id: &BoardId, wish: &Wish, identity: Option<&Identity>)
     }
     // It was deleted since: the first answer showed it new and empty.
     let created_at = stored.as_ref().map_or(now, |stored| stored.at);
-    let row = BoardRow { no: BoardNo(0), id: id.clone(), definition: wish.create()?, created_at };
+    let row = BoardRow { no: BoardNo(0), id: id.clone(), definition: definition()?, created_at };
     let created = stored.is_some_and(|stored| matches!(stored.outcome, Outcome::BoardPut { created: true }));
     Ok(Put { board: Arc::new(Board::new(row, Vec::new())?), created, replayed: true })
 }
@@ -189,7 +265,9 @@ pub fn delete(tally: &Tally, id: &BoardId, identity: Option<&Identity>) -> Resul
     let _one = tally.changing_boards.lock().unwrap_or_else(PoisonError::into_inner);
     let now = (tally.clock)();
     let stored = tally.once(&plan(id, identity), identity, now, |loaded, changes| {
-        let present = loaded.board_names[0].as_ref().ok_or(Refusal::LeaderboardNotFound(None))?;
+        let there = tally.boards.get(id).is_some_and(|board| board.is_there());
+        let present = loaded.board_names[0].as_ref().filter(|_| there);
+        let present = present.ok_or(Refusal::LeaderboardNotFound(None))?;
         changes.boards.push(BoardChange::Delete(present.no));
         Ok(Outcome::Removed)
     })?;

@@ -29,5 +29,5 @@ pub use settings::Settings;
 pub use tally::Tally;
 // What doors show of the parts below.
 pub use tally_lanes::Cut;
-pub use tally_ranking::{Edge, PageQuery, Place, Start};
+pub use tally_ranking::{Edge, PageQuery, Place, Reads, Start};
 pub use tally_store::Store;

@@ -152,7 +152,8 @@ fn a_stream_crosses_a_boundary_exactly() {
         assert!(wanted > 0, "nobody scored in {period}");
         let found = world.view(period).unwrap();
         assert_eq!(found.total(), wanted as u64, "{period}");
-        let page = found.page(&*world.tally().store, &PageQuery { limit: 5_000, ..PageQuery::default() });
+        let query = PageQuery { limit: 5_000, ..PageQuery::default() };
+        let page = found.read(&*world.tally().store, |order| order.page(&query));
         assert!(page.unwrap().entries.iter().all(|place| of(&place.record.at) == period));
     }
     let found = world.tally().boards.get(&board()).unwrap();

@@ -5,9 +5,10 @@ use super::{ALL_TIME_NAME, LivePart};
 use crate::boards::Board;
 use crate::failure::Failure;
 use std::sync::Arc;
-use tally_ranking::{Among, Closed, Page, PageQuery, PartOrder, Ranked};
-use tally_rules::{Micros, PlayerId, Record, Refusal};
-use tally_store::{PartRow, Store};
+use tally_ranking::{Closed, PartOrder, Reads};
+use tally_rules::{Micros, Refusal};
+use tally_store::plan::ALL_TIME;
+use tally_store::{Part, PartRow, Store};
 
 /// The open period, whatever it is.
 const PREVIOUS: &str = "previous";
@@ -104,72 +105,32 @@ impl View {
         match &self.of {
             Of::Closed(row) => row.total,
             Of::Empty => 0,
-            Of::AllTime | Of::Live(_) => self.order().map_or(0, PartOrder::total),
+            Of::AllTime => self.board.order.total(),
+            Of::Live(live) => live.order.total(),
         }
     }
 
-    /// A player's place.
-    pub fn ranked(&self, store: &dyn Store, player: &PlayerId) -> Result<Option<Ranked>, Failure> {
-        self.read(store, |order| order.ranked(player), |closed| closed.ranked(player), None)
-    }
-
-    /// The rank that a record of this player has or would have among the others; only in memory.
-    pub fn rank_of(&self, player: &PlayerId, record: &Record) -> Option<u64> {
-        self.order().map(|order| order.rank_of(player, record))
-    }
-
-    /// A stretch of the order.
-    pub fn page(&self, store: &dyn Store, query: &PageQuery) -> Result<Page, Failure> {
-        let empty = Page { total: 0, entries: Vec::new(), more: false };
-        self.read(store, |order| order.page(query), |closed| closed.page(query), empty)
-    }
-
-    /// The places around a player.
-    pub fn around(
-        &self,
-        store: &dyn Store,
-        player: &PlayerId,
-        above: usize,
-        below: usize,
-    ) -> Result<Option<Page>, Failure> {
-        self.read(
-            store,
-            |order| order.around(player, above, below),
-            |closed| closed.around(player, above, below),
-            None,
-        )
-    }
-
-    /// These players among each other.
-    pub fn among(&self, store: &dyn Store, players: &[PlayerId]) -> Result<Among, Failure> {
-        let nobody = || PartOrder::new(&self.board.definition).among(players);
+    /// Which part it is; none where nobody has scored yet.
+    pub fn part(&self) -> Option<Part> {
         match &self.of {
-            Of::Empty => Ok(nobody()),
-            _ => self.read(store, |order| order.among(players), |closed| closed.among(players), nobody()),
+            Of::AllTime => Some(ALL_TIME),
+            Of::Live(live) => Some(live.part),
+            Of::Closed(row) => Some(row.part),
+            Of::Empty => None,
         }
     }
 
-    fn order(&self) -> Option<&PartOrder> {
+    /// Asks it.
+    pub fn read<T>(&self, store: &dyn Store, with: impl FnOnce(&dyn Reads) -> T) -> Result<T, Failure> {
         match &self.of {
-            Of::AllTime => Some(&self.board.order),
-            Of::Live(live) => Some(&live.order),
-            Of::Empty | Of::Closed(_) => None,
+            Of::AllTime => Ok(self.board.order.read(with)),
+            Of::Live(live) => Ok(live.order.read(with)),
+            Of::Empty => Ok(PartOrder::new(&self.board.definition).read(with)),
+            Of::Closed(row) => {
+                let source = StoredPart { store, board: self.board.no, row: *row };
+                Ok(Closed::new(&self.board.definition, row.total, &source).read(with)?)
+            }
         }
-    }
-
-    fn read<T>(
-        &self,
-        store: &dyn Store,
-        live: impl FnOnce(&PartOrder) -> T,
-        closed: impl FnOnce(&Closed<'_, StoredPart<'_>>) -> Result<T, tally_store::StoreError>,
-        empty: T,
-    ) -> Result<T, Failure> {
-        if let Some(order) = self.order() {
-            return Ok(live(order));
-        }
-        let Of::Closed(row) = &self.of else { return Ok(empty) };
-        let source = StoredPart { store, board: self.board.no, row: *row };
-        Ok(closed(&Closed::new(&self.board.definition, row.total, &source))?)
     }
 }
 

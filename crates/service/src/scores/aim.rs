@@ -4,6 +4,7 @@
 //! the batch that writes it.
 
 use super::command::Request;
+use super::steps::Step;
 use crate::boards::Board;
 use crate::periods::{AIMED_ALL_TIME, Aimed, LivePart};
 use std::collections::BTreeMap;
@@ -19,6 +20,23 @@ fn in_memory(board: &Board, now: Micros) -> RowAim {
     let all_time = board.definition.all_time.then_some(tally_store::plan::ALL_TIME);
     let parts = all_time.into_iter().chain(live.iter().map(|live| live.part)).collect();
     RowAim { at: Ok(now), parts, closed: Vec::new() }
+}
+
+/// A part whose order is in memory.
+#[derive(Clone, Debug)]
+pub(super) enum PartInMemory {
+    AllTime(Arc<Board>),
+    Live(Arc<LivePart>),
+}
+
+impl PartInMemory {
+    /// Its order.
+    pub(super) fn order(&self) -> &PartOrder {
+        match self {
+            Self::AllTime(board) => &board.order,
+            Self::Live(live) => &live.order,
+        }
+    }
 }
 
 /// What one row aims at.
@@ -67,6 +85,9 @@ impl Aims {
                         })
                         .collect()
                 }
+                Request::Commands(commands) => {
+                    commands.steps.iter().map(|step| aims.step(step, instants, now)).collect()
+                }
                 Request::Remove(remove) => vec![aims.open(&remove.board, now)],
                 Request::Ban(ban) => vec![in_memory(&ban.board, now)],
                 Request::Erase(_) | Request::Redefine(_) | Request::Fence => Vec::new(),
@@ -74,6 +95,21 @@ impl Aims {
             aims.rows.push(rows);
         }
         aims
+    }
+
+    fn step(&mut self, step: &Step, instants: &mut Instants, now: Micros) -> RowAim {
+        match step {
+            Step::Add { board, .. } => {
+                let at = Ok(instants.next(now));
+                self.submit(board, at, now)
+            }
+            Step::Submit(submit) => {
+                let at = instants.of_row(submit.write.at, now);
+                self.submit(&submit.board, at, now)
+            }
+            Step::Remove { board, .. } | Step::Take { board, .. } => self.open(board, now),
+            Step::Read(_) => RowAim { at: Ok(now), parts: Vec::new(), closed: Vec::new() },
+        }
     }
 
     /// A new score: all time, and the periods that still take it.
@@ -140,20 +176,12 @@ impl Aims {
     }
 
     /// The order of a part, in memory already or opened by this batch.
-    pub(super) fn with_order<T>(
-        &self,
-        board: &Arc<Board>,
-        part: Part,
-        with: impl FnOnce(Option<&PartOrder>) -> T,
-    ) -> T {
+    pub(super) fn order_of(&self, board: &Arc<Board>, part: Part) -> Option<PartInMemory> {
         if part == tally_store::plan::ALL_TIME {
-            return with(Some(&board.order));
+            return Some(PartInMemory::AllTime(Arc::clone(board)));
         }
-        if let Some((_, live)) = self.opened.get(&PartKey { board: board.no, part }) {
-            return with(Some(&live.order));
-        }
-        let live = board.periods().live(part).cloned();
-        with(live.as_ref().map(|live| &live.order))
+        let opened = self.opened.get(&PartKey { board: board.no, part }).map(|(_, live)| Arc::clone(live));
+        opened.or_else(|| board.periods().live(part).cloned()).map(PartInMemory::Live)
     }
 
     /// The name of a part.

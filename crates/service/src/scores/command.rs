@@ -1,5 +1,6 @@
 //! What is asked of the score lane, and its answers.
 
+use super::steps::{Commands, StepReply};
 use crate::boards::Board;
 use std::sync::Arc;
 use tally_rules::definition::Wish;
@@ -105,18 +106,20 @@ pub(crate) enum Request {
     Erase(Erase),
     Redefine(Redefine),
     Import(ImportChunk),
+    Commands(Commands),
     /// Nothing: it tells that the lane has come so far.
     Fence,
 }
 
 /// Its answer; the kind is that of the request.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) enum Done {
     Submitted(Submitted),
     Removed(Removed),
     Redefined { created: bool, replayed: bool },
     Passed,
     Imported(Imported),
+    Commands(Vec<StepReply>),
 }
 
 /// A record before a submit.

@@ -4,19 +4,21 @@
 
 use super::aim::{Aims, RowAim};
 use super::command::{Ban, Erase, ImportChunk, Redefine, Remove, Request, ScoreWrite, Submit};
+use super::plan::{Reading, score_key};
 use super::redefine::{self, Redefinition};
+use super::steps::StepDone;
 use crate::boards::Board;
 use crate::keys::seen_before;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use tally_lanes::{WorkingSet, keys_to_load};
+use tally_lanes::WorkingSet;
 use tally_rules::definition::Definition;
 use tally_rules::idempotency::{Identity, RequestKey, Seen, Stored};
 use tally_rules::outcome::Outcome;
 use tally_rules::profile::Profile;
 use tally_rules::{Micros, PlayerId, Record, Refusal, record};
 use tally_store::{
-    BanKey, BoardChange, BoardNo, Changes, Gone, ImportKey, ImportRow, Loaded, Part, PartKey, PartRow, Plan,
+    BanKey, BoardChange, BoardNo, Changes, Gone, ImportKey, ImportRow, Loaded, Part, PartKey, PartRow,
     ScoreKey,
 };
 
@@ -47,70 +49,23 @@ pub(super) enum Decision {
     },
     /// What changed of a definition.
     Redefine { change: Option<Redefinition>, replayed: Option<Outcome> },
+    /// Commands, step by step.
+    Commands(Vec<StepDone>),
     /// Nothing.
     Fence,
     /// A rule's answer.
     Refused(Refusal),
 }
 
-/// Everything a batch reads.
-pub(super) fn plan(batch: &[Request], aims: &Aims) -> Plan {
-    let mut plan = Plan::default();
-    for (request, rows) in batch.iter().zip(&aims.rows) {
-        let identity = match request {
-            Request::Submit(Submit { board, write: ScoreWrite { player, .. }, identity })
-            | Request::Remove(Remove { board, player, identity })
-            | Request::Ban(Ban { board, player, identity, .. }) => {
-                plan.boards.push(board.no);
-                plan.scores.extend(rows[0].parts.iter().map(|part| score_key(board.no, *part, player)));
-                identity.as_ref()
-            }
-            Request::Erase(Erase { player, boards, identity }) => {
-                let parts = boards.iter().flat_map(|board| Aims::every_part(board));
-                plan.scores.extend(parts.map(|(board, part)| score_key(board, part, player)));
-                plan.profiles.push(player.clone());
-                identity.as_ref()
-            }
-            Request::Import(chunk) => {
-                plan.boards.push(chunk.board.no);
-                for ((_, write), row) in chunk.rows.iter().zip(rows) {
-                    let key = |part: &Part| score_key(chunk.board.no, *part, &write.player);
-                    plan.scores.extend(row.parts.iter().map(key));
-                }
-                plan.imports.push(chunk.key.clone());
-                None
-            }
-            Request::Redefine(redefine) => {
-                plan.board_names.push(redefine.board.id.clone());
-                redefine.identity.as_ref()
-            }
-            Request::Fence => None,
-        };
-        plan.requests.extend(identity.map(|one| one.key.clone()));
-    }
-    plan.boards = keys_to_load(plan.boards);
-    plan.board_names = keys_to_load(plan.board_names);
-    plan.scores = keys_to_load(plan.scores);
-    plan.requests = keys_to_load(plan.requests);
-    plan.imports = keys_to_load(plan.imports);
-    plan.profiles = keys_to_load(plan.profiles);
-    plan
-}
-
-fn score_key(board: BoardNo, part: Part, player: &PlayerId) -> ScoreKey {
-    ScoreKey { board, part, player: player.clone() }
-}
-
 /// Applies a batch to what its plan loaded.
 pub(super) fn decide(
     batch: &[Request],
     aims: &Aims,
-    plan: &Plan,
+    reading: &Reading,
     loaded: &Loaded,
-    now: Micros,
-    keep_micros: i64,
+    (now, keep_micros): (Micros, i64),
 ) -> (Changes, Vec<Decision>) {
-    let mut state = State::new(plan, loaded, now, keep_micros);
+    let mut state = State::new(reading, loaded, now, keep_micros);
     let decisions = batch
         .iter()
         .zip(&aims.rows)
@@ -122,6 +77,7 @@ pub(super) fn decide(
                 Request::Erase(erase) => state.erase(erase),
                 Request::Import(chunk) => state.import(chunk, rows),
                 Request::Redefine(redefine) => state.redefine(redefine),
+                Request::Commands(commands) => state.commands(commands, rows, aims).map(Decision::Commands),
                 Request::Fence => Ok(Decision::Fence),
             };
             decided.unwrap_or_else(Decision::Refused)
@@ -142,11 +98,12 @@ struct Applied {
     records: Vec<(Part, Record)>,
 }
 
-struct State {
+/// What a batch knows and has done so far.
+pub(super) struct State {
     now: Micros,
     keep_micros: i64,
     live: BTreeMap<BoardNo, bool>,
-    scores: WorkingSet<ScoreKey, Record>,
+    pub(super) scores: WorkingSet<ScoreKey, Record>,
     requests: WorkingSet<RequestKey, Stored>,
     imports: WorkingSet<ImportKey, ImportRow>,
     profiles: WorkingSet<PlayerId, Profile>,
@@ -159,7 +116,8 @@ struct State {
 }
 
 impl State {
-    fn new(plan: &Plan, loaded: &Loaded, now: Micros, keep_micros: i64) -> Self {
+    fn new(reading: &Reading, loaded: &Loaded, now: Micros, keep_micros: i64) -> Self {
+        let plan = &reading.plan;
         let mut state = Self {
             now,
             keep_micros,
@@ -179,6 +137,9 @@ impl State {
         for (key, record) in plan.scores.iter().zip(&loaded.scores) {
             state.scores.load(key.clone(), *record);
         }
+        for (key, record) in &reading.known {
+            state.scores.load(key.clone(), *record);
+        }
         for (key, stored) in plan.requests.iter().zip(&loaded.requests) {
             state.requests.load(key.clone(), stored.clone());
         }
@@ -191,7 +152,7 @@ impl State {
         state
     }
 
-    fn submit(&mut self, submit: &Submit, aim: &RowAim) -> Result<Decision, Refusal> {
+    pub(super) fn submit(&mut self, submit: &Submit, aim: &RowAim) -> Result<Decision, Refusal> {
         if let Some(Outcome::Submitted { record, previous, changed, .. }) =
             self.replay(submit.identity.as_ref())?
         {
@@ -356,7 +317,7 @@ impl State {
         Ok(Applied { first, records })
     }
 
-    fn check_live(&self, board: BoardNo) -> Result<(), Refusal> {
+    pub(super) fn check_live(&self, board: BoardNo) -> Result<(), Refusal> {
         if self.live.get(&board).copied().expect("every board of the batch is in its plan") {
             Ok(())
         } else {

@@ -4,17 +4,21 @@ use super::aim::Aims;
 use super::command::Request;
 use super::decide::Decision;
 use super::redefine::Redefinition;
+use super::steps::{Move, publish_in_turn};
 use crate::boards::Board;
 use crate::periods::{LivePart, Periods, RuleState};
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 use std::sync::{Arc, PoisonError};
-use tally_ranking::{Movement, PartOrder, Published};
+use tally_ranking::{Held, Movement, PartOrder, Published};
 use tally_rules::{PlayerId, Record};
 use tally_store::plan::ALL_TIME;
 use tally_store::{BoardNo, Part};
 
 /// What a decision does to the orders of one board.
-enum Effect {
+enum Effect<'a> {
+    /// Several players' records in some parts are these now.
+    Moves(&'a [Move]),
     /// The player's records in these parts are these now.
     Move(PlayerId, Vec<(Part, Option<Record>)>),
     /// The player is hidden everywhere.
@@ -24,48 +28,91 @@ enum Effect {
 }
 
 /// The effects on one board, in order, each with the request that hears the ranks around it.
-type Effects<'a> = (&'a Arc<Board>, Vec<(Option<usize>, Effect)>);
+type Effects<'a> = (&'a Arc<Board>, Vec<(Option<usize>, Effect<'a>)>);
 
 /// Movements of one part, and who hears of each.
 type PartMoves = (Vec<Movement>, Vec<Option<usize>>);
 
-/// Publishes a batch; gives the ranks of every request in the part that it names.
-pub(super) fn publish(batch: &[Request], decisions: &[Decision], aims: &Aims) -> Vec<Published> {
+/// Publishes a batch; gives the ranks of every submit in the part that it names. Commands that ask something are
+/// published one by one, at their place.
+pub(super) fn publish(batch: &mut [Request], decisions: &mut [Decision], aims: &Aims) -> Vec<Published> {
     let mut ranks = vec![Published::default(); batch.len()];
-    for (board, effects) in effects_by_board(batch, decisions, aims).into_values() {
-        for (part, (movements, owners)) in movements(board, effects) {
-            // A part that is closed by now has no order in memory: its blocks are written anew by whoever asked.
-            let published =
-                aims.with_order(board, part, |order| order.map(|order| order.publish(&movements)));
-            for (published, owner) in published.into_iter().flatten().zip(owners) {
-                if let Some(at) = owner {
-                    ranks[at] = published;
-                }
+    let mut from = 0;
+    for at in 0..batch.len() {
+        if matches!(&batch[at], Request::Commands(commands) if commands.in_turn()) {
+            publish_together(batch, decisions, aims, from..at, &mut ranks);
+            if let (Request::Commands(commands), Decision::Commands(dones)) =
+                (&mut batch[at], &mut decisions[at])
+            {
+                publish_in_turn(commands, dones, aims);
             }
+            from = at + 1;
         }
     }
-    for (request, decision) in batch.iter().zip(decisions) {
+    publish_together(batch, decisions, aims, from..batch.len(), &mut ranks);
+    ranks
+}
+
+/// Publishes neighbours whose answers need no more than the ranks around them: board by board, part by part.
+fn publish_together(
+    batch: &[Request],
+    decisions: &[Decision],
+    aims: &Aims,
+    which: Range<usize>,
+    ranks: &mut [Published],
+) {
+    for (board, effects) in effects_by_board(batch, decisions, aims, which.clone()).into_values() {
+        for (part, (movements, owners)) in movements(board, effects) {
+            // A part that is closed by now has no order in memory: its blocks are written anew by whoever asked.
+            let Some(memory) = aims.order_of(board, part) else { continue };
+            memory.order().publish(&movements, |at, published| {
+                if let Some(owner) = owners[at] {
+                    ranks[owner] = published;
+                }
+            });
+        }
+    }
+    for at in which {
         if let (Request::Redefine(redefine), Decision::Redefine { change: Some(change), .. }) =
-            (request, decision)
+            (&batch[at], &decisions[at])
         {
             redefine_board(&redefine.board, change);
         }
     }
-    ranks
+}
+
+/// Publishes moves in orders that are held; gives the ranks around the first if they are wanted.
+pub(super) fn move_held(
+    board: &Board,
+    moves: &[Move],
+    ranked: bool,
+    held: &mut [(BoardNo, Part, Held<'_>)],
+) -> Published {
+    let hidden = board.hidden.read().unwrap_or_else(PoisonError::into_inner);
+    let mut first = Published::default();
+    for (nth, (part, player, record)) in moves.iter().enumerate() {
+        let order = held.iter_mut().find(|one| one.0 == board.no && one.1 == *part);
+        let Some((_, _, order)) = order.filter(|_| !hidden.contains(player)) else { continue };
+        let ranked = ranked && nth == 0;
+        let published = order.publish(&Movement { player: player.clone(), record: *record, ranked });
+        first = published.unwrap_or(first);
+    }
+    first
 }
 
 fn effects_by_board<'a>(
     batch: &'a [Request],
-    decisions: &[Decision],
+    decisions: &'a [Decision],
     aims: &Aims,
+    which: Range<usize>,
 ) -> BTreeMap<BoardNo, Effects<'a>> {
     let mut all: BTreeMap<BoardNo, Effects<'a>> = BTreeMap::new();
-    let mut add = |board: &'a Arc<Board>, owner, effect| {
+    let mut add = |board: &'a Arc<Board>, owner: Option<usize>, effect: Effect<'a>| {
         all.entry(board.no).or_insert_with(|| (board, Vec::new())).1.push((owner, effect));
     };
     let some = |parts: &[(Part, Record)]| parts.iter().map(|(part, record)| (*part, Some(*record))).collect();
-    for (at, (request, decision)) in batch.iter().zip(decisions).enumerate() {
-        match (request, decision) {
+    for at in which {
+        match (&batch[at], &decisions[at]) {
             (Request::Submit(submit), Decision::Submit { parts, replayed: None, .. }) => {
                 add(&submit.board, Some(at), Effect::Move(submit.write.player.clone(), some(parts)));
             }
@@ -91,6 +138,13 @@ fn effects_by_board<'a>(
                     add(&chunk.board, None, Effect::Move(player.clone(), some(parts)));
                 }
             }
+            (Request::Commands(commands), Decision::Commands(dones)) => {
+                for (step, done) in commands.steps.iter().zip(dones) {
+                    if let Some(board) = step.board().filter(|_| !done.moves.is_empty()) {
+                        add(board, None, Effect::Moves(&done.moves));
+                    }
+                }
+            }
             // Refused, or done in an earlier batch: nothing moves.
             (_, _) => {}
         }
@@ -106,11 +160,19 @@ fn every_part(board: &Board) -> Vec<(Part, Option<Record>)> {
 
 /// Effects as movements of each part's order, where a hidden player does not move. The first part of a request tells
 /// its ranks.
-fn movements(board: &Board, effects: Vec<(Option<usize>, Effect)>) -> BTreeMap<Part, PartMoves> {
+fn movements(board: &Board, effects: Vec<(Option<usize>, Effect<'_>)>) -> BTreeMap<Part, PartMoves> {
     let mut hidden = board.hidden.write().unwrap_or_else(PoisonError::into_inner);
     let mut moves: BTreeMap<Part, PartMoves> = BTreeMap::new();
     for (owner, effect) in effects {
         let (player, parts) = match effect {
+            Effect::Moves(some) => {
+                for (part, player, record) in some.iter().filter(|(_, player, _)| !hidden.contains(player)) {
+                    let (movements, owners) = moves.entry(*part).or_default();
+                    movements.push(Movement { player: player.clone(), record: *record, ranked: false });
+                    owners.push(None);
+                }
+                continue;
+            }
             Effect::Move(player, _) if hidden.contains(&player) => continue,
             Effect::Move(player, parts) => (player, parts),
             Effect::Hide(player) => {
@@ -124,8 +186,9 @@ fn movements(board: &Board, effects: Vec<(Option<usize>, Effect)>) -> BTreeMap<P
         };
         for (nth, (part, record)) in parts.into_iter().enumerate() {
             let (movements, owners) = moves.entry(part).or_default();
-            movements.push(Movement { player: player.clone(), record });
-            owners.push(owner.filter(|_| nth == 0));
+            let owner = owner.filter(|_| nth == 0);
+            movements.push(Movement { player: player.clone(), record, ranked: owner.is_some() });
+            owners.push(owner);
         }
     }
     moves
@@ -134,6 +197,9 @@ fn movements(board: &Board, effects: Vec<(Option<usize>, Effect)>) -> BTreeMap<P
 /// Puts a board's new rules into force; periods of rules that stay, stay.
 fn redefine_board(board: &Board, change: &Redefinition) {
     let Redefinition { definition, ends, gone } = change;
+    if !definition.implicit {
+        board.keep();
+    }
     let mut periods = board.periods_mut();
     let mut old: HashMap<u32, RuleState> =
         periods.rules.drain(..).map(|state| (state.rule.no, state)).collect();

@@ -3,7 +3,8 @@
 use super::aim::{Aims, RowAim};
 use super::command::{Done, Imported, Previous, Removed, Request, Submit, Submitted};
 use super::decide::{self, Decision};
-use super::publish;
+use super::steps::{Step, StepDone, StepReply};
+use super::{plan, publish};
 use crate::clock::Clock;
 use crate::failure::Fault;
 use crate::periods::ALL_TIME_NAME;
@@ -44,6 +45,11 @@ impl Work for ScoreWork {
                 let rows = u32::try_from(erase.boards.len()).unwrap_or(u32::MAX);
                 Weight { rows, bytes: rows.saturating_mul(REQUEST_BYTES) }
             }
+            Request::Commands(commands) => {
+                let rows = commands.steps.iter().map(Step::rows).sum::<usize>();
+                let rows = u32::try_from(rows).unwrap_or(u32::MAX);
+                Weight { rows, bytes: rows.saturating_mul(REQUEST_BYTES) }
+            }
             Request::Import(chunk) => {
                 let rows = u32::try_from(chunk.rows.len()).unwrap_or(u32::MAX);
                 Weight { rows, bytes: rows.saturating_mul(REQUEST_BYTES) }
@@ -62,11 +68,12 @@ impl Work for ScoreWork {
     fn commit(&mut self, batch: &[Request]) -> Result<(Vec<Decision>, Aims), Failure<Fault>> {
         let now = (self.clock)();
         let aims = Aims::new(batch, &mut self.instants, now);
-        let plan = decide::plan(batch, &aims);
+        let reading = plan::read(batch, &aims);
         let mut decisions = Vec::new();
         self.store
-            .run(&plan, &mut |loaded| {
-                let (changes, decided) = decide::decide(batch, &aims, &plan, loaded, now, self.keep_micros);
+            .run(&reading.plan, &mut |loaded| {
+                let (changes, decided) =
+                    decide::decide(batch, &aims, &reading, loaded, (now, self.keep_micros));
                 decisions = decided;
                 changes
             })
@@ -76,11 +83,11 @@ impl Work for ScoreWork {
 
     fn publish(
         &mut self,
-        batch: Vec<Request>,
-        (decisions, aims): (Vec<Decision>, Aims),
+        mut batch: Vec<Request>,
+        (mut decisions, aims): (Vec<Decision>, Aims),
     ) -> Vec<Result<Done, Refusal>> {
         aims.install();
-        let ranks = publish::publish(&batch, &decisions, &aims);
+        let ranks = publish::publish(&mut batch, &mut decisions, &aims);
         let rows = batch.iter().zip(decisions).zip(&aims.rows).zip(ranks);
         rows.map(|(((request, decision), rows), ranks)| match (request, decision) {
             (
@@ -91,6 +98,10 @@ impl Work for ScoreWork {
                 let done = Submitted { record, previous, changed, ..Submitted::replay(record) };
                 Ok(Done::Submitted(self.replay(submit, then, done)))
             }
+            (Request::Commands(commands), Decision::Commands(dones)) => {
+                let steps = commands.steps.iter().zip(dones);
+                Ok(Done::Commands(steps.map(|(step, done)| self.step_reply(step, done)).collect()))
+            }
             (request, decision) => answer(request, decision, &aims, rows.first(), ranks),
         })
         .collect()
@@ -98,6 +109,16 @@ impl Work for ScoreWork {
 }
 
 impl ScoreWork {
+    fn step_reply(&self, step: &Step, done: StepDone) -> StepReply {
+        match (step, done) {
+            (
+                Step::Submit(submit),
+                StepDone { reply: StepReply::Submitted(first), replayed: Some(then), .. },
+            ) => StepReply::Submitted(self.replay(submit, then, first)),
+            (_, done) => done.reply,
+        }
+    }
+
     /// The outcome is that of then, in the words of then; ranks are those of now.
     fn replay(&self, submit: &Submit, then: Micros, mut done: Submitted) -> Submitted {
         let (board, player) = (&submit.board, &submit.write.player);
@@ -113,9 +134,10 @@ impl ScoreWork {
         };
         // A period that is gone by now has no ranks.
         let Ok(view) = View::find(board, Some(&done.period), (self.clock)(), |_| None) else { return done };
-        done.rank = view.ranked(&*self.store, player).ok().flatten().map(|now| now.rank);
+        let ranked = view.read(&*self.store, |order| order.ranked(player));
+        done.rank = ranked.ok().flatten().map(|now| now.rank);
         if let Some(previous) = done.previous.as_mut().filter(|_| !board.hides(player)) {
-            previous.rank = view.rank_of(player, &previous.record);
+            previous.rank = view.read(&*self.store, |order| order.rank_of(player, &previous.record)).ok();
         }
         done
     }
@@ -170,6 +192,7 @@ fn answer(
             let done = Submitted { period, closed_periods, record, rank, changed, previous, replayed };
             Ok(Done::Submitted(done))
         }
+        (_, Decision::Commands(_)) => unreachable!("commands are answered step by step"),
         (_, Decision::Submit { .. }) => unreachable!("a submit is decided as one"),
     }
 }

@@ -110,7 +110,7 @@ impl World {
     /// A whole part.
     pub(crate) fn page(&self, period: &str) -> Result<Vec<Place>, Refusal> {
         let query = PageQuery { limit: 1_000, ..PageQuery::default() };
-        Ok(self.view(period)?.page(&*self.tally().store, &query).unwrap().entries)
+        Ok(self.view(period)?.read(&*self.tally().store, |order| order.page(&query)).unwrap().entries)
     }
 }
 

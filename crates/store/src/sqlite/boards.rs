@@ -13,13 +13,13 @@ use tally_rules::{BoardId, Definition, Micros};
 
 pub(super) const LIVE: &str = "SELECT 1 FROM boards WHERE no = ?1";
 pub(super) const ALL: &str = "SELECT no, id, \"order\", \"update\", ranking, ties, score, subscore, all_time, \
-     created_at, rules_given FROM boards ORDER BY no";
+     created_at, rules_given, implicit FROM boards ORDER BY no";
 pub(super) const BY_NAME: &str = "SELECT no, id, \"order\", \"update\", ranking, ties, score, subscore, all_time, \
-     created_at, rules_given FROM boards WHERE id = ?1";
+     created_at, rules_given, implicit FROM boards WHERE id = ?1";
 pub(super) const CREATE: &str = "INSERT INTO boards (no, id, \"order\", \"update\", ranking, ties, score, subscore, \
-     all_time, created_at, rules_given) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
+     all_time, created_at, rules_given, implicit) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
 pub(super) const REDEFINE: &str = "UPDATE boards SET \"order\" = ?2, \"update\" = ?3, ranking = ?4, ties = ?5, \
-     score = ?6, subscore = ?7, all_time = ?8, rules_given = ?9 WHERE no = ?1";
+     score = ?6, subscore = ?7, all_time = ?8, rules_given = ?9, implicit = ?10 WHERE no = ?1";
 pub(super) const DELETE: &str = "DELETE FROM boards WHERE no = ?1";
 pub(super) const MARK_DELETED: &str = "INSERT INTO deleted_boards (no) VALUES (?1)";
 pub(super) const PERIODS: &str = "SELECT name, schedule, time_zone, keep, grace_s, rule FROM periods \
@@ -90,7 +90,8 @@ fn create(connection: &Connection, row: &BoardRow) -> Result<(), StoreError> {
         definition.subscore.as_str(),
         definition.all_time,
         row.created_at.0,
-        definition.rules_given
+        definition.rules_given,
+        definition.implicit
     ])?;
     create_periods(connection, row.no, &definition.periods)
 }
@@ -105,7 +106,8 @@ fn redefine(connection: &Connection, no: BoardNo, definition: &Definition) -> Re
         definition.score.as_str(),
         definition.subscore.as_str(),
         definition.all_time,
-        definition.rules_given
+        definition.rules_given,
+        definition.implicit
     ])?;
     must_be_live(no, rows)?;
     connection.prepare_cached(DELETE_PERIODS)?.execute(params![no.0])?;
@@ -162,6 +164,7 @@ fn decode(connection: &Connection, row: &Row<'_>) -> Result<BoardRow, StoreError
         all_time,
         periods: periods(connection, no)?,
         rules_given: row.get(10)?,
+        implicit: row.get(11)?,
     };
     definition.check().map_err(|refusal| {
         corrupt("boards", &format!("`{}` contradicts itself: {refusal:?}", id.as_str()))

@@ -16,6 +16,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/sqlite/0001_tables.sql"),
     include_str!("../../migrations/sqlite/0002_players.sql"),
     include_str!("../../migrations/sqlite/0003_periods.sql"),
+    include_str!("../../migrations/sqlite/0004_implicit_boards.sql"),
 ];
 
 /// The version that a list of migrations leads to.

@@ -19,7 +19,7 @@ pub(in crate::http) async fn around(mut call: Call) -> Result<Answer, Problem> {
     let (board, player) = (find(&tally, &call.board()?)?, call.player()?);
     let view = view(&tally, &board, period.as_deref())?;
     let (above, below) = (above as usize, below as usize);
-    let page = read(&tally, &view, move |view, store| view.around(store, &player, above, below)).await?;
+    let page = read(&tally, &view, move |order| order.around(&player, above, below)).await?;
     let page = page.ok_or_else(|| problem::of_refusal(&Refusal::PlayerNotRanked))?;
     let style = Style { definition: &board.definition, int64 };
     Ok(answer::ok(&PageAnswer {

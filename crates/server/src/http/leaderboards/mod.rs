@@ -24,7 +24,7 @@ use tally_service::boards::Board;
 use tally_service::periods::view::View;
 use tally_service::periods::{self as service_periods, ALL_TIME_NAME};
 use tally_service::scores::command::Submitted;
-use tally_service::{Failure, Store, Tally, players, scores};
+use tally_service::{Reads, Tally, players, scores};
 use tally_wire::api::leaderboards;
 use tally_wire::api::players::write_profile;
 use tally_wire::api::scores::{EntryAnswer, Expanded, PreviousAnswer, Style, SubmitAnswer};
@@ -45,13 +45,13 @@ fn view(tally: &Tally, board: &Arc<Board>, period: Option<&str>) -> Result<View,
 async fn read<T: Send + 'static>(
     tally: &Arc<Tally>,
     view: &View,
-    read: impl FnOnce(&View, &dyn Store) -> Result<T, Failure> + Send + 'static,
+    with: impl FnOnce(&dyn Reads) -> T + Send + 'static,
 ) -> Result<T, Problem> {
     if view.blocks() {
         let (tally, view) = (Arc::clone(tally), view.clone());
-        return blocking(move || read(&view, &*tally.store)).await;
+        return blocking(move || view.read(&*tally.store, with)).await;
     }
-    read(view, &*tally.store).map_err(|failure| problem::of_failure(&failure))
+    view.read(&*tally.store, with).map_err(|failure| problem::of_failure(&failure))
 }
 
 fn write_board(tally: &Tally, board: &Board) -> Value {

@@ -15,7 +15,7 @@ pub(in crate::http) async fn player(mut call: Call) -> Result<Answer, Problem> {
     let (board, player) = (find(&tally, &call.board()?)?, call.player()?);
     let view = view(&tally, &board, period.as_deref())?;
     let of = player.clone();
-    let ranked = read(&tally, &view, move |view, store| view.ranked(store, &of)).await?;
+    let ranked = read(&tally, &view, move |order| order.ranked(&of)).await?;
     let ranked = ranked.ok_or_else(|| problem::of_refusal(&Refusal::PlayerNotRanked))?;
     let style = Style { definition: &board.definition, int64 };
     Ok(answer::ok(&PlayerAnswer {

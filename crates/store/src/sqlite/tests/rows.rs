@@ -15,7 +15,7 @@ fn corrupt(sql: &str, read: impl Fn(&SqliteStore) -> Result<(), StoreError>) {
 }
 
 const BOARD: &str = "INSERT INTO boards VALUES (1, 'b', 'descending', 'best', 'ordinal', 'first', 'int64', 'none', \
-     1, 0, 0);";
+     1, 0, 0, 0);";
 
 #[test]
 fn boards_that_cannot_be_are_damage() {

@@ -19,7 +19,7 @@ use tally_store::{
     Plan, Store,
 };
 
-const SCHEMA: u32 = 3;
+const SCHEMA: u32 = 4;
 /// The first schema with profiles and bans.
 const WITH_PLAYERS: u32 = 2;
 

@@ -1,0 +1,134 @@
+//! Everything a batch reads: from the orders in memory where they have it, from the store where they have not.
+//!
+//! The lane is the only one that publishes, so an order in memory is exact while a batch is decided: it holds the record
+//! of everybody who is not hidden. What stays for the store are hidden players, closed periods, requests, profiles.
+
+use super::aim::Aims;
+use super::command::{Ban, Erase, Redefine, Remove, Request, ScoreWrite, Submit};
+use super::steps::Step;
+use crate::boards::Board;
+use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError};
+use tally_lanes::keys_to_load;
+use tally_rules::idempotency::Identity;
+use tally_rules::{PlayerId, Record};
+use tally_store::{BoardNo, Part, Plan, ScoreKey};
+
+/// What a batch reads, and what of it is known already.
+#[derive(Debug, Default)]
+pub(super) struct Reading {
+    /// What the store is asked for.
+    pub(super) plan: Plan,
+    /// Records that the orders in memory have, or have not.
+    pub(super) known: BTreeMap<ScoreKey, Option<Record>>,
+}
+
+/// Everything a batch reads.
+pub(super) fn read(batch: &[Request], aims: &Aims) -> Reading {
+    let mut reading = Reading::default();
+    for (request, rows) in batch.iter().zip(&aims.rows) {
+        let identity = match request {
+            Request::Submit(Submit { board, write: ScoreWrite { player, .. }, identity })
+            | Request::Remove(Remove { board, player, identity }) => {
+                reading.board(aims, board, &rows[0].parts, [player]);
+                identity.as_ref()
+            }
+            Request::Ban(Ban { board, player, identity, .. }) => {
+                reading.board(aims, board, &rows[0].parts, [player]);
+                identity.as_ref()
+            }
+            Request::Erase(Erase { player, boards, identity }) => {
+                let parts = boards.iter().flat_map(|board| Aims::every_part(board));
+                reading.plan.scores.extend(parts.map(|(board, part)| score_key(board, part, player)));
+                reading.plan.profiles.push(player.clone());
+                identity.as_ref()
+            }
+            Request::Import(chunk) => {
+                for ((_, write), row) in chunk.rows.iter().zip(rows) {
+                    reading.board(aims, &chunk.board, &row.parts, [&write.player]);
+                }
+                reading.plan.boards.push(chunk.board.no);
+                reading.plan.imports.push(chunk.key.clone());
+                None
+            }
+            Request::Commands(commands) => {
+                for (step, row) in commands.steps.iter().zip(rows) {
+                    let identity = reading.step(aims, step, &row.parts);
+                    reading.plan.requests.extend(identity.map(|one| one.key.clone()));
+                }
+                None
+            }
+            Request::Redefine(Redefine { board, identity, .. }) => {
+                reading.plan.board_names.push(board.id.clone());
+                identity.as_ref()
+            }
+            Request::Fence => None,
+        };
+        reading.plan.requests.extend(identity.map(|one| one.key.clone()));
+    }
+    reading.sorted()
+}
+
+/// The key of a record.
+pub(super) fn score_key(board: BoardNo, part: Part, player: &PlayerId) -> ScoreKey {
+    ScoreKey { board, part, player: player.clone() }
+}
+
+impl Reading {
+    fn step<'a>(&mut self, aims: &Aims, step: &'a Step, parts: &[Part]) -> Option<&'a Identity> {
+        match step {
+            Step::Add { board, items, .. } => {
+                self.board(aims, board, parts, items.iter().map(|(player, _)| player));
+            }
+            Step::Remove { board, players } => self.board(aims, board, parts, players),
+            Step::Take { board, .. } => self.plan.boards.push(board.no),
+            Step::Submit(Submit { board, write, identity }) => {
+                self.board(aims, board, parts, [&write.player]);
+                return identity.as_ref();
+            }
+            Step::Read(_) => {}
+        }
+        None
+    }
+
+    /// The records of some players in some parts of a live board.
+    fn board<'a>(
+        &mut self,
+        aims: &Aims,
+        board: &Arc<Board>,
+        parts: &[Part],
+        players: impl IntoIterator<Item = &'a PlayerId> + Clone,
+    ) {
+        self.plan.boards.push(board.no);
+        let hidden = board.hidden.read().unwrap_or_else(PoisonError::into_inner);
+        for part in parts {
+            let players = players.clone().into_iter();
+            let Some(memory) = aims.order_of(board, *part) else {
+                self.plan.scores.extend(players.map(|player| score_key(board.no, *part, player)));
+                continue;
+            };
+            memory.order().read(|order| {
+                for player in players {
+                    let key = score_key(board.no, *part, player);
+                    if hidden.contains(player) {
+                        self.plan.scores.push(key);
+                    } else {
+                        self.known.entry(key).or_insert_with(|| order.record(player.as_bytes()));
+                    }
+                }
+            });
+        }
+    }
+
+    fn sorted(mut self) -> Self {
+        let Self { plan, known } = &mut self;
+        plan.boards = keys_to_load(std::mem::take(&mut plan.boards));
+        plan.board_names = keys_to_load(std::mem::take(&mut plan.board_names));
+        plan.scores = keys_to_load(std::mem::take(&mut plan.scores));
+        plan.scores.retain(|key| !known.contains_key(key));
+        plan.requests = keys_to_load(std::mem::take(&mut plan.requests));
+        plan.imports = keys_to_load(std::mem::take(&mut plan.imports));
+        plan.profiles = keys_to_load(std::mem::take(&mut plan.profiles));
+        self
+    }
+}

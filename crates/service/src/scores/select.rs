@@ -1,0 +1,264 @@
+//! Which players a range names while changes of the same batch are not in the order yet.
+//!
+//! The order in memory is that before the batch; `changed` is what the batch did so far. Only the neighbourhood of the
+//! range is looked at: a merged place differs from a place in the order by at most as many as have changed.
+
+use std::collections::HashSet;
+use std::ops::Range;
+use tally_ranking::Reads;
+use tally_rules::definition::Order;
+use tally_rules::order_key::compare;
+use tally_rules::sorted_set::{Bound, places};
+use tally_rules::{Definition, PlayerId, Record};
+
+/// Players of one part, by place; scores ascend, places count from the lowest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Taken {
+    /// So many with the lowest scores, lowest first.
+    Lowest(usize),
+    /// So many with the highest scores, highest first.
+    Highest(usize),
+    /// Places from one to another, both inclusive, negative ones from the highest; at most so many.
+    Places(i64, i64, usize),
+    /// Scores from one to another, both inclusive; at most so many.
+    Scores(i64, i64, usize),
+    /// Members from one bound to another, where all have one score; at most so many.
+    Members(Bound, Bound, usize),
+}
+
+impl Taken {
+    /// How many it takes at most.
+    pub fn most(&self) -> usize {
+        match self {
+            Self::Lowest(most)
+            | Self::Highest(most)
+            | Self::Places(_, _, most)
+            | Self::Scores(_, _, most)
+            | Self::Members(_, _, most) => *most,
+        }
+    }
+}
+
+type Entry = (PlayerId, Record);
+
+/// The players that are meant, in the order asked for.
+pub(super) fn select(
+    definition: &Definition,
+    order: &dyn Reads,
+    changed: &[(PlayerId, Option<Record>)],
+    which: &Taken,
+) -> Vec<Entry> {
+    let merged = Merged::new(definition, order, changed);
+    let total = merged.total();
+    let up_to = |count: usize| (count as u64).min(total);
+    let range = match which {
+        Taken::Lowest(most) => 0..up_to(*most),
+        Taken::Highest(most) => total - up_to(*most)..total,
+        Taken::Places(start, stop, _) => places(*start, *stop, total).unwrap_or(0..0),
+        Taken::Scores(min, max, _) => {
+            let (from, to) = order.score_places(Some(*min), Some(*max));
+            merged.widened(from, to)
+        }
+        Taken::Members(low, high, _) => {
+            let (from, to) = member_places(definition, order, low, high);
+            merged.widened(from, to)
+        }
+    };
+    let meant = |entry: &Entry| match which {
+        Taken::Scores(min, max, _) => (*min..=*max).contains(&entry.1.score),
+        Taken::Members(low, high, _) => {
+            let id = entry.0.as_bytes();
+            !low.is_above(id) && high.reaches(id)
+        }
+        Taken::Lowest(_) | Taken::Highest(_) | Taken::Places(..) => true,
+    };
+    let mut list: Vec<Entry> = merged.stretch(range).into_iter().filter(meant).collect();
+    list.truncate(which.most());
+    if matches!(which, Taken::Highest(_)) {
+        list.reverse();
+    }
+    list
+}
+
+/// The places in the order, from the best, that hold members between two bounds; all members must have one score.
+pub fn member_places(definition: &Definition, order: &dyn Reads, low: &Bound, high: &Bound) -> (u64, u64) {
+    match definition.order {
+        Order::Ascending => {
+            (order.partition(&|id| low.is_above(id)), order.partition(&|id| high.reaches(id)))
+        }
+        Order::Descending => {
+            (order.partition(&|id| !high.reaches(id)), order.partition(&|id| !low.is_above(id)))
+        }
+    }
+}
+
+/// The order with the changes of the batch.
+struct Merged<'a> {
+    definition: &'a Definition,
+    order: &'a dyn Reads,
+    changed: HashSet<&'a [u8]>,
+    /// Changed players that are there now, best first.
+    there: Vec<Entry>,
+    /// Places in the order of those who have changed, sorted.
+    stale: Vec<u64>,
+}
+
+impl<'a> Merged<'a> {
+    fn new(
+        definition: &'a Definition,
+        order: &'a dyn Reads,
+        changed: &'a [(PlayerId, Option<Record>)],
+    ) -> Self {
+        let place = |one: &(PlayerId, _)| order.find(one.0.as_bytes()).map(|(_, place)| place);
+        let mut stale: Vec<u64> = changed.iter().filter_map(place).collect();
+        stale.sort_unstable();
+        let mut there: Vec<Entry> =
+            changed.iter().filter_map(|(player, record)| Some((player.clone(), (*record)?))).collect();
+        there.sort_by(|a, b| key_order(definition, a, b));
+        let changed = changed.iter().map(|(player, _)| player.as_bytes()).collect();
+        Self { definition, order, changed, there, stale }
+    }
+
+    fn total(&self) -> u64 {
+        self.order.total() - self.stale.len() as u64 + self.there.len() as u64
+    }
+
+    /// Merged places, from the lowest score, that surely hold what stands at these places of the order and whatever
+    /// has come between.
+    fn widened(&self, from: u64, to: u64) -> Range<u64> {
+        let (slack, total) = (self.changed.len() as u64, self.total());
+        let (from, to) = (from.saturating_sub(slack), (to + slack).min(total));
+        match self.definition.order {
+            Order::Ascending => from..to,
+            Order::Descending => total - to..total - from.min(to),
+        }
+    }
+
+    /// Entries of merged places, counted from the lowest score, lowest first.
+    fn stretch(&self, ascending: Range<u64>) -> Vec<Entry> {
+        let total = self.total();
+        if ascending.start >= ascending.end {
+            return Vec::new();
+        }
+        let best_first = match self.definition.order {
+            Order::Ascending => ascending,
+            Order::Descending => total - ascending.end..total - ascending.start,
+        };
+        let slack = self.changed.len() as u64;
+        // So far in front that one entry that stays is there, whose merged place is in front of the range too.
+        let from = best_first.start.saturating_sub(2 * slack + 1);
+        let take = usize::try_from(best_first.end + slack - from).unwrap_or(usize::MAX);
+        let mut list = Vec::new();
+        self.order.visit(from, take, false, &mut |id, record| {
+            if !self.changed.contains(id) {
+                let player = std::str::from_utf8(id).ok().and_then(|id| PlayerId::new(id).ok());
+                list.push((player.expect("only checked ids enter the order"), record));
+            }
+        });
+        // Of those in front of the list: what was in the order, less what has changed, and what is there now.
+        let first = list.first().cloned();
+        let in_front = |entry: &Entry| {
+            first.as_ref().is_some_and(|first| key_order(self.definition, entry, first).is_lt())
+        };
+        let come = if from == 0 { 0 } else { self.there.partition_point(in_front) };
+        let gone = self.stale.partition_point(|place| *place < from) as u64;
+        list.extend_from_slice(&self.there[come..]);
+        list.sort_by(|a, b| key_order(self.definition, a, b));
+        let base = from - gone + come as u64;
+        let skip = usize::try_from(best_first.start - base).unwrap_or(usize::MAX);
+        let count = usize::try_from(best_first.end - best_first.start).unwrap_or(usize::MAX);
+        let mut list: Vec<Entry> = list.into_iter().skip(skip).take(count).collect();
+        if self.definition.order == Order::Descending {
+            list.reverse();
+        }
+        list
+    }
+}
+
+fn key_order(definition: &Definition, a: &Entry, b: &Entry) -> std::cmp::Ordering {
+    compare(definition, (&a.1, a.0.as_bytes()), (&b.1, b.0.as_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+    use tally_ranking::{Movement, PartOrder};
+    use tally_rules::Micros;
+    use tally_rules::definition::{Ties, Update};
+
+    fn id(number: u8) -> PlayerId {
+        PlayerId::new(&format!("p{number:03}")).unwrap()
+    }
+
+    fn record(score: i64) -> Record {
+        Record { score, subscore: 0, at: Micros(0) }
+    }
+
+    fn any_taken() -> impl Strategy<Value = Taken> {
+        let bound = prop_oneof![
+            Just(Bound::Lowest),
+            Just(Bound::Highest),
+            (0_u8..60).prop_map(|n| Bound::Inclusive(id(n).as_bytes().to_vec())),
+            (0_u8..60).prop_map(|n| Bound::Exclusive(id(n).as_bytes().to_vec())),
+        ];
+        prop_oneof![
+            (0_usize..70).prop_map(Taken::Lowest),
+            (0_usize..70).prop_map(Taken::Highest),
+            (-70_i64..70, -70_i64..70).prop_map(|(a, b)| Taken::Places(a, b, 1_000)),
+            (-12_i64..12, -12_i64..12).prop_map(|(a, b)| Taken::Scores(a, b, 1_000)),
+            (bound.clone(), bound).prop_map(|(a, b)| Taken::Members(a, b, 1_000)),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn the_same_as_after_publishing(
+            before in proptest::collection::vec((0_u8..60, -9_i64..9), 0..60),
+            changes in proptest::collection::vec((0_u8..60, proptest::option::of(-9_i64..9)), 0..20),
+            which in any_taken(),
+            ascending in any::<bool>(),
+        ) {
+            let one_score = matches!(which, Taken::Members(..));
+            let order = if ascending { Order::Ascending } else { Order::Descending };
+            let ties = if ascending { Ties::Player } else { Ties::PlayerReversed };
+            let definition = Definition { order, ties, update: Update::Latest, ..Definition::default() };
+            let score = |score: i64| record(if one_score { 7 } else { score });
+            let publish = |part: &PartOrder, moves: &BTreeMap<PlayerId, Option<Record>>| {
+                let moves = moves.iter().map(|(player, record)|
+                    Movement { player: player.clone(), record: *record, ranked: false });
+                part.publish(&moves.collect::<Vec<_>>(), |_, _| {});
+            };
+            let start: BTreeMap<_, _> = before.iter().map(|(n, s)| (id(*n), Some(score(*s)))).collect();
+            let delta: BTreeMap<_, _> = changes.iter().map(|(n, s)| (id(*n), s.map(score))).collect();
+            let (old, new) = (PartOrder::new(&definition), PartOrder::new(&definition));
+            publish(&old, &start);
+            publish(&new, &start);
+            publish(&new, &delta);
+            let changed: Vec<_> = delta.into_iter().collect();
+            let got = old.read(|order| select(&definition, order, &changed, &which));
+            let want = new.read(|order| select(&definition, order, &[], &which));
+            prop_assert_eq!(&got, &want);
+            // And without changes, against the plain list.
+            let mut all: Vec<(PlayerId, Record)> = Vec::new();
+            new.read(|order| order.visit(0, 100, false, &mut |one, record| {
+                all.push((PlayerId::new(std::str::from_utf8(one).unwrap()).unwrap(), record));
+            }));
+            if !ascending { all.reverse(); }
+            let total = all.len() as u64;
+            let plain: Vec<(PlayerId, Record)> = match &which {
+                Taken::Lowest(n) => all.into_iter().take(*n).collect(),
+                Taken::Highest(n) => all.into_iter().rev().take(*n).collect(),
+                Taken::Places(a, b, _) => {
+                    let range = places(*a, *b, total).unwrap_or(0..0);
+                    all[range.start as usize..range.end as usize].to_vec()
+                }
+                Taken::Scores(a, b, _) => all.into_iter().filter(|one| *a <= one.1.score && one.1.score <= *b).collect(),
+                Taken::Members(a, b, _) =>
+                    all.into_iter().filter(|one| !a.is_above(one.0.as_bytes()) && b.reaches(one.0.as_bytes())).collect(),
+            };
+            prop_assert_eq!(got, plain);
+        }
+    }
+}
