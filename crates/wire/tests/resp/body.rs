@@ -1,8 +1,8 @@
 //! What must hold for any bytes that a client sends: the same commands as a plain reading, however they are cut.
 //!
 //! The fuzz target and the property tests run this one body, so that it is exercised where there is no fuzzer.
-//! [`check`] decodes whole, cut, and by a model that looks at everything again each time; [`stream`] makes requests, some
-//! of them broken, out of any bytes.
+//! It decodes whole, cut, and by a model that looks at everything again each time. Half of all inputs are sent as they
+//! are; the others say which requests to make, some of them broken, so that chance comes further than the first byte.
 //!
 //! Not here: which texts are numbers or quoted, beyond what the model needs; tables say that.
 
@@ -22,8 +22,18 @@ const HELD_A_BYTE: usize = 20;
 /// Streams up to here are also sent byte by byte.
 const SHORT: usize = 300;
 
+/// Checks everything on bytes that say all of it: how they are cut, and whether they are a stream or make one.
+pub(crate) fn run(bytes: &[u8]) {
+    let (mut seed, mut cuts) = (bytes, Vec::new());
+    let kind = take(&mut seed, 1).first().copied().unwrap_or(0);
+    for _ in 0..kind / 2 % 8 {
+        cuts.push(take(&mut seed, 2).iter().fold(0, |cut, byte| cut << 8 | usize::from(*byte)));
+    }
+    if kind % 2 == 0 { check(seed, &cuts) } else { check(&stream(seed), &cuts) }
+}
+
 /// Checks everything on these bytes, cut before these places.
-pub(crate) fn check(input: &[u8], cuts: &[usize]) {
+fn check(input: &[u8], cuts: &[usize]) {
     for bounds in [Bounds::FULL, Bounds::BEFORE_AUTH, SMALL] {
         let whole = decode(input, Vec::new(), &bounds);
         assert_eq!(whole, model(input, &bounds));
@@ -203,7 +213,7 @@ fn words(line: &[u8]) -> Option<Command> {
 }
 
 /// Makes a stream out of any bytes: the first of each round says what comes, those behind it what is in it.
-pub(crate) fn stream(mut seed: &[u8]) -> Vec<u8> {
+fn stream(mut seed: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     while let Some((kind, behind)) = seed.split_first() {
         seed = behind;
