@@ -19,7 +19,7 @@ const TIMES: u64 = 20;
 const PROPTEST_CASES_USUAL: u64 = 256;
 
 /// Crates whose tests are models, interleavings and contracts from end to end: all of them run.
-const WHOLE: [&str; 4] = ["tally-index", "tally-rules", "tally-lanes", "tally-store"];
+const WHOLE: [&str; 5] = ["tally-index", "tally-rules", "tally-lanes", "tally-store", "tally-wire"];
 
 /// Crates of which only the long tests run, chosen by name.
 const BY_NAME: [&str; 3] = ["tally-ranking", "tally-service", "tally"];

@@ -1,4 +1,4 @@
-//! What goes over the wire: JSON shapes, times, scores, cursors and problems.
+//! What goes over the wire: JSON shapes, times, scores, cursors and problems, and the Redis protocol.
 //!
 //! Types that users see are here and are not the types of the domain: a shape is a promise to strangers and may not
 //! change because a rule did. Everything works on bytes and values, so doors, clients and tests share it. Not here: a
@@ -10,6 +10,7 @@ pub mod fields;
 pub mod numbers;
 pub mod problem;
 pub mod query;
+pub mod resp;
 pub mod time;
 
 pub use fields::{FieldError, Fields};

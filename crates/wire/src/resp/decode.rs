@@ -1,0 +1,302 @@
+//! Requests: arrays of bulk strings and inline commands, pipelined, out of a buffer that grows.
+//!
+//! A request is flat, so the decoder is a small machine that remembers where it stopped: each byte is looked at once
+//! however the network cuts it, and memory follows what has arrived, never what a length promises. Arguments of an array
+//! are ranges of the caller's buffer. Those of an inline command may be quoted and are then not in it, so they lie in a
+//! buffer of the decoder; [`Decoder::arg`] hides the difference.
+//!
+//! As in Redis, the two bytes behind a bulk and the one behind a line's `\r` are skipped unread. Other than Redis, a line
+//! beyond its bound is refused also where its end has arrived with it, so that a stream means the same however it is cut.
+//!
+//! Not here: the replies to what is refused, beyond their text.
+
+use super::inline;
+use super::number;
+use std::fmt;
+use std::ops::Range;
+
+/// Room for arguments that an idle connection keeps.
+const ARGS_KEPT: usize = 1024;
+/// Bytes of inline arguments that an idle connection keeps.
+const INLINE_KEPT: usize = 4096;
+
+/// What a connection may send.
+///
+/// The decoder applies those it is given when it meets a length: to let `AUTH` widen them for the next command of a
+/// pipeline, execute a command before decoding the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    /// Arguments of a command, its name among them.
+    pub args_max: usize,
+    /// Bytes of an argument.
+    pub bulk_max: usize,
+    /// Bytes of a line: an inline command, or a length.
+    pub inline_max: usize,
+}
+
+impl Bounds {
+    /// Of a connection that may do something.
+    pub const FULL: Self = Self { args_max: 1_048_576, bulk_max: 512 << 10, inline_max: 64 << 10 };
+    /// Before AUTH, where it is needed: lengths between these and the full ones are refused as unauthenticated.
+    pub const BEFORE_AUTH: Self = Self { args_max: 10, bulk_max: 16 << 10, inline_max: 16 << 10 };
+}
+
+/// Why a connection must be closed; the text is Redis', to be sent after `-ERR `.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProtocolError {
+    /// The number of arguments is no number, or beyond any bound.
+    InvalidMultibulkLength,
+    /// The number of arguments needs AUTH first.
+    UnauthenticatedMultibulkLength,
+    /// The length of an argument is no number, negative, or beyond any bound.
+    InvalidBulkLength,
+    /// The length of an argument needs AUTH first.
+    UnauthenticatedBulkLength,
+    /// Another byte where an argument begins.
+    ExpectedBulk(u8),
+    /// An inline command whose quotes do not end.
+    UnbalancedQuotes,
+    /// An inline command without an end in sight.
+    TooBigInline,
+    /// A number of arguments without an end in sight.
+    TooBigCount,
+    /// A length of an argument without an end in sight.
+    TooBigBulkCount,
+    /// HTTP: a browser was led here by somebody else's page. Close without an answer.
+    Http,
+}
+
+impl fmt::Display for ProtocolError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Protocol error: ")?;
+        f.write_str(match self {
+            Self::InvalidMultibulkLength => "invalid multibulk length",
+            Self::UnauthenticatedMultibulkLength => "unauthenticated multibulk length",
+            Self::InvalidBulkLength => "invalid bulk length",
+            Self::UnauthenticatedBulkLength => "unauthenticated bulk length",
+            // An error is one line; Redis, too, makes blanks of what would end it.
+            Self::ExpectedBulk(b'\r' | b'\n') => "expected '$', got ' '",
+            Self::ExpectedBulk(byte) => return write!(f, "expected '$', got '{}'", char::from(*byte)),
+            Self::UnbalancedQuotes => "unbalanced quotes in request",
+            Self::TooBigInline => "too big inline request",
+            Self::TooBigCount => "too big mbulk count string",
+            Self::TooBigBulkCount => "too big bulk count string",
+            Self::Http => "HTTP on the port of the Redis protocol",
+        })
+    }
+}
+
+impl std::error::Error for ProtocolError {}
+
+/// Decodes requests; keeps where it stopped, so that nothing is scanned twice.
+#[derive(Debug, Default)]
+pub struct Decoder {
+    /// Ranges of the command's bytes, or of `inline`.
+    args: Vec<Range<usize>>,
+    inline: Vec<u8>,
+    is_inline: bool,
+    /// The first byte that is not understood yet.
+    at: usize,
+    /// How many bytes from there on are known to hold no end of a line.
+    scanned: usize,
+    expected: Expected,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+enum Expected {
+    #[default]
+    Command,
+    /// So many arguments, and the length of the next where it is known.
+    Args { left: usize, bulk: Option<usize> },
+}
+
+impl Decoder {
+    /// A decoder at the start of a command.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The next whole command, which starts with the first byte of `input`.
+    ///
+    /// `Ok(Some(n))`: it takes `n` bytes and its arguments are there until the next call; an empty line and `*0` have
+    /// none. `Ok(None)`: call again with the same bytes and more behind them.
+    ///
+    /// # Errors
+    ///
+    /// What follows cannot be understood any more: answer, then close.
+    pub fn next(&mut self, input: &[u8], bounds: &Bounds) -> Result<Option<usize>, ProtocolError> {
+        let result = self.advance(input, bounds);
+        if !matches!(result, Ok(None)) {
+            self.at = 0;
+            self.scanned = 0;
+            self.expected = Expected::Command;
+        }
+        result
+    }
+
+    /// How many arguments the command has, its name among them.
+    pub fn len(&self) -> usize {
+        self.args.len()
+    }
+
+    /// Whether it has none, not even a name: such a command is not answered.
+    pub fn is_empty(&self) -> bool {
+        self.args.is_empty()
+    }
+
+    /// An argument of the command that `next` has just found at the start of `input`.
+    ///
+    /// # Panics
+    ///
+    /// If there is no argument of this number.
+    #[inline]
+    pub fn arg<'a>(&'a self, input: &'a [u8], number: usize) -> &'a [u8] {
+        let source = if self.is_inline { &self.inline } else { input };
+        &source[self.args[number].clone()]
+    }
+
+    /// All arguments of that command.
+    pub fn args<'a>(&'a self, input: &'a [u8]) -> impl ExactSizeIterator<Item = &'a [u8]> + Clone {
+        let source = if self.is_inline { &self.inline } else { input };
+        self.args.iter().map(move |range| &source[range.clone()])
+    }
+
+    /// Bytes that it holds for itself.
+    pub fn held(&self) -> usize {
+        self.args.capacity() * size_of::<Range<usize>>() + self.inline.capacity()
+    }
+
+    fn advance(&mut self, input: &[u8], bounds: &Bounds) -> Result<Option<usize>, ProtocolError> {
+        let (mut left, mut bulk) = match self.expected {
+            Expected::Args { left, bulk } => (left, bulk),
+            Expected::Command => {
+                self.forget();
+                match input.first() {
+                    None => return Ok(None),
+                    Some(b'*') => {}
+                    Some(_) => return self.inline(input, bounds),
+                }
+                let Some(line) = self.line(input, bounds, ProtocolError::TooBigCount)? else {
+                    return Ok(None);
+                };
+                (count(&line[1..], bounds)?, None)
+            }
+        };
+        while left > 0 {
+            let length = match bulk {
+                Some(length) => length,
+                None => match self.line(input, bounds, ProtocolError::TooBigBulkCount)? {
+                    Some(line) => bulk_length(line, bounds)?,
+                    None => return Ok(self.pause(left, None)),
+                },
+            };
+            if input.len() - self.at < length + 2 {
+                return Ok(self.pause(left, Some(length)));
+            }
+            self.args.push(self.at..self.at + length);
+            self.at += length + 2;
+            left -= 1;
+            bulk = None;
+        }
+        Ok(Some(self.at))
+    }
+
+    fn pause(&mut self, left: usize, bulk: Option<usize>) -> Option<usize> {
+        self.expected = Expected::Args { left, bulk };
+        None
+    }
+
+    /// Empties what the last command has left, and gives back what only a large one needs.
+    fn forget(&mut self) {
+        self.is_inline = false;
+        self.args.clear();
+        self.inline.clear();
+        if self.args.capacity() > ARGS_KEPT {
+            self.args.shrink_to(ARGS_KEPT);
+        }
+        if self.inline.capacity() > INLINE_KEPT {
+            self.inline.shrink_to(INLINE_KEPT);
+        }
+    }
+
+    /// The line that starts at `at`, without its end; `at` moves behind it.
+    #[inline]
+    fn line<'i>(
+        &mut self,
+        input: &'i [u8],
+        bounds: &Bounds,
+        too_big: ProtocolError,
+    ) -> Result<Option<&'i [u8]>, ProtocolError> {
+        let rest = &input[self.at..];
+        let found = rest[self.scanned..].iter().position(|byte| *byte == b'\r');
+        let end = found.map_or(rest.len(), |found| self.scanned + found);
+        if end > bounds.inline_max {
+            return Err(too_big);
+        }
+        if rest.len() < end + 2 {
+            self.scanned = end;
+            return Ok(None);
+        }
+        self.at += end + 2;
+        self.scanned = 0;
+        Ok(Some(&rest[..end]))
+    }
+
+    fn inline(&mut self, input: &[u8], bounds: &Bounds) -> Result<Option<usize>, ProtocolError> {
+        let found = input[self.scanned..].iter().position(|byte| *byte == b'\n');
+        let end = found.map_or(input.len(), |found| self.scanned + found);
+        if end > bounds.inline_max {
+            return Err(ProtocolError::TooBigInline);
+        }
+        if found.is_none() {
+            self.scanned = end;
+            return Ok(None);
+        }
+        let line = input[..end].strip_suffix(b"\r").unwrap_or(&input[..end]);
+        self.is_inline = true;
+        if !inline::split(line, &mut self.inline, &mut self.args) {
+            return Err(ProtocolError::UnbalancedQuotes);
+        }
+        let first = self.args.first().map(|range| &self.inline[range.clone()]);
+        if first
+            .is_some_and(|first| first.eq_ignore_ascii_case(b"post") || first.eq_ignore_ascii_case(b"host:"))
+        {
+            return Err(ProtocolError::Http);
+        }
+        if self.args.len() > bounds.args_max {
+            return Err(too_many(self.args.len()));
+        }
+        Ok(Some(end + 1))
+    }
+}
+
+fn count(text: &[u8], bounds: &Bounds) -> Result<usize, ProtocolError> {
+    let count = number::integer(text).ok_or(ProtocolError::InvalidMultibulkLength)?;
+    // No arguments, or fewer: nothing to do.
+    let count = usize::try_from(count.max(0)).map_err(|_| ProtocolError::InvalidMultibulkLength)?;
+    if count > bounds.args_max { Err(too_many(count)) } else { Ok(count) }
+}
+
+fn too_many(count: usize) -> ProtocolError {
+    if count > Bounds::FULL.args_max {
+        ProtocolError::InvalidMultibulkLength
+    } else {
+        ProtocolError::UnauthenticatedMultibulkLength
+    }
+}
+
+#[inline]
+fn bulk_length(line: &[u8], bounds: &Bounds) -> Result<usize, ProtocolError> {
+    let text = match line.split_first() {
+        Some((b'$', text)) => text,
+        Some((byte, _)) => return Err(ProtocolError::ExpectedBulk(*byte)),
+        // The line is empty: its end stands where the argument should begin.
+        None => return Err(ProtocolError::ExpectedBulk(b'\r')),
+    };
+    let length = number::integer(text).and_then(|length| usize::try_from(length).ok());
+    match length {
+        Some(length) if length <= bounds.bulk_max => Ok(length),
+        Some(length) if length <= Bounds::FULL.bulk_max => Err(ProtocolError::UnauthenticatedBulkLength),
+        Some(_) | None => Err(ProtocolError::InvalidBulkLength),
+    }
+}

@@ -1,0 +1,182 @@
+//! Replies, appended to a buffer in the protocol that the connection speaks.
+//!
+//! A command says what it answers; whether that is a map or a flat array is decided here and nowhere else. Headers come
+//! before their elements, so a long reply can be sent while it is made.
+//!
+//! Not here: flushing and its bound, and what any command answers.
+
+use super::double;
+
+/// What a connection speaks; `HELLO` changes it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Protocol {
+    /// What every connection speaks at first.
+    #[default]
+    Resp2,
+    /// With maps, sets, doubles, booleans and one null.
+    Resp3,
+}
+
+/// Appends replies to a buffer.
+#[derive(Debug)]
+pub struct Encoder<'a> {
+    out: &'a mut Vec<u8>,
+    protocol: Protocol,
+}
+
+impl<'a> Encoder<'a> {
+    /// One that appends in this protocol.
+    pub fn new(out: &'a mut Vec<u8>, protocol: Protocol) -> Self {
+        Self { out, protocol }
+    }
+
+    /// What it speaks.
+    pub fn protocol(&self) -> Protocol {
+        self.protocol
+    }
+
+    /// A status, such as `OK`. The text is ours: it has one line.
+    pub fn simple(&mut self, text: &str) {
+        debug_assert!(!text.contains(['\r', '\n']));
+        self.out.push(b'+');
+        self.out.extend_from_slice(text.as_bytes());
+        self.end();
+    }
+
+    /// An error: its code, a blank, and words, which may repeat what the client sent. What would end the line is made
+    /// a blank, as in Redis.
+    pub fn error(&mut self, text: impl AsRef<[u8]>) {
+        self.out.push(b'-');
+        let start = self.out.len();
+        self.out.extend_from_slice(text.as_ref());
+        for byte in &mut self.out[start..] {
+            if matches!(byte, b'\r' | b'\n') {
+                *byte = b' ';
+            }
+        }
+        self.end();
+    }
+
+    /// An integer.
+    pub fn integer(&mut self, value: i64) {
+        self.header(b':', value);
+    }
+
+    /// A string of any bytes.
+    pub fn bulk(&mut self, bytes: impl AsRef<[u8]>) {
+        let bytes = bytes.as_ref();
+        self.length(b'$', bytes.len());
+        self.out.extend_from_slice(bytes);
+        self.end();
+    }
+
+    /// Nothing, where a string or a number could be.
+    pub fn null(&mut self) {
+        self.out.extend_from_slice(match self.protocol {
+            Protocol::Resp2 => b"$-1\r\n",
+            Protocol::Resp3 => b"_\r\n",
+        });
+    }
+
+    /// Nothing, where an array could be.
+    pub fn null_array(&mut self) {
+        self.out.extend_from_slice(match self.protocol {
+            Protocol::Resp2 => b"*-1\r\n",
+            Protocol::Resp3 => b"_\r\n",
+        });
+    }
+
+    /// The start of an array of so many replies.
+    pub fn array(&mut self, length: usize) {
+        self.length(b'*', length);
+    }
+
+    /// The start of a map of so many pairs; an array of both halves in turn where there are no maps.
+    pub fn map(&mut self, pairs: usize) {
+        match self.protocol {
+            Protocol::Resp2 => self.length(b'*', pairs * 2),
+            Protocol::Resp3 => self.length(b'%', pairs),
+        }
+    }
+
+    /// The start of a set of so many replies.
+    pub fn set(&mut self, length: usize) {
+        match self.protocol {
+            Protocol::Resp2 => self.length(b'*', length),
+            Protocol::Resp3 => self.length(b'~', length),
+        }
+    }
+
+    /// A double.
+    pub fn double(&mut self, value: f64) {
+        self.number(|out| double::append(value, out));
+    }
+
+    /// An exact integer where clients expect a double: every digit.
+    pub fn exact(&mut self, value: i64) {
+        self.number(|out| out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes()));
+    }
+
+    /// A boolean; one or zero where there are none.
+    pub fn boolean(&mut self, value: bool) {
+        self.out.extend_from_slice(match (self.protocol, value) {
+            (Protocol::Resp2, true) => b":1\r\n",
+            (Protocol::Resp2, false) => b":0\r\n",
+            (Protocol::Resp3, true) => b"#t\r\n",
+            (Protocol::Resp3, false) => b"#f\r\n",
+        });
+    }
+
+    /// Text for people, such as that of `INFO`.
+    pub fn verbatim(&mut self, text: &str) {
+        match self.protocol {
+            Protocol::Resp2 => self.bulk(text),
+            Protocol::Resp3 => {
+                self.length(b'=', text.len() + 4);
+                self.out.extend_from_slice(b"txt:");
+                self.out.extend_from_slice(text.as_bytes());
+                self.end();
+            }
+        }
+    }
+
+    /// A text of digits: a bulk, whose length is not known before, or a double.
+    #[inline]
+    fn number(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+        if self.protocol == Protocol::Resp3 {
+            self.out.push(b',');
+            write(self.out);
+        } else {
+            // No number has more digits than two digits can count: write it behind a length to be filled in.
+            let start = self.out.len();
+            self.out.extend_from_slice(b"$00\r\n");
+            write(self.out);
+            let length = (self.out.len() - start - 5) as u8;
+            if length < 10 {
+                self.out[start + 1] = b'0' + length;
+                self.out.remove(start + 2);
+            } else {
+                self.out[start + 1] = b'0' + length / 10;
+                self.out[start + 2] = b'0' + length % 10;
+            }
+        }
+        self.end();
+    }
+
+    #[inline]
+    fn length(&mut self, kind: u8, length: usize) {
+        self.header(kind, length);
+    }
+
+    #[inline]
+    fn header(&mut self, kind: u8, number: impl itoa::Integer) {
+        self.out.push(kind);
+        self.out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
+        self.end();
+    }
+
+    #[inline]
+    fn end(&mut self) {
+        self.out.extend_from_slice(b"\r\n");
+    }
+}
