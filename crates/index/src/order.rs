@@ -166,6 +166,23 @@ impl<S: Score, const LEAF: usize, const FAN: usize> Order<S, LEAF, FAN> {
         .fuse()
     }
 
+    /// Entries in an order of their own that a player keeps as long as it has an entry, whatever happens to scores: at
+    /// most `take` numbers from `from` on are looked at. Gives the number to go on from, nothing at the end.
+    pub fn scan(&self, from: u32, take: usize, mut each: impl FnMut(Row<'_, S>)) -> Option<u32> {
+        let mut next = self.tree.records.slot_from(from);
+        for _ in 0..take {
+            let slot = next?;
+            // A number that is free has an old id, which is somewhere else or nowhere.
+            let id = self.tree.records.id(slot);
+            if self.slot(id) == Some(slot) {
+                let Entry { score, stamp } = self.tree.entry(slot);
+                each(Row { id, score, stamp });
+            }
+            next = self.tree.records.slot_from(slot.checked_add(1)?);
+        }
+        next
+    }
+
     /// Heap bytes held, all included. Allocators add their own rounding.
     pub fn bytes(&self) -> u64 {
         self.tree.heap() + self.ids.heap()

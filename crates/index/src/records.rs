@@ -93,6 +93,18 @@ impl Records {
         self.chunks[chunk].bytes[at..at + LEAF_BYTES].copy_from_slice(&leaf.to_le_bytes());
     }
 
+    /// The first slot from a number on that was ever given out; it may be free again.
+    pub(crate) fn slot_from(&self, from: u32) -> Option<u32> {
+        let chunk = &self.chunks.get((from >> SHIFT) as usize)?;
+        let records = chunk.bytes.len() / chunk.stride as usize;
+        if from as usize & (CHUNK - 1) < records {
+            return Some(from);
+        }
+        // A chunk has at least one record.
+        let next = ((from >> SHIFT) + 1) << SHIFT;
+        ((next >> SHIFT) as usize).lt(&self.chunks.len()).then_some(next)
+    }
+
     /// All slots ever given out, in the order of memory: for a bulk build, where none has been freed.
     pub(crate) fn slots(&self) -> impl Iterator<Item = u32> {
         self.chunks.iter().enumerate().flat_map(|(number, chunk)| {

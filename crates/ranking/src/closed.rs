@@ -198,6 +198,13 @@ impl<S: Normal, X: Source> Sorted<S> for Blocks<'_, S, X> {
         self.partition(|item| self.compare(&item.entry, &item.player, entry, player) == Ordering::Less)
     }
 
+    fn scan(&self, cursor: u64, take: usize, each: &mut dyn FnMut(&[u8], Entry<S>)) -> u64 {
+        // Nobody moves any more: the place is as good a number as any.
+        self.visit(cursor, take, false, each);
+        let next = cursor.saturating_add(take as u64);
+        if next < self.closed.total { next } else { 0 }
+    }
+
     fn visit(&self, from: u64, take: usize, back: bool, each: &mut dyn FnMut(&[u8], Entry<S>)) {
         let mut one = |place| match self.item(place) {
             Some(item) => each(item.player.as_bytes(), item.entry),

@@ -25,6 +25,9 @@ pub trait Reads {
     fn partition(&self, before: &dyn Fn(&[u8]) -> bool) -> u64;
     /// At most `take` entries from a place on, towards worse or towards better.
     fn visit(&self, from: u64, take: usize, towards_better: bool, each: &mut dyn FnMut(&[u8], Record));
+    /// Some entries from a cursor on, 0 the first; the next cursor, 0 at the end. Whoever is there from the first call to
+    /// the last is met, though scores change in between.
+    fn scan(&self, cursor: u64, take: usize, each: &mut dyn FnMut(&[u8], Record)) -> u64;
     /// A player's place with rank and percentile.
     fn ranked(&self, player: &PlayerId) -> Option<Ranked>;
     /// The rank that a record of this player has or would have among the others.
@@ -82,6 +85,10 @@ impl<S: Normal, O: Sorted<S>> Reads for Ruled<'_, S, O> {
     fn visit(&self, from: u64, take: usize, towards_better: bool, each: &mut dyn FnMut(&[u8], Record)) {
         let one = &mut |id: &[u8], entry: Entry<S>| each(id, self.rules.record(entry.score, entry.stamp));
         self.order.visit(from, take, towards_better, one);
+    }
+    fn scan(&self, cursor: u64, take: usize, each: &mut dyn FnMut(&[u8], Record)) -> u64 {
+        let one = &mut |id: &[u8], entry: Entry<S>| each(id, self.rules.record(entry.score, entry.stamp));
+        self.order.scan(cursor, take, one)
     }
     fn ranked(&self, player: &PlayerId) -> Option<Ranked> {
         self.rules.ranked(self.order, player)

@@ -29,6 +29,10 @@ pub(crate) trait Sorted<S: Score> {
     /// At most `take` entries from a place on, backwards if `back`.
     fn visit(&self, from: u64, take: usize, back: bool, each: &mut dyn FnMut(&[u8], Entry<S>));
 
+    /// Some entries from a cursor on, 0 the first; the next cursor, 0 at the end. Whoever is there from the first call to
+    /// the last is met, though scores change in between.
+    fn scan(&self, cursor: u64, take: usize, each: &mut dyn FnMut(&[u8], Entry<S>)) -> u64;
+
     /// The same entries as a list.
     fn walk(&self, from: u64, take: usize, back: bool) -> Vec<Item<S>> {
         let mut items = Vec::with_capacity(take.min(self.len() as usize));
@@ -62,6 +66,11 @@ impl<S: Score> Sorted<S> for Order<S> {
     }
     fn lower_bound(&self, entry: &Entry<S>, player: &[u8]) -> u64 {
         self.lower_bound(entry.score, entry.stamp, player)
+    }
+    fn scan(&self, cursor: u64, take: usize, each: &mut dyn FnMut(&[u8], Entry<S>)) -> u64 {
+        let Ok(from) = u32::try_from(cursor) else { return 0 };
+        let one = |row: Row<'_, S>| each(row.id, Entry { score: row.score, stamp: row.stamp });
+        self.scan(from, take, one).map_or(0, u64::from)
     }
     fn visit(&self, from: u64, take: usize, back: bool, each: &mut dyn FnMut(&[u8], Entry<S>)) {
         let mut one = |row: Row<'_, S>| each(row.id, Entry { score: row.score, stamp: row.stamp });

@@ -35,6 +35,8 @@ pub enum Refusal {
     AtInFuture,
     /// The sum leaves the range of the board's scores.
     ScoreOverflow,
+    /// More players than one request may remove.
+    TooManyAtOnce,
     /// The player has no rank there.
     PlayerNotRanked,
     /// The player has no profile, and no record anywhere that was looked at.
@@ -64,6 +66,7 @@ impl Refusal {
             Self::InvalidScore(_) | Self::InvalidSubscore(_) => "invalid_field",
             Self::AtInFuture => "at_in_future",
             Self::ScoreOverflow => "score_overflow",
+            Self::TooManyAtOnce => "too_many_at_once",
             Self::PlayerNotRanked => "player_not_ranked",
             Self::PlayerNotFound => "player_not_found",
             Self::KeyNotFound => "key_not_found",
@@ -98,6 +101,7 @@ impl Refusal {
             Self::InvalidScore(why) | Self::InvalidSubscore(why) => (*why).into(),
             Self::AtInFuture => "`at` is more than 5 s ahead of the server's clock".into(),
             Self::ScoreOverflow => "the sum would leave the range of the leaderboard's scores".into(),
+            Self::TooManyAtOnce => "more players than one request may remove".into(),
             Self::PlayerNotRanked => "the player has no rank on this leaderboard".into(),
             Self::PlayerNotFound => "no such player".into(),
             Self::KeyNotFound => "no such key".into(),

@@ -1,6 +1,7 @@
 //! The doors: they parse, authenticate, bound and render; no rule lives here.
 //!
-//! `http/routes.rs` is the one list of what can be asked over HTTP; each operation is one file. [`gate`] says what the
+//! `http/routes.rs` is the one list of what can be asked over HTTP, `resp/spec.rs` over the Redis
+//! protocol; each operation or family of commands is one file. [`gate`] says what the
 //! service can do right now (loading, ready, draining), [`limits`] every bound, [`metrics`] what is counted. Not
 //! here: use cases (crate `service`) and shapes of JSON (crate `wire`).
 
@@ -8,6 +9,7 @@ pub mod gate;
 pub mod http;
 pub mod limits;
 pub mod metrics;
+pub mod resp;
 
 pub use gate::Gate;
 pub use http::listen::{HttpServer, start};

@@ -39,6 +39,8 @@ pub struct Metrics {
     seconds: Family<Route, Histogram, fn() -> Histogram>,
     /// Open HTTP connections.
     pub connections: Gauge,
+    /// Open connections of the Redis protocol.
+    pub resp_connections: Gauge,
 }
 
 /// The handles of one route.
@@ -67,7 +69,13 @@ impl Metrics {
             seconds.clone(),
         );
         registry.register("http_connections", "Open HTTP connections", connections.clone());
-        Self { registry, answered, seconds, connections }
+        let resp_connections = Gauge::default();
+        registry.register(
+            "resp_connections",
+            "Open connections of the Redis protocol",
+            resp_connections.clone(),
+        );
+        Self { registry, answered, seconds, connections, resp_connections }
     }
 
     /// The handles of a route.

@@ -57,7 +57,12 @@ impl Board {
 
     /// Whether anybody may see it: one that was made by its first score is gone with its last player.
     pub fn is_there(&self) -> bool {
-        !self.implicit.load(Ordering::Acquire) || self.order.total() > 0
+        !self.is_implicit() || self.order.total() > 0
+    }
+
+    /// Whether it was made by its first score, and nobody has wished for it since.
+    pub fn is_implicit(&self) -> bool {
+        self.implicit.load(Ordering::Acquire)
     }
 
     /// It stays from now on, with players or without.
@@ -81,7 +86,7 @@ impl Board {
         Definition {
             periods: periods.rules.iter().map(|state| state.rule.clone()).collect(),
             rules_given: periods.rules_given,
-            implicit: self.implicit.load(Ordering::Acquire),
+            implicit: self.is_implicit(),
             ..self.definition.clone()
         }
     }

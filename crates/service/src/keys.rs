@@ -95,6 +95,11 @@ impl Keys {
             .then(|| Caller { role: row.role, scope: Arc::clone(&row.id) })
     }
 
+    /// Whether a caller that was authenticated still is one.
+    pub fn is_live(&self, caller: &Caller) -> bool {
+        self.rows.read().unwrap_or_else(PoisonError::into_inner).contains_key(&caller.scope)
+    }
+
     /// Every key, by time of creation.
     pub fn list(&self) -> Vec<KeyRow> {
         let rows = self.rows.read().unwrap_or_else(PoisonError::into_inner);

@@ -30,4 +30,4 @@ pub use tally::Tally;
 // What doors show of the parts below.
 pub use tally_lanes::Cut;
 pub use tally_ranking::{Edge, PageQuery, Place, Reads, Start};
-pub use tally_store::Store;
+pub use tally_store::{BoardNo, Store};

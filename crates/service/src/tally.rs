@@ -13,12 +13,12 @@ use crate::maintenance::Maintenance;
 use crate::periods::keeper::Keeper;
 use crate::progress::Progress;
 use crate::rebuild;
-use crate::requests::InProgress;
+use crate::requests::{InProgress, Running};
 use crate::scores::lane::ScoreLane;
 use crate::secret::{Secret, Use};
 use crate::settings::Settings;
 use std::sync::{Arc, Mutex};
-use tally_rules::idempotency::{Identity, Seen, Stored};
+use tally_rules::idempotency::{Identity, RequestKey, Seen, Stored};
 use tally_rules::instant::Instants;
 use tally_rules::outcome::Outcome;
 use tally_rules::{Micros, Refusal};
@@ -121,6 +121,11 @@ impl Tally {
             }
         };
         blocking(read).await
+    }
+
+    /// Begins a request with an idempotency key; refused while one with the same key is running.
+    pub fn begin(&self, key: &RequestKey) -> Result<Running, Refusal> {
+        self.running.begin(key)
     }
 
     /// Ends it: no new work is taken, everything accepted is made durable and answered. Blocks until then.

@@ -48,12 +48,13 @@ pub(crate) enum LogFormat {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Serve over HTTP until SIGTERM
+    /// Serve over HTTP and the Redis protocol until SIGTERM
     #[command(after_help = "\
 Examples:
   tally serve
   tally serve --demo
-  tally serve --data /var/lib/tally --http 0.0.0.0:8420")]
+  tally serve --data /var/lib/tally --http 0.0.0.0:8420
+  tally serve --resp 0.0.0.0:8421 --resp-durability relaxed")]
     Serve(ServeArgs),
     /// Import a CSV file, each line once
     #[command(after_help = "\
@@ -107,6 +108,12 @@ pub(crate) struct ServeArgs {
     /// Where to listen for HTTP [default: 127.0.0.1:8420]
     #[arg(long, value_name = "ADDR")]
     pub(crate) http: Option<String>,
+    /// Where to listen for the Redis protocol, or `off` [default: 127.0.0.1:8421]
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) resp: Option<String>,
+    /// When writes of the Redis protocol are answered: durable, or up to a second before [default: commit]
+    #[arg(long, value_name = "commit|relaxed")]
+    pub(crate) resp_durability: Option<String>,
     /// Fill an empty data directory with football results first
     #[arg(long)]
     pub(crate) demo: bool,

@@ -54,6 +54,11 @@ settings! {
     "http.head_timeout" = "60s" "Time for a request's head, and for an idle connection to stay.";
     "http.body_timeout" = "30s" "Time for a request's body; past it 408.";
     "http.drain_timeout" = "20s" "Time that running requests get at shutdown before their connections are cut.";
+    "resp.listen" = "127.0.0.1:8421" "Where the Redis protocol listens, or `off`.";
+    "resp.durability" = "commit" "When its writes are answered: `commit`, durable; `relaxed`, at once and durable within a second.";
+    "resp.connections_max" = "10000" "Open connections of the Redis protocol; further ones wait unaccepted.";
+    "resp.idle_timeout" = "never" "How long a connection may say nothing, or `never`.";
+    "resp.write_timeout" = "60s" "How long a client may leave replies unread before its connection is closed.";
     "metrics.open" = "false" "Whether /metrics needs no key.";
     "idempotency.keep" = "24h" "How long outcomes of requests with an Idempotency-Key are kept.";
     "lane.batch_rows_max" = "1000" "Rows of one batch.";
@@ -145,10 +150,17 @@ impl Config {
             };
             self.set("log.format", format.into(), "flag")?;
         }
-        if let Command::Serve(serve) = &cli.command
-            && let Some(http) = &serve.http
-        {
-            self.set("http.listen", http.clone(), "flag")?;
+        if let Command::Serve(serve) = &cli.command {
+            let flags = [
+                ("http.listen", &serve.http),
+                ("resp.listen", &serve.resp),
+                ("resp.durability", &serve.resp_durability),
+            ];
+            for (name, value) in flags {
+                if let Some(value) = value {
+                    self.set(name, value.clone(), "flag")?;
+                }
+            }
         }
         Ok(())
     }
@@ -190,6 +202,11 @@ impl Config {
         let positive =
             parsed.and_then(|parsed| Duration::try_from(parsed).ok()).filter(|time| !time.is_zero());
         positive.ok_or_else(|| self.wrong(name, what))
+    }
+
+    /// A setting that is a stretch of time, or `never`.
+    pub(crate) fn duration_or_never(&self, name: &'static str) -> Result<Option<Duration>, Usage> {
+        if self.text(name) == "never" { Ok(None) } else { self.duration(name).map(Some) }
     }
 
     fn wrong(&self, name: &str, what: &str) -> Usage {

@@ -105,8 +105,8 @@ impl DataDir {
     }
 
     /// Says where the server answers; gives the token.
-    pub(crate) fn announce(&self, http: &str, token: &str) -> Result<()> {
-        let running = json!({"http": http, "token": token, "pid": std::process::id()});
+    pub(crate) fn announce(&self, http: &str, resp: Option<&str>, token: &str) -> Result<()> {
+        let running = json!({"http": http, "resp": resp, "token": token, "pid": std::process::id()});
         write_private(&self.running_path(), running.to_string().as_bytes())
     }
 

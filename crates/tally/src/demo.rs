@@ -6,6 +6,7 @@
 use crate::csv_scores::{Lines, Outcome};
 use crate::football;
 use anyhow::{Context, Result};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use tally_rules::BoardId;
 use tally_rules::definition::{Update, Wish};
@@ -40,12 +41,16 @@ pub(crate) fn fill(tally: &Arc<Tally>, at: &Progress) -> Result<()> {
 }
 
 /// What to try, for whoever reads the terminal.
-pub(crate) fn what_to_try(address: std::net::SocketAddr) -> String {
+pub(crate) fn what_to_try(address: SocketAddr, resp: Option<SocketAddr>) -> String {
+    let redis = resp.map_or_else(String::new, |resp| {
+        let (host, port) = (resp.ip(), resp.port());
+        format!("  redis-cli -h {host} -p {port} ZREVRANGE goals 0 4 WITHSCORES\n")
+    });
     format!(
         "\nTry:\n  curl 'http://{address}/v1/leaderboards/goals/scores?limit=5'\n  \
          curl 'http://{address}/v1/leaderboards/goals/players/Harry%20Kane'\n  \
          curl 'http://{address}/v1/leaderboards/points/players/Brazil/around?above=0&below=2'\n  \
-         curl 'http://{address}/v1/leaderboards/goals-by-year/scores?period=yearly:previous&limit=3'\n"
+         curl 'http://{address}/v1/leaderboards/goals-by-year/scores?period=yearly:previous&limit=3'\n{redis}"
     )
 }
 

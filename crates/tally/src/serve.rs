@@ -10,6 +10,7 @@ use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
+use tally_server::resp::{self, RespServer};
 use tally_server::{Gate, HttpServer, Limits};
 use tally_service::{Keys, Progress, Settings, Tally, clock};
 use tally_store::Store;
@@ -24,6 +25,7 @@ pub(crate) const CONNECTION_THREADS: &str = "connections";
 pub(crate) struct Server {
     gate: Arc<Gate>,
     http: Option<HttpServer>,
+    resp: Option<RespServer>,
     store: Arc<SqliteStore>,
     data: DataDir,
     runtime: Runtime,
@@ -38,9 +40,9 @@ pub(crate) fn run(cli: &Cli, args: &ServeArgs) -> Result<ExitCode> {
     if config.text("ranking.url") != "memory" {
         anyhow::bail!(Usage("ranking: this version of tally knows `memory` only".into()));
     }
-    let mut server = Server::listen(&config, config.text("http.listen"), true)?;
+    let mut server = Server::listen(&config, &Listen::settings(&config)?, true)?;
     let (mut terminate, mut interrupt) = server.signals.take().context("hear signals")?;
-    let address = server.address();
+    let (address, resp) = (server.address(), server.resp_address());
     let demo = args.demo;
     let ready = server.runtime.block_on(async {
         let load = server.load(&config, demo)?;
@@ -51,9 +53,9 @@ pub(crate) fn run(cli: &Cli, args: &ServeArgs) -> Result<ExitCode> {
             loaded = &mut load => loaded.context("load")??,
             never = show_progress(&server.gate) => match never {},
         }
-        announce_ready(&server, address, started)?;
+        announce_ready(&server, started)?;
         if demo {
-            eprintln!("{}", demo::what_to_try(address));
+            eprintln!("{}", demo::what_to_try(address, resp));
         }
         tokio::select! {
             _ = terminate.recv() => {}
@@ -91,11 +93,13 @@ async fn show_progress(gate: &Gate) -> std::convert::Infallible {
     }
 }
 
-fn announce_ready(server: &Server, address: std::net::SocketAddr, started: Instant) -> Result<()> {
+fn announce_ready(server: &Server, started: Instant) -> Result<()> {
+    let resp = server.resp_address().map_or_else(|| "off".into(), |address| address.to_string());
     let mut out = std::io::stdout().lock();
     writeln!(
         out,
-        "ready http={address} resp=off store=sqlite:{} ranking=memory in={:.3}",
+        "ready http={} resp={resp} store=sqlite:{} ranking=memory in={:.3}",
+        server.address(),
         server.store.path().display(),
         started.elapsed().as_secs_f64()
     )?;
@@ -103,10 +107,43 @@ fn announce_ready(server: &Server, address: std::net::SocketAddr, started: Insta
     Ok(())
 }
 
+/// Where a server listens.
+pub(crate) struct Listen {
+    http: String,
+    resp: Option<(String, resp::Settings)>,
+}
+
+impl Listen {
+    /// For a command that needs a server of its own while it runs.
+    pub(crate) fn own() -> Self {
+        Self { http: "127.0.0.1:0".into(), resp: None }
+    }
+
+    fn settings(config: &Config) -> Result<Self, Usage> {
+        let relaxed = match config.text("resp.durability") {
+            "commit" => false,
+            "relaxed" => true,
+            other => {
+                let text = format!("setting `resp.durability` is `{other}` and must be commit or relaxed");
+                return Err(Usage(text));
+            }
+        };
+        let settings = resp::Settings {
+            connections_max: config.count("resp.connections_max")?,
+            idle_timeout: config.duration_or_never("resp.idle_timeout")?,
+            write_timeout: config.duration("resp.write_timeout")?,
+            relaxed,
+        };
+        let address = config.text("resp.listen");
+        let resp = (address != "off").then(|| (address.to_owned(), settings));
+        Ok(Self { http: config.text("http.listen").to_owned(), resp })
+    }
+}
+
 impl Server {
     /// Opens the store and the door; nothing but health is answered yet.
     /// Signals are heard, where they are wanted, before anybody can find the server and send one.
-    pub(crate) fn listen(config: &Config, listen: &str, signals: bool) -> Result<Self> {
+    pub(crate) fn listen(config: &Config, listen: &Listen, signals: bool) -> Result<Self> {
         let data = DataDir::open(config)?;
         let (limits, token) = (limits(config)?, new_token()?);
         settings(config)?;
@@ -124,16 +161,31 @@ impl Server {
         let progress = Arc::new(Progress::default());
         let gate = Gate::new(progress, limits, token.clone(), config.to_json());
         let http = runtime
-            .block_on(tally_server::start(Arc::clone(&gate), listen))
-            .with_context(|| format!("listen on {listen}"))?;
+            .block_on(tally_server::start(Arc::clone(&gate), &listen.http))
+            .with_context(|| format!("listen on {}", listen.http))?;
+        let resp = match &listen.resp {
+            None => None,
+            Some((address, settings)) => {
+                let start = tally_server::resp::start(Arc::clone(&gate), address, settings.clone());
+                Some(runtime.block_on(start).with_context(|| {
+                    format!("listen on {address} for the Redis protocol (`--resp off` does without)")
+                })?)
+            }
+        };
         store.announce(&http.address.to_string())?;
-        data.announce(&http.address.to_string(), &token)?;
-        Ok(Self { gate, http: Some(http), store, data, runtime, signals })
+        let resp_address = resp.as_ref().map(|resp| resp.address.to_string());
+        data.announce(&http.address.to_string(), resp_address.as_deref(), &token)?;
+        Ok(Self { gate, http: Some(http), resp, store, data, runtime, signals })
     }
 
     /// Where it listens.
     pub(crate) fn address(&self) -> std::net::SocketAddr {
         self.http.as_ref().expect("it listens until it is stopped").address
+    }
+
+    /// Where the Redis protocol is spoken, if it is.
+    pub(crate) fn resp_address(&self) -> Option<std::net::SocketAddr> {
+        self.resp.as_ref().map(|resp| resp.address)
     }
 
     /// Loads everything and opens the gate, on a thread of its own.
@@ -165,9 +217,20 @@ impl Server {
     /// Drains: no new work, everything acknowledged durable, then the end.
     pub(crate) fn stop(mut self) {
         self.gate.drain();
-        if let Some(http) = self.http.take() {
-            self.runtime.block_on(http.stop());
-        }
+        let (http, resp) = (self.http.take(), self.resp.take());
+        self.runtime.block_on(async {
+            let http = async {
+                if let Some(http) = http {
+                    http.stop().await;
+                }
+            };
+            let resp = async {
+                if let Some(resp) = resp {
+                    resp.stop().await;
+                }
+            };
+            tokio::join!(http, resp);
+        });
         if let Some(tally) = self.gate.loaded() {
             tally.drain();
         }

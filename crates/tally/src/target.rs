@@ -7,7 +7,7 @@ use crate::cli::{Cli, TargetArgs};
 use crate::client::Client;
 use crate::config::{Config, Usage};
 use crate::data_dir::DataDir;
-use crate::serve::Server;
+use crate::serve::{Listen, Server};
 use anyhow::{Context, Result, bail};
 use tally_server::gate::LOCAL_PREFIX;
 
@@ -42,7 +42,7 @@ impl Target {
                 return Ok(Self { client, own: None });
             }
         }
-        let server = Server::listen(&config, "127.0.0.1:0", false)?;
+        let server = Server::listen(&config, &Listen::own(), false)?;
         server.load_now(&config)?;
         let running = data.running().context("find the server just started")?;
         Ok(Self { client: local(&running.http, &running.token), own: Some(server) })

@@ -98,7 +98,8 @@ fn ready_is_one_line_and_the_address_is_real() {
     let words: Vec<&str> = line.split(' ').collect();
     let store = format!("store=sqlite:{}", server.data().join("tally.db").display());
     let http = format!("http={}", server.address());
-    assert_eq!(words[..5], ["ready", &http, "resp=off", &store, "ranking=memory"]);
+    let resp = format!("resp={}", server.resp());
+    assert_eq!(words[..5], ["ready", &http, &resp, &store, "ranking=memory"]);
     assert!(words[5].strip_prefix("in=").is_some_and(|seconds| seconds.parse::<f64>().is_ok()), "{line}");
     assert_eq!(words.len(), 6);
     server.terminate();
@@ -190,7 +191,7 @@ fn a_long_export_is_whole_and_may_be_left() {
 fn a_second_server_is_refused_and_the_first_goes_on() {
     let server = TestTally::start(TALLY);
     let announced = std::fs::read(server.data().join("server.json")).expect("it is announced");
-    let second = server.run(&["serve", "--http", "127.0.0.1:0"]);
+    let second = server.run(&["serve", "--http", "127.0.0.1:0", "--resp", "off"]);
     second.expect(1);
     assert_eq!(second.stdout, "");
     let address = server.address().to_string();
@@ -212,7 +213,12 @@ fn a_store_of_the_future_is_refused_untouched() {
     // SQLite's `user_version`, where this store keeps its version: offset 60 of the file, big-endian.
     future[60..64].copy_from_slice(&999_u32.to_be_bytes());
     std::fs::write(&path, &future).expect("it is written");
-    for args in [&["serve", "--http", "127.0.0.1:0"][..], &["keys", "list"], &["export", "b"], &["migrate"]] {
+    for args in [
+        &["serve", "--http", "127.0.0.1:0", "--resp", "off"][..],
+        &["keys", "list"],
+        &["export", "b"],
+        &["migrate"],
+    ] {
         let done = server.run(args);
         done.expect(1);
         assert!(done.stderr.contains("999"), "{args:?}: {}", done.stderr);
@@ -231,11 +237,11 @@ fn another_secret_is_refused() {
     let path = server.data().join("secret");
     let secret = std::fs::read(&path).expect("it is there");
     std::fs::write(&path, "ab".repeat(32)).expect("it is written");
-    let done = server.run(&["serve", "--http", "127.0.0.1:0"]);
+    let done = server.run(&["serve", "--http", "127.0.0.1:0", "--resp", "off"]);
     done.expect(1);
     assert!(done.stderr.contains("secret"), "{}", done.stderr);
     std::fs::remove_file(&path).expect("it was there");
-    let done = server.run(&["serve", "--http", "127.0.0.1:0"]);
+    let done = server.run(&["serve", "--http", "127.0.0.1:0", "--resp", "off"]);
     done.expect(1);
     assert!(done.stderr.contains("secret"), "{}", done.stderr);
     assert!(!path.exists(), "no other secret is made for a store that has one");

@@ -38,6 +38,7 @@ pub struct TestTally {
 struct Process {
     child: Child,
     address: SocketAddr,
+    resp: Option<SocketAddr>,
     token: String,
     out: Mutex<Receiver<String>>,
     reading: Vec<JoinHandle<()>>,
@@ -87,6 +88,11 @@ impl TestTally {
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.running().address
+    }
+
+    /// Where its door for the Redis protocol listens.
+    pub fn resp(&self) -> SocketAddr {
+        self.running().resp.expect("the door was not turned off")
     }
 
     /// The token of this machine's commands.
@@ -141,7 +147,7 @@ impl TestTally {
     #[track_caller]
     pub fn launch(&mut self) {
         assert!(self.process.is_none(), "it is running");
-        let mut command = command(&self.binary, &["serve", "--http", "127.0.0.1:0"]);
+        let mut command = command(&self.binary, &["serve", "--http", "127.0.0.1:0", "--resp", "127.0.0.1:0"]);
         command.args(&self.args).arg("--data").arg(self.dir.path());
         command.envs(self.settings.iter().map(|(name, value)| (name, value)));
         let mut child =
@@ -155,8 +161,8 @@ impl TestTally {
             lines(stdout, move |line| drop(told.send(line))),
             lines(stderr, move |line| log.lock().unwrap_or_else(PoisonError::into_inner).push(line)),
         ];
-        let (address, token) = self.announced(&mut child);
-        self.process = Some(Process { child, address, token, out: Mutex::new(out), reading });
+        let (address, resp, token) = self.announced(&mut child);
+        self.process = Some(Process { child, address, resp, token, out: Mutex::new(out), reading });
     }
 
     /// Waits for the line that says it is ready.
@@ -217,7 +223,7 @@ impl TestTally {
     }
 
     /// Address and token, once the file says them.
-    fn announced(&self, child: &mut Child) -> (SocketAddr, String) {
+    fn announced(&self, child: &mut Child) -> (SocketAddr, Option<SocketAddr>, String) {
         let started = Instant::now();
         loop {
             let text = std::fs::read(self.data().join("server.json")).unwrap_or_default();
@@ -227,7 +233,8 @@ impl TestTally {
                 let text =
                     |name: &str| said[name].as_str().unwrap_or_else(|| panic!("no `{name}` in {said}"));
                 let address = text("http").parse().expect("an address of numbers");
-                return (address, text("token").to_owned());
+                let resp = said["resp"].as_str().and_then(|text| text.parse().ok());
+                return (address, resp, text("token").to_owned());
             }
             let ended = child.try_wait().expect("it can be asked");
             let late = started.elapsed() > GIVE_UP;

@@ -31,7 +31,7 @@ impl Server {
             .arg("serve")
             .arg("--data")
             .arg(folder.join("data"))
-            .args(["--http", "127.0.0.1:0"])
+            .args(["--http", "127.0.0.1:0", "--resp", "off"])
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(File::create(&errors).during("make a file for what the server says")?)

@@ -33,7 +33,8 @@ pub(super) fn of_refusal(refusal: &Refusal) -> Problem {
         | Refusal::TooManyBoards
         | Refusal::TooManyKeys
         | Refusal::AtInFuture
-        | Refusal::ScoreOverflow => 422,
+        | Refusal::ScoreOverflow
+        | Refusal::TooManyAtOnce => 422,
     };
     let problem = Problem::new(status, refusal.code(), refusal.detail());
     match refusal {

@@ -136,6 +136,11 @@ impl View {
 
 /// Every period of a board, newest first; closed ones without players are not there.
 pub fn list(board: &Board, now: Micros) -> Vec<Listed> {
+    list_with(board, now, |live| live.order.total())
+}
+
+/// The same for somebody who holds some of the orders and knows how many players they have.
+pub fn list_with(board: &Board, now: Micros, total: impl Fn(&LivePart) -> u64) -> Vec<Listed> {
     let periods = board.periods();
     let mut all = Vec::new();
     for state in &periods.rules {
@@ -153,7 +158,7 @@ pub fn list(board: &Board, now: Micros) -> Vec<Listed> {
         };
         let closed = state.closed.iter().filter(|row| row.version > 0 && row.total > 0);
         all.extend(closed.map(|row| listed(row.span.start, row.span.end, row.total)));
-        all.extend(state.live.iter().map(|live| listed(live.span.start, live.span.end, live.order.total())));
+        all.extend(state.live.iter().map(|live| listed(live.span.start, live.span.end, total(live))));
         let current = state.span_at(now).filter(|span| state.live(state.aimed(*span).part).is_none());
         all.extend(current.map(|span| listed(span.start, span.end, 0)));
     }

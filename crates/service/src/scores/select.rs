@@ -39,6 +39,33 @@ impl Taken {
     }
 }
 
+impl Taken {
+    /// The same with another bound.
+    #[must_use]
+    pub fn at_most(&self, most: usize) -> Self {
+        match self.clone() {
+            Self::Lowest(_) => Self::Lowest(most),
+            Self::Highest(_) => Self::Highest(most),
+            Self::Places(start, stop, _) => Self::Places(start, stop, most),
+            Self::Scores(min, max, _) => Self::Scores(min, max, most),
+            Self::Members(low, high, _) => Self::Members(low, high, most),
+        }
+    }
+
+    /// What is left to take when so many are gone. Places are taken from the front of their range, so an end that is
+    /// counted from the other side moves.
+    #[must_use]
+    pub fn after(&self, taken: usize) -> Self {
+        let Self::Places(first, last, most) = *self else { return self.clone() };
+        let taken = i64::try_from(taken).unwrap_or(i64::MAX);
+        let start = if first < 0 { first.saturating_add(taken) } else { first };
+        let stop = if last < 0 { last } else { last.saturating_sub(taken) };
+        // An end that has come to the other side of zero leaves nothing.
+        let over = first < 0 && start >= 0 || last >= 0 && stop < 0;
+        if over { Self::Places(1, 0, most) } else { Self::Places(start, stop, most) }
+    }
+}
+
 type Entry = (PlayerId, Record);
 
 /// The players that are meant, in the order asked for.

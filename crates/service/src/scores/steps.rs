@@ -12,6 +12,7 @@ use super::publish::move_held;
 use super::select::{Taken, select};
 use crate::boards::Board;
 use crate::failure::Failure;
+use crate::periods::LivePart;
 use crate::periods::view::View;
 use crate::tally::Tally;
 use std::sync::Arc;
@@ -20,8 +21,11 @@ use tally_rules::sorted_set::Add;
 use tally_rules::{Micros, PlayerId, Record, Refusal, record};
 use tally_store::{BoardNo, Part, ScoreKey, Store};
 
-/// Players that one step may take out: a bound of the transaction.
+/// Players that one step takes out at most where there may be several: a bound of the transaction.
 pub const TAKE_MAX: usize = 10_000;
+
+/// The same where it must be one: past it the step is refused.
+pub const TAKE_ALL_MAX: usize = 1_000_000;
 
 /// Commands, in order.
 #[derive(Debug)]
@@ -59,6 +63,8 @@ pub enum Step {
         board: Arc<Board>,
         /// Which, in the part that is shown.
         which: Taken,
+        /// Whether it is refused where more than one step may take are meant.
+        all: bool,
     },
     /// A submit as over HTTP.
     Submit(Submit),
@@ -161,7 +167,9 @@ impl Step {
         match self {
             Self::Add { items, .. } => items.len(),
             Self::Remove { players, .. } => players.len(),
-            Self::Take { which, .. } => which.most(),
+            Self::Take { board, which, .. } => {
+                which.most().min(usize::try_from(board.order.total()).unwrap_or(usize::MAX))
+            }
             Self::Submit(_) | Self::Read(_) => 1,
         }
     }
@@ -211,12 +219,15 @@ impl State {
                 }
                 Ok(StepDone::new(StepReply::Removed(removed), moves))
             }
-            Step::Take { board, which } => {
+            Step::Take { board, which, all } => {
                 let Some(shown) = aim.parts.first().and_then(|part| aims.order_of(board, *part)) else {
                     return Ok(StepDone::new(StepReply::Took(Vec::new()), Vec::new()));
                 };
                 let changed = self.changed_in(board, aim.parts[0]);
                 let took = shown.order().read(|order| select(&board.definition, order, &changed, which));
+                if *all && took.len() > TAKE_ALL_MAX {
+                    return Err(Refusal::TooManyAtOnce);
+                }
                 let mut moves = Vec::with_capacity(took.len() * aim.parts.len());
                 for (player, _) in &took {
                     self.know(board, player, &aim.parts, aims);
@@ -338,6 +349,12 @@ impl Orders<'_> {
             Some(held) => held.read(with),
             None => board.order.read(with),
         }
+    }
+
+    /// How many players a period has.
+    pub fn total(&self, board: &Board, live: &LivePart) -> u64 {
+        self.held(board.no, live.part)
+            .map_or_else(|| live.order.total(), |held| held.read(|order| order.total()))
     }
 
     fn held(&self, board: BoardNo, part: Part) -> Option<&Held<'_>> {

@@ -98,7 +98,7 @@ async fn earlier(tally: &Tally, new: &NewScore, refusal: Refusal) -> RowResult {
 }
 
 /// A score as its board holds it.
-pub(super) fn checked(
+pub fn checked(
     definition: &Definition,
     player: PlayerId,
     given: Given,

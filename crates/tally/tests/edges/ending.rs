@@ -31,7 +31,7 @@ fn sigterm_while_loading_is_an_end_in_peace() {
 fn sigterm_is_heard_from_the_first_moment() {
     for _ in 0..5 {
         let data = tempfile::TempDir::with_prefix("tally-signal-").expect("it can be made");
-        let mut serve = command(TALLY, &["serve", "--http", "127.0.0.1:0"]);
+        let mut serve = command(TALLY, &["serve", "--http", "127.0.0.1:0", "--resp", "off"]);
         serve.arg("--data").arg(data.path()).stdout(Stdio::null()).stderr(Stdio::null());
         let mut server = serve.spawn().expect("the binary starts");
         // A shell looks and signals without a pause between.

@@ -81,7 +81,8 @@ fn the_directory_and_the_file_can_stand_in_the_environment() {
     let server = TestTally::stopped(TALLY);
     let path = file(&server, "[limits]\nbords = 1\n");
     let config = path.to_str().expect("a path of text");
-    let told = refused(&server, &["serve", "--http", "127.0.0.1:0"], &[("TALLY_CONFIG", config)]);
+    let told =
+        refused(&server, &["serve", "--http", "127.0.0.1:0", "--resp", "off"], &[("TALLY_CONFIG", config)]);
     assert!(told.contains("limits.bords"), "{told}");
     let inner = server.data().join("inner");
     let mut command = tally_testkit::command::command(TALLY, &["keys", "create", "--role", "admin"]);
@@ -138,7 +139,8 @@ fn a_wrong_value_names_its_setting() {
         ("TALLY_RANKING_URL", "disk", "ranking"),
         ("TALLY_STORE_URL", "postgres://x", "postgres"),
     ] {
-        let told = refused(&server, &["serve", "--http", "127.0.0.1:0"], &[(variable, value)]);
+        let told =
+            refused(&server, &["serve", "--http", "127.0.0.1:0", "--resp", "off"], &[(variable, value)]);
         assert!(told.contains(name), "{variable}={value}: {told}");
     }
     for text in ["[http]\nlisten = 1.5\n", "listen = \"x\"\n", "[http\n", "[http.listen]\nx = 1\n"] {

@@ -62,6 +62,11 @@ impl<'a> Encoder<'a> {
         self.header(b':', value);
     }
 
+    /// A reply that was encoded before, in the same protocol.
+    pub fn raw(&mut self, reply: &[u8]) {
+        self.out.extend_from_slice(reply);
+    }
+
     /// A string of any bytes.
     pub fn bulk(&mut self, bytes: impl AsRef<[u8]>) {
         let bytes = bytes.as_ref();

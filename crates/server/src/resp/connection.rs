@@ -1,0 +1,228 @@
+//! The bytes of one connection: read, decoded, answered in one write.
+//!
+//! All commands that have arrived are taken before anything is written. While a client is slow to read, what it goes on
+//! sending is still taken in, up to a bound: many clients send a whole pipeline before they read the first reply.
+
+use super::args::{Args, Log};
+use super::error;
+use super::session::{Session, Taken};
+use std::future::poll_fn;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tally_service::{Failure, Fault};
+use tally_wire::resp::{Bounds, Decoder, Encoder, ProtocolError};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::sync::watch;
+
+/// Unparsed input of one connection.
+const INPUT_MAX: usize = 64 << 20;
+/// Room for reading that a connection always has.
+const READ_BYTES: usize = 16 << 10;
+/// Buffers that grew beyond this are given back when they are empty.
+const KEPT_BYTES: usize = 256 << 10;
+/// Replies are written when there are so many bytes, wherever the pipeline stands.
+const WRITE_BYTES: usize = 256 << 10;
+/// Commands that go to the lane together.
+const GATHERED_MAX: usize = 512;
+/// Their bytes.
+const GATHERED_BYTES: usize = 1 << 20;
+
+/// A connection's buffers.
+struct Pipe<S> {
+    stream: S,
+    /// Always as long as its memory, so that nothing is cleared before it is read into.
+    input: Vec<u8>,
+    /// Where the first command begins that is not done.
+    start: usize,
+    /// Where what has arrived ends.
+    filled: usize,
+    out: Vec<u8>,
+    ended: bool,
+}
+
+/// Serves a connection to its end.
+pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
+    mut session: Session,
+    stream: S,
+    mut stopped: watch::Receiver<bool>,
+) {
+    let mut pipe = Pipe { stream, input: Vec::new(), start: 0, filled: 0, out: Vec::new(), ended: false };
+    if denied(&session) {
+        Encoder::new(&mut pipe.out, session.protocol).error(error::DENIED);
+        let _ = pipe.write(session.door.settings.write_timeout).await;
+        return;
+    }
+    let mut decoder = Decoder::new();
+    let mut log = Arc::new(Log::default());
+    loop {
+        let idle = session.door.settings.idle_timeout;
+        let read = tokio::select! {
+            biased;
+            read = pipe.read() => read,
+            _ = stopped.changed() => return,
+            () = sleep(idle) => return,
+        };
+        if read.is_err() || pipe.ended {
+            return;
+        }
+        session.heard();
+        session.judge();
+        let open = round(&mut session, &mut pipe, &mut decoder, &mut log).await;
+        let written = pipe.write(session.door.settings.write_timeout).await;
+        if !open || written.is_err() || *stopped.borrow() {
+            return;
+        }
+    }
+}
+
+/// Does every whole command that has arrived; whether the connection stays.
+async fn round<S: AsyncRead + AsyncWrite + Unpin>(
+    session: &mut Session,
+    pipe: &mut Pipe<S>,
+    decoder: &mut Decoder,
+    log: &mut Arc<Log>,
+) -> bool {
+    let mut commands = 0;
+    let open = loop {
+        let bounds = if session.caller().is_some() { Bounds::FULL } else { Bounds::BEFORE_AUTH };
+        let length = match decoder.next(&pipe.input[pipe.start..pipe.filled], &bounds) {
+            Ok(Some(length)) => length,
+            Ok(None) => break true,
+            Err(ProtocolError::Http) => break false,
+            Err(wrong) => {
+                flush(session, log, &mut pipe.out).await;
+                Encoder::new(&mut pipe.out, session.protocol).error(format!("ERR {wrong}"));
+                break false;
+            }
+        };
+        let args = Args::Wire(decoder, &pipe.input[pipe.start..pipe.filled]);
+        if args.len() > 0 {
+            commands += 1;
+            let gathered = Arc::get_mut(log).expect("nobody else holds the log between runs");
+            if let Taken::Alone(spec) = session.take(args, gathered, &mut pipe.out) {
+                flush(session, log, &mut pipe.out).await;
+                if !session.alone(spec, args, &mut pipe.out).await {
+                    break false;
+                }
+            }
+        }
+        pipe.start += length;
+        if log.len() >= GATHERED_MAX || log.bytes() >= GATHERED_BYTES {
+            flush(session, log, &mut pipe.out).await;
+        }
+        if pipe.out.len() >= WRITE_BYTES && pipe.write(session.door.settings.write_timeout).await.is_err() {
+            break false;
+        }
+    };
+    flush(session, log, &mut pipe.out).await;
+    session.door.commands.fetch_add(commands, Ordering::Relaxed);
+    pipe.compact();
+    open
+}
+
+/// Does what was gathered.
+async fn flush(session: &mut Session, log: &mut Arc<Log>, out: &mut Vec<u8>) {
+    if log.is_empty() {
+        return;
+    }
+    session.run(log, false, out).await;
+    // A question that was not asked, because everything was refused, may still hold it.
+    match Arc::get_mut(log) {
+        Some(log) if log.bytes() <= KEPT_BYTES => log.clear(),
+        _ => *log = Arc::new(Log::default()),
+    }
+}
+
+/// Whether somebody from elsewhere came while no key exists.
+fn denied(session: &Session) -> bool {
+    let local = session.client.peer.ip().to_canonical().is_loopback();
+    !local && session.door.gate.keys().is_none_or(|keys| keys.protected_mode())
+}
+
+async fn sleep(time: Option<Duration>) {
+    match time {
+        Some(time) => tokio::time::sleep(time).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// A failure ends here, so it is logged here.
+pub(super) fn log(failure: &Failure) {
+    match failure {
+        Failure::Refused(_) => {}
+        Failure::Fault(fault @ (Fault::Overloaded | Fault::Draining)) => {
+            tracing::debug!(%fault, "a command was turned away");
+        }
+        Failure::Fault(fault) => tracing::warn!(%fault, "a command met a fault"),
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Pipe<S> {
+    /// Waits for bytes.
+    async fn read(&mut self) -> io::Result<()> {
+        poll_fn(|cx| self.poll_read(cx)).await
+    }
+
+    fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.filled - self.start >= INPUT_MAX {
+            return Poll::Ready(Err(io::ErrorKind::OutOfMemory.into()));
+        }
+        if self.input.len() - self.filled < READ_BYTES {
+            // Grows with what has come, so that a large value is not copied again and again.
+            self.input.resize(self.filled * 2 + READ_BYTES, 0);
+        }
+        let mut buffer = ReadBuf::new(&mut self.input[self.filled..]);
+        let read = Pin::new(&mut self.stream).poll_read(cx, &mut buffer);
+        let got = buffer.filled().len();
+        self.filled += got;
+        if matches!(read, Poll::Ready(Ok(()))) && got == 0 {
+            self.ended = true;
+        }
+        read
+    }
+
+    /// Writes all replies; takes in what comes meanwhile.
+    async fn write(&mut self, patience: Duration) -> io::Result<()> {
+        let mut written = 0;
+        while written < self.out.len() {
+            let some = poll_fn(|cx| {
+                if let Poll::Ready(some) = Pin::new(&mut self.stream).poll_write(cx, &self.out[written..]) {
+                    return Poll::Ready(some);
+                }
+                while !self.ended && self.filled - self.start < INPUT_MAX / 2 {
+                    match self.poll_read(cx) {
+                        Poll::Ready(Ok(())) => {}
+                        Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+                        Poll::Pending => break,
+                    }
+                }
+                Poll::Pending
+            });
+            match tokio::time::timeout(patience, some).await {
+                Ok(Ok(0)) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(Ok(some)) => written += some,
+                Ok(Err(error)) => return Err(error),
+                Err(_) => return Err(io::ErrorKind::TimedOut.into()),
+            }
+        }
+        self.out.clear();
+        if self.out.capacity() > KEPT_BYTES {
+            self.out = Vec::new();
+        }
+        poll_fn(|cx| Pin::new(&mut self.stream).poll_flush(cx)).await
+    }
+
+    /// Drops what was done.
+    fn compact(&mut self) {
+        self.input.copy_within(self.start..self.filled, 0);
+        self.filled -= self.start;
+        self.start = 0;
+        if self.filled == 0 && self.input.len() > KEPT_BYTES {
+            self.input = Vec::new();
+        }
+    }
+}

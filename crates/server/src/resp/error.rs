@@ -1,0 +1,85 @@
+//! What goes wrong, in the words of Redis: a code, a blank, a sentence.
+
+use tally_rules::Refusal;
+use tally_service::{Failure, Fault};
+
+pub(super) const SYNTAX: &str = "ERR syntax error";
+pub(super) const NOT_AN_INTEGER: &str = "ERR value is not an integer or out of range";
+pub(super) const NOT_A_FLOAT: &str = "ERR value is not a valid float";
+pub(super) const NOT_A_RANGE: &str = "ERR min or max is not a float";
+pub(super) const NOT_A_LEX_RANGE: &str = "ERR min or max not valid string range item";
+pub(super) const NOT_POSITIVE: &str = "ERR value is out of range, must be positive";
+pub(super) const OUT_OF_RANGE: &str = "ERR value is out of range";
+pub(super) const NAN: &str = "ERR resulting score is not a number (NaN)";
+pub(super) const OVERFLOW: &str = "ERR increment would leave the range of the leaderboard's scores";
+pub(super) const NO_AUTH: &str = "NOAUTH Authentication required.";
+pub(super) const WRONG_PASS: &str = "WRONGPASS invalid username-password pair or user is disabled.";
+pub(super) const LOADING: &str = "LOADING Redis is loading the dataset in memory";
+pub(super) const READ_ONLY: &str = "READONLY a period of a leaderboard can only be read";
+pub(super) const INVALID_PERIOD: &str = "ERR invalid period";
+pub(super) const NO_BOARD: &str = "ERR no such leaderboard";
+pub(super) const EXEC_ABORT: &str = "EXECABORT Transaction discarded because of previous errors.";
+pub(super) const NOT_IN_MULTI: &str = "ERR this command cannot be part of a transaction";
+pub(super) const TOO_MANY_IN_MULTI: &str =
+    "ERR more members than one transaction may remove; remove them outside of MULTI";
+pub(super) const DENIED: &str = "DENIED tally is running in protected mode because no API key exists. In this mode \
+     connections are only accepted from the loopback interface. If you want to connect from external computers, make a \
+     key on the host itself with: tally keys create --role server";
+
+/// An error, made when it is needed.
+pub(super) type Wrong = std::borrow::Cow<'static, str>;
+
+pub(super) fn arity(name: &str) -> Wrong {
+    format!("ERR wrong number of arguments for '{name}' command").into()
+}
+
+pub(super) fn no_permission(name: &str) -> Wrong {
+    format!("NOPERM this key has no permissions to run the '{name}' command").into()
+}
+
+/// A rule's answer.
+pub(super) fn of_refusal(refusal: &Refusal) -> Wrong {
+    match refusal {
+        Refusal::LeaderboardNotFound(_) => NO_BOARD.into(),
+        Refusal::DefinitionConflict(_)
+        | Refusal::IdempotencyKeyReused
+        | Refusal::IdempotencyInProgress
+        | Refusal::InvalidDefinition(_)
+        | Refusal::ReservedName
+        | Refusal::TooManyBoards
+        | Refusal::TooManyKeys
+        | Refusal::PeriodNotFound
+        | Refusal::PeriodClosed
+        | Refusal::AtInFuture
+        | Refusal::ScoreOverflow
+        | Refusal::TooManyAtOnce
+        | Refusal::PlayerNotRanked
+        | Refusal::PlayerNotFound
+        | Refusal::KeyNotFound
+        | Refusal::ImportRepeated
+        | Refusal::ImportOutOfOrder(_) => format!("ERR {} {}", refusal.code(), refusal.detail()).into(),
+        Refusal::InvalidScore(why) => format!("ERR score {why}").into(),
+        Refusal::InvalidSubscore(why) => format!("ERR subscore {why}").into(),
+    }
+}
+
+/// A fault: whoever tries again later may succeed.
+pub(super) fn of_fault(fault: &Fault) -> Wrong {
+    match fault {
+        Fault::Overloaded => "BUSY too much is waiting to be written, try again later".into(),
+        Fault::Draining => "TRYAGAIN the server is shutting down".into(),
+        Fault::StoreAway(_) => "TRYAGAIN the store cannot be used now; nothing was done".into(),
+        Fault::OutcomeUnknown(_) => {
+            "TRYAGAIN the store was lost while it committed; it is not known whether the change was made"
+                .into()
+        }
+        Fault::Broken(_) => "ERR internal error: this is a bug; the log has more".into(),
+    }
+}
+
+pub(super) fn of_failure(failure: &Failure) -> Wrong {
+    match failure {
+        Failure::Refused(refusal) => of_refusal(refusal),
+        Failure::Fault(fault) => of_fault(fault),
+    }
+}

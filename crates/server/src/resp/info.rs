@@ -1,0 +1,259 @@
+//! What the server says of itself: `INFO`, `CONFIG GET`, `COMMAND`, `TIME`.
+//!
+//! Sections and fields are those of Redis as far as they mean something here; clients and exporters read them by name.
+
+use super::args::Args;
+use super::error::{self, Wrong};
+use super::keys::matches;
+use super::session::Session;
+use super::spec::{self, Spec, TABLE};
+use std::fmt::Write;
+use std::sync::atomic::Ordering;
+use std::time::{SystemTime, UNIX_EPOCH};
+use tally_rules::role::Right;
+use tally_wire::resp::Encoder;
+
+/// The version whose behaviour this is.
+pub(super) const REDIS_VERSION: &str = "7.2.0";
+
+/// `TIME`
+pub(super) fn time(_: &mut Session, _: Args<'_>, to: &mut Encoder<'_>) -> Result<(), Wrong> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    to.array(2);
+    to.bulk(now.as_secs().to_string());
+    to.bulk(now.subsec_micros().to_string());
+    Ok(())
+}
+
+/// `CONFIG GET pattern [pattern …]`
+pub(super) fn config(session: &mut Session, args: Args<'_>, to: &mut Encoder<'_>) -> Result<(), Wrong> {
+    if !args.is(1, "get") {
+        return Err(unknown_subcommand("CONFIG", args.get(1)));
+    }
+    if args.len() < 3 {
+        return Err(error::arity("config|get"));
+    }
+    let settings = &session.door.settings;
+    let timeout = settings.idle_timeout.map_or(0, |time| time.as_secs());
+    let all = [
+        ("appendfsync", if settings.relaxed { "everysec" } else { "always" }.to_owned()),
+        ("appendonly", "yes".to_owned()),
+        ("databases", "1".to_owned()),
+        ("maxclients", settings.connections_max.to_string()),
+        ("maxmemory", "0".to_owned()),
+        ("maxmemory-policy", "noeviction".to_owned()),
+        ("port", session.door.address.port().to_string()),
+        ("proto-max-bulk-len", (512 << 10).to_string()),
+        ("save", String::new()),
+        ("timeout", timeout.to_string()),
+    ];
+    let meant =
+        |name: &str| args.from(2).any(|pattern| matches(&pattern.to_ascii_lowercase(), name.as_bytes()));
+    let found: Vec<_> = all.iter().filter(|(name, _)| meant(name)).collect();
+    to.map(found.len());
+    for (name, value) in found {
+        to.bulk(name);
+        to.bulk(value);
+    }
+    Ok(())
+}
+
+/// `COMMAND [COUNT | DOCS [name …] | INFO [name …] | LIST]`
+pub(super) fn command(_: &mut Session, args: Args<'_>, to: &mut Encoder<'_>) -> Result<(), Wrong> {
+    if args.len() == 1 {
+        to.array(TABLE.len());
+        TABLE.iter().for_each(|spec| describe(spec, to));
+        return Ok(());
+    }
+    let named = |to: &mut Encoder<'_>, write: fn(&Spec, &mut Encoder<'_>)| {
+        if args.len() == 2 {
+            to.array(TABLE.len());
+            TABLE.iter().for_each(|spec| write(spec, to));
+            return;
+        }
+        to.array(args.len() - 2);
+        for name in args.from(2) {
+            match spec::find(name) {
+                Some(spec) => write(spec, to),
+                None => to.null_array(),
+            }
+        }
+    };
+    match args.get(1) {
+        word if word.eq_ignore_ascii_case(b"count") && args.len() == 2 => to.integer(TABLE.len() as i64),
+        word if word.eq_ignore_ascii_case(b"list") => {
+            to.array(TABLE.len());
+            TABLE.iter().for_each(|spec| to.bulk(spec.name));
+        }
+        word if word.eq_ignore_ascii_case(b"info") => named(to, describe),
+        word if word.eq_ignore_ascii_case(b"docs") => {
+            let wanted: Vec<&Spec> = if args.len() == 2 {
+                TABLE.iter().collect()
+            } else {
+                args.from(2).filter_map(spec::find).collect()
+            };
+            to.map(wanted.len());
+            for spec in wanted {
+                to.bulk(spec.name);
+                to.map(2);
+                to.bulk("summary");
+                to.bulk(spec.summary);
+                to.bulk("group");
+                to.bulk(spec.group);
+            }
+        }
+        other => return Err(unknown_subcommand("COMMAND", other)),
+    }
+    Ok(())
+}
+
+fn describe(spec: &Spec, to: &mut Encoder<'_>) {
+    to.array(10);
+    to.bulk(spec.name);
+    to.integer(i64::from(spec.arity));
+    let kind = match spec.right {
+        _ if spec.writes() => "write",
+        Some(Right::Read) if spec.keys.0 > 0 => "readonly",
+        _ => "fast",
+    };
+    let flags: Vec<&str> =
+        [Some(kind), spec.loading.then_some("loading"), spec.right.is_none().then_some("no_auth")]
+            .into_iter()
+            .flatten()
+            .collect();
+    to.set(flags.len());
+    flags.iter().for_each(|flag| to.simple(flag));
+    to.integer(i64::from(spec.keys.0));
+    to.integer(i64::from(spec.keys.1));
+    to.integer(i64::from(spec.keys.2));
+    to.set(1);
+    to.simple(&format!("@{}", spec.group.replace("sorted-set", "sortedset")));
+    // Tips, key specifications, subcommands.
+    to.set(0);
+    to.set(0);
+    to.set(0);
+}
+
+/// As Redis says it.
+pub(super) fn unknown_subcommand(command: &str, word: &[u8]) -> Wrong {
+    let word = String::from_utf8_lossy(&word[..word.len().min(128)]).into_owned();
+    format!("ERR unknown subcommand '{word}'. Try {command} HELP.").into()
+}
+
+/// `INFO [section …]`
+pub(super) fn info(session: &mut Session, args: Args<'_>, to: &mut Encoder<'_>) -> Result<(), Wrong> {
+    const DEFAULT: [&[u8]; 4] = [b"default", b"all", b"everything", b""];
+    let wanted = |section: &str| {
+        args.len() == 1
+            || args.from(1).any(|asked| {
+                let asked = asked.to_ascii_lowercase();
+                asked == section.as_bytes() || DEFAULT.contains(&asked.as_slice())
+            })
+    };
+    let mut text = String::new();
+    for (name, write) in SECTIONS {
+        if wanted(&name.to_ascii_lowercase()) {
+            if !text.is_empty() {
+                text.push_str("\r\n");
+            }
+            let _ = write!(text, "# {name}\r\n");
+            write(session, &mut |field, value| {
+                let _ = write!(text, "{field}:{value}\r\n");
+            });
+        }
+    }
+    to.verbatim(&text);
+    Ok(())
+}
+
+/// Writes the fields of one section.
+type Section = fn(&Session, &mut dyn FnMut(&str, String));
+
+const SECTIONS: [(&str, Section); 8] = [
+    ("Server", server),
+    ("Clients", clients),
+    ("Memory", memory),
+    ("Persistence", persistence),
+    ("Stats", stats),
+    ("Replication", replication),
+    ("Cluster", cluster),
+    ("Keyspace", keyspace),
+];
+
+fn server(session: &Session, field: &mut dyn FnMut(&str, String)) {
+    let up = session.door.gate.started.elapsed().as_secs();
+    field("redis_version", REDIS_VERSION.into());
+    field("tally_version", env!("CARGO_PKG_VERSION").into());
+    field("redis_mode", "standalone".into());
+    field("os", format!("{} {}", std::env::consts::OS, std::env::consts::ARCH));
+    field("arch_bits", usize::BITS.to_string());
+    field("process_id", std::process::id().to_string());
+    field("tcp_port", session.door.address.port().to_string());
+    field("uptime_in_seconds", up.to_string());
+    field("uptime_in_days", (up / 86_400).to_string());
+}
+
+fn clients(session: &Session, field: &mut dyn FnMut(&str, String)) {
+    field("connected_clients", session.door.clients().len().to_string());
+    field("maxclients", session.door.settings.connections_max.to_string());
+}
+
+fn memory(session: &Session, field: &mut dyn FnMut(&str, String)) {
+    let bytes = session.door.gate.loaded().map_or(0, |tally| {
+        let boards = tally.boards.list(None, usize::MAX);
+        boards.iter().map(|board| board.order.bytes()).sum::<u64>()
+    });
+    field("used_memory", bytes.to_string());
+    field("used_memory_dataset", bytes.to_string());
+    field("maxmemory", "0".into());
+    field("maxmemory_policy", "noeviction".into());
+}
+
+fn persistence(session: &Session, field: &mut dyn FnMut(&str, String)) {
+    let loading = session.door.gate.loaded().is_none();
+    field("loading", u8::from(loading).to_string());
+    field("aof_enabled", "1".into());
+    if loading {
+        let at = session.door.gate.progress.snapshot();
+        field("loading_total_keys", at.total.to_string());
+        field("loading_loaded_keys", at.done.to_string());
+        if let Some(eta) = at.eta_s {
+            field("loading_eta_seconds", eta.to_string());
+        }
+    }
+    if let Some(tally) = session.door.gate.loaded() {
+        field("store", tally.store.name().into());
+        for (name, value) in tally.store.gauges() {
+            field(&format!("store_{name}"), value.to_string());
+        }
+    }
+}
+
+fn stats(session: &Session, field: &mut dyn FnMut(&str, String)) {
+    let door = &session.door;
+    field("total_connections_received", door.served.load(Ordering::Relaxed).to_string());
+    field("total_commands_processed", door.commands.load(Ordering::Relaxed).to_string());
+    if let Some(tally) = door.gate.loaded() {
+        let lane = tally.lane_stats();
+        field("tally_lane_queued", lane.queued_requests.to_string());
+        field("tally_lane_requests", lane.requests.to_string());
+        field("tally_lane_batches", lane.batches.to_string());
+        field("tally_lane_refused", lane.refused_full.to_string());
+    }
+}
+
+fn replication(_: &Session, field: &mut dyn FnMut(&str, String)) {
+    field("role", "master".into());
+    field("connected_slaves", "0".into());
+}
+
+fn cluster(_: &Session, field: &mut dyn FnMut(&str, String)) {
+    field("cluster_enabled", "0".into());
+}
+
+fn keyspace(session: &Session, field: &mut dyn FnMut(&str, String)) {
+    let boards = session.door.gate.loaded().map_or(0, |tally| tally.boards.list(None, usize::MAX).len());
+    if boards > 0 {
+        field("db0", format!("keys={boards},expires=0,avg_ttl=0"));
+    }
+}

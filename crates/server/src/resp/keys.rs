@@ -1,0 +1,252 @@
+//! Keys: `EXISTS`, `TYPE`, `DEL`, `UNLINK`, `KEYS`, `SCAN`, `DBSIZE`.
+
+use super::args::Args;
+use super::error::{self, Wrong};
+use super::run::{Made, Making, Shape};
+use super::session::Session;
+use super::target::{Reading, board_id};
+use std::sync::Arc;
+use tally_rules::Refusal;
+use tally_service::boards::{self, Board};
+use tally_service::scores::select::Taken;
+use tally_service::scores::steps::{Step, TAKE_ALL_MAX};
+use tally_service::{BoardNo, Failure, blocking};
+use tally_wire::resp::{Encoder, number};
+
+/// Boards that `SCAN` looks at if it is not told how many, as in Redis.
+const COUNT_DEFAULT: usize = 10;
+/// Boards or members that one call looks at, whatever it is told.
+const COUNT_MAX: usize = 100_000;
+/// Names that `KEYS` gives; a server with more is walked with `SCAN`.
+const KEYS_MAX: usize = 1_000_000;
+
+/// `EXISTS key [key …]`
+pub(super) fn exists(reading: &Reading<'_>, args: Args<'_>, to: &mut Encoder<'_>) -> Result<(), Wrong> {
+    let mut count = 0;
+    for key in args.from(1) {
+        count += i64::from(reading.exists(key)?);
+    }
+    to.integer(count);
+    Ok(())
+}
+
+/// `TYPE key`
+pub(super) fn kind(reading: &Reading<'_>, args: Args<'_>, to: &mut Encoder<'_>) -> Result<(), Wrong> {
+    to.simple(if reading.exists(args.get(1))? { "zset" } else { "none" });
+    Ok(())
+}
+
+/// `DBSIZE`
+pub(super) fn dbsize(reading: &Reading<'_>, _: Args<'_>, to: &mut Encoder<'_>) -> Result<(), Wrong> {
+    let boards = reading.tally.boards.from_no(BoardNo(0), usize::MAX);
+    to.integer(boards.iter().filter(|board| reading.is_there(board)).count() as i64);
+    Ok(())
+}
+
+/// `KEYS pattern`
+pub(super) fn keys(reading: &Reading<'_>, args: Args<'_>, to: &mut Encoder<'_>) -> Result<(), Wrong> {
+    let boards = reading.tally.boards.from_no(BoardNo(0), usize::MAX);
+    let meant = |board: &&Arc<Board>| matches(args.get(1), board.id.as_str().as_bytes());
+    let names: Vec<&Arc<Board>> =
+        boards.iter().filter(meant).filter(|board| reading.is_there(board)).take(KEYS_MAX).collect();
+    to.array(names.len());
+    names.iter().for_each(|board| to.bulk(board.id.as_str()));
+    Ok(())
+}
+
+/// `SCAN cursor [MATCH pattern] [COUNT count] [TYPE type]`
+pub(super) fn scan(reading: &Reading<'_>, args: Args<'_>, to: &mut Encoder<'_>) -> Result<(), Wrong> {
+    let scan = Scan::read(args, 1)?;
+    let from = u32::try_from(scan.cursor).map(BoardNo);
+    let boards = from.map_or_else(|_| Vec::new(), |from| reading.tally.boards.from_no(from, scan.count));
+    let next =
+        boards.last().filter(|_| boards.len() == scan.count).map_or(0, |last| u64::from(last.no.0) + 1);
+    let meant = |board: &&Arc<Board>| {
+        let name = board.id.as_str().as_bytes();
+        scan.sorted_sets && scan.pattern.is_none_or(|pattern| matches(pattern, name))
+    };
+    let names: Vec<&Arc<Board>> =
+        boards.iter().filter(meant).filter(|board| reading.is_there(board)).collect();
+    to.array(2);
+    to.bulk(next.to_string());
+    to.array(names.len());
+    names.iter().for_each(|board| to.bulk(board.id.as_str()));
+    Ok(())
+}
+
+/// What `SCAN` and `ZSCAN` are asked.
+pub(super) struct Scan<'a> {
+    pub(super) cursor: u64,
+    pub(super) pattern: Option<&'a [u8]>,
+    pub(super) count: usize,
+    /// Whether sorted sets are meant: there is nothing else.
+    sorted_sets: bool,
+}
+
+impl<'a> Scan<'a> {
+    /// Reads the cursor at an argument and the options behind it.
+    pub(super) fn read(args: Args<'a>, at: usize) -> Result<Self, Wrong> {
+        let cursor = std::str::from_utf8(args.get(at)).ok().and_then(|text| text.parse().ok());
+        let cursor = cursor.ok_or("ERR invalid cursor")?;
+        let mut scan = Self { cursor, pattern: None, count: COUNT_DEFAULT, sorted_sets: true };
+        for word in (at + 1..args.len()).step_by(2) {
+            if word + 1 >= args.len() {
+                return Err(error::SYNTAX.into());
+            }
+            let value = args.get(word + 1);
+            if args.is(word, "match") {
+                scan.pattern = Some(value);
+            } else if args.is(word, "count") {
+                let count = number::integer(value).ok_or(error::NOT_AN_INTEGER)?;
+                let count = usize::try_from(count).ok().filter(|count| *count > 0).ok_or(error::SYNTAX)?;
+                scan.count = count.min(COUNT_MAX);
+            } else if at == 1 && args.is(word, "type") {
+                scan.sorted_sets = value.eq_ignore_ascii_case(b"zset");
+            } else {
+                return Err(error::SYNTAX.into());
+            }
+        }
+        Ok(scan)
+    }
+}
+
+/// Deletes boards as over HTTP; how many there were.
+pub(super) async fn delete(session: &Session, args: Args<'_>, to: &mut Encoder<'_>) -> Result<(), Wrong> {
+    let tally = session.tally()?;
+    let mut count = 0;
+    for key in args.from(1) {
+        let id = match board_id(key) {
+            Ok(id) => id,
+            Err(wrong) if key.contains(&b'@') => return Err(wrong),
+            Err(_) => continue,
+        };
+        let owner = Arc::clone(tally);
+        match blocking(move || boards::delete(&owner, &id, None)).await {
+            Ok(_) => count += 1,
+            Err(Failure::Refused(Refusal::LeaderboardNotFound(_))) => {}
+            Err(failure) => return Err(error::of_failure(&failure)),
+        }
+    }
+    to.integer(count);
+    Ok(())
+}
+
+/// The same within a transaction: a board that a score has made is gone with its last member.
+pub(super) fn delete_in_transaction(making: &mut Making<'_>, args: Args<'_>) -> Result<Made, Wrong> {
+    let mut steps = Vec::new();
+    for key in args.from(1) {
+        let id = match board_id(key) {
+            Ok(id) => id,
+            Err(wrong) if key.contains(&b'@') => return Err(wrong),
+            Err(_) => continue,
+        };
+        let Some(board) = making.tally.boards.get(&id) else { continue };
+        if !board.is_implicit() {
+            return Err(
+                "ERR a leaderboard made by PUT or LB.CREATE cannot be deleted in a transaction".into()
+            );
+        }
+        let which = Taken::Places(0, -1, TAKE_ALL_MAX + 1);
+        steps.push(Step::Take { board, which, all: true });
+    }
+    if steps.is_empty() {
+        return Ok(Made::Answer(|to| to.integer(0)));
+    }
+    Ok(Made::Steps(steps, Shape::Deleted))
+}
+
+/// Whether a name fits a pattern of `*`, `?`, `[a-z]`, `[^a]` and `\` before what is meant as it is.
+pub(super) fn matches(pattern: &[u8], name: &[u8]) -> bool {
+    let (mut p, mut n) = (0, 0);
+    // Where to go on if what follows the last `*` does not fit: it swallows one byte more.
+    let mut star: Option<(usize, usize)> = None;
+    loop {
+        let here = match pattern.get(p) {
+            Some(b'*') => {
+                star = Some((p + 1, n));
+                p += 1;
+                continue;
+            }
+            None if n == name.len() => return true,
+            None => None,
+            Some(_) if n == name.len() => None,
+            Some(_) => one(&pattern[p..], name[n]),
+        };
+        match (here, star) {
+            (Some(length), _) => {
+                p += length;
+                n += 1;
+            }
+            (None, Some((after, from))) if from < name.len() => {
+                (p, n) = (after, from + 1);
+                star = Some((after, from + 1));
+            }
+            (None, _) => return false,
+        }
+    }
+}
+
+/// How long the first element of a pattern is, if it fits a byte.
+fn one(pattern: &[u8], byte: u8) -> Option<usize> {
+    match pattern {
+        [b'?', ..] => Some(1),
+        [b'\\', escaped, ..] => (*escaped == byte).then_some(2),
+        [b'[', ..] => {
+            let negated = pattern.get(1) == Some(&b'^');
+            let (mut at, mut fits) = (if negated { 2 } else { 1 }, false);
+            loop {
+                match &pattern[at..] {
+                    [] => break,
+                    [b']', ..] => {
+                        at += 1;
+                        break;
+                    }
+                    [b'\\', escaped, ..] => {
+                        fits |= *escaped == byte;
+                        at += 2;
+                    }
+                    [from, b'-', to, ..] => {
+                        fits |= (*from.min(to)..=*from.max(to)).contains(&byte);
+                        at += 3;
+                    }
+                    [single, ..] => {
+                        fits |= *single == byte;
+                        at += 1;
+                    }
+                }
+            }
+            (fits != negated).then_some(at)
+        }
+        [single, ..] => (*single == byte).then_some(1),
+        [] => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::matches;
+
+    #[test]
+    fn patterns_are_those_of_redis() {
+        let rows: [(&str, &str, bool); 14] = [
+            ("*", "", true),
+            ("a*c", "abbc", true),
+            ("a*c", "abbd", false),
+            ("h?llo", "hello", true),
+            ("h?llo", "hllo", false),
+            ("h[ae]llo", "hallo", true),
+            ("h[^e]llo", "hello", false),
+            ("h[a-c]llo", "hbllo", true),
+            ("h[c-a]llo", "hbllo", true),
+            (r"a\*c", "a*c", true),
+            (r"a\*c", "abc", false),
+            ("[abc", "a", true),
+            ("*a*b*", "xxaxxbxx", true),
+            ("", "a", false),
+        ];
+        for (pattern, name, fits) in rows {
+            assert_eq!(matches(pattern.as_bytes(), name.as_bytes()), fits, "{pattern} {name}");
+        }
+        assert!(!matches("a*".repeat(50).as_bytes(), "a".repeat(49).as_bytes()));
+    }
+}

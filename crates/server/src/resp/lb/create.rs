@@ -1,0 +1,53 @@
+//! `LB.CREATE`: a board as `PUT` makes one.
+
+use crate::resp::args::Args;
+use crate::resp::error::{self, Wrong};
+use crate::resp::session::Session;
+use crate::resp::target::board_id;
+use std::sync::Arc;
+use tally_rules::definition::{Order, Ranking, ScoreType, Subscore, Ties, Update, Wish};
+use tally_service::{blocking, boards};
+use tally_wire::resp::Encoder;
+
+/// `LB.CREATE board [ORDER …] [UPDATE …] [RANKING …] [TIES …] [SCORE …] [SUBSCORE …]`
+pub(in crate::resp) async fn create(
+    session: &Session,
+    args: Args<'_>,
+    to: &mut Encoder<'_>,
+) -> Result<(), Wrong> {
+    let tally = session.tally()?;
+    let id = board_id(args.get(1))?;
+    let wish = read(args)?;
+    let owner = Arc::clone(tally);
+    let put = blocking(move || boards::put(&owner, &id, &wish, None)).await;
+    put.map_err(|failure| error::of_failure(&failure))?;
+    to.simple("OK");
+    Ok(())
+}
+
+fn read(args: Args<'_>) -> Result<Wish, Wrong> {
+    let mut wish = Wish::default();
+    for at in (2..args.len()).step_by(2) {
+        if at + 1 >= args.len() {
+            return Err(error::SYNTAX.into());
+        }
+        let value = String::from_utf8_lossy(args.get(at + 1)).to_ascii_lowercase();
+        let wrong = |choices: String| Wrong::from(format!("ERR `{value}` must be one of: {choices}"));
+        if args.is(at, "order") {
+            wish.order = Some(Order::parse(&value).ok_or_else(|| wrong(Order::choices()))?);
+        } else if args.is(at, "update") {
+            wish.update = Some(Update::parse(&value).ok_or_else(|| wrong(Update::choices()))?);
+        } else if args.is(at, "ranking") {
+            wish.ranking = Some(Ranking::parse(&value).ok_or_else(|| wrong(Ranking::choices()))?);
+        } else if args.is(at, "ties") {
+            wish.ties = Some(Ties::parse(&value).ok_or_else(|| wrong(Ties::choices()))?);
+        } else if args.is(at, "score") {
+            wish.score = Some(ScoreType::parse(&value).ok_or_else(|| wrong(ScoreType::choices()))?);
+        } else if args.is(at, "subscore") {
+            wish.subscore = Some(Subscore::parse(&value).ok_or_else(|| wrong(Subscore::choices()))?);
+        } else {
+            return Err(error::SYNTAX.into());
+        }
+    }
+    Ok(wish)
+}

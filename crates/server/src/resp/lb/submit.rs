@@ -1,0 +1,152 @@
+//! `LB.SUBMIT` and `LB.MSUBMIT`: submits as over HTTP, with ranks before and after.
+
+use crate::resp::args::Args;
+use crate::resp::error::{self, Wrong};
+use crate::resp::run::{Made, Making, Shape};
+use crate::resp::target::{board_id, player, write_score};
+use std::sync::Arc;
+use tally_rules::definition::ScoreType;
+use tally_rules::idempotency::{Identity, RequestKey};
+use tally_rules::score::Given;
+use tally_rules::{Micros, PlayerId};
+use tally_service::boards::Board;
+use tally_service::scores::command::{Submit, Submitted};
+use tally_service::scores::steps::{Step, StepReply};
+use tally_service::scores::submit::checked;
+use tally_wire::api::scores::read_key;
+use tally_wire::resp::{Encoder, number};
+
+/// Pairs of one `LB.MSUBMIT`.
+const PAIRS_MAX: usize = 1_000;
+
+/// What stands behind the score.
+#[derive(Default)]
+struct Options {
+    subscore: Option<i64>,
+    at: Option<Micros>,
+    id: Option<String>,
+}
+
+/// `LB.SUBMIT board player score [SUBSCORE n] [AT micros] [ID request]`
+pub(in crate::resp) fn submit(making: &mut Making<'_>, args: Args<'_>) -> Result<Made, Wrong> {
+    let mut options = Options::default();
+    for at in (4..args.len()).step_by(2) {
+        if at + 1 >= args.len() {
+            return Err(error::SYNTAX.into());
+        }
+        let value = args.get(at + 1);
+        let integer = || number::integer(value).ok_or(error::NOT_AN_INTEGER);
+        if args.is(at, "subscore") {
+            options.subscore = Some(integer()?);
+        } else if args.is(at, "at") {
+            options.at = Some(Micros(integer()?));
+        } else if args.is(at, "id") {
+            let text = String::from_utf8_lossy(value);
+            options.id = Some(read_key(&text).map_err(|why| Wrong::from(format!("ERR ID {why}")))?);
+        } else {
+            return Err(error::SYNTAX.into());
+        }
+    }
+    let board = board(making, args)?;
+    let kind = board.definition.score;
+    let step = step(making, &board, player(args.get(2))?, args.get(3), options)?;
+    Ok(Made::Step(step, Shape::Submitted(kind)))
+}
+
+/// `LB.MSUBMIT board player score [player score …]`
+pub(in crate::resp) fn submit_many(making: &mut Making<'_>, args: Args<'_>) -> Result<Made, Wrong> {
+    if args.len() % 2 == 1 {
+        return Err(error::arity("lb.msubmit"));
+    }
+    if args.len() / 2 - 1 > PAIRS_MAX {
+        return Err(format!("ERR at most {PAIRS_MAX} pairs of player and score").into());
+    }
+    let board = board(making, args)?;
+    let (mut steps, mut rows) = (Vec::new(), Vec::new());
+    for at in (2..args.len()).step_by(2) {
+        let made = player(args.get(at))
+            .and_then(|player| step(making, &board, player, args.get(at + 1), Options::default()));
+        rows.push(made.map(|step| {
+            steps.push(step);
+            board.definition.score
+        }));
+    }
+    Ok(Made::Steps(steps, Shape::SubmittedMany(rows)))
+}
+
+fn board(making: &Making<'_>, args: Args<'_>) -> Result<Arc<Board>, Wrong> {
+    let id = board_id(args.get(1))?;
+    let board = making.tally.boards.find(&id);
+    board.map_err(|_| error::NO_BOARD.into())
+}
+
+fn step(
+    making: &mut Making<'_>,
+    board: &Arc<Board>,
+    player: PlayerId,
+    score: &[u8],
+    options: Options,
+) -> Result<Step, Wrong> {
+    let Options { subscore, at, id } = options;
+    let score = match number::integer(score) {
+        Some(score) => Given::Int(score),
+        None => Given::Float(number::score(score).ok_or(error::NOT_A_FLOAT)?),
+    };
+    let refused = |refusal| error::of_refusal(&refusal);
+    let fingerprint =
+        id.as_ref().map(|_| making.tally.fingerprints.of_submit(&board.id, &player, score, subscore, at));
+    let write = checked(&board.definition, player, score, subscore, at).map_err(refused)?;
+    let caller = making.session.caller().ok_or(error::NO_AUTH)?;
+    let key = id.map(|id| RequestKey { scope: Arc::clone(&caller.scope), key: id.into() });
+    if let Some(key) = &key {
+        making.begin(key).map_err(refused)?;
+    }
+    let identity = key.zip(fingerprint).map(|(key, fingerprint)| Identity { key, fingerprint });
+    Ok(Step::Submit(Submit { board: Arc::clone(board), write, identity }))
+}
+
+/// `[score, rank, previous-score | nil, previous-rank | nil]`
+pub(in crate::resp) fn write(done: &Submitted, kind: ScoreType, to: &mut Encoder<'_>) {
+    to.array(4);
+    write_exact(to, kind, done.record.score);
+    write_rank(to, done.rank);
+    match &done.previous {
+        Some(previous) => write_exact(to, kind, previous.record.score),
+        None => to.null(),
+    }
+    write_rank(to, done.previous.and_then(|previous| previous.rank));
+}
+
+/// One row for each pair: its own error, or the reply of its step.
+pub(in crate::resp) fn write_many(
+    rows: &[Result<ScoreType, Wrong>],
+    mut replies: impl Iterator<Item = StepReply>,
+    to: &mut Encoder<'_>,
+) {
+    to.array(rows.len());
+    for row in rows {
+        match row {
+            Err(wrong) => to.error(wrong.as_bytes()),
+            Ok(kind) => match replies.next() {
+                Some(StepReply::Submitted(done)) => write(&done, *kind, to),
+                Some(StepReply::Refused(refusal)) => to.error(error::of_refusal(&refusal).as_bytes()),
+                _ => to.error("ERR internal error: a step has another reply than its command"),
+            },
+        }
+    }
+}
+
+/// Scores of our own commands are integers where the board's are: no client may turn them into doubles.
+pub(in crate::resp) fn write_exact(to: &mut Encoder<'_>, kind: ScoreType, score: i64) {
+    match kind {
+        ScoreType::Int64 => to.integer(score),
+        ScoreType::Float64 => write_score(to, kind, score),
+    }
+}
+
+fn write_rank(to: &mut Encoder<'_>, rank: Option<u64>) {
+    match rank {
+        Some(rank) => to.integer(rank.cast_signed()),
+        None => to.null(),
+    }
+}

@@ -1,0 +1,137 @@
+//! Connections of the Redis door: accepted within a bound, served, closed when the service goes down.
+
+use super::connection;
+use super::session::{Client, Names, Session};
+use crate::gate::Gate;
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinHandle;
+
+/// What can be set.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Connections at once; further ones wait unaccepted.
+    pub connections_max: usize,
+    /// How long a connection may say nothing; for ever where none is given.
+    pub idle_timeout: Option<Duration>,
+    /// How long a client may leave replies unread; past it the connection closes.
+    pub write_timeout: Duration,
+    /// Whether writes are answered before they are durable, unless a connection asks otherwise.
+    pub relaxed: bool,
+}
+
+/// What all connections share.
+pub(super) struct Door {
+    pub(super) gate: Arc<Gate>,
+    pub(super) settings: Settings,
+    pub(super) address: SocketAddr,
+    clients: Mutex<BTreeMap<u64, Arc<Client>>>,
+    next: AtomicU64,
+    pub(super) served: AtomicU64,
+    pub(super) commands: AtomicU64,
+}
+
+/// A door that listens.
+pub struct RespServer {
+    /// Where it listens, with the port the system chose.
+    pub address: SocketAddr,
+    stop: watch::Sender<bool>,
+    accepting: JoinHandle<()>,
+}
+
+/// Starts to listen.
+pub async fn start(gate: Arc<Gate>, listen: &str, settings: Settings) -> std::io::Result<RespServer> {
+    let listener = TcpListener::bind(listen).await?;
+    let address = listener.local_addr()?;
+    let (stop, stopped) = watch::channel(false);
+    let door = Arc::new(Door {
+        gate,
+        settings,
+        address,
+        clients: Mutex::default(),
+        next: AtomicU64::new(1),
+        served: AtomicU64::new(0),
+        commands: AtomicU64::new(0),
+    });
+    let accepting = tokio::spawn(accept(door, listener, stopped));
+    Ok(RespServer { address, stop, accepting })
+}
+
+impl RespServer {
+    /// Takes no more connections; those that are open answer what has arrived and close.
+    pub async fn stop(self) {
+        // Already gone where accepting has ended by itself.
+        let _ = self.stop.send(true);
+        if self.accepting.await.is_err() {
+            tracing::error!("the listener of the Redis protocol panicked");
+        }
+    }
+}
+
+impl Door {
+    /// Everybody who is connected, by number.
+    pub(super) fn clients(&self) -> Vec<Arc<Client>> {
+        self.lock().values().cloned().collect()
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<u64, Arc<Client>>> {
+        self.clients.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn welcome(&self, peer: SocketAddr) -> Arc<Client> {
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        let names = Mutex::new(Names { resp: 2, ..Names::default() });
+        let client = Arc::new(Client { id, peer, since: Instant::now(), names, heard: AtomicU64::new(0) });
+        self.lock().insert(id, Arc::clone(&client));
+        self.served.fetch_add(1, Ordering::Relaxed);
+        client
+    }
+}
+
+async fn accept(door: Arc<Door>, listener: TcpListener, mut stopped: watch::Receiver<bool>) {
+    let permits = Arc::new(Semaphore::new(door.settings.connections_max));
+    let all = u32::try_from(door.settings.connections_max).unwrap_or(u32::MAX);
+    loop {
+        // The permit comes before the connection: past the bound nothing is accepted, the system's queue holds it.
+        let accepted = tokio::select! {
+            _ = stopped.changed() => break,
+            accepted = async {
+                let permit = Arc::clone(&permits).acquire_owned().await;
+                (permit, listener.accept().await)
+            } => accepted,
+        };
+        let (Ok(permit), Ok((stream, peer))) = accepted else {
+            // Out of file descriptors or a connection that broke at once: others may still come.
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            continue;
+        };
+        let (door, stopped) = (Arc::clone(&door), stopped.clone());
+        tokio::spawn(async move {
+            serve(&door, stream, peer, stopped).await;
+            drop(permit);
+        });
+    }
+    drop(listener);
+    // All permits are back when all connections have ended.
+    let ended = permits.acquire_many(all);
+    if tokio::time::timeout(door.gate.limits.drain_timeout, ended).await.is_err() {
+        tracing::warn!("Redis connections were still open when the time to drain was over");
+    }
+}
+
+async fn serve(door: &Arc<Door>, stream: TcpStream, peer: SocketAddr, stopped: watch::Receiver<bool>) {
+    // Answers are written whole: waiting to fill a packet only delays them.
+    let _ = stream.set_nodelay(true);
+    let client = door.welcome(peer);
+    let open = door.gate.metrics.resp_connections.clone();
+    open.inc();
+    let id = client.id;
+    connection::serve(Session::new(Arc::clone(door), client), stream, stopped).await;
+    open.dec();
+    door.lock().remove(&id);
+}

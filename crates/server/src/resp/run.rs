@@ -1,0 +1,346 @@
+//! A pipeline or a transaction on its way through the lane.
+//!
+//! Gathered commands are made into steps, handed to the lane as one request, and answered in order. Reads behind the
+//! last change need not burden the lane: they are answered when it has. A board that was deleted while the steps were
+//! made refuses all of them before anything was done; then they are made once more.
+
+use super::args::{Args, Log};
+use super::error::{self, Wrong};
+use super::session::Session;
+use super::spec::{Kind, Spec, Turn};
+use super::target::{self, Reading};
+use super::{keys, lb};
+use std::collections::HashSet;
+use std::sync::Arc;
+use tally_rules::definition::ScoreType;
+use tally_rules::idempotency::RequestKey;
+use tally_rules::{BoardId, Refusal};
+use tally_service::requests::Running;
+use tally_service::scores::steps::{self, Commands, ReadStep, Step, StepReply};
+use tally_service::{Failure, Tally, boards};
+use tally_wire::resp::{Encoder, Protocol};
+
+/// Times a run is made: a board may be deleted just before it is used.
+const ATTEMPTS: usize = 4;
+
+/// Makes the steps of a command that changes something.
+pub(super) type Write = fn(&mut Making<'_>, Args<'_>) -> Result<Made, Wrong>;
+
+/// What a command has become.
+pub(super) enum Made {
+    /// Steps, and how their replies are written.
+    Steps(Vec<Step>, Shape),
+    /// One step.
+    Step(Step, Shape),
+    /// Nothing to do: the answer is known.
+    Answer(fn(&mut Encoder<'_>)),
+    /// A sorted set of this name is needed first.
+    Needs(BoardId),
+}
+
+/// How replies of steps are written.
+pub(super) enum Shape {
+    /// How many were added, with `CH` how many changed.
+    Added { changed: bool },
+    /// The score after an increment, or nothing.
+    Incremented(ScoreType),
+    /// How many.
+    Count,
+    /// Members with scores; pairs by themselves where the protocol knows how.
+    Members { kind: ScoreType, pairs: bool },
+    /// In how many boards there was anything, for `DEL`.
+    Deleted,
+    /// Of `LB.SUBMIT`.
+    Submitted(ScoreType),
+    /// Of `LB.MSUBMIT`: an error, or the reply of the next step.
+    SubmittedMany(Vec<Result<ScoreType, Wrong>>),
+    /// Bytes as they are.
+    Read,
+}
+
+/// What the making of steps needs to know and holds on to.
+pub(super) struct Making<'a> {
+    pub(super) session: &'a Session,
+    pub(super) tally: &'a Arc<Tally>,
+    /// One transaction: what would take several requests is refused.
+    pub(super) atomic: bool,
+    running: Vec<Running>,
+    begun: HashSet<RequestKey>,
+}
+
+impl<'a> Making<'a> {
+    /// For one command by itself.
+    pub(super) fn alone(session: &'a Session, tally: &'a Arc<Tally>) -> Self {
+        Self { session, tally, atomic: false, running: Vec::new(), begun: HashSet::new() }
+    }
+
+    /// Begins a request with an idempotency key, unless this very run has.
+    pub(super) fn begin(&mut self, key: &RequestKey) -> Result<(), Refusal> {
+        if self.begun.insert(key.clone()) {
+            self.running.push(self.tally.begin(key)?);
+        }
+        Ok(())
+    }
+}
+
+/// Where the reply of a command comes from.
+enum Slot {
+    /// Bytes up to here were written when the run was made.
+    Early(usize),
+    /// The replies of so many steps.
+    Steps(usize, Shape),
+    /// A read that waits for the lane: the command of this number.
+    Later(usize),
+}
+
+struct Run {
+    steps: Vec<Step>,
+    slots: Vec<Slot>,
+    early: Vec<u8>,
+    /// Held until it is answered, so that a retry is told "in progress" exactly as long.
+    _running: Vec<Running>,
+}
+
+impl Session {
+    /// Does gathered commands and writes their replies.
+    pub(super) async fn run(&mut self, log: &Arc<Log>, atomic: bool, out: &mut Vec<u8>) {
+        for attempt in 1..=ATTEMPTS {
+            let mut run = self.make(log, atomic).await;
+            let replies = if run.steps.is_empty() {
+                Ok(Vec::new())
+            } else {
+                let steps = std::mem::take(&mut run.steps);
+                let tally = match self.tally() {
+                    Ok(tally) => Arc::clone(tally),
+                    Err(wrong) => {
+                        self.write_all_wrong(&run, &wrong, log, out);
+                        return;
+                    }
+                };
+                steps::run(&tally, Commands { steps, atomic, relaxed: self.relaxed }).await
+            };
+            match replies {
+                Ok(replies) => return self.write(run, replies, log, out),
+                Err(Failure::Refused(Refusal::LeaderboardNotFound(_))) if attempt < ATTEMPTS => {}
+                Err(failure) => {
+                    super::connection::log(&failure);
+                    return self.write_all_wrong(&run, &error::of_failure(&failure), log, out);
+                }
+            }
+        }
+    }
+
+    /// Does one step and gives its reply.
+    pub(super) async fn one(&self, step: Step) -> Result<StepReply, Wrong> {
+        let commands = Commands { steps: vec![step], atomic: false, relaxed: self.relaxed };
+        let replies = steps::run(self.tally()?, commands).await;
+        match replies.map(|mut replies| replies.pop()) {
+            Ok(Some(reply)) => Ok(reply),
+            Ok(None) => Err("ERR internal error: a step has no reply".into()),
+            // Deleted just now: nothing is left to take out.
+            Err(Failure::Refused(Refusal::LeaderboardNotFound(_))) => Ok(StepReply::Took(Vec::new())),
+            Err(failure) => {
+                super::connection::log(&failure);
+                Err(error::of_failure(&failure))
+            }
+        }
+    }
+
+    async fn make(&mut self, log: &Arc<Log>, atomic: bool) -> Run {
+        let (mut steps, mut slots, mut early) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut running, mut begun) = (Vec::new(), HashSet::new());
+        let changes = |args| self.check(args).is_ok_and(Spec::writes);
+        let last_change = log.iter().rposition(changes).unwrap_or(0);
+        for (at, args) in log.iter().enumerate() {
+            let spec = match self.check(args) {
+                Ok(spec) => spec,
+                Err(wrong) => {
+                    Encoder::new(&mut early, self.protocol).error(wrong.as_bytes());
+                    slots.push(Slot::Early(early.len()));
+                    continue;
+                }
+            };
+            match spec.kind {
+                Kind::Read(read) if atomic || !steps.is_empty() && at < last_change => {
+                    let question = question(self.tally(), log, at, read, self.protocol);
+                    steps.push(Step::Read(question));
+                    slots.push(Slot::Steps(1, Shape::Read));
+                }
+                Kind::Read(_) if !steps.is_empty() => slots.push(Slot::Later(at)),
+                Kind::Now(_) | Kind::Read(_) => {
+                    self.answer(spec, args, &mut early);
+                    slots.push(Slot::Early(early.len()));
+                }
+                Kind::Write(_) | Kind::Remove(_) | Kind::Turn(_) => {
+                    let held = (std::mem::take(&mut running), std::mem::take(&mut begun));
+                    let (made, held) = self.change(spec, args, atomic, held).await;
+                    (running, begun) = held;
+                    let mut to = Encoder::new(&mut early, self.protocol);
+                    match made {
+                        Ok(Made::Step(step, shape)) => {
+                            steps.push(step);
+                            slots.push(Slot::Steps(1, shape));
+                            continue;
+                        }
+                        Ok(Made::Steps(some, shape)) => {
+                            slots.push(Slot::Steps(some.len(), shape));
+                            steps.extend(some);
+                            continue;
+                        }
+                        Ok(Made::Answer(write)) => write(&mut to),
+                        Ok(Made::Needs(_)) => to.error(error::NO_BOARD),
+                        Err(wrong) => to.error(wrong.as_bytes()),
+                    }
+                    slots.push(Slot::Early(early.len()));
+                }
+            }
+        }
+        Run { steps, slots, early, _running: running }
+    }
+
+    /// Makes one change, with the board it needs.
+    async fn change(
+        &self,
+        spec: &Spec,
+        args: Args<'_>,
+        atomic: bool,
+        (running, begun): (Vec<Running>, HashSet<RequestKey>),
+    ) -> (Result<Made, Wrong>, (Vec<Running>, HashSet<RequestKey>)) {
+        let tally = match self.tally() {
+            Ok(tally) => tally,
+            Err(wrong) => return (Err(wrong), (running, begun)),
+        };
+        let write: Write = match spec.kind {
+            Kind::Write(write) | Kind::Remove(write) => write,
+            Kind::Turn(Turn::Delete) => keys::delete_in_transaction,
+            Kind::Turn(_) | Kind::Now(_) | Kind::Read(_) => unreachable!("it changes no scores"),
+        };
+        let mut making = Making { session: self, tally, atomic, running, begun };
+        let mut made = write(&mut making, args);
+        if let Ok(Made::Needs(id)) = &made {
+            let (owner, id) = (Arc::clone(tally), id.clone());
+            let board = tally_service::blocking(move || boards::sorted_set(&owner, &id)).await;
+            made = match board {
+                Ok(_) => write(&mut making, args),
+                Err(failure) => Err(error::of_failure(&failure)),
+            };
+        }
+        (made, (making.running, making.begun))
+    }
+
+    fn write(&mut self, run: Run, replies: Vec<StepReply>, log: &Log, out: &mut Vec<u8>) {
+        let (mut replies, mut early) = (replies.into_iter(), 0);
+        for slot in run.slots {
+            match slot {
+                Slot::Early(end) => {
+                    out.extend_from_slice(&run.early[early..end]);
+                    early = end;
+                }
+                Slot::Steps(count, shape) => {
+                    let mut to = Encoder::new(out, self.protocol);
+                    shape.write(replies.by_ref().take(count), &mut to);
+                }
+                Slot::Later(at) => {
+                    let args = Args::Kept(log, at);
+                    match self.check(args) {
+                        Ok(spec) => self.answer(spec, args, out),
+                        Err(wrong) => Encoder::new(out, self.protocol).error(wrong.as_bytes()),
+                    }
+                }
+            }
+        }
+    }
+
+    /// Nothing of the lane's part was done: everything that needed it says why.
+    fn write_all_wrong(&mut self, run: &Run, wrong: &Wrong, log: &Log, out: &mut Vec<u8>) {
+        let mut early = 0;
+        for slot in &run.slots {
+            match slot {
+                Slot::Early(end) => {
+                    out.extend_from_slice(&run.early[early..*end]);
+                    early = *end;
+                }
+                Slot::Steps(..) => Encoder::new(out, self.protocol).error(wrong.as_bytes()),
+                Slot::Later(at) => {
+                    let args = Args::Kept(log, *at);
+                    match self.check(args) {
+                        Ok(spec) => self.answer(spec, args, out),
+                        Err(wrong) => Encoder::new(out, self.protocol).error(wrong.as_bytes()),
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A read that is asked while its batch is published.
+fn question(
+    tally: Result<&Arc<Tally>, Wrong>,
+    log: &Arc<Log>,
+    at: usize,
+    read: fn(&Reading<'_>, Args<'_>, &mut Encoder<'_>) -> Result<(), Wrong>,
+    protocol: Protocol,
+) -> ReadStep {
+    let (tally, log) = (tally.cloned(), Arc::clone(log));
+    ReadStep::new(move |orders| {
+        let mut out = Vec::new();
+        let done = tally.and_then(|tally| {
+            let reading = Reading { tally: &tally, orders, protocol, serving: false };
+            read(&reading, Args::Kept(&log, at), &mut Encoder::new(&mut out, protocol))
+        });
+        if let Err(wrong) = done {
+            out.clear();
+            Encoder::new(&mut out, protocol).error(wrong.as_bytes());
+        }
+        out
+    })
+}
+
+impl Shape {
+    /// Writes the reply of one command.
+    pub(super) fn write(&self, mut replies: impl Iterator<Item = StepReply>, to: &mut Encoder<'_>) {
+        if let Self::SubmittedMany(rows) = self {
+            return lb::submit::write_many(rows, replies, to);
+        }
+        if matches!(self, Self::Deleted) {
+            let replies: Vec<StepReply> = replies.collect();
+            if replies.iter().any(|reply| matches!(reply, StepReply::Refused(_))) {
+                return to.error(error::TOO_MANY_IN_MULTI);
+            }
+            let there = |reply: &&StepReply| matches!(reply, StepReply::Took(list) if !list.is_empty());
+            return to.integer(replies.iter().filter(there).count() as i64);
+        }
+        let Some(reply) = replies.next() else { return to.error("ERR internal error: a step has no reply") };
+        match (self, reply) {
+            (_, StepReply::Refused(Refusal::ScoreOverflow)) => to.error(match self {
+                Self::Incremented(ScoreType::Float64) => error::NAN,
+                _ => error::OVERFLOW,
+            }),
+            (_, StepReply::Refused(Refusal::TooManyAtOnce)) => to.error(error::TOO_MANY_IN_MULTI),
+            (_, StepReply::Refused(refusal)) => to.error(error::of_refusal(&refusal).as_bytes()),
+            (Self::Added { changed }, StepReply::Added { added, updated, .. }) => {
+                to.integer((added + if *changed { updated } else { 0 }).cast_signed());
+            }
+            (Self::Incremented(kind), StepReply::Added { score, .. }) => match score {
+                Some(score) => target::write_score(to, *kind, score),
+                None => to.null(),
+            },
+            (Self::Count, StepReply::Removed(count)) => to.integer(count.cast_signed()),
+            (Self::Count, StepReply::Took(list)) => to.integer(list.len() as i64),
+            (Self::Members { kind, pairs }, StepReply::Took(list)) => {
+                let nested = *pairs && to.protocol() == Protocol::Resp3;
+                to.array(if nested { list.len() } else { list.len() * 2 });
+                for (player, score) in list {
+                    if nested {
+                        to.array(2);
+                    }
+                    to.bulk(player.as_bytes());
+                    target::write_score(to, *kind, score);
+                }
+            }
+            (Self::Submitted(kind), StepReply::Submitted(done)) => lb::submit::write(&done, *kind, to),
+            (Self::Read, StepReply::Read(bytes)) => to.raw(&bytes),
+            (_, _) => to.error("ERR internal error: a step has another reply than its command"),
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! What a connection remembers, and who it is.
+//!
+//! A credential is judged once, when it is presented, and again whenever bytes arrive: a key that was revoked ends its
+//! use, and with the first key ends protected mode.
+
+use super::args::{Args, Log};
+use super::error::{self, Wrong};
+use super::listen::Door;
+use super::spec::{self, Kind, Spec};
+use super::target::Reading;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+use tally_rules::role::may;
+use tally_service::scores::steps::Orders;
+use tally_service::{Caller, Tally};
+use tally_wire::resp::{Encoder, Protocol};
+
+/// Bytes that one transaction may gather.
+const MULTI_BYTES_MAX: usize = 64 << 20;
+
+/// What others may see of a connection.
+#[derive(Debug)]
+pub(super) struct Client {
+    pub(super) id: u64,
+    pub(super) peer: SocketAddr,
+    pub(super) since: Instant,
+    pub(super) names: Mutex<Names>,
+    /// Milliseconds after `since` when bytes came last.
+    pub(super) heard: AtomicU64,
+}
+
+/// What a client says of itself.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Names {
+    pub(super) name: String,
+    pub(super) lib_name: String,
+    pub(super) lib_version: String,
+    pub(super) resp: u8,
+}
+
+/// A transaction that is being gathered.
+#[derive(Debug, Default)]
+pub(super) struct Multi {
+    pub(super) queue: Log,
+    pub(super) aborted: bool,
+}
+
+/// A connection.
+pub(super) struct Session {
+    pub(super) door: Arc<Door>,
+    pub(super) client: Arc<Client>,
+    pub(super) protocol: Protocol,
+    pub(super) relaxed: bool,
+    pub(super) multi: Option<Multi>,
+    /// The caller that presented a key.
+    presented: Option<Caller>,
+    /// Who asks, by now.
+    caller: Option<Caller>,
+}
+
+/// What is to be done with a command.
+pub(super) enum Taken {
+    /// It was answered, or gathered.
+    Done,
+    /// It waits for those before it, see [`Kind`].
+    Alone(&'static Spec),
+}
+
+impl Session {
+    pub(super) fn new(door: Arc<Door>, client: Arc<Client>) -> Self {
+        let relaxed = door.settings.relaxed;
+        let protocol = Protocol::Resp2;
+        let mut new = Self { door, client, protocol, relaxed, multi: None, presented: None, caller: None };
+        new.judge();
+        new
+    }
+
+    /// Who asks, if it is known.
+    pub(super) fn caller(&self) -> Option<&Caller> {
+        self.caller.as_ref()
+    }
+
+    /// Brings the connection back to how it began.
+    pub(super) fn reset(&mut self) {
+        self.protocol = Protocol::Resp2;
+        self.relaxed = self.door.settings.relaxed;
+        self.multi = None;
+        self.presented = None;
+        self.names().name.clear();
+        self.judge();
+    }
+
+    /// Presents a key; whether it is one.
+    pub(super) fn authenticate(&mut self, user: Option<&[u8]>, password: &[u8]) -> Result<(), Wrong> {
+        let Some(keys) = self.door.gate.keys() else { return Err(error::LOADING.into()) };
+        let known = user.is_none_or(|user| user == b"default");
+        let token = std::str::from_utf8(password).ok().filter(|_| known);
+        let caller = token.and_then(|token| keys.authenticate(token));
+        let caller = caller.ok_or_else(|| Wrong::from(error::WRONG_PASS))?;
+        self.presented = Some(caller.clone());
+        self.caller = Some(caller);
+        Ok(())
+    }
+
+    /// Judges anew who asks.
+    pub(super) fn judge(&mut self) {
+        let Some(keys) = self.door.gate.keys() else { return };
+        let local = self.client.peer.ip().to_canonical().is_loopback();
+        self.caller = match &self.presented {
+            Some(caller) if keys.is_live(caller) => self.presented.clone(),
+            Some(_) => None,
+            None if local && keys.protected_mode() => Some(Caller::local()),
+            None => None,
+        };
+    }
+
+    /// The service, if it can answer.
+    pub(super) fn tally(&self) -> Result<&Arc<Tally>, Wrong> {
+        self.door.gate.ready().map_err(|not_ready| match not_ready {
+            crate::gate::NotReady::Loading(_) => error::LOADING.into(),
+            crate::gate::NotReady::Draining => "TRYAGAIN the server is shutting down".into(),
+        })
+    }
+
+    pub(super) fn names(&self) -> std::sync::MutexGuard<'_, Names> {
+        self.client.names.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The command, if there is one of that name and the caller may run it now.
+    pub(super) fn check(&self, args: Args<'_>) -> Result<&'static Spec, Wrong> {
+        let Some(spec) = spec::find(args.get(0)) else { return Err(unknown(args)) };
+        if !spec.fits(args.len()) {
+            return Err(error::arity(spec.name));
+        }
+        if let Some(right) = spec.right {
+            let Some(caller) = &self.caller else { return Err(error::NO_AUTH.into()) };
+            if !may(caller.role, right) {
+                return Err(error::no_permission(spec.name));
+            }
+        }
+        if !spec.loading {
+            self.tally()?;
+        }
+        Ok(spec)
+    }
+
+    /// Takes a command: answers it, gathers it in `log`, or says that it stands alone.
+    pub(super) fn take(&mut self, args: Args<'_>, log: &mut Log, out: &mut Vec<u8>) -> Taken {
+        let spec = match self.check(args) {
+            Ok(spec) => spec,
+            Err(wrong) if self.multi.is_none() && !log.is_empty() => {
+                drop(wrong);
+                log.push(args);
+                return Taken::Done;
+            }
+            Err(wrong) => {
+                if let Some(multi) = &mut self.multi {
+                    multi.aborted = true;
+                }
+                Encoder::new(out, self.protocol).error(wrong.as_bytes());
+                return Taken::Done;
+            }
+        };
+        if self.multi.is_some() {
+            return self.queue(spec, args, out);
+        }
+        match spec.kind {
+            Kind::Turn(_) | Kind::Remove(_) => return Taken::Alone(spec),
+            Kind::Write(_) => log.push(args),
+            Kind::Now(_) | Kind::Read(_) if !log.is_empty() => log.push(args),
+            Kind::Now(_) | Kind::Read(_) => self.answer(spec, args, out),
+        }
+        Taken::Done
+    }
+
+    /// Answers what needs no lane.
+    pub(super) fn answer(&mut self, spec: &Spec, args: Args<'_>, out: &mut Vec<u8>) {
+        let (start, protocol) = (out.len(), self.protocol);
+        let mut to = Encoder::new(out, protocol);
+        let done = match spec.kind {
+            Kind::Now(run) => run(self, args, &mut to),
+            Kind::Read(run) => self.tally().and_then(|tally| {
+                run(&Reading { tally, orders: &Orders::FREE, protocol, serving: true }, args, &mut to)
+            }),
+            Kind::Turn(_) | Kind::Write(_) | Kind::Remove(_) => unreachable!("it changes something"),
+        };
+        if let Err(wrong) = done {
+            out.truncate(start);
+            Encoder::new(out, protocol).error(wrong.as_bytes());
+        }
+    }
+
+    fn queue(&mut self, spec: &'static Spec, args: Args<'_>, out: &mut Vec<u8>) -> Taken {
+        use super::spec::Turn::{Delete, Discard, Exec, Multi, Quit, Reset, Watch};
+        let multi = self.multi.as_mut().expect("it is being gathered");
+        let refused: Wrong = match spec.kind {
+            Kind::Turn(Exec | Discard | Multi | Quit | Reset | Watch) => return Taken::Alone(spec),
+            Kind::Turn(turn) if turn != Delete => error::NOT_IN_MULTI.into(),
+            _ if multi.queue.bytes() + args.bytes() > MULTI_BYTES_MAX => {
+                "ERR the transaction is too large: 64 MiB are possible".into()
+            }
+            _ => {
+                multi.queue.push(args);
+                Encoder::new(out, self.protocol).simple("QUEUED");
+                return Taken::Done;
+            }
+        };
+        multi.aborted = true;
+        Encoder::new(out, self.protocol).error(refused.as_bytes());
+        Taken::Done
+    }
+
+    /// Notes that bytes came.
+    pub(super) fn heard(&self) {
+        let after = u64::try_from(self.client.since.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.client.heard.store(after, Ordering::Relaxed);
+    }
+}
+
+/// As Redis says it: the name and the first arguments, shortened.
+fn unknown(args: Args<'_>) -> Wrong {
+    const SHOWN_MAX: usize = 128;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(&bytes[..bytes.len().min(SHOWN_MAX)]).into_owned();
+    let mut shown = String::new();
+    for arg in args.from(1) {
+        if shown.len() >= SHOWN_MAX {
+            break;
+        }
+        let room = SHOWN_MAX - shown.len();
+        shown.push_str(&format!("'{}' ", text(&arg[..arg.len().min(room)])));
+    }
+    format!("ERR unknown command '{}', with args beginning with: {shown}", text(args.get(0))).into()
+}

@@ -1,0 +1,236 @@
+//! The one table of commands: name, arity, right, kind, and what `COMMAND` tells of them.
+
+use super::args::Args;
+use super::error::Wrong;
+use super::{client, info, keys, lb, run, session, target, zset};
+use tally_rules::role::Right;
+use tally_wire::resp::Encoder;
+
+/// What a command is to the pipeline that it is part of.
+#[derive(Clone, Copy)]
+pub(super) enum Kind {
+    /// Answered from what the connection knows, at its place.
+    Now(fn(&mut session::Session, Args<'_>, &mut Encoder<'_>) -> Result<(), Wrong>),
+    /// Changes what the commands behind it mean: everything before it is done first. Not part of a transaction.
+    Turn(Turn),
+    /// A question to the order of one or more boards.
+    Read(fn(&target::Reading<'_>, Args<'_>, &mut Encoder<'_>) -> Result<(), Wrong>),
+    /// A change that goes through the lane.
+    Write(run::Write),
+    /// The same, but done in as many requests as it takes, alone; one request in a transaction.
+    Remove(run::Write),
+}
+
+/// Commands that change the connection, or boards as a whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Turn {
+    /// `AUTH`
+    Auth,
+    /// `HELLO`
+    Hello,
+    /// `RESET`
+    Reset,
+    /// `QUIT`
+    Quit,
+    /// `MULTI`
+    Multi,
+    /// `EXEC`
+    Exec,
+    /// `DISCARD`
+    Discard,
+    /// `WATCH`
+    Watch,
+    /// `LB.DURABILITY`
+    Durability,
+    /// `LB.CREATE`
+    Create,
+    /// `DEL`, `UNLINK`
+    Delete,
+}
+
+/// One command.
+pub(super) struct Spec {
+    /// In lower case.
+    pub(super) name: &'static str,
+    /// Arguments with the name; at least so many where it is negative.
+    pub(super) arity: i32,
+    /// What the caller must be allowed to; nothing where everybody may.
+    pub(super) right: Option<Right>,
+    /// What it is.
+    pub(super) kind: Kind,
+    /// Whether it is answered while ranks are not exact yet.
+    pub(super) loading: bool,
+    /// First key, last key and step, as `COMMAND` tells them.
+    pub(super) keys: (i32, i32, i32),
+    /// The family.
+    pub(super) group: &'static str,
+    /// One line.
+    pub(super) summary: &'static str,
+}
+
+impl Spec {
+    /// Whether this many arguments can be.
+    pub(super) fn fits(&self, count: usize) -> bool {
+        let wanted = self.arity.unsigned_abs() as usize;
+        if self.arity < 0 { count >= wanted } else { count == wanted }
+    }
+
+    /// Whether it changes something.
+    pub(super) fn writes(&self) -> bool {
+        matches!(self.kind, Kind::Write(_) | Kind::Remove(_) | Kind::Turn(Turn::Create | Turn::Delete))
+    }
+}
+
+/// The command of that name, in any case.
+pub(super) fn find(name: &[u8]) -> Option<&'static Spec> {
+    let mut lower = [0_u8; 24];
+    let lower = lower.get_mut(..name.len())?;
+    for (to, from) in lower.iter_mut().zip(name) {
+        *to = from.to_ascii_lowercase();
+    }
+    let at = TABLE.binary_search_by(|spec| spec.name.as_bytes().cmp(lower)).ok()?;
+    Some(&TABLE[at])
+}
+
+const NO_KEY: (i32, i32, i32) = (0, 0, 0);
+const ONE_KEY: (i32, i32, i32) = (1, 1, 1);
+const ALL_KEYS: (i32, i32, i32) = (1, -1, 1);
+
+/// An entry: name, arity, kind, keys, summary; the rest by family.
+macro_rules! table {
+    ($($group:literal, $right:expr, $loading:literal: [$($name:literal $arity:literal $kind:expr, $keys:expr, $summary:literal;)*])*) => {
+        [$($(Spec {
+            name: $name, arity: $arity, right: $right, kind: $kind, loading: $loading, keys: $keys,
+            group: $group, summary: $summary,
+        },)*)*]
+    };
+}
+
+const READ: Option<Right> = Some(Right::Read);
+const WRITE: Option<Right> = Some(Right::Write);
+
+/// How many commands there are.
+const COUNT: usize = UNSORTED.len();
+
+/// Every command, by name.
+pub(super) static TABLE: [Spec; COUNT] = sorted(UNSORTED);
+
+const fn less(a: &[u8], b: &[u8]) -> bool {
+    let mut at = 0;
+    while at < a.len() && at < b.len() {
+        if a[at] != b[at] {
+            return a[at] < b[at];
+        }
+        at += 1;
+    }
+    a.len() < b.len()
+}
+
+/// Sorts the table when it is compiled, so that it can be written by family.
+const fn sorted(mut all: [Spec; COUNT]) -> [Spec; COUNT] {
+    let mut at = 1;
+    while at < COUNT {
+        let mut back = at;
+        while back > 0 && less(all[back].name.as_bytes(), all[back - 1].name.as_bytes()) {
+            all.swap(back, back - 1);
+            back -= 1;
+        }
+        at += 1;
+    }
+    all
+}
+
+#[rustfmt::skip]
+const UNSORTED: [Spec; 55] = table! {
+    "connection", None, true: [
+        "auth" -2 Kind::Turn(Turn::Auth), NO_KEY, "Presents an API key.";
+        "hello" -1 Kind::Turn(Turn::Hello), NO_KEY, "Chooses the protocol, presents a key, names the connection.";
+        "quit" -1 Kind::Turn(Turn::Quit), NO_KEY, "Closes the connection.";
+        "reset" 1 Kind::Turn(Turn::Reset), NO_KEY, "Brings the connection back to how it began.";
+    ]
+    "connection", READ, true: [
+        "client" -2 Kind::Now(client::client), NO_KEY, "What connections there are, and this one's name.";
+        "select" 2 Kind::Now(client::select), NO_KEY, "Database 0 is the only one.";
+    ]
+    "connection", READ, false: [
+        "echo" 2 Kind::Now(client::echo), NO_KEY, "Says the same.";
+        "ping" -1 Kind::Now(client::ping), NO_KEY, "Says PONG, or the same.";
+    ]
+    "server", READ, true: [
+        "command" -1 Kind::Now(info::command), NO_KEY, "What commands there are.";
+        "config" -2 Kind::Now(info::config), NO_KEY, "Settings that Redis clients ask for.";
+        "info" -1 Kind::Now(info::info), NO_KEY, "The state of the server.";
+    ]
+    "server", READ, false: [
+        "dbsize" 1 Kind::Read(keys::dbsize), NO_KEY, "How many boards there are.";
+        "time" 1 Kind::Now(info::time), NO_KEY, "The server's time.";
+    ]
+    "transactions", READ, false: [
+        "multi" 1 Kind::Turn(Turn::Multi), NO_KEY, "Begins a transaction.";
+        "exec" 1 Kind::Turn(Turn::Exec), NO_KEY, "Does the commands of a transaction, as one unit.";
+        "discard" 1 Kind::Turn(Turn::Discard), NO_KEY, "Forgets the commands of a transaction.";
+        "watch" -2 Kind::Turn(Turn::Watch), ALL_KEYS, "Refused: use the conditions of ZADD.";
+    ]
+    "generic", READ, false: [
+        "exists" -2 Kind::Read(keys::exists), ALL_KEYS, "How many of these keys exist.";
+        "keys" 2 Kind::Read(keys::keys), NO_KEY, "Names of boards by a pattern.";
+        "scan" -2 Kind::Read(keys::scan), NO_KEY, "Names of boards, some at a time.";
+        "type" 2 Kind::Read(keys::kind), ONE_KEY, "zset or none.";
+    ]
+    "generic", WRITE, false: [
+        "del" -2 Kind::Turn(Turn::Delete), ALL_KEYS, "Deletes boards.";
+        "unlink" -2 Kind::Turn(Turn::Delete), ALL_KEYS, "Deletes boards.";
+    ]
+    "sorted-set", WRITE, false: [
+        "zadd" -4 Kind::Write(zset::add::zadd), ONE_KEY, "Sets scores, or submits them.";
+        "zincrby" 4 Kind::Write(zset::add::zincrby), ONE_KEY, "Adds to a score.";
+        "zrem" -3 Kind::Write(zset::remove::zrem), ONE_KEY, "Removes members.";
+        "zpopmin" -2 Kind::Remove(zset::remove::zpopmin), ONE_KEY, "Removes those of the lowest scores.";
+        "zpopmax" -2 Kind::Remove(zset::remove::zpopmax), ONE_KEY, "Removes those of the highest scores.";
+        "zremrangebyrank" 4 Kind::Remove(zset::remove::by_rank), ONE_KEY, "Removes a range of places.";
+        "zremrangebyscore" 4 Kind::Remove(zset::remove::by_score), ONE_KEY, "Removes a range of scores.";
+        "zremrangebylex" 4 Kind::Remove(zset::remove::by_lex), ONE_KEY, "Removes a range of members of one score.";
+    ]
+    "sorted-set", READ, false: [
+        "zcard" 2 Kind::Read(zset::score::zcard), ONE_KEY, "How many members.";
+        "zcount" 4 Kind::Read(zset::range::zcount), ONE_KEY, "How many members in a range of scores.";
+        "zlexcount" 4 Kind::Read(zset::range::zlexcount), ONE_KEY, "How many members in a range of members.";
+        "zmscore" -3 Kind::Read(zset::score::zmscore), ONE_KEY, "Scores of several members.";
+        "zrandmember" -2 Kind::Read(zset::scan::zrandmember), ONE_KEY, "Some members by chance.";
+        "zrange" -4 Kind::Read(zset::range::zrange), ONE_KEY, "A range of places, scores or members.";
+        "zrangebylex" -4 Kind::Read(zset::range::zrangebylex), ONE_KEY, "A range of members of one score.";
+        "zrangebyscore" -4 Kind::Read(zset::range::zrangebyscore), ONE_KEY, "A range of scores.";
+        "zrank" -3 Kind::Read(zset::score::zrank), ONE_KEY, "The place from the lowest score.";
+        "zrevrange" -4 Kind::Read(zset::range::zrevrange), ONE_KEY, "A range of places from the highest score.";
+        "zrevrangebylex" -4 Kind::Read(zset::range::zrevrangebylex), ONE_KEY, "The same backwards.";
+        "zrevrangebyscore" -4 Kind::Read(zset::range::zrevrangebyscore), ONE_KEY, "The same backwards.";
+        "zrevrank" -3 Kind::Read(zset::score::zrevrank), ONE_KEY, "The place from the highest score.";
+        "zscan" -3 Kind::Read(zset::scan::zscan), ONE_KEY, "Members, some at a time.";
+        "zscore" 3 Kind::Read(zset::score::zscore), ONE_KEY, "A member's score.";
+    ]
+    "leaderboard", READ, false: [
+        "lb.among" -3 Kind::Read(lb::read::among), ONE_KEY, "Players among each other.";
+        "lb.around" 5 Kind::Read(lb::read::around), ONE_KEY, "The ranks around a player.";
+        "lb.durability" 2 Kind::Turn(Turn::Durability), NO_KEY, "When writes of this connection are answered.";
+        "lb.periods" 2 Kind::Read(lb::read::periods), ONE_KEY, "The periods of a board.";
+        "lb.rank" 3 Kind::Read(lb::read::rank), ONE_KEY, "A player's rank.";
+        "lb.top" 3 Kind::Read(lb::read::top), ONE_KEY, "The best.";
+    ]
+    "leaderboard", WRITE, false: [
+        "lb.create" -2 Kind::Turn(Turn::Create), ONE_KEY, "Makes a board.";
+        "lb.submit" -4 Kind::Write(lb::submit::submit), ONE_KEY, "Submits a score.";
+        "lb.msubmit" -4 Kind::Write(lb::submit::submit_many), ONE_KEY, "Submits several scores.";
+    ]
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_found_by_name_in_any_case() {
+        assert!(TABLE.is_sorted_by(|a, b| a.name < b.name));
+        assert_eq!(find(b"ZrevRange").map(|spec| spec.name), Some("zrevrange"));
+        assert!(find(b"zrang").is_none() && find(&[b'z'; 99]).is_none());
+    }
+}

@@ -1,0 +1,230 @@
+//! What a key names: a board, one of its periods, or nothing; and reading it.
+
+use super::error::{self, Wrong};
+use std::sync::Arc;
+use tally_rules::definition::ScoreType;
+use tally_rules::score::{from_f64, to_f64};
+use tally_rules::{BoardId, Definition, PlayerId};
+use tally_service::boards::Board;
+use tally_service::periods::view::View;
+use tally_service::scores::steps::Orders;
+use tally_service::{Reads, Tally};
+use tally_wire::resp::{Encoder, Protocol, number};
+use tally_wire::time;
+
+/// Separates a board from a period.
+const PERIOD: u8 = b'@';
+/// Beyond it not every integer is a double, so a text with a point or an exponent may mean another one.
+const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
+
+/// What fits int64, as doubles.
+const INT64: std::ops::Range<f64> = -9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0;
+
+/// What a key names.
+#[derive(Debug)]
+pub(super) enum Target {
+    /// Nothing: it reads as an empty key.
+    Missing,
+    /// A board over all time.
+    Board(Arc<Board>),
+    /// Another part of a board.
+    View(View),
+}
+
+/// Reading on behalf of one command.
+pub(super) struct Reading<'a> {
+    pub(super) tally: &'a Tally,
+    pub(super) orders: &'a Orders<'a>,
+    pub(super) protocol: Protocol,
+    /// Whether this thread serves connections, so that what blocks must leave it.
+    pub(super) serving: bool,
+}
+
+impl Target {
+    /// The board, whichever part of it.
+    pub(super) fn board(&self) -> Option<&Arc<Board>> {
+        match self {
+            Self::Missing => None,
+            Self::Board(board) => Some(board),
+            Self::View(view) => Some(&view.board),
+        }
+    }
+}
+
+impl Reading<'_> {
+    /// What a key names.
+    pub(super) fn target(&self, key: &[u8]) -> Result<Target, Wrong> {
+        let (name, period) = split(key)?;
+        let found = name.and_then(|name| self.tally.boards.get(name));
+        let Some(board) = found else { return Ok(Target::Missing) };
+        if period.is_none() && board.definition.all_time {
+            return Ok(Target::Board(board));
+        }
+        let view = View::find(&board, period, self.tally.now(), time::parse);
+        Ok(view.map_or(Target::Missing, Target::View))
+    }
+
+    /// Asks what a key names; nothing where it names nothing.
+    pub(super) fn ask<T>(
+        &self,
+        key: &[u8],
+        with: impl FnOnce(&Definition, &dyn Reads) -> T,
+    ) -> Result<Option<T>, Wrong> {
+        let target = self.target(key)?;
+        self.read(&target, with)
+    }
+
+    /// Asks a target.
+    pub(super) fn read<T>(
+        &self,
+        target: &Target,
+        with: impl FnOnce(&Definition, &dyn Reads) -> T,
+    ) -> Result<Option<T>, Wrong> {
+        match target {
+            Target::Missing => Ok(None),
+            Target::Board(board) => {
+                Ok(Some(self.orders.read_board(board, |order| with(&board.definition, order))))
+            }
+            Target::View(view) => {
+                let store = &*self.tally.store;
+                let read = || self.orders.read(view, store, |order| with(&view.board.definition, order));
+                let blocks = self.serving && view.blocks();
+                let read = if blocks { tokio::task::block_in_place(read) } else { read() };
+                read.map(Some).map_err(|failure| error::of_failure(&failure))
+            }
+        }
+    }
+
+    /// Whether a key exists: a board that its first score made does as long as it has players.
+    pub(super) fn exists(&self, key: &[u8]) -> Result<bool, Wrong> {
+        Ok(match self.target(key)? {
+            Target::Missing => false,
+            Target::Board(board) => self.is_there(&board),
+            Target::View(_) => true,
+        })
+    }
+
+    /// The same of a board.
+    pub(super) fn is_there(&self, board: &Board) -> bool {
+        !board.is_implicit() || self.orders.read_board(board, |order| order.total()) > 0
+    }
+}
+
+/// A key as a board's name, if it can be one, and a period's.
+pub(super) fn split(key: &[u8]) -> Result<(Option<&str>, Option<&str>), Wrong> {
+    let Ok(text) = std::str::from_utf8(key) else { return Ok((None, None)) };
+    let Some(at) = key.iter().position(|byte| *byte == PERIOD) else { return Ok((Some(text), None)) };
+    let (name, period) = (&text[..at], &text[at + 1..]);
+    let (rule, which) = period.split_once(':').map_or((period, None), |(rule, which)| (rule, Some(which)));
+    let word = |text: &str| {
+        !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
+    };
+    let instant = |text: &str| {
+        text == "previous"
+            || text.starts_with(|first: char| first.is_ascii_digit())
+                && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-:.+".contains(&byte))
+    };
+    if !word(rule) || !which.is_none_or(instant) {
+        return Err(error::INVALID_PERIOD.into());
+    }
+    Ok((Some(name), Some(period)))
+}
+
+/// The board's name that a key is, for writing.
+pub(super) fn board_id(key: &[u8]) -> Result<BoardId, Wrong> {
+    if key.contains(&PERIOD) {
+        split(key)?;
+        return Err(error::READ_ONLY.into());
+    }
+    let text = std::str::from_utf8(key).map_err(|_| Wrong::from("ERR key must be UTF-8"))?;
+    BoardId::new(text).map_err(|bad| format!("ERR key {}", bad.0).into())
+}
+
+/// The player's name that a member is.
+pub(super) fn player(member: &[u8]) -> Result<PlayerId, Wrong> {
+    let text = std::str::from_utf8(member).map_err(|_| Wrong::from("ERR member must be UTF-8"))?;
+    PlayerId::new(text).map_err(|bad| format!("ERR member {}", bad.0).into())
+}
+
+/// A score as a board of that kind holds it.
+pub(super) fn score(kind: ScoreType, text: &[u8]) -> Result<i64, Wrong> {
+    match kind {
+        ScoreType::Float64 => number::score(text).and_then(from_f64).ok_or_else(|| error::NOT_A_FLOAT.into()),
+        ScoreType::Int64 => number::integer(text)
+            .or_else(|| {
+                let value = number::score(text)?;
+                (value.fract() == 0.0 && value.abs() <= EXACT_MAX).then_some(value as i64)
+            })
+            .ok_or_else(|| error::NOT_AN_INTEGER.into()),
+    }
+}
+
+/// A score as this board writes it.
+pub(super) fn write_score(to: &mut Encoder<'_>, kind: ScoreType, score: i64) {
+    match kind {
+        ScoreType::Float64 => to.double(to_f64(score)),
+        ScoreType::Int64 => to.exact(score),
+    }
+}
+
+/// A range of scores as an inclusive one of the board's values; `None` where it holds nothing.
+pub(super) fn score_range(kind: ScoreType, min: &[u8], max: &[u8]) -> Result<Option<(i64, i64)>, Wrong> {
+    let wrong = || Wrong::from(error::NOT_A_RANGE);
+    let low = bound(kind, min, false).ok_or_else(wrong)?;
+    let high = bound(kind, max, true).ok_or_else(wrong)?;
+    Ok(low.zip(high).filter(|(low, high)| low <= high))
+}
+
+/// One end as the first or last value that is within; `None` inside where none is.
+fn bound(kind: ScoreType, text: &[u8], upper: bool) -> Option<Option<i64>> {
+    let step = |value: i64, exclusive: bool| match (exclusive, upper) {
+        (false, _) => Some(value),
+        (true, false) => value.checked_add(1),
+        (true, true) => value.checked_sub(1),
+    };
+    if kind == ScoreType::Float64 {
+        let bound = number::bound(text)?;
+        return Some(step(from_f64(bound.score)?, bound.exclusive));
+    }
+    let (exclusive, digits) = text.strip_prefix(b"(").map_or((false, text), |digits| (true, digits));
+    if let Some(value) = number::integer(digits) {
+        return Some(step(value, exclusive));
+    }
+    let bound = number::bound(text)?;
+    // Toward the inside; a whole number is itself, what leaves int64 is its end.
+    let whole = if upper { bound.score.floor() } else { bound.score.ceil() };
+    if !INT64.contains(&whole) {
+        let outside = (whole > 0.0) != upper;
+        return Some((!outside).then_some(if upper { i64::MAX } else { i64::MIN }));
+    }
+    Some(step(whole as i64, bound.exclusive && whole == bound.score))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn periods_are_told_from_boards() {
+        assert_eq!(split(b"goals"), Ok((Some("goals"), None)));
+        assert_eq!(split(b"goals@weekly"), Ok((Some("goals"), Some("weekly"))));
+        assert_eq!(split(b"goals@weekly:2026-11-16"), Ok((Some("goals"), Some("weekly:2026-11-16"))));
+        for bad in [&b"goals@"[..], b"goals@weekly:", b"goals@weekly:x y", b"goals@a@b"] {
+            assert_eq!(split(bad), Err(error::INVALID_PERIOD.into()));
+        }
+        assert_eq!(board_id(b"goals@weekly"), Err(error::READ_ONLY.into()));
+    }
+
+    #[test]
+    fn ranges_of_integers_are_exact() {
+        let range = |min: &[u8], max: &[u8]| score_range(ScoreType::Int64, min, max).unwrap();
+        assert_eq!(range(b"-inf", b"+inf"), Some((i64::MIN, i64::MAX)));
+        assert_eq!(range(b"(9223372036854775806", b"inf"), Some((i64::MAX, i64::MAX)));
+        assert_eq!(range(b"(9223372036854775807", b"inf"), None);
+        assert_eq!(range(b"1.5", b"(4"), Some((2, 3)));
+        assert_eq!(range(b"(1.5", b"3.5"), Some((2, 3)));
+        assert_eq!(range(b"inf", b"inf"), None);
+        assert_eq!(range(b"-1e30", b"1e30"), Some((i64::MIN, i64::MAX)));
+        assert!(score_range(ScoreType::Int64, b"a", b"3").is_err());
+    }
+}

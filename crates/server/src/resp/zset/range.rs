@@ -1,0 +1,299 @@
+//! Ranges by place, score and member: `ZRANGE` and its older names, `ZCOUNT`, `ZLEXCOUNT`.
+//!
+//! Every range becomes a stretch of places from the lowest score; one function writes it.
+
+use super::turned;
+use crate::resp::args::Args;
+use crate::resp::error::{self, Wrong};
+use crate::resp::target::{Reading, score_range, write_score};
+use std::ops::Range;
+use tally_rules::Definition;
+use tally_rules::definition::Order;
+use tally_rules::sorted_set::{Bound, places};
+use tally_service::Reads;
+use tally_service::scores::select::member_places;
+use tally_wire::resp::{Encoder, Protocol, number};
+
+/// Bytes of one reply; a larger stretch is refused, ask for it in pieces.
+const REPLY_BYTES_MAX: u64 = 512 << 20;
+/// What an entry takes at least.
+const ENTRY_BYTES: u64 = 8;
+
+/// What a range is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum By {
+    Place,
+    Score,
+    Member,
+}
+
+/// What is asked, as the arguments say it.
+struct Asked<'a> {
+    by: By,
+    reverse: bool,
+    start: &'a [u8],
+    stop: &'a [u8],
+    /// Entries to skip and to give; a negative count gives all.
+    limit: Option<(i64, i64)>,
+    with_scores: bool,
+}
+
+/// `ZRANGE key start stop [BYSCORE | BYLEX] [REV] [LIMIT offset count] [WITHSCORES]`
+pub(in crate::resp) fn zrange(
+    reading: &Reading<'_>,
+    args: Args<'_>,
+    to: &mut Encoder<'_>,
+) -> Result<(), Wrong> {
+    general(reading, args, to, None, false)
+}
+
+/// `ZREVRANGE key start stop [WITHSCORES]`
+pub(in crate::resp) fn zrevrange(
+    reading: &Reading<'_>,
+    args: Args<'_>,
+    to: &mut Encoder<'_>,
+) -> Result<(), Wrong> {
+    general(reading, args, to, Some(By::Place), true)
+}
+
+/// `ZRANGEBYSCORE key min max [WITHSCORES] [LIMIT offset count]`
+pub(in crate::resp) fn zrangebyscore(
+    reading: &Reading<'_>,
+    args: Args<'_>,
+    to: &mut Encoder<'_>,
+) -> Result<(), Wrong> {
+    general(reading, args, to, Some(By::Score), false)
+}
+
+/// `ZREVRANGEBYSCORE key max min [WITHSCORES] [LIMIT offset count]`
+pub(in crate::resp) fn zrevrangebyscore(
+    reading: &Reading<'_>,
+    args: Args<'_>,
+    to: &mut Encoder<'_>,
+) -> Result<(), Wrong> {
+    general(reading, args, to, Some(By::Score), true)
+}
+
+/// `ZRANGEBYLEX key min max [LIMIT offset count]`
+pub(in crate::resp) fn zrangebylex(
+    reading: &Reading<'_>,
+    args: Args<'_>,
+    to: &mut Encoder<'_>,
+) -> Result<(), Wrong> {
+    general(reading, args, to, Some(By::Member), false)
+}
+
+/// `ZREVRANGEBYLEX key max min [LIMIT offset count]`
+pub(in crate::resp) fn zrevrangebylex(
+    reading: &Reading<'_>,
+    args: Args<'_>,
+    to: &mut Encoder<'_>,
+) -> Result<(), Wrong> {
+    general(reading, args, to, Some(By::Member), true)
+}
+
+/// `ZCOUNT key min max`
+pub(in crate::resp) fn zcount(
+    reading: &Reading<'_>,
+    args: Args<'_>,
+    to: &mut Encoder<'_>,
+) -> Result<(), Wrong> {
+    count(reading, args, to, By::Score)
+}
+
+/// `ZLEXCOUNT key min max`
+pub(in crate::resp) fn zlexcount(
+    reading: &Reading<'_>,
+    args: Args<'_>,
+    to: &mut Encoder<'_>,
+) -> Result<(), Wrong> {
+    count(reading, args, to, By::Member)
+}
+
+fn count(reading: &Reading<'_>, args: Args<'_>, to: &mut Encoder<'_>, by: By) -> Result<(), Wrong> {
+    let asked =
+        Asked { by, reverse: false, start: args.get(2), stop: args.get(3), limit: None, with_scores: false };
+    asked.check()?;
+    let stretch = reading.ask(args.get(1), |definition, order| asked.stretch(definition, order))?;
+    let stretch = stretch.transpose()?.unwrap_or(0..0);
+    to.integer((stretch.end - stretch.start).cast_signed());
+    Ok(())
+}
+
+/// All of them are one command; `by` is fixed for the older names.
+fn general(
+    reading: &Reading<'_>,
+    args: Args<'_>,
+    to: &mut Encoder<'_>,
+    by: Option<By>,
+    reverse: bool,
+) -> Result<(), Wrong> {
+    let asked = Asked::read(args, by, reverse)?;
+    asked.check()?;
+    let target = reading.target(args.get(1))?;
+    let protocol = reading.protocol;
+    let done = reading.read(&target, |definition, order| {
+        let stretch = asked.stretch(definition, order)?;
+        let count = stretch.end - stretch.start;
+        if count.saturating_mul(ENTRY_BYTES) > REPLY_BYTES_MAX {
+            return Err(Wrong::from("ERR the reply would be too large: ask for it in pieces"));
+        }
+        let list = List { with_scores: asked.with_scores, protocol };
+        list.write(definition, order, &stretch, asked.reverse, to);
+        Ok(())
+    })?;
+    match done {
+        Some(done) => done,
+        None => {
+            to.array(0);
+            Ok(())
+        }
+    }
+}
+
+impl<'a> Asked<'a> {
+    fn read(args: Args<'a>, by: Option<By>, reverse: bool) -> Result<Self, Wrong> {
+        let (mut scores, mut members, mut rev, mut with_scores, mut limit) =
+            (false, false, reverse, false, None);
+        let mut at = 4;
+        while at < args.len() {
+            let general = by.is_none();
+            match args.get(at) {
+                word if word.eq_ignore_ascii_case(b"withscores") => with_scores = true,
+                word if word.eq_ignore_ascii_case(b"limit") && at + 2 < args.len() => {
+                    let number = |at| number::integer(args.get(at)).ok_or(error::NOT_AN_INTEGER);
+                    limit = Some((number(at + 1)?, number(at + 2)?));
+                    at += 2;
+                }
+                word if general && word.eq_ignore_ascii_case(b"rev") => rev = true,
+                word if general && word.eq_ignore_ascii_case(b"byscore") => (scores, members) = (true, false),
+                word if general && word.eq_ignore_ascii_case(b"bylex") => (scores, members) = (false, true),
+                _ => return Err(error::SYNTAX.into()),
+            }
+            at += 1;
+        }
+        let by = by.unwrap_or(match (scores, members) {
+            (true, _) => By::Score,
+            (_, true) => By::Member,
+            (false, false) => By::Place,
+        });
+        if limit.is_some() && by == By::Place {
+            return Err(
+                "ERR syntax error, LIMIT is only supported in combination with either BYSCORE or BYLEX"
+                    .into(),
+            );
+        }
+        if with_scores && by == By::Member {
+            return Err("ERR syntax error, WITHSCORES not supported in combination with BYLEX".into());
+        }
+        // A range of values is written from where it begins to be read.
+        let (start, stop) = match (by, rev) {
+            (By::Score | By::Member, true) => (args.get(3), args.get(2)),
+            (_, _) => (args.get(2), args.get(3)),
+        };
+        Ok(Self { by, reverse: rev, start, stop, limit, with_scores })
+    }
+
+    /// Refuses bounds that nobody could read, whatever the key names.
+    fn check(&self) -> Result<(), Wrong> {
+        match self.by {
+            By::Place => {
+                for text in [self.start, self.stop] {
+                    number::integer(text).ok_or(error::NOT_AN_INTEGER)?;
+                }
+            }
+            By::Score => drop(score_range(Definition::sorted_set().score, self.start, self.stop)?),
+            By::Member => drop((lex(self.start)?, lex(self.stop)?)),
+        }
+        Ok(())
+    }
+
+    /// Places from the lowest score.
+    fn stretch(&self, definition: &Definition, order: &dyn Reads) -> Result<Range<u64>, Wrong> {
+        let total = order.total();
+        let number = |text| number::integer(text).ok_or(error::NOT_AN_INTEGER);
+        let range = match self.by {
+            By::Place => {
+                let range = places(number(self.start)?, number(self.stop)?, total).unwrap_or(0..0);
+                if self.reverse { total - range.end..total - range.start } else { range }
+            }
+            By::Score => match score_range(definition.score, self.start, self.stop)? {
+                None => 0..0,
+                Some((min, max)) => ascending(definition, order.score_places(Some(min), Some(max)), total),
+            },
+            By::Member => {
+                let (low, high) = (lex(self.start)?, lex(self.stop)?);
+                ascending(definition, member_places(definition, order, &low, &high), total)
+            }
+        };
+        let range = if range.start < range.end { range } else { 0..0 };
+        Ok(self.limited(range))
+    }
+
+    fn limited(&self, range: Range<u64>) -> Range<u64> {
+        let Some((offset, count)) = self.limit else { return range };
+        let length = range.end - range.start;
+        let Ok(skip) = u64::try_from(offset) else { return 0..0 };
+        let skip = skip.min(length);
+        let take = u64::try_from(count).unwrap_or(u64::MAX).min(length - skip);
+        if self.reverse {
+            range.end - skip - take..range.end - skip
+        } else {
+            range.start + skip..range.start + skip + take
+        }
+    }
+}
+
+fn ascending(definition: &Definition, (from, to): (u64, u64), total: u64) -> Range<u64> {
+    match definition.order {
+        Order::Ascending => from..to,
+        Order::Descending => total - to..total - from.min(total),
+    }
+}
+
+/// One bound of a range of members.
+pub(super) fn lex(text: &[u8]) -> Result<Bound, Wrong> {
+    match text {
+        b"-" => Ok(Bound::Lowest),
+        b"+" => Ok(Bound::Highest),
+        [b'[', rest @ ..] => Ok(Bound::Inclusive(rest.to_vec())),
+        [b'(', rest @ ..] => Ok(Bound::Exclusive(rest.to_vec())),
+        _ => Err(error::NOT_A_LEX_RANGE.into()),
+    }
+}
+
+/// How members are listed.
+struct List {
+    with_scores: bool,
+    protocol: Protocol,
+}
+
+impl List {
+    fn write(
+        &self,
+        definition: &Definition,
+        order: &dyn Reads,
+        stretch: &Range<u64>,
+        reverse: bool,
+        to: &mut Encoder<'_>,
+    ) {
+        let count = usize::try_from(stretch.end - stretch.start).unwrap_or(usize::MAX);
+        let nested = self.with_scores && self.protocol == Protocol::Resp3;
+        to.array(if self.with_scores && !nested { count * 2 } else { count });
+        if count == 0 {
+            return;
+        }
+        let first = if reverse { stretch.end - 1 } else { stretch.start };
+        let from = turned(definition, first, order.total());
+        let towards_better = reverse == (definition.order == Order::Ascending);
+        order.visit(from, count, towards_better, &mut |member, record| {
+            if nested {
+                to.array(2);
+            }
+            to.bulk(member);
+            if self.with_scores {
+                write_score(to, definition.score, record.score);
+            }
+        });
+    }
+}

@@ -1,0 +1,104 @@
+//! What takes members out: `ZREM`, `ZPOPMIN`, `ZPOPMAX`, `ZREMRANGEBYRANK`, `ZREMRANGEBYSCORE`, `ZREMRANGEBYLEX`.
+//!
+//! A step takes out a bounded number. Outside of a transaction the door asks again until nothing is left, see
+//! `Session::remove`; within one, a range that is too large for one step is refused.
+
+use super::range::lex;
+use crate::resp::args::Args;
+use crate::resp::error::{self, Wrong};
+use crate::resp::run::{Made, Making, Shape};
+use crate::resp::target::{board_id, player, score_range};
+use std::sync::Arc;
+use tally_rules::Definition;
+use tally_service::boards::Board;
+use tally_service::scores::select::Taken;
+use tally_service::scores::steps::{Step, TAKE_ALL_MAX, TAKE_MAX};
+use tally_wire::resp::number;
+
+/// `ZREM key member [member …]`
+pub(in crate::resp) fn zrem(making: &mut Making<'_>, args: Args<'_>) -> Result<Made, Wrong> {
+    let Some(board) = board(making, args)? else { return Ok(Made::Answer(|to| to.integer(0))) };
+    // What is no player's name is no member.
+    let players = args.from(2).filter_map(|member| player(member).ok()).collect();
+    Ok(Made::Step(Step::Remove { board, players }, Shape::Count))
+}
+
+/// `ZPOPMIN key [count]`
+pub(in crate::resp) fn zpopmin(making: &mut Making<'_>, args: Args<'_>) -> Result<Made, Wrong> {
+    pop(making, args, "zpopmin", Taken::Lowest)
+}
+
+/// `ZPOPMAX key [count]`
+pub(in crate::resp) fn zpopmax(making: &mut Making<'_>, args: Args<'_>) -> Result<Made, Wrong> {
+    pop(making, args, "zpopmax", Taken::Highest)
+}
+
+fn pop(
+    making: &mut Making<'_>,
+    args: Args<'_>,
+    name: &str,
+    taken: fn(usize) -> Taken,
+) -> Result<Made, Wrong> {
+    if args.len() > 3 {
+        return Err(error::arity(name));
+    }
+    let pairs = args.len() == 3;
+    let count = if pairs { number::integer(args.get(2)).ok_or(error::NOT_POSITIVE)? } else { 1 };
+    let count = usize::try_from(count).map_err(|_| error::NOT_POSITIVE)?;
+    match board(making, args)? {
+        Some(board) if count > 0 => {
+            let shape = Shape::Members { kind: board.definition.score, pairs };
+            let which = taken(count.min(most(making)));
+            Ok(Made::Step(Step::Take { board, which, all: making.atomic }, shape))
+        }
+        _ => Ok(Made::Answer(|to| to.array(0))),
+    }
+}
+
+/// `ZREMRANGEBYRANK key start stop`
+pub(in crate::resp) fn by_rank(making: &mut Making<'_>, args: Args<'_>) -> Result<Made, Wrong> {
+    let start = number::integer(args.get(2)).ok_or(error::NOT_AN_INTEGER)?;
+    let stop = number::integer(args.get(3)).ok_or(error::NOT_AN_INTEGER)?;
+    let most = most(making);
+    take(making, args, |_| Ok(Some(Taken::Places(start, stop, most))))
+}
+
+/// `ZREMRANGEBYSCORE key min max`
+pub(in crate::resp) fn by_score(making: &mut Making<'_>, args: Args<'_>) -> Result<Made, Wrong> {
+    let range = |definition: &Definition| score_range(definition.score, args.get(2), args.get(3));
+    range(&Definition::sorted_set())?;
+    let most = most(making);
+    take(making, args, |board| Ok(range(&board.definition)?.map(|(min, max)| Taken::Scores(min, max, most))))
+}
+
+/// `ZREMRANGEBYLEX key min max`
+pub(in crate::resp) fn by_lex(making: &mut Making<'_>, args: Args<'_>) -> Result<Made, Wrong> {
+    let (low, high) = (lex(args.get(2))?, lex(args.get(3))?);
+    let most = most(making);
+    take(making, args, |_| Ok(Some(Taken::Members(low, high, most))))
+}
+
+/// How many one step takes: a transaction must know that it took all.
+fn most(making: &Making<'_>) -> usize {
+    if making.atomic { TAKE_ALL_MAX + 1 } else { TAKE_MAX }
+}
+
+fn take(
+    making: &mut Making<'_>,
+    args: Args<'_>,
+    which: impl FnOnce(&Board) -> Result<Option<Taken>, Wrong>,
+) -> Result<Made, Wrong> {
+    let Some(board) = board(making, args)? else { return Ok(Made::Answer(|to| to.integer(0))) };
+    let Some(which) = which(&board)? else { return Ok(Made::Answer(|to| to.integer(0))) };
+    Ok(Made::Step(Step::Take { board, which, all: making.atomic }, Shape::Count))
+}
+
+/// The board that is changed, if there is one.
+fn board(making: &Making<'_>, args: Args<'_>) -> Result<Option<Arc<Board>>, Wrong> {
+    match board_id(args.get(1)) {
+        Ok(id) => Ok(making.tally.boards.get(&id)),
+        // What can be no board's name is an empty key, but a period is refused.
+        Err(wrong) if args.get(1).contains(&b'@') => Err(wrong),
+        Err(_) => Ok(None),
+    }
+}

@@ -1,0 +1,126 @@
+//! `ZSCAN` and `ZRANDMEMBER`: in no order that anyone may count on.
+
+use crate::resp::args::Args;
+use crate::resp::error::{self, Wrong};
+use crate::resp::keys::{Scan, matches};
+use crate::resp::target::{Reading, write_score};
+use std::collections::HashSet;
+use tally_rules::definition::ScoreType;
+use tally_service::Reads;
+use tally_wire::resp::{Encoder, Protocol, number};
+
+/// Members that one `ZRANDMEMBER` with repetition may give.
+const RANDOM_MAX: u64 = 1_000_000;
+
+/// `ZSCAN key cursor [MATCH pattern] [COUNT count]`
+pub(in crate::resp) fn zscan(
+    reading: &Reading<'_>,
+    args: Args<'_>,
+    to: &mut Encoder<'_>,
+) -> Result<(), Wrong> {
+    let scan = Scan::read(args, 2)?;
+    let (mut entries, mut kind, mut next) = (Vec::new(), ScoreType::Float64, 0);
+    reading.ask(args.get(1), |definition, order| {
+        kind = definition.score;
+        next = order.scan(scan.cursor, scan.count, &mut |member, record| {
+            if scan.pattern.is_none_or(|pattern| matches(pattern, member)) {
+                entries.push((member.to_vec(), record.score));
+            }
+        });
+    })?;
+    to.array(2);
+    to.bulk(next.to_string());
+    to.array(entries.len() * 2);
+    for (member, score) in entries {
+        to.bulk(&member);
+        // A bulk in both protocols.
+        let mut text = Vec::new();
+        write_score(&mut Encoder::new(&mut text, Protocol::Resp2), kind, score);
+        to.raw(&text);
+    }
+    Ok(())
+}
+
+/// `ZRANDMEMBER key [count [WITHSCORES]]`
+pub(in crate::resp) fn zrandmember(
+    reading: &Reading<'_>,
+    args: Args<'_>,
+    to: &mut Encoder<'_>,
+) -> Result<(), Wrong> {
+    let with_scores = args.len() > 3;
+    if args.len() > 4 || with_scores && !args.is(3, "withscores") {
+        return Err(error::SYNTAX.into());
+    }
+    if args.len() == 2 {
+        let done = reading.ask(args.get(1), |_, order| {
+            let places = random_places(1, order.total())?;
+            write_places(order, &places, &mut |member, _| to.bulk(member));
+            Ok::<_, Wrong>(!places.is_empty())
+        })?;
+        if !done.transpose()?.unwrap_or(false) {
+            to.null();
+        }
+        return Ok(());
+    }
+    let count = number::integer(args.get(2)).ok_or(error::NOT_AN_INTEGER)?;
+    if with_scores && !(i64::MIN / 2..=i64::MAX / 2).contains(&count) || count == i64::MIN {
+        return Err(error::OUT_OF_RANGE.into());
+    }
+    let nested = with_scores && reading.protocol == Protocol::Resp3;
+    let done = reading.ask(args.get(1), |definition, order| {
+        let places = random_places(count, order.total())?;
+        to.array(if with_scores && !nested { places.len() * 2 } else { places.len() });
+        write_places(order, &places, &mut |member, score| {
+            if nested {
+                to.array(2);
+            }
+            to.bulk(member);
+            if with_scores {
+                write_score(to, definition.score, score);
+            }
+        });
+        Ok::<_, Wrong>(())
+    })?;
+    if done.transpose()?.is_none() {
+        to.array(0);
+    }
+    Ok(())
+}
+
+fn write_places(order: &dyn Reads, places: &[u64], each: &mut dyn FnMut(&[u8], i64)) {
+    for place in places {
+        order.visit(*place, 1, false, &mut |member, record| each(member, record.score));
+    }
+}
+
+/// Places by chance: each once for a positive count, with repetition for a negative one.
+fn random_places(count: i64, total: u64) -> Result<Vec<u64>, Wrong> {
+    if total == 0 {
+        return Ok(Vec::new());
+    }
+    let wanted = count.unsigned_abs();
+    if count < 0 {
+        if wanted > RANDOM_MAX {
+            return Err(error::OUT_OF_RANGE.into());
+        }
+        return (0..wanted).map(|_| below(total)).collect();
+    }
+    if wanted >= total {
+        return Ok((0..total).collect());
+    }
+    // Floyd's sampling: as many draws as places, each place once.
+    let mut chosen = HashSet::new();
+    let mut places = Vec::new();
+    for last in total - wanted..total {
+        let draw = below(last + 1)?;
+        let place = if chosen.insert(draw) { draw } else { last };
+        chosen.insert(place);
+        places.push(place);
+    }
+    Ok(places)
+}
+
+fn below(bound: u64) -> Result<u64, Wrong> {
+    let random = getrandom::u64().map_err(|_| Wrong::from("ERR the system gives no random numbers"))?;
+    Ok(((u128::from(random) * u128::from(bound)) >> 64) as u64)
+}
