@@ -69,6 +69,11 @@ impl<'a, X: Source> Closed<'a, X> {
         on_width!(self, order => self.rules.ranked(&order, player))
     }
 
+    /// The rank that a record of this player has or would have among the others.
+    pub fn rank_of(&self, player: &PlayerId, record: &Record) -> Result<u64, X::Error> {
+        on_width!(self, order => self.rules.rank_of(&order, player, record))
+    }
+
     /// A stretch of the order.
     pub fn page(&self, query: &PageQuery) -> Result<Page, X::Error> {
         on_width!(self, order => self.rules.page(&order, query))

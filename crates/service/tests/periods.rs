@@ -3,7 +3,7 @@
 mod world;
 
 use tally_ranking::PageQuery;
-use tally_rules::definition::{Update, Wish};
+use tally_rules::definition::{Ranking, Update, Wish};
 use tally_rules::instant::SECOND;
 use tally_rules::period::PeriodRule;
 use tally_rules::score::Given;
@@ -11,9 +11,11 @@ use tally_rules::{Micros, Refusal};
 use tally_service::Failure;
 use tally_service::periods::keeper;
 use tally_service::periods::view::list;
+use tally_service::players::erase::ban;
+use tally_service::scores::command::Submitted;
 use tally_service::scores::import::{NewChunk, NewLine, import};
 use tally_service::scores::submit::{NewScore, submit};
-use world::{DAY, World, board, player, rule};
+use world::{DAY, World, board, identity, player, rule};
 
 const HOUR: i64 = 3_600 * SECOND;
 
@@ -97,6 +99,54 @@ fn a_changed_schedule_counts_from_the_next_boundary_even_where_nobody_has_scored
     world.advance(11 * HOUR);
     assert_eq!((present().start, present().end), (Micros(11 * DAY), Micros(11 * DAY + DAY / 2)));
     world.stop();
+}
+
+/// A repeated answer has the ranks of now, of the period that it names, wherever that is by now.
+#[test]
+fn a_replay_into_a_closed_period_has_its_ranks() {
+    for ranking in Ranking::ALL {
+        let world = World::new(11 * DAY - HOUR);
+        let periods = Some(vec![rule("daily", "0 0 * * *", "UTC", 9, 0)]);
+        let only = Wish { periods, all_time: Some(false), ranking: Some(*ranking), ..Wish::default() };
+        world.put(&only).unwrap();
+        let send = |name: &str, score: i64, key: &str| {
+            world.advance(1);
+            let new = NewScore { identity: Some(identity(key)), ..world.score(name, Given::Int(score)) };
+            world.wait(submit(&world.tally(), new)).map(|(_, done)| done).unwrap()
+        };
+        send("ann", 10, "a");
+        send("bob", 30, "b");
+        let first = send("ann", 20, "again");
+        let ranks = |done: &Submitted| (done.rank, done.previous.and_then(|previous| previous.rank));
+        assert_eq!(ranks(&first), (Some(2), Some(2)));
+        send("cid", 15, "c");
+        send("dee", 15, "d");
+        // Of 30, 20, 15, 15 and without the 20: where would 10 be?
+        let (last, shared) = (Some(4), Some(3));
+        let wanted = (Some(2), if *ranking == Ranking::Dense { shared } else { last });
+        let check = |state: &str| {
+            let again = send("ann", 20, "again");
+            assert!(again.replayed);
+            assert_eq!((again.record, again.changed, &again.period), (first.record, true, &first.period));
+            assert_eq!(again.previous.unwrap().record, first.previous.unwrap().record);
+            assert_eq!(ranks(&again), wanted, "{ranking} {state}");
+            let none = send("ann", 10, "a");
+            assert_eq!((ranks(&none), none.previous), ((wanted.0, None), None), "{ranking} {state}");
+        };
+        check("open");
+        world.advance(2 * HOUR);
+        keeper::close_due(&world.tally()).unwrap();
+        assert!(world.view("daily:previous").unwrap().blocks());
+        check("closed");
+        world.wait(ban(&world.tally(), &board(), player("ann"), true, None)).unwrap();
+        let hidden = send("ann", 20, "again");
+        assert_eq!(ranks(&hidden), (None, None), "a hidden player has no ranks");
+        world.wait(ban(&world.tally(), &board(), player("ann"), false, None)).unwrap();
+        world.stop();
+        world.start();
+        check("started again");
+        world.stop();
+    }
 }
 
 /// Many callers stream through a boundary; each score is in exactly the period of its own instant.

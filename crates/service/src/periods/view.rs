@@ -113,9 +113,15 @@ impl View {
         self.read(store, |order| order.ranked(player), |closed| closed.ranked(player), None)
     }
 
-    /// The rank that a record of this player has or would have among the others; only in memory.
-    pub fn rank_of(&self, player: &PlayerId, record: &Record) -> Option<u64> {
-        self.order().map(|order| order.rank_of(player, record))
+    /// The rank that a record of this player has or would have among the others.
+    pub fn rank_of(&self, store: &dyn Store, player: &PlayerId, record: &Record) -> Result<u64, Failure> {
+        let first = 1;
+        self.read(
+            store,
+            |order| order.rank_of(player, record),
+            |closed| closed.rank_of(player, record),
+            first,
+        )
     }
 
     /// A stretch of the order.

@@ -113,10 +113,13 @@ impl ScoreWork {
         };
         // A period that is gone by now has no ranks.
         let Ok(view) = View::find(board, Some(&done.period), (self.clock)(), |_| None) else { return done };
-        done.rank = view.ranked(&*self.store, player).ok().flatten().map(|now| now.rank);
-        if let Some(previous) = done.previous.as_mut().filter(|_| !board.hides(player)) {
-            previous.rank = view.rank_of(player, &previous.record);
-        }
+        let ranked = view.ranked(&*self.store, player).map(|now| {
+            done.rank = now.map(|now| now.rank);
+        });
+        let Some(previous) = done.previous.as_mut().filter(|_| ranked.is_ok() && !board.hides(player)) else {
+            return done;
+        };
+        previous.rank = view.rank_of(&*self.store, player, &previous.record).ok();
         done
     }
 }

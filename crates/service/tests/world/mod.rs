@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 use tally_ranking::{PageQuery, Place};
 use tally_rules::definition::Wish;
+use tally_rules::idempotency::{Fingerprint, Identity, RequestKey};
 use tally_rules::instant::SECOND;
 use tally_rules::period::PeriodRule;
 use tally_rules::score::Given;
@@ -94,16 +95,15 @@ impl World {
         View::find(&found, Some(period), self.now(), |_| None)
     }
 
+    /// A score of now for the board.
+    pub(crate) fn score(&self, name: &str, score: Given) -> NewScore {
+        let (subscore, at, identity) = (None, None, None);
+        NewScore { board: board(), player: player(name), score, subscore, at, identity }
+    }
+
     /// Submits; gives the names of periods it came too late for.
     pub(crate) fn submit(&self, name: &str, score: i64, at: Option<Micros>) -> Result<Vec<String>, Failure> {
-        let new = NewScore {
-            board: board(),
-            player: player(name),
-            score: Given::Int(score),
-            subscore: None,
-            at,
-            identity: None,
-        };
+        let new = NewScore { at, ..self.score(name, Given::Int(score)) };
         self.wait(submit(&self.tally(), new)).map(|(_, done)| done.closed_periods)
     }
 
@@ -122,6 +122,12 @@ pub(crate) fn board() -> BoardId {
 /// A player.
 pub(crate) fn player(name: &str) -> PlayerId {
     PlayerId::new(name).unwrap()
+}
+
+/// A request of that key; the fingerprint is the same for all.
+pub(crate) fn identity(key: &str) -> Identity {
+    let key = RequestKey { scope: "test".into(), key: key.into() };
+    Identity { key, fingerprint: Fingerprint([0; 16]) }
 }
 
 /// A rule.
