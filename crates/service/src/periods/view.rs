@@ -6,8 +6,9 @@ use crate::boards::Board;
 use crate::failure::Failure;
 use std::sync::Arc;
 use tally_ranking::{Among, Closed, Page, PageQuery, PartOrder, Ranked};
+use tally_rules::period::Span;
 use tally_rules::{Micros, PlayerId, Record, Refusal};
-use tally_store::{PartRow, Store};
+use tally_store::{PartRow, Store, StoreError};
 
 /// The open period, whatever it is.
 const PREVIOUS: &str = "previous";
@@ -167,41 +168,64 @@ impl View {
         &self,
         store: &dyn Store,
         live: impl FnOnce(&PartOrder) -> T,
-        closed: impl FnOnce(&Closed<'_, StoredPart<'_>>) -> Result<T, tally_store::StoreError>,
+        closed: impl Fn(&Closed<'_, StoredPart<'_>>) -> Result<T, StoreError>,
         empty: T,
     ) -> Result<T, Failure> {
         if let Some(order) = self.order() {
             return Ok(live(order));
         }
-        let Of::Closed(row) = &self.of else { return Ok(empty) };
-        let source = StoredPart { store, board: self.board.no, row: *row };
-        Ok(closed(&Closed::new(&self.board.definition, row.total, &source))?)
+        let Of::Closed(row) = self.of else { return Ok(empty) };
+        self.read_closed(store, row, closed)
+    }
+
+    /// Reads a closed part again where its order was stored anew in the middle of it.
+    fn read_closed<T>(
+        &self,
+        store: &dyn Store,
+        mut row: PartRow,
+        read: impl Fn(&Closed<'_, StoredPart<'_>>) -> Result<T, StoreError>,
+    ) -> Result<T, Failure> {
+        loop {
+            let source = StoredPart { store, board: self.board.no, row };
+            let error = match read(&Closed::new(&self.board.definition, row.total, &source)) {
+                Ok(answer) => return Ok(answer),
+                Err(error) => error,
+            };
+            match self.board.periods().closed(row.part) {
+                Some(present) if present.version > row.version => row = *present,
+                Some(_) => return Err(error.into()),
+                None => return Err(Refusal::PeriodNotFound.into()),
+            }
+        }
     }
 }
 
-/// Every period of a board, newest first; closed ones without players are not there.
+/// Every period of a board, newest first; past ones without players are not there.
 pub fn list(board: &Board, now: Micros) -> Vec<Listed> {
     let periods = board.periods();
     let mut all = Vec::new();
     for state in &periods.rules {
-        let listed = |start: Micros, end: Micros, total: u64| Listed {
-            period: state.name(start),
+        let listed = |span: Span, total: u64| Listed {
+            period: state.name(span.start),
             name: state.rule.name.clone(),
-            start,
-            end,
+            start: span.start,
+            end: span.end,
             state: match now {
-                now if now < end => "open",
-                now if now < state.due(tally_rules::period::Span { start, end }) => "closing",
-                _ => "closed",
+                _ if !state.takes(span, now) => "closed",
+                now if now < span.end => "open",
+                _ => "closing",
             },
             total,
         };
-        let closed = state.closed.iter().filter(|row| row.version > 0 && row.total > 0);
-        all.extend(closed.map(|row| listed(row.span.start, row.span.end, row.total)));
-        all.extend(state.live.iter().map(|live| listed(live.span.start, live.span.end, live.order.total())));
-        let current = state.span_at(now).filter(|span| state.live(state.aimed(*span).part).is_none());
-        all.extend(current.map(|span| listed(span.start, span.end, 0)));
+        let closed = state.closed.iter().filter(|row| row.version > 0);
+        all.extend(closed.map(|row| listed(row.span, row.total)));
+        all.extend(state.live.iter().map(|live| listed(live.span, live.order.total())));
+        let known =
+            |span: &Span| state.live(state.aimed(*span).part).is_some() || state.closed(*span).is_some();
+        let current = state.span_at(now).filter(|span| !known(span));
+        all.extend(current.map(|span| listed(span, 0)));
     }
+    all.retain(|one| one.total > 0 || one.state == "open");
     all.sort_by(|a, b| (b.start, &a.name).cmp(&(a.start, &b.name)));
     all
 }

@@ -101,7 +101,7 @@ impl ScoreWork {
     /// The outcome is that of then, in the words of then; ranks are those of now.
     fn replay(&self, submit: &Submit, then: Micros, mut done: Submitted) -> Submitted {
         let (board, player) = (&submit.board, &submit.write.player);
-        let (open, late) = board.periods().aim(submit.write.at.unwrap_or(then), then);
+        let (open, late) = board.periods().aim_then(submit.write.at.unwrap_or(then), then);
         done.closed_periods = late;
         done.period = match open.first().and_then(|aimed| aimed.period) {
             Some((rule, span)) if !board.definition.all_time => {

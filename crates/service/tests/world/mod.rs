@@ -3,7 +3,6 @@
 use std::future::Future;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
-use tally_ranking::{PageQuery, Place};
 use tally_rules::definition::Wish;
 use tally_rules::idempotency::{Fingerprint, Identity, RequestKey};
 use tally_rules::instant::SECOND;
@@ -11,7 +10,7 @@ use tally_rules::period::PeriodRule;
 use tally_rules::score::Given;
 use tally_rules::{BoardId, Micros, PlayerId, Refusal};
 use tally_service::periods::view::View;
-use tally_service::scores::submit::{NewScore, submit};
+use tally_service::scores::submit::NewScore;
 use tally_service::secret::Secret;
 use tally_service::{Clock, Failure, Keys, Progress, Settings, Tally, boards};
 use tally_store::Store;
@@ -99,18 +98,6 @@ impl World {
     pub(crate) fn score(&self, name: &str, score: Given) -> NewScore {
         let (subscore, at, identity) = (None, None, None);
         NewScore { board: board(), player: player(name), score, subscore, at, identity }
-    }
-
-    /// Submits; gives the names of periods it came too late for.
-    pub(crate) fn submit(&self, name: &str, score: i64, at: Option<Micros>) -> Result<Vec<String>, Failure> {
-        let new = NewScore { at, ..self.score(name, Given::Int(score)) };
-        self.wait(submit(&self.tally(), new)).map(|(_, done)| done.closed_periods)
-    }
-
-    /// A whole part.
-    pub(crate) fn page(&self, period: &str) -> Result<Vec<Place>, Refusal> {
-        let query = PageQuery { limit: 1_000, ..PageQuery::default() };
-        Ok(self.view(period)?.page(&*self.tally().store, &query).unwrap().entries)
     }
 }
 
