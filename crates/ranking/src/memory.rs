@@ -10,6 +10,7 @@ use crate::blocks::BLOCK_ENTRIES;
 use crate::closed::StoredBlock;
 use crate::reads::{Reads, Ruled};
 use crate::rules::Rules;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use tally_index::{Builder, Duplicate, Order};
 use tally_rules::definition::Definition;
@@ -19,6 +20,7 @@ use tally_rules::{PlayerId, Record};
 pub struct PartOrder {
     rules: Rules,
     tree: RwLock<Tree>,
+    changes: AtomicU64,
 }
 
 /// A committed change of one player.
@@ -75,7 +77,7 @@ impl PartOrder {
         } else {
             Tree::Plain(Order::new(tie, dense))
         };
-        Self { rules, tree: RwLock::new(tree) }
+        Self { rules, tree: RwLock::new(tree), changes: AtomicU64::new(0) }
     }
 
     /// Publishes committed changes in their order. The lock is given up now and then, so that a large batch does not
@@ -94,7 +96,9 @@ impl PartOrder {
     /// Replaces the whole order by what was loaded; refused where a player came twice.
     pub fn load(&self, loading: Loading) -> Result<(), Duplicate> {
         let loaded = loading.finish()?;
-        *self.tree.write().unwrap_or_else(PoisonError::into_inner) = loaded;
+        let mut tree = self.tree.write().unwrap_or_else(PoisonError::into_inner);
+        self.changes.fetch_add(1, Ordering::Relaxed);
+        *tree = loaded;
         Ok(())
     }
 
@@ -107,6 +111,12 @@ impl PartOrder {
             LoadingTree::Plain(Builder::new(tie, dense))
         };
         Loading { rules: self.rules.clone(), tree }
+    }
+
+    /// A number that grows with every publication: the same before and after means that nothing moved between.
+    pub fn changes(&self) -> u64 {
+        let _tree = self.shared();
+        self.changes.load(Ordering::Relaxed)
     }
 
     /// How many players it has.
@@ -126,11 +136,13 @@ impl PartOrder {
 
     /// Keeps everybody else out until it is dropped.
     pub fn hold(&self) -> Held<'_> {
-        Held { rules: &self.rules, tree: self.tree.write().unwrap_or_else(PoisonError::into_inner) }
+        let tree = self.tree.write().unwrap_or_else(PoisonError::into_inner);
+        self.changes.fetch_add(1, Ordering::Relaxed);
+        Held { rules: &self.rules, tree }
     }
 
     /// Everything in order, in packed blocks: how a closed period is stored. The lock is held for one block at a time;
-    /// the part must not change meanwhile.
+    /// where [`changes`](Self::changes) tells of any meanwhile, the blocks do not fit together.
     pub fn blocks<E>(&self, mut each: impl FnMut(u64, StoredBlock) -> Result<(), E>) -> Result<u64, E> {
         let total = self.total();
         for block in 0..total.div_ceil(BLOCK_ENTRIES as u64) {

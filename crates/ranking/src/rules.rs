@@ -138,16 +138,22 @@ impl Rules {
         record: &Record,
     ) -> u64 {
         let entry: Entry<S> = self.entry(record);
-        1 + match self.definition.ranking {
-            Ranking::Competition => order.count_better(entry.score),
-            Ranking::Dense => order.count_distinct_better(entry.score),
+        // The player's present entry is not one of the others.
+        let own = order.find(player.as_bytes());
+        let better = own.map(|(own, _)| own.score).filter(|own| *own < entry.score);
+        let (counted, own) = match self.definition.ranking {
+            Ranking::Competition => (order.count_better(entry.score), better.is_some()),
+            Ranking::Dense => {
+                let alone = |own| order.count_at_least(own) == order.count_better(own) + 1;
+                (order.count_distinct_better(entry.score), better.is_some_and(alone))
+            }
             Ranking::Ordinal => {
                 let before = order.lower_bound(&entry, player.as_bytes());
-                // The player's present entry is not one of the others.
-                let own = order.find(player.as_bytes()).is_some_and(|(_, own)| own < before);
-                before - u64::from(own)
+                (before, own.is_some_and(|(_, own)| own < before))
             }
-        }
+        };
+        // An order that fails while it is read counts nothing; its answer is not seen.
+        1 + counted.saturating_sub(u64::from(own))
     }
 
     pub(crate) fn page<S: Normal>(&self, order: &impl Sorted<S>, query: &PageQuery) -> Page {

@@ -102,12 +102,39 @@ fn every_question_has_the_answer_of_the_order() {
                 closed.read(|it| it.around(&player, 3, 4)).unwrap(),
                 order.read(|it| it.around(&player, 3, 4))
             );
+            if number.is_multiple_of(5) {
+                check_ranks_of_records(&closed, &order, &player, &definition);
+            }
             let start = Start::After(stored.records[&player], player.clone());
             let query = PageQuery { start, limit: 5, ..PageQuery::default() };
             assert_eq!(closed.read(|it| it.page(&query)).unwrap(), order.read(|it| it.page(&query)));
         }
         let friends: Vec<PlayerId> = (0..players + 50).step_by(31).map(player).collect();
         assert_eq!(closed.read(|it| it.among(&friends)).unwrap(), order.read(|it| it.among(&friends)));
+    }
+}
+
+/// What rank a record would have that the player does not hold now: better, equal, worse, first and last in time.
+fn check_ranks_of_records(
+    closed: &Closed<'_, Stored>,
+    order: &PartOrder,
+    player: &PlayerId,
+    definition: &Definition,
+) {
+    let absent = PlayerId::new("absent").unwrap();
+    for (score, subscore, at) in
+        [(i64::MIN, 0, 0), (-4, 0, 3), (0, 1, -1), (0, 2, 20), (1, -7, 99), (4, 0, 0), (i64::MAX, 5, 7)]
+    {
+        let subscore = if definition.has_subscore() { subscore } else { 0 };
+        let record = Record { score, subscore, at: Micros(at) };
+        for player in [player, &absent] {
+            let rank = order.read(|it| it.rank_of(player, &record));
+            assert_eq!(
+                closed.read(|it| it.rank_of(player, &record)),
+                Ok(rank),
+                "{definition:?} {player:?} {record:?}"
+            );
+        }
     }
 }
 
@@ -121,6 +148,10 @@ fn an_empty_period_answers_too() {
         order.read(|it| it.page(&PageQuery::default()))
     );
     assert_eq!(closed.read(|it| it.ranked(&player(1))).unwrap(), None);
+    assert_eq!(
+        closed.read(|it| it.rank_of(&player(1), &Record { score: 0, subscore: 0, at: Micros(0) })),
+        Ok(1)
+    );
 }
 
 #[test]
@@ -132,6 +163,8 @@ fn a_hidden_player_has_a_record_and_no_place() {
     let closed = Closed::new(&definition, 700, &stored);
     assert_eq!(closed.read(|it| it.ranked(&hidden)).unwrap(), None);
     assert_eq!(closed.read(|it| it.around(&hidden, 1, 1)).unwrap(), None);
+    let best = Record { score: i64::MAX, subscore: 0, at: Micros(0) };
+    assert_eq!(closed.read(|it| it.rank_of(&hidden, &best)), Ok(1), "as if it were shown");
 }
 
 #[test]
@@ -142,6 +175,8 @@ fn a_damaged_block_ends_the_question_with_its_error() {
     let closed = Closed::new(&definition, 700, &stored);
     let query = PageQuery { start: Start::Offset(510), limit: 5, ..PageQuery::default() };
     assert_eq!(closed.read(|it| it.page(&query)), Err("block 1 is damaged".to_owned()));
+    let worst = Record { score: i64::MIN, subscore: 0, at: Micros(0) };
+    assert_eq!(closed.read(|it| it.rank_of(&player(1), &worst)), Err("block 1 is damaged".to_owned()));
     stored.blocks.truncate(1);
     assert_eq!(
         Closed::new(&definition, 700, &stored).read(|it| it.page(&query)),

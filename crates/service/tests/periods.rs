@@ -2,8 +2,9 @@
 
 mod world;
 
-use tally_ranking::PageQuery;
-use tally_rules::definition::{Update, Wish};
+use std::sync::atomic::{AtomicU64, Ordering};
+use tally_ranking::{PageQuery, Place};
+use tally_rules::definition::{Ranking, Update, Wish};
 use tally_rules::instant::SECOND;
 use tally_rules::period::PeriodRule;
 use tally_rules::score::Given;
@@ -11,11 +12,25 @@ use tally_rules::{Micros, Refusal};
 use tally_service::Failure;
 use tally_service::periods::keeper;
 use tally_service::periods::view::list;
+use tally_service::players::erase::ban;
+use tally_service::scores::command::Submitted;
 use tally_service::scores::import::{NewChunk, NewLine, import};
-use tally_service::scores::submit::{NewScore, submit};
-use world::{DAY, World, board, player, rule};
+use tally_service::scores::submit::{NewScore, submit, submit_batch};
+use world::{DAY, World, board, identity, player, rule};
 
 const HOUR: i64 = 3_600 * SECOND;
+
+/// Submits; gives the names of periods it came too late for.
+fn send(world: &World, name: &str, score: i64, at: Option<Micros>) -> Result<Vec<String>, Failure> {
+    let new = NewScore { at, ..world.score(name, Given::Int(score)) };
+    world.wait(submit(&world.tally(), new)).map(|(_, done)| done.closed_periods)
+}
+
+/// A whole part.
+fn page(world: &World, period: &str) -> Result<Vec<Place>, Refusal> {
+    let query = PageQuery { limit: 1_000, ..PageQuery::default() };
+    Ok(world.view(period)?.read(&*world.tally().store, |order| order.page(&query)).unwrap().entries)
+}
 
 #[test]
 fn a_boundary_belongs_to_the_next_period_and_memory_comes_back() {
@@ -24,11 +39,11 @@ fn a_boundary_belongs_to_the_next_period_and_memory_comes_back() {
     world.put(&Wish { periods, update: Some(Update::Latest), ..Wish::default() }).unwrap();
     for (step, score) in (0..10).zip(1..) {
         world.advance(1);
-        world.submit(&format!("p{step}"), score, None).unwrap();
+        send(&world, &format!("p{step}"), score, None).unwrap();
     }
     keeper::close_due(&world.tally()).unwrap();
     let names = |period| {
-        let page = world.page(period).unwrap();
+        let page = page(&world, period).unwrap();
         page.iter().map(|place| place.player.as_str().to_owned()).collect::<Vec<_>>()
     };
     assert_eq!(names("daily"), ["p9", "p8", "p7", "p6", "p5", "p4"]);
@@ -39,13 +54,13 @@ fn a_boundary_belongs_to_the_next_period_and_memory_comes_back() {
     // Only two are kept.
     for _ in 0..4 {
         world.advance(DAY);
-        world.submit("again", 1, None).unwrap();
+        send(&world, "again", 1, None).unwrap();
     }
     keeper::close_due(&world.tally()).unwrap();
     let listed = list(&found, world.now());
     let states: Vec<&str> = listed.iter().map(|one| one.state).collect();
     assert_eq!(states, ["open", "closed", "closed"]);
-    assert!(world.page("daily:1970-01-10").is_err());
+    assert!(page(&world, "daily:1970-01-10").is_err());
     drop(found);
     world.stop();
 }
@@ -54,29 +69,29 @@ fn a_boundary_belongs_to_the_next_period_and_memory_comes_back() {
 fn periods_are_added_changed_and_removed_on_a_live_board() {
     let world = World::new(10 * DAY + HOUR);
     world.put(&Wish { update: Some(Update::Sum), ..Wish::default() }).unwrap();
-    world.submit("ann", 5, None).unwrap();
+    send(&world, "ann", 5, None).unwrap();
     let daily = rule("daily", "0 0 * * *", "UTC", 9, 0);
     world.put(&Wish { periods: Some(vec![daily.clone()]), ..Wish::default() }).unwrap();
-    assert!(world.page("daily").unwrap().is_empty(), "an added period starts empty");
-    world.submit("ann", 7, None).unwrap();
-    assert_eq!(world.page("daily").unwrap()[0].record.score, 7);
-    assert_eq!(world.page("all_time").unwrap()[0].record.score, 12);
+    assert!(page(&world, "daily").unwrap().is_empty(), "an added period starts empty");
+    send(&world, "ann", 7, None).unwrap();
+    assert_eq!(page(&world, "daily").unwrap()[0].record.score, 7);
+    assert_eq!(page(&world, "all_time").unwrap()[0].record.score, 12);
     // From noon to noon: the present period still ends at midnight.
     let noon = PeriodRule { schedule: "0 12 * * *".into(), ..daily };
     world.put(&Wish { periods: Some(vec![noon]), ..Wish::default() }).unwrap();
     world.stop();
     world.advance(22 * HOUR);
     world.start();
-    world.submit("ann", 1, None).unwrap();
-    assert_eq!(world.page("daily").unwrap()[0].record.score, 8, "it is still the same period");
+    send(&world, "ann", 1, None).unwrap();
+    assert_eq!(page(&world, "daily").unwrap()[0].record.score, 8, "it is still the same period");
     world.advance(2 * HOUR);
-    world.submit("bob", 2, None).unwrap();
-    assert_eq!(world.page("daily").unwrap().len(), 1);
+    send(&world, "bob", 2, None).unwrap();
+    assert_eq!(page(&world, "daily").unwrap().len(), 1);
     let newest = list(&world.tally().boards.get(&board()).unwrap(), world.now())[0].clone();
     assert_eq!((newest.start, newest.end), (Micros(11 * DAY), Micros(11 * DAY + DAY / 2)));
     world.put(&Wish { periods: Some(Vec::new()), ..Wish::default() }).unwrap();
-    assert!(world.page("daily").is_err());
-    assert_eq!(world.page("all_time").unwrap().len(), 2);
+    assert!(page(&world, "daily").is_err());
+    assert_eq!(page(&world, "all_time").unwrap().len(), 2);
     world.stop();
 }
 
@@ -92,11 +107,172 @@ fn a_changed_schedule_counts_from_the_next_boundary_even_where_nobody_has_scored
     world.stop();
     world.start();
     world.advance(13 * HOUR);
-    world.submit("ann", 1, None).unwrap();
+    send(&world, "ann", 1, None).unwrap();
     assert_eq!((present().end, present().total), (Micros(11 * DAY), 1));
     world.advance(11 * HOUR);
     assert_eq!((present().start, present().end), (Micros(11 * DAY), Micros(11 * DAY + DAY / 2)));
     world.stop();
+}
+
+#[test]
+fn a_changed_schedule_counts_from_where_an_empty_period_ended() {
+    let world = World::new(10 * DAY + HOUR);
+    let daily = rule("daily", "0 0 * * *", "UTC", 9, 0);
+    world.put(&Wish { periods: Some(vec![daily.clone()]), ..Wish::default() }).unwrap();
+    let noon = PeriodRule { schedule: "0 12 * * *".into(), ..daily };
+    world.put(&Wish { periods: Some(vec![noon]), ..Wish::default() }).unwrap();
+    world.advance(DAY);
+    keeper::close_due(&world.tally()).unwrap();
+    let present = || list(&world.tally().boards.get(&board()).unwrap(), world.now())[0].clone();
+    let half = (Micros(11 * DAY), Micros(11 * DAY + DAY / 2));
+    assert_eq!((present().start, present().end), half);
+    world.stop();
+    world.start();
+    assert_eq!((present().start, present().end), half);
+    send(&world, "ann", 1, None).unwrap();
+    world.advance(DAY);
+    keeper::close_due(&world.tally()).unwrap();
+    let listed = list(&world.tally().boards.get(&board()).unwrap(), world.now());
+    let starts: Vec<i64> = listed.iter().map(|one| one.start.0).collect();
+    assert_eq!(starts, [11 * DAY + DAY / 2, 11 * DAY], "the empty one is left out");
+    world.stop();
+}
+
+#[test]
+fn what_is_closed_stays_closed() {
+    let world = World::new(10 * DAY + HOUR);
+    let daily = rule("daily", "0 0 * * *", "UTC", 9, 0);
+    let only = Wish { periods: Some(vec![daily.clone()]), all_time: Some(false), ..Wish::default() };
+    world.put(&only).unwrap();
+    for name in ["ann", "bob"] {
+        send(&world, name, 1, None).unwrap();
+    }
+    world.advance(DAY);
+    keeper::close_due(&world.tally()).unwrap();
+    let late = || send(&world, "cid", 2, Some(world.now().min(Micros(11 * DAY - 1))));
+    let check = |what: &str| {
+        assert!(matches!(late(), Err(Failure::Refused(Refusal::PeriodClosed))), "{what}");
+        assert_eq!(page(&world, "daily:1970-01-11").unwrap().len(), 2, "{what}");
+    };
+    check("closed");
+    let longer = PeriodRule { grace_s: 10 * 3_600, ..daily };
+    world.put(&Wish { periods: Some(vec![longer]), ..Wish::default() }).unwrap();
+    check("with a longer grace");
+    world.advance(-2 * HOUR);
+    check("with a clock that was set back");
+    world.stop();
+    world.start();
+    check("started again");
+    world.stop();
+}
+
+#[test]
+fn fewer_are_kept_as_soon_as_that_is_wished() {
+    let world = World::new(10 * DAY);
+    let daily = |keep| Some(vec![rule("daily", "0 0 * * *", "UTC", keep, 0)]);
+    world.put(&Wish { periods: daily(9), ..Wish::default() }).unwrap();
+    for _ in 0..6 {
+        send(&world, "ann", 1, None).unwrap();
+        world.advance(DAY);
+    }
+    let closed = || {
+        keeper::close_due(&world.tally()).unwrap();
+        let listed = list(&world.tally().boards.get(&board()).unwrap(), world.now());
+        listed.iter().filter(|one| one.state == "closed").map(|one| one.start.0 / DAY).collect::<Vec<_>>()
+    };
+    assert_eq!(closed(), [15, 14, 13, 12, 11, 10]);
+    world.put(&Wish { periods: daily(2), ..Wish::default() }).unwrap();
+    assert_eq!(closed(), [15, 14]);
+    assert_eq!(page(&world, "daily:1970-01-14"), Err(Refusal::PeriodNotFound));
+    world.stop();
+}
+
+/// Players are hidden and shown while the order they stand in is being written.
+#[test]
+fn hiding_meets_closing() {
+    let world = World::new(10 * DAY);
+    let periods = Some(vec![rule("daily", "0 0 * * *", "UTC", 99, 0)]);
+    world.put(&Wish { periods, all_time: Some(false), ..Wish::default() }).unwrap();
+    let names: Vec<String> = (0..600).map(|at| format!("p{at}")).collect();
+    for _ in 0..2 {
+        let row = |name: &String| world.score(name, Given::Int(1));
+        for result in world.wait(submit_batch(&world.tally(), names.iter().map(row).collect())).unwrap() {
+            result.unwrap();
+        }
+        let tally = world.tally();
+        let turn = |name: &str, hide| world.wait(ban(&tally, &board(), player(name), hide, None)).unwrap();
+        let hidden = AtomicU64::new(0);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for name in names.iter().step_by(100) {
+                    turn(name, true);
+                    hidden.fetch_add(1, Ordering::SeqCst);
+                }
+            });
+            world.advance(DAY);
+            keeper::close_due(&world.tally()).unwrap();
+            // Whatever is read meanwhile fits together.
+            while hidden.load(Ordering::SeqCst) < 6 {
+                let whole = page(&world, "daily:previous").unwrap();
+                let ranks = whole.iter().map(|place| place.rank).collect::<Vec<_>>();
+                assert_eq!(ranks, (1..=whole.len() as u64).collect::<Vec<_>>());
+            }
+        });
+        keeper::close_due(&world.tally()).unwrap();
+        assert!(world.view("daily:previous").unwrap().blocks());
+        assert_eq!(page(&world, "daily:previous").unwrap().len(), 594);
+        names.iter().step_by(100).for_each(|name| assert!(!turn(name, false)));
+        assert_eq!(page(&world, "daily:previous").unwrap().len(), 600);
+    }
+    world.stop();
+}
+
+/// A repeated answer has the ranks of now, of the period that it names, wherever that is by now.
+#[test]
+fn a_replay_into_a_closed_period_has_its_ranks() {
+    for ranking in Ranking::ALL {
+        let world = World::new(11 * DAY - HOUR);
+        let periods = Some(vec![rule("daily", "0 0 * * *", "UTC", 9, 0)]);
+        let only = Wish { periods, all_time: Some(false), ranking: Some(*ranking), ..Wish::default() };
+        world.put(&only).unwrap();
+        let send = |name: &str, score: i64, key: &str| {
+            world.advance(1);
+            let new = NewScore { identity: Some(identity(key)), ..world.score(name, Given::Int(score)) };
+            world.wait(submit(&world.tally(), new)).map(|(_, done)| done).unwrap()
+        };
+        send("ann", 10, "a");
+        send("bob", 30, "b");
+        let first = send("ann", 20, "again");
+        let ranks = |done: &Submitted| (done.rank, done.previous.and_then(|previous| previous.rank));
+        assert_eq!(ranks(&first), (Some(2), Some(2)));
+        send("cid", 15, "c");
+        send("dee", 15, "d");
+        // Of 30, 20, 15, 15 and without the 20: where would 10 be?
+        let (last, shared) = (Some(4), Some(3));
+        let wanted = (Some(2), if *ranking == Ranking::Dense { shared } else { last });
+        let check = |state: &str| {
+            let again = send("ann", 20, "again");
+            assert!(again.replayed);
+            assert_eq!((again.record, again.changed, &again.period), (first.record, true, &first.period));
+            assert_eq!(again.previous.unwrap().record, first.previous.unwrap().record);
+            assert_eq!(ranks(&again), wanted, "{ranking} {state}");
+            let none = send("ann", 10, "a");
+            assert_eq!((ranks(&none), none.previous), ((wanted.0, None), None), "{ranking} {state}");
+        };
+        check("open");
+        world.advance(2 * HOUR);
+        keeper::close_due(&world.tally()).unwrap();
+        assert!(world.view("daily:previous").unwrap().blocks());
+        check("closed");
+        world.wait(ban(&world.tally(), &board(), player("ann"), true, None)).unwrap();
+        let hidden = send("ann", 20, "again");
+        assert_eq!(ranks(&hidden), (None, None), "a hidden player has no ranks");
+        world.wait(ban(&world.tally(), &board(), player("ann"), false, None)).unwrap();
+        world.stop();
+        world.start();
+        check("started again");
+        world.stop();
+    }
 }
 
 /// Many callers stream through a boundary; each score is in exactly the period of its own instant.
@@ -169,7 +345,7 @@ fn an_import_fills_closed_periods() {
     world
         .put(&Wish { periods, all_time: Some(false), update: Some(Update::Sum), ..Wish::default() })
         .unwrap();
-    let late = world.submit("x", 1, Some(Micros(0)));
+    let late = send(&world, "x", 1, Some(Micros(0)));
     assert!(matches!(late, Err(Failure::Refused(Refusal::PeriodClosed))));
     let line = |line: u64| NewLine {
         line,
@@ -186,10 +362,11 @@ fn an_import_fills_closed_periods() {
         last,
     };
     world.wait(import(&world.tally(), chunk(1..=40, false))).unwrap();
-    assert!(world.page("monthly:1970-01-01").is_err(), "not before the file is done");
+    assert!(page(&world, "monthly:1970-01-01").is_err(), "not before the file is done");
     world.wait(import(&world.tally(), chunk(41..=61, true))).unwrap();
-    let totals =
-        |period: &str| world.page(period).unwrap().iter().map(|place| place.record.score).collect::<Vec<_>>();
+    let totals = |period: &str| {
+        page(&world, period).unwrap().iter().map(|place| place.record.score).collect::<Vec<_>>()
+    };
     assert_eq!(totals("monthly:1970-01-01"), [16, 15]);
     assert_eq!(totals("monthly:1970-02-01"), [14, 14]);
     assert_eq!(totals("monthly:1970-03-01"), [1, 1]);

@@ -17,6 +17,9 @@ use tally_service::scores::steps::Orders;
 use tally_service::{Caller, Tally};
 use tally_wire::resp::{Encoder, Protocol};
 
+/// Times a closed period is read while it is being stored anew.
+const READ_ATTEMPTS: usize = 5;
+
 /// Bytes that one transaction may gather.
 const MULTI_BYTES_MAX: usize = 64 << 20;
 
@@ -178,17 +181,22 @@ impl Session {
     /// Answers what needs no lane.
     pub(super) fn answer(&mut self, spec: &Spec, args: Args<'_>, out: &mut Vec<u8>) {
         let (start, protocol) = (out.len(), self.protocol);
-        let mut to = Encoder::new(out, protocol);
-        let done = match spec.kind {
-            Kind::Now(run) => run(self, args, &mut to),
-            Kind::Read(run) => self.tally().and_then(|tally| {
-                run(&Reading { tally, orders: &Orders::FREE, protocol, serving: true }, args, &mut to)
-            }),
-            Kind::Turn(_) | Kind::Write(_) | Kind::Remove(_) => unreachable!("it changes something"),
-        };
-        if let Err(wrong) = done {
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            let mut to = Encoder::new(out, protocol);
+            let done = match spec.kind {
+                Kind::Now(run) => run(self, args, &mut to),
+                Kind::Read(run) => self.tally().and_then(|tally| {
+                    run(&Reading { tally, orders: &Orders::FREE, protocol, serving: true }, args, &mut to)
+                }),
+                Kind::Turn(_) | Kind::Write(_) | Kind::Remove(_) => unreachable!("it changes something"),
+            };
+            let Err(wrong) = done else { return };
             out.truncate(start);
-            Encoder::new(out, protocol).error(wrong.as_bytes());
+            if wrong != error::AGAIN || attempts == READ_ATTEMPTS {
+                return Encoder::new(out, protocol).error(wrong.as_bytes());
+            }
         }
     }
 

@@ -90,7 +90,10 @@ impl Reading<'_> {
                 let read = || self.orders.read(view, store, |order| with(&view.board.definition, order));
                 let blocks = self.serving && view.blocks();
                 let read = if blocks { tokio::task::block_in_place(read) } else { read() };
-                read.map(Some).map_err(|failure| error::of_failure(&failure))
+                read.map(Some).map_err(|failure| match failure {
+                    _ if view.is_stale() => error::AGAIN.into(),
+                    failure => error::of_failure(&failure),
+                })
             }
         }
     }

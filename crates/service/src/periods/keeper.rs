@@ -1,9 +1,11 @@
 //! Closing what is due: a period's order goes from memory into blocks, and the oldest are forgotten.
 //!
 //! Whether a period takes scores is decided by the clock in the lane. The keeper waits until the lane has passed the
-//! boundary too, so nothing comes in while it writes. Until the blocks are in force the period is read from memory.
+//! boundary too, so no score comes in while it writes; where hiding or erasing changes the order meanwhile, it writes
+//! again. Until the blocks are in force the period is read from memory.
 
-use super::order;
+use super::order::{self, Written};
+use super::{LivePart, RuleState};
 use crate::boards::Board;
 use crate::failure::Failure;
 use crate::tally::Tally;
@@ -59,60 +61,111 @@ fn run(tally: &Weak<Tally>, stopped: &Receiver<()>) {
 pub fn close_due(tally: &Tally) -> Result<(), Failure> {
     let now = tally.now();
     for board in tally.boards.list(None, usize::MAX) {
-        if due(&board, now).is_empty() {
+        let parts = seal(&board, now);
+        if !parts.is_empty() {
+            // What was decided before it was sealed is published then.
+            tally.lane.pass_fence()?;
+        } else if surplus(&board).is_empty() {
             continue;
         }
-        tally.lane.pass_fence()?;
         let _one = tally.closing.lock().unwrap_or_else(PoisonError::into_inner);
-        close_board(&*tally.store, &board, now)?;
+        close(&*tally.store, &board, &parts)?;
     }
     Ok(())
 }
 
-/// Periods in memory that take no more scores, oldest first.
-fn due(board: &Board, now: Micros) -> Vec<(Part, Micros)> {
-    let periods = board.periods();
-    let mut due: Vec<(Part, Micros)> = Vec::new();
-    for state in &periods.rules {
-        let late = state.live.iter().filter(|live| state.due(live.span) <= now);
-        due.extend(late.map(|live| (live.part, live.span.end)));
-    }
-    due.sort_by_key(|(_, end)| *end);
-    due
+/// Closes what is due on one board that nobody serves yet.
+pub(crate) fn close_board(store: &dyn Store, board: &Board, now: Micros) -> Result<(), Failure> {
+    let parts = seal(board, now);
+    close(store, board, &parts)
 }
 
-/// Closes what is due on one board. Nothing else may change its closed periods meanwhile.
-pub(crate) fn close_board(store: &dyn Store, board: &Board, now: Micros) -> Result<(), Failure> {
-    for (part, _) in due(board, now) {
-        let Some(live) = board.periods().live(part).cloned() else { continue };
-        let (rule, span) = (live.rule, live.span);
-        let row = PartRow { part, rule, span, closed: false, version: 0, stale: false, total: 0 };
-        let closed = order::write(store, board.no, &row, &live.order)?;
-        let mut late = false;
-        if let Some(state) = board.periods_mut().rule_mut(rule) {
-            state.live.retain(|live| live.part != part);
+/// Periods in memory that take no more scores, oldest first. From now on nothing opens them again: neither a clock that
+/// is set back nor a longer grace.
+fn seal(board: &Board, now: Micros) -> Vec<Part> {
+    let past = |state: &RuleState, live: &LivePart| !state.takes(live.span, now);
+    if !board.periods().rules.iter().any(|state| state.live.iter().any(|live| past(state, live))) {
+        return Vec::new();
+    }
+    let mut sealed: Vec<(Micros, Part)> = Vec::new();
+    for state in &mut board.periods_mut().rules {
+        let late: Vec<_> = state.live.iter().filter(|live| past(state, live)).cloned().collect();
+        for live in late {
+            sealed.push((live.span.end, live.part));
+            if state.closed(live.span).is_none() {
+                state.closed.push(row(&live));
+                state.closed.sort_by_key(|row| row.span.start);
+            }
+        }
+    }
+    sealed.sort_unstable();
+    sealed.into_iter().map(|(_, part)| part).collect()
+}
+
+/// As it is stored before its order is.
+fn row(live: &LivePart) -> PartRow {
+    let LivePart { part, rule, span, .. } = *live;
+    PartRow { part, rule, span, closed: true, version: 0, stale: false, total: 0 }
+}
+
+/// Stores the orders of sealed periods and takes them out of memory. Nothing else may change closed periods meanwhile.
+fn close(store: &dyn Store, board: &Board, parts: &[Part]) -> Result<(), Failure> {
+    for part in parts {
+        let Some(live) = board.periods().live(*part).cloned() else { continue };
+        let follows = |state: &RuleState| state.calendar_follows(live.span);
+        let keep_empty = board.periods().rule_no(live.rule).is_some_and(|state| !follows(state));
+        let Written::Closed(closed) = order::write(store, board.no, &row(&live), &live.order, keep_empty)?
+        else {
+            // Somebody was hidden or erased meanwhile. It is read from memory until the next look.
+            continue;
+        };
+        let (mut late, mut gone) = (false, true);
+        if let Some(state) = board.periods_mut().rule_mut(live.rule) {
+            state.live.retain(|live| live.part != *part);
             // An import of old lines has come in while this was written.
-            late = state.closed.iter().any(|row| row.part == part);
-            state.closed.retain(|row| row.part != part);
-            state.closed.extend(closed.or(late.then_some(row)));
+            late = state.closed(live.span).is_some_and(|row| row.stale);
+            state.closed.retain(|row| row.part != *part);
+            state.closed.extend(closed.or(late.then(|| row(&live))));
             state.closed.sort_by_key(|row| row.span.start);
+            gone = false;
+        }
+        if gone {
+            // Its rule was removed while this was written.
+            order::forget(store, board.no, &[*part])?;
         }
         if late {
-            refresh(store, board, |row| row.part == part)?;
+            refresh(store, board, |row| row.part == *part)?;
         }
-        forget_oldest(store, board)?;
     }
-    Ok(())
+    forget_oldest(store, board)
+}
+
+/// Closed periods beyond those that are kept. Ones without players are counted apart: they are hidden from lists, and
+/// are there because a player may be shown again or because they say where the next one begins.
+fn surplus(board: &Board) -> Vec<Part> {
+    let mut gone = Vec::new();
+    for state in &board.periods().rules {
+        let keep = state.rule.keep;
+        let (mut filled, mut empty) = (keep, keep.max(1));
+        for row in state.closed.iter().rev().filter(|row| row.version > 0) {
+            let left = if row.total > 0 { &mut filled } else { &mut empty };
+            match left.checked_sub(1) {
+                Some(fewer) => *left = fewer,
+                None => gone.push(row.part),
+            }
+        }
+    }
+    gone
 }
 
 /// Forgets closed periods beyond those that are kept.
 fn forget_oldest(store: &dyn Store, board: &Board) -> Result<(), Failure> {
-    let mut gone = Vec::new();
+    let gone = surplus(board);
+    order::forget(store, board.no, &gone)?;
     for state in &mut board.periods_mut().rules {
-        let more = state.closed.len().saturating_sub(state.rule.keep as usize);
-        gone.extend(state.closed.drain(..more).map(|row| row.part));
+        state.closed.retain(|row| !gone.contains(&row.part));
     }
-    Ok(order::forget(store, board.no, &gone)?)
+    Ok(())
 }
 
 /// Writes anew the order of closed periods whose records an import has changed. Blocks.
@@ -154,11 +207,18 @@ pub(crate) fn refresh(
     board: &Board,
     chosen: impl Fn(&PartRow) -> bool,
 ) -> Result<(), Failure> {
-    let rows: Vec<PartRow> = board.periods().rules.iter().flat_map(|state| state.closed.clone()).collect();
-    for row in rows.into_iter().filter(chosen) {
+    // One that is still in memory is closed from there.
+    let stored = |state: &RuleState| {
+        let rows = state.closed.iter().filter(|row| state.live(row.part).is_none());
+        rows.map(|row| (*row, !state.calendar_follows(row.span))).collect::<Vec<_>>()
+    };
+    let rows: Vec<(PartRow, bool)> = board.periods().rules.iter().flat_map(stored).collect();
+    for (row, keep_empty) in rows.into_iter().filter(|(row, _)| chosen(row)) {
         let fresh = PartOrder::new(&board.definition);
         order::load(store, board, row.part, &fresh, |_, _| {})?;
-        let written = order::write(store, board.no, &row, &fresh)?;
+        let Written::Closed(written) = order::write(store, board.no, &row, &fresh, keep_empty)? else {
+            unreachable!("nobody else knows this order")
+        };
         if let Some(state) = board.periods_mut().rule_mut(row.rule) {
             state.closed.retain(|old| old.part != row.part);
             state.closed.extend(written);

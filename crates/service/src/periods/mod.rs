@@ -1,8 +1,9 @@
 //! The periods of a board: which there are, which one an instant belongs to, and which still take scores.
 //!
 //! Spans come from the calendar unless they are stored: a stored end holds, so a changed schedule counts from the next
-//! boundary. What is open is decided by the clock, never by whether somebody has closed it yet. Only the lane and the
-//! keeper change this state: [`keeper`] closes what is due, [`order`] writes the order of closed parts, [`view`] reads.
+//! boundary. What is open is decided by the clock, never by whether somebody has closed it yet; what was closed once
+//! stays so, whatever the clock or a longer grace says. Only the lane and the keeper change this state: [`keeper`]
+//! closes what is due, [`order`] writes the order of closed parts, [`view`] reads.
 
 pub mod keeper;
 pub mod order;
@@ -42,7 +43,7 @@ pub struct RuleState {
     pub calendar: Calendar,
     /// Those in memory, oldest first.
     pub live: Vec<Arc<LivePart>>,
-    /// Those that are closed and stored, oldest first.
+    /// Those that are closed, oldest first. One whose order is not stored yet has version 0.
     pub closed: Vec<PartRow>,
 }
 
@@ -110,6 +111,24 @@ impl RuleState {
         self.live.iter().find(|live| live.part == part)
     }
 
+    /// Whether a period takes scores. One that is closed, or lies before a closed one, takes none, whatever the clock
+    /// says.
+    pub fn takes(&self, span: Span, now: Micros) -> bool {
+        now < self.due(span) && self.closed.last().is_none_or(|newest| newest.span.start < span.start)
+    }
+
+    /// The closed period of that span; its order may still be in memory.
+    pub fn closed(&self, span: Span) -> Option<&PartRow> {
+        let at = self.closed.binary_search_by_key(&span.start, |row| row.span.start).ok()?;
+        Some(&self.closed[at])
+    }
+
+    /// Whether the calendar alone would begin a period where this one ends. Where not, only its being stored says where
+    /// the next one begins.
+    pub fn calendar_follows(&self, span: Span) -> bool {
+        self.calendar.span(span.end).is_some_and(|next| next.start == span.end)
+    }
+
     fn spans(&self) -> impl Iterator<Item = Span> + '_ {
         self.live.iter().map(|live| live.span).chain(self.closed.iter().map(|row| row.span))
     }
@@ -128,6 +147,11 @@ impl Periods {
     }
 
     /// The rule of that number.
+    pub fn rule_no(&self, no: u32) -> Option<&RuleState> {
+        self.rules.iter().find(|state| state.rule.no == no)
+    }
+
+    /// The rule of that number.
     pub fn rule_mut(&mut self, no: u32) -> Option<&mut RuleState> {
         self.rules.iter_mut().find(|state| state.rule.no == no)
     }
@@ -139,10 +163,19 @@ impl Periods {
 
     /// Which periods a score of that instant counts for now, and the names of those it comes too late for.
     pub fn aim(&self, at: Micros, now: Micros) -> (Vec<Aimed>, Vec<String>) {
+        self.aim_where(at, |state, span| state.takes(span, now))
+    }
+
+    /// The same as it was then: what was closed since was open.
+    pub fn aim_then(&self, at: Micros, then: Micros) -> (Vec<Aimed>, Vec<String>) {
+        self.aim_where(at, |state, span| then < state.due(span))
+    }
+
+    fn aim_where(&self, at: Micros, takes: impl Fn(&RuleState, Span) -> bool) -> (Vec<Aimed>, Vec<String>) {
         let (mut open, mut closed) = (Vec::new(), Vec::new());
         for state in &self.rules {
             let Some(span) = state.span_at(at) else { continue };
-            if now < state.due(span) {
+            if takes(state, span) {
                 open.push(state.aimed(span));
             } else {
                 closed.push(state.name(span.start));
@@ -158,19 +191,26 @@ impl Periods {
 
     /// Periods in memory that still take scores.
     pub fn open(&self, now: Micros) -> Vec<Aimed> {
-        let still = |state: &RuleState, live: &Arc<LivePart>| now < state.due(live.span);
         let of_rule = |state| {
             let state: &RuleState = state;
-            state.live.iter().filter(move |live| still(state, live)).map(|live| state.aimed(live.span))
+            let open = state.live.iter().filter(move |live| state.takes(live.span, now));
+            open.map(|live| state.aimed(live.span))
         };
         self.rules.iter().flat_map(of_rule).collect()
+    }
+
+    /// The closed period of that number.
+    pub fn closed(&self, part: Part) -> Option<&PartRow> {
+        self.rules.iter().find_map(|state| state.closed.iter().find(|row| row.part == part))
     }
 
     /// Every part there is, open or closed.
     pub fn parts(&self) -> Vec<Part> {
         let of_rule = |state| {
             let state: &RuleState = state;
-            state.live.iter().map(|live| live.part).chain(state.closed.iter().map(|row| row.part))
+            // One that is being closed is in both.
+            let closed = state.closed.iter().filter(|row| state.live(row.part).is_none());
+            state.live.iter().map(|live| live.part).chain(closed.map(|row| row.part))
         };
         self.rules.iter().flat_map(of_rule).collect()
     }

@@ -46,41 +46,53 @@ pub(crate) fn load(
     Ok(order.load(loading).map_err(twice)?)
 }
 
-/// Writes the order of a part, which must not change meanwhile, and closes it. An empty part goes instead.
+/// What came of writing an order.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Written {
+    /// It is stored; nothing is left of a part without records.
+    Closed(Option<PartRow>),
+    /// It has changed meanwhile: what was written is not in force.
+    Moved,
+}
+
+/// Writes the order of a part and closes it. An empty part goes instead, unless it is to be kept. Nothing is written of
+/// a board that is gone.
 pub(crate) fn write(
     store: &dyn Store,
     board: BoardNo,
     row: &PartRow,
     order: &PartOrder,
-) -> Result<Option<PartRow>, StoreError> {
+    keep_empty: bool,
+) -> Result<Written, StoreError> {
     let key = PartKey { board, part: row.part };
-    let version = row.version + 1;
-    let mut blocks: Vec<(BlockKey, Block)> = Vec::new();
-    let flush = |blocks: &mut Vec<(BlockKey, Block)>| {
-        let changes = Changes { blocks: std::mem::take(blocks), ..Changes::default() };
-        store.run(&Plan::default(), &mut |_| changes.clone())
+    let (version, changes) = (row.version + 1, order.changes());
+    let plan = Plan { boards: vec![board], ..Plan::default() };
+    let run = |changes: Changes| {
+        store.run(&plan, &mut |loaded| if loaded.boards[0] { changes.clone() } else { Changes::default() })
     };
+    let mut blocks: Vec<(BlockKey, Block)> = Vec::new();
     let total = order.blocks(|block, stored| {
         let StoredBlock { distinct_better, entries } = stored;
         blocks.push((BlockKey { part: key, version, block }, Block { distinct_better, entries }));
-        if blocks.len() == BLOCKS_AT_ONCE { flush(&mut blocks) } else { Ok(()) }
-    })?;
-    flush(&mut blocks)?;
-    let closed = PartRow { closed: true, version, stale: false, total, ..*row };
-    let mut changes = Changes::default();
-    // Hidden players have records and no place: they may be shown again.
-    let empty = total == 0 && store.walk_scores(board, row.part, None, 1, &mut |_, _| {})? == 0;
-    if empty {
-        changes.parts.push((key, None));
-        changes.gone.push(Gone::Part(key));
-    } else {
-        changes.parts.push((key, Some(closed)));
-        if row.version > 0 {
-            changes.gone.push(Gone::Blocks(key, row.version));
+        if blocks.len() < BLOCKS_AT_ONCE {
+            return Ok(());
         }
+        run(Changes { blocks: std::mem::take(&mut blocks), ..Changes::default() })
+    })?;
+    if order.changes() != changes {
+        return Ok(Written::Moved);
     }
-    store.run(&Plan::default(), &mut |_| changes.clone())?;
-    Ok((!empty).then_some(closed))
+    let closed = PartRow { closed: true, version, stale: false, total, ..*row };
+    let mut last = Changes { blocks, ..Changes::default() };
+    // Hidden players have records and no place: they may be shown again.
+    let empty =
+        total == 0 && !keep_empty && store.walk_scores(board, row.part, None, 1, &mut |_, _| {})? == 0;
+    last.parts.push((key, (!empty).then_some(closed)));
+    if row.version > 0 {
+        last.gone.push(Gone::Blocks(key, row.version));
+    }
+    run(last)?;
+    Ok(Written::Closed((!empty).then_some(closed)))
 }
 
 /// Forgets closed periods.
@@ -124,5 +136,77 @@ impl Source for StoredPart<'_> {
 
     fn corrupt(&self, block: u64) -> StoreError {
         StoreError::Corrupt(format!("block {block} of part {} of board {}", self.row.part.0, self.board.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use tally_ranking::Movement;
+    use tally_rules::period::Span;
+    use tally_rules::{BoardId, Definition};
+    use tally_store::sqlite::{Options, SqliteStore};
+    use tally_store::{BoardChange, BoardRow};
+
+    fn movement(number: u32, shown: bool) -> Movement {
+        let record = Record { score: i64::from(number), subscore: 0, at: Micros(0) };
+        let player = PlayerId::new(&format!("p{number}")).unwrap();
+        Movement { player, record: shown.then_some(record), ranked: false }
+    }
+
+    /// A store with the board, if it is to be there.
+    fn store(folder: &tempfile::TempDir, board: Option<BoardNo>) -> SqliteStore {
+        let store = SqliteStore::open(&folder.path().join("t.db"), &Options::default()).unwrap();
+        if let Some(no) = board {
+            let (id, definition) = (BoardId::new("b").unwrap(), Definition::default());
+            let row = BoardRow { no, id, definition, created_at: Micros(0) };
+            let create = Changes { boards: vec![BoardChange::Create(row)], ..Changes::default() };
+            store.run(&Plan::default(), &mut |_| create.clone()).unwrap();
+        }
+        store
+    }
+
+    fn row() -> PartRow {
+        let (part, span) = (Part(1 << 40), Span { start: Micros(0), end: Micros(9) });
+        PartRow { part, rule: 0, span, closed: true, version: 0, stale: false, total: 0 }
+    }
+
+    #[test]
+    fn an_order_that_moves_is_not_closed() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = store(&folder, Some(BoardNo(1)));
+        let order = PartOrder::new(&Definition::default());
+        order.publish(&(0..2_000).map(|number| movement(number, true)).collect::<Vec<_>>(), |_, _| {});
+        let stop = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !stop.load(Ordering::SeqCst) {
+                    order.publish(&[movement(7, false)], |_, _| {});
+                    order.publish(&[movement(7, true)], |_, _| {});
+                }
+            });
+            // Whether the two meet is up to the machine.
+            let moved = (0..500)
+                .any(|_| matches!(write(&store, BoardNo(1), &row(), &order, false), Ok(Written::Moved)));
+            stop.store(true, Ordering::SeqCst);
+            assert!(moved);
+        });
+        let written = write(&store, BoardNo(1), &row(), &order, false).unwrap();
+        let Written::Closed(Some(closed)) = written else { panic!("{written:?}") };
+        assert_eq!((closed.total, closed.version), (2_000, 1));
+        assert_eq!(store.parts(BoardNo(1)).unwrap(), [closed]);
+    }
+
+    #[test]
+    fn nothing_is_written_of_a_board_that_is_gone() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = store(&folder, None);
+        let order = PartOrder::new(&Definition::default());
+        order.publish(&[movement(1, true)], |_, _| {});
+        write(&store, BoardNo(1), &row(), &order, false).unwrap();
+        let part = PartKey { board: BoardNo(1), part: row().part };
+        assert_eq!(store.block(&BlockKey { part, version: 1, block: 0 }).unwrap(), None);
+        assert_eq!(store.parts(BoardNo(1)).unwrap(), []);
     }
 }

@@ -6,6 +6,7 @@ use crate::boards::Board;
 use crate::failure::Failure;
 use std::sync::Arc;
 use tally_ranking::{Closed, PartOrder, Reads};
+use tally_rules::period::Span;
 use tally_rules::{Micros, Refusal};
 use tally_store::plan::ALL_TIME;
 use tally_store::{Part, PartRow, Store};
@@ -120,8 +121,20 @@ impl View {
         }
     }
 
-    /// Asks it.
-    pub fn read<T>(&self, store: &dyn Store, with: impl FnOnce(&dyn Reads) -> T) -> Result<T, Failure> {
+    /// Asks it; again where the order of a closed part was stored anew in the middle of the question.
+    pub fn read<T>(&self, store: &dyn Store, with: impl Fn(&dyn Reads) -> T) -> Result<T, Failure> {
+        let mut view = self.clone();
+        loop {
+            let error = match view.read_once(store, &with) {
+                Ok(answer) => return Ok(answer),
+                Err(error) => error,
+            };
+            view.of = Of::Closed(view.renewed()?.ok_or(error)?);
+        }
+    }
+
+    /// Asks it once; see [`is_stale`](Self::is_stale) where that fails.
+    pub fn read_once<T>(&self, store: &dyn Store, with: impl FnOnce(&dyn Reads) -> T) -> Result<T, Failure> {
         match &self.of {
             Of::AllTime => Ok(self.board.order.read(with)),
             Of::Live(live) => Ok(live.order.read(with)),
@@ -132,9 +145,24 @@ impl View {
             }
         }
     }
+
+    /// Whether the order of this closed part was stored anew since the view was found.
+    pub fn is_stale(&self) -> bool {
+        self.renewed().is_ok_and(|row| row.is_some())
+    }
+
+    /// The newer order of a closed part, if there is one; refused where the part is gone.
+    fn renewed(&self) -> Result<Option<PartRow>, Refusal> {
+        let Of::Closed(row) = self.of else { return Ok(None) };
+        match self.board.periods().closed(row.part) {
+            Some(present) if present.version > row.version => Ok(Some(*present)),
+            Some(_) => Ok(None),
+            None => Err(Refusal::PeriodNotFound),
+        }
+    }
 }
 
-/// Every period of a board, newest first; closed ones without players are not there.
+/// Every period of a board, newest first; past ones without players are not there.
 pub fn list(board: &Board, now: Micros) -> Vec<Listed> {
     list_with(board, now, |live| live.order.total())
 }
@@ -144,24 +172,27 @@ pub fn list_with(board: &Board, now: Micros, total: impl Fn(&LivePart) -> u64) -
     let periods = board.periods();
     let mut all = Vec::new();
     for state in &periods.rules {
-        let listed = |start: Micros, end: Micros, total: u64| Listed {
-            period: state.name(start),
+        let listed = |span: Span, total: u64| Listed {
+            period: state.name(span.start),
             name: state.rule.name.clone(),
-            start,
-            end,
+            start: span.start,
+            end: span.end,
             state: match now {
-                now if now < end => "open",
-                now if now < state.due(tally_rules::period::Span { start, end }) => "closing",
-                _ => "closed",
+                _ if !state.takes(span, now) => "closed",
+                now if now < span.end => "open",
+                _ => "closing",
             },
             total,
         };
-        let closed = state.closed.iter().filter(|row| row.version > 0 && row.total > 0);
-        all.extend(closed.map(|row| listed(row.span.start, row.span.end, row.total)));
-        all.extend(state.live.iter().map(|live| listed(live.span.start, live.span.end, total(live))));
-        let current = state.span_at(now).filter(|span| state.live(state.aimed(*span).part).is_none());
-        all.extend(current.map(|span| listed(span.start, span.end, 0)));
+        let closed = state.closed.iter().filter(|row| row.version > 0);
+        all.extend(closed.map(|row| listed(row.span, row.total)));
+        all.extend(state.live.iter().map(|live| listed(live.span, total(live))));
+        let known =
+            |span: &Span| state.live(state.aimed(*span).part).is_some() || state.closed(*span).is_some();
+        let current = state.span_at(now).filter(|span| !known(span));
+        all.extend(current.map(|span| listed(span, 0)));
     }
+    all.retain(|one| one.total > 0 || one.state == "open");
     all.sort_by(|a, b| (b.start, &a.name).cmp(&(a.start, &b.name)));
     all
 }

@@ -339,7 +339,7 @@ impl Orders<'_> {
     ) -> Result<T, Failure> {
         match view.part().and_then(|part| self.held(view.board.no, part)) {
             Some(held) => Ok(held.read(with)),
-            None => view.read(store, with),
+            None => view.read_once(store, with),
         }
     }
 

@@ -122,7 +122,7 @@ impl ScoreWork {
     /// The outcome is that of then, in the words of then; ranks are those of now.
     fn replay(&self, submit: &Submit, then: Micros, mut done: Submitted) -> Submitted {
         let (board, player) = (&submit.board, &submit.write.player);
-        let (open, late) = board.periods().aim(submit.write.at.unwrap_or(then), then);
+        let (open, late) = board.periods().aim_then(submit.write.at.unwrap_or(then), then);
         done.closed_periods = late;
         done.period = match open.first().and_then(|aimed| aimed.period) {
             Some((rule, span)) if !board.definition.all_time => {
@@ -134,11 +134,13 @@ impl ScoreWork {
         };
         // A period that is gone by now has no ranks.
         let Ok(view) = View::find(board, Some(&done.period), (self.clock)(), |_| None) else { return done };
-        let ranked = view.read(&*self.store, |order| order.ranked(player));
-        done.rank = ranked.ok().flatten().map(|now| now.rank);
-        if let Some(previous) = done.previous.as_mut().filter(|_| !board.hides(player)) {
-            previous.rank = view.read(&*self.store, |order| order.rank_of(player, &previous.record)).ok();
-        }
+        let ranked = view.read(&*self.store, |order| order.ranked(player)).map(|now| {
+            done.rank = now.map(|now| now.rank);
+        });
+        let Some(previous) = done.previous.as_mut().filter(|_| ranked.is_ok() && !board.hides(player)) else {
+            return done;
+        };
+        previous.rank = view.read(&*self.store, |order| order.rank_of(player, &previous.record)).ok();
         done
     }
 }

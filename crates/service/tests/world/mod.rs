@@ -3,14 +3,14 @@
 use std::future::Future;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
-use tally_ranking::{PageQuery, Place};
 use tally_rules::definition::Wish;
+use tally_rules::idempotency::{Fingerprint, Identity, RequestKey};
 use tally_rules::instant::SECOND;
 use tally_rules::period::PeriodRule;
 use tally_rules::score::Given;
 use tally_rules::{BoardId, Micros, PlayerId, Refusal};
 use tally_service::periods::view::View;
-use tally_service::scores::submit::{NewScore, submit};
+use tally_service::scores::submit::NewScore;
 use tally_service::secret::Secret;
 use tally_service::{Clock, Failure, Keys, Progress, Settings, Tally, boards};
 use tally_store::Store;
@@ -94,23 +94,10 @@ impl World {
         View::find(&found, Some(period), self.now(), |_| None)
     }
 
-    /// Submits; gives the names of periods it came too late for.
-    pub(crate) fn submit(&self, name: &str, score: i64, at: Option<Micros>) -> Result<Vec<String>, Failure> {
-        let new = NewScore {
-            board: board(),
-            player: player(name),
-            score: Given::Int(score),
-            subscore: None,
-            at,
-            identity: None,
-        };
-        self.wait(submit(&self.tally(), new)).map(|(_, done)| done.closed_periods)
-    }
-
-    /// A whole part.
-    pub(crate) fn page(&self, period: &str) -> Result<Vec<Place>, Refusal> {
-        let query = PageQuery { limit: 1_000, ..PageQuery::default() };
-        Ok(self.view(period)?.read(&*self.tally().store, |order| order.page(&query)).unwrap().entries)
+    /// A score of now for the board.
+    pub(crate) fn score(&self, name: &str, score: Given) -> NewScore {
+        let (subscore, at, identity) = (None, None, None);
+        NewScore { board: board(), player: player(name), score, subscore, at, identity }
     }
 }
 
@@ -122,6 +109,12 @@ pub(crate) fn board() -> BoardId {
 /// A player.
 pub(crate) fn player(name: &str) -> PlayerId {
     PlayerId::new(name).unwrap()
+}
+
+/// A request of that key; the fingerprint is the same for all.
+pub(crate) fn identity(key: &str) -> Identity {
+    let key = RequestKey { scope: "test".into(), key: key.into() };
+    Identity { key, fingerprint: Fingerprint([0; 16]) }
 }
 
 /// A rule.

@@ -45,7 +45,7 @@ fn view(tally: &Tally, board: &Arc<Board>, period: Option<&str>) -> Result<View,
 async fn read<T: Send + 'static>(
     tally: &Arc<Tally>,
     view: &View,
-    with: impl FnOnce(&dyn Reads) -> T + Send + 'static,
+    with: impl Fn(&dyn Reads) -> T + Send + 'static,
 ) -> Result<T, Problem> {
     if view.blocks() {
         let (tally, view) = (Arc::clone(tally), view.clone());
