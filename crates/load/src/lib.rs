@@ -2,7 +2,7 @@
 //!
 //! A run is a [`Plan`] against a [`Target`]: so many connections, one [`Kind`] of request, for so long after a warm-up.
 //! [`run`] tells rate, errors and latencies; [`Acknowledged`] remembers what the server promised to keep, and [`verify`]
-//! asks for it back. The generator shares the machine with the server, so it is one thread that reuses its buffers.
+//! asks for it back. [`run_pipelines`] does the asking in the Redis protocol, with commands of its caller. The generator shares the machine with the server, so it is one thread that reuses its buffers.
 //!
 //! Not here: the service and its store. What a client cannot see, this crate does not know.
 
@@ -14,6 +14,7 @@ mod latencies;
 mod outcome;
 mod random;
 mod request;
+mod resp;
 mod run;
 mod verify;
 mod workload;
@@ -23,6 +24,7 @@ pub use fill::fill;
 pub use latencies::Latencies;
 pub use outcome::Outcome;
 pub use random::Random;
+pub use resp::{Pipelines, Replied, run_pipelines};
 pub use run::{Plan, run};
 pub use verify::{Proof, verify};
 pub use workload::{Kind, Target, player};
