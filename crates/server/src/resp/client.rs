@@ -217,16 +217,6 @@ pub(super) fn select(_: &mut Session, args: Args<'_>, to: &mut Encoder<'_>) -> R
 /// `CLIENT …`
 pub(super) fn client(session: &mut Session, args: Args<'_>, to: &mut Encoder<'_>) -> Result<(), Wrong> {
     let word = String::from_utf8_lossy(args.get(1)).to_ascii_lowercase();
-    let wanted = match word.as_str() {
-        "id" | "getname" | "info" => 2..=2,
-        "list" => 2..=usize::MAX,
-        "setname" | "no-evict" | "no-touch" => 3..=3,
-        "setinfo" => 4..=4,
-        _ => return Err(super::info::unknown_subcommand("CLIENT", args.get(1))),
-    };
-    if !wanted.contains(&args.len()) {
-        return Err(error::arity(&format!("client|{word}")));
-    }
     match word.as_str() {
         "id" => to.integer(session.client.id.cast_signed()),
         "getname" => match session.names().name.as_str() {

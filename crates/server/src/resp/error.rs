@@ -35,6 +35,19 @@ pub(super) fn arity(name: &str) -> Wrong {
     format!("ERR wrong number of arguments for '{name}' command").into()
 }
 
+/// Of an `EXEC` that is wrong itself.
+pub(super) fn exec_abort(wrong: &Wrong) -> Wrong {
+    let why = wrong.split_once(' ').map_or("", |(_, why)| why);
+    format!("EXECABORT Transaction discarded because of: {why}").into()
+}
+
+/// As Redis says it, with at most 128 bytes of the word.
+pub(super) fn unknown_subcommand(command: &str, word: &[u8]) -> Wrong {
+    let word = String::from_utf8_lossy(&word[..word.len().min(128)]).into_owned();
+    let command = command.to_ascii_uppercase();
+    format!("ERR unknown subcommand '{word}'. Try {command} HELP.").into()
+}
+
 pub(super) fn no_permission(name: &str) -> Wrong {
     format!("NOPERM this key has no permissions to run the '{name}' command").into()
 }

@@ -134,9 +134,7 @@ impl Session {
     /// The command, if there is one of that name and the caller may run it now.
     pub(super) fn check(&self, args: Args<'_>) -> Result<&'static Spec, Wrong> {
         let Some(spec) = spec::find(args.get(0)) else { return Err(unknown(args)) };
-        if !spec.fits(args.len()) {
-            return Err(error::arity(spec.name));
-        }
+        spec.check(args)?;
         if let Some(right) = spec.right {
             let Some(caller) = &self.caller else { return Err(error::NO_AUTH.into()) };
             if !may(caller.role, right) {
@@ -156,6 +154,12 @@ impl Session {
             Err(wrong) if self.multi.is_none() && !log.is_empty() => {
                 drop(wrong);
                 log.push(args);
+                return Taken::Done;
+            }
+            Err(wrong) if self.multi.is_some() && args.is(0, "exec") => {
+                // It ends the transaction all the same.
+                self.multi = None;
+                Encoder::new(out, self.protocol).error(wrong.as_bytes());
                 return Taken::Done;
             }
             Err(wrong) => {

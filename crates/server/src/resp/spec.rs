@@ -1,7 +1,7 @@
 //! The one table of commands: name, arity, right, kind, and what `COMMAND` tells of them.
 
 use super::args::Args;
-use super::error::Wrong;
+use super::error::{self, Wrong};
 use super::{client, info, keys, lb, run, session, target, zset};
 use tally_rules::role::Right;
 use tally_wire::resp::Encoder;
@@ -68,11 +68,47 @@ pub(super) struct Spec {
     pub(super) summary: &'static str,
 }
 
+/// Arities of subcommands; other words are refused.
+const SUBCOMMANDS: [(&str, &str, i32); 13] = [
+    ("client", "getname", 2),
+    ("client", "id", 2),
+    ("client", "info", 2),
+    ("client", "list", -2),
+    ("client", "no-evict", 3),
+    ("client", "no-touch", 3),
+    ("client", "setinfo", 4),
+    ("client", "setname", 3),
+    ("command", "count", 2),
+    ("command", "docs", -2),
+    ("command", "info", -2),
+    ("command", "list", -2),
+    ("config", "get", -3),
+];
+
+fn fits(arity: i32, count: usize) -> bool {
+    let wanted = arity.unsigned_abs() as usize;
+    if arity < 0 { count >= wanted } else { count == wanted }
+}
+
 impl Spec {
-    /// Whether this many arguments can be.
-    pub(super) fn fits(&self, count: usize) -> bool {
-        let wanted = self.arity.unsigned_abs() as usize;
-        if self.arity < 0 { count >= wanted } else { count == wanted }
+    /// Refuses a number of arguments that cannot be, and subcommands that are none.
+    pub(super) fn check(&self, args: Args<'_>) -> Result<(), Wrong> {
+        if !fits(self.arity, args.len()) {
+            let wrong = error::arity(self.name);
+            return Err(match self.kind {
+                Kind::Turn(Turn::Exec) => error::exec_abort(&wrong),
+                _ => wrong,
+            });
+        }
+        let mut subcommands = SUBCOMMANDS.iter().filter(|(of, _, _)| *of == self.name).peekable();
+        if subcommands.peek().is_none() || args.len() == 1 {
+            return Ok(());
+        }
+        match subcommands.find(|(_, word, _)| args.is(1, word)) {
+            Some((_, _, arity)) if fits(*arity, args.len()) => Ok(()),
+            Some((_, word, _)) => Err(error::arity(&format!("{}|{word}", self.name))),
+            None => Err(error::unknown_subcommand(self.name, args.get(1))),
+        }
     }
 
     /// Whether it changes something.

@@ -25,22 +25,17 @@ pub(in crate::resp) fn zrem(making: &mut Making<'_>, args: Args<'_>) -> Result<M
 
 /// `ZPOPMIN key [count]`
 pub(in crate::resp) fn zpopmin(making: &mut Making<'_>, args: Args<'_>) -> Result<Made, Wrong> {
-    pop(making, args, "zpopmin", Taken::Lowest)
+    pop(making, args, Taken::Lowest)
 }
 
 /// `ZPOPMAX key [count]`
 pub(in crate::resp) fn zpopmax(making: &mut Making<'_>, args: Args<'_>) -> Result<Made, Wrong> {
-    pop(making, args, "zpopmax", Taken::Highest)
+    pop(making, args, Taken::Highest)
 }
 
-fn pop(
-    making: &mut Making<'_>,
-    args: Args<'_>,
-    name: &str,
-    taken: fn(usize) -> Taken,
-) -> Result<Made, Wrong> {
+fn pop(making: &mut Making<'_>, args: Args<'_>, taken: fn(usize) -> Taken) -> Result<Made, Wrong> {
     if args.len() > 3 {
-        return Err(error::arity(name));
+        return Err(error::SYNTAX.into());
     }
     let pairs = args.len() == 3;
     let count = if pairs { number::integer(args.get(2)).ok_or(error::NOT_POSITIVE)? } else { 1 };

@@ -47,10 +47,6 @@ pub(in crate::resp) fn zrandmember(
     args: Args<'_>,
     to: &mut Encoder<'_>,
 ) -> Result<(), Wrong> {
-    let with_scores = args.len() > 3;
-    if args.len() > 4 || with_scores && !args.is(3, "withscores") {
-        return Err(error::SYNTAX.into());
-    }
     if args.len() == 2 {
         let done = reading.ask(args.get(1), |_, order| {
             let places = random_places(1, order.total())?;
@@ -63,6 +59,10 @@ pub(in crate::resp) fn zrandmember(
         return Ok(());
     }
     let count = number::integer(args.get(2)).ok_or(error::NOT_AN_INTEGER)?;
+    let with_scores = args.len() > 3;
+    if args.len() > 4 || with_scores && !args.is(3, "withscores") {
+        return Err(error::SYNTAX.into());
+    }
     if with_scores && !(i64::MIN / 2..=i64::MAX / 2).contains(&count) || count == i64::MIN {
         return Err(error::OUT_OF_RANGE.into());
     }
