@@ -3,7 +3,7 @@
 //! Ids of 16 bytes, random scores, stamps of a season in milliseconds, players drawn at random: the worst
 //! case for caches. Not here: comparisons with other structures, which are the bench crate's.
 //!
-//! Arguments: members, updates, leaf capacity (64, 96 or 128), 0 to leave dense out.
+//! Arguments: members, updates, leaf capacity (82 or 164), 0 to leave dense out.
 
 #![allow(unsafe_code, clippy::print_stdout)]
 
@@ -13,6 +13,9 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Instant;
 
 use tally_index::{Builder, Entry, Order, Tie};
+
+/// Operations between two looks at the clock.
+const ROUND: u64 = 10_000;
 
 struct Counting;
 
@@ -70,14 +73,13 @@ fn main() {
     let mut arguments = std::env::args().skip(1).map(|it| it.parse::<u64>().expect("a number"));
     let members = arguments.next().unwrap_or(1_000_000);
     let updates = arguments.next().unwrap_or(members / 2);
-    let leaf = arguments.next().unwrap_or(64);
+    let leaf = arguments.next().unwrap_or(82);
     let kinds = if arguments.next() == Some(0) { &[false][..] } else { &[false, true] };
     miss_ns();
     for &dense in kinds {
         match leaf {
-            64 => measure::<64>(members, updates, dense),
-            96 => measure::<96>(members, updates, dense),
-            128 => measure::<128>(members, updates, dense),
+            82 => measure::<82>(members, updates, dense),
+            164 => measure::<164>(members, updates, dense),
             other => panic!("no leaves of {other}"),
         }
     }
@@ -120,6 +122,13 @@ fn report<const LEAF: usize>(
     time(&format!("{name}.rank_ns"), rounds, || {
         black_box(order.ordinal(&id(random.next() % members)));
     });
+    time(&format!("{name}.find_many_ns, 16 at a time"), rounds / 16, || {
+        let ids: [_; 16] = std::array::from_fn(|_| id(random.next() % members));
+        let ids = ids.each_ref().map(|id| &id[..]);
+        for found in order.find_many(&ids) {
+            black_box(found);
+        }
+    });
     time(&format!("{name}.around_ns"), rounds / 4, || {
         let place = order.ordinal(&id(random.next() % members)).expect("the player is there");
         for row in order.walk(place.saturating_sub(5)).take(11) {
@@ -129,7 +138,7 @@ fn report<const LEAF: usize>(
     time(&format!("{name}.count_better_ns"), rounds, || {
         black_box(order.count_better(entry(random).score));
     });
-    time(&format!("{name}.update_ns"), rounds / 10, || update(order, random));
+    time(&format!("{name}.update_ns"), rounds / 4, || update(order, random));
 }
 
 fn update<const LEAF: usize>(order: &mut Order<i64, LEAF, 64>, random: &mut Random) {
@@ -137,22 +146,19 @@ fn update<const LEAF: usize>(order: &mut Order<i64, LEAF, 64>, random: &mut Rand
     black_box(order.set(&player, entry(random)));
 }
 
-/// Wall time and, because a busy machine says little by the wall, time on a core where the system tells it.
-fn time(name: &str, rounds: u64, mut round: impl FnMut()) {
-    let began = Instant::now();
-    let core_began = on_core_ns();
-    for _ in 0..rounds {
-        round();
+/// Nanoseconds of an operation in short rounds, the quickest round and the median: on a busy machine the first
+/// says what the structure costs and the second what else was going on.
+fn time(name: &str, operations: u64, mut operation: impl FnMut()) {
+    let mut took = Vec::new();
+    for _ in 0..(operations / ROUND).max(1) {
+        let began = Instant::now();
+        for _ in 0..ROUND {
+            operation();
+        }
+        took.push(began.elapsed().as_nanos() as f64 / ROUND as f64);
     }
-    let each = |ns: u128| ns as f64 / rounds.max(1) as f64;
-    let wall = each(began.elapsed().as_nanos());
-    let core = each(u128::from(on_core_ns() - core_began));
-    println!("{name} {wall:.0} on_core {core:.0}");
-}
-
-fn on_core_ns() -> u64 {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-    text.split(' ').next().and_then(|it| it.parse().ok()).unwrap_or(0)
+    took.sort_by(f64::total_cmp);
+    println!("{name} {:.0} median {:.0}", took[0], took[took.len() / 2]);
 }
 
 /// What one dependent miss costs on this machine now: the unit in which to read the rest.

@@ -13,12 +13,13 @@ use std::collections::VecDeque;
 use std::{fmt, thread};
 
 use crate::id_table::IdTable;
-use crate::leaf::{Item, Leaf};
-use crate::node::{Branch, Node};
+use crate::leaf::{Item, Leaf, Span};
+use crate::nodes::Branch;
 use crate::order::Order;
+use crate::pool::NONE;
 use crate::records::Records;
 use crate::score::{Entry, Score, Tie};
-use crate::tree::{Key, Tree, order};
+use crate::tree::{Home, Key, Tree, order};
 
 /// Entries per run: sorting one takes some tens of milliseconds.
 const RUN: usize = 1 << 20;
@@ -26,7 +27,7 @@ const RUN: usize = 1 << 20;
 const BLOCK: usize = 1 << 13;
 
 /// Collects entries; see the head of the file.
-pub struct Builder<S: Score, const LEAF: usize = 64, const FAN: usize = 64> {
+pub struct Builder<S: Score, const LEAF: usize = 82, const FAN: usize = 64> {
     tree: Tree<S, LEAF, FAN>,
     run: Vec<Item<S>>,
     runs: Vec<Run<S>>,
@@ -90,23 +91,19 @@ impl<S: Score, const LEAF: usize, const FAN: usize> Builder<S, LEAF, FAN> {
         self.run = Vec::new();
         let Builder { mut tree, runs, count, .. } = self;
         let records = std::mem::replace(&mut tree.records, Records::new());
-        // The table needs only the ids, so it is made while the leaves are.
+        let mut leaf_of = vec![NONE; records.end()];
+        // The table needs only the ids, so it is made while the leaves are; it learns the leaves afterwards.
         let (branches, ids) = thread::scope(|scope| {
             let ids = scope.spawn(|| index_ids(&records, count));
-            let branches = fill_leaves(&mut tree, &records, Merge::new(runs));
+            let branches = fill_leaves(&mut tree, &records, Merge::new(runs), &mut leaf_of);
             (branches, ids.join().expect("indexing ids does not panic"))
         });
-        let ids = ids?;
+        tree.ids = ids?;
+        tree.ids.set_leaves(|slot| leaf_of[slot as usize]);
         tree.records = records;
-        for branch in &branches {
-            let leaf = &tree.leaves[branch.child];
-            for at in 0..leaf.len() {
-                tree.records.set_leaf(leaf.slot(at), branch.child);
-            }
-        }
         stack_nodes(&mut tree, branches);
         tree.len = count;
-        Ok(Order { tree, ids })
+        Ok(Order { tree })
     }
 
     fn end_run(&mut self) {
@@ -202,30 +199,39 @@ fn fill_leaves<S: Score, const LEAF: usize, const FAN: usize>(
     tree: &mut Tree<S, LEAF, FAN>,
     records: &Records,
     mut merge: Merge<S>,
+    leaf_of: &mut [u32],
 ) -> Vec<Branch<S>> {
     let mut branches: Vec<Branch<S>> = Vec::new();
     let mut items = Vec::with_capacity(LEAF);
     let mut before: Option<S> = None;
     merge.prepare(tree.tie, records);
-    loop {
+    let mut next = merge.next(tree.tie, records);
+    while next.is_some() {
         items.clear();
-        while items.len() < LEAF * 7 / 8
-            && let Some(item) = merge.next(tree.tie, records)
-        {
+        let mut span = Span::of(&[]);
+        while let Some(item) = next {
+            span.add(&item);
+            if items.len() >= span.room::<LEAF>() * 7 / 8 {
+                break;
+            }
             items.push(item);
+            next = merge.next(tree.tie, records);
         }
-        let Some(last) = items.last() else { return branches };
         // The first leaf is there from the beginning.
         let leaf = if branches.is_empty() { tree.root } else { tree.leaves.add(Leaf::default()) };
         let heads = tree.heads_in(before, &items);
-        before = Some(last.score);
-        tree.fill_leaf(leaf, &items);
+        before = items.last().map(|item| item.score);
+        tree.leaves[leaf].fill(&items);
+        for item in &items {
+            leaf_of[item.slot as usize] = leaf;
+        }
         if let Some(prev) = branches.last() {
             tree.leaves[prev.child].next = leaf;
             tree.leaves[leaf].prev = prev.child;
         }
         branches.push(Branch { first: items[0], child: leaf, count: items.len() as u32, heads });
     }
+    branches
 }
 
 /// The levels above the leaves, each spread evenly over as few nodes of seven eighths as it needs.
@@ -241,13 +247,9 @@ fn stack_nodes<S: Score, const LEAF: usize, const FAN: usize>(
         for left in (1..=nodes).rev() {
             let (branches, others) = rest.split_at(rest.len().div_ceil(left));
             rest = others;
-            let number = tree.nodes.add(Node::default());
-            tree.nodes[number].level = tree.height;
-            tree.nodes[number].fill(branches);
-            for branch in branches {
-                tree.adopt(number, branch.child);
-            }
-            above.push(tree.nodes[number].summary(number));
+            let number = tree.nodes.add(tree.height, branches);
+            tree.adopt(number, 0);
+            above.push(tree.nodes.summary(number));
         }
         below = above;
     }
@@ -261,10 +263,10 @@ fn index_ids(records: &Records, count: u64) -> Result<IdTable, Duplicate> {
     for slot in records.slots() {
         let id = records.id(slot);
         let hash = ids.hash(id);
-        if ids.find(hash, |other| records.id(other) == id).is_some() {
+        if ids.find(hash, |other| records.id(other.slot) == id).is_some() {
             return Err(Duplicate { id: id.to_vec() });
         }
-        ids.insert(hash, slot, |slot| records.id(slot));
+        ids.insert(hash, Home { slot, leaf: NONE }, |slot| records.id(slot));
     }
     Ok(ids)
 }

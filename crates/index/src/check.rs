@@ -4,10 +4,11 @@
 //! are derived again from the leaves, bottom-up.
 
 use crate::leaf::Item;
+use crate::nodes::Link;
 use crate::order::Order;
 use crate::pool::NONE;
 use crate::score::Score;
-use crate::tree::Key;
+use crate::tree::{Home, Key};
 
 /// What a subtree really holds.
 struct Found<S> {
@@ -21,7 +22,6 @@ struct Found<S> {
 struct Seen {
     leaves: Vec<u32>,
     nodes: usize,
-    blocks: u64,
 }
 
 impl<S: Score, const LEAF: usize, const FAN: usize> Order<S, LEAF, FAN> {
@@ -30,13 +30,13 @@ impl<S: Score, const LEAF: usize, const FAN: usize> Order<S, LEAF, FAN> {
     pub fn check(&self) {
         let tree = &self.tree;
         let mut seen = Seen::default();
+        assert_eq!(self.link(tree.root, tree.height), Link::ROOT, "the root has no parent");
         let mut last = None;
-        let found = self.check_subtree(tree.root, NONE, tree.height, &mut last, &mut seen);
+        let found = self.check_subtree(tree.root, tree.height, &mut last, &mut seen);
         assert_eq!(found.count, tree.len, "entries in leaves and len");
-        assert_eq!(self.ids.len(), tree.len, "ids in the table and len");
+        assert_eq!(tree.ids.len(), tree.len, "ids in the table and len");
         assert_eq!(seen.leaves.len(), tree.leaves.live(), "leaves reached and leaves in use");
         assert_eq!(seen.nodes, tree.nodes.live(), "nodes reached and nodes in use");
-        assert_eq!(seen.blocks, tree.blocks, "bytes of leaf blocks");
         for (at, &leaf) in seen.leaves.iter().enumerate() {
             let prev = if at == 0 { NONE } else { seen.leaves[at - 1] };
             assert_eq!(tree.leaves[leaf].prev, prev, "link back of leaf {leaf}");
@@ -51,23 +51,27 @@ impl<S: Score, const LEAF: usize, const FAN: usize> Order<S, LEAF, FAN> {
     fn check_subtree(
         &self,
         number: u32,
-        parent: u32,
         level: u32,
         last: &mut Option<Item<S>>,
         seen: &mut Seen,
     ) -> Found<S> {
         if level == 0 {
-            return self.check_leaf(number, parent, last, seen);
+            return self.check_leaf(number, last, seen);
         }
         seen.nodes += 1;
-        let node = &self.tree.nodes[number];
-        assert_eq!(node.parent, parent, "parent of node {number}");
-        assert_eq!(node.level, level, "level of node {number}");
-        assert!(node.len() >= 2, "node {number} has two children or more");
+        let nodes = &self.tree.nodes;
+        assert_eq!(nodes.level(number), level, "level of node {number}");
+        assert!(nodes.len(number) >= 2, "node {number} has two children or more");
         let mut sum = Found { first: None, count: 0, heads: 0 };
-        for at in 0..node.len() {
-            let branch = node.branch(at);
-            let found = self.check_subtree(branch.child, number, level - 1, last, seen);
+        let own = nodes.summary(number);
+        for at in 0..nodes.len(number) {
+            let branch = nodes.branch(number, at);
+            let found = self.check_subtree(branch.child, level - 1, last, seen);
+            assert_eq!(
+                self.link(branch.child, level - 1),
+                Link { parent: number, at: at as u32 },
+                "link of child {at} of node {number}"
+            );
             assert_eq!(Some(branch.first), found.first, "first entry of child {at} of node {number}");
             assert_eq!(u64::from(branch.count), found.count, "count of child {at} of node {number}");
             let heads = if self.tree.dense { found.heads } else { 0 };
@@ -76,23 +80,26 @@ impl<S: Score, const LEAF: usize, const FAN: usize> Order<S, LEAF, FAN> {
             sum.count += found.count;
             sum.heads += found.heads;
         }
+        assert_eq!(u64::from(own.count), sum.count, "count of node {number}");
         sum
     }
 
-    fn check_leaf(&self, number: u32, parent: u32, last: &mut Option<Item<S>>, seen: &mut Seen) -> Found<S> {
+    /// What a leaf or node says of its parent.
+    fn link(&self, number: u32, level: u32) -> Link {
+        if level == 0 { self.tree.leaves[number].link() } else { self.tree.nodes.link(number) }
+    }
+
+    fn check_leaf(&self, number: u32, last: &mut Option<Item<S>>, seen: &mut Seen) -> Found<S> {
         let leaf = &self.tree.leaves[number];
-        assert_eq!(leaf.parent, parent, "parent of leaf {number}");
         assert!(leaf.len() <= LEAF, "leaf {number} is not overfull");
-        assert!(leaf.len() > 0 || parent == NONE, "leaf {number} is not empty");
+        assert!(leaf.len() > 0 || self.tree.height == 0, "leaf {number} is not empty");
         seen.leaves.push(number);
-        seen.blocks += leaf.heap();
         let mut heads = 0;
         for at in 0..leaf.len() {
             let item = leaf.item(at);
             let id = self.tree.records.id(item.slot);
-            assert_eq!(self.tree.records.leaf(item.slot), number, "leaf of {id:?}");
-            let found = self.ids.find(self.ids.hash(id), |slot| self.tree.records.id(slot) == id);
-            assert_eq!(found, Some(item.slot), "slot of {id:?}");
+            let found = self.tree.home(self.tree.ids.hash(id), id, |_| {});
+            assert_eq!(found, Some(Home { slot: item.slot, leaf: number }), "home of {id:?}");
             if let Some(last) = *last {
                 let key = Key { score: item.score, stamp: item.stamp, id };
                 assert!(self.tree.precedes(last, &key), "entries of leaf {number} ascend");

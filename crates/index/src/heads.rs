@@ -13,9 +13,9 @@ impl<S: Score, const LEAF: usize, const FAN: usize> Tree<S, LEAF, FAN> {
     pub(crate) fn count_distinct_below(&self, score: S) -> u64 {
         assert!(self.dense, "this order was made without dense ranks");
         let mut heads = 0;
-        let number = self.descend(|_, node| {
-            let at = node.choose(score, |_| false);
-            heads += u64::from(node.heads_before(at));
+        let number = self.descend(|nodes, node| {
+            let at = nodes.choose(node, score, |_| false);
+            heads += u64::from(nodes.heads_before(node, at));
             at
         });
         let leaf = &self.leaves[number];
@@ -42,10 +42,10 @@ impl<S: Score, const LEAF: usize, const FAN: usize> Tree<S, LEAF, FAN> {
             if next_leaf == leaf {
                 here += change;
             } else {
-                self.add_heads(next_leaf, change);
+                self.add_along(next_leaf, 0, change);
             }
         }
-        self.add_heads(leaf, here);
+        self.add_along(leaf, 0, here);
     }
 
     /// Before the entry at a place of a leaf is taken out: by how much the heads of its own path are to
@@ -63,7 +63,7 @@ impl<S: Score, const LEAF: usize, const FAN: usize> Tree<S, LEAF, FAN> {
             if next_leaf == leaf {
                 here += change;
             } else {
-                self.add_heads(next_leaf, change);
+                self.add_along(next_leaf, 0, change);
             }
         }
         here
@@ -102,20 +102,5 @@ impl<S: Score, const LEAF: usize, const FAN: usize> Tree<S, LEAF, FAN> {
         }
         let next = self.leaves[leaf].next;
         (next != NONE).then(|| (next, self.leaves[next].score(0)))
-    }
-
-    pub(crate) fn add_heads(&mut self, leaf: u32, change: i32) {
-        if change == 0 {
-            return;
-        }
-        let mut child = leaf;
-        let mut parent = self.leaves[leaf].parent;
-        while parent != NONE {
-            let node = &mut self.nodes[parent];
-            let heads = node.heads_mut(node.find(child));
-            *heads = heads.checked_add_signed(change).expect("a subtree has no fewer than 0 heads");
-            child = parent;
-            parent = node.parent;
-        }
     }
 }

@@ -1,15 +1,22 @@
-//! A leaf: up to `LEAF` entries in order, packed into columns.
+//! A leaf: up to `LEAF` entries in order, packed into columns, in a block of one size.
 //!
 //! Neighbours in the order have similar scores and often similar stamps. So each column stores distances
 //! from a base in as many bytes as the largest needs, none if all are equal: random scores over a trillion
-//! take three bytes in a board of ten million. An entry that does not fit makes the leaf pack itself anew.
-//! The block of bytes has room for a few more entries, not for `LEAF`: fill costs no memory.
+//! take three bytes in a board of ten million. An entry that does not fit makes the leaf pack itself anew;
+//! how many entries it has room for follows from the widths.
+//!
+//! The block is part of the leaf and leaves are numbered, so whoever knows the number asks for the head and
+//! the columns at once: one wait for memory, where a head that points to its block costs two. This is what
+//! the unused end of a block buys.
 //!
 //! The block is `[slots, 4 bytes each][score][subscore][stamp][8 spare bytes]`, each column `room` long. The
 //! spare bytes let every number be read as eight bytes and masked.
 //!
 //! A leaf compares scores only; ties and the rest of the tree are `tree`'s.
 
+use std::marker::PhantomData;
+
+use crate::nodes::Link;
 use crate::pool::NONE;
 use crate::score::{Entry, Score};
 use crate::search::{search, warm};
@@ -22,22 +29,24 @@ pub(crate) struct Item<S> {
     pub(crate) slot: u32,
 }
 
-/// See the head of the file. `LEAF + 1` entries fit for the moment before a split.
-pub(crate) struct Leaf<S, const LEAF: usize> {
-    block: Box<[u8]>,
+/// See the head of the file.
+#[repr(align(64))]
+pub(crate) struct Leaf<S: Score, const LEAF: usize> {
     score_base: S,
     stamp_base: i64,
-    pub(crate) parent: u32,
+    parent: u32,
     pub(crate) prev: u32,
     pub(crate) next: u32,
+    /// Which child of its parent this is.
+    at: u8,
     len: u8,
     room: u8,
     /// Bytes per number: score, subscore, stamp.
     widths: [u8; 3],
+    cells: [S::Cell; LEAF],
 }
 
-const _: () = assert!(size_of::<Leaf<i64, 64>>() == 56);
-const _: () = assert!(size_of::<Leaf<[i64; 2], 64>>() == 64);
+const _: () = assert!(size_of::<Leaf<i64, 82>>() == 1024);
 
 /// Which bits of eight bytes belong to a number of that many bytes.
 const MASKS: [u64; 9] = {
@@ -54,29 +63,50 @@ const SPARE_BYTES: usize = 8;
 
 impl<S: Score, const LEAF: usize> Default for Leaf<S, LEAF> {
     fn default() -> Self {
+        const {
+            assert!(LEAF >= 8);
+            assert!(LEAF < 255);
+            // One entry too many, in two halves, at full width: a split always leaves leaves that hold it.
+            let widest = SLOT_BYTES + 8 * (S::PARTS + 1);
+            assert!((LEAF + 1).div_ceil(2) * widest + SPARE_BYTES <= Self::BYTES);
+        }
         Leaf {
-            block: Box::default(),
             score_base: S::default(),
             stamp_base: 0,
             parent: NONE,
             prev: NONE,
             next: NONE,
+            at: 0,
             len: 0,
             room: 0,
             widths: [0; 3],
+            cells: [S::CELL; LEAF],
         }
     }
 }
 
 impl<S: Score, const LEAF: usize> Leaf<S, LEAF> {
+    const BYTES: usize = size_of::<S::Cell>() * LEAF;
+
     #[inline]
     pub(crate) fn len(&self) -> usize {
         usize::from(self.len)
     }
 
     #[inline]
+    pub(crate) fn link(&self) -> Link {
+        Link { parent: self.parent, at: u32::from(self.at) }
+    }
+
+    #[inline]
+    pub(crate) fn set_link(&mut self, link: Link) {
+        self.parent = link.parent;
+        self.at = link.at as u8;
+    }
+
+    #[inline]
     pub(crate) fn slot(&self, at: usize) -> u32 {
-        let bytes = &self.block[at * SLOT_BYTES..(at + 1) * SLOT_BYTES];
+        let bytes = &self.bytes()[at * SLOT_BYTES..(at + 1) * SLOT_BYTES];
         u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
     }
 
@@ -107,35 +137,29 @@ impl<S: Score, const LEAF: usize> Leaf<S, LEAF> {
     /// Where the entry of this slot stands. It must be here.
     #[inline]
     pub(crate) fn find(&self, slot: u32) -> usize {
-        // As in a node: all places, no way out early.
+        // All places, no way out early: vectors, and no branch to guess wrong.
         let mut found = 0;
-        for (at, other) in self.block[..self.len() * SLOT_BYTES].chunks_exact(SLOT_BYTES).enumerate() {
+        for (at, other) in self.bytes()[..self.len() * SLOT_BYTES].chunks_exact(SLOT_BYTES).enumerate() {
             let other = u32::from_le_bytes([other[0], other[1], other[2], other[3]]);
             found |= if other == slot { at as u32 } else { 0 };
         }
-        assert!(self.slot(found as usize) == slot, "an entry is in the leaf that its record names");
+        assert!(self.slot(found as usize) == slot, "an entry is in the leaf that the table names");
         found as usize
     }
 
-    /// Asks for the leaf itself.
-    #[inline]
-    pub(crate) fn warm_head(&self) {
-        warm(self.len);
-    }
-
-    /// Asks for the lines of the block; see [`crate::search::warm`].
+    /// Asks for all lines of the leaf; see [`crate::search::warm`].
     #[inline]
     pub(crate) fn warm(&self) {
-        for line in self.block.chunks(64) {
-            warm(line[0]);
+        for at in (0..Self::BYTES).step_by(64) {
+            warm(&self.bytes()[at]);
         }
     }
 
-    /// Asks for the lines of the slots.
+    /// Asks for the lines of the head and the slots.
     #[inline]
     pub(crate) fn warm_slots(&self) {
-        for line in self.block[..self.len() * SLOT_BYTES].chunks(64) {
-            warm(line[0]);
+        for at in (0..LEAF * SLOT_BYTES).step_by(64) {
+            warm(&self.bytes()[at]);
         }
     }
 
@@ -147,43 +171,42 @@ impl<S: Score, const LEAF: usize> Leaf<S, LEAF> {
         search(self.len(), |at| self.score(at) < score, |at| self.score(at) == score, before)
     }
 
-    /// Puts an entry at a place. `scratch` is anyone's and used if the leaf must be packed anew.
-    pub(crate) fn insert(&mut self, at: usize, item: Item<S>, scratch: &mut Vec<Item<S>>) {
-        if self.len == self.room || !self.fits(&item) {
-            scratch.clear();
-            self.copy_to(scratch);
-            scratch.insert(at, item);
-            self.fill(scratch);
-            return;
+    /// Puts an entry at a place, unless there is no room for it or not with these widths.
+    pub(crate) fn insert(&mut self, at: usize, item: &Item<S>) -> bool {
+        if self.len == self.room || !self.fits(item) {
+            return false;
         }
         let len = self.len();
         self.len += 1;
-        self.block.copy_within(at * SLOT_BYTES..len * SLOT_BYTES, (at + 1) * SLOT_BYTES);
-        self.block[at * SLOT_BYTES..(at + 1) * SLOT_BYTES].copy_from_slice(&item.slot.to_le_bytes());
+        let bytes = S::bytes_mut(&mut self.cells);
+        bytes.copy_within(at * SLOT_BYTES..len * SLOT_BYTES, (at + 1) * SLOT_BYTES);
+        bytes[at * SLOT_BYTES..(at + 1) * SLOT_BYTES].copy_from_slice(&item.slot.to_le_bytes());
         for column in Self::columns() {
             let (start, width) = self.column(column);
             let from = start + at * width;
-            self.block.copy_within(from..start + len * width, from + width);
-            self.write(column, at, self.distance(column, &item));
+            S::bytes_mut(&mut self.cells).copy_within(from..start + len * width, from + width);
+            self.write(column, at, self.distance(column, item));
         }
+        true
     }
 
     /// Takes the entry of a place out.
-    pub(crate) fn remove(&mut self, at: usize, scratch: &mut Vec<Item<S>>) {
+    pub(crate) fn remove(&mut self, at: usize) {
         let len = self.len();
-        self.block.copy_within((at + 1) * SLOT_BYTES..len * SLOT_BYTES, at * SLOT_BYTES);
+        let bytes = S::bytes_mut(&mut self.cells);
+        bytes.copy_within((at + 1) * SLOT_BYTES..len * SLOT_BYTES, at * SLOT_BYTES);
         for column in Self::columns() {
             let (start, width) = self.column(column);
             let from = start + (at + 1) * width;
-            self.block.copy_within(from..start + len * width, from - width);
+            S::bytes_mut(&mut self.cells).copy_within(from..start + len * width, from - width);
         }
         self.len -= 1;
-        // A quarter or more unused: give it back. The next few inserts fit without packing again.
-        if self.len() * 4 + 8 < usize::from(self.room) * 3 {
-            scratch.clear();
-            self.copy_to(scratch);
-            self.fill(scratch);
-        }
+    }
+
+    /// Whether so little is left that siblings are to be looked at: less than three eighths.
+    #[inline]
+    pub(crate) fn is_sparse(&self) -> bool {
+        self.len() * 8 < usize::from(self.room) * 3
     }
 
     /// Appends all entries to `out`.
@@ -191,40 +214,34 @@ impl<S: Score, const LEAF: usize> Leaf<S, LEAF> {
         out.extend((0..self.len()).map(|at| self.item(at)));
     }
 
-    /// Replaces all entries, with bases, widths and room made for these.
+    /// Replaces all entries, with bases and widths made for these, which must not be too many.
     pub(crate) fn fill(&mut self, items: &[Item<S>]) {
-        self.len = u8::try_from(items.len()).expect("a leaf has at most 255 entries");
-        self.widths = [0; 3];
-        let mut bases = [0; 2];
-        for (column, base) in bases.iter_mut().enumerate().take(S::PARTS) {
-            (*base, self.widths[column]) = span(items.iter().map(|item| item.score.part(column)));
-        }
-        self.score_base = S::from_parts(bases);
-        (self.stamp_base, self.widths[2]) = span(items.iter().map(|item| item.stamp));
-
-        let each = SLOT_BYTES + self.widths.iter().map(|&width| usize::from(width)).sum::<usize>();
-        let (room, bytes) = size(items.len(), each, LEAF + 1);
+        let span = Span::of(items);
+        let room = span.room::<LEAF>();
+        assert!(items.len() <= room, "a leaf has room for its entries");
+        self.len = items.len() as u8;
         self.room = room as u8;
-        if bytes != self.block.len() {
-            self.block = vec![0; bytes].into_boxed_slice();
-        }
+        self.widths = span.widths();
+        self.score_base = S::from_parts([span.low[0], span.low[1]]);
+        self.stamp_base = span.low[2];
+        let bytes = S::bytes_mut(&mut self.cells);
         for (at, item) in items.iter().enumerate() {
-            self.block[at * SLOT_BYTES..(at + 1) * SLOT_BYTES].copy_from_slice(&item.slot.to_le_bytes());
+            bytes[at * SLOT_BYTES..(at + 1) * SLOT_BYTES].copy_from_slice(&item.slot.to_le_bytes());
         }
         for column in Self::columns() {
             let (start, width) = self.column(column);
             for (at, item) in items.iter().enumerate() {
                 // Eight bytes each; what spills over is overwritten by the next number.
                 let from = start + at * width;
-                let bytes = self.distance(column, item).to_le_bytes();
-                self.block[from..from + 8].copy_from_slice(&bytes);
+                let distance = self.distance(column, item).to_le_bytes();
+                S::bytes_mut(&mut self.cells)[from..from + 8].copy_from_slice(&distance);
             }
         }
     }
 
-    /// Bytes of the block.
-    pub(crate) fn heap(&self) -> u64 {
-        self.block.len() as u64
+    #[inline]
+    fn bytes(&self) -> &[u8] {
+        S::bytes(&self.cells)
     }
 
     fn columns() -> impl Iterator<Item = usize> {
@@ -242,7 +259,7 @@ impl<S: Score, const LEAF: usize> Leaf<S, LEAF> {
     fn read(&self, column: usize, at: usize) -> u64 {
         let (start, width) = self.column(column);
         let from = start + at * width;
-        let bytes: [u8; 8] = self.block[from..from + 8].try_into().expect("eight bytes");
+        let bytes: [u8; 8] = self.bytes()[from..from + 8].try_into().expect("eight bytes");
         u64::from_le_bytes(bytes) & MASKS[width]
     }
 
@@ -250,7 +267,8 @@ impl<S: Score, const LEAF: usize> Leaf<S, LEAF> {
     fn write(&mut self, column: usize, at: usize, distance: u64) {
         let (start, width) = self.column(column);
         let from = start + at * width;
-        let bytes: &mut [u8; 8] = (&mut self.block[from..from + 8]).try_into().expect("eight bytes");
+        let bytes = &mut S::bytes_mut(&mut self.cells)[from..from + 8];
+        let bytes: &mut [u8; 8] = bytes.try_into().expect("eight bytes");
         *bytes = (u64::from_le_bytes(*bytes) & !MASKS[width] | distance).to_le_bytes();
     }
 
@@ -273,24 +291,49 @@ impl<S: Score, const LEAF: usize> Leaf<S, LEAF> {
     }
 }
 
-/// The smallest of the numbers, and the bytes that the distance of the largest from it needs.
-fn span(numbers: impl Iterator<Item = i64>) -> (i64, u8) {
-    let (low, high) = numbers.fold((i64::MAX, i64::MIN), |(low, high), it| (low.min(it), high.max(it)));
-    if low > high {
-        return (0, 0);
-    }
-    let distance = high.wrapping_sub(low) as u64;
-    (low, (64 - distance.leading_zeros()).div_ceil(8) as u8)
+/// Between which numbers the entries of a leaf lie, by column: from this follows how many there may be.
+#[derive(Clone, Copy)]
+pub(crate) struct Span<S> {
+    low: [i64; 3],
+    high: [i64; 3],
+    parts: PhantomData<S>,
 }
 
-/// How many entries to make room for, and the bytes of that: a size that allocators serve without waste,
-/// eight to the doubling, filled with as many entries as it takes.
-fn size(len: usize, each: usize, len_max: usize) -> (usize, usize) {
-    if len == 0 {
-        return (0, SPARE_BYTES);
+impl<S: Score> Span<S> {
+    pub(crate) fn of(items: &[Item<S>]) -> Self {
+        let mut span = Span { low: [i64::MAX; 3], high: [i64::MIN; 3], parts: PhantomData };
+        for item in items {
+            span.add(item);
+        }
+        span
     }
-    let needed = len * each + SPARE_BYTES;
-    let step = (needed.next_power_of_two() / 16).max(16);
-    let room = ((needed.next_multiple_of(step) - SPARE_BYTES) / each).min(len_max);
-    (room, room * each + SPARE_BYTES)
+
+    pub(crate) fn add(&mut self, item: &Item<S>) {
+        let mut numbers = [0, 0, item.stamp];
+        for (part, number) in numbers.iter_mut().enumerate().take(S::PARTS) {
+            *number = item.score.part(part);
+        }
+        for (column, number) in numbers.into_iter().enumerate() {
+            self.low[column] = self.low[column].min(number);
+            self.high[column] = self.high[column].max(number);
+        }
+    }
+
+    /// How many entries a leaf has room for if they all lie between these numbers.
+    pub(crate) fn room<const LEAF: usize>(&self) -> usize {
+        let each = SLOT_BYTES + self.widths().iter().map(|&width| usize::from(width)).sum::<usize>();
+        ((Leaf::<S, LEAF>::BYTES - SPARE_BYTES) / each).min(LEAF)
+    }
+
+    /// The bytes that the distance of the largest from the smallest needs.
+    fn widths(&self) -> [u8; 3] {
+        std::array::from_fn(|column| {
+            let distance = self.high[column].wrapping_sub(self.low[column]) as u64;
+            if self.low[column] > self.high[column] {
+                0
+            } else {
+                (64 - distance.leading_zeros()).div_ceil(8) as u8
+            }
+        })
+    }
 }

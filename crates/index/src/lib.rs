@@ -5,17 +5,21 @@
 //! three kinds of question: what does this player have and at which place (`get`, `ordinal`), how many stand
 //! before this score (`count_*`, `lower_bound`), and who stands at these places (`at`, `walk`).
 //!
-//! Why this shape, in the order of what it saves:
+//! What costs time on a large board is waiting for memory, one wait after the other. So the shape is chosen
+//! by what has to be known before the next wait can begin:
 //!
-//! - A player's record carries the number of the leaf that holds its entry, so a rank is found bottom-up by
-//!   parent links and compares no key at all; see [`Order::ordinal`].
-//! - Leaves pack their columns to the bytes that their own range needs (`leaf`), and are allocated to the
-//!   size they have, so a half-full leaf costs no more per member than a full one.
+//! - The id table (`id_table`) answers with one cache line: the player's record, to compare the id, and the
+//!   leaf that holds the entry. Both are asked for at once.
+//! - A leaf is one block of 1 KiB under a number (`leaf`), head and columns together, packed to the bytes that
+//!   its own range needs.
+//! - Leaves and nodes know their place in their parent, and nodes keep sums of counts (`nodes`): a rank goes
+//!   bottom-up, reads one number per level and compares no key at all. What ranks and descents read of nodes
+//!   stands apart from the rest and stays in the caches.
+//! - A batch asks for what several players need before it begins; see [`Order::warm`].
 //! - Ids live in an arena of fixed strides (`records`), so that no length, pointer or padding is stored.
-//! - The id table (`id_table`) answers with one cache line and grows by small steps.
 //!
 //! Not here: names of boards, rules, clocks, I/O, locks. A broken invariant panics; the order is derived
-//! data and can be rebuilt. The crate has no `unsafe`.
+//! data and can be rebuilt. The only `unsafe` is a prefetch (`search`).
 
 mod builder;
 mod check;
@@ -24,7 +28,7 @@ mod heads;
 mod id_table;
 mod leaf;
 mod mend;
-mod node;
+mod nodes;
 mod order;
 mod pool;
 mod records;

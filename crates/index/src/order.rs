@@ -6,21 +6,24 @@
 use std::fmt;
 use std::iter::FusedIterator;
 
-use crate::id_table::IdTable;
+use crate::leaf::Leaf;
 use crate::pool::NONE;
 use crate::score::{Entry, Row, Score, Tie};
-use crate::tree::{Key, Tree};
+use crate::tree::{Home, Key, Tree};
+
+/// Players of a batch that are asked for at once: as many lines as processors wait for, and they stay in the
+/// first cache until they are used.
+const GROUP: usize = 16;
 
 /// The entries of one board in order. The capacities of leaves and nodes are parameters for tests only.
-pub struct Order<S: Score, const LEAF: usize = 64, const FAN: usize = 64> {
+pub struct Order<S: Score, const LEAF: usize = 82, const FAN: usize = 64> {
     pub(crate) tree: Tree<S, LEAF, FAN>,
-    pub(crate) ids: IdTable,
 }
 
 impl<S: Score, const LEAF: usize, const FAN: usize> Order<S, LEAF, FAN> {
     /// An order without entries. Only with `dense` can distinct scores be counted.
     pub fn new(tie: Tie, dense: bool) -> Self {
-        Order { tree: Tree::new(tie, dense), ids: IdTable::new(0) }
+        Order { tree: Tree::new(tie, dense) }
     }
 
     /// How many entries there are.
@@ -45,7 +48,8 @@ impl<S: Score, const LEAF: usize, const FAN: usize> Order<S, LEAF, FAN> {
 
     /// The entry of a player.
     pub fn get(&self, id: &[u8]) -> Option<Entry<S>> {
-        Some(self.tree.entry(self.slot(id)?))
+        let Order { tree } = self;
+        Some(tree.entry(tree.home(tree.ids.hash(id), id, Leaf::warm)?))
     }
 
     /// Gives a player an entry and returns the one it replaces.
@@ -54,54 +58,98 @@ impl<S: Score, const LEAF: usize, const FAN: usize> Order<S, LEAF, FAN> {
     ///
     /// If the id is empty or longer than 255 bytes, or after some four billion players.
     pub fn set(&mut self, id: &[u8], entry: Entry<S>) -> Option<Entry<S>> {
-        let Order { tree, ids } = self;
-        let hash = ids.hash(id);
+        let Order { tree } = self;
+        let hash = tree.ids.hash(id);
+        let key = Key { score: entry.score, stamp: entry.stamp, id };
         // Where the player is and where the entry goes are two chains of cache misses: walked side by side
         // they cost little more than one.
-        ids.warm(hash);
-        let target = tree.leaf_near(entry.score);
-        tree.leaves[target].warm_head();
-        let slot = ids.find(hash, |slot| tree.records.id(slot) == id);
+        tree.ids.warm(hash);
+        let target = tree.leaf_of(&key);
         tree.leaves[target].warm();
-        tree.warm_path(target);
-        let Some(slot) = slot else {
-            let slot = tree.records.add(id);
-            ids.insert(hash, slot, |slot| tree.records.id(slot));
-            tree.insert(slot, entry);
+        let Some(home) = tree.home(hash, id, Leaf::warm) else {
+            let home = Home { slot: tree.records.add(id), leaf: target };
+            tree.ids.insert(hash, home, |slot| tree.records.id(slot));
+            tree.insert(home, entry);
             return None;
         };
-        tree.warm_path(tree.records.leaf(slot));
-        let (leaf, at) = tree.position(slot);
-        let old = tree.leaves[leaf].entry(at);
-        if old != entry && !tree.move_within(leaf, at, entry) {
-            tree.remove(leaf, at);
-            tree.insert(slot, entry);
+        let leaf = &tree.leaves[home.leaf];
+        tree.warm_parent(leaf.link());
+        let at = leaf.find(home.slot);
+        let old = leaf.entry(at);
+        if old == entry {
+            return Some(old);
+        }
+        if home.leaf == target {
+            tree.move_within(home, at, entry);
+        } else {
+            let mended = tree.remove(home.leaf, at);
+            let leaf = if mended { tree.leaf_of(&key) } else { target };
+            let home = Home { slot: home.slot, leaf };
+            tree.ids.set_leaf(hash, home);
+            tree.insert(home, entry);
         }
         Some(old)
     }
 
     /// Takes a player out and returns the entry it had.
     pub fn remove(&mut self, id: &[u8]) -> Option<Entry<S>> {
-        let Order { tree, ids } = self;
-        let hash = ids.hash(id);
-        let slot = ids.find(hash, |slot| tree.records.id(slot) == id)?;
-        let (leaf, at) = tree.position(slot);
-        let old = tree.leaves[leaf].entry(at);
-        tree.remove(leaf, at);
-        ids.remove(hash, slot);
-        tree.records.release(slot);
+        let Order { tree } = self;
+        let hash = tree.ids.hash(id);
+        let home = tree.home(hash, id, Leaf::warm)?;
+        let leaf = &tree.leaves[home.leaf];
+        let at = leaf.find(home.slot);
+        let old = leaf.entry(at);
+        tree.remove(home.leaf, at);
+        tree.ids.remove(hash, home.slot);
+        tree.records.release(home.slot);
         Some(old)
     }
 
     /// The place of a player: how many entries stand before. Compares no scores, only the id.
     pub fn ordinal(&self, id: &[u8]) -> Option<u64> {
-        Some(self.tree.ordinal(self.slot(id)?))
+        let Order { tree } = self;
+        Some(tree.ordinal(tree.home(tree.ids.hash(id), id, Leaf::warm_slots)?))
     }
 
     /// The entry of a player and its place, for the price of one look-up.
     pub fn find(&self, id: &[u8]) -> Option<(Entry<S>, u64)> {
-        let slot = self.slot(id)?;
-        Some((self.tree.entry(slot), self.tree.ordinal(slot)))
+        let Order { tree } = self;
+        let home = tree.home(tree.ids.hash(id), id, Leaf::warm)?;
+        Some((tree.entry(home), tree.ordinal(home)))
+    }
+
+    /// [`Order::find`] of many players, in their order; see [`Order::warm`].
+    pub fn find_many<'a>(&'a self, ids: &'a [&'a [u8]]) -> impl Iterator<Item = Option<(Entry<S>, u64)>> {
+        ids.chunks(GROUP).flat_map(move |group| {
+            self.warm(group, &[]);
+            group.iter().map(|id| self.find(id))
+        })
+    }
+
+    /// Asks memory for what finding these players and putting entries of these scores will read, and does not
+    /// wait for it. One operation waits for one thing after the other; a batch that first says what some
+    /// sixteen operations are about waits for all of them at once. It changes no answer.
+    pub fn warm(&self, ids: &[&[u8]], scores: &[S]) {
+        let Order { tree } = self;
+        for group in ids.chunks(GROUP) {
+            let mut hashes = [0; GROUP];
+            for (hash, id) in hashes.iter_mut().zip(group) {
+                *hash = tree.ids.hash(id);
+                tree.ids.warm(*hash);
+            }
+            // The first that may be right is nearly always the one.
+            let homes = || hashes[..group.len()].iter().filter_map(|&hash| tree.ids.find(hash, |_| true));
+            for home in homes() {
+                tree.records.warm(home.slot);
+                tree.leaves[home.leaf].warm();
+            }
+            for home in homes() {
+                tree.warm_parent(tree.leaves[home.leaf].link());
+            }
+        }
+        for &score in scores {
+            tree.leaves[tree.descend(|nodes, node| nodes.choose(node, score, |_| false))].warm();
+        }
     }
 
     /// How many entries have a better, that is smaller, score: the place of this score when ranks are shared.
@@ -172,25 +220,22 @@ impl<S: Score, const LEAF: usize, const FAN: usize> Order<S, LEAF, FAN> {
         let mut next = self.tree.records.slot_from(from);
         for _ in 0..take {
             let slot = next?;
-            // A number that is free has an old id, which is somewhere else or nowhere.
-            let id = self.tree.records.id(slot);
-            if self.slot(id) == Some(slot) {
-                let Entry { score, stamp } = self.tree.entry(slot);
+            // A number that is free has no id of its own: whoever has these bytes is somewhere else.
+            let Order { tree } = self;
+            let id = tree.records.id(slot);
+            let home = tree.home(tree.ids.hash(id), id, Leaf::warm);
+            if let Some(home) = home.filter(|home| home.slot == slot) {
+                let Entry { score, stamp } = tree.entry(home);
                 each(Row { id, score, stamp });
             }
-            next = self.tree.records.slot_from(slot.checked_add(1)?);
+            next = tree.records.slot_from(slot.checked_add(1)?);
         }
         next
     }
 
     /// Heap bytes held, all included. Allocators add their own rounding.
     pub fn bytes(&self) -> u64 {
-        self.tree.heap() + self.ids.heap()
-    }
-
-    #[inline]
-    fn slot(&self, id: &[u8]) -> Option<u32> {
-        self.ids.find(self.ids.hash(id), |slot| self.tree.records.id(slot) == id)
+        self.tree.heap()
     }
 }
 

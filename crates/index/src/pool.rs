@@ -1,8 +1,9 @@
 //! Numbered things in chunks: leaves and inner nodes refer to each other by number.
 //!
 //! Chunks, because one vector would copy everything it holds each time it grows, which on a large board is
-//! a stall and a moment of double memory. Only the first chunk grows by doubling, so that a small board
-//! stays small. A freed place keeps a default value until it is used again; chunks are not given back.
+//! a stall and a moment of double memory. A chunk grows to its size by doubling, the first from one value
+//! and later ones from an eighth, so that a small board stays small. A freed place keeps a default value
+//! until it is used again; chunks are not given back.
 
 use std::ops::{Index, IndexMut};
 
@@ -27,11 +28,15 @@ impl<T: Default, const SHIFT: u32> Pool<T, SHIFT> {
             return number;
         }
         if self.chunks.last().is_none_or(|chunk| chunk.len() == 1 << SHIFT) {
-            let room = if self.chunks.is_empty() { 0 } else { 1 << SHIFT };
+            let room = if self.chunks.is_empty() { 1 } else { 1 << (SHIFT - 3) };
             self.chunks.push(Vec::with_capacity(room));
         }
         let chunk = self.chunks.len() - 1;
         let at = self.chunks[chunk].len();
+        if at == self.chunks[chunk].capacity() {
+            // Exactly: a vector of small values would round up past the size of a chunk.
+            self.chunks[chunk].reserve_exact(at.min((1 << SHIFT) - at));
+        }
         let number = u32::try_from((chunk << SHIFT) + at).expect("an order holds fewer than 2^32 leaves");
         assert!(number != NONE, "an order holds fewer than 2^32 leaves");
         self.chunks[chunk].push(value);

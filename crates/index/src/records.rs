@@ -1,20 +1,22 @@
-//! The ids of a board and, beside each, the leaf that holds its entry.
+//! The ids of a board, each under a number.
 //!
-//! A record is `[leaf u32][id bytes]` and nothing else: all records of a chunk have ids of one length, so
-//! the length is a property of the chunk, records follow each other without padding, and a freed record
-//! fits the next id of its length exactly. A *slot* is the record's number: chunk and place within it.
-//! Chunks start small, double up to their size and then never move again.
+//! A record is the bytes of an id and nothing else: all records of a chunk have ids of one length, so the
+//! length is a property of the chunk, records follow each other without padding, and a freed record fits
+//! the next id of its length exactly. Ids of sixteen bytes never lie across two cache lines that way. A
+//! *slot* is the record's number: chunk and place within it. Chunks start small, double up to their size
+//! and then never move again.
 //!
-//! It does not know which ids exist twice or where to find one: that is `id_table`.
+//! It does not know which ids exist twice, where to find one or where its entry stands: that is `id_table`.
 
 use crate::pool::NONE;
+use crate::search::warm;
 
-/// Records per chunk: with 16-byte ids 320 KiB. 2^18 chunks exhaust the numbers of slots.
+/// Records per chunk: with 16-byte ids 256 KiB. 2^18 chunks exhaust the numbers of slots.
 const SHIFT: u32 = 14;
 const CHUNK: usize = 1 << SHIFT;
 const CHUNKS_MAX: usize = (1 << (32 - SHIFT)) - 1;
-/// Bytes of the leaf number in front of an id.
-const LEAF_BYTES: usize = 4;
+/// A freed record holds the number of the next one, so a record of a shorter id is this long.
+const LINK_BYTES: usize = 4;
 
 /// All records of one board.
 pub(crate) struct Records {
@@ -25,14 +27,15 @@ pub(crate) struct Records {
 
 struct Chunk {
     bytes: Vec<u8>,
-    stride: u32,
+    /// Bytes of an id.
+    length: u8,
 }
 
 #[derive(Clone, Copy)]
 struct Length {
     /// The chunk that has room at its end, or `NONE`.
     open: u32,
-    /// First slot of the free list, which runs through the places of leaf numbers, or `NONE`.
+    /// First slot of the free list, which runs through the freed records, or `NONE`.
     free: u32,
 }
 
@@ -41,7 +44,7 @@ impl Records {
         Records { chunks: Vec::new(), lengths: Vec::new() }
     }
 
-    /// Keeps an id and returns its slot. Its leaf is to be set before anyone asks for it.
+    /// Keeps an id and returns its slot.
     pub(crate) fn add(&mut self, id: &[u8]) -> u32 {
         assert!((1..=255).contains(&id.len()), "a player id has 1 to 255 bytes, not {}", id.len());
         if self.lengths.len() <= id.len() {
@@ -49,24 +52,27 @@ impl Records {
         }
         let free = self.lengths[id.len()].free;
         if free != NONE {
-            self.lengths[id.len()].free = self.leaf(free);
-            let (chunk, at) = self.locate(free);
-            let bytes = &mut self.chunks[chunk].bytes[at + LEAF_BYTES..];
-            bytes[..id.len()].copy_from_slice(id);
+            let record = self.record_mut(free);
+            let link = record.first_chunk::<LINK_BYTES>().expect("a record has room for a link");
+            let next = u32::from_le_bytes(*link);
+            record[..id.len()].copy_from_slice(id);
+            self.lengths[id.len()].free = next;
             return free;
         }
         let chunk = self.open_chunk(id.len());
-        let Chunk { bytes, stride } = &mut self.chunks[chunk];
-        let at = bytes.len() / *stride as usize;
-        bytes.extend_from_slice(&NONE.to_le_bytes());
-        bytes.extend_from_slice(id);
+        let own = &mut self.chunks[chunk];
+        let start = own.bytes.len();
+        let at = start / own.stride();
+        own.bytes.extend_from_slice(id);
+        own.bytes.resize(start + own.stride(), 0);
         ((chunk << SHIFT) + at) as u32
     }
 
     /// Forgets a record; its slot will be given out again.
     pub(crate) fn release(&mut self, slot: u32) {
         let length = self.id(slot).len();
-        self.set_leaf(slot, self.lengths[length].free);
+        let next = self.lengths[length].free;
+        self.record_mut(slot)[..LINK_BYTES].copy_from_slice(&next.to_le_bytes());
         self.lengths[length].free = slot;
     }
 
@@ -74,29 +80,25 @@ impl Records {
     #[inline]
     pub(crate) fn id(&self, slot: u32) -> &[u8] {
         let chunk = &self.chunks[(slot >> SHIFT) as usize];
-        let stride = chunk.stride as usize;
-        let at = (slot as usize & (CHUNK - 1)) * stride;
-        &chunk.bytes[at + LEAF_BYTES..at + stride]
+        let start = (slot as usize & (CHUNK - 1)) * chunk.stride();
+        &chunk.bytes[start..start + usize::from(chunk.length)]
     }
 
-    /// The leaf that holds the entry of a slot.
+    /// Asks for the line of an id; see [`crate::search::warm`].
     #[inline]
-    pub(crate) fn leaf(&self, slot: u32) -> u32 {
-        let (chunk, at) = self.locate(slot);
-        let bytes = &self.chunks[chunk].bytes[at..at + LEAF_BYTES];
-        u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
+    pub(crate) fn warm(&self, slot: u32) {
+        warm(&self.id(slot)[0]);
     }
 
-    #[inline]
-    pub(crate) fn set_leaf(&mut self, slot: u32, leaf: u32) {
-        let (chunk, at) = self.locate(slot);
-        self.chunks[chunk].bytes[at..at + LEAF_BYTES].copy_from_slice(&leaf.to_le_bytes());
+    /// One more than the largest slot that may have been given out.
+    pub(crate) fn end(&self) -> usize {
+        self.chunks.len() << SHIFT
     }
 
     /// The first slot from a number on that was ever given out; it may be free again.
     pub(crate) fn slot_from(&self, from: u32) -> Option<u32> {
         let chunk = &self.chunks.get((from >> SHIFT) as usize)?;
-        let records = chunk.bytes.len() / chunk.stride as usize;
+        let records = chunk.bytes.len() / chunk.stride();
         if from as usize & (CHUNK - 1) < records {
             return Some(from);
         }
@@ -108,7 +110,7 @@ impl Records {
     /// All slots ever given out, in the order of memory: for a bulk build, where none has been freed.
     pub(crate) fn slots(&self) -> impl Iterator<Item = u32> {
         self.chunks.iter().enumerate().flat_map(|(number, chunk)| {
-            let records = chunk.bytes.len() / chunk.stride as usize;
+            let records = chunk.bytes.len() / chunk.stride();
             (0..records).map(move |at| ((number << SHIFT) + at) as u32)
         })
     }
@@ -119,22 +121,23 @@ impl Records {
             as u64
     }
 
-    #[inline]
-    fn locate(&self, slot: u32) -> (usize, usize) {
-        let chunk = (slot >> SHIFT) as usize;
-        (chunk, (slot as usize & (CHUNK - 1)) * self.chunks[chunk].stride as usize)
+    fn record_mut(&mut self, slot: u32) -> &mut [u8] {
+        let chunk = &mut self.chunks[(slot >> SHIFT) as usize];
+        let stride = chunk.stride();
+        let start = (slot as usize & (CHUNK - 1)) * stride;
+        &mut chunk.bytes[start..start + stride]
     }
 
     /// A chunk with room for one more id of this length.
     fn open_chunk(&mut self, length: usize) -> usize {
-        let stride = length + LEAF_BYTES;
         let open = self.lengths[length].open;
         if open != NONE {
-            let bytes = &mut self.chunks[open as usize].bytes;
-            if bytes.len() < CHUNK * stride {
-                if bytes.len() == bytes.capacity() {
-                    let room = (bytes.len() * 2).min(CHUNK * stride);
-                    bytes.reserve_exact(room - bytes.len());
+            let own = &mut self.chunks[open as usize];
+            let full = CHUNK * own.stride();
+            if own.bytes.len() < full {
+                if own.bytes.len() == own.bytes.capacity() {
+                    let room = (own.bytes.len() * 2).min(full);
+                    own.bytes.reserve_exact(room - own.bytes.len());
                 }
                 return open as usize;
             }
@@ -145,8 +148,18 @@ impl Records {
         );
         // A new chunk is a quarter of its size at first, so that an order of one chunk and a bit stays lean.
         let records = if open == NONE { 4 } else { CHUNK / 4 };
-        self.chunks.push(Chunk { bytes: Vec::with_capacity(records * stride), stride: stride as u32 });
+        let mut chunk = Chunk { bytes: Vec::new(), length: length as u8 };
+        chunk.bytes.reserve_exact(records * chunk.stride());
+        self.chunks.push(chunk);
         self.lengths[length].open = (self.chunks.len() - 1) as u32;
         self.chunks.len() - 1
+    }
+}
+
+impl Chunk {
+    /// Bytes of a record.
+    #[inline]
+    fn stride(&self) -> usize {
+        usize::from(self.length).max(LINK_BYTES)
     }
 }

@@ -45,12 +45,21 @@ pub struct Row<'a, S> {
 }
 
 pub(crate) mod sealed {
-    //! A score as integer columns; out of reach of other crates.
+    //! A score as integer columns, and the bytes a leaf is made of; out of reach of other crates.
 
     /// Takes a score apart into columns and puts it together again.
     pub trait Parts: Sized {
         /// How many columns there are, 1 or 2.
         const PARTS: usize;
+        /// The bytes a leaf has for each of its entries: what an entry of a large board takes when packed, and
+        /// enough for half the entries of a leaf at full width.
+        type Cell: Copy + Send + Sync + 'static;
+        /// A cell of zeros.
+        const CELL: Self::Cell;
+        /// Cells as bytes.
+        fn bytes(cells: &[Self::Cell]) -> &[u8];
+        /// Cells as bytes.
+        fn bytes_mut(cells: &mut [Self::Cell]) -> &mut [u8];
         /// The column `at`.
         fn part(self, at: usize) -> i64;
         /// The score of these columns; those past `PARTS` are ignored.
@@ -59,6 +68,16 @@ pub(crate) mod sealed {
 
     impl Parts for i64 {
         const PARTS: usize = 1;
+        type Cell = [u8; 12];
+        const CELL: Self::Cell = [0; 12];
+        #[inline]
+        fn bytes(cells: &[Self::Cell]) -> &[u8] {
+            cells.as_flattened()
+        }
+        #[inline]
+        fn bytes_mut(cells: &mut [Self::Cell]) -> &mut [u8] {
+            cells.as_flattened_mut()
+        }
         #[inline]
         fn part(self, _: usize) -> i64 {
             self
@@ -71,6 +90,16 @@ pub(crate) mod sealed {
 
     impl Parts for [i64; 2] {
         const PARTS: usize = 2;
+        type Cell = [u8; 16];
+        const CELL: Self::Cell = [0; 16];
+        #[inline]
+        fn bytes(cells: &[Self::Cell]) -> &[u8] {
+            cells.as_flattened()
+        }
+        #[inline]
+        fn bytes_mut(cells: &mut [Self::Cell]) -> &mut [u8] {
+            cells.as_flattened_mut()
+        }
         #[inline]
         fn part(self, at: usize) -> i64 {
             self[at]

@@ -1,21 +1,23 @@
 //! The counted B+tree, reading side: descents by key, by score and by place, and ranks bottom-up.
 //!
 //! `height` is the number of inner levels; an order of few entries is one leaf. Leaves are linked, never
-//! empty unless the whole order is, and named by the records of their players. Changes are in `edit`.
+//! empty unless the whole order is, and named beside their players in the id table. Changes are in `edit`.
 
 use std::cmp::Ordering;
 
+use crate::id_table::IdTable;
 use crate::leaf::{Item, Leaf};
-use crate::node::{Branch, Node};
+use crate::nodes::{Branch, Link, Nodes};
 use crate::pool::{NONE, Pool};
 use crate::records::Records;
 use crate::score::{Entry, Row, Score, Tie};
 
 /// See the head of the file.
 pub(crate) struct Tree<S: Score, const LEAF: usize, const FAN: usize> {
-    pub(crate) leaves: Pool<Leaf<S, LEAF>, 10>,
-    pub(crate) nodes: Pool<Node<S, FAN>, 6>,
+    pub(crate) leaves: Pool<Leaf<S, LEAF>, 8>,
+    pub(crate) nodes: Nodes<S, FAN>,
     pub(crate) records: Records,
+    pub(crate) ids: IdTable,
     pub(crate) tie: Tie,
     /// Whether heads are kept.
     pub(crate) dense: bool,
@@ -23,10 +25,9 @@ pub(crate) struct Tree<S: Score, const LEAF: usize, const FAN: usize> {
     pub(crate) root: u32,
     pub(crate) height: u32,
     pub(crate) len: u64,
-    /// Bytes of all leaf blocks.
-    pub(crate) blocks: u64,
     pub(crate) scratch: Vec<Item<S>>,
     pub(crate) branches: Vec<Branch<S>>,
+    pub(crate) hashes: Vec<u64>,
 }
 
 /// A key that need not be in the order.
@@ -37,65 +38,66 @@ pub(crate) struct Key<'a, S> {
     pub(crate) id: &'a [u8],
 }
 
+/// Where the entry of a player is to be found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Home {
+    pub(crate) slot: u32,
+    pub(crate) leaf: u32,
+}
+
 impl<S: Score, const LEAF: usize, const FAN: usize> Tree<S, LEAF, FAN> {
     pub(crate) fn new(tie: Tie, dense: bool) -> Self {
-        const {
-            assert!(LEAF >= 8);
-            assert!(LEAF < 255);
-            assert!(FAN >= 8);
-        }
         let mut leaves = Pool::new();
         let root = leaves.add(Leaf::default());
         Tree {
             leaves,
-            nodes: Pool::new(),
+            nodes: Nodes::new(),
             records: Records::new(),
+            ids: IdTable::new(0),
             tie,
             dense,
             root,
             height: 0,
             len: 0,
-            blocks: 0,
             scratch: Vec::new(),
             branches: Vec::new(),
+            hashes: Vec::new(),
         }
     }
 
-    /// The leaf of a slot's entry, and the place in it.
+    /// The home of a player. `warm` asks for what of a leaf will be read.
     #[inline]
-    pub(crate) fn position(&self, slot: u32) -> (u32, usize) {
-        let leaf = self.records.leaf(slot);
-        self.leaves[leaf].warm();
-        (leaf, self.leaves[leaf].find(slot))
+    pub(crate) fn home(&self, hash: u64, id: &[u8], warm: impl Fn(&Leaf<S, LEAF>)) -> Option<Home> {
+        self.ids.find(hash, |home| {
+            // The leaf is asked for before the id is known to be right: two waits at once.
+            warm(&self.leaves[home.leaf]);
+            self.records.id(home.slot) == id
+        })
     }
 
-    pub(crate) fn entry(&self, slot: u32) -> Entry<S> {
-        let (leaf, at) = self.position(slot);
-        self.leaves[leaf].entry(at)
+    pub(crate) fn entry(&self, home: Home) -> Entry<S> {
+        let leaf = &self.leaves[home.leaf];
+        leaf.entry(leaf.find(home.slot))
     }
 
-    /// How many entries stand before this slot's: up by parent links, no key compared.
-    pub(crate) fn ordinal(&self, slot: u32) -> u64 {
-        let mut child = self.records.leaf(slot);
-        self.warm_path(child);
-        let leaf = &self.leaves[child];
-        let mut parent = leaf.parent;
-        let mut before = leaf.find(slot) as u64;
-        while parent != NONE {
-            let node = &self.nodes[parent];
-            before += u64::from(node.counts_before(node.find(child)));
-            child = parent;
-            parent = node.parent;
+    /// How many entries stand before this one: up by parent links, nothing searched but the own leaf.
+    pub(crate) fn ordinal(&self, home: Home) -> u64 {
+        let leaf = &self.leaves[home.leaf];
+        let mut link = leaf.link();
+        let mut before = 0;
+        while link.parent != NONE {
+            before += u64::from(self.nodes.counts_before(link.parent, link.at as usize));
+            link = self.nodes.link(link.parent);
         }
-        before
+        before + leaf.find(home.slot) as u64
     }
 
     /// How many entries have a score below this one or, with `same`, this one.
     pub(crate) fn count_scores(&self, score: S, same: bool) -> u64 {
         let mut count = 0;
-        let leaf = self.descend(|_, node| {
-            let at = node.choose(score, |_| same);
-            count += u64::from(node.counts_before(at));
+        let leaf = self.descend(|nodes, node| {
+            let at = nodes.choose(node, score, |_| same);
+            count += u64::from(nodes.counts_before(node, at));
             at
         });
         count + self.leaves[leaf].search(score, |_| same) as u64
@@ -104,9 +106,9 @@ impl<S: Score, const LEAF: usize, const FAN: usize> Tree<S, LEAF, FAN> {
     /// How many entries stand before this key.
     pub(crate) fn lower_bound(&self, key: &Key<'_, S>) -> u64 {
         let mut count = 0;
-        let leaf = self.descend(|tree, node| {
-            let at = node.choose(key.score, |at| tree.precedes(node.first(at), key));
-            count += u64::from(node.counts_before(at));
+        let leaf = self.descend(|nodes, node| {
+            let at = nodes.choose(node, key.score, |at| self.precedes(nodes.first(node, at), key));
+            count += u64::from(nodes.counts_before(node, at));
             at
         });
         count + self.place_in(leaf, key) as u64
@@ -118,12 +120,9 @@ impl<S: Score, const LEAF: usize, const FAN: usize> Tree<S, LEAF, FAN> {
             return None;
         }
         let mut rest = place as u32;
-        let leaf = self.descend(|_, node| {
-            let mut at = 0;
-            while rest >= node.count(at) {
-                rest -= node.count(at);
-                at += 1;
-            }
+        let leaf = self.descend(|nodes, node| {
+            let at = nodes.child_with(node, rest);
+            rest -= nodes.counts_before(node, at);
             at
         });
         Some((leaf, rest as usize))
@@ -136,24 +135,37 @@ impl<S: Score, const LEAF: usize, const FAN: usize> Tree<S, LEAF, FAN> {
     }
 
     pub(crate) fn heap(&self) -> u64 {
-        let scratch = self.scratch.capacity() * size_of::<Item<S>>();
-        let branches = self.branches.capacity() * size_of::<Branch<S>>();
-        self.leaves.heap()
-            + self.blocks
-            + self.nodes.heap()
-            + self.records.heap()
-            + (scratch + branches) as u64
+        let scratch = self.scratch.capacity() * size_of::<Item<S>>()
+            + self.branches.capacity() * size_of::<Branch<S>>()
+            + self.hashes.capacity() * size_of::<u64>();
+        self.leaves.heap() + self.nodes.heap() + self.records.heap() + self.ids.heap() + scratch as u64
     }
 
     /// From the root to a leaf, `choose` saying which child.
     #[inline]
-    pub(crate) fn descend(&self, mut choose: impl FnMut(&Self, &Node<S, FAN>) -> usize) -> u32 {
+    pub(crate) fn descend(&self, mut choose: impl FnMut(&Nodes<S, FAN>, u32) -> usize) -> u32 {
         let mut number = self.root;
         for _ in 0..self.height {
-            let node = &self.nodes[number];
-            number = node.child(choose(self, node));
+            number = self.nodes.child(number, choose(&self.nodes, number));
         }
         number
+    }
+
+    /// The leaf where the entry of a key is to be put.
+    #[inline]
+    pub(crate) fn leaf_of(&self, key: &Key<'_, S>) -> u32 {
+        self.descend(|nodes, node| {
+            nodes.warm_counts(node);
+            nodes.choose(node, key.score, |at| self.precedes(nodes.first(node, at), key))
+        })
+    }
+
+    /// Asks for what a change of counts will read first.
+    #[inline]
+    pub(crate) fn warm_parent(&self, link: Link) {
+        if link.parent != NONE {
+            self.nodes.warm_counts(link.parent);
+        }
     }
 
     /// How many entries of a leaf stand before a key.
@@ -161,22 +173,6 @@ impl<S: Score, const LEAF: usize, const FAN: usize> Tree<S, LEAF, FAN> {
     pub(crate) fn place_in(&self, leaf: u32, key: &Key<'_, S>) -> usize {
         let leaf = &self.leaves[leaf];
         leaf.search(key.score, |at| self.precedes(leaf.item(at), key))
-    }
-
-    /// A leaf where this score has its place, exactly or nearly.
-    #[inline]
-    pub(crate) fn leaf_near(&self, score: S) -> u32 {
-        self.descend(|_, node| node.choose(score, |_| false))
-    }
-
-    /// Asks for what a change or a rank bottom-up will read of a leaf and its parent, all at once.
-    #[inline]
-    pub(crate) fn warm_path(&self, leaf: u32) {
-        let leaf = &self.leaves[leaf];
-        leaf.warm_slots();
-        if leaf.parent != NONE {
-            self.nodes[leaf.parent].warm_sums(self.dense);
-        }
     }
 
     #[inline]

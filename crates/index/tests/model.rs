@@ -1,7 +1,7 @@
 //! An order against a sorted vector: random sequences of operations, every answer and every invariant.
 //!
-//! Leaves and nodes hold eight, so that a few hundred players make three levels of nodes, and splits, merges
-//! and shares happen all the time. Few scores and few stamps, so that ties are the rule. A sequence mixes
+//! Leaves hold twenty and nodes eight, so that a few hundred players make two levels of nodes or three, and
+//! splits, merges and shares happen all the time. Few scores and few stamps, so that ties are the rule. A sequence mixes
 //! phases that grow, churn and shrink the board; a rebuild through `Builder` is one more operation.
 //!
 //! `TALLY_SOAK=n` runs n times as many cases; `PROPTEST_RNG_SEED` chooses them.
@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use proptest::test_runner::Config;
 use tally_index::{Builder, Entry, Order, Row, Score, Tie};
 
-type Small<S> = Order<S, 8, 8>;
+type Small<S> = Order<S, 20, 8>;
 
 /// One step. Players and places are taken modulo what exists.
 #[derive(Clone, Debug)]
@@ -194,7 +194,7 @@ impl<S: Make> Run<'_, S> {
 
     fn rebuild(&mut self, run_max: usize) {
         let Board { tie, dense, .. } = *self.board;
-        let mut builder = Builder::<S, 8, 8>::with_run(tie, dense, run_max);
+        let mut builder = Builder::<S, 20, 8>::with_run(tie, dense, run_max);
         let mut rows: Vec<_> = self.model.rows.iter().collect();
         // Any order but the right one.
         rows.sort_by_key(|row| {
@@ -207,7 +207,18 @@ impl<S: Make> Run<'_, S> {
         self.order = builder.finish().expect("ids are distinct");
     }
 
+    /// All players of the board at once, those without an entry too.
+    fn find_many(&self) {
+        let ids: Vec<_> = (0..self.board.players).map(id).collect();
+        let ids: Vec<_> = ids.iter().map(Vec::as_slice).collect();
+        let scores: Vec<_> = self.model.rows.iter().map(|row| row.1.score).collect();
+        self.order.warm(&ids, &scores);
+        let found = self.order.find_many(&ids);
+        assert!(found.eq(ids.iter().map(|id| self.order.find(id))));
+    }
+
     fn audit(&self) {
+        self.find_many();
         self.order.check();
         assert_eq!(self.order.len(), self.model.rows.len() as u64);
         assert_eq!(self.order.is_empty(), self.model.rows.is_empty());

@@ -76,7 +76,29 @@ fn scores_in_order_fill_the_leaves() {
         order.bytes()
     });
     for bytes in bytes {
-        assert!(bytes < players * 42, "{bytes} bytes for {players} players");
+        assert!(bytes < players * 48, "{bytes} bytes for {players} players");
+    }
+}
+
+#[test]
+fn wide_entries_among_narrow_ones_split_their_leaves() {
+    // By id, so that the stamp, which takes eight bytes in one of seven, has no part in the order.
+    let wide = |player: u64| if player % 7 == 3 { i64::MAX - player as i64 } else { 0 };
+    let mut order = Order::<i64>::new(Tie::Id, true);
+    for player in 0..5_000 {
+        order.set(&id(player), Entry { score: 0, stamp: 0 });
+    }
+    order.check();
+    for player in 0..5_000 {
+        order.set(&id(player), Entry { score: 0, stamp: wide(player) });
+    }
+    order.check();
+    for player in (0..5_000).filter(|player| player % 9 != 0) {
+        assert_eq!(order.remove(&id(player)), Some(Entry { score: 0, stamp: wide(player) }));
+    }
+    order.check();
+    for player in (0..5_000).step_by(9) {
+        assert_eq!(order.get(&id(player)), Some(Entry { score: 0, stamp: wide(player) }));
     }
 }
 

@@ -103,6 +103,7 @@ fn check(model: &Model, order: &PartOrder) {
     assert_eq!(order.total(), total);
     check_pages(&places, order);
     check_ranges(&places, order);
+    check_scan(&places, order);
     for (at, place) in places.iter().enumerate() {
         let ranked = order.read(|it| it.ranked(&place.player)).unwrap();
         let counts = model.counts(&sorted, at);
@@ -148,6 +149,26 @@ fn check_ranges(places: &[Place], order: &PartOrder) {
         let page = order.read(|it| it.page(&PageQuery { limit: 100, min, max, ..PageQuery::default() }));
         assert_eq!(page.entries, places.iter().filter(within).cloned().collect::<Vec<_>>());
     }
+}
+
+/// Scanning in small steps meets everybody once.
+fn check_scan(places: &[Place], order: &PartOrder) {
+    let (mut cursor, mut met) = (0, Vec::new());
+    loop {
+        cursor = order.read(|it| {
+            it.scan(cursor, 3, &mut |id, record| {
+                met.push((PlayerId::new(std::str::from_utf8(id).unwrap()).unwrap(), record))
+            })
+        });
+        if cursor == 0 {
+            break;
+        }
+    }
+    let mut there: Vec<(PlayerId, Record)> =
+        places.iter().map(|place| (place.player.clone(), place.record)).collect();
+    there.sort_by(|a, b| a.0.cmp(&b.0));
+    met.sort_by(|a, b| a.0.cmp(&b.0));
+    assert_eq!(met, there);
 }
 
 fn check_among(model: &Model, order: &PartOrder, places: &[Place]) {
