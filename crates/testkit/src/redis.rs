@@ -149,6 +149,7 @@ mod tests {
         assert_eq!(replies, [Reply::Simple(b"OK".into()), Reply::Array(setting.into())]);
         assert!(server.folder().join("appendonlydir").exists());
         let mut client = server.client();
+        assert_eq!(client.call(&["PING"]), Reply::Simple(b"PONG".into()));
         drop(server);
         assert_eq!(client.read_to_end(), b"");
     }
