@@ -13,6 +13,7 @@ mod http;
 mod index;
 mod machine;
 mod options;
+mod periods;
 mod report;
 mod resident;
 mod scenario;

@@ -4,7 +4,7 @@ use crate::error::{During, Error};
 use crate::machine::Cpu;
 use crate::options::Options;
 use crate::report::Report;
-use crate::{http, index, submit};
+use crate::{http, index, periods, submit};
 
 /// One thing that is measured, with its naive twin.
 #[derive(Clone, Copy, Debug)]
@@ -27,6 +27,11 @@ pub const SCENARIOS: &[Scenario] = &[
         name: "submit",
         about: "durable submits on SQLite: the service's lane beside one upsert per transaction",
         measure: submit::measure,
+    },
+    Scenario {
+        name: "periods",
+        about: "the end of a period of a million players while others submit; beside one big transaction",
+        measure: periods::measure,
     },
     Scenario {
         name: "http",

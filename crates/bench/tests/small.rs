@@ -30,6 +30,12 @@ fn submit() {
 }
 
 #[test]
+fn periods() {
+    let report = small("periods");
+    assert_eq!(report.tables[0].rows.len(), 6);
+}
+
+#[test]
 fn http_without_a_binary_says_what_it_needs() {
     let refused = run(&["http".to_owned()], &Options::new(Size::Small)).unwrap_err();
     assert!(matches!(&refused, Error::Missing(_)), "{refused}");

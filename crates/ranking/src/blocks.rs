@@ -31,16 +31,26 @@ pub fn unpack(mut bytes: &[u8]) -> Option<Vec<(PlayerId, Record)>> {
     let mut entries = Vec::with_capacity(BLOCK_ENTRIES);
     let mut last = [0_i64; 3];
     while !bytes.is_empty() {
-        for number in &mut last {
-            *number = number.wrapping_add(unzigzag(take(&mut bytes)?));
-        }
-        let (length, rest) = bytes.split_first()?;
-        let (id, rest) = rest.split_at_checked(usize::from(*length))?;
-        bytes = rest;
-        let player = PlayerId::new(std::str::from_utf8(id).ok()?).ok()?;
-        entries.push((player, Record { score: last[0], subscore: last[1], at: Micros(last[2]) }));
+        entries.push(entry(&mut bytes, &mut last)?);
     }
     Some(entries)
+}
+
+/// Unpacks the first entry alone.
+pub fn unpack_first(mut bytes: &[u8]) -> Option<(PlayerId, Record)> {
+    entry(&mut bytes, &mut [0; 3])
+}
+
+/// Takes one entry; `last` are the numbers of the one before.
+fn entry(bytes: &mut &[u8], last: &mut [i64; 3]) -> Option<(PlayerId, Record)> {
+    for number in last.iter_mut() {
+        *number = number.wrapping_add(unzigzag(take(bytes)?));
+    }
+    let (length, rest) = bytes.split_first()?;
+    let (id, rest) = rest.split_at_checked(usize::from(*length))?;
+    *bytes = rest;
+    let player = PlayerId::new(std::str::from_utf8(id).ok()?).ok()?;
+    Some((player, Record { score: last[0], subscore: last[1], at: Micros(last[2]) }))
 }
 
 fn numbers(record: &Record) -> [i64; 3] {
@@ -81,13 +91,13 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn entry(player: &str, score: i64, subscore: i64, at: i64) -> (PlayerId, Record) {
+    fn one(player: &str, score: i64, subscore: i64, at: i64) -> (PlayerId, Record) {
         (PlayerId::new(player).unwrap(), Record { score, subscore, at: Micros(at) })
     }
 
     #[test]
     fn the_stored_bytes_are_pinned() {
-        let packed = pack(&[entry("ab", 100, 0, -1), entry("c", 99, 0, 300)]);
+        let packed = pack(&[one("ab", 100, 0, -1), one("c", 99, 0, 300)]);
         assert_eq!(packed, [200, 1, 0, 1, 2, b'a', b'b', 1, 0, 218, 4, 1, b'c']);
     }
 
@@ -96,14 +106,15 @@ mod tests {
         fn what_is_packed_unpacks(
             list in proptest::collection::vec(("\\PC{1,20}", any::<i64>(), any::<i64>(), any::<i64>()), 0..40)
         ) {
-            let entries: Vec<_> = list.iter().filter(|one| PlayerId::new(&one.0).is_ok())
-                .map(|(player, score, subscore, at)| entry(player, *score, *subscore, *at)).collect();
+            let entries: Vec<_> = list.iter().filter(|line| PlayerId::new(&line.0).is_ok())
+                .map(|(player, score, subscore, at)| one(player, *score, *subscore, *at)).collect();
+            prop_assert_eq!(unpack_first(&pack(&entries)), entries.first().cloned());
             prop_assert_eq!(unpack(&pack(&entries)), Some(entries));
         }
 
         #[test]
         fn garbage_unpacks_to_something_or_nothing(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
-            let _ = unpack(&bytes);
+            let _ = (unpack(&bytes), unpack_first(&bytes));
         }
     }
 }

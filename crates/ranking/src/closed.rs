@@ -1,10 +1,10 @@
 //! The order of a closed period, read from its blocks: no memory of its own, a few rows a question.
 //!
-//! A place is found by searching blocks by their first entries, some twenty rows at a hundred million players. The
-//! questions themselves are those of any order, see `rules`. A block that cannot be read ends the question with its
-//! error; nothing is answered from the rest.
+//! A place is found by searching blocks by their first entries, some twenty rows at a hundred million players; only the
+//! block that holds it is unpacked as a whole. The questions themselves are those of any order, see `rules`. A block
+//! that cannot be read ends the question with its error; nothing is answered from the rest.
 
-use crate::blocks::{BLOCK_ENTRIES, unpack};
+use crate::blocks::{BLOCK_ENTRIES, unpack, unpack_first};
 use crate::reads::{Reads, Ruled};
 use crate::rules::{Normal, Rules};
 use crate::sorted::{Item, Sorted};
@@ -67,6 +67,7 @@ impl<'a, X: Source> Closed<'a, X> {
 /// The blocks as an order. The first error is kept; every question after it gets a neutral answer that nobody sees.
 struct Blocks<'a, S, X: Source> {
     closed: &'a Closed<'a, X>,
+    firsts: RefCell<HashMap<u64, Item<S>>>,
     read: RefCell<HashMap<u64, Rc<Block<S>>>>,
     error: OnceCell<X::Error>,
 }
@@ -78,7 +79,7 @@ struct Block<S> {
 
 impl<'a, S: Normal, X: Source> Blocks<'a, S, X> {
     fn new(closed: &'a Closed<'a, X>) -> Self {
-        Self { closed, read: RefCell::default(), error: OnceCell::new() }
+        Self { closed, firsts: RefCell::default(), read: RefCell::default(), error: OnceCell::new() }
     }
 
     fn end<T>(self, answer: T) -> Result<T, X::Error> {
@@ -101,20 +102,43 @@ impl<'a, S: Normal, X: Source> Blocks<'a, S, X> {
         if let Some(block) = self.read.borrow().get(&number) {
             return Some(Rc::clone(block));
         }
-        let stored = match self.closed.source.block(number) {
-            Ok(stored) => stored,
-            Err(error) => return self.fail(error),
-        };
-        let rules = &self.closed.rules;
+        let stored = self.stored(number)?;
         let left = self.closed.total - number * BLOCK_ENTRIES as u64;
         let entries =
             unpack(&stored.entries).filter(|list| list.len() as u64 == left.min(BLOCK_ENTRIES as u64));
         let Some(entries) = entries else { return self.fail(self.closed.source.corrupt(number)) };
-        let item = |(player, record): (PlayerId, Record)| Item { player, entry: rules.entry(&record) };
-        let items = entries.into_iter().map(item).collect();
+        let items = entries.into_iter().map(|entry| self.unpacked(entry)).collect();
         let block = Rc::new(Block { distinct_better: stored.distinct_better, items });
         self.read.borrow_mut().insert(number, Rc::clone(&block));
         Some(block)
+    }
+
+    /// The first entry of a block.
+    fn first(&self, number: u64) -> Option<Item<S>> {
+        if let Some(block) = self.read.borrow().get(&number) {
+            return Some(block.items[0].clone());
+        }
+        if let Some(first) = self.firsts.borrow().get(&number) {
+            return Some(first.clone());
+        }
+        let stored = self.stored(number)?;
+        let Some(first) = unpack_first(&stored.entries) else {
+            return self.fail(self.closed.source.corrupt(number));
+        };
+        let first = self.unpacked(first);
+        self.firsts.borrow_mut().insert(number, first.clone());
+        Some(first)
+    }
+
+    fn stored(&self, number: u64) -> Option<StoredBlock> {
+        if self.error.get().is_some() {
+            return None;
+        }
+        self.closed.source.block(number).map_or_else(|error| self.fail(error), Some)
+    }
+
+    fn unpacked(&self, (player, record): (PlayerId, Record)) -> Item<S> {
+        Item { player, entry: self.closed.rules.entry(&record) }
     }
 
     /// How many entries are before the first that is not `before`; the order must agree with it.
@@ -123,8 +147,8 @@ impl<'a, S: Normal, X: Source> Blocks<'a, S, X> {
         // The last block whose first entry is still before.
         while low < high {
             let middle = low + (high - low) / 2;
-            let Some(block) = self.block(middle) else { return 0 };
-            if before(&block.items[0]) {
+            let Some(first) = self.first(middle) else { return 0 };
+            if before(&first) {
                 low = middle + 1;
             } else {
                 high = middle;

@@ -7,7 +7,7 @@
 mod batched;
 mod measured;
 mod naive;
-mod operations;
+pub(crate) mod operations;
 
 use crate::error::{During, Error, prove};
 use crate::options::Options;

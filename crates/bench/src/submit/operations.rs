@@ -8,18 +8,18 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use tally_load::Random;
 
 /// The instant of every score before the run; those of the run follow.
-pub(super) const BEGIN_MICROS: i64 = 1_700_000_000_000_000;
+pub(crate) const BEGIN_MICROS: i64 = 1_700_000_000_000_000;
 
 /// One submit.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Operation {
-    pub(super) player: u64,
-    pub(super) score: i64,
-    pub(super) at_micros: i64,
+pub(crate) struct Operation {
+    pub(crate) player: u64,
+    pub(crate) score: i64,
+    pub(crate) at_micros: i64,
 }
 
 /// The submits of one caller.
-pub(super) struct Operations {
+pub(crate) struct Operations {
     random: Random,
     caller: u64,
     callers: u64,
@@ -28,13 +28,13 @@ pub(super) struct Operations {
 }
 
 impl Operations {
-    pub(super) fn new(caller: usize, callers: usize, players: u64, seed: u64) -> Self {
+    pub(crate) fn new(caller: usize, callers: usize, players: u64, seed: u64) -> Self {
         let (caller, callers) = (caller as u64, callers as u64);
         Self { random: Random::new(seed ^ (caller << 32)), caller, callers, players, done: 0 }
     }
 
     /// The next one. No two neighbours of one player have the same score, which would leave the older instant.
-    pub(super) fn draw(&mut self) -> Operation {
+    pub(crate) fn draw(&mut self) -> Operation {
         let own = (self.players - self.caller).div_ceil(self.callers);
         let player = self.random.below(own) * self.callers + self.caller;
         self.done += 1;
@@ -45,18 +45,18 @@ impl Operations {
 
 /// What a table holds: a hash of its rows in order of players, and how many there are.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Contents {
+pub(crate) struct Contents {
     hasher: DefaultHasher,
-    pub(super) rows: u64,
+    pub(crate) rows: u64,
 }
 
 impl Contents {
-    pub(super) fn add(&mut self, player: &str, score: i64, subscore: i64, at_micros: i64) {
+    pub(crate) fn add(&mut self, player: &str, score: i64, subscore: i64, at_micros: i64) {
         (player, score, subscore, at_micros).hash(&mut self.hasher);
         self.rows += 1;
     }
 
-    pub(super) fn hash(&self) -> u64 {
+    pub(crate) fn hash(&self) -> u64 {
         self.hasher.finish()
     }
 }

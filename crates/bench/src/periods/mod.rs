@@ -1,0 +1,185 @@
+//! Scenario `periods`: the end of a period of many players, while others submit.
+//!
+//! Callers submit without a pause; in the middle of it the period ends. The service closes it in steps between batches;
+//! the naive way ranks it in one statement in one transaction. Both get the same scores into the period, and both closed
+//! orders must be the same. What submits waited is told apart: before the end, while the period was being closed, and
+//! after. Not here: the wire, and many boards that end at once.
+
+mod naive;
+mod ours;
+mod timed;
+
+use crate::error::{During, Error, prove};
+use crate::options::Options;
+use crate::report::{Ratio, Report, Table, number};
+use crate::submit::operations::{BEGIN_MICROS, Contents};
+use ours::{Memory, Ours};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+use tally_load::Latencies;
+
+/// Concurrent callers.
+const CALLERS: usize = 16;
+/// The day that ends: its first instant, and that of the next. The scores of [`BEGIN_MICROS`] lie in it.
+const START_MICROS: i64 = 1_699_920_000_000_000;
+const END_MICROS: i64 = START_MICROS + 86_400_000_000;
+const _: () = assert!(START_MICROS < BEGIN_MICROS && BEGIN_MICROS + 3_600_000_000 < END_MICROS);
+
+/// What is going on.
+const BEFORE: usize = 0;
+const CLOSING: usize = 1;
+const AFTER: usize = 2;
+const DONE: usize = 3;
+const PHASES: [&str; 3] = ["before", "while closing", "after"];
+
+/// The phase of a run, for callers.
+#[derive(Debug, Default)]
+struct Phase(AtomicUsize);
+
+impl Phase {
+    fn now(&self) -> usize {
+        self.0.load(Ordering::SeqCst)
+    }
+
+    fn set(&self, phase: usize) {
+        self.0.store(phase, Ordering::SeqCst);
+    }
+}
+
+/// Waits by phase; one that touches the closing is one of it.
+#[derive(Clone, Debug, Default)]
+struct Waits([Latencies; 3]);
+
+impl Waits {
+    fn record(&mut self, asked: usize, heard: usize, wait: Duration) {
+        let phase = if heard == CLOSING || (asked, heard) == (BEFORE, AFTER) { CLOSING } else { asked };
+        self.0[phase.min(AFTER)].record(wait);
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.0.iter_mut().zip(&other.0).for_each(|(all, one)| all.merge(one));
+    }
+}
+
+/// What either way shows.
+#[derive(Clone, Debug)]
+struct Measured {
+    waits: Waits,
+    /// How long each phase lasted.
+    seconds: [f64; 3],
+    /// Submits of each caller into the period that ended.
+    counts: Vec<u64>,
+    /// The closed order, from the first.
+    contents: Contents,
+}
+
+/// The score that a player begins with.
+fn first_score(number: u64) -> i64 {
+    (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 24) as i64
+}
+
+/// Measures it.
+pub(crate) fn measure(options: &Options) -> Result<Report, Error> {
+    let players = options.pick(5_000, 1_000_000);
+    let sync = crate::disk::sync_ms().during("try the disk")?;
+    let title = format!("the end of a period of {} players, {CALLERS} callers", number(players as f64));
+    let mut report = Report::new("periods", &title, options);
+    let folder = tempfile::tempdir().during("make a folder")?;
+    options.say("the service");
+    let ours = ours::measure(folder.path(), players, options)?;
+    options.say("the naive way");
+    let naive = naive::measure(folder.path(), players, &ours.measured.counts, options)?;
+    prove_same(&ours.measured, &naive, players)?;
+    report.tables.push(waits(&ours.measured, &naive));
+    report.tables.push(closing(&ours, &naive, players));
+    report.tables.push(memory(&ours.memory));
+    let longest = |one: &Measured| one.waits.0[CLOSING].max_ms();
+    report.ratios.push(Ratio::times(
+        "longest wait of a submit while closing, naive / tally",
+        longest(&naive) / longest(&ours.measured),
+    ));
+    report.note(crate::disk::sentence(sync));
+    report.note(format!(
+        "tally: a rank in the closed day, read from its blocks, took {} µs (mean)",
+        number(ours.rank_us)
+    ));
+    report.note(
+        "both: a score counts for all time and for the day; the clock is set to the day's end in the middle",
+    );
+    report.note("tally: 200 ms at most until the end is seen, then steps of 64 blocks of 512 entries, each a transaction");
+    report.note(
+        "naive: INSERT INTO closed SELECT row_number() OVER (ORDER BY …), then DELETE, in one transaction",
+    );
+    report.note("both closed orders are the same by hash and count, from the first to the last");
+    Ok(report)
+}
+
+fn prove_same(ours: &Measured, naive: &Measured, players: u64) -> Result<(), Error> {
+    for (way, one) in [("tally", ours), ("naive", naive)] {
+        let rows = one.contents.rows;
+        prove(rows == players, || format!("{way}: {rows} closed entries for {players} players"))?;
+        let waited = one.waits.0[CLOSING].count() > 0;
+        prove(waited, || format!("{way}: nobody submitted while it was being closed"))?;
+    }
+    prove(ours.contents.hash() == naive.contents.hash(), || "the same submits led to two orders".to_owned())
+}
+
+fn waits(ours: &Measured, naive: &Measured) -> Table {
+    let columns = ["way", "phase", "seconds", "submits/s", "p50 ms", "p99 ms", "max ms"];
+    let mut table = Table::new("What a submit waits", &columns);
+    for (way, one) in [("naive", naive), ("tally", ours)] {
+        for (phase, (waits, seconds)) in PHASES.iter().zip(one.waits.0.iter().zip(one.seconds)) {
+            table.row(vec![
+                way.to_owned(),
+                (*phase).to_owned(),
+                number(seconds),
+                number(waits.count() as f64 / seconds),
+                number(waits.percentile_ms(50.0)),
+                number(waits.percentile_ms(99.0)),
+                number(waits.max_ms()),
+            ]);
+        }
+    }
+    table
+}
+
+fn closing(ours: &Ours, naive: &Measured, players: u64) -> Table {
+    let columns = [
+        "way",
+        "seconds to close",
+        "players/s",
+        "transactions",
+        "longest, ms",
+        "slowest batch, ms: before",
+        "while closing",
+        "after",
+    ];
+    let mut table = Table::new("Closing", &columns);
+    let none = || "–".to_owned();
+    let row =
+        |way: &str, seconds: f64| vec![way.to_owned(), number(seconds), number(players as f64 / seconds)];
+    let mut cells = row("naive", naive.seconds[CLOSING]);
+    cells.extend(["1".to_owned(), number(naive.seconds[CLOSING] * 1e3), none(), none(), none()]);
+    table.row(cells);
+    let mut cells = row("tally", ours.measured.seconds[CLOSING]);
+    cells.extend([number(ours.steps as f64), number(ours.longest_step_ms)]);
+    cells.extend(ours.slowest_batch_ms.map(number));
+    table.row(cells);
+    table
+}
+
+fn memory(memory: &Memory) -> Table {
+    let mut table =
+        Table::new("Memory of the service", &["when", "bytes of the day's order", "resident MiB"]);
+    let mib = |bytes: Option<u64>| {
+        bytes.map_or_else(|| "unknown".to_owned(), |bytes| number(bytes as f64 / 1_048_576.0))
+    };
+    for (when, order, resident) in [
+        ("before the end", number(memory.order_before as f64), memory.resident_before),
+        ("1 s after closing", "0".to_owned(), memory.resident_soon),
+        ("at the end of the run", "0".to_owned(), memory.resident_end),
+    ] {
+        table.row(vec![when.to_owned(), order, mib(resident)]);
+    }
+    table
+}

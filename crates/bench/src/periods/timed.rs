@@ -1,0 +1,137 @@
+//! A store that remembers how long transactions took, by who asked: the score lane, or whoever closes periods.
+//!
+//! It stands between the service and its store and changes nothing. A time includes the wait for the other one.
+
+use super::{AFTER, Phase};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+use tally_rules::profile::Profile;
+use tally_rules::{Micros, PlayerId, Record};
+use tally_store::sqlite::SqliteStore;
+use tally_store::{
+    Block, BlockKey, BoardNo, BoardRow, Changes, ImportKey, ImportRow, KeyRow, Loaded, Part, PartRow, Plan,
+    ScoreKey, Store, StoreError,
+};
+
+/// The store with its times.
+pub(super) struct Timed {
+    inner: SqliteStore,
+    phase: Arc<Phase>,
+    batches_ns: [AtomicU64; 3],
+    steps: AtomicU64,
+    steps_ns: AtomicU64,
+}
+
+impl Timed {
+    pub(super) fn new(inner: SqliteStore, phase: Arc<Phase>) -> Self {
+        let (batches_ns, steps, steps_ns) = Default::default();
+        Self { inner, phase, batches_ns, steps, steps_ns }
+    }
+
+    /// The slowest transaction of the lane in each phase, in milliseconds.
+    pub(super) fn slowest_batch_ms(&self) -> [f64; 3] {
+        [0, 1, 2].map(|phase| milliseconds(&self.batches_ns[phase]))
+    }
+
+    /// How many transactions closed the period, and the slowest in milliseconds.
+    pub(super) fn steps(&self) -> (u64, f64) {
+        (self.steps.load(Ordering::Relaxed), milliseconds(&self.steps_ns))
+    }
+}
+
+fn milliseconds(ns: &AtomicU64) -> f64 {
+    ns.load(Ordering::Relaxed) as f64 / 1e6
+}
+
+impl Store for Timed {
+    fn name(&self) -> &'static str {
+        self.inner.name()
+    }
+
+    fn run(&self, plan: &Plan, decide: &mut dyn FnMut(&Loaded) -> Changes) -> Result<(), StoreError> {
+        let began = Instant::now();
+        let done = self.inner.run(plan, decide);
+        let took = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        // Closing names its board and no scores; a batch of submits names both.
+        match (plan.boards.is_empty(), plan.scores.is_empty()) {
+            (false, true) => {
+                self.steps.fetch_add(1, Ordering::Relaxed);
+                self.steps_ns.fetch_max(took, Ordering::Relaxed);
+            }
+            (false, false) => {
+                let phase = self.phase.now().min(AFTER);
+                self.batches_ns[phase].fetch_max(took, Ordering::Relaxed);
+            }
+            (true, _) => {}
+        }
+        done
+    }
+
+    fn boards(&self) -> Result<Vec<BoardRow>, StoreError> {
+        self.inner.boards()
+    }
+
+    fn keys(&self) -> Result<Vec<KeyRow>, StoreError> {
+        self.inner.keys()
+    }
+
+    fn walk_scores(
+        &self,
+        board: BoardNo,
+        part: Part,
+        after: Option<&PlayerId>,
+        limit: usize,
+        each: &mut dyn FnMut(PlayerId, Record),
+    ) -> Result<usize, StoreError> {
+        self.inner.walk_scores(board, part, after, limit, each)
+    }
+
+    fn parts(&self, board: BoardNo) -> Result<Vec<PartRow>, StoreError> {
+        self.inner.parts(board)
+    }
+
+    fn block(&self, key: &BlockKey) -> Result<Option<Block>, StoreError> {
+        self.inner.block(key)
+    }
+
+    fn records(&self, keys: &[ScoreKey]) -> Result<Vec<Option<Record>>, StoreError> {
+        self.inner.records(keys)
+    }
+
+    fn count_scores(&self, board: BoardNo, part: Part) -> Result<u64, StoreError> {
+        self.inner.count_scores(board, part)
+    }
+
+    fn import_progress(&self, key: &ImportKey) -> Result<Option<ImportRow>, StoreError> {
+        self.inner.import_progress(key)
+    }
+
+    fn bans(&self, board: BoardNo) -> Result<Vec<PlayerId>, StoreError> {
+        self.inner.bans(board)
+    }
+
+    fn profiles(&self, players: &[PlayerId]) -> Result<Vec<Result<Option<Profile>, StoreError>>, StoreError> {
+        self.inner.profiles(players)
+    }
+
+    fn expire_requests(&self, before: Micros, limit: usize) -> Result<usize, StoreError> {
+        self.inner.expire_requests(before, limit)
+    }
+
+    fn purge_deleted(&self, limit: usize) -> Result<usize, StoreError> {
+        self.inner.purge_deleted(limit)
+    }
+
+    fn meta(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        self.inner.meta(name)
+    }
+
+    fn set_meta(&self, name: &str, value: &[u8]) -> Result<(), StoreError> {
+        self.inner.set_meta(name, value)
+    }
+
+    fn gauges(&self) -> Vec<(&'static str, f64)> {
+        self.inner.gauges()
+    }
+}
