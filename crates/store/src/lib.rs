@@ -11,8 +11,8 @@ pub mod sqlite;
 
 pub use error::StoreError;
 pub use plan::{
-    BanKey, Block, BlockKey, BoardChange, BoardNo, BoardRow, Changes, Gone, ImportKey, ImportRow, KeyChange,
-    KeyRow, Loaded, Part, PartKey, PartRow, Plan, ScoreKey,
+    BanKey, Block, BlockKey, BoardChange, BoardNo, BoardRow, Changes, Durability, Gone, ImportKey, ImportRow,
+    KeyChange, KeyRow, Loaded, Part, PartKey, PartRow, Plan, ScoreKey,
 };
 
 use tally_rules::profile::Profile;
@@ -24,8 +24,9 @@ use tally_rules::{Micros, PlayerId, Record};
 ///
 /// - **One transaction.** [`run`](Self::run) reads everything of the plan, calls `decide` and writes what it returned,
 ///   as one unit: all of it is visible to later reads, or none.
-/// - **Durable when it returns.** After `Ok`, a killed process or machine loses nothing of it. After an error other
-///   than [`StoreError::LostAtCommit`], nothing of it was done.
+/// - **Durable when it returns.** After `Ok`, a killed process or machine loses nothing of it, unless the plan said
+///   [`Durability::Relaxed`]: then a killed process loses nothing, and a machine that stops the last second at most.
+///   After an error other than [`StoreError::LostAtCommit`], nothing of it was done.
 /// - **Decided on the present.** What `decide` saw does not change before its changes are written, whatever other
 ///   threads do.
 /// - **Keyed.** The cost of a transaction depends on its plan and changes, not on what else is stored.
@@ -86,6 +87,10 @@ pub trait Store: Send + Sync + 'static {
 
     /// Remembers a value, durably.
     fn set_meta(&self, name: &str, value: &[u8]) -> Result<(), StoreError>;
+
+    /// Brings what is at rest to its plainest form and onto the disk: for the end, when nothing is written any more. The
+    /// store can still be used afterwards.
+    fn settle(&self) -> Result<(), StoreError>;
 
     /// Rows, bytes and times the backend can tell of itself, for status and metrics: (name, value).
     fn gauges(&self) -> Vec<(&'static str, f64)>;

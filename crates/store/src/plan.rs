@@ -148,9 +148,23 @@ pub struct ImportRow {
     pub finished: bool,
 }
 
+/// What a transaction waits for before it is acknowledged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Durability {
+    /// That it is on the disk, and with it everything that it could see.
+    #[default]
+    Commit,
+    /// Nothing: it is on the disk within a second, or with the next transaction that waits. Every reader sees it at
+    /// once; a machine that stops before may lose it, and never one before it without it. A killed process loses
+    /// nothing.
+    Relaxed,
+}
+
 /// What a transaction reads. Each list is sorted and has no key twice.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
+    /// What it waits for.
+    pub durability: Durability,
     /// Boards that must still be there.
     pub boards: Vec<BoardNo>,
     /// Boards by name, for creating and deleting them.

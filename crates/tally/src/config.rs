@@ -44,7 +44,9 @@ settings! {
     "secret.file" = "" "File with the secret, 64 hexadecimal digits; empty: `secret` in the data directory.";
     "store.url" = "" "`sqlite:PATH`; empty: `tally.db` in the data directory.";
     "store.cache_mib" = "64" "Memory of the store for pages, in MiB.";
-    "store.wal_mib" = "256" "Bound of the write-ahead log, in MiB; past it a commit waits for a checkpoint.";
+    "store.wal_mib" = "256" "Bound of the write-ahead log of the store's tables, in MiB.";
+    "store.overlay_mib" = "256" "Memory for changes that are not in the store's tables yet, in MiB; from half of it on commits are slowed, past it they wait.";
+    "store.journal_mib" = "256" "A file of the store's journal, in MiB, at which its changes are brought into the tables; there are two such files.";
     "ranking.url" = "memory" "Where the order of boards is kept: `memory`.";
     "http.listen" = "127.0.0.1:8420" "Where HTTP listens.";
     "http.hosts" = "" "Host names, comma-separated, under which callers without a key may ask, beside loopback and IP addresses.";

@@ -64,6 +64,8 @@ impl DataDir {
         let options = Options {
             cache_bytes: mib("store.cache_mib")?,
             wal_bytes_max: mib("store.wal_mib")?,
+            overlay_bytes_max: mib("store.overlay_mib")?,
+            journal_bytes_max: mib("store.journal_mib")?,
             ..Options::default()
         };
         let path = self.store_path(config)?;

@@ -214,7 +214,7 @@ impl Server {
         self.runtime.block_on(loading).context("load")?
     }
 
-    /// Drains: no new work, everything acknowledged durable, then the end.
+    /// Drains: no new work, everything acknowledged durable and in plain tables, then the end.
     pub(crate) fn stop(mut self) {
         self.gate.drain();
         let (http, resp) = (self.http.take(), self.resp.take());
@@ -233,6 +233,10 @@ impl Server {
         });
         if let Some(tally) = self.gate.loaded() {
             tally.drain();
+        }
+        if let Err(error) = self.store.settle() {
+            // Nothing is lost: the journal beside the store has it.
+            tracing::warn!(%error, "fold the journal: the next start does");
         }
         self.data.retract();
     }

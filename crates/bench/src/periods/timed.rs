@@ -51,21 +51,31 @@ impl Store for Timed {
 
     fn run(&self, plan: &Plan, decide: &mut dyn FnMut(&Loaded) -> Changes) -> Result<(), StoreError> {
         let began = Instant::now();
-        let done = self.inner.run(plan, decide);
+        // Closing changes pieces of orders and parts; a batch of submits changes records.
+        let (mut records, mut pieces) = (false, false);
+        let done = self.inner.run(plan, &mut |loaded| {
+            let changes = decide(loaded);
+            records = !changes.scores.is_empty();
+            pieces = !changes.blocks.is_empty() || !changes.gone.is_empty();
+            changes
+        });
         let took = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        // Closing names its board and no scores; a batch of submits names both.
-        match (plan.boards.is_empty(), plan.scores.is_empty()) {
+        match (records, pieces) {
             (false, true) => {
                 self.steps.fetch_add(1, Ordering::Relaxed);
                 self.steps_ns.fetch_max(took, Ordering::Relaxed);
             }
-            (false, false) => {
+            (true, _) => {
                 let phase = self.phase.now().min(AFTER);
                 self.batches_ns[phase].fetch_max(took, Ordering::Relaxed);
             }
-            (true, _) => {}
+            (false, false) => {}
         }
         done
+    }
+
+    fn settle(&self) -> Result<(), StoreError> {
+        self.inner.settle()
     }
 
     fn boards(&self) -> Result<Vec<BoardRow>, StoreError> {

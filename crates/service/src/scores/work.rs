@@ -15,7 +15,7 @@ use tally_ranking::Published;
 use tally_rules::instant::Instants;
 use tally_rules::outcome::Outcome;
 use tally_rules::{Micros, Record, Refusal};
-use tally_store::{Store, StoreError};
+use tally_store::{Durability, Store, StoreError};
 
 /// Bytes a request holds beside its player's name: a rough sum of the structures, for the queue's bound.
 const REQUEST_BYTES: u32 = 256;
@@ -68,7 +68,12 @@ impl Work for ScoreWork {
     fn commit(&mut self, batch: &[Request]) -> Result<(Vec<Decision>, Aims), Failure<Fault>> {
         let now = (self.clock)();
         let aims = Aims::new(batch, &mut self.instants, now);
-        let reading = plan::read(batch, &aims);
+        let mut reading = plan::read(batch, &aims);
+        // One request that waits for its commit makes the whole batch durable.
+        let relaxed = |request: &Request| matches!(request, Request::Commands(commands) if commands.relaxed);
+        if batch.iter().all(relaxed) {
+            reading.plan.durability = Durability::Relaxed;
+        }
         let mut decisions = Vec::new();
         self.store
             .run(&reading.plan, &mut |loaded| {

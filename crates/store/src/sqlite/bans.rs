@@ -1,6 +1,8 @@
 //! The table `bans`: where players are hidden.
 
+use super::codec::{Input, put_bytes, put_number};
 use super::fault::corrupt;
+use super::table::{Rows, Table};
 use crate::StoreError;
 use crate::plan::{BanKey, BoardNo};
 use rusqlite::{Connection, params};
@@ -23,11 +25,42 @@ pub(super) fn of_board(connection: &Connection, board: BoardNo) -> Result<Vec<Pl
     Ok(players)
 }
 
-/// Hides and shows.
-pub(super) fn store(connection: &Connection, bans: &[(BanKey, bool)]) -> Result<(), StoreError> {
-    for (key, hidden) in bans {
-        let sql = if *hidden { PUT } else { REMOVE };
-        connection.prepare_cached(sql)?.execute(params![key.board.0, key.player.as_str()])?;
+/// The table, for the journal.
+pub(super) struct Bans;
+
+impl Table for Bans {
+    const TAG: u8 = 4;
+    type Key = BanKey;
+    type Value = ();
+
+    fn check(_key: &BanKey, _value: Option<&()>) -> Result<(), StoreError> {
+        Ok(())
     }
-    Ok(())
+
+    fn put_key(key: &BanKey, out: &mut Vec<u8>) {
+        put_number(key.board.0.into(), out);
+        put_bytes(key.player.as_bytes(), out);
+    }
+
+    fn take_key(input: &mut Input<'_>) -> Option<BanKey> {
+        Some(BanKey { board: BoardNo(input.small()?), player: PlayerId::new(input.text()?).ok()? })
+    }
+
+    fn put_value((): &(), _out: &mut Vec<u8>) {}
+
+    fn take_value(_input: &mut Input<'_>) -> Option<()> {
+        Some(())
+    }
+
+    fn heap_bytes(key: &BanKey, _value: Option<&()>) -> usize {
+        16 + key.player.as_bytes().len()
+    }
+
+    fn write(connection: &Connection, rows: &mut Rows<'_, '_, Self>) -> Result<(), StoreError> {
+        for (key, hidden) in rows {
+            let sql = if hidden.is_some() { PUT } else { REMOVE };
+            connection.prepare_cached(sql)?.execute(params![key.board.0, key.player.as_str()])?;
+        }
+        Ok(())
+    }
 }

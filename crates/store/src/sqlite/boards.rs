@@ -3,38 +3,31 @@
 //! Choices are stored under the names that users see, so the file can be read without this program. A deleted board
 //! leaves `boards` at once, and with it its name is free; its rows elsewhere wait for `purge`.
 
+use super::codec::{Input, put_bytes, put_number, put_signed};
 use super::fault::corrupt;
 use super::meta;
-use crate::{BoardChange, BoardNo, BoardRow, StoreError};
+use super::table::{Rows, Table};
+use crate::{BoardNo, BoardRow, StoreError};
 use rusqlite::{Connection, Row, params};
 use tally_rules::definition::{Order, Ranking, ScoreType, Subscore, Ties, Update};
 use tally_rules::period::PeriodRule;
 use tally_rules::{BoardId, Definition, Micros};
 
-pub(super) const LIVE: &str = "SELECT 1 FROM boards WHERE no = ?1";
 pub(super) const ALL: &str = "SELECT no, id, \"order\", \"update\", ranking, ties, score, subscore, all_time, \
      created_at, rules_given, implicit FROM boards ORDER BY no";
-pub(super) const BY_NAME: &str = "SELECT no, id, \"order\", \"update\", ranking, ties, score, subscore, all_time, \
-     created_at, rules_given, implicit FROM boards WHERE id = ?1";
-pub(super) const CREATE: &str = "INSERT INTO boards (no, id, \"order\", \"update\", ranking, ties, score, subscore, \
-     all_time, created_at, rules_given, implicit) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
-pub(super) const REDEFINE: &str = "UPDATE boards SET \"order\" = ?2, \"update\" = ?3, ranking = ?4, ties = ?5, \
-     score = ?6, subscore = ?7, all_time = ?8, rules_given = ?9, implicit = ?10 WHERE no = ?1";
+pub(super) const PUT: &str = "INSERT INTO boards (no, id, \"order\", \"update\", ranking, ties, score, subscore, \
+     all_time, created_at, rules_given, implicit) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) \
+     ON CONFLICT (no) DO UPDATE SET \"order\" = excluded.\"order\", \"update\" = excluded.\"update\", \
+     ranking = excluded.ranking, ties = excluded.ties, score = excluded.score, subscore = excluded.subscore, \
+     all_time = excluded.all_time, rules_given = excluded.rules_given, \
+     implicit = excluded.implicit";
 pub(super) const DELETE: &str = "DELETE FROM boards WHERE no = ?1";
-pub(super) const MARK_DELETED: &str = "INSERT INTO deleted_boards (no) VALUES (?1)";
+pub(super) const MARK_DELETED: &str = "REPLACE INTO deleted_boards (no) VALUES (?1)";
 pub(super) const PERIODS: &str = "SELECT name, schedule, time_zone, keep, grace_s, rule FROM periods \
      WHERE board = ?1 ORDER BY position";
 pub(super) const CREATE_PERIOD: &str = "INSERT INTO periods (board, position, name, schedule, time_zone, keep, \
      grace_s, rule) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
 pub(super) const DELETE_PERIODS: &str = "DELETE FROM periods WHERE board = ?1";
-
-/// Whether each board is live.
-pub(super) fn live(connection: &Connection, boards: &[BoardNo]) -> Result<Vec<bool>, StoreError> {
-    boards
-        .iter()
-        .map(|board| Ok(connection.prepare_cached(LIVE)?.exists(params![board.0])?))
-        .collect::<Result<_, StoreError>>()
-}
 
 /// Every live board, in order of number. The caller holds a transaction: periods are read board by board.
 pub(super) fn all(connection: &Connection) -> Result<Vec<BoardRow>, StoreError> {
@@ -47,39 +40,105 @@ pub(super) fn all(connection: &Connection) -> Result<Vec<BoardRow>, StoreError> 
     Ok(found)
 }
 
-/// The live board of each name.
-pub(super) fn by_name(
-    connection: &Connection,
-    names: &[BoardId],
-) -> Result<Vec<Option<BoardRow>>, StoreError> {
-    let find = |name: &BoardId| -> Result<Option<BoardRow>, StoreError> {
-        let mut statement = connection.prepare_cached(BY_NAME)?;
-        let mut rows = statement.query(params![name.as_str()])?;
-        rows.next()?.map(|row| decode(connection, row)).transpose()
-    };
-    names.iter().map(find).collect()
-}
+/// The tables, for the journal. A board that is gone leaves its number to `purge`.
+pub(super) struct Boards;
 
-/// Creates, redefines and deletes, in order of number.
-pub(super) fn store(connection: &Connection, changes: &[BoardChange]) -> Result<(), StoreError> {
-    for change in changes {
-        match change {
-            BoardChange::Create(row) => create(connection, row)?,
-            BoardChange::Redefine(no, definition) => redefine(connection, *no, definition)?,
-            BoardChange::Delete(no) => delete(connection, *no)?,
+impl Table for Boards {
+    const TAG: u8 = 8;
+    type Key = BoardNo;
+    type Value = BoardRow;
+
+    fn check(key: &BoardNo, value: Option<&BoardRow>) -> Result<(), StoreError> {
+        if key.0 == u32::MAX {
+            return Err(StoreError::Row("boards: all numbers are given".into()));
+        }
+        let refused = value.and_then(|row| row.definition.check().err());
+        refused.map_or(Ok(()), |why| Err(StoreError::Row(format!("boards: {why:?}"))))
+    }
+
+    fn put_key(key: &BoardNo, out: &mut Vec<u8>) {
+        put_number(key.0.into(), out);
+    }
+
+    fn take_key(input: &mut Input<'_>) -> Option<BoardNo> {
+        input.small().map(BoardNo)
+    }
+
+    /// Choices by the names that users see, as in the table.
+    fn put_value(value: &BoardRow, out: &mut Vec<u8>) {
+        let of = &value.definition;
+        put_number(value.no.0.into(), out);
+        put_bytes(value.id.as_str().as_bytes(), out);
+        let choices = [of.order.as_str(), of.update.as_str(), of.ranking.as_str(), of.ties.as_str()];
+        for choice in choices.into_iter().chain([of.score.as_str(), of.subscore.as_str()]) {
+            put_bytes(choice.as_bytes(), out);
+        }
+        out.push(of.all_time.into());
+        put_number(of.rules_given.into(), out);
+        out.push(of.implicit.into());
+        put_signed(value.created_at.0, out);
+        put_number(of.periods.len() as u64, out);
+        for period in &of.periods {
+            for text in [&period.name, &period.schedule, &period.time_zone] {
+                put_bytes(text.as_bytes(), out);
+            }
+            for number in [period.keep, period.grace_s, period.no] {
+                put_number(number.into(), out);
+            }
         }
     }
-    Ok(())
+
+    fn take_value(input: &mut Input<'_>) -> Option<BoardRow> {
+        let no = BoardNo(input.small()?);
+        let id = BoardId::new(input.text()?).ok()?;
+        let mut definition = Definition {
+            order: Order::parse(input.text()?)?,
+            update: Update::parse(input.text()?)?,
+            ranking: Ranking::parse(input.text()?)?,
+            ties: Ties::parse(input.text()?)?,
+            score: ScoreType::parse(input.text()?)?,
+            subscore: Subscore::parse(input.text()?)?,
+            all_time: input.truth()?,
+            rules_given: input.small()?,
+            implicit: input.truth()?,
+            periods: Vec::new(),
+        };
+        let created_at = Micros(input.signed()?);
+        for _ in 0..input.number()? {
+            let mut text = || input.text().map(str::to_owned);
+            let (name, schedule, time_zone) = (text()?, text()?, text()?);
+            let (keep, grace_s, no) = (input.small()?, input.small()?, input.small()?);
+            definition.periods.push(PeriodRule { no, name, schedule, time_zone, keep, grace_s });
+        }
+        Some(BoardRow { no, id, definition, created_at })
+    }
+
+    fn heap_bytes(_key: &BoardNo, value: Option<&BoardRow>) -> usize {
+        value.map_or(0, |row| 256 * (1 + row.definition.periods.len()))
+    }
+
+    fn write(connection: &Connection, rows: &mut Rows<'_, '_, Self>) -> Result<(), StoreError> {
+        for (no, row) in rows {
+            let after = no.0.checked_add(1).ok_or_else(|| corrupt("boards", "the last number is given"))?;
+            if meta::next_board(connection)?.0 < after {
+                meta::set_next_board(connection, BoardNo(after))?;
+            }
+            connection.prepare_cached(DELETE_PERIODS)?.execute(params![no.0])?;
+            match row {
+                Some(row) => put(connection, row)?,
+                None => {
+                    connection.prepare_cached(DELETE)?.execute(params![no.0])?;
+                    connection.prepare_cached(MARK_DELETED)?.execute(params![no.0])?;
+                }
+            }
+        }
+        Ok(())
+    }
 }
 
-fn create(connection: &Connection, row: &BoardRow) -> Result<(), StoreError> {
-    let next = meta::next_board(connection)?;
-    assert!(row.no >= next, "board {} was given before: the next is {}", row.no.0, next.0);
-    let after =
-        row.no.0.checked_add(1).ok_or_else(|| StoreError::Row("boards: all numbers are given".into()))?;
-    meta::set_next_board(connection, BoardNo(after))?;
+fn put(connection: &Connection, row: &BoardRow) -> Result<(), StoreError> {
     let definition = &row.definition;
-    connection.prepare_cached(CREATE)?.execute(params![
+    connection.prepare_cached(PUT)?.execute(params![
         row.no.0,
         row.id.as_str(),
         definition.order.as_str(),
@@ -94,39 +153,6 @@ fn create(connection: &Connection, row: &BoardRow) -> Result<(), StoreError> {
         definition.implicit
     ])?;
     create_periods(connection, row.no, &definition.periods)
-}
-
-fn redefine(connection: &Connection, no: BoardNo, definition: &Definition) -> Result<(), StoreError> {
-    let rows = connection.prepare_cached(REDEFINE)?.execute(params![
-        no.0,
-        definition.order.as_str(),
-        definition.update.as_str(),
-        definition.ranking.as_str(),
-        definition.ties.as_str(),
-        definition.score.as_str(),
-        definition.subscore.as_str(),
-        definition.all_time,
-        definition.rules_given,
-        definition.implicit
-    ])?;
-    must_be_live(no, rows)?;
-    connection.prepare_cached(DELETE_PERIODS)?.execute(params![no.0])?;
-    create_periods(connection, no, &definition.periods)
-}
-
-fn delete(connection: &Connection, no: BoardNo) -> Result<(), StoreError> {
-    let rows = connection.prepare_cached(DELETE)?.execute(params![no.0])?;
-    must_be_live(no, rows)?;
-    connection.prepare_cached(DELETE_PERIODS)?.execute(params![no.0])?;
-    connection.prepare_cached(MARK_DELETED)?.execute(params![no.0])?;
-    Ok(())
-}
-
-fn must_be_live(no: BoardNo, rows: usize) -> Result<(), StoreError> {
-    if rows == 0 {
-        return Err(StoreError::Row(format!("boards: there is no board {}", no.0)));
-    }
-    Ok(())
 }
 
 fn create_periods(connection: &Connection, no: BoardNo, periods: &[PeriodRule]) -> Result<(), StoreError> {

@@ -1,4 +1,4 @@
-//! Connections and their settings: the writer's, the readers' and the one that folds the log.
+//! Connections and their settings: the one that writes the tables, the readers', and those of the journal.
 //!
 //! Settings that make a commit durable are made here and nowhere else, and a test reads them back.
 
@@ -7,14 +7,13 @@ use crate::StoreError;
 use rusqlite::{Connection, OpenFlags};
 use std::path::Path;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 /// More than there are statements.
 const STATEMENTS: usize = 64;
 
 /// Every page of a new file. A random row dirties one page, and a whole page is written: 8192 measured slower at every
 /// size of batch, 2048 no faster, with a deeper tree.
-const PAGE_BYTES: u32 = 4096;
+pub(super) const PAGE_BYTES: u32 = 4096;
 
 /// The connection that writes, not yet in write-ahead mode: see [`log_ahead`].
 pub(super) fn writer(path: &Path, options: &Options) -> Result<Connection, StoreError> {
@@ -22,19 +21,14 @@ pub(super) fn writer(path: &Path, options: &Options) -> Result<Connection, Store
     connection.busy_timeout(options.busy_wait)?;
     connection.pragma_update(None, "page_size", PAGE_BYTES)?;
     durable(&connection)?;
-    set_cache(&connection, options.cache_bytes)?;
+    set_cache(&connection, options.fold_cache_bytes)?;
     Ok(connection)
 }
 
 /// Turns the write-ahead log on.
 pub(super) fn log_ahead(connection: &Connection, options: &Options) -> Result<(), StoreError> {
-    let mode: String = connection.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0))?;
-    if mode != "wal" {
-        return Err(StoreError::Away(format!(
-            "the file system does not allow a write-ahead log (mode {mode})"
-        )));
-    }
-    // See `checkpoint`.
+    set_log_ahead(connection)?;
+    // See `tables`.
     connection.pragma_update(None, "wal_autocheckpoint", 0)?;
     // A log that grew past its bound gives the space back when it starts over.
     let limit = i64::try_from(options.wal_bytes_max).unwrap_or(i64::MAX);
@@ -42,12 +36,22 @@ pub(super) fn log_ahead(connection: &Connection, options: &Options) -> Result<()
     Ok(())
 }
 
-/// The connection that folds the log into the file, with a short wait for readers.
-pub(super) fn folder(path: &Path, wait: Duration) -> Result<Connection, StoreError> {
-    let connection = open(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
-    connection.busy_timeout(wait)?;
-    durable(&connection)?;
-    connection.pragma_update(None, "wal_autocheckpoint", 0)?;
+/// Says in the file that it has a write-ahead log.
+pub(super) fn set_log_ahead(connection: &Connection) -> Result<(), StoreError> {
+    let mode: String = connection.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0))?;
+    if mode != "wal" {
+        return Err(StoreError::Away(format!(
+            "the file system does not allow a write-ahead log (mode {mode})"
+        )));
+    }
+    Ok(())
+}
+
+/// A connection that only reads.
+pub(super) fn reader(path: &Path, options: &Options, cache_bytes: u64) -> Result<Connection, StoreError> {
+    let connection = open(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    connection.busy_timeout(options.busy_wait)?;
+    set_cache(&connection, cache_bytes)?;
     Ok(connection)
 }
 
@@ -69,10 +73,7 @@ impl Readers {
     pub(super) fn open(path: &Path, options: &Options) -> Result<Self, StoreError> {
         let mut idle = Vec::new();
         for _ in 0..options.readers.max(1) {
-            let connection = open(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
-            connection.busy_timeout(options.busy_wait)?;
-            set_cache(&connection, options.reader_cache_bytes)?;
-            idle.push(connection);
+            idle.push(reader(path, options, options.reader_cache_bytes)?);
         }
         Ok(Self { idle: Mutex::new(idle), returned: Condvar::new() })
     }
@@ -108,7 +109,8 @@ impl Drop for Lent<'_> {
     }
 }
 
-fn open(path: &Path, flags: OpenFlags) -> Result<Connection, StoreError> {
+/// Opens with what every connection has.
+pub(super) fn open(path: &Path, flags: OpenFlags) -> Result<Connection, StoreError> {
     // One connection is used by one thread at a time, held by its mutex or lent by value.
     let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
@@ -119,14 +121,15 @@ fn open(path: &Path, flags: OpenFlags) -> Result<Connection, StoreError> {
 }
 
 /// A commit returns when it is on the disk; on macOS that takes a call of its own.
-fn durable(connection: &Connection) -> Result<(), StoreError> {
+pub(super) fn durable(connection: &Connection) -> Result<(), StoreError> {
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "fullfsync", true)?;
     connection.pragma_update(None, "checkpoint_fullfsync", true)?;
     Ok(())
 }
 
-fn set_cache(connection: &Connection, bytes: u64) -> Result<(), StoreError> {
+/// Memory for pages.
+pub(super) fn set_cache(connection: &Connection, bytes: u64) -> Result<(), StoreError> {
     let kibibytes = i64::try_from(bytes / 1024).unwrap_or(i64::MAX).max(64);
     // Negative: in KiB instead of pages.
     connection.pragma_update(None, "cache_size", -kibibytes)?;

@@ -4,7 +4,7 @@
 //! from a later version, is recognised without it and stays as it is to the last byte. Migrations write these bytes
 //! outside of write-ahead logging, so they are never older than the truth. Not here: whether the rest is sound.
 
-use super::fault;
+use super::{fault, files};
 use crate::StoreError;
 use std::fs::File;
 use std::io::{ErrorKind, Read};
@@ -12,6 +12,9 @@ use std::path::{Path, PathBuf};
 
 /// What our files carry as `application_id`: "tlly".
 pub(super) const APPLICATION_ID: u32 = 0x746c_6c79;
+
+/// What files of the journal carry: "tllj". Their `user_version` is the schema version that wrote them.
+pub(super) const JOURNAL_ID: u32 = 0x746c_6c6a;
 
 /// Every SQLite file begins so. The positions below are those of its header, which SQLite promises to keep.
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
@@ -36,8 +39,14 @@ pub(super) fn resolve(path: &Path) -> Result<PathBuf, StoreError> {
     }
 }
 
-/// Refuses files that are not ours or are later than `known`. A missing or empty file is a new store.
+/// Refuses a store, or a file of its journal, that is not ours or later than `known`. A missing or empty file is a new
+/// store.
 pub(super) fn check(path: &Path, known: u32) -> Result<(), StoreError> {
+    check_file(path, APPLICATION_ID, known)?;
+    files::journals(path)?.0.iter().try_for_each(|journal| check_file(journal, JOURNAL_ID, known))
+}
+
+fn check_file(path: &Path, id: u32, known: u32) -> Result<(), StoreError> {
     let mut file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
@@ -46,12 +55,11 @@ pub(super) fn check(path: &Path, known: u32) -> Result<(), StoreError> {
     let mut header = Vec::with_capacity(HEADER_BYTES);
     let read = file.by_ref().take(HEADER_BYTES as u64).read_to_end(&mut header);
     read.map_err(|error| fault::file("read", path, &error))?;
-    if header.is_empty() {
+    if header.is_empty() && id == APPLICATION_ID {
         return Ok(());
     }
-    let ours = header.len() == HEADER_BYTES
-        && header.starts_with(MAGIC)
-        && number(&header, APPLICATION_ID_AT) == APPLICATION_ID;
+    let ours =
+        header.len() == HEADER_BYTES && header.starts_with(MAGIC) && number(&header, APPLICATION_ID_AT) == id;
     if !ours {
         return Err(StoreError::NotOurs(format!("`{}`", path.display())));
     }

@@ -1,6 +1,9 @@
 //! The table `imports`: how far each file has come into its board.
 
+use super::codec::{Input, put_number};
 use super::fault::corrupt;
+use super::table::{Rows, Table};
+use crate::plan::BoardNo;
 use crate::{ImportKey, ImportRow, StoreError};
 use rusqlite::{Connection, Row, params};
 
@@ -8,6 +11,7 @@ pub(super) const GET: &str =
     "SELECT lines, taken, refused, finished FROM imports WHERE board = ?1 AND digest = ?2";
 pub(super) const PUT: &str = "REPLACE INTO imports (board, digest, lines, taken, refused, finished) \
      VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+pub(super) const REMOVE: &str = "DELETE FROM imports WHERE board = ?1 AND digest = ?2";
 
 /// The progress of one import.
 pub(super) fn get(connection: &Connection, key: &ImportKey) -> Result<Option<ImportRow>, StoreError> {
@@ -16,27 +20,60 @@ pub(super) fn get(connection: &Connection, key: &ImportKey) -> Result<Option<Imp
     rows.next()?.map(decode).transpose()
 }
 
-/// The progress of each import of a plan.
-pub(super) fn load(
-    connection: &Connection,
-    keys: &[ImportKey],
-) -> Result<Vec<Option<ImportRow>>, StoreError> {
-    keys.iter().map(|key| get(connection, key)).collect()
-}
+/// The table, for the journal.
+pub(super) struct Imports;
 
-/// Stores progress.
-pub(super) fn store(connection: &Connection, imports: &[(ImportKey, ImportRow)]) -> Result<(), StoreError> {
-    for (key, row) in imports {
-        connection.prepare_cached(PUT)?.execute(params![
-            key.board.0,
-            key.digest,
-            encode(row.lines)?,
-            encode(row.taken)?,
-            encode(row.refused)?,
-            row.finished
-        ])?;
+impl Table for Imports {
+    const TAG: u8 = 2;
+    type Key = ImportKey;
+    type Value = ImportRow;
+
+    fn check(_key: &ImportKey, value: Option<&ImportRow>) -> Result<(), StoreError> {
+        let counts = value.into_iter().flat_map(|row| [row.lines, row.taken, row.refused]);
+        counts.map(encode).try_for_each(|count| count.map(drop))
     }
-    Ok(())
+
+    fn put_key(key: &ImportKey, out: &mut Vec<u8>) {
+        put_number(key.board.0.into(), out);
+        out.extend_from_slice(&key.digest);
+    }
+
+    fn take_key(input: &mut Input<'_>) -> Option<ImportKey> {
+        Some(ImportKey { board: BoardNo(input.small()?), digest: input.fixed()? })
+    }
+
+    fn put_value(value: &ImportRow, out: &mut Vec<u8>) {
+        for count in [value.lines, value.taken, value.refused] {
+            put_number(count, out);
+        }
+        out.push(value.finished.into());
+    }
+
+    fn take_value(input: &mut Input<'_>) -> Option<ImportRow> {
+        let (lines, taken, refused) = (input.number()?, input.number()?, input.number()?);
+        Some(ImportRow { lines, taken, refused, finished: input.truth()? })
+    }
+
+    fn heap_bytes(_key: &ImportKey, _value: Option<&ImportRow>) -> usize {
+        0
+    }
+
+    fn write(connection: &Connection, rows: &mut Rows<'_, '_, Self>) -> Result<(), StoreError> {
+        for (key, row) in rows {
+            match row {
+                Some(row) => connection.prepare_cached(PUT)?.execute(params![
+                    key.board.0,
+                    key.digest,
+                    encode(row.lines)?,
+                    encode(row.taken)?,
+                    encode(row.refused)?,
+                    row.finished
+                ])?,
+                None => connection.prepare_cached(REMOVE)?.execute(params![key.board.0, key.digest])?,
+            };
+        }
+        Ok(())
+    }
 }
 
 fn encode(count: u64) -> Result<i64, StoreError> {

@@ -1,20 +1,33 @@
 //! The table `keys`: API keys and whether they were revoked.
 
+use super::codec::{Input, put_bytes, put_number, put_option, put_signed};
 use super::fault::corrupt;
-use crate::{KeyChange, KeyRow, StoreError};
+use super::table::{Rows, Table};
+use crate::{KeyRow, StoreError};
 use rusqlite::{Connection, Row, params};
+use std::sync::Arc;
 use tally_rules::Micros;
 use tally_rules::role::Role;
 
-pub(super) const LIVE: &str =
-    "SELECT id, hash, role, name, created_at FROM keys WHERE revoked_at IS NULL ORDER BY no";
-pub(super) const CREATE: &str =
-    "INSERT INTO keys (id, hash, role, name, created_at) VALUES (?1, ?2, ?3, ?4, ?5)";
-pub(super) const REVOKE: &str = "UPDATE keys SET revoked_at = ?2 WHERE id = ?1 AND revoked_at IS NULL";
+pub(super) const ALL: &str = "SELECT id, hash, role, name, created_at, no, revoked_at FROM keys ORDER BY no";
+pub(super) const GET: &str =
+    "SELECT id, hash, role, name, created_at, no, revoked_at FROM keys WHERE id = ?1";
+pub(super) const PUT: &str = "INSERT INTO keys (no, id, hash, role, name, created_at, revoked_at) \
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (no) DO UPDATE SET revoked_at = excluded.revoked_at";
+pub(super) const LAST: &str = "SELECT coalesce(max(no), 0) FROM keys";
 
-/// Every key that was not revoked, in order of creation.
-pub(super) fn live(connection: &Connection) -> Result<Vec<KeyRow>, StoreError> {
-    let mut statement = connection.prepare_cached(LIVE)?;
+/// All that is known of a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct KeyState {
+    /// The order of creation.
+    pub(super) no: u32,
+    pub(super) row: KeyRow,
+    pub(super) revoked_at: Option<Micros>,
+}
+
+/// Every key, revoked ones too, in order of creation.
+pub(super) fn all(connection: &Connection) -> Result<Vec<KeyState>, StoreError> {
+    let mut statement = connection.prepare_cached(ALL)?;
     let mut rows = statement.query([])?;
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
@@ -23,30 +36,89 @@ pub(super) fn live(connection: &Connection) -> Result<Vec<KeyRow>, StoreError> {
     Ok(found)
 }
 
-/// Creates and revokes. Revoking a key that is not there, or once more, changes nothing: it is not accepted already.
-pub(super) fn store(connection: &Connection, changes: &[KeyChange]) -> Result<(), StoreError> {
-    for change in changes {
-        match change {
-            KeyChange::Create(key) => connection.prepare_cached(CREATE)?.execute(params![
-                &*key.id,
-                key.hash,
-                key.role.as_str(),
-                key.name,
-                key.created_at.0
-            ])?,
-            KeyChange::Revoke(id, at) => connection.prepare_cached(REVOKE)?.execute(params![&**id, at.0])?,
-        };
-    }
-    Ok(())
+/// The key of that id.
+pub(super) fn get(connection: &Connection, id: &str) -> Result<Option<KeyState>, StoreError> {
+    let mut statement = connection.prepare_cached(GET)?;
+    let mut rows = statement.query(params![id])?;
+    rows.next()?.map(decode).transpose()
 }
 
-fn decode(row: &Row<'_>) -> Result<KeyRow, StoreError> {
+/// The number of the last key.
+pub(super) fn last(connection: &Connection) -> Result<u32, StoreError> {
+    Ok(connection.prepare_cached(LAST)?.query_row([], |row| row.get(0))?)
+}
+
+/// The table, for the journal. A revoked key stays, so that its id is never given to another.
+pub(super) struct Keys;
+
+impl Table for Keys {
+    const TAG: u8 = 9;
+    type Key = Arc<str>;
+    type Value = KeyState;
+
+    fn check(_key: &Arc<str>, _value: Option<&KeyState>) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    fn put_key(key: &Arc<str>, out: &mut Vec<u8>) {
+        put_bytes(key.as_bytes(), out);
+    }
+
+    fn take_key(input: &mut Input<'_>) -> Option<Arc<str>> {
+        input.text().map(Arc::from)
+    }
+
+    fn put_value(value: &KeyState, out: &mut Vec<u8>) {
+        put_number(value.no.into(), out);
+        put_bytes(value.row.id.as_bytes(), out);
+        out.extend_from_slice(&value.row.hash);
+        put_bytes(value.row.role.as_str().as_bytes(), out);
+        put_bytes(value.row.name.as_bytes(), out);
+        put_signed(value.row.created_at.0, out);
+        put_option(value.revoked_at, out, |at, out| put_signed(at.0, out));
+    }
+
+    fn take_value(input: &mut Input<'_>) -> Option<KeyState> {
+        let no = input.small()?;
+        let row = KeyRow {
+            id: input.text()?.into(),
+            hash: input.fixed()?,
+            role: Role::parse(input.text()?)?,
+            name: input.text()?.to_owned(),
+            created_at: Micros(input.signed()?),
+        };
+        Some(KeyState { no, row, revoked_at: input.option(Input::signed)?.map(Micros) })
+    }
+
+    fn heap_bytes(key: &Arc<str>, value: Option<&KeyState>) -> usize {
+        32 + 2 * key.len() + value.map_or(0, |value| value.row.name.len())
+    }
+
+    fn write(connection: &Connection, rows: &mut Rows<'_, '_, Self>) -> Result<(), StoreError> {
+        for (_, state) in rows {
+            let Some(KeyState { no, row, revoked_at }) = state else { continue };
+            connection.prepare_cached(PUT)?.execute(params![
+                no,
+                &*row.id,
+                row.hash,
+                row.role.as_str(),
+                row.name,
+                row.created_at.0,
+                revoked_at.map(|at| at.0)
+            ])?;
+        }
+        Ok(())
+    }
+}
+
+fn decode(row: &Row<'_>) -> Result<KeyState, StoreError> {
     let role: String = row.get(2)?;
-    Ok(KeyRow {
+    let key = KeyRow {
         id: row.get::<_, String>(0)?.into(),
         hash: row.get(1)?,
         role: Role::parse(&role).ok_or_else(|| corrupt("keys", &format!("no role is named `{role}`")))?,
         name: row.get(3)?,
         created_at: Micros(row.get(4)?),
-    })
+    };
+    Ok(KeyState { no: row.get(5)?, row: key, revoked_at: row.get::<_, Option<i64>>(6)?.map(Micros) })
 }

@@ -24,9 +24,7 @@ pub(super) struct Lock {
 impl Lock {
     /// Takes the lock of the store at `path`, at once or not at all.
     pub(super) fn take(store: &Path) -> Result<Self, StoreError> {
-        let mut name = store.as_os_str().to_owned();
-        name.push(".lock");
-        let path = PathBuf::from(name);
+        let path = super::files::beside(store, ".lock");
         let mut file = OpenOptions::new()
             .read(true)
             .write(true)

@@ -1,4 +1,4 @@
-//! The table `meta`: small values under names, and the number of the next board.
+//! The table `meta`: small values under names, the number of the next board, and how far the journal is folded.
 //!
 //! Names that begin with `store.` are the store's own and refused to callers.
 
@@ -8,6 +8,8 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 const OWN: &str = "store.";
 const NEXT_BOARD: &str = "store.next_board";
+const FOLDED: &str = "store.folded";
+const FOLDING: &str = "store.folding";
 
 pub(super) const GET: &str = "SELECT value FROM meta WHERE name = ?1";
 pub(super) const PUT: &str = "REPLACE INTO meta (name, value) VALUES (?1, ?2)";
@@ -27,15 +29,39 @@ pub(super) fn put(connection: &Connection, name: &str, value: &[u8]) -> Result<(
 
 /// The number for the next new board.
 pub(super) fn next_board(connection: &Connection) -> Result<BoardNo, StoreError> {
-    let value =
-        get(connection, NEXT_BOARD)?.ok_or_else(|| corrupt("meta", "no number for the next board"))?;
-    let number = std::str::from_utf8(&value).ok().and_then(|text| text.parse().ok());
-    number.map(BoardNo).ok_or_else(|| corrupt("meta", "the number for the next board is none"))
+    let next = number(connection, NEXT_BOARD, "the next board")?;
+    u32::try_from(next).map(BoardNo).map_err(|_| corrupt("meta", "the number for the next board is none"))
 }
 
 /// Says which number the next new board gets.
 pub(super) fn set_next_board(connection: &Connection, next: BoardNo) -> Result<(), StoreError> {
     put_any(connection, NEXT_BOARD, next.0.to_string().as_bytes())
+}
+
+/// The batch of the journal up to which all are in the tables.
+pub(super) fn folded(connection: &Connection) -> Result<u64, StoreError> {
+    number(connection, FOLDED, "the batch folded to")
+}
+
+/// The batch up to which some may be in the tables: more than [`folded`] while a fold is under way.
+pub(super) fn folding(connection: &Connection) -> Result<u64, StoreError> {
+    number(connection, FOLDING, "the batch being folded to")
+}
+
+/// Says so before the first row of a fold, in its transaction.
+pub(super) fn set_folding(connection: &Connection, batch: u64) -> Result<(), StoreError> {
+    put_any(connection, FOLDING, batch.to_string().as_bytes())
+}
+
+/// Says so with the last row of a fold, in its transaction.
+pub(super) fn set_folded(connection: &Connection, batch: u64) -> Result<(), StoreError> {
+    put_any(connection, FOLDED, batch.to_string().as_bytes())
+}
+
+fn number(connection: &Connection, name: &str, of: &str) -> Result<u64, StoreError> {
+    let value = get(connection, name)?.ok_or_else(|| corrupt("meta", &format!("no number for {of}")))?;
+    let number = std::str::from_utf8(&value).ok().and_then(|text| text.parse().ok());
+    number.ok_or_else(|| corrupt("meta", &format!("the number for {of} is none")))
 }
 
 fn put_any(connection: &Connection, name: &str, value: &[u8]) -> Result<(), StoreError> {

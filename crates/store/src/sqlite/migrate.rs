@@ -4,11 +4,10 @@
 //! log, so that the version in the file's first bytes is the truth at every moment, see `identity`. Not here: going
 //! back. Whoever must, has the copy `<file>.v<version>.bak`.
 
-use super::{fault, identity};
+use super::{fault, files, identity};
 use crate::StoreError;
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, TransactionBehavior};
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 /// Every schema there ever was: the first makes a new file, each other one makes the next out of the one before.
@@ -16,7 +15,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/sqlite/0001_tables.sql"),
     include_str!("../../migrations/sqlite/0002_players.sql"),
     include_str!("../../migrations/sqlite/0003_periods.sql"),
-    include_str!("../../migrations/sqlite/0004_implicit_boards.sql"),
+    include_str!("../../migrations/sqlite/0004_journal.sql"),
 ];
 
 /// The version that a list of migrations leads to.
@@ -49,14 +48,12 @@ pub(super) fn migrate(
     transaction.pragma_update(None, "application_id", identity::APPLICATION_ID)?;
     transaction.pragma_update(None, "user_version", known)?;
     transaction.commit()?;
-    sync_folder(path)
+    files::sync_folder(path)
 }
 
 /// Where the copy of a file of that version is kept.
 pub(super) fn copy_path(path: &Path, version: u32) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(format!(".v{version}.bak"));
-    PathBuf::from(name)
+    files::beside(path, &format!(".v{version}.bak"))
 }
 
 fn leave_write_ahead_log(connection: &Connection) -> Result<(), StoreError> {
@@ -73,14 +70,8 @@ fn leave_write_ahead_log(connection: &Connection) -> Result<(), StoreError> {
 /// A copy that is complete or not there: it gets its name when it is on the disk.
 fn keep_copy(connection: &Connection, path: &Path, version: u32) -> Result<(), StoreError> {
     let kept = copy_path(path, version);
-    let mut unfinished = kept.as_os_str().to_owned();
-    unfinished.push(".part");
-    let unfinished = PathBuf::from(unfinished);
-    match std::fs::remove_file(&unfinished) {
-        Ok(()) => {}
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-        Err(error) => return Err(fault::file("remove", &unfinished, &error)),
-    }
+    let unfinished = files::beside(&kept, ".part");
+    files::remove(&unfinished)?;
     let mut copy = Connection::open(&unfinished)?;
     let step = Backup::new(connection, &mut copy)?.step(-1)?;
     if step != StepResult::Done {
@@ -89,18 +80,19 @@ fn keep_copy(connection: &Connection, path: &Path, version: u32) -> Result<(), S
         )));
     }
     copy.close().map_err(|(_, error)| error)?;
-    let synced = File::open(&unfinished).and_then(|file| file.sync_all());
-    synced.map_err(|error| fault::file("sync", &unfinished, &error))?;
-    std::fs::rename(&unfinished, &kept).map_err(|error| fault::file("rename", &unfinished, &error))?;
-    sync_folder(path)
-}
-
-/// A new name is durable when its folder is. Only Unix lets a folder be synced.
-fn sync_folder(path: &Path) -> Result<(), StoreError> {
-    if !cfg!(unix) {
-        return Ok(());
+    files::sync(&unfinished)?;
+    // With its journal the copy is complete: what is not folded yet is there.
+    for journal in files::journals(path)?.0 {
+        let name = journal.to_string_lossy().into_owned();
+        let more = name.strip_prefix(&*path.to_string_lossy()).unwrap_or_default().to_owned();
+        for part in ["", files::LOG] {
+            let (from, to) = (files::beside(&journal, part), files::beside(&kept, &format!("{more}{part}")));
+            if from.exists() {
+                std::fs::copy(&from, &to).map_err(|error| fault::file("copy", &from, &error))?;
+                files::sync(&to)?;
+            }
+        }
     }
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let synced = File::open(folder).and_then(|folder| folder.sync_all());
-    synced.map_err(|error| fault::file("sync", folder, &error))
+    files::rename(&unfinished, &kept)?;
+    files::sync_folder(path)
 }

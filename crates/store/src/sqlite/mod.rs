@@ -1,56 +1,97 @@
-//! The truth in one SQLite file: one writer, a few readers, a log that is synced at every commit.
+//! The truth in SQLite: tables in one file, and beside it a journal of what is not in them yet.
 //!
-//! The file is open format: at rest it is plain tables that any SQLite client reads. One connection writes, behind a
-//! mutex, because SQLite has one writer anyway and waiting for a mutex is fair game for a lane; readers see the last
-//! commit. There is a file for each table, each with its statements and the one place where its rows become types.
+//! A random row written into a table dirties a page, some eight kilobytes on the disk. So a transaction is appended to
+//! the journal as one row and synced, its rows are kept in memory, and much later, with many others, they are folded
+//! into the tables in key order. Both are SQLite files: at rest there is one file of plain tables that any client
+//! reads; while a server runs it is some seconds behind.
 //!
-//! Not here: more than one process (see `lock`), reading one's own uncommitted writes, and any cache of rows.
+//! - `run`: the write path; `journal`: a file of the journal; `batch`: what a row of it means
+//! - `overlay`: what is not folded, in memory; `state`: reading it and the tables at one moment; `reads`
+//! - `fold`: from the overlay into the `tables`; `rotation`: the next file, the next generation; `pace`: how much may wait for it; `unsynced`: relaxed transactions
+//! - `recover`: after a kill; `damage`: whether it was one
+//! - a file for each table, with its statements and the one place where its rows become types
+//!
+//! Not here: more than one process (see `lock`), and reading one's own uncommitted writes.
 
 mod bans;
+mod batch;
 mod boards;
-mod checkpoint;
+mod codec;
 mod connect;
+mod damage;
+mod directory;
 mod fault;
+mod files;
+mod fold;
 mod identity;
 mod imports;
+mod journal;
 mod keys;
 mod lock;
+mod log;
 mod meta;
 mod migrate;
+mod overlay;
+mod pace;
 mod parts;
+mod points;
 mod profiles;
 mod purge;
+mod reads;
+mod recover;
 mod requests;
+mod rotation;
+mod run;
 mod scores;
+mod state;
+mod table;
+mod tables;
 #[cfg(test)]
 mod tests;
+mod unsynced;
 
 use crate::plan::{
     Block, BlockKey, BoardNo, BoardRow, Changes, ImportKey, ImportRow, KeyRow, Loaded, Part, PartRow, Plan,
     ScoreKey,
 };
 use crate::{Store, StoreError};
-use checkpoint::Checkpoints;
 use connect::Readers;
-use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior};
-use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use directory::Directory;
+use fold::Folder;
+use overlay::Overlay;
+use run::Writer;
+use state::Shared;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use tables::Tables;
 use tally_rules::profile::Profile;
 use tally_rules::{Micros, PlayerId, Record};
+use unsynced::Syncs;
 
 /// The bounds of a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Memory of the writer for pages. Pages that do not fit are read again, usually from the memory of the operating
-    /// system. Default: 64 MiB.
+    /// Memory of the writer for pages that it reads. Pages that do not fit are read again, usually from the memory of
+    /// the operating system. Default: 64 MiB.
     pub cache_bytes: u64,
+    /// Memory of the fold for pages: it goes through them in order, so little is enough. Default: 8 MiB.
+    pub fold_cache_bytes: u64,
     /// Memory of each reader for pages. Default: 4 MiB.
     pub reader_cache_bytes: u64,
-    /// How long the write-ahead log may grow before a commit waits for it to be folded into the file; also about what
-    /// a start after a kill has to read again. Default: 256 MiB.
+    /// How long the write-ahead log of the tables may grow before it is waited for that it can start over. Default:
+    /// 256 MiB.
     pub wal_bytes_max: u64,
+    /// Memory for changes that are not in the tables yet. At a quarter of it they are folded, from half of it on commits
+    /// are slowed, past it they wait. Default: 256 MiB.
+    pub overlay_bytes_max: u64,
+    /// How long a file of the journal may grow before it is folded. There are two, and rarely a third. Default: 256 MiB.
+    pub journal_bytes_max: u64,
+    /// Changes are folded when none came for so long. Default: 2 s.
+    pub fold_idle: Duration,
+    /// Changes are folded when the oldest is so old. Default: 30 s.
+    pub fold_age_max: Duration,
     /// Connections for reading, at least one: more reads than that at once wait for each other. Default: 4.
     pub readers: usize,
     /// How long to wait for a lock that another program (a shell, a backup) holds before it is a conflict. Default: 5 s.
@@ -61,24 +102,28 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             cache_bytes: 64 << 20,
+            fold_cache_bytes: 8 << 20,
             reader_cache_bytes: 4 << 20,
             wal_bytes_max: 256 << 20,
+            overlay_bytes_max: 256 << 20,
+            journal_bytes_max: 256 << 20,
+            fold_idle: Duration::from_secs(2),
+            fold_age_max: Duration::from_secs(30),
             readers: 4,
             busy_wait: Duration::from_secs(5),
         }
     }
 }
 
-/// A store in one SQLite file.
+/// A store in one SQLite file and a journal beside it.
 #[derive(Debug)]
 pub struct SqliteStore {
-    // The order of the fields is the order in which they are dropped: the thread stops first, the writer closes last of
-    // the connections, which removes the log, and only then is the lock released.
-    checkpoints: Checkpoints,
-    readers: Readers,
-    writer: Mutex<Connection>,
+    // The order of the fields is the order in which they are dropped: the threads stop first, then all connections close,
+    // and only then is the lock released.
+    _folder: Folder,
+    _syncs: Syncs,
+    shared: Arc<Shared>,
     lock: Mutex<lock::Lock>,
-    path: PathBuf,
 }
 
 impl SqliteStore {
@@ -94,7 +139,7 @@ impl SqliteStore {
 
     /// Where the file is, with links resolved.
     pub fn path(&self) -> &Path {
-        &self.path
+        &self.shared.path
     }
 
     fn open_with(path: &Path, options: &Options, migrations: &[&str]) -> Result<Self, StoreError> {
@@ -105,55 +150,28 @@ impl SqliteStore {
         identity::check(&path, known)?;
         let lock = lock::Lock::take(&path)?;
         identity::check(&path, known)?;
-        let mut writer = connect::writer(&path, options)?;
-        migrate::migrate(&mut writer, &path, migrations)?;
-        connect::log_ahead(&writer, options)?;
+        let mut connection = connect::writer(&path, options)?;
+        migrate::migrate(&mut connection, &path, migrations)?;
+        connect::log_ahead(&connection, options)?;
+        let mut tables = Tables::new(connection, options.wal_bytes_max)?;
+        let last = recover::recover(&path, &mut tables, options.busy_wait)?;
+        let boards = Directory::load(tables.connection())?;
+        let next_key = keys::last(tables.connection())?.saturating_add(1);
         let readers = Readers::open(&path, options)?;
-        let page_bytes: u32 = writer.pragma_query_value(None, "page_size", |row| row.get(0))?;
-        let checkpoints = Checkpoints::start(&path, page_bytes.into(), options.wal_bytes_max)?;
-        Ok(Self { checkpoints, readers, writer: Mutex::new(writer), lock: Mutex::new(lock), path })
-    }
-
-    fn writer(&self) -> MutexGuard<'_, Connection> {
-        // A panic inside a transaction rolled it back when it passed, so the connection is sound.
-        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Runs one transaction on the writer and looks at the log afterwards.
-    fn write<T>(&self, work: impl FnOnce(&Connection) -> Result<T, StoreError>) -> Result<T, StoreError> {
-        let mut writer = self.writer();
-        let transaction = writer.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        // An error drops the transaction, which rolls it back.
-        let done = work(&transaction)?;
-        self.commit(transaction)?;
-        self.checkpoints.after_commit(&writer);
-        Ok(done)
-    }
-
-    fn commit(&self, transaction: Transaction<'_>) -> Result<(), StoreError> {
-        let Err(error) = transaction.commit() else { return Ok(()) };
-        // When the sync of a commit fails the transaction is rolled back, but its pages lie complete at the end of the
-        // log, and whoever opens the file after a crash would take them for committed. Empty the log, or admit it.
-        if error.sqlite_error_code() == Some(ErrorCode::SystemIoFailure) && !self.checkpoints.empty_log() {
-            return Err(StoreError::LostAtCommit(error.to_string()));
-        }
-        Err(error.into())
-    }
-
-    /// Runs reads on one snapshot.
-    fn read<T>(&self, work: impl FnOnce(&Connection) -> Result<T, StoreError>) -> Result<T, StoreError> {
-        let reader = self.readers.lend();
-        let snapshot = reader.unchecked_transaction()?;
-        let done = work(&snapshot)?;
-        snapshot.commit()?;
-        Ok(done)
+        let writer = Writer::new(connect::reader(&path, options, options.cache_bytes)?, last, next_key);
+        let overlay = Overlay { boards, ..Overlay::default() };
+        let shared = Arc::new(Shared::new(path, options, readers, overlay, tables, writer));
+        let no_thread = |error| StoreError::Away(format!("start a thread of the store: {error}"));
+        let folder = Folder::start(&shared).map_err(no_thread)?;
+        let syncs = Syncs::start(&shared).map_err(no_thread)?;
+        Ok(Self { _folder: folder, _syncs: syncs, shared, lock: Mutex::new(lock) })
     }
 }
 
 impl Drop for SqliteStore {
     fn drop(&mut self) {
         // So that the file at rest is plain tables. What cannot be folded now is folded by the next start.
-        self.checkpoints.empty_log();
+        let _ = self.settle();
     }
 }
 
@@ -163,22 +181,15 @@ impl Store for SqliteStore {
     }
 
     fn run(&self, plan: &Plan, decide: &mut dyn FnMut(&Loaded) -> Changes) -> Result<(), StoreError> {
-        plan.assert_sorted();
-        self.write(|transaction| {
-            let loaded = load(transaction, plan)?;
-            loaded.assert_answers(plan);
-            let changes = decide(&loaded);
-            changes.assert_sorted();
-            store(transaction, &changes)
-        })
+        run::run(&self.shared, plan, decide)
     }
 
     fn boards(&self) -> Result<Vec<BoardRow>, StoreError> {
-        self.read(boards::all)
+        Ok(self.shared.overlay().boards.all().cloned().collect())
     }
 
     fn keys(&self) -> Result<Vec<KeyRow>, StoreError> {
-        self.read(keys::live)
+        reads::keys(&self.shared)
     }
 
     fn walk_scores(
@@ -189,95 +200,91 @@ impl Store for SqliteStore {
         limit: usize,
         each: &mut dyn FnMut(PlayerId, Record),
     ) -> Result<usize, StoreError> {
-        self.read(|snapshot| scores::walk(snapshot, (board, part), after, bound(limit), each))
+        reads::walk(&self.shared, (board, part), after, limit, each)
     }
 
     fn count_scores(&self, board: BoardNo, part: Part) -> Result<u64, StoreError> {
-        self.read(|snapshot| scores::count(snapshot, board, part))
+        reads::count(&self.shared, board, part)
     }
 
     fn import_progress(&self, key: &ImportKey) -> Result<Option<ImportRow>, StoreError> {
-        self.read(|snapshot| imports::get(snapshot, key))
+        reads::import(&self.shared, key)
     }
 
     fn parts(&self, board: BoardNo) -> Result<Vec<PartRow>, StoreError> {
-        self.read(|snapshot| parts::of_board(snapshot, board))
+        reads::parts(&self.shared, board)
     }
 
     fn block(&self, key: &BlockKey) -> Result<Option<Block>, StoreError> {
-        self.read(|snapshot| parts::block(snapshot, key))
+        reads::block(&self.shared, key)
     }
 
     fn records(&self, keys: &[ScoreKey]) -> Result<Vec<Option<Record>>, StoreError> {
-        self.read(|snapshot| scores::load(snapshot, keys))
+        reads::records(&self.shared, keys)
     }
 
     fn bans(&self, board: BoardNo) -> Result<Vec<PlayerId>, StoreError> {
-        self.read(|snapshot| bans::of_board(snapshot, board))
+        reads::hidden(&self.shared, board)
     }
 
     fn profiles(&self, players: &[PlayerId]) -> Result<Vec<Result<Option<Profile>, StoreError>>, StoreError> {
-        self.read(|snapshot| Ok(players.iter().map(|player| profiles::get(snapshot, player)).collect()))
+        reads::profiles(&self.shared, players)
     }
 
     fn expire_requests(&self, before: Micros, limit: usize) -> Result<usize, StoreError> {
-        self.write(|transaction| requests::expire(transaction, before, bound(limit)))
+        requests::expire_some(&self.shared, before, limit)
     }
 
     fn purge_deleted(&self, limit: usize) -> Result<usize, StoreError> {
-        self.write(|transaction| purge::some(transaction, bound(limit)))
+        purge::some(&self.shared, limit)
     }
 
     fn meta(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
-        self.read(|snapshot| meta::get(snapshot, name))
+        self.shared.read(|_| (), |(), tables| meta::get(tables, name))
     }
 
     fn set_meta(&self, name: &str, value: &[u8]) -> Result<(), StoreError> {
-        self.write(|transaction| meta::put(transaction, name, value))
+        self.shared.write_tables(|tables| meta::put(tables, name, value))
+    }
+
+    fn settle(&self) -> Result<(), StoreError> {
+        self.shared.folding.settle()
     }
 
     fn gauges(&self) -> Vec<(&'static str, f64)> {
-        let counters = self.checkpoints.counters();
-        let number = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed) as f64;
-        let file_bytes = std::fs::metadata(&self.path).map_or(0, |file| file.len());
+        let shared = &self.shared;
+        let number = |counter: &AtomicU64| counter.load(Ordering::Relaxed) as f64;
+        let (journal_files, journal_bytes) = files::size_of_journal(&shared.path);
+        let file_bytes = std::fs::metadata(&shared.path).map_or(0, |file| file.len());
+        let (rows, bytes) = {
+            let overlay = shared.overlay();
+            let sum = |of: fn(&overlay::Generation) -> usize| overlay.generations().map(of).sum::<usize>();
+            (sum(overlay::Generation::rows), sum(overlay::Generation::bytes))
+        };
+        let lag = shared.unsynced.lag();
         vec![
             ("file_bytes", file_bytes as f64),
-            ("wal_bytes", number(&counters.log_bytes)),
-            ("checkpoints_by_thread", number(&counters.by_thread)),
-            ("checkpoints_by_writer", number(&counters.by_writer)),
-            ("checkpoints_forced", number(&counters.forced)),
-            ("checkpoints_hindered", number(&counters.hindered)),
-            ("checkpoint_seconds_last", number(&counters.last_micros) / 1e6),
+            ("wal_bytes", number(&shared.counters.log_bytes)),
+            ("checkpoints", number(&shared.counters.checkpoints)),
+            ("checkpoints_hindered", number(&shared.counters.hindered)),
+            ("checkpoint_seconds_last", number(&shared.counters.last_micros) / 1e6),
+            ("journal_files", journal_files as f64),
+            ("journal_bytes", journal_bytes as f64),
+            ("unfolded_rows", rows as f64),
+            ("unfolded_bytes", bytes as f64),
+            ("folds", number(&shared.folding.folds)),
+            ("fold_rows", number(&shared.folding.rows)),
+            ("fold_failures", number(&shared.folding.failures)),
+            ("fold_seconds_last", number(&shared.folding.last_micros) / 1e6),
+            ("slowed_seconds", shared.folding.pace.slept_seconds()),
+            ("unsynced_transactions", lag.transactions as f64),
+            ("unsynced_bytes", lag.bytes as f64),
+            ("unsynced_seconds", lag.seconds),
         ]
     }
 }
 
-fn load(transaction: &Connection, plan: &Plan) -> Result<Loaded, StoreError> {
-    let next_board = if plan.board_names.is_empty() { BoardNo(0) } else { meta::next_board(transaction)? };
-    Ok(Loaded {
-        boards: boards::live(transaction, &plan.boards)?,
-        board_names: boards::by_name(transaction, &plan.board_names)?,
-        next_board,
-        scores: scores::load(transaction, &plan.scores)?,
-        requests: requests::load(transaction, &plan.requests)?,
-        imports: imports::load(transaction, &plan.imports)?,
-        profiles: profiles::load(transaction, &plan.profiles)?,
-    })
-}
-
-fn store(transaction: &Connection, changes: &Changes) -> Result<(), StoreError> {
-    scores::store(transaction, &changes.scores)?;
-    requests::store(transaction, &changes.requests)?;
-    imports::store(transaction, &changes.imports)?;
-    profiles::store(transaction, &changes.profiles)?;
-    parts::store(transaction, &changes.parts)?;
-    parts::store_blocks(transaction, &changes.blocks)?;
-    parts::mark_gone(transaction, &changes.gone)?;
-    bans::store(transaction, &changes.bans)?;
-    boards::store(transaction, &changes.boards)?;
-    keys::store(transaction, &changes.keys)
-}
-
+/// A limit as SQL counts.
 fn bound(limit: usize) -> i64 {
     i64::try_from(limit).unwrap_or(i64::MAX)
 }

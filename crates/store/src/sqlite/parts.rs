@@ -1,6 +1,8 @@
 //! The tables `parts`, `blocks` and `deleted_parts`: periods, and the order of closed ones.
 
+use super::codec::{Input, put_bytes, put_number, put_signed};
 use super::fault::corrupt;
+use super::table::{Rows, Table};
 use crate::StoreError;
 use crate::plan::{Block, BlockKey, BoardNo, Gone, Part, PartKey, PartRow};
 use rusqlite::{Connection, Row, params};
@@ -16,6 +18,8 @@ pub(super) const BLOCK: &str = "SELECT distinct_better, entries FROM blocks \
      WHERE board = ?1 AND part = ?2 AND version = ?3 AND block = ?4";
 pub(super) const PUT_BLOCK: &str = "REPLACE INTO blocks (board, part, version, block, distinct_better, entries) \
      VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+pub(super) const REMOVE_BLOCK: &str =
+    "DELETE FROM blocks WHERE board = ?1 AND part = ?2 AND version = ?3 AND block = ?4";
 pub(super) const MARK_DELETED: &str = "REPLACE INTO deleted_parts (board, part, version) VALUES (?1, ?2, ?3)";
 
 /// Every part of a board that has a row.
@@ -29,27 +33,6 @@ pub(super) fn of_board(connection: &Connection, board: BoardNo) -> Result<Vec<Pa
     Ok(found)
 }
 
-/// Writes and removes parts.
-pub(super) fn store(connection: &Connection, parts: &[(PartKey, Option<PartRow>)]) -> Result<(), StoreError> {
-    for (key, row) in parts {
-        match row {
-            Some(row) => connection.prepare_cached(PUT)?.execute(params![
-                key.board.0,
-                encode(key.part)?,
-                row.rule,
-                row.span.start.0,
-                row.span.end.0,
-                row.closed,
-                row.version,
-                row.stale,
-                count(row.total)?
-            ])?,
-            None => connection.prepare_cached(REMOVE)?.execute(params![key.board.0, encode(key.part)?])?,
-        };
-    }
-    Ok(())
-}
-
 /// One block of a closed part's order.
 pub(super) fn block(connection: &Connection, key: &BlockKey) -> Result<Option<Block>, StoreError> {
     let mut statement = connection.prepare_cached(BLOCK)?;
@@ -59,31 +42,194 @@ pub(super) fn block(connection: &Connection, key: &BlockKey) -> Result<Option<Bl
     Ok(Some(Block { distinct_better: number(row, 0)?, entries: row.get(1)? }))
 }
 
-/// Writes blocks.
-pub(super) fn store_blocks(connection: &Connection, blocks: &[(BlockKey, Block)]) -> Result<(), StoreError> {
-    for (key, block) in blocks {
-        connection.prepare_cached(PUT_BLOCK)?.execute(params![
-            key.part.board.0,
-            encode(key.part.part)?,
-            key.version,
-            count(key.block)?,
-            count(block.distinct_better)?,
-            block.entries
-        ])?;
+/// The table `parts`, for the journal.
+pub(super) struct Parts;
+
+impl Table for Parts {
+    const TAG: u8 = 5;
+    type Key = PartKey;
+    type Value = PartRow;
+
+    fn check(key: &PartKey, value: Option<&PartRow>) -> Result<(), StoreError> {
+        encode(key.part)?;
+        let Some(row) = value else { return Ok(()) };
+        if row.span.end <= row.span.start {
+            return Err(StoreError::Row("parts: a period ends before it starts".into()));
+        }
+        count(row.total).map(drop)
     }
-    Ok(())
+
+    fn put_key(key: &PartKey, out: &mut Vec<u8>) {
+        put_number(key.board.0.into(), out);
+        put_number(key.part.0, out);
+    }
+
+    fn take_key(input: &mut Input<'_>) -> Option<PartKey> {
+        Some(PartKey { board: BoardNo(input.small()?), part: Part(input.number()?) })
+    }
+
+    fn put_value(value: &PartRow, out: &mut Vec<u8>) {
+        put_number(value.part.0, out);
+        put_number(value.rule.into(), out);
+        put_signed(value.span.start.0, out);
+        put_signed(value.span.end.0, out);
+        out.push(value.closed.into());
+        put_number(value.version.into(), out);
+        out.push(value.stale.into());
+        put_number(value.total, out);
+    }
+
+    fn take_value(input: &mut Input<'_>) -> Option<PartRow> {
+        let (part, rule) = (Part(input.number()?), input.small()?);
+        let span = Span { start: Micros(input.signed()?), end: Micros(input.signed()?) };
+        let (closed, version, stale) = (input.truth()?, input.small()?, input.truth()?);
+        Some(PartRow { part, rule, span, closed, version, stale, total: input.number()? })
+    }
+
+    fn heap_bytes(_key: &PartKey, _value: Option<&PartRow>) -> usize {
+        0
+    }
+
+    fn write(connection: &Connection, rows: &mut Rows<'_, '_, Self>) -> Result<(), StoreError> {
+        for (key, row) in rows {
+            match row {
+                Some(row) => connection.prepare_cached(PUT)?.execute(params![
+                    key.board.0,
+                    encode(key.part)?,
+                    row.rule,
+                    row.span.start.0,
+                    row.span.end.0,
+                    row.closed,
+                    row.version,
+                    row.stale,
+                    count(row.total)?
+                ])?,
+                None => {
+                    connection.prepare_cached(REMOVE)?.execute(params![key.board.0, encode(key.part)?])?
+                }
+            };
+        }
+        Ok(())
+    }
 }
 
-/// Remembers what is to be purged.
-pub(super) fn mark_gone(connection: &Connection, gone: &[Gone]) -> Result<(), StoreError> {
-    for one in gone {
-        let (key, version) = match one {
-            Gone::Part(key) => (key, -1),
-            Gone::Blocks(key, version) => (key, i64::from(*version)),
-        };
-        connection.prepare_cached(MARK_DELETED)?.execute(params![key.board.0, encode(key.part)?, version])?;
+/// The table `blocks`, for the journal.
+pub(super) struct Blocks;
+
+impl Table for Blocks {
+    const TAG: u8 = 6;
+    type Key = BlockKey;
+    type Value = Block;
+
+    fn check(key: &BlockKey, value: Option<&Block>) -> Result<(), StoreError> {
+        encode(key.part.part)?;
+        count(key.block)?;
+        value.map_or(Ok(0), |block| count(block.distinct_better)).map(drop)
     }
-    Ok(())
+
+    fn put_key(key: &BlockKey, out: &mut Vec<u8>) {
+        Parts::put_key(&key.part, out);
+        put_number(key.version.into(), out);
+        put_number(key.block, out);
+    }
+
+    fn take_key(input: &mut Input<'_>) -> Option<BlockKey> {
+        let part = Parts::take_key(input)?;
+        Some(BlockKey { part, version: input.small()?, block: input.number()? })
+    }
+
+    fn put_value(value: &Block, out: &mut Vec<u8>) {
+        put_number(value.distinct_better, out);
+        put_bytes(&value.entries, out);
+    }
+
+    fn take_value(input: &mut Input<'_>) -> Option<Block> {
+        Some(Block { distinct_better: input.number()?, entries: input.bytes()?.to_vec() })
+    }
+
+    fn heap_bytes(_key: &BlockKey, value: Option<&Block>) -> usize {
+        value.map_or(0, |block| block.entries.len())
+    }
+
+    fn write(connection: &Connection, rows: &mut Rows<'_, '_, Self>) -> Result<(), StoreError> {
+        for (key, block) in rows {
+            let (board, part) = (key.part.board.0, encode(key.part.part)?);
+            let number = count(key.block)?;
+            match block {
+                Some(block) => connection.prepare_cached(PUT_BLOCK)?.execute(params![
+                    board,
+                    part,
+                    key.version,
+                    number,
+                    count(block.distinct_better)?,
+                    block.entries
+                ])?,
+                None => connection.prepare_cached(REMOVE_BLOCK)?.execute(params![
+                    board,
+                    part,
+                    key.version,
+                    number
+                ])?,
+            };
+        }
+        Ok(())
+    }
+}
+
+/// The table `deleted_parts`, for the journal: what is to be purged. Only the purge removes a row.
+pub(super) struct Deleted;
+
+/// A part, and a version of its blocks or -1 for all of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct DeletedKey {
+    part: PartKey,
+    version: i64,
+}
+
+impl From<Gone> for DeletedKey {
+    fn from(gone: Gone) -> Self {
+        match gone {
+            Gone::Part(part) => Self { part, version: -1 },
+            Gone::Blocks(part, version) => Self { part, version: version.into() },
+        }
+    }
+}
+
+impl Table for Deleted {
+    const TAG: u8 = 7;
+    type Key = DeletedKey;
+    type Value = ();
+
+    fn check(key: &DeletedKey, _value: Option<&()>) -> Result<(), StoreError> {
+        encode(key.part.part).map(drop)
+    }
+
+    fn put_key(key: &DeletedKey, out: &mut Vec<u8>) {
+        Parts::put_key(&key.part, out);
+        put_signed(key.version, out);
+    }
+
+    fn take_key(input: &mut Input<'_>) -> Option<DeletedKey> {
+        Some(DeletedKey { part: Parts::take_key(input)?, version: input.signed()? })
+    }
+
+    fn put_value((): &(), _out: &mut Vec<u8>) {}
+
+    fn take_value(_input: &mut Input<'_>) -> Option<()> {
+        Some(())
+    }
+
+    fn heap_bytes(_key: &DeletedKey, _value: Option<&()>) -> usize {
+        0
+    }
+
+    fn write(connection: &Connection, rows: &mut Rows<'_, '_, Self>) -> Result<(), StoreError> {
+        for (key, _) in rows {
+            let part = encode(key.part.part)?;
+            connection.prepare_cached(MARK_DELETED)?.execute(params![key.part.board.0, part, key.version])?;
+        }
+        Ok(())
+    }
 }
 
 /// Part numbers are below 2^63: a rule's number and a second of the years that have names.

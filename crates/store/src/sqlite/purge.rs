@@ -3,6 +3,10 @@
 //! A board's deletion is one short transaction whatever its size; its number waits in `deleted_boards` and its rows go
 //! in pieces between other transactions. The number is forgotten with the last of its rows.
 
+use super::boards::Boards;
+use super::bound;
+use super::parts::Deleted;
+use super::state::Shared;
 use crate::StoreError;
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -32,7 +36,19 @@ pub(super) const PART_DONE: &str =
     "DELETE FROM deleted_parts WHERE board = ?1 AND part = ?2 AND version = ?3";
 
 /// Deletes at most `limit` rows; returns how many.
-pub(super) fn some(connection: &Connection, limit: i64) -> Result<usize, StoreError> {
+pub(super) fn some(shared: &Shared, limit: usize) -> Result<usize, StoreError> {
+    // What is deleted has its last rows before it, so when the deletion is in the tables they are, too.
+    let waits = shared.overlay().generations().any(|generation| {
+        !generation.layer::<Deleted>().rows().is_empty()
+            || generation.layer::<Boards>().rows().values().any(Option::is_none)
+    });
+    if waits {
+        shared.folding.fold_now()?;
+    }
+    shared.write_tables(|tables| from_tables(tables, bound(limit)))
+}
+
+fn from_tables(connection: &Connection, limit: i64) -> Result<usize, StoreError> {
     let deleted = of_boards(connection, limit)?;
     let left = limit - deleted.cast_signed() as i64;
     Ok(deleted + of_parts(connection, left)?)

@@ -1,6 +1,10 @@
 //! The table `requests`: what was done under which idempotency key, until it is forgotten.
 
+use super::codec::{Input, put_bytes, put_signed};
 use super::fault::corrupt;
+use super::overlay::Overlay;
+use super::state::Shared;
+use super::table::{Rows, Table};
 use crate::StoreError;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row, params};
@@ -11,45 +15,127 @@ use tally_rules::outcome::Outcome;
 pub(super) const GET: &str = "SELECT fingerprint, at, outcome FROM requests WHERE scope = ?1 AND key = ?2";
 pub(super) const PUT: &str =
     "REPLACE INTO requests (scope, key, fingerprint, at, outcome) VALUES (?1, ?2, ?3, ?4, ?5)";
-pub(super) const EXPIRE: &str = "DELETE FROM requests WHERE (scope, key) IN \
-     (SELECT scope, key FROM requests WHERE at < ?1 ORDER BY at LIMIT ?2)";
+pub(super) const OLD: &str = "SELECT scope, key FROM requests WHERE at < ?1 ORDER BY at";
+pub(super) const REMOVE: &str = "DELETE FROM requests WHERE scope = ?1 AND key = ?2";
 
-/// What is stored of each request of a plan.
-pub(super) fn load(connection: &Connection, keys: &[RequestKey]) -> Result<Vec<Option<Stored>>, StoreError> {
-    if keys.is_empty() {
-        return Ok(Vec::new());
-    }
+/// What is stored of a request.
+pub(super) fn get(connection: &Connection, key: &RequestKey) -> Result<Option<Stored>, StoreError> {
     let mut statement = connection.prepare_cached(GET)?;
-    let mut found = Vec::with_capacity(keys.len());
-    for key in keys {
-        let mut rows = statement.query(params![&*key.scope, &*key.key])?;
-        found.push(rows.next()?.map(decode).transpose()?);
-    }
-    Ok(found)
+    let mut rows = statement.query(params![&*key.scope, &*key.key])?;
+    rows.next()?.map(decode).transpose()
 }
 
-/// Stores requests that were done.
-pub(super) fn store(connection: &Connection, requests: &[(RequestKey, Stored)]) -> Result<(), StoreError> {
-    if requests.is_empty() {
-        return Ok(());
+/// Forgets at most `limit` requests older than `before`. Rows of that age are in the tables already, except where they are
+/// kept for no longer than the fold takes: then it is waited for.
+pub(super) fn expire_some(shared: &Shared, before: Micros, limit: usize) -> Result<usize, StoreError> {
+    let from_tables = |limit| {
+        shared.write_tables(|tables| {
+            // What is not in the overlay now cannot be in a fold that is under way: the tables are ours.
+            expire(tables, before, limit, |key| shared.overlay().get::<Requests>(key).is_some())
+        })
+    };
+    let done = from_tables(limit)?;
+    let has_old = |overlay: &Overlay| {
+        let mut lowest = overlay.generations().filter_map(|one| one.layer::<Requests>().lowest_age());
+        lowest.any(|lowest| lowest < before.0)
+    };
+    if done == limit || !has_old(&shared.overlay()) {
+        return Ok(done);
     }
-    let mut statement = connection.prepare_cached(PUT)?;
-    for (key, stored) in requests {
-        let outcome = stored.outcome.encode();
-        statement.execute(params![
-            &*key.scope,
-            &*key.key,
-            stored.fingerprint.0,
-            stored.at.0,
-            outcome.as_slice()
-        ])?;
-    }
-    Ok(())
+    shared.folding.fold_now()?;
+    Ok(done + from_tables(limit - done)?)
 }
 
-/// Forgets at most `limit` requests older than `before`, oldest first.
-pub(super) fn expire(connection: &Connection, before: Micros, limit: i64) -> Result<usize, StoreError> {
-    Ok(connection.prepare_cached(EXPIRE)?.execute(params![before.0, limit])?)
+/// Forgets at most `limit` requests older than `before`, oldest first, but none that `newer` says has a newer state.
+fn expire(
+    connection: &Connection,
+    before: Micros,
+    limit: usize,
+    newer: impl Fn(&RequestKey) -> bool,
+) -> Result<usize, StoreError> {
+    let mut old = Vec::new();
+    let mut statement = connection.prepare_cached(OLD)?;
+    let mut rows = statement.query(params![before.0])?;
+    while old.len() < limit
+        && let Some(row) = rows.next()?
+    {
+        let text = |column: usize| -> Result<std::sync::Arc<str>, StoreError> {
+            let text = row.get_ref(column)?.as_str();
+            Ok(text.map_err(|_| corrupt("requests", "a key that is no text"))?.into())
+        };
+        let key = RequestKey { scope: text(0)?, key: text(1)? };
+        if !newer(&key) {
+            old.push(key);
+        }
+    }
+    let mut remove = connection.prepare_cached(REMOVE)?;
+    for key in &old {
+        remove.execute(params![&*key.scope, &*key.key])?;
+    }
+    Ok(old.len())
+}
+
+/// The table, for the journal.
+pub(super) struct Requests;
+
+impl Table for Requests {
+    const TAG: u8 = 1;
+    type Key = RequestKey;
+    type Value = Stored;
+
+    fn check(_key: &RequestKey, _value: Option<&Stored>) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    fn put_key(key: &RequestKey, out: &mut Vec<u8>) {
+        put_bytes(key.scope.as_bytes(), out);
+        put_bytes(key.key.as_bytes(), out);
+    }
+
+    fn take_key(input: &mut Input<'_>) -> Option<RequestKey> {
+        Some(RequestKey { scope: input.text()?.into(), key: input.text()?.into() })
+    }
+
+    fn put_value(value: &Stored, out: &mut Vec<u8>) {
+        out.extend_from_slice(&value.fingerprint.0);
+        put_signed(value.at.0, out);
+        put_bytes(&value.outcome.encode(), out);
+    }
+
+    fn take_value(input: &mut Input<'_>) -> Option<Stored> {
+        let (fingerprint, at) = (Fingerprint(input.fixed()?), Micros(input.signed()?));
+        Some(Stored { fingerprint, at, outcome: Outcome::decode(input.bytes()?)? })
+    }
+
+    fn heap_bytes(key: &RequestKey, _value: Option<&Stored>) -> usize {
+        // A scope is shared by many keys, or short.
+        32 + key.key.len()
+    }
+
+    fn age(value: &Stored) -> Option<i64> {
+        Some(value.at.0)
+    }
+
+    fn write(connection: &Connection, rows: &mut Rows<'_, '_, Self>) -> Result<(), StoreError> {
+        let mut put = connection.prepare_cached(PUT)?;
+        let mut remove = connection.prepare_cached(REMOVE)?;
+        for (key, stored) in rows {
+            match stored {
+                Some(stored) => {
+                    let outcome = stored.outcome.encode();
+                    put.execute(params![
+                        &*key.scope,
+                        &*key.key,
+                        stored.fingerprint.0,
+                        stored.at.0,
+                        outcome.as_slice()
+                    ])?
+                }
+                None => remove.execute(params![&*key.scope, &*key.key])?,
+            };
+        }
+        Ok(())
+    }
 }
 
 fn decode(row: &Row<'_>) -> Result<Stored, StoreError> {

@@ -3,11 +3,13 @@
 //! The table that rates depend on. A row is written with REPLACE: without a second index, trigger or foreign key SQLite
 //! then descends the tree once and overwrites, where INSERT ... ON CONFLICT descends three times.
 
+use super::codec::{Input, put_bytes, put_number, put_signed};
 use super::fault::corrupt;
 use super::parts::encode;
+use super::table::{Rows, Table};
 use crate::{BoardNo, Part, ScoreKey, StoreError};
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, Row, Statement, params};
 use tally_rules::{Micros, PlayerId, Record};
 
 pub(super) const GET: &str =
@@ -16,57 +18,117 @@ pub(super) const PUT: &str =
     "REPLACE INTO scores (board, part, player, score, subscore, at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
 pub(super) const REMOVE: &str = "DELETE FROM scores WHERE board = ?1 AND part = ?2 AND player = ?3";
 pub(super) const WALK: &str = "SELECT score, subscore, at, player FROM scores \
-     WHERE board = ?1 AND part = ?2 AND player > ?3 ORDER BY player LIMIT ?4";
+     WHERE board = ?1 AND part = ?2 AND player > ?3 ORDER BY player";
 pub(super) const COUNT: &str = "SELECT count(*) FROM scores WHERE board = ?1 AND part = ?2";
 
-/// The record of each key of a plan.
-pub(super) fn load(connection: &Connection, keys: &[ScoreKey]) -> Result<Vec<Option<Record>>, StoreError> {
-    if keys.is_empty() {
-        return Ok(Vec::new());
-    }
-    let mut statement = connection.prepare_cached(GET)?;
-    let mut found = Vec::with_capacity(keys.len());
-    for key in keys {
-        let mut rows = statement.query(params![key.board.0, encode(key.part)?, key.player.as_str()])?;
-        found.push(rows.next()?.map(decode).transpose()?);
-    }
-    Ok(found)
+/// The record of a key, by the statement [`GET`].
+pub(super) fn get(statement: &mut Statement<'_>, key: &ScoreKey) -> Result<Option<Record>, StoreError> {
+    let mut rows = statement.query(params![key.board.0, encode(key.part)?, key.player.as_str()])?;
+    rows.next()?.map(decode).transpose()
 }
 
-/// Writes and removes records, in order of their keys: neighbours share a page.
-pub(super) fn store(
-    connection: &Connection,
-    changes: &[(ScoreKey, Option<Record>)],
-) -> Result<(), StoreError> {
-    if changes.is_empty() {
-        return Ok(());
-    }
-    let mut put = connection.prepare_cached(PUT)?;
-    for (key, record) in changes {
-        let (board, part, player) = (key.board.0, encode(key.part)?, key.player.as_str());
-        match record {
-            Some(record) => {
-                put.execute(params![board, part, player, record.score, record.subscore, record.at.0])?
-            }
-            None => connection.prepare_cached(REMOVE)?.execute(params![board, part, player])?,
-        };
-    }
-    Ok(())
+/// The table, for the journal.
+pub(super) struct Scores;
+
+/// A score's key with the first bytes of the name beside it. Names lie elsewhere in memory, and most comparisons end
+/// before they have to be looked at.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct NearKey {
+    board: BoardNo,
+    part: Part,
+    head: u128,
+    player: PlayerId,
 }
 
-/// Walks a part in order of player bytes, see [`crate::Store::walk_scores`].
+impl NearKey {
+    pub(super) fn new(board: BoardNo, part: Part, player: PlayerId) -> Self {
+        let name = player.as_bytes();
+        let mut head = [0; 16];
+        let near = name.len().min(head.len());
+        head[..near].copy_from_slice(&name[..near]);
+        // Big-endian, so that numbers compare as the bytes do.
+        Self { board, part, head: u128::from_be_bytes(head), player }
+    }
+
+    pub(super) fn is_of(&self, board: BoardNo, part: Part) -> bool {
+        self.board == board && self.part == part
+    }
+
+    pub(super) fn player(&self) -> &PlayerId {
+        &self.player
+    }
+}
+
+impl From<ScoreKey> for NearKey {
+    fn from(key: ScoreKey) -> Self {
+        Self::new(key.board, key.part, key.player)
+    }
+}
+
+impl Table for Scores {
+    const TAG: u8 = 0;
+    type Key = NearKey;
+    type Value = Record;
+
+    fn check(key: &NearKey, _value: Option<&Record>) -> Result<(), StoreError> {
+        encode(key.part).map(drop)
+    }
+
+    fn put_key(key: &NearKey, out: &mut Vec<u8>) {
+        put_number(key.board.0.into(), out);
+        put_number(key.part.0, out);
+        put_bytes(key.player.as_bytes(), out);
+    }
+
+    fn take_key(input: &mut Input<'_>) -> Option<NearKey> {
+        let (board, part) = (BoardNo(input.small()?), Part(input.number()?));
+        Some(NearKey::new(board, part, PlayerId::new(input.text()?).ok()?))
+    }
+
+    fn put_value(value: &Record, out: &mut Vec<u8>) {
+        put_signed(value.score, out);
+        put_signed(value.subscore, out);
+        put_signed(value.at.0, out);
+    }
+
+    fn take_value(input: &mut Input<'_>) -> Option<Record> {
+        let (score, subscore) = (input.signed()?, input.signed()?);
+        Some(Record { score, subscore, at: Micros(input.signed()?) })
+    }
+
+    fn heap_bytes(key: &NearKey, _value: Option<&Record>) -> usize {
+        // Two counters stand before a shared name.
+        16 + key.player.as_bytes().len()
+    }
+
+    /// Neighbours share a page.
+    fn write(connection: &Connection, rows: &mut Rows<'_, '_, Self>) -> Result<(), StoreError> {
+        let mut put = connection.prepare_cached(PUT)?;
+        let mut remove = connection.prepare_cached(REMOVE)?;
+        for (key, record) in rows {
+            let (board, part, player) = (key.board.0, encode(key.part)?, key.player.as_str());
+            match record {
+                Some(record) => {
+                    put.execute(params![board, part, player, record.score, record.subscore, record.at.0])?
+                }
+                None => remove.execute(params![board, part, player])?,
+            };
+        }
+        Ok(())
+    }
+}
+
+/// Walks a part in order of player bytes for as long as `each` says so.
 pub(super) fn walk(
     connection: &Connection,
     (board, part): (BoardNo, Part),
     after: Option<&PlayerId>,
-    limit: i64,
-    each: &mut dyn FnMut(PlayerId, Record),
-) -> Result<usize, StoreError> {
+    each: &mut dyn FnMut(PlayerId, Record) -> bool,
+) -> Result<(), StoreError> {
     let mut statement = connection.prepare_cached(WALK)?;
     // No player's name is empty, so the empty one stands before all of them.
     let after = after.map_or("", PlayerId::as_str);
-    let mut rows = statement.query(params![board.0, encode(part)?, after, limit])?;
-    let mut count = 0;
+    let mut rows = statement.query(params![board.0, encode(part)?, after])?;
     while let Some(row) = rows.next()? {
         let ValueRef::Text(bytes) = row.get_ref(3)? else {
             return Err(corrupt("scores", "a player that is not text"));
@@ -74,10 +136,11 @@ pub(super) fn walk(
         let text = std::str::from_utf8(bytes).map_err(|_| corrupt("scores", "a player that is not UTF-8"))?;
         let player =
             PlayerId::new(text).map_err(|bad| corrupt("scores", &format!("a player's name {}", bad.0)))?;
-        each(player, decode(row)?);
-        count += 1;
+        if !each(player, decode(row)?) {
+            break;
+        }
     }
-    Ok(count)
+    Ok(())
 }
 
 /// How many records a part has.

@@ -88,18 +88,30 @@ fn an_empty_file_is_a_new_store_and_a_missing_folder_is_named() {
     assert!(text.contains("missing/tally.db"), "{text}");
 }
 
+/// Lets a database have at most so many pages.
+fn limit(connection: &Connection, pages: u32) {
+    connection.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(())).unwrap();
+}
+
+fn pages(connection: &Connection) -> u32 {
+    connection.pragma_query_value(None, "page_count", |row| row.get(0)).unwrap()
+}
+
+fn many() -> impl Iterator<Item = String> {
+    ["ann".to_owned()].into_iter().chain((0..5000).map(|row| format!("player {row}")))
+}
+
 #[test]
-fn a_full_disk_is_away_and_the_store_recovers() {
+fn a_journal_on_a_full_disk_is_away_and_recovers() {
     let place = Place::new();
     let store = place.open().unwrap();
     put(&store, ["ann".to_owned()].into_iter(), 1).unwrap();
-    let pages: u32 = store.writer().pragma_query_value(None, "page_count", |row| row.get(0)).unwrap();
-    let limit = |pages: u32| {
-        let set = store.writer().pragma_update_and_check(None, "max_page_count", pages, |_| Ok(()));
-        set.unwrap();
+    let limit_journal = |more: u32| {
+        let writer = store.shared.writer();
+        let journal = writer.journal.as_ref().unwrap().connection();
+        limit(journal, pages(journal) + more);
     };
-    limit(pages + 2);
-    let many = || ["ann".to_owned()].into_iter().chain((0..5000).map(|row| format!("player {row}")));
+    limit_journal(2);
     for _ in 0..3 {
         let full = put(&store, many(), 2);
         assert!(matches!(full, Err(StoreError::Away(_))), "{full:?}");
@@ -107,21 +119,50 @@ fn a_full_disk_is_away_and_the_store_recovers() {
         assert_eq!(store.count_scores(BoardNo(1), Part(0)).unwrap(), 1);
     }
     put(&store, ["ann".to_owned()].into_iter(), 3).unwrap();
-    limit(1_000_000);
+    limit_journal(1_000_000);
     put(&store, many(), 4).unwrap();
     drop(store);
     assert_eq!(place.open().unwrap().count_scores(BoardNo(1), Part(0)).unwrap(), 5001);
 }
 
 #[test]
-fn another_programs_lock_is_a_conflict() {
+fn tables_on_a_full_disk_lose_nothing_and_are_folded_later() {
+    let place = Place::new();
+    let store = place.open().unwrap();
+    let limit_tables = |more: u32| {
+        let tables = store.shared.tables();
+        limit(tables.connection(), pages(tables.connection()) + more);
+    };
+    limit_tables(2);
+    put(&store, many(), 2).unwrap();
+    for round in 3..6 {
+        let full = store.settle();
+        assert!(matches!(full, Err(StoreError::Away(_))), "{full:?}");
+        assert_eq!(score(&store, "ann"), Some(round - 1));
+        put(&store, ["ann".to_owned()].into_iter(), round).unwrap();
+    }
+    assert!(gauge(&store, "fold_failures") >= 3.0);
+    // What cannot be folded at the end is folded at the next start.
+    drop(store);
+    assert!(place.names().iter().any(|name| name.contains("journal")), "{:?}", place.names());
+    let store = place.open().unwrap();
+    assert_eq!(score(&store, "ann"), Some(5));
+    assert_eq!(store.count_scores(BoardNo(1), Part(0)).unwrap(), 5001);
+    assert_eq!(place.names(), ["tally.db", "tally.db-shm", "tally.db-wal", "tally.db.lock"]);
+}
+
+#[test]
+fn another_programs_lock_delays_the_fold_and_nobody_else() {
     let place = Place::new();
     let options = Options { busy_wait: Duration::from_millis(20), ..Options::default() };
     let store = SqliteStore::open(&place.path(), &options).unwrap();
     let shell = Connection::open(place.path()).unwrap();
     shell.execute_batch("BEGIN IMMEDIATE").unwrap();
-    let refused = put(&store, ["ann".to_owned()].into_iter(), 1);
-    assert!(matches!(refused, Err(StoreError::Conflict(_))), "{refused:?}");
-    shell.execute_batch("ROLLBACK").unwrap();
     put(&store, ["ann".to_owned()].into_iter(), 1).unwrap();
+    let refused = store.settle();
+    assert!(matches!(refused, Err(StoreError::Conflict(_))), "{refused:?}");
+    assert_eq!(score(&store, "ann"), Some(1));
+    shell.execute_batch("ROLLBACK").unwrap();
+    store.settle().unwrap();
+    assert_eq!(shell.query_row("SELECT score FROM scores", [], |row| row.get(0)), Ok(1));
 }

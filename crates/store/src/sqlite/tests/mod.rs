@@ -2,14 +2,18 @@
 //!
 //! What every backend must do is in the contract suite (`tests/backends/contract`).
 
+mod crash;
 mod file;
+mod journal;
 mod log;
+mod moments;
 mod rows;
 mod schema;
 
 use super::*;
-use crate::ScoreKey;
-use tally_rules::PlayerId;
+use crate::plan::Durability;
+use rusqlite::Connection;
+use std::path::PathBuf;
 use tempfile::TempDir;
 
 /// A folder with a store's path in it.
@@ -45,6 +49,18 @@ impl Place {
         self.files().into_iter().map(|(name, _)| name).collect()
     }
 
+    /// What a killed process leaves: a copy of all files as they are now.
+    fn killed(&self) -> Self {
+        let killed = Self::new();
+        for (name, content) in self.files() {
+            // An index of a log is memory, not a file that a reader can rely on.
+            if !name.ends_with("-shm") {
+                std::fs::write(killed.folder.path().join(name), content).unwrap();
+            }
+        }
+        killed
+    }
+
     /// Changes the file behind the store's back.
     fn sql(&self, sql: &str) {
         Connection::open(self.path()).unwrap().execute_batch(sql).unwrap();
@@ -56,15 +72,33 @@ fn key(player: &str) -> ScoreKey {
 }
 
 fn put(store: &SqliteStore, players: impl Iterator<Item = String>, score: i64) -> Result<(), StoreError> {
+    put_as(store, players, score, Durability::Commit)
+}
+
+fn put_as(
+    store: &SqliteStore,
+    players: impl Iterator<Item = String>,
+    score: i64,
+    durability: Durability,
+) -> Result<(), StoreError> {
     let record = Record { score, subscore: 0, at: Micros(0) };
     let mut scores: Vec<_> = players.map(|player| (key(&player), Some(record))).collect();
     scores.sort_by(|a, b| a.0.cmp(&b.0));
-    store.run(&Plan::default(), &mut |_| Changes { scores: scores.clone(), ..Changes::default() })
+    let plan = Plan { durability, ..Plan::default() };
+    store.run(&plan, &mut |_| Changes { scores: scores.clone(), ..Changes::default() })
+}
+
+fn gauge(store: &SqliteStore, name: &str) -> f64 {
+    store.gauges().into_iter().find(|(gauge, _)| *gauge == name).unwrap().1
 }
 
 fn score(store: &SqliteStore, player: &str) -> Option<i64> {
+    score_as(store, player, Durability::Commit)
+}
+
+fn score_as(store: &SqliteStore, player: &str, durability: Durability) -> Option<i64> {
     let mut seen = None;
-    let plan = Plan { scores: vec![key(player)], ..Plan::default() };
+    let plan = Plan { durability, scores: vec![key(player)], ..Plan::default() };
     let mut look = |loaded: &Loaded| {
         seen = loaded.scores[0].map(|record| record.score);
         Changes::default()

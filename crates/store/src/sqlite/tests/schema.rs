@@ -39,19 +39,20 @@ fn an_older_file_is_migrated_and_its_copy_kept() {
 }
 
 #[test]
-fn a_log_left_by_a_kill_is_in_the_copy_too() {
+fn what_was_left_by_a_kill_is_in_the_copy_too() {
     let place = Place::new();
-    let killed = Place::new();
     let store = place.open().unwrap();
     put(&store, ["ann".to_owned()].into_iter(), 7).unwrap();
-    // What a killed process leaves: the file and its log, as they are now.
-    for name in ["tally.db", "tally.db-wal"] {
-        std::fs::copy(place.folder.path().join(name), killed.folder.path().join(name)).unwrap();
-    }
+    store.shared.folding.fold_now().unwrap();
+    put(&store, ["bob".to_owned()].into_iter(), 8).unwrap();
+    let killed = place.killed();
     drop(store);
-    assert_eq!(score(&open(&killed, &[SECOND]).unwrap(), "ann"), Some(7));
+    let migrated = open(&killed, &[SECOND]).unwrap();
+    assert_eq!((score(&migrated, "ann"), score(&migrated, "bob")), (Some(7), Some(8)));
+    drop(migrated);
     let copy = migrate::copy_path(&killed.path(), migrate::version(migrate::MIGRATIONS));
-    assert_eq!(number(&copy, "SELECT score FROM scores"), 7);
+    let copy = SqliteStore::open(&copy, &Options::default()).unwrap();
+    assert_eq!((score(&copy, "ann"), score(&copy, "bob")), (Some(7), Some(8)));
 }
 
 #[test]

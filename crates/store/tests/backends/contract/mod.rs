@@ -6,6 +6,7 @@
 
 pub(crate) mod batches;
 pub(crate) mod boards;
+pub(crate) mod durability;
 pub(crate) mod keys;
 pub(crate) mod model;
 pub(crate) mod parts;
@@ -74,6 +75,10 @@ macro_rules! store_contract {
             players: [
                 profiles_read_back_and_are_replaced, hidden_players_are_those_of_their_board,
                 a_deleted_board_takes_its_bans_along,
+            ],
+            durability: [
+                everything_acknowledged_is_seen_at_once_and_stays, order_holds_whatever_a_transaction_waits_for,
+                settling_changes_nothing_and_can_be_repeated, what_no_table_could_hold_is_refused_at_once,
             ],
             model: [random_operations_agree_with_a_model],
         );

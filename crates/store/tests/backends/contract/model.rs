@@ -60,6 +60,7 @@ enum Op {
     Purge {
         limit: u8,
     },
+    Settle,
     Reopen,
 }
 
@@ -104,6 +105,7 @@ fn operation() -> impl Strategy<Value = Op> {
         1 => (0..3_u8, vec(any::<u8>(), 0..5)).prop_map(|(name, value)| Op::Remember { name, value }),
         2 => (any::<i8>(), 0..6_u8).prop_map(|(before, limit)| Op::Expire { before, limit }),
         2 => (0..6_u8).prop_map(|limit| Op::Purge { limit }),
+        2 => Just(Op::Settle),
         2 => Just(Op::Reopen),
     ]
 }
@@ -166,6 +168,7 @@ impl Model {
             }
             Op::Expire { before, limit } => self.expire(store, Micros((*before).into()), (*limit).into()),
             Op::Purge { limit } => self.purge(store, (*limit).into()),
+            Op::Settle => store.settle().unwrap(),
             Op::Reopen => unreachable!("done by the caller"),
         }
     }
@@ -219,11 +222,10 @@ impl Model {
         });
         let plan = Plan {
             boards: (0..=self.boards_given + 1).map(BoardNo).collect(),
-            board_names: Vec::new(),
             scores: rows.keys().cloned().collect(),
             requests: requests.keys().cloned().collect(),
             imports: import.iter().map(|(key, _)| key.clone()).collect(),
-            profiles: Vec::new(),
+            ..Plan::default()
         };
         let mut after = Vec::new();
         let done = run(store, &plan, &mut |loaded| {
@@ -324,11 +326,10 @@ impl Model {
         }
         let plan = Plan {
             boards: (0..=self.boards_given + 1).map(BoardNo).collect(),
-            board_names: Vec::new(),
             scores: self.scores.keys().cloned().collect(),
             requests: self.requests.keys().cloned().collect(),
             imports: self.imports.keys().cloned().collect(),
-            profiles: Vec::new(),
+            ..Plan::default()
         };
         self.check_loaded(&plan, &load(store, &plan));
     }

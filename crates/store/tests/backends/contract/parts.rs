@@ -4,16 +4,16 @@ use super::*;
 use tally_rules::period::Span;
 use tally_store::{Block, BlockKey, Gone, PartKey, PartRow};
 
-fn part(board: u32, part: u64) -> PartKey {
+pub(super) fn part(board: u32, part: u64) -> PartKey {
     PartKey { board: BoardNo(board), part: Part(part) }
 }
 
-fn row(part: u64, closed: bool, version: u32) -> PartRow {
+pub(super) fn row(part: u64, closed: bool, version: u32) -> PartRow {
     let span = Span { start: Micros(-1), end: Micros(i64::MAX) };
     PartRow { part: Part(part), rule: 7, span, closed, version, stale: closed, total: part }
 }
 
-fn block(of: PartKey, version: u32, block: u64) -> (BlockKey, Block) {
+pub(super) fn block(of: PartKey, version: u32, block: u64) -> (BlockKey, Block) {
     let entries = vec![u8::try_from(block).unwrap(); 3];
     (BlockKey { part: of, version, block }, Block { distinct_better: block, entries })
 }

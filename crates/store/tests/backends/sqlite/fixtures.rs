@@ -1,6 +1,7 @@
 //! Files that earlier versions wrote: this one must open all of them.
 //!
-//! `tests/fixtures/v<schema>.db` was written by the last version with that schema, from [`fill`]. A released fixture is
+//! `tests/fixtures/v<schema>.db` was written by the last version with that schema, from [`fill`]. Since there is a journal
+//! it is what a killed process leaves: some rows in the tables, others in a journal beside them. A released fixture is
 //! never written again; with a new schema, run these tests once with `TALLY_WRITE_FIXTURE=1` to write the next one.
 
 use super::fresh;
@@ -20,6 +21,8 @@ use tally_store::{
 };
 
 const SCHEMA: u32 = 4;
+/// What belongs to a file beside it: its journal.
+const BESIDE: [&str; 3] = ["", ".journal-1", ".journal-1-wal"];
 /// The first schema with profiles and bans.
 const WITH_PLAYERS: u32 = 2;
 
@@ -27,13 +30,14 @@ const WITH_PLAYERS: u32 = 2;
 fn files_of_every_schema_open_with_all_their_rows() {
     if std::env::var_os("TALLY_WRITE_FIXTURE").is_some() {
         let backend = fresh();
-        fill(&*open(&backend));
-        std::fs::copy(backend.path(), fixture(SCHEMA)).unwrap();
+        let store = open(&backend);
+        fill(&*store);
+        copy(&backend.path(), &fixture(SCHEMA));
     }
     for schema in 1..=SCHEMA {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("old.db");
-        std::fs::copy(fixture(schema), &path).unwrap();
+        copy(&fixture(schema), &path);
         let store = SqliteStore::open(&path, &Options::default()).unwrap();
         verify(&store, schema);
         drop(store);
@@ -51,7 +55,7 @@ fn a_new_file_has_the_tables_of_a_migrated_one() {
     for schema in 1..=SCHEMA {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("old.db");
-        std::fs::copy(fixture(schema), &path).unwrap();
+        copy(&fixture(schema), &path);
         drop(SqliteStore::open(&path, &Options::default()).unwrap());
         assert_eq!(tables(&path), tables(&backend.path()), "schema {schema}");
     }
@@ -68,6 +72,25 @@ fn tables(path: &Path) -> Vec<String> {
         lines.flat_map(str::split_whitespace).collect::<Vec<_>>().join(" ")
     };
     rows.map(|sql| words(sql.unwrap())).collect()
+}
+
+/// Copies a file and its journal, where it has one.
+fn copy(from: &Path, to: &Path) {
+    let beside = |path: &Path, more: &str| PathBuf::from(format!("{}{more}", path.display()));
+    for more in BESIDE.iter().filter(|more| beside(from, more).exists()) {
+        std::fs::copy(beside(from, more), beside(to, more)).unwrap();
+    }
+}
+
+#[test]
+fn the_fixture_with_a_journal_has_rows_in_both() {
+    let journal = std::fs::read(format!("{}.journal-1-wal", fixture(4).display())).unwrap();
+    let tables = std::fs::read(fixture(4)).unwrap();
+    let holds = |bytes: &[u8], text: &str| bytes.windows(text.len()).any(|window| window == text.as_bytes());
+    assert!(holds(&tables, "kept"));
+    let of_a_profile = "{\"of\":\"Zoë\"}";
+    assert!(holds(&journal, of_a_profile));
+    assert!(!holds(&tables, of_a_profile));
 }
 
 fn fixture(schema: u32) -> PathBuf {
@@ -109,6 +132,9 @@ fn fill(store: &dyn Store) {
             write(store, &scores(rows.collect())).unwrap();
         }
     }
+    store.set_meta("secret", &[0, 1, 255]).unwrap();
+    // What comes after this stays in the journal.
+    store.settle().unwrap();
     let outcome = Outcome::Submitted {
         record: record(1),
         previous: Some(record(-1)),
@@ -136,7 +162,6 @@ fn fill(store: &dyn Store) {
     write(store, &changes).unwrap();
     let keys = vec![KeyChange::Revoke("revoked".into(), Micros(3))];
     write(store, &Changes { keys, ..Changes::default() }).unwrap();
-    store.set_meta("secret", &[0, 1, 255]).unwrap();
 }
 
 fn verify(store: &dyn Store, schema: u32) {

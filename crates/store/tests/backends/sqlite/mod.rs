@@ -5,6 +5,7 @@ mod kill;
 
 use crate::contract::{Backend, store_contract};
 use std::path::PathBuf;
+use std::time::Duration;
 use tally_store::Store;
 use tally_store::sqlite::{Options, SqliteStore};
 use tempfile::TempDir;
@@ -30,8 +31,15 @@ impl Backend for File {
     }
 
     fn open(&self) -> Box<dyn Store> {
-        // A small log, so that it is folded and started over within a test.
-        let options = Options { wal_bytes_max: 64 << 10, readers: 2, ..Options::default() };
+        // Little room and a small log, so that they are folded and started over within a test.
+        let options = Options {
+            wal_bytes_max: 64 << 10,
+            overlay_bytes_max: 32 << 10,
+            journal_bytes_max: 128 << 10,
+            fold_idle: Duration::from_millis(5),
+            readers: 2,
+            ..Options::default()
+        };
         Box::new(SqliteStore::open(&self.path(), &options).unwrap())
     }
 }

@@ -1,0 +1,235 @@
+//! What one transaction writes, as rows of tables: on its way into the journal and the overlay, and back out of the
+//! journal after a kill.
+//!
+//! A batch is a list of rows for each table it touches, in order of keys. In bytes: for each such table its tag, the
+//! number of rows, and each row as its key and then 0, or 1 and its value. Changes become states here, so that the
+//! journal holds no step that could be done twice. Not here: who checks that bytes are whole (`journal`).
+
+use super::boards::Boards;
+use super::codec::{Input, put_number, put_option};
+use super::directory::{Changed, Directory};
+use super::keys::{KeyState, Keys};
+use super::overlay::Generation;
+use super::parts::{Blocks, Deleted, Parts};
+use super::requests::Requests;
+use super::scores::Scores;
+use super::table::{List, Table};
+use super::{bans, imports, profiles, table};
+use crate::plan::Changes;
+use crate::{KeyChange, StoreError};
+
+/// Rows of several tables.
+#[derive(Default)]
+pub(super) struct Batch {
+    lists: Vec<Box<dyn AnyList>>,
+}
+
+/// A list of rows without its types.
+trait AnyList {
+    fn rows(&self) -> usize;
+    fn encode(&self, out: &mut Vec<u8>);
+    fn put(self: Box<Self>, generation: &mut Generation);
+}
+
+struct ListOf<T: Table>(List<T>);
+
+impl<T: Table> AnyList for ListOf<T> {
+    fn rows(&self) -> usize {
+        self.0.len()
+    }
+
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.push(T::TAG);
+        put_number(self.0.len() as u64, out);
+        for (key, value) in &self.0 {
+            T::put_key(key, out);
+            put_option(value.as_ref(), out, T::put_value);
+        }
+    }
+
+    fn put(self: Box<Self>, generation: &mut Generation) {
+        generation.layer_mut::<T>().put(self.0);
+    }
+}
+
+impl Batch {
+    /// Adds rows of a table, in order of keys; refuses what it could not hold.
+    pub(super) fn add<T: Table>(&mut self, rows: List<T>) -> Result<(), StoreError> {
+        for (key, value) in &rows {
+            T::check(key, value.as_ref())?;
+        }
+        if !rows.is_empty() {
+            self.lists.push(Box::new(ListOf::<T>(rows)));
+        }
+        Ok(())
+    }
+
+    pub(super) fn rows(&self) -> usize {
+        self.lists.iter().map(|list| list.rows()).sum()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.lists.is_empty()
+    }
+
+    /// Appends its bytes.
+    pub(super) fn encode(&self, out: &mut Vec<u8>) {
+        for list in &self.lists {
+            list.encode(out);
+        }
+    }
+
+    /// Reads bytes that [`encode`](Self::encode) wrote; `None` where they are none.
+    pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
+        let mut input = Input::new(bytes);
+        let mut batch = Self::default();
+        while !input.is_empty() {
+            let tag = input.byte()?;
+            let table = table::TABLES.get(usize::from(tag))?;
+            table.take(&mut input, &mut batch)?;
+        }
+        Some(batch)
+    }
+
+    /// Moves its rows in.
+    pub(super) fn put_into(self, generation: &mut Generation) {
+        for list in self.lists {
+            list.put(generation);
+        }
+    }
+}
+
+/// Reads the rows of one table.
+pub(super) fn take_list<T: Table>(input: &mut Input<'_>, batch: &mut Batch) -> Option<()> {
+    let count = input.number()?;
+    let mut rows: List<T> = Vec::new();
+    for _ in 0..count {
+        let key = T::take_key(input)?;
+        rows.push((key, input.option(T::take_value)?));
+    }
+    batch.add::<T>(rows).ok()
+}
+
+/// What changes refer to that is not in them.
+pub(super) struct Present<'a> {
+    pub(super) boards: &'a Directory,
+    /// The key of an id.
+    pub(super) keys: &'a dyn Fn(&str) -> Option<KeyState>,
+    /// The number of the next new key.
+    pub(super) next_key: u32,
+}
+
+/// Changes as rows, and those of boards once more for the directory. One line for each table.
+pub(super) fn of(changes: Changes, present: &Present<'_>) -> Result<(Batch, Changed), StoreError> {
+    let mut batch = Batch::default();
+    let boards =
+        if changes.boards.is_empty() { Vec::new() } else { present.boards.resolve(changes.boards)? };
+    batch.add::<Scores>(changes.scores.into_iter().map(|(key, record)| (key.into(), record)).collect())?;
+    batch.add::<Requests>(there(changes.requests))?;
+    batch.add::<imports::Imports>(there(changes.imports))?;
+    batch.add::<profiles::Profiles>(changes.profiles)?;
+    let bans = changes.bans.into_iter().map(|(key, hidden)| (key, hidden.then_some(())));
+    batch.add::<bans::Bans>(bans.collect())?;
+    batch.add::<Parts>(changes.parts)?;
+    batch.add::<Blocks>(there(changes.blocks))?;
+    batch.add::<Deleted>(changes.gone.into_iter().map(|gone| (gone.into(), Some(()))).collect())?;
+    batch.add::<Boards>(boards.clone())?;
+    batch.add::<Keys>(keys(changes.keys, present)?)?;
+    Ok((batch, boards))
+}
+
+fn there<K, V>(rows: Vec<(K, V)>) -> Vec<(K, Option<V>)> {
+    rows.into_iter().map(|(key, value)| (key, Some(value))).collect()
+}
+
+/// Creates and revokes. Revoking a key that is not there, or once more, changes nothing: it is not accepted already.
+fn keys(changes: Vec<KeyChange>, present: &Present<'_>) -> Result<List<Keys>, StoreError> {
+    let mut rows: List<Keys> = Vec::with_capacity(changes.len());
+    let mut no = present.next_key;
+    for change in changes {
+        let old = (present.keys)(change.id());
+        match change {
+            KeyChange::Create(row) if old.is_none() => {
+                rows.push((row.id.clone(), Some(KeyState { no, row, revoked_at: None })));
+                no =
+                    no.checked_add(1).ok_or_else(|| StoreError::Row("keys: all numbers are given".into()))?;
+            }
+            KeyChange::Create(row) => {
+                return Err(StoreError::Row(format!("keys: the id `{}` is taken", row.id)));
+            }
+            KeyChange::Revoke(id, at) => {
+                let state = old.filter(|state| state.revoked_at.is_none());
+                rows.extend(state.map(|state| (id, Some(KeyState { revoked_at: Some(at), ..state }))));
+            }
+        }
+    }
+    Ok(rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::{BanKey, BoardNo, Gone, Part, PartKey};
+    use crate::{ImportKey, ImportRow, ScoreKey};
+    use proptest::prelude::*;
+    use tally_rules::profile::Profile;
+    use tally_rules::{Micros, PlayerId, Record};
+
+    fn changes(player: &str, number: i64) -> Changes {
+        let player = PlayerId::new(player).unwrap();
+        let part = PartKey { board: BoardNo(1), part: Part(number.unsigned_abs() >> 1) };
+        let record = Record { score: number, subscore: -1, at: Micros(number) };
+        Changes {
+            scores: vec![(
+                ScoreKey { board: BoardNo(7), part: part.part, player: player.clone() },
+                (number % 2 == 0).then_some(record),
+            )],
+            imports: vec![(ImportKey { board: BoardNo(3), digest: [5; 32] }, ImportRow::default())],
+            profiles: vec![(
+                player.clone(),
+                Some(Profile { name: Some("Ann".into()), ..Profile::default() }),
+            )],
+            bans: vec![(BanKey { board: BoardNo(2), player }, number > 0)],
+            parts: vec![(part, None)],
+            gone: vec![Gone::Part(part)],
+            ..Changes::default()
+        }
+    }
+
+    fn encoded(changes: Changes) -> Vec<u8> {
+        let present = Present { boards: &Directory::default(), keys: &|_| None, next_key: 1 };
+        let mut out = Vec::new();
+        of(changes, &present).unwrap().0.encode(&mut out);
+        out
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_encoded_reads_back(player in ".{1,30}", number in any::<i64>()) {
+            prop_assume!(PlayerId::new(&player).is_ok());
+            let bytes = encoded(changes(&player, number));
+            let mut again = Vec::new();
+            Batch::decode(&bytes).unwrap().encode(&mut again);
+            prop_assert_eq!(&again, &bytes);
+            // Nothing shorter is a batch of the same rows, and no bytes make it panic.
+            for end in 0..bytes.len() {
+                if let Some(batch) = Batch::decode(&bytes[..end]) {
+                    prop_assert!(batch.rows() < 6);
+                }
+            }
+        }
+
+        #[test]
+        fn any_bytes_are_read_or_refused(bytes in proptest::collection::vec(0u8..12, 0..60)) {
+            if let Some(batch) = Batch::decode(&bytes) {
+                prop_assert!(batch.rows() <= bytes.len());
+            }
+        }
+    }
+
+    #[test]
+    fn the_bytes_of_a_score_are_pinned() {
+        let bytes = encoded(Changes { scores: changes("ann", 2).scores, ..Changes::default() });
+        assert_eq!(bytes, [0, 1, 7, 1, 3, b'a', b'n', b'n', 1, 4, 1, 4]);
+    }
+}

@@ -1,0 +1,138 @@
+//! Files beside the store: their names, and making names durable.
+
+use super::fault;
+use crate::StoreError;
+use std::fs::File;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+/// What SQLite calls a write-ahead log, and the index of it.
+pub(super) const LOG: &str = "-wal";
+pub(super) const LOG_INDEX: &str = "-shm";
+/// A file that has not got its name yet.
+pub(super) const UNFINISHED: &str = ".new";
+const JOURNAL: &str = ".journal-";
+
+/// A path with more at its end.
+pub(super) fn beside(path: &Path, more: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(more);
+    PathBuf::from(name)
+}
+
+/// A file of the journal of a store.
+pub(super) fn journal(store: &Path, number: u32) -> PathBuf {
+    beside(store, &format!("{JOURNAL}{number}"))
+}
+
+/// Every file of the journal of a store, and what else begins so: left-overs of files that were being made or deleted.
+pub(super) fn journals(store: &Path) -> Result<(Vec<PathBuf>, Vec<PathBuf>), StoreError> {
+    let Some(name) = store.file_name() else { return Ok((Vec::new(), Vec::new())) };
+    let prefix = format!("{}{JOURNAL}", name.to_string_lossy());
+    let folder = folder_of(store);
+    let failed = |error| fault::file("list", folder, &error);
+    let (mut whole, mut others) = (Vec::new(), Vec::new());
+    for entry in std::fs::read_dir(folder).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        let name = entry.file_name();
+        let Some(rest) = name.to_str().and_then(|name| name.strip_prefix(&prefix)) else { continue };
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        match rest.split_at(digits) {
+            ("", _) => {}
+            (_, "") => whole.push(entry.path()),
+            (_, more) if is_left_over(more) => others.push(entry.path()),
+            _ => {}
+        }
+    }
+    let has_journal = |path: &PathBuf| {
+        whole
+            .iter()
+            .any(|whole| path.to_string_lossy().starts_with(&*format!("{}-", whole.to_string_lossy())))
+    };
+    others.retain(|path| !has_journal(path));
+    whole.sort();
+    Ok((whole, others))
+}
+
+/// How many files the journal of a store has, and how long they are.
+pub(super) fn size_of_journal(store: &Path) -> (usize, u64) {
+    let files = journals(store).map(|(whole, _)| whole).unwrap_or_default();
+    let length = |path: &Path| std::fs::metadata(path).map_or(0, |file| file.len());
+    (files.len(), files.iter().map(|path| length(path) + length(&beside(path, LOG))).sum())
+}
+
+fn is_left_over(more: &str) -> bool {
+    let more = more.strip_prefix(UNFINISHED).unwrap_or(more);
+    ["", LOG, LOG_INDEX, "-journal"].contains(&more)
+}
+
+/// Removes a file that may be missing.
+pub(super) fn remove(path: &Path) -> Result<(), StoreError> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(fault::file("remove", path, &error)),
+        _ => Ok(()),
+    }
+}
+
+/// Waits until a file is on the disk.
+pub(super) fn sync(path: &Path) -> Result<(), StoreError> {
+    let synced = File::open(path).and_then(|file| file.sync_all());
+    synced.map_err(|error| fault::file("sync", path, &error))
+}
+
+/// Renames.
+pub(super) fn rename(from: &Path, to: &Path) -> Result<(), StoreError> {
+    std::fs::rename(from, to).map_err(|error| fault::file("rename", from, &error))
+}
+
+/// A new name is durable when its folder is. Only Unix lets a folder be synced.
+pub(super) fn sync_folder(path: &Path) -> Result<(), StoreError> {
+    if !cfg!(unix) {
+        return Ok(());
+    }
+    let folder = folder_of(path);
+    let synced = File::open(folder).and_then(|folder| folder.sync_all());
+    synced.map_err(|error| fault::file("sync", folder, &error))
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn journals_are_told_from_their_left_overs_and_from_other_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let names = [
+            "t.db",
+            "t.db-wal",
+            "t.db.lock",
+            "t.db.journal-1",
+            "t.db.journal-1-wal",
+            "t.db.journal-1-shm",
+            "t.db.journal-2-wal",
+            "t.db.journal-3.new",
+            "t.db.journal-3.new-journal",
+            "t.db.journal-",
+            "t.db.journal-x",
+            "t.db.journal-10",
+            "t.db.journal-4.txt",
+            "u.db.journal-5",
+        ];
+        for name in names {
+            std::fs::write(folder.path().join(name), "").unwrap();
+        }
+        let (whole, others) = journals(&folder.path().join("t.db")).unwrap();
+        let names = |paths: Vec<PathBuf>| -> Vec<String> {
+            let mut names: Vec<_> =
+                paths.iter().map(|path| path.file_name().unwrap().to_str().unwrap().to_owned()).collect();
+            names.sort();
+            names
+        };
+        assert_eq!(names(whole), ["t.db.journal-1", "t.db.journal-10"]);
+        assert_eq!(names(others), ["t.db.journal-2-wal", "t.db.journal-3.new", "t.db.journal-3.new-journal"]);
+    }
+}

@@ -1,0 +1,272 @@
+//! What is in the journal and not yet in the tables, in memory: the newest row of each key.
+//!
+//! There are two generations. New rows go into the fresh one; the other is being folded, does not change, and goes
+//! when all of it is in the tables. A row is looked for in the fresh one, in the one being folded, and then in the
+//! tables; see `moment` in `state` for how all three are of one moment.
+//!
+//! Rows are ordered, because folding in key order is what makes it cheap, and scans merge ranges of it. Boards are all
+//! here, folded or not: there are few, and every transaction asks whether some are live. Not here: how much is allowed
+//! (`pace`).
+
+use super::directory::Directory;
+use super::table::{List, TABLES, Table};
+use crate::StoreError;
+use rusqlite::Connection;
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::ops::Bound;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// What a node of the map takes beside key and value, and what of a node is empty: measured to be about half as much again.
+const fn row_bytes(entry: usize) -> usize {
+    entry + entry / 2
+}
+
+/// Rows of one table.
+pub(super) struct Layer<T: Table> {
+    rows: BTreeMap<T::Key, Option<T::Value>>,
+    bytes: usize,
+    lowest_age: Option<i64>,
+}
+
+impl<T: Table> Default for Layer<T> {
+    fn default() -> Self {
+        Self { rows: BTreeMap::new(), bytes: 0, lowest_age: None }
+    }
+}
+
+impl<T: Table> Debug for Layer<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} rows of table {}", self.rows.len(), T::TAG)
+    }
+}
+
+impl<T: Table> Layer<T> {
+    pub(super) fn rows(&self) -> &BTreeMap<T::Key, Option<T::Value>> {
+        &self.rows
+    }
+
+    /// The lowest age of any row that was ever put.
+    pub(super) fn lowest_age(&self) -> Option<i64> {
+        self.lowest_age
+    }
+
+    pub(super) fn put(&mut self, list: List<T>) {
+        let fixed = row_bytes(size_of::<T::Key>() + size_of::<Option<T::Value>>());
+        for (key, value) in list {
+            let heap = T::heap_bytes(&key, value.as_ref());
+            let age = value.as_ref().and_then(T::age);
+            self.lowest_age = match (self.lowest_age, age) {
+                (Some(lowest), Some(age)) => Some(lowest.min(age)),
+                (lowest, age) => lowest.or(age),
+            };
+            // The old key stays and the new one goes; they are equal, so what the values hold is what changes.
+            match self.rows.entry(key) {
+                std::collections::btree_map::Entry::Vacant(place) => {
+                    place.insert(value);
+                    self.bytes += fixed + heap;
+                }
+                std::collections::btree_map::Entry::Occupied(mut place) => {
+                    let old = T::heap_bytes(place.key(), place.get().as_ref());
+                    place.insert(value);
+                    self.bytes = self.bytes + heap - old;
+                }
+            }
+        }
+    }
+}
+
+/// Writes up to so many rows of a layer, from where it stopped; the answer is how many there were.
+pub(super) type Folder<'a> = Box<dyn FnMut(&Connection, usize) -> Result<usize, StoreError> + 'a>;
+
+/// A layer without its types.
+pub(super) trait AnyLayer: Any + Debug + Send + Sync {
+    fn rows(&self) -> usize;
+    fn bytes(&self) -> usize;
+    fn folder(&self) -> Folder<'_>;
+}
+
+impl<T: Table> AnyLayer for Layer<T> {
+    fn rows(&self) -> usize {
+        self.rows.len()
+    }
+
+    fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    fn folder(&self) -> Folder<'_> {
+        let mut rows = self.rows.iter();
+        Box::new(move |connection, most| {
+            let left = rows.len();
+            T::write(connection, &mut rows.by_ref().take(most))?;
+            Ok(left - rows.len())
+        })
+    }
+}
+
+/// Rows of all tables, of a stretch of the journal.
+#[derive(Debug)]
+pub(super) struct Generation {
+    layers: Vec<Box<dyn AnyLayer>>,
+    /// The last batch that is in it; 0 for none.
+    pub(super) last: u64,
+    /// When the first row came.
+    pub(super) born: Option<Instant>,
+    /// When the last row came.
+    pub(super) touched: Option<Instant>,
+}
+
+impl Default for Generation {
+    fn default() -> Self {
+        Self {
+            layers: TABLES.iter().map(|table| table.layer()).collect(),
+            last: 0,
+            born: None,
+            touched: None,
+        }
+    }
+}
+
+impl Generation {
+    pub(super) fn layer<T: Table>(&self) -> &Layer<T> {
+        let layer: &dyn Any = &*self.layers[usize::from(T::TAG)];
+        layer.downcast_ref().expect("a layer stands at the tag of its table")
+    }
+
+    pub(super) fn layer_mut<T: Table>(&mut self) -> &mut Layer<T> {
+        let layer: &mut dyn Any = &mut *self.layers[usize::from(T::TAG)];
+        layer.downcast_mut().expect("a layer stands at the tag of its table")
+    }
+
+    /// Every layer, in the order of folding.
+    pub(super) fn layers(&self) -> impl Iterator<Item = &dyn AnyLayer> {
+        self.layers.iter().map(|layer| &**layer)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.last == 0
+    }
+
+    pub(super) fn rows(&self) -> usize {
+        self.layers().map(AnyLayer::rows).sum()
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.layers().map(AnyLayer::bytes).sum()
+    }
+}
+
+/// Newest states in order of keys, and the key up to which they are complete, where there are more.
+pub(super) type Range<T> =
+    (BTreeMap<<T as Table>::Key, Option<<T as Table>::Value>>, Option<<T as Table>::Key>);
+
+/// Both generations, and every board.
+#[derive(Debug, Default)]
+pub(super) struct Overlay {
+    pub(super) fresh: Generation,
+    pub(super) folding: Option<Arc<Generation>>,
+    pub(super) boards: Directory,
+}
+
+impl Overlay {
+    /// The newest state of a key, where it is not yet in the tables: `Some(None)` is a removed one.
+    pub(super) fn get<T: Table>(&self, key: &T::Key) -> Option<&Option<T::Value>> {
+        self.generations().find_map(|generation| generation.layer::<T>().rows.get(key))
+    }
+
+    /// The newer generation first.
+    pub(super) fn generations(&self) -> impl Iterator<Item = &Generation> {
+        std::iter::once(&self.fresh).chain(self.folding.as_deref())
+    }
+
+    /// The newest states of the keys from `from` on while `within` holds, about `most` of them at most.
+    pub(super) fn range<T: Table>(
+        &self,
+        from: Bound<T::Key>,
+        within: impl Fn(&T::Key) -> bool,
+        most: usize,
+    ) -> Range<T> {
+        let mut found = BTreeMap::new();
+        let mut complete: Option<T::Key> = None;
+        // The older one first, so that the newer overwrites.
+        let generations: Vec<&Generation> = self.generations().collect();
+        for generation in generations.into_iter().rev() {
+            let rows = generation.layer::<T>().rows.range((from.clone(), Bound::Unbounded));
+            let mut taken = 0;
+            for (key, value) in rows.take_while(|(key, _)| within(key)) {
+                if taken == most {
+                    break;
+                }
+                taken += 1;
+                found.insert(key.clone(), value.clone());
+                if taken == most && complete.as_ref().is_none_or(|until| key < until) {
+                    complete = Some(key.clone());
+                }
+            }
+        }
+        if let Some(until) = &complete {
+            let mut beyond = found.split_off(until);
+            found.extend(beyond.pop_first());
+        }
+        (found, complete)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::bans::Bans;
+    use super::*;
+    use crate::plan::{BanKey, BoardNo};
+    use tally_rules::PlayerId;
+
+    fn ban(player: &str, hidden: bool) -> (BanKey, Option<()>) {
+        let player = PlayerId::new(player).unwrap();
+        (BanKey { board: BoardNo(1), player }, hidden.then_some(()))
+    }
+
+    fn overlay() -> Overlay {
+        let mut old = Generation::default();
+        old.layer_mut::<Bans>().put(vec![ban("a", true), ban("b", true), ban("c", true), ban("e", true)]);
+        let mut overlay = Overlay { folding: Some(Arc::new(old)), ..Overlay::default() };
+        overlay.fresh.layer_mut::<Bans>().put(vec![ban("b", false), ban("d", true)]);
+        overlay
+    }
+
+    #[test]
+    fn the_newer_generation_wins() {
+        let overlay = overlay();
+        let get = |player: &str| overlay.get::<Bans>(&ban(player, true).0);
+        assert_eq!(get("a"), Some(&Some(())));
+        assert_eq!(get("b"), Some(&None));
+        assert_eq!(get("d"), Some(&Some(())));
+        assert_eq!(get("f"), None);
+    }
+
+    #[test]
+    fn a_range_is_complete_up_to_where_it_says() {
+        let overlay = overlay();
+        let range = |most| {
+            let from = Bound::Included(ban("a", true).0);
+            let (found, complete) = overlay.range::<Bans>(from, |_| true, most);
+            let names: String = found.keys().map(|key| key.player.as_str()).collect();
+            (names, complete.map(|key| key.player.as_str().to_owned()))
+        };
+        assert_eq!(range(9), ("abcde".into(), None));
+        assert_eq!(range(1), ("a".into(), Some("a".into())));
+        assert_eq!(range(2), ("ab".into(), Some("b".into())));
+        assert_eq!(range(3), ("abc".into(), Some("c".into())));
+    }
+
+    #[test]
+    fn bytes_follow_what_is_held() {
+        let mut layer = Layer::<Bans>::default();
+        layer.put(vec![ban("a", true)]);
+        let one = layer.bytes;
+        assert!(one > size_of::<BanKey>());
+        layer.put(vec![ban("a", false), ban("bb", true)]);
+        assert_eq!(layer.bytes, 2 * one + 1, "one byte more of name");
+    }
+}

@@ -1,0 +1,205 @@
+//! Reads of the whole: the overlay laid over the tables.
+
+use super::bans::{self, Bans};
+use super::imports::{self, Imports};
+use super::keys::{self, Keys};
+use super::overlay::Overlay;
+use super::parts::{self, Blocks, Parts};
+use super::profiles::{self, Profiles};
+use super::scores::{self, NearKey, Scores};
+use super::state::Shared;
+use crate::StoreError;
+use crate::plan::{
+    BanKey, Block, BlockKey, BoardNo, ImportKey, ImportRow, KeyRow, Part, PartKey, PartRow, ScoreKey,
+};
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use tally_rules::profile::Profile;
+use tally_rules::{PlayerId, Record};
+
+/// Records of one moment in a walk, at most: so many are copied while writers wait. A longer walk reads several moments.
+const WALK_ROWS: usize = 10_000;
+
+/// What the overlay says of keys: nothing, that the row is gone, or what it is.
+pub(super) type Found<V> = Vec<Option<Option<V>>>;
+
+/// Asks the tables for what the overlay does not say.
+pub(super) fn fill<K, V>(
+    found: Found<V>,
+    keys: &[K],
+    mut of_tables: impl FnMut(&K) -> Result<Option<V>, StoreError>,
+) -> Result<Vec<Option<V>>, StoreError> {
+    found.into_iter().zip(keys).map(|(found, key)| found.map_or_else(|| of_tables(key), Ok)).collect()
+}
+
+/// The player before all others.
+fn first_player() -> PlayerId {
+    PlayerId::new("\0").expect("a name of one byte")
+}
+
+pub(super) fn records(shared: &Shared, keys: &[ScoreKey]) -> Result<Vec<Option<Record>>, StoreError> {
+    let look = |overlay: &Overlay| {
+        keys.iter().map(|key| overlay.get::<Scores>(&key.clone().into()).copied()).collect()
+    };
+    shared.read(look, |found: Found<Record>, tables| {
+        let mut statement = tables.prepare_cached(scores::GET)?;
+        fill(found, keys, |key| scores::get(&mut statement, key))
+    })
+}
+
+pub(super) fn import(shared: &Shared, key: &ImportKey) -> Result<Option<ImportRow>, StoreError> {
+    let look = |overlay: &Overlay| overlay.get::<Imports>(key).copied();
+    shared.read(look, |found, tables| found.map_or_else(|| imports::get(tables, key), Ok))
+}
+
+pub(super) fn block(shared: &Shared, key: &BlockKey) -> Result<Option<Block>, StoreError> {
+    let look = |overlay: &Overlay| overlay.get::<Blocks>(key).cloned();
+    shared.read(look, |found, tables| found.map_or_else(|| parts::block(tables, key), Ok))
+}
+
+/// Each for itself: one that cannot be read says so alone.
+pub(super) fn profiles(
+    shared: &Shared,
+    players: &[PlayerId],
+) -> Result<Vec<Result<Option<Profile>, StoreError>>, StoreError> {
+    let look =
+        |overlay: &Overlay| players.iter().map(|player| overlay.get::<Profiles>(player).cloned()).collect();
+    shared.read(look, |found: Found<Profile>, tables| {
+        let each = found.into_iter().zip(players);
+        Ok(each.map(|(found, player)| found.map_or_else(|| profiles::get(tables, player), Ok)).collect())
+    })
+}
+
+/// Keys that were not revoked, in order of creation.
+pub(super) fn keys(shared: &Shared) -> Result<Vec<KeyRow>, StoreError> {
+    let look = |overlay: &Overlay| overlay.range::<Keys>(Bound::Unbounded, |_| true, usize::MAX).0;
+    shared.read(look, |newer, tables| {
+        let mut states: BTreeMap<_, _> =
+            keys::all(tables)?.into_iter().map(|state| (state.row.id.clone(), state)).collect();
+        states.extend(newer.into_iter().filter_map(|(id, state)| Some((id, state?))));
+        let live = states.into_values().filter(|state| state.revoked_at.is_none());
+        let by_age: BTreeMap<u32, KeyRow> = live.map(|state| (state.no, state.row)).collect();
+        Ok(by_age.into_values().collect())
+    })
+}
+
+pub(super) fn hidden(shared: &Shared, board: BoardNo) -> Result<Vec<PlayerId>, StoreError> {
+    let from = BanKey { board, player: first_player() };
+    let look = |overlay: &Overlay| {
+        overlay.range::<Bans>(Bound::Included(from), |key| key.board == board, usize::MAX).0
+    };
+    shared.read(look, |newer, tables| {
+        let old = bans::of_board(tables, board)?.into_iter().map(|player| (player, Some(())));
+        let mut all: BTreeMap<_, _> = old.collect();
+        all.extend(newer.into_iter().map(|(key, hidden)| (key.player, hidden)));
+        Ok(all.into_iter().filter_map(|(player, hidden)| hidden.map(|()| player)).collect())
+    })
+}
+
+pub(super) fn parts(shared: &Shared, board: BoardNo) -> Result<Vec<PartRow>, StoreError> {
+    let from = PartKey { board, part: Part(0) };
+    let look = |overlay: &Overlay| {
+        overlay.range::<Parts>(Bound::Included(from), |key| key.board == board, usize::MAX).0
+    };
+    shared.read(look, |newer, tables| {
+        let old = parts::of_board(tables, board)?.into_iter().map(|row| (row.part, Some(row)));
+        let mut all: BTreeMap<_, _> = old.collect();
+        all.extend(newer.into_iter().map(|(key, row)| (key.part, row)));
+        Ok(all.into_values().flatten().collect())
+    })
+}
+
+/// Counts the tables' rows, and those of the overlay once more: from above.
+pub(super) fn count(shared: &Shared, board: BoardNo, part: Part) -> Result<u64, StoreError> {
+    let waits = |overlay: &Overlay| -> usize {
+        overlay.generations().map(|generation| generation.layer::<Scores>().rows().len()).sum()
+    };
+    if waits(&shared.overlay()) > WALK_ROWS {
+        shared.folding.fold_now()?;
+    }
+    let look = |overlay: &Overlay| {
+        let from = Bound::Included(NearKey::new(board, part, first_player()));
+        let (found, _) = overlay.range::<Scores>(from, |key| key.is_of(board, part), usize::MAX);
+        found.into_values().flatten().count() as u64
+    };
+    shared.read(look, |found, tables| Ok(found + scores::count(tables, board, part)?))
+}
+
+/// See [`crate::Store::walk_scores`].
+pub(super) fn walk(
+    shared: &Shared,
+    of: (BoardNo, Part),
+    after: Option<&PlayerId>,
+    limit: usize,
+    each: &mut dyn FnMut(PlayerId, Record),
+) -> Result<usize, StoreError> {
+    let mut after = after.cloned();
+    let mut given = 0;
+    while given < limit {
+        let want = WALK_ROWS.min(limit - given);
+        let mut last = None;
+        let mut count = 0;
+        let stopped_at = walk_some(shared, of, after.as_ref(), want, &mut |player, record| {
+            count += 1;
+            last = Some(player.clone());
+            each(player, record);
+        })?;
+        given += count;
+        if count < want && stopped_at.is_none() {
+            break;
+        }
+        after = if count < want { stopped_at } else { last };
+    }
+    Ok(given)
+}
+
+/// Walks at most `want` records of one moment. Where it had to stop before that, it says after which player.
+fn walk_some(
+    shared: &Shared,
+    (board, part): (BoardNo, Part),
+    after: Option<&PlayerId>,
+    want: usize,
+    each: &mut dyn FnMut(PlayerId, Record),
+) -> Result<Option<PlayerId>, StoreError> {
+    let look = |overlay: &Overlay| {
+        let key = |player: &PlayerId| NearKey::new(board, part, player.clone());
+        let from =
+            after.map_or_else(|| Bound::Included(key(&first_player())), |after| Bound::Excluded(key(after)));
+        overlay.range::<Scores>(from, |key| key.is_of(board, part), want)
+    };
+    shared.read(look, |(newer, complete), tables| {
+        let complete = complete.map(|key| key.player().clone());
+        let mut newer = newer.into_iter().peekable();
+        let mut given = 0;
+        scores::walk(tables, (board, part), after, &mut |player, record| {
+            // What the overlay has before this one, and whether it has another state of this very one.
+            let mut record = Some(record);
+            while given < want
+                && let Some((key, state)) = newer.next_if(|(key, _)| *key.player() <= player)
+            {
+                if *key.player() == player {
+                    record = state;
+                } else if let Some(state) = state {
+                    each(key.player().clone(), state);
+                    given += 1;
+                }
+            }
+            let beyond = complete.as_ref().is_some_and(|complete| player > *complete);
+            if given == want || beyond {
+                return false;
+            }
+            if let Some(record) = record {
+                each(player, record);
+                given += 1;
+            }
+            given < want
+        })?;
+        for (key, state) in newer {
+            if let Some(state) = state.filter(|_| given < want) {
+                each(key.player().clone(), state);
+                given += 1;
+            }
+        }
+        Ok(complete)
+    })
+}

@@ -1,0 +1,233 @@
+//! The write path: load, decide, one row into the journal, then the overlay.
+//!
+//! There is one writer, behind a mutex: SQLite has one anyway. A row is visible when it is in the overlay, and it gets
+//! there only after it is in the journal, so nobody reads what could still fail. Not here: how rows get into the tables
+//! (`fold`), and how much may wait there (`pace`).
+
+use super::batch::{self, Batch, Present};
+use super::directory::Changed;
+use super::journal::Journal;
+use super::keys::{self, KeyState, Keys};
+use super::overlay::Overlay;
+use super::points::reach;
+use super::reads::{self, fill};
+use super::scores::{self, Scores};
+use super::state::Shared;
+use super::table::Table;
+use super::{imports, profiles, requests};
+use crate::StoreError;
+use crate::plan::{BoardNo, Changes, Durability, KeyChange, Loaded, Plan};
+use rusqlite::Connection;
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+/// The longest batch. Far beyond what lanes make; SQLite would take a row four times as long.
+const BODY_BYTES_MAX: usize = 256 << 20;
+
+/// A buffer that grew beyond this for one batch is not kept.
+const BODY_BYTES_KEPT: usize = 4 << 20;
+
+/// What the one writer has.
+#[derive(Debug)]
+pub(super) struct Writer {
+    /// Made with the first batch, so that a store that is only read has none.
+    pub(super) journal: Option<Journal>,
+    /// Reads the tables for `decide`.
+    reader: Connection,
+    /// The last batch.
+    last: u64,
+    next_key: u32,
+    body: Vec<u8>,
+}
+
+impl Writer {
+    pub(super) fn new(reader: Connection, last: u64, next_key: u32) -> Self {
+        Self { journal: None, reader, last, next_key, body: Vec::new() }
+    }
+
+    /// Appends a batch to the journal.
+    fn append(&mut self, shared: &Shared, batch: &Batch, durability: Durability) -> Result<(), StoreError> {
+        self.body.clear();
+        self.body.shrink_to(BODY_BYTES_KEPT);
+        batch.encode(&mut self.body);
+        if self.body.len() > BODY_BYTES_MAX {
+            let bytes = self.body.len();
+            return Err(StoreError::Row(format!("a transaction of {bytes} bytes is too large")));
+        }
+        let journal = match &mut self.journal {
+            Some(journal) => journal,
+            none => none.insert(Journal::create(&shared.path, shared.options.busy_wait)?),
+        };
+        let syncs = durability == Durability::Commit || shared.unsynced.is_full(self.body.len());
+        let no = self.last + 1;
+        reach("append");
+        if let Err(error) = journal.append(no, shared.unsynced.synced(), &self.body, syncs) {
+            return Err(self.after_failed_append(shared, error));
+        }
+        reach("appended");
+        self.last = no;
+        if syncs {
+            shared.unsynced.clear(no);
+        } else {
+            shared.unsynced.add(|| journal.log(), no, self.body.len());
+        }
+        Ok(())
+    }
+
+    /// A row that failed for the disk may lie complete at the end of the log, and whoever opens it after a crash would
+    /// take it for committed. Mend the log at once, or admit it.
+    fn after_failed_append(&mut self, shared: &Shared, error: StoreError) -> StoreError {
+        if !matches!(error, StoreError::Away(_)) {
+            return error;
+        }
+        shared.unsynced.fail(error.to_string());
+        match self.mend(shared) {
+            Ok(()) => error,
+            Err(_) => StoreError::LostAtCommit(error.to_string()),
+        }
+    }
+
+    /// After a sync that failed: brings everything acknowledged onto the disk in another way before anything is added.
+    fn mend(&mut self, shared: &Shared) -> Result<(), StoreError> {
+        let Some(why) = shared.unsynced.failed() else { return Ok(()) };
+        let mended = self.journal.as_mut().is_none_or(Journal::mend);
+        if !mended {
+            return Err(StoreError::Away(why));
+        }
+        shared.unsynced.clear(self.last);
+        Ok(())
+    }
+
+    /// Waits until everything appended is on the disk.
+    pub(super) fn sync(&mut self, shared: &Shared) -> Result<(), StoreError> {
+        self.mend(shared)?;
+        if shared.unsynced.is_empty() {
+            return Ok(());
+        }
+        if let Some(journal) = &self.journal
+            && let Err(error) = journal.sync()
+        {
+            shared.unsynced.fail(error.to_string());
+            return self.mend(shared);
+        }
+        shared.unsynced.clear(self.last);
+        Ok(())
+    }
+}
+
+/// See [`crate::Store::run`].
+pub(super) fn run(
+    shared: &Shared,
+    plan: &Plan,
+    decide: &mut dyn FnMut(&Loaded) -> Changes,
+) -> Result<(), StoreError> {
+    plan.assert_sorted();
+    shared.folding.wait_for_room()?;
+    let mut guard = shared.writer();
+    let writer = &mut *guard;
+    shared.folding.rotation.turn_if_wanted(shared, writer);
+    writer.mend(shared)?;
+    let loaded = load(shared, &writer.reader, plan)?;
+    loaded.assert_answers(plan);
+    let changes = decide(&loaded);
+    changes.assert_sorted();
+    let created = changes.keys.iter().filter(|change| matches!(change, KeyChange::Create(_))).count();
+    let (batch, boards) = rows(shared, writer, changes)?;
+    if batch.is_empty() {
+        // What it saw is what it answers, so that must be durable too.
+        return if plan.durability == Durability::Commit { writer.sync(shared) } else { Ok(()) };
+    }
+    writer.append(shared, &batch, plan.durability)?;
+    writer.next_key += u32::try_from(created).expect("as many as there are numbers for");
+    let rows = batch.rows();
+    let used = writer.journal.as_ref().map_or(0, Journal::used);
+    let held = {
+        let mut overlay = shared.overlay_mut();
+        put(&mut overlay, writer.last, batch, &boards)
+    };
+    drop(guard);
+    shared.folding.after_put(shared, &held, used, rows);
+    Ok(())
+}
+
+/// What the overlay holds after a batch.
+pub(super) struct Held {
+    pub(super) fresh_bytes: usize,
+    pub(super) bytes: usize,
+    /// Whether the batch is the first of its generation.
+    pub(super) first: bool,
+}
+
+fn put(overlay: &mut Overlay, no: u64, batch: Batch, boards: &Changed) -> Held {
+    let now = Instant::now();
+    let first = overlay.fresh.is_empty();
+    batch.put_into(&mut overlay.fresh);
+    overlay.fresh.last = no;
+    overlay.fresh.born.get_or_insert(now);
+    overlay.fresh.touched = Some(now);
+    overlay.boards.apply(boards);
+    let fresh_bytes = overlay.fresh.bytes();
+    let folding = overlay.folding.as_ref().map_or(0, |generation| generation.bytes());
+    Held { fresh_bytes, bytes: fresh_bytes + folding, first }
+}
+
+/// Changes as rows of tables.
+fn rows(shared: &Shared, writer: &Writer, changes: Changes) -> Result<(Batch, Changed), StoreError> {
+    let mut present: BTreeMap<String, KeyState> = BTreeMap::new();
+    if !changes.keys.is_empty() {
+        let look = |overlay: &Overlay| {
+            changes.keys.iter().map(|change| overlay.get::<Keys>(&change.id().into()).cloned()).collect()
+        };
+        let (found, snapshot): (Vec<_>, _) = shared.moment(&writer.reader, look)?;
+        let states = fill(found, &changes.keys, |change| keys::get(&snapshot, change.id()))?;
+        present.extend(states.into_iter().flatten().map(|state| (state.row.id.to_string(), state)));
+    }
+    let overlay = shared.overlay();
+    let of_key = |id: &str| present.get(id).cloned();
+    batch::of(changes, &Present { boards: &overlay.boards, keys: &of_key, next_key: writer.next_key })
+}
+
+fn load(shared: &Shared, connection: &Connection, plan: &Plan) -> Result<Loaded, StoreError> {
+    let by_key = !plan.scores.is_empty()
+        || !plan.requests.is_empty()
+        || !plan.imports.is_empty()
+        || !plan.profiles.is_empty();
+    let look = |overlay: &Overlay| boards(overlay, plan);
+    if !by_key {
+        return Ok(look(&shared.overlay()));
+    }
+    let look = |overlay: &Overlay| {
+        let scores = plan.scores.iter().map(|key| key.clone().into());
+        (
+            look(overlay),
+            states::<Scores>(overlay, scores),
+            states::<requests::Requests>(overlay, plan.requests.iter().cloned()),
+            states::<imports::Imports>(overlay, plan.imports.iter().cloned()),
+            states::<profiles::Profiles>(overlay, plan.profiles.iter().cloned()),
+        )
+    };
+    let ((mut loaded, scores, requests, imports, profiles), tables) = shared.moment(connection, look)?;
+    let mut statement = tables.prepare_cached(scores::GET)?;
+    loaded.scores = fill(scores, &plan.scores, |key| scores::get(&mut statement, key))?;
+    loaded.requests = fill(requests, &plan.requests, |key| requests::get(&tables, key))?;
+    loaded.imports = fill(imports, &plan.imports, |key| imports::get(&tables, key))?;
+    loaded.profiles = fill(profiles, &plan.profiles, |player| profiles::get(&tables, player))?;
+    drop(statement);
+    tables.commit()?;
+    Ok(loaded)
+}
+
+/// What is known of boards without a look at the tables.
+fn boards(overlay: &Overlay, plan: &Plan) -> Loaded {
+    let boards = &overlay.boards;
+    Loaded {
+        boards: plan.boards.iter().map(|no| boards.is_live(*no)).collect(),
+        board_names: plan.board_names.iter().map(|name| boards.by_name(name).cloned()).collect(),
+        next_board: if plan.board_names.is_empty() { BoardNo(0) } else { boards.next() },
+        ..Loaded::default()
+    }
+}
+
+fn states<T: Table>(overlay: &Overlay, keys: impl Iterator<Item = T::Key>) -> reads::Found<T::Value> {
+    keys.map(|key| overlay.get::<T>(&key).cloned()).collect()
+}

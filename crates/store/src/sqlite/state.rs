@@ -1,0 +1,121 @@
+//! What the threads of a store share, and reading all of it at one moment.
+//!
+//! A row is in the fresh generation, in the one being folded, or in the tables. Whoever reads takes the overlay's lock,
+//! begins a snapshot of the tables under it, looks into the overlay and lets go. A transaction puts its rows in under
+//! the same lock, and a folded generation leaves under it, after its rows are in the tables. So what is found in the
+//! overlay, laid over the snapshot, is one moment: no row is missing from both, and none is older than another of its
+//! transaction.
+//!
+//! Locks are taken in this order: writer, tables, overlay; each alone is fine. Not here: who writes when.
+
+use super::connect::Readers;
+use super::fold::Folding;
+use super::overlay::Overlay;
+use super::run::Writer;
+use super::tables::{Counters, Tables};
+use super::unsynced::Unsynced;
+use super::{Options, meta};
+use crate::StoreError;
+use rusqlite::{Connection, OptionalExtension, Transaction};
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+/// What the threads share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) path: PathBuf,
+    pub(super) options: Options,
+    pub(super) readers: Readers,
+    pub(super) folding: Folding,
+    pub(super) unsynced: Unsynced,
+    pub(super) counters: Counters,
+    overlay: RwLock<Overlay>,
+    writer: Mutex<Writer>,
+    // Dropped last: a connection that may write removes the log when it is the last to close.
+    tables: Mutex<Tables>,
+}
+
+impl Shared {
+    pub(super) fn new(
+        path: PathBuf,
+        options: &Options,
+        readers: Readers,
+        overlay: Overlay,
+        tables: Tables,
+        writer: Writer,
+    ) -> Self {
+        Self {
+            path,
+            options: options.clone(),
+            readers,
+            folding: Folding::default(),
+            unsynced: Unsynced::default(),
+            counters: Counters::default(),
+            overlay: RwLock::new(overlay),
+            writer: Mutex::new(writer),
+            tables: Mutex::new(tables),
+        }
+    }
+
+    // A panic while one of these is held leaves it sound: transactions roll back when it passes, and the overlay is
+    // changed only by code that cannot panic in between.
+
+    pub(super) fn overlay(&self) -> RwLockReadGuard<'_, Overlay> {
+        self.overlay.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn overlay_mut(&self) -> RwLockWriteGuard<'_, Overlay> {
+        self.overlay.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn tables(&self) -> MutexGuard<'_, Tables> {
+        self.tables.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn writer(&self) -> MutexGuard<'_, Writer> {
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The writer, if nobody has it.
+    pub(super) fn idle_writer(&self) -> Option<MutexGuard<'_, Writer>> {
+        match self.writer.try_lock() {
+            Ok(writer) => Some(writer),
+            Err(std::sync::TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(std::sync::TryLockError::WouldBlock) => None,
+        }
+    }
+
+    /// What `look` finds in the overlay, and a snapshot of the tables of the same moment.
+    pub(super) fn moment<'c, T>(
+        &self,
+        connection: &'c Connection,
+        look: impl FnOnce(&Overlay) -> T,
+    ) -> Result<(T, Transaction<'c>), StoreError> {
+        let overlay = self.overlay();
+        let snapshot = connection.unchecked_transaction()?;
+        // A transaction sees what is there at its first read.
+        snapshot.prepare_cached(meta::GET)?.query_row([""], |_| Ok(())).optional()?;
+        Ok((look(&overlay), snapshot))
+    }
+
+    /// Reads at one moment, on a lent connection.
+    pub(super) fn read<T, R>(
+        &self,
+        look: impl FnOnce(&Overlay) -> T,
+        tables: impl FnOnce(T, &Connection) -> Result<R, StoreError>,
+    ) -> Result<R, StoreError> {
+        let reader = self.readers.lend();
+        let (found, snapshot) = self.moment(&reader, look)?;
+        let done = tables(found, &snapshot)?;
+        snapshot.commit()?;
+        Ok(done)
+    }
+
+    /// Writes the tables themselves, in one transaction.
+    pub(super) fn write_tables<T>(
+        &self,
+        work: impl FnOnce(&Connection) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        self.tables().write(&self.counters, work)
+    }
+}

@@ -1,0 +1,119 @@
+//! What a table must say of itself to be written by way of the journal; and the list of those that are.
+//!
+//! Journal, overlay and fold know no table: they work on the rows of [`Table`]s by way of [`TABLES`]. A new table is
+//! its file with this trait, its line in the list, and its line in `batch`. A table's rows in the journal are its states ("this
+//! key now holds this", "this key is gone"), never steps, so that folding them twice changes nothing.
+//!
+//! The bytes of a released version are never changed: a journal that it left behind is read by the next one. A row
+//! that gains a field gets a table with a new tag. Not here: scans, which each table's file has where it needs them.
+
+use super::batch::{Batch, take_list};
+use super::codec::Input;
+use super::overlay::{AnyLayer, Layer};
+use super::{bans, boards, imports, keys, parts, profiles, requests, scores};
+use crate::StoreError;
+use rusqlite::Connection;
+use std::fmt::Debug;
+use std::marker::PhantomData;
+
+/// A table as the journal, the overlay and the fold see it.
+pub(super) trait Table: Send + Sync + 'static {
+    /// Its number in the journal and its place in [`TABLES`]: given once.
+    const TAG: u8;
+    /// What a row is found by. The order is that of the table's primary key, so that folding goes through its pages
+    /// one after the other.
+    type Key: Ord + Clone + Debug + Send + Sync;
+    /// The rest of a row.
+    type Value: Clone + Debug + Send + Sync;
+
+    /// Refuses what the table could not hold: once it is in the journal it must be possible to fold it.
+    fn check(key: &Self::Key, value: Option<&Self::Value>) -> Result<(), StoreError>;
+
+    /// Appends a key.
+    fn put_key(key: &Self::Key, out: &mut Vec<u8>);
+
+    /// Reads what [`put_key`](Self::put_key) wrote.
+    fn take_key(input: &mut Input<'_>) -> Option<Self::Key>;
+
+    /// Appends a value.
+    fn put_value(value: &Self::Value, out: &mut Vec<u8>);
+
+    /// Reads what [`put_value`](Self::put_value) wrote.
+    fn take_value(input: &mut Input<'_>) -> Option<Self::Value>;
+
+    /// Bytes on the heap that a row holds, about.
+    fn heap_bytes(key: &Self::Key, value: Option<&Self::Value>) -> usize;
+
+    /// An age by which rows are forgotten, where there is one: a layer remembers its lowest.
+    fn age(_value: &Self::Value) -> Option<i64> {
+        None
+    }
+
+    /// Writes rows into the table, `None` removes one. They come in order of their keys. Doing it twice is harmless.
+    fn write(connection: &Connection, rows: &mut Rows<'_, '_, Self>) -> Result<(), StoreError>;
+}
+
+/// Rows on their way into a table.
+pub(super) type Rows<'a, 'r, T> =
+    dyn Iterator<Item = (&'a <T as Table>::Key, &'a Option<<T as Table>::Value>)> + 'r;
+
+/// A list of rows of a batch.
+pub(super) type List<T> = Vec<(<T as Table>::Key, Option<<T as Table>::Value>)>;
+
+/// A table without its types.
+pub(super) trait AnyTable: Sync {
+    #[cfg(test)]
+    fn tag(&self) -> u8;
+    /// An empty layer of its rows.
+    fn layer(&self) -> Box<dyn AnyLayer>;
+    /// Reads a list of its rows into a batch.
+    fn take(&self, input: &mut Input<'_>, batch: &mut Batch) -> Option<()>;
+}
+
+struct Entry<T>(PhantomData<fn() -> T>);
+
+impl<T: Table> AnyTable for Entry<T> {
+    #[cfg(test)]
+    fn tag(&self) -> u8 {
+        T::TAG
+    }
+
+    fn layer(&self) -> Box<dyn AnyLayer> {
+        Box::new(Layer::<T>::default())
+    }
+
+    fn take(&self, input: &mut Input<'_>, batch: &mut Batch) -> Option<()> {
+        take_list::<T>(input, batch)
+    }
+}
+
+const fn entry<T: Table>() -> Entry<T> {
+    Entry(PhantomData)
+}
+
+/// Every table that is written by way of the journal, by tag: the order in which they are folded. Boards and what is
+/// gone come after the rows that they are about, because what they mark is purged.
+pub(super) static TABLES: &[&dyn AnyTable] = &[
+    &entry::<scores::Scores>(),
+    &entry::<requests::Requests>(),
+    &entry::<imports::Imports>(),
+    &entry::<profiles::Profiles>(),
+    &entry::<bans::Bans>(),
+    &entry::<parts::Parts>(),
+    &entry::<parts::Blocks>(),
+    &entry::<parts::Deleted>(),
+    &entry::<boards::Boards>(),
+    &entry::<keys::Keys>(),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tables_tag_is_its_place() {
+        for (place, table) in TABLES.iter().enumerate() {
+            assert_eq!(usize::from(table.tag()), place);
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! The connection that writes the tables, and the folding of its log into the file.
+//!
+//! The tables are written in the background: by the fold, by what forgets and purges, and by whoever remembers a value. So
+//! whoever wrote also folds the log when a quarter of its bound is waiting, and nobody who was promised an answer
+//! waits for it. A reader with an old snapshot can keep the log from starting over; past the bound it is waited for,
+//! briefly, and the result of every fold of the log is looked at and counted.
+//!
+//! Not here: SQLite's automatic checkpoint, which is off, and what is written.
+
+use super::log::{self, LOOK, PASSIVE, RESTART, TRUNCATE};
+use crate::StoreError;
+use rusqlite::{Connection, ErrorCode, TransactionBehavior};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+/// The log is folded when so much of its bound is waiting.
+const START_PART: u64 = 4;
+
+/// Numbers for status and metrics.
+#[derive(Debug, Default)]
+pub(super) struct Counters {
+    /// Bytes of the log when it was last looked at.
+    pub(super) log_bytes: AtomicU64,
+    /// Times it was folded.
+    pub(super) checkpoints: AtomicU64,
+    /// Times it could not be, or not wholly.
+    pub(super) hindered: AtomicU64,
+    /// How long the last one took, in microseconds.
+    pub(super) last_micros: AtomicU64,
+}
+
+/// The connection that writes.
+#[derive(Debug)]
+pub(super) struct Tables {
+    connection: Connection,
+    page_bytes: u64,
+    log_bytes_max: u64,
+}
+
+impl Tables {
+    pub(super) fn new(connection: Connection, log_bytes_max: u64) -> Result<Self, StoreError> {
+        let page_bytes: u32 = connection.pragma_query_value(None, "page_size", |row| row.get(0))?;
+        Ok(Self { connection, page_bytes: page_bytes.into(), log_bytes_max })
+    }
+
+    pub(super) fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
+    /// Runs one transaction, synced, and looks at the log afterwards.
+    pub(super) fn write<T>(
+        &mut self,
+        counters: &Counters,
+        work: impl FnOnce(&Connection) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        // An error drops the transaction, which rolls it back.
+        let done = work(&transaction)?;
+        if let Err(error) = transaction.commit() {
+            // When the sync of a commit fails the transaction is rolled back, but its pages lie complete at the end of
+            // the log, and whoever opens the file after a crash would take them for committed. Empty the log, or
+            // admit it.
+            if error.sqlite_error_code() == Some(ErrorCode::SystemIoFailure) && !self.empty_log(counters) {
+                return Err(StoreError::LostAtCommit(error.to_string()));
+            }
+            return Err(error.into());
+        }
+        self.after_commit(counters);
+        Ok(done)
+    }
+
+    /// Folds what can be folded now. An error is one of the disk; a reader in the way is none.
+    pub(super) fn fold_log(&self, counters: &Counters) -> Result<(), StoreError> {
+        self.checkpoint(counters, PASSIVE).map(drop)
+    }
+
+    /// Folds everything and empties the log file; whether it succeeded.
+    pub(super) fn empty_log(&self, counters: &Counters) -> bool {
+        self.checkpoint(counters, TRUNCATE).is_ok_and(|log| !log.busy)
+    }
+
+    /// Never fails: the transaction is done, and what could not be folded now is folded later.
+    fn after_commit(&self, counters: &Counters) {
+        let Ok(log) = log::checkpoint(&self.connection, LOOK) else {
+            counters.hindered.fetch_add(1, Ordering::Relaxed);
+            return;
+        };
+        let bytes = log.pages * self.page_bytes;
+        counters.log_bytes.store(bytes, Ordering::Relaxed);
+        if bytes > self.log_bytes_max {
+            let _counted = self.checkpoint(counters, RESTART);
+        } else if (log.pages - log.folded) * self.page_bytes >= self.log_bytes_max / START_PART {
+            let _counted = self.checkpoint(counters, PASSIVE);
+        }
+    }
+
+    fn checkpoint(&self, counters: &Counters, how: &str) -> Result<log::Log, StoreError> {
+        let started = Instant::now();
+        let done = log::checkpoint(&self.connection, how);
+        let micros = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
+        counters.last_micros.store(micros, Ordering::Relaxed);
+        match &done {
+            Ok(log) if !log.busy && log.folded == log.pages => {
+                counters.checkpoints.fetch_add(1, Ordering::Relaxed);
+            }
+            _ => {
+                counters.hindered.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        done
+    }
+}

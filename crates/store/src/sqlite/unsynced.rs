@@ -1,0 +1,200 @@
+//! What is in the journal and not yet known to be on the disk: relaxed transactions, at most for a second.
+//!
+//! A thread syncs half a second after the first of them. It syncs the log by its own handle, so writers go on
+//! meanwhile. The backlog is bounded in bytes and in age: past a bound the next transaction is synced itself, and with it
+//! everything before. When a sync fails nobody knows what the disk has, so nothing is appended before the journal was
+//! mended. Not here: how it is mended (`run`).
+
+use super::state::Shared;
+use std::fs::File;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// From the first transaction that is not synced to the sync: leaves as much again for the sync itself.
+const SYNC_AFTER: Duration = Duration::from_millis(500);
+
+/// Past this age a transaction is synced as if it had asked for it.
+const AGE_MAX: Duration = Duration::from_millis(900);
+
+/// Past so many bytes, too.
+const BYTES_MAX: u64 = 8 << 20;
+
+/// The backlog.
+#[derive(Debug, Default)]
+pub(super) struct Unsynced {
+    state: Mutex<State>,
+    wake: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// What there is, by log: the present one.
+    waiting: Option<Waiting>,
+    /// Everything up to this batch is on the disk.
+    synced: u64,
+    failed: Option<String>,
+    stop: bool,
+}
+
+#[derive(Clone, Debug)]
+struct Waiting {
+    log: Arc<File>,
+    since: Instant,
+    last: u64,
+    transactions: u64,
+    bytes: u64,
+}
+
+/// How much is not synced.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Lag {
+    pub(super) transactions: u64,
+    pub(super) bytes: u64,
+    pub(super) seconds: f64,
+}
+
+impl Unsynced {
+    /// Everything up to the answer is on the disk.
+    pub(super) fn synced(&self) -> u64 {
+        self.state().synced
+    }
+
+    /// Whether something waits.
+    pub(super) fn is_empty(&self) -> bool {
+        self.state().waiting.is_none()
+    }
+
+    /// Whether one more transaction of that size must be synced at once.
+    pub(super) fn is_full(&self, bytes: usize) -> bool {
+        let state = self.state();
+        let full =
+            |waiting: &Waiting| waiting.bytes + bytes as u64 > BYTES_MAX || waiting.since.elapsed() > AGE_MAX;
+        state.waiting.as_ref().is_some_and(full)
+    }
+
+    /// A transaction was appended without a sync.
+    pub(super) fn add(&self, log: impl FnOnce() -> Arc<File>, batch: u64, bytes: usize) {
+        let mut state = self.state();
+        let waiting = state.waiting.get_or_insert_with(|| Waiting {
+            log: log(),
+            since: Instant::now(),
+            last: 0,
+            transactions: 0,
+            bytes: 0,
+        });
+        waiting.last = batch;
+        waiting.transactions += 1;
+        waiting.bytes += bytes as u64;
+        if waiting.transactions == 1 {
+            self.wake.notify_one();
+        }
+    }
+
+    /// Everything up to a batch is on the disk, because whoever says so synced it.
+    pub(super) fn clear(&self, batch: u64) {
+        let mut state = self.state();
+        state.synced = batch;
+        state.waiting = None;
+        state.failed = None;
+    }
+
+    /// Why the last sync failed, where nothing was mended since.
+    pub(super) fn failed(&self) -> Option<String> {
+        self.state().failed.clone()
+    }
+
+    /// A sync failed, or an append: nobody knows what the disk has.
+    pub(super) fn fail(&self, why: String) {
+        self.state().failed = Some(why);
+    }
+
+    pub(super) fn lag(&self) -> Lag {
+        let state = self.state();
+        let Some(waiting) = &state.waiting else { return Lag::default() };
+        let seconds = waiting.since.elapsed().as_secs_f64();
+        Lag { transactions: waiting.transactions, bytes: waiting.bytes, seconds }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Syncs what waits, whenever something has waited for long enough, until it is stopped.
+    fn work(&self) {
+        loop {
+            let mut state = self.state();
+            let waiting = loop {
+                if state.stop {
+                    return;
+                }
+                state = match &state.waiting {
+                    Some(_) if state.failed.is_some() => self.wait(state, SYNC_AFTER),
+                    Some(waiting) => {
+                        let left = SYNC_AFTER.saturating_sub(waiting.since.elapsed());
+                        if left.is_zero() {
+                            break waiting.clone();
+                        }
+                        self.wait(state, left)
+                    }
+                    None => self.wake.wait(state).unwrap_or_else(PoisonError::into_inner),
+                };
+            };
+            drop(state);
+            self.sync(&waiting);
+        }
+    }
+
+    fn wait<'a>(&self, state: MutexGuard<'a, State>, time: Duration) -> MutexGuard<'a, State> {
+        self.wake.wait_timeout(state, time).unwrap_or_else(PoisonError::into_inner).0
+    }
+
+    fn sync(&self, done: &Waiting) {
+        let began = Instant::now();
+        let synced = done.log.sync_data();
+        let mut state = self.state();
+        if state.synced >= done.last {
+            return;
+        }
+        if let Err(error) = synced {
+            state.failed = Some(format!("sync the journal: {error}"));
+            return;
+        }
+        state.synced = done.last;
+        // What came meanwhile came after this sync began.
+        let left = state.waiting.take().filter(|waiting| waiting.last > done.last);
+        state.waiting = left.map(|waiting| Waiting {
+            since: began,
+            transactions: waiting.transactions.saturating_sub(done.transactions),
+            bytes: waiting.bytes.saturating_sub(done.bytes),
+            ..waiting
+        });
+    }
+}
+
+/// The thread; it ends when this is dropped.
+#[derive(Debug)]
+pub(super) struct Syncs {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Syncs {
+    pub(super) fn start(shared: &Arc<Shared>) -> std::io::Result<Self> {
+        let of_thread = Arc::clone(shared);
+        let thread =
+            std::thread::Builder::new().name("store-sync".into()).spawn(move || of_thread.unsynced.work())?;
+        Ok(Self { shared: Arc::clone(shared), thread: Some(thread) })
+    }
+}
+
+impl Drop for Syncs {
+    fn drop(&mut self) {
+        self.shared.unsynced.state().stop = true;
+        self.shared.unsynced.wake.notify_one();
+        if let Some(thread) = self.thread.take() {
+            // Its panic was reported by the hook when it happened; whoever settles syncs again.
+            let _ = thread.join();
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! What is acknowledged is seen at once in every table and stays, however it was asked for and whatever settles.
+
+use super::parts::{block, part, row};
+use super::*;
+use tally_rules::period::Span;
+use tally_store::{BlockKey, Durability, Gone, ImportKey, ImportRow, KeyChange};
+
+/// A row in every table, with the number of a round in it.
+fn everything(round: i64) -> Changes {
+    let name = format!("{round}");
+    let number = u64::try_from(round).unwrap();
+    let of = part(1, number);
+    Changes {
+        scores: vec![
+            (key(1, 0, "always"), Some(record(round))),
+            (key(1, 0, &format!("odd {}", round % 2)), (round % 4 < 2).then(|| record(round))),
+        ],
+        requests: vec![(request("s", &name), stored(1, round, Outcome::Removed))],
+        imports: vec![(ImportKey { board: BoardNo(1), digest: [7; 32] }, import(number))],
+        profiles: vec![(players::player("zoë"), (round % 3 > 0).then(|| players::profile(&name)))],
+        bans: vec![players::ban(1, "eve", round % 2 == 0)],
+        parts: vec![(of, Some(row(number, false, 1)))],
+        blocks: vec![block(of, 1, number % 200)],
+        gone: vec![Gone::Blocks(part(9, number), 1)],
+        boards: vec![BoardChange::Redefine(BoardNo(1), definition(number))],
+        keys: vec![KeyChange::Create(key_row(&name, round))],
+    }
+}
+
+fn import(lines: u64) -> ImportRow {
+    ImportRow { lines, ..ImportRow::default() }
+}
+
+fn definition(number: u64) -> Definition {
+    Definition { rules_given: u32::try_from(number).unwrap(), ..Definition::default() }
+}
+
+/// Everything of the last round, by every way to read it.
+fn verify(store: &dyn Store, round: i64) {
+    let number = u64::try_from(round).unwrap();
+    let odd = [0, 1].map(|odd| {
+        let last = (1..=round).rev().find(|round| round % 2 == odd)?;
+        (last % 4 < 2).then(|| record(last))
+    });
+    let keys = vec![key(1, 0, "always"), key(1, 0, "odd 0"), key(1, 0, "odd 1")];
+    let wanted = vec![Some(record(round)), odd[0], odd[1]];
+    assert_eq!(store.records(&keys).unwrap(), wanted);
+    let walked = keys.iter().zip(&wanted).filter_map(|(key, row)| Some((key.player.clone(), (*row)?)));
+    assert_eq!(walk(store, BoardNo(1), Part(0), 2), walked.collect::<Vec<_>>());
+    let mut names: Vec<String> = (1..=round + 1).map(|round| format!("{round}")).collect();
+    names.sort();
+    let plan = Plan {
+        boards: vec![BoardNo(1), BoardNo(2)],
+        board_names: vec![BoardId::new("board").unwrap()],
+        requests: names.iter().map(|name| request("s", name)).collect(),
+        imports: vec![ImportKey { board: BoardNo(1), digest: [7; 32] }],
+        profiles: vec![players::player("zoë")],
+        ..plan_of(keys)
+    };
+    let loaded = load(store, &plan);
+    assert_eq!((&loaded.boards[..], &loaded.scores), (&[true, false][..], &wanted));
+    assert_eq!(loaded.board_names[0].as_ref().unwrap().definition, definition(number));
+    assert_eq!(store.boards().unwrap()[0].definition, definition(number));
+    for (name, found) in names.iter().zip(loaded.requests) {
+        let wanted: i64 = name.parse().unwrap();
+        assert_eq!(found, (wanted <= round).then(|| stored(1, wanted, Outcome::Removed)));
+    }
+    assert_eq!(loaded.imports, [Some(import(number))]);
+    assert_eq!(store.import_progress(&plan.imports[0]).unwrap(), Some(import(number)));
+    let profile = (round % 3 > 0).then(|| players::profile(&format!("{round}")));
+    assert_eq!(loaded.profiles, [profile.clone()]);
+    assert_eq!(store.profiles(&plan.profiles).unwrap(), [Ok(profile)]);
+    let hidden = if round % 2 == 0 { vec![players::player("eve")] } else { Vec::new() };
+    assert_eq!(store.bans(BoardNo(1)).unwrap(), hidden);
+    let parts: Vec<_> = (1..=number).map(|number| row(number, false, 1)).collect();
+    assert_eq!(store.parts(BoardNo(1)).unwrap(), parts);
+    let (key, wanted) = block(part(1, number), 1, number % 200);
+    assert_eq!(store.block(&key).unwrap(), Some(wanted));
+    assert_eq!(store.block(&BlockKey { version: 2, ..key }).unwrap(), None);
+    let keys: Vec<_> = (1..=round).map(|round| key_row(&format!("{round}"), round)).collect();
+    assert_eq!(store.keys().unwrap(), keys);
+}
+
+fn write_as(store: &dyn Store, durability: Durability, changes: &Changes) {
+    run(store, &Plan { durability, ..Plan::default() }, &mut |_| changes.clone()).unwrap();
+}
+
+/// Relaxed and not, settled and not, reopened and not: every read gives what was written last.
+pub(crate) fn everything_acknowledged_is_seen_at_once_and_stays(backend: &dyn Backend) {
+    let mut store = open(backend);
+    create(&*store, "board", &Definition::default()).unwrap();
+    for round in 1..=48 {
+        let durability = if round % 3 == 0 { Durability::Commit } else { Durability::Relaxed };
+        write_as(&*store, durability, &everything(round));
+        verify(&*store, round);
+        if round % 4 == 0 {
+            store.settle().unwrap();
+            verify(&*store, round);
+        }
+        if round % 7 == 0 {
+            drop(store);
+            store = open(backend);
+            verify(&*store, round);
+        }
+    }
+}
+
+/// One that waits is never there without those before it.
+pub(crate) fn order_holds_whatever_a_transaction_waits_for(backend: &dyn Backend) {
+    for round in 1..20 {
+        let store = open(backend);
+        let plan = plan_of(vec![key(1, 0, "a"), key(1, 0, "b")]);
+        let seen = load(&*store, &plan).scores;
+        let before = (round > 1).then(|| record(round - 1));
+        assert_eq!(seen, [before, before]);
+        write_as(&*store, Durability::Relaxed, &scores(vec![(key(1, 0, "a"), Some(record(round)))]));
+        // What it decides on is the relaxed one's effect.
+        run(&*store, &plan, &mut |loaded| scores(vec![(key(1, 0, "b"), loaded.scores[0])])).unwrap();
+        assert_eq!(load(&*store, &plan).scores, [Some(record(round)), Some(record(round))]);
+    }
+}
+
+pub(crate) fn settling_changes_nothing_and_can_be_repeated(backend: &dyn Backend) {
+    let store = open(backend);
+    store.settle().unwrap();
+    assert_eq!(store.boards().unwrap(), []);
+    write(&*store, &scores(vec![(key(1, 0, "a"), Some(record(1)))])).unwrap();
+    for _ in 0..3 {
+        store.settle().unwrap();
+        assert_eq!(walk(&*store, BoardNo(1), Part(0), 9), [(key(1, 0, "a").player, record(1))]);
+    }
+    drop(store);
+    let store = open(backend);
+    store.settle().unwrap();
+    write(&*store, &scores(vec![(key(1, 0, "a"), None)])).unwrap();
+    store.settle().unwrap();
+    assert_eq!(walk(&*store, BoardNo(1), Part(0), 9), []);
+}
+
+/// What can never be stored is refused before it is acknowledged, wherever rows wait.
+pub(crate) fn what_no_table_could_hold_is_refused_at_once(backend: &dyn Backend) {
+    let store = open(backend);
+    let past = u64::MAX;
+    let refused = |changes: Changes| {
+        let done = write(&*store, &changes);
+        assert!(matches!(done, Err(StoreError::Row(_))), "{done:?} for {changes:?}");
+    };
+    refused(scores(vec![(key(1, past, "a"), Some(record(1)))]));
+    let row = |row| Changes { parts: vec![(part(1, 1), Some(row))], ..Changes::default() };
+    refused(row(tally_store::PartRow { total: past, ..super::parts::row(1, true, 1) }));
+    let backwards = Span { start: Micros(2), end: Micros(2) };
+    refused(row(tally_store::PartRow { span: backwards, ..super::parts::row(1, true, 1) }));
+    refused(Changes { parts: vec![(part(1, past), None)], ..Changes::default() });
+    let mut bad = block(part(1, 1), 1, 1);
+    bad.1.distinct_better = past;
+    refused(Changes { blocks: vec![bad], ..Changes::default() });
+    refused(Changes { gone: vec![Gone::Part(part(1, past))], ..Changes::default() });
+    let twice = Definition { periods: vec![boards::period("week"); 2], ..Definition::default() };
+    assert!(matches!(create(&*store, "board", &twice), Err(StoreError::Row(_))));
+    store.settle().unwrap();
+    assert_eq!(store.boards().unwrap(), []);
+    assert_eq!(store.parts(BoardNo(1)).unwrap(), []);
+}
