@@ -10,7 +10,9 @@ pub mod http;
 pub mod limits;
 pub mod metrics;
 pub mod resp;
+pub mod tls;
 
 pub use gate::Gate;
 pub use http::listen::{HttpServer, start};
 pub use limits::Limits;
+pub use tls::Tls;

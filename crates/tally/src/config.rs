@@ -61,6 +61,8 @@ settings! {
     "resp.connections_max" = "10000" "Open connections of the Redis protocol; further ones wait unaccepted.";
     "resp.idle_timeout" = "never" "How long a connection may say nothing, or `never`.";
     "resp.write_timeout" = "60s" "How long a client may leave replies unread before its connection is closed.";
+    "tls.certificate" = "" "PEM file with the certificate and its chain: then both doors are encrypted.";
+    "tls.key" = "" "PEM file with the certificate's private key.";
     "metrics.open" = "false" "Whether /metrics needs no key.";
     "idempotency.keep" = "24h" "How long outcomes of requests with an Idempotency-Key are kept.";
     "lane.batch_rows_max" = "1000" "Rows of one batch.";

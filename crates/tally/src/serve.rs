@@ -7,11 +7,12 @@ use crate::{demo, log};
 use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::{IsTerminal, Write};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
 use tally_server::resp::{self, RespServer};
-use tally_server::{Gate, HttpServer, Limits};
+use tally_server::{Gate, HttpServer, Limits, Tls};
 use tally_service::{Keys, Progress, Settings, Tally, clock};
 use tally_store::Store;
 use tally_store::sqlite::SqliteStore;
@@ -25,6 +26,8 @@ pub(crate) const CONNECTION_THREADS: &str = "connections";
 pub(crate) struct Server {
     gate: Arc<Gate>,
     http: Option<HttpServer>,
+    /// Where commands of this machine are answered if the other doors are encrypted.
+    local: Option<HttpServer>,
     resp: Option<RespServer>,
     store: Arc<SqliteStore>,
     data: DataDir,
@@ -111,12 +114,13 @@ fn announce_ready(server: &Server, started: Instant) -> Result<()> {
 pub(crate) struct Listen {
     http: String,
     resp: Option<(String, resp::Settings)>,
+    tls: Option<Tls>,
 }
 
 impl Listen {
     /// For a command that needs a server of its own while it runs.
     pub(crate) fn own() -> Self {
-        Self { http: "127.0.0.1:0".into(), resp: None }
+        Self { http: "127.0.0.1:0".into(), resp: None, tls: None }
     }
 
     fn settings(config: &Config) -> Result<Self, Usage> {
@@ -128,15 +132,26 @@ impl Listen {
                 return Err(Usage(text));
             }
         };
+        let tls = match (config.text("tls.certificate"), config.text("tls.key")) {
+            ("", "") => None,
+            ("", _) | (_, "") => {
+                return Err(Usage("settings `tls.certificate` and `tls.key` go together".into()));
+            }
+            (certificate, key) => Some(
+                Tls::load(Path::new(certificate), Path::new(key))
+                    .map_err(|why| Usage(format!("settings `tls.certificate` and `tls.key`: {why}")))?,
+            ),
+        };
         let settings = resp::Settings {
             connections_max: config.count("resp.connections_max")?,
             idle_timeout: config.duration_or_never("resp.idle_timeout")?,
             write_timeout: config.duration("resp.write_timeout")?,
             relaxed,
+            tls: tls.clone(),
         };
         let address = config.text("resp.listen");
         let resp = (address != "off").then(|| (address.to_owned(), settings));
-        Ok(Self { http: config.text("http.listen").to_owned(), resp })
+        Ok(Self { http: config.text("http.listen").to_owned(), resp, tls })
     }
 }
 
@@ -161,8 +176,18 @@ impl Server {
         let progress = Arc::new(Progress::default());
         let gate = Gate::new(progress, limits, token.clone(), config.to_json());
         let http = runtime
-            .block_on(tally_server::start(Arc::clone(&gate), &listen.http))
+            .block_on(tally_server::start(Arc::clone(&gate), &listen.http, listen.tls.clone()))
             .with_context(|| format!("listen on {}", listen.http))?;
+        // Commands of this machine need no certificate: they have a door of their own and the token.
+        let local = match &listen.tls {
+            None => None,
+            Some(_) => Some(
+                runtime
+                    .block_on(tally_server::start(Arc::clone(&gate), "127.0.0.1:0", None))
+                    .context("listen for commands of this machine")?,
+            ),
+        };
+        let found = local.as_ref().unwrap_or(&http).address.to_string();
         let resp = match &listen.resp {
             None => None,
             Some((address, settings)) => {
@@ -172,10 +197,10 @@ impl Server {
                 })?)
             }
         };
-        store.announce(&http.address.to_string())?;
+        store.announce(&found)?;
         let resp_address = resp.as_ref().map(|resp| resp.address.to_string());
-        data.announce(&http.address.to_string(), resp_address.as_deref(), &token)?;
-        Ok(Self { gate, http: Some(http), resp, store, data, runtime, signals })
+        data.announce(&found, resp_address.as_deref(), &token)?;
+        Ok(Self { gate, http: Some(http), local, resp, store, data, runtime, signals })
     }
 
     /// Where it listens.
@@ -217,10 +242,10 @@ impl Server {
     /// Drains: no new work, everything acknowledged durable and in plain tables, then the end.
     pub(crate) fn stop(mut self) {
         self.gate.drain();
-        let (http, resp) = (self.http.take(), self.resp.take());
+        let (http, local, resp) = (self.http.take(), self.local.take(), self.resp.take());
         self.runtime.block_on(async {
             let http = async {
-                if let Some(http) = http {
+                for http in http.into_iter().chain(local) {
                     http.stop().await;
                 }
             };

@@ -3,6 +3,7 @@
 use super::dispatch::Dispatch;
 use crate::gate::Gate;
 use crate::limits::{HEAD_BYTES_MAX, HEADERS_MAX};
+use crate::tls::{Stream, Tls};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -11,7 +12,7 @@ use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, oneshot};
 use tokio::task::JoinHandle;
 
@@ -24,11 +25,11 @@ pub struct HttpServer {
 }
 
 /// Starts to listen.
-pub async fn start(gate: Arc<Gate>, listen: &str) -> std::io::Result<HttpServer> {
+pub async fn start(gate: Arc<Gate>, listen: &str, tls: Option<Tls>) -> std::io::Result<HttpServer> {
     let listener = TcpListener::bind(listen).await?;
     let address = listener.local_addr()?;
     let (stop, stopped) = oneshot::channel();
-    let accepting = tokio::spawn(accept(gate, listener, stopped));
+    let accepting = tokio::spawn(accept(gate, listener, tls, stopped));
     Ok(HttpServer { address, stop, accepting })
 }
 
@@ -43,7 +44,12 @@ impl HttpServer {
     }
 }
 
-async fn accept(gate: Arc<Gate>, listener: TcpListener, mut stopped: oneshot::Receiver<()>) {
+async fn accept(
+    gate: Arc<Gate>,
+    listener: TcpListener,
+    tls: Option<Tls>,
+    mut stopped: oneshot::Receiver<()>,
+) {
     let dispatch = Arc::new(Dispatch::new(Arc::clone(&gate)));
     let permits = Arc::new(Semaphore::new(gate.limits.connections_max));
     let graceful = GracefulShutdown::new();
@@ -61,13 +67,15 @@ async fn accept(gate: Arc<Gate>, listener: TcpListener, mut stopped: oneshot::Re
             tokio::time::sleep(Duration::from_millis(10)).await;
             continue;
         };
-        let connection = serve(&gate, Arc::clone(&dispatch), stream, peer);
-        let watched = graceful.watch(connection);
-        let open = gate.metrics.connections.clone();
-        open.inc();
+        let (gate, dispatch, tls) = (Arc::clone(&gate), Arc::clone(&dispatch), tls.clone());
+        let watcher = graceful.watcher();
         tokio::spawn(async move {
+            let open = gate.metrics.connections.clone();
+            open.inc();
             // A broken connection is the client's affair.
-            let _ = watched.await;
+            if let Ok(stream) = Stream::accept(tls.as_ref(), stream, gate.limits.head_timeout).await {
+                let _ = watcher.watch(serve(&gate, dispatch, stream, peer)).await;
+            }
             open.dec();
             drop(permit);
         });
@@ -84,11 +92,9 @@ async fn accept(gate: Arc<Gate>, listener: TcpListener, mut stopped: oneshot::Re
 fn serve(
     gate: &Gate,
     dispatch: Arc<Dispatch>,
-    stream: TcpStream,
+    stream: Stream,
     peer: SocketAddr,
 ) -> impl hyper_util::server::graceful::GracefulConnection<Error = hyper::Error> + use<> {
-    // Answers are small and written whole: waiting to fill a packet only delays them.
-    let _ = stream.set_nodelay(true);
     let service = service_fn(move |request| {
         let dispatch = Arc::clone(&dispatch);
         async move { Ok::<_, Infallible>(dispatch.answer(peer, request).await) }

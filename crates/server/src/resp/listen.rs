@@ -3,6 +3,7 @@
 use super::connection;
 use super::session::{Client, Names, Session};
 use crate::gate::Gate;
+use crate::tls::{Stream, Tls};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,7 +14,7 @@ use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinHandle;
 
 /// What can be set.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Settings {
     /// Connections at once; further ones wait unaccepted.
     pub connections_max: usize,
@@ -23,6 +24,8 @@ pub struct Settings {
     pub write_timeout: Duration,
     /// Whether writes are answered before they are durable, unless a connection asks otherwise.
     pub relaxed: bool,
+    /// How connections are encrypted, if they are.
+    pub tls: Option<Tls>,
 }
 
 /// What all connections share.
@@ -125,8 +128,8 @@ async fn accept(door: Arc<Door>, listener: TcpListener, mut stopped: watch::Rece
 }
 
 async fn serve(door: &Arc<Door>, stream: TcpStream, peer: SocketAddr, stopped: watch::Receiver<bool>) {
-    // Answers are written whole: waiting to fill a packet only delays them.
-    let _ = stream.set_nodelay(true);
+    let patience = door.gate.limits.head_timeout;
+    let Ok(stream) = Stream::accept(door.settings.tls.as_ref(), stream, patience).await else { return };
     let client = door.welcome(peer);
     let open = door.gate.metrics.resp_connections.clone();
     open.inc();

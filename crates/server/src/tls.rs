@@ -1,0 +1,95 @@
+//! Encrypted connections, where a certificate is configured: the same for both doors.
+//!
+//! What a door serves is a [`Stream`], encrypted or not. The handshake happens in the connection's own task and within a
+//! time, so that somebody who connects and says nothing holds up nobody else. Not here: certificates of clients, and
+//! reading a certificate again without a restart.
+
+use std::io;
+use std::path::Path;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::server::TlsStream;
+
+/// What a door needs to answer encrypted connections.
+#[derive(Clone)]
+pub struct Tls {
+    acceptor: TlsAcceptor,
+}
+
+impl Tls {
+    /// Reads a certificate with its chain and its private key, both in PEM files.
+    pub fn load(certificate: &Path, key: &Path) -> Result<Self, String> {
+        let of = |path: &Path, why: &dyn std::fmt::Display| format!("{}: {why}", path.display());
+        let chain = CertificateDer::pem_file_iter(certificate)
+            .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+            .map_err(|why| of(certificate, &why))?;
+        if chain.is_empty() {
+            return Err(of(certificate, &"no certificate is in it"));
+        }
+        let private = PrivateKeyDer::from_pem_file(key).map_err(|why| of(key, &why))?;
+        let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .and_then(|versions| versions.with_no_client_auth().with_single_cert(chain, private))
+            .map_err(|why| of(certificate, &why))?;
+        Ok(Self { acceptor: TlsAcceptor::from(Arc::new(config)) })
+    }
+}
+
+/// A connection, encrypted or not.
+pub(crate) enum Stream {
+    Plain(TcpStream),
+    Encrypted(Box<TlsStream<TcpStream>>),
+}
+
+impl Stream {
+    /// Does the handshake where there is one.
+    pub(crate) async fn accept(tls: Option<&Tls>, tcp: TcpStream, patience: Duration) -> io::Result<Self> {
+        // Answers are small and written whole: waiting to fill a packet only delays them.
+        let _ = tcp.set_nodelay(true);
+        let Some(tls) = tls else { return Ok(Self::Plain(tcp)) };
+        let shaken = tokio::time::timeout(patience, tls.acceptor.accept(tcp)).await;
+        Ok(Self::Encrypted(Box::new(shaken.map_err(|_| io::ErrorKind::TimedOut)??)))
+    }
+}
+
+macro_rules! on_stream {
+    ($self:expr, $stream:ident => $body:expr) => {
+        match $self.get_mut() {
+            Self::Plain($stream) => $body,
+            Self::Encrypted($stream) => $body,
+        }
+    };
+}
+
+impl AsyncRead for Stream {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        on_stream!(self, stream => Pin::new(stream).poll_read(cx, buffer))
+    }
+}
+
+impl AsyncWrite for Stream {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        on_stream!(self, stream => Pin::new(stream).poll_write(cx, bytes))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        on_stream!(self, stream => Pin::new(stream).poll_flush(cx))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        on_stream!(self, stream => Pin::new(stream).poll_shutdown(cx))
+    }
+}
