@@ -16,6 +16,7 @@ mod options;
 mod report;
 mod resident;
 mod scenario;
+mod store;
 mod submit;
 mod targets;
 

@@ -45,18 +45,18 @@ impl Operations {
 
 /// What a table holds: a hash of its rows in order of players, and how many there are.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Contents {
+pub(crate) struct Contents {
     hasher: DefaultHasher,
-    pub(super) rows: u64,
+    pub(crate) rows: u64,
 }
 
 impl Contents {
-    pub(super) fn add(&mut self, player: &str, score: i64, subscore: i64, at_micros: i64) {
+    pub(crate) fn add(&mut self, player: &str, score: i64, subscore: i64, at_micros: i64) {
         (player, score, subscore, at_micros).hash(&mut self.hasher);
         self.rows += 1;
     }
 
-    pub(super) fn hash(&self) -> u64 {
+    pub(crate) fn hash(&self) -> u64 {
         self.hasher.finish()
     }
 }
