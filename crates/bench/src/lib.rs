@@ -17,6 +17,7 @@ mod periods;
 mod report;
 mod resident;
 mod scenario;
+mod store;
 mod submit;
 mod targets;
 

@@ -21,6 +21,8 @@ pub struct Options {
     pub seconds: f64,
     /// The same seed does the same.
     pub seed: u64,
+    /// Rows that a scenario's table begins with, where it can be told; its own number otherwise.
+    pub rows: Option<u64>,
     /// Where each report is written as soon as it is made; nowhere if not given.
     pub report_dir: Option<PathBuf>,
     /// The binary of the server, for scenarios that measure it over the wire.
@@ -43,6 +45,7 @@ impl Options {
             size,
             seconds,
             seed: 1,
+            rows: None,
             report_dir: None,
             tally_bin: None,
             command: String::new(),

@@ -4,7 +4,7 @@ use crate::error::{During, Error};
 use crate::machine::Cpu;
 use crate::options::Options;
 use crate::report::Report;
-use crate::{http, index, periods, submit};
+use crate::{http, index, periods, store, submit};
 
 /// One thing that is measured, with its naive twin.
 #[derive(Clone, Copy, Debug)]
@@ -22,6 +22,11 @@ pub const SCENARIOS: &[Scenario] = &[
         name: "index",
         about: "the order in memory: bytes per member, rank, update, around; beside std maps and Redis",
         measure: index::measure,
+    },
+    Scenario {
+        name: "store",
+        about: "the write path of the store: the journal beside direct upserts; rates, latencies, bytes per row",
+        measure: store::measure,
     },
     Scenario {
         name: "submit",

@@ -23,6 +23,13 @@ fn index() {
 }
 
 #[test]
+fn store() {
+    let report = small("store");
+    assert_eq!(report.tables[0].rows.len(), 6);
+    assert!(report.ratios.len() >= 2, "{:?}", report.ratios);
+}
+
+#[test]
 fn submit() {
     let report = small("submit");
     assert_eq!(report.tables[0].rows.len(), 4);

@@ -20,6 +20,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode> {
     }
     let mut options = Options::new(if args.small { Size::Small } else { Size::Full });
     options.seed = args.seed;
+    options.rows = args.rows;
     options.report_dir.clone_from(&args.report);
     options.tally_bin = Some(std::env::current_exe()?);
     // As it would be typed again, without the place of this binary.

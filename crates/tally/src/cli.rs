@@ -260,6 +260,9 @@ pub(crate) struct BenchArgs {
     /// Sizes for a quick check instead of a measurement
     #[arg(long)]
     pub(crate) small: bool,
+    /// Rows that the table of `store` begins with
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) rows: Option<u64>,
     /// Write report.json and report.html into this directory
     #[arg(long, value_name = "DIR")]
     pub(crate) report: Option<PathBuf>,

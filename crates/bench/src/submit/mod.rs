@@ -13,6 +13,7 @@ use crate::error::{During, Error, prove};
 use crate::options::Options;
 use crate::report::{Axis, Chart, Ratio, Report, Series, Table, number};
 use measured::Measured;
+pub(crate) use operations::Contents;
 
 /// Both ways with one number of callers.
 struct Pair {

@@ -1,0 +1,100 @@
+//! The naive way: each batch upserted into its table in one transaction, synced.
+//!
+//! It is done as well as it can be without a journal: rows in key order, a statement prepared once, one descent of the
+//! tree for each row, a large log before a checkpoint.
+
+use super::batches::{Batches, before, name};
+use super::{Measured, process};
+use crate::error::{During, Error};
+use crate::submit::Contents;
+use rusqlite::{Connection, params};
+use std::path::Path;
+use std::time::{Duration, Instant};
+use tally_load::Latencies;
+use tally_rules::{PlayerId, Record};
+
+const SCHEMA: &str = "
+    CREATE TABLE scores (
+        board INTEGER NOT NULL, part INTEGER NOT NULL, player TEXT NOT NULL,
+        score INTEGER NOT NULL, subscore INTEGER NOT NULL, at INTEGER NOT NULL,
+        PRIMARY KEY (board, part, player)
+    ) STRICT, WITHOUT ROWID";
+const UPSERT: &str =
+    "REPLACE INTO scores (board, part, player, score, subscore, at) VALUES (1, 0, ?1, ?2, ?3, ?4)";
+const LIST: &str =
+    "SELECT player, score, subscore, at FROM scores WHERE board = 1 AND part = 0 ORDER BY player";
+const ROWS: u64 = 10_000;
+
+/// Writes so many batches, as far as it comes in this time, and then the rest unmeasured.
+pub(super) fn measure(
+    path: &Path,
+    mut batches: Batches,
+    count: u64,
+    time: Duration,
+) -> Result<Measured, Error> {
+    let mut connection = open(path, batches.players).during("fill the naive table")?;
+    let (mut latencies, mut rows, mut done) = (Latencies::default(), 0, 0);
+    let (then, began) = (process::spent(), Instant::now());
+    while done < count && began.elapsed() < time {
+        let batch = batches.draw();
+        rows += batch.len() as u64;
+        done += 1;
+        let asked = Instant::now();
+        write(&mut connection, &batch).during("upsert")?;
+        latencies.record(asked.elapsed());
+    }
+    let seconds = began.elapsed().as_secs_f64();
+    checkpoint(&connection).during("fold the log")?;
+    let drained_seconds = began.elapsed().as_secs_f64();
+    let spent = process::since(then);
+    connection.pragma_update(None, "synchronous", "OFF").during("hurry")?;
+    for _ in done..count {
+        write(&mut connection, &batches.draw()).during("write the rest")?;
+    }
+    let contents = list(&connection).during("read the naive table")?;
+    Ok(Measured { way: "direct", seconds, drained_seconds, latencies, rows, spent, contents })
+}
+
+fn open(path: &Path, players: u64) -> rusqlite::Result<Connection> {
+    let mut connection = Connection::open(path)?;
+    connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    connection.pragma_update(None, "cache_size", -64 * 1024)?;
+    // 64 MiB of pages.
+    connection.pragma_update(None, "wal_autocheckpoint", 16 * 1024)?;
+    connection.execute_batch(SCHEMA)?;
+    let mut next = 0;
+    while next < players {
+        let end = players.min(next + ROWS);
+        write(&mut connection, &(next..end).map(|number| (name(number), before())).collect::<Vec<_>>())?;
+        next = end;
+    }
+    checkpoint(&connection)?;
+    Ok(connection)
+}
+
+fn write(connection: &mut Connection, batch: &[(PlayerId, Record)]) -> rusqlite::Result<()> {
+    let transaction = connection.transaction()?;
+    {
+        let mut upsert = transaction.prepare_cached(UPSERT)?;
+        for (player, record) in batch {
+            upsert.execute(params![player.as_str(), record.score, record.subscore, record.at.0])?;
+        }
+    }
+    transaction.commit()
+}
+
+fn checkpoint(connection: &Connection) -> rusqlite::Result<()> {
+    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+}
+
+fn list(connection: &Connection) -> rusqlite::Result<Contents> {
+    let mut contents = Contents::default();
+    let mut statement = connection.prepare(LIST)?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let player: String = row.get(0)?;
+        contents.add(&player, row.get(1)?, row.get(2)?, row.get(3)?);
+    }
+    Ok(contents)
+}

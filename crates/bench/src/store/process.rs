@@ -1,0 +1,36 @@
+//! What this process has spent: processor time and bytes on their way to a disk.
+
+use std::fs::read_to_string;
+
+/// The kernel counts processor time in these, on every machine that Linux runs on today.
+const TICKS_PER_SECOND: f64 = 100.0;
+
+/// So much of each.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Spent {
+    pub(super) cpu_seconds: f64,
+    pub(super) written_bytes: u64,
+}
+
+/// Until now; `None` where the system does not tell in the way of Linux.
+pub(super) fn spent() -> Option<Spent> {
+    let stat = read_to_string("/proc/self/stat").ok()?;
+    // Behind the name: the state, and from the twelfth on user and system time.
+    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+    let ticks = |at: usize| fields.get(at)?.parse::<f64>().ok();
+    let io = read_to_string("/proc/self/io").ok()?;
+    let written = io.lines().find_map(|line| line.strip_prefix("write_bytes: "))?;
+    Some(Spent {
+        cpu_seconds: (ticks(11)? + ticks(12)?) / TICKS_PER_SECOND,
+        written_bytes: written.trim().parse().ok()?,
+    })
+}
+
+/// Since then.
+pub(super) fn since(then: Option<Spent>) -> Option<Spent> {
+    let (now, then) = (spent()?, then?);
+    Some(Spent {
+        cpu_seconds: now.cpu_seconds - then.cpu_seconds,
+        written_bytes: now.written_bytes - then.written_bytes,
+    })
+}
