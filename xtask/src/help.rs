@@ -1,22 +1,23 @@
 //! The help texts, all in one place so that they are read, and kept alike, together.
 //!
-//! Written by hand: five tasks with three options between them need no argument parser, and a parser would be the
+//! Written by hand: six tasks with three options between them need no argument parser, and a parser would be the
 //! slowest thing to compile here.
 
 /// The tasks, in the order in which a contributor meets them.
 #[cfg(test)]
-pub(crate) const TASKS: [&str; 5] = ["test", "check", "soak", "readme", "ci"];
+pub(crate) const TASKS: [&str; 6] = ["test", "check", "soak", "packages", "readme", "ci"];
 
 pub(crate) const OVERVIEW: &str = "\
 The project's own tasks.
 
 Usage: cargo xtask <task>
 
-  test     every test; installs or names what is missing first
-  check    the rules that only this project has: crate edges, file lengths, licences, links ...
-  soak     the random and kill tests again and again, with new seeds
-  readme   runs the README's commands as they are written
-  ci       all of it, as the build server does
+  test      every test; installs or names what is missing first
+  check     the rules that only this project has: crate edges, file lengths, licences, links ...
+  soak      the random and kill tests again and again, with new seeds
+  packages  installs or names what the build and the tests start
+  readme    runs the README's commands as they are written
+  ci        all of it, as the build server does
 
 `cargo xtask <task> --help` says more and gives examples.
 ";
@@ -27,6 +28,7 @@ pub(crate) fn of(task: &str) -> Option<&'static str> {
         "test" => Some(TEST),
         "check" => Some(CHECK),
         "soak" => Some(SOAK),
+        "packages" => Some(PACKAGES),
         "readme" => Some(README),
         "ci" => Some(CI),
         _ => None,
@@ -76,6 +78,22 @@ Examples:
   cargo xtask soak
   cargo xtask soak --minutes 480
   cargo xtask soak --seed 7312 --minutes 0
+";
+
+const PACKAGES: &str = "\
+Makes sure that every program which the build and the tests start is there.
+
+Usage: cargo xtask packages
+
+Root on Debian gets the tools installed, and servers of certain releases (Redis 7, Valkey 9) unpacked
+into /var/cache/tally-test, without installing them. Anyone else gets the line to type. `test`, `soak`,
+`readme` and `ci` begin with this; it is a task of its own for `sudo`, and for `cargo test -p <crate>`.
+
+Elsewhere than on Debian, name a folder that has the servers in TALLY_TEST_PROGRAMS.
+
+Examples:
+  cargo xtask packages
+  TALLY_TEST_PROGRAMS=/opt/servers/bin cargo xtask test
 ";
 
 const README: &str = "\

@@ -1,4 +1,4 @@
-//! The project's own tasks: `cargo xtask test | check | soak | readme | ci`.
+//! The project's own tasks: `cargo xtask test | check | soak | packages | readme | ci`.
 //!
 //! One small binary instead of shell scripts, because each task is then tested like the rest and reads the same on every
 //! machine. It depends on `anyhow` and `serde_json` alone: a fresh clone compiles it in seconds, before anything else.
@@ -16,6 +16,7 @@ mod ci;
 mod help;
 mod packages;
 mod process;
+mod programs;
 mod readme;
 mod soak;
 mod testing;
@@ -55,6 +56,7 @@ fn run(args: &[String]) -> anyhow::Result<()> {
         "test" => testing::main(rest),
         "check" => no_arguments(task, rest).and_then(|()| check::main()),
         "soak" => soak::main(rest),
+        "packages" => no_arguments(task, rest).and_then(|()| packages::ensure()),
         "readme" => no_arguments(task, rest).and_then(|()| readme::main()),
         "ci" => no_arguments(task, rest).and_then(|()| ci::main()),
         other => anyhow::bail!("`{other}` has a help text and no task behind it"),

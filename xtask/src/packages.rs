@@ -3,15 +3,15 @@
 //! One table: a new need is one line with its reason. As root on Debian the missing ones are installed; anywhere else the
 //! run stops with the one line to type, because a tool that asks for a password in the middle of a test run is a nuisance.
 //!
-//! Not here: starting any of them (the tests do), versions, and anything global: no file outside the package manager's own
-//! is written, no service is configured.
+//! Not here: starting any of them (the tests do), versions and servers (`programs.rs` has those), and anything global: no
+//! file outside the package manager's own is written, no service is configured.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
-use crate::process;
+use crate::{process, programs};
 
 /// A program on PATH and the Debian package that brings it.
 pub(crate) struct Package {
@@ -45,10 +45,11 @@ pub(crate) fn ensure() -> Result<()> {
         eprintln!("missing: {} ({})", package.binary, package.why);
     }
     match plan(&missing, is_root(), Path::new("/etc/debian_version").exists()) {
-        Plan::Nothing => Ok(()),
-        Plan::Install(names) => install(&names),
+        Plan::Nothing => {}
+        Plan::Install(names) => install(&names)?,
         Plan::Ask(line) => bail!("install what is missing, then start again: {line}"),
     }
+    programs::ensure()
 }
 
 fn plan(missing: &[&Package], root: bool, debian: bool) -> Plan {
@@ -84,18 +85,18 @@ fn on_path(binary: &str) -> bool {
 }
 
 #[cfg(unix)]
-fn is_executable(path: &Path) -> bool {
+pub(crate) fn is_executable(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
     path.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
 }
 
 #[cfg(not(unix))]
-fn is_executable(path: &Path) -> bool {
+pub(crate) fn is_executable(path: &Path) -> bool {
     path.with_extension("exe").is_file()
 }
 
 /// Whether this runs as root; a machine without `id` is not one where we would install anything.
-fn is_root() -> bool {
+pub(crate) fn is_root() -> bool {
     let output = Command::new("id").arg("-u").stdin(Stdio::null()).output();
     output.is_ok_and(|output| output.stdout.trim_ascii() == b"0")
 }

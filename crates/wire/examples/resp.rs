@@ -6,7 +6,7 @@
 
 use std::hint::black_box;
 use std::time::Instant;
-use tally_wire::resp::{Bounds, Decoder, Encoder, Protocol, Replies, double, number};
+use tally_wire::resp::{Bounds, Decoder, Encoder, Protocol, Replies, command, double, number};
 
 const ROUNDS: usize = 200;
 const COMMANDS: usize = 10_000;
@@ -14,12 +14,13 @@ const COMMANDS: usize = 10_000;
 fn main() {
     let player = |number: usize| format!("player{number:010}");
     let array = |args: &[&str]| {
-        let bulks = args.iter().map(|arg| format!("${}\r\n{arg}\r\n", arg.len()));
-        format!("*{}\r\n{}", args.len(), bulks.collect::<String>())
+        let mut out = Vec::new();
+        command(args, &mut out);
+        out
     };
-    let ping: Vec<u8> = (0..COMMANDS).flat_map(|_| array(&["PING"]).into_bytes()).collect();
+    let ping: Vec<u8> = (0..COMMANDS).flat_map(|_| array(&["PING"])).collect();
     let zadd: Vec<u8> = (0..COMMANDS)
-        .flat_map(|number| array(&["ZADD", "board", &number.to_string(), &player(number)]).into_bytes())
+        .flat_map(|number| array(&["ZADD", "board", &number.to_string(), &player(number)]))
         .collect();
     let inline: Vec<u8> = (0..COMMANDS)
         .flat_map(|number| format!("ZSCORE board {}\r\n", player(number)).into_bytes())

@@ -1,4 +1,4 @@
-//! Replies, appended to a buffer in the protocol that the connection speaks.
+//! Replies, appended to a buffer in the protocol that the connection speaks; and requests, for those who ask.
 //!
 //! A command says what it answers; whether that is a map or a flat array is decided here and nowhere else. Headers come
 //! before their elements, so a long reply can be sent while it is made.
@@ -6,6 +6,13 @@
 //! Not here: flushing and its bound, and what any command answers.
 
 use super::double;
+
+/// Appends a request, as clients send it.
+pub fn command<A: AsRef<[u8]>>(args: &[A], out: &mut Vec<u8>) {
+    let mut encoder = Encoder::new(out, Protocol::Resp2);
+    encoder.array(args.len());
+    args.iter().for_each(|arg| encoder.bulk(arg));
+}
 
 /// What a connection speaks; `HELLO` changes it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 //!
 //! F. Loitsch, "Printing floating-point numbers quickly and accurately with integers" (2010). The number and the middles
 //! to its neighbours are scaled by a power of ten into 64-bit integers; digits of the upper middle are taken until what
-//! is left lies between the two. About one double in four hundred comes out a digit longer than need be, or not as near
+//! is left lies between the two. About one double in a thousand comes out a digit longer than need be, or not as near
 //! as it could be; clients compare texts, so the same digits as Redis' are worth more than the fewest.
 //!
 //! Not here: signs, zero, infinities, and where the point goes.

@@ -2,7 +2,49 @@
 
 use super::body;
 use proptest::prelude::*;
-use tally_wire::resp::{Bounds, Decoder, ProtocolError};
+use tally_wire::resp::{Bounds, Decoder, ProtocolError, command};
+
+/// Inline commands, and their arguments.
+#[rustfmt::skip]
+pub(crate) const INLINE: &[(&str, &str)] = &[
+    ("PING\r\n", "PING"),
+    ("PING\n", "PING"),
+    ("\r\n", ""),
+    (" \t \r\n", ""),
+    ("  ECHO \t hello  world \r\n", "ECHO|hello|world"),
+    ("ECHO \"a b\" 'c d'\r\n", "ECHO|a b|c d"),
+    ("ECHO \"\" ''\r\n", "ECHO||"),
+    ("ECHO \"\\x41\\n\\r\\t\\b\\a\\\"\\q\\xZZ\"\r\n", "ECHO|A\\n\\r\\t\\x08\\x07\\\"qxZZ"),
+    ("ECHO 'it\\'s' '\\x41'\r\n", "ECHO|it\\'s|\\\\x41"),
+    ("ECHO pre\"fix\"\r\n", "ECHO|prefix"),
+    ("\x0bECHO a\x0bb\r\n", "ECHO|a\\x0bb"),
+    ("ECHO \"a\"\x0cb\r\n", "ECHO|a|b"),
+    ("GET / HTTP/1.1\r\n", "GET|/|HTTP/1.1"),
+    ("$4\r\n", "$4"),
+];
+
+/// What closes a connection, and what is said before.
+#[rustfmt::skip]
+pub(crate) const ERRORS: &[(&str, &str)] = &[
+    ("*x\r\n", "invalid multibulk length"),
+    ("*\r\n", "invalid multibulk length"),
+    ("*+1\r\n", "invalid multibulk length"),
+    ("*01\r\n", "invalid multibulk length"),
+    ("*-0\r\n", "invalid multibulk length"),
+    ("* 1\r\n", "invalid multibulk length"),
+    ("*1048577\r\n", "invalid multibulk length"),
+    ("*9223372036854775808\r\n", "invalid multibulk length"),
+    ("*1\r\nPING\r\n", "expected '$', got 'P'"),
+    ("*1\r\n\r\n", "expected '$', got ' '"),
+    ("*1\r\n$\r\n", "invalid bulk length"),
+    ("*1\r\n$-1\r\n", "invalid bulk length"),
+    ("*1\r\n$524289\r\n", "invalid bulk length"),
+    ("*1\r\n$1x\r\n", "invalid bulk length"),
+    ("ECHO \"a\r\n", "unbalanced quotes in request"),
+    ("ECHO \"a\\\r\n", "unbalanced quotes in request"),
+    ("ECHO \"a\"b\r\n", "unbalanced quotes in request"),
+    ("ECHO 'a\r\n", "unbalanced quotes in request"),
+];
 
 /// One command at the start of `input`, its arguments joined by `|`, and how many bytes it takes.
 fn decoded(input: &[u8]) -> Result<Option<(String, usize)>, String> {
@@ -43,52 +85,14 @@ fn arrays_of_bulks_are_commands() {
 
 #[test]
 fn inline_commands_know_quotes() {
-    #[rustfmt::skip]
-    let table: &[(&str, &str)] = &[
-        ("PING\r\n", "PING"),
-        ("PING\n", "PING"),
-        ("\r\n", ""),
-        (" \t \r\n", ""),
-        ("  ECHO \t hello  world \r\n", "ECHO|hello|world"),
-        ("ECHO \"a b\" 'c d'\r\n", "ECHO|a b|c d"),
-        ("ECHO \"\" ''\r\n", "ECHO||"),
-        ("ECHO \"\\x41\\n\\r\\t\\b\\a\\\"\\q\\xZZ\"\r\n", "ECHO|A\\n\\r\\t\\x08\\x07\\\"qxZZ"),
-        ("ECHO 'it\\'s' '\\x41'\r\n", "ECHO|it\\'s|\\\\x41"),
-        ("ECHO pre\"fix\"\r\n", "ECHO|prefix"),
-        ("\x0bECHO a\x0bb\r\n", "ECHO|a\\x0bb"),
-        ("ECHO \"a\"\x0cb\r\n", "ECHO|a|b"),
-        ("GET / HTTP/1.1\r\n", "GET|/|HTTP/1.1"),
-        ("$4\r\n", "$4"),
-    ];
-    for (input, args) in table {
+    for (input, args) in INLINE {
         assert_eq!(decoded(input.as_bytes()), Ok(Some(((*args).into(), input.len()))), "{input:?}");
     }
 }
 
 #[test]
 fn errors_have_the_texts_of_redis() {
-    #[rustfmt::skip]
-    let table: &[(&str, &str)] = &[
-        ("*x\r\n", "invalid multibulk length"),
-        ("*\r\n", "invalid multibulk length"),
-        ("*+1\r\n", "invalid multibulk length"),
-        ("*01\r\n", "invalid multibulk length"),
-        ("*-0\r\n", "invalid multibulk length"),
-        ("* 1\r\n", "invalid multibulk length"),
-        ("*1048577\r\n", "invalid multibulk length"),
-        ("*9223372036854775808\r\n", "invalid multibulk length"),
-        ("*1\r\nPING\r\n", "expected '$', got 'P'"),
-        ("*1\r\n\r\n", "expected '$', got ' '"),
-        ("*1\r\n$\r\n", "invalid bulk length"),
-        ("*1\r\n$-1\r\n", "invalid bulk length"),
-        ("*1\r\n$524289\r\n", "invalid bulk length"),
-        ("*1\r\n$1x\r\n", "invalid bulk length"),
-        ("ECHO \"a\r\n", "unbalanced quotes in request"),
-        ("ECHO \"a\\\r\n", "unbalanced quotes in request"),
-        ("ECHO \"a\"b\r\n", "unbalanced quotes in request"),
-        ("ECHO 'a\r\n", "unbalanced quotes in request"),
-    ];
-    for (input, text) in table {
+    for (input, text) in ERRORS {
         assert_eq!(decoded(input.as_bytes()), Err(format!("Protocol error: {text}")), "{input:?}");
     }
     let long = |start: &str| [start.as_bytes(), &vec![b'1'; 64 << 10]].concat();
@@ -168,6 +172,17 @@ fn the_corpus_of_the_fuzzer_holds() {
 }
 
 proptest! {
+    #[test]
+    fn what_a_client_writes_is_what_is_read(
+        args in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..40), 1..12)
+    ) {
+        let mut request = Vec::new();
+        command(&args, &mut request);
+        let mut decoder = Decoder::new();
+        prop_assert_eq!(decoder.next(&request, &Bounds::FULL), Ok(Some(request.len())));
+        prop_assert_eq!(decoder.args(&request).collect::<Vec<_>>(), args);
+    }
+
     #[test]
     fn any_cut_of_any_stream_gives_the_same_commands(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
         body::run(&bytes);

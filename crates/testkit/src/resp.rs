@@ -1,0 +1,109 @@
+//! A plain client of the Redis protocol: what is sent is what the test says, byte by byte, and so is what comes back.
+//!
+//! Blocking, with one connection and a time limit that only a hanging server meets. Replies are cut by the reader that
+//! `wire` has for clients; a test that cares for the letter compares bytes. Not here: connecting again, and pools.
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+use tally_wire::resp::{Replies, Reply, command};
+
+/// How long a reply may take before the test gives up; no measurement.
+const GIVE_UP: Duration = Duration::from_secs(60);
+
+/// An open connection.
+#[derive(Debug)]
+pub struct RespClient {
+    stream: TcpStream,
+    received: Vec<u8>,
+    replies: Replies,
+}
+
+impl RespClient {
+    /// Connects.
+    ///
+    /// # Panics
+    ///
+    /// If nobody listens; so do all others below, if the connection breaks.
+    #[track_caller]
+    pub fn connect(address: SocketAddr) -> Self {
+        let open = || {
+            let stream = TcpStream::connect(address)?;
+            stream.set_nodelay(true)?;
+            stream.set_read_timeout(Some(GIVE_UP))?;
+            stream.set_write_timeout(Some(GIVE_UP))?;
+            io::Result::Ok(stream)
+        };
+        let stream = open().unwrap_or_else(|error| panic!("connect to {address}: {error}"));
+        Self { stream, received: Vec::new(), replies: Replies::new() }
+    }
+
+    /// Sends these bytes and waits for nothing.
+    #[track_caller]
+    pub fn send_bytes(&mut self, bytes: &[u8]) {
+        self.stream.write_all(bytes).expect("the server takes what is sent");
+    }
+
+    /// The bytes of the next reply.
+    #[track_caller]
+    pub fn read_bytes(&mut self) -> Vec<u8> {
+        self.try_read().expect("the server replies")
+    }
+
+    /// The next reply.
+    #[track_caller]
+    pub fn read(&mut self) -> Reply {
+        let bytes = self.read_bytes();
+        Reply::parse(&bytes).unwrap_or_else(|error| panic!("{error}: {}", bytes.escape_ascii()))
+    }
+
+    /// Sends a command and reads its reply.
+    #[track_caller]
+    pub fn call<A: AsRef<[u8]>>(&mut self, args: &[A]) -> Reply {
+        self.send(&[args]);
+        self.read()
+    }
+
+    /// The same, and the bytes of the reply.
+    #[track_caller]
+    pub fn call_bytes<A: AsRef<[u8]>>(&mut self, args: &[A]) -> Vec<u8> {
+        self.send(&[args]);
+        self.read_bytes()
+    }
+
+    /// Sends commands at once and reads a reply for each.
+    #[track_caller]
+    pub fn pipeline<A: AsRef<[u8]>, C: AsRef<[A]>>(&mut self, commands: &[C]) -> Vec<Reply> {
+        self.send(commands);
+        commands.iter().map(|_| self.read()).collect()
+    }
+
+    /// Waits until the server closes; gives what it sent before that.
+    #[track_caller]
+    pub fn read_to_end(&mut self) -> Vec<u8> {
+        let mut bytes = std::mem::take(&mut self.received);
+        self.stream.read_to_end(&mut bytes).expect("the server closes");
+        bytes
+    }
+
+    #[track_caller]
+    fn send<A: AsRef<[u8]>, C: AsRef<[A]>>(&mut self, commands: &[C]) {
+        let mut out = Vec::new();
+        commands.iter().for_each(|args| command(args.as_ref(), &mut out));
+        self.send_bytes(&out);
+    }
+
+    fn try_read(&mut self) -> io::Result<Vec<u8>> {
+        loop {
+            if let Some(length) = self.replies.next(&self.received).map_err(io::Error::other)? {
+                let behind = self.received.split_off(length);
+                return Ok(std::mem::replace(&mut self.received, behind));
+            }
+            let mut part = [0; 16 << 10];
+            match self.stream.read(&mut part)? {
+                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                length => self.received.extend_from_slice(&part[..length]),
+            }
+        }
+    }
+}
