@@ -122,3 +122,26 @@ fn with_a_key() {
     assert_eq!(ask(&["--no-auth-warning", "-3", "--user", "default", "--pass", key]), with);
     assert_eq!(run(cli(&server, &["ZCARD", "season"]).env("REDISCLI_AUTH", key), ""), "0\n");
 }
+
+/// What the manual shows is what is printed, and it names every command.
+#[test]
+fn the_manual_is_right() {
+    let manual = include_str!("../../../../docs/redis.md");
+    let server = TestTally::start(TALLY);
+    let (mut commands, mut printed, mut inside) = (String::new(), String::new(), false);
+    for line in manual.lines() {
+        if line.starts_with("```") {
+            inside = line == "```redis";
+        } else if let (true, Some(command)) = (inside, line.strip_prefix("> ")) {
+            commands.push_str(&format!("{command}\n"));
+        } else if inside {
+            printed.push_str(&format!("{line}\n"));
+        }
+    }
+    assert!(commands.lines().count() > 10, "{commands}");
+    assert_eq!(run(&mut cli(&server, &["--no-raw"]), &commands), printed);
+    let words: Vec<&str> = manual.split(|c: char| !c.is_ascii_alphanumeric() && c != '.').collect();
+    for name in run(&mut cli(&server, &["COMMAND", "LIST"]), "").to_uppercase().lines() {
+        assert!(words.contains(&name), "the manual has no {name}");
+    }
+}
