@@ -13,6 +13,7 @@
 
 mod check;
 mod ci;
+mod clients;
 mod help;
 mod packages;
 mod process;

@@ -3,15 +3,15 @@
 //! One table: a new need is one line with its reason. As root on Debian the missing ones are installed; anywhere else the
 //! run stops with the one line to type, because a tool that asks for a password in the middle of a test run is a nuisance.
 //!
-//! Not here: starting any of them (the tests do), versions and servers (`programs.rs` has those), and anything global: no
-//! file outside the package manager's own is written, no service is configured.
+//! Not here: starting any of them (the tests do), versions and servers (`programs.rs` has those), libraries of other
+//! languages (`clients.rs`), and anything global: no file outside the package manager's own is written, no service is configured.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
-use crate::{process, programs};
+use crate::{clients, process, programs};
 
 /// A program on PATH and the Debian package that brings it.
 pub(crate) struct Package {
@@ -28,6 +28,15 @@ pub(crate) const PACKAGES: &[Package] = &[
         why: "the README's examples are curl lines, and they are run",
     },
     Package { binary: "git", package: "git", why: "names the files that belong to the project" },
+    Package { binary: "redis-cli", package: "redis-tools", why: "a stock client of the Redis protocol" },
+    Package {
+        binary: "redis-benchmark",
+        package: "redis-tools",
+        why: "a stock client of the Redis protocol",
+    },
+    Package { binary: "python3", package: "python3-venv", why: "runs redis-py and the examples" },
+    Package { binary: "node", package: "nodejs", why: "runs node-redis, ioredis and the examples" },
+    Package { binary: "npm", package: "npm", why: "fetches the clients of node" },
 ];
 
 /// What to do about missing programs.
@@ -40,7 +49,11 @@ enum Plan {
 
 /// Makes sure that everything in the table can be started, or says how.
 pub(crate) fn ensure() -> Result<()> {
-    let missing: Vec<&Package> = PACKAGES.iter().filter(|package| !on_path(package.binary)).collect();
+    // Debian has Python in one package and what makes its environments in another.
+    let bare_python = !clients::python_makes_environments();
+    let is_missing =
+        |package: &&Package| !on_path(package.binary) || package.package == "python3-venv" && bare_python;
+    let missing: Vec<&Package> = PACKAGES.iter().filter(is_missing).collect();
     for package in &missing {
         eprintln!("missing: {} ({})", package.binary, package.why);
     }
@@ -49,7 +62,8 @@ pub(crate) fn ensure() -> Result<()> {
         Plan::Install(names) => install(&names)?,
         Plan::Ask(line) => bail!("install what is missing, then start again: {line}"),
     }
-    programs::ensure()
+    programs::ensure()?;
+    clients::ensure()
 }
 
 fn plan(missing: &[&Package], root: bool, debian: bool) -> Plan {

@@ -25,6 +25,14 @@ pub(crate) fn cargo(args: &[&str]) -> Result<Command> {
     Ok(command)
 }
 
+/// The folder that everything built or fetched goes to.
+pub(crate) fn target_folder() -> Result<PathBuf> {
+    let mut command = cargo(&["metadata", "--format-version", "1", "--no-deps", "--locked"])?;
+    let metadata: serde_json::Value = serde_json::from_slice(&output(&mut command)?)?;
+    let folder = metadata.get("target_directory").and_then(serde_json::Value::as_str);
+    Ok(PathBuf::from(folder.context("find the target folder in the metadata")?))
+}
+
 /// `--locked` where a build server runs, nothing on a desk: there a new dependency may still enter Cargo.lock.
 pub(crate) fn locked() -> &'static [&'static str] {
     if std::env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false") {

@@ -32,6 +32,8 @@ pub struct TestTally {
     allowed: Vec<String>,
     log: Arc<Mutex<Vec<String>>>,
     process: Option<Process>,
+    /// Where it listens, for HTTP and for the Redis protocol.
+    listen: [String; 2],
 }
 
 #[derive(Debug)]
@@ -77,6 +79,7 @@ impl TestTally {
             allowed: Vec::new(),
             log: Arc::default(),
             process: None,
+            listen: ["127.0.0.1:0".into(), "127.0.0.1:0".into()],
         }
     }
 
@@ -126,6 +129,11 @@ impl TestTally {
         self.args.push(arg.into());
     }
 
+    /// Lets it listen where it listens now after every restart, for clients that connect again by themselves.
+    pub fn stay(&mut self) {
+        self.listen = [self.address().to_string(), self.resp().to_string()];
+    }
+
     /// Announces that lines of WARN or ERROR with this text may come.
     pub fn allow(&mut self, text: &str) {
         self.allowed.push(text.into());
@@ -147,7 +155,8 @@ impl TestTally {
     #[track_caller]
     pub fn launch(&mut self) {
         assert!(self.process.is_none(), "it is running");
-        let mut command = command(&self.binary, &["serve", "--http", "127.0.0.1:0", "--resp", "127.0.0.1:0"]);
+        let [http, resp] = &self.listen;
+        let mut command = command(&self.binary, &["serve", "--http", http, "--resp", resp]);
         command.args(&self.args).arg("--data").arg(self.dir.path());
         command.envs(self.settings.iter().map(|(name, value)| (name, value)));
         let mut child =

@@ -9,7 +9,7 @@
 mod blocks;
 mod demo;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
@@ -33,7 +33,7 @@ pub(crate) fn main() -> Result<()> {
 
 pub(crate) fn run(steps: &mut Steps) -> Result<()> {
     let plan = plan(&std::fs::read_to_string(process::root()?.join("README.md")).context("read README.md")?)?;
-    let target = target_folder()?;
+    let target = process::target_folder()?;
     let copy = target.join("readme");
     steps.step("readme: copy", || copy_project(&process::root()?, &copy))?;
     // Built apart from its start, so that the wait for `ready` has a bound that means something.
@@ -56,13 +56,6 @@ fn script(text: &str, folder: &Path) -> Result<()> {
     }
     println!();
     Ok(())
-}
-
-fn target_folder() -> Result<PathBuf> {
-    let mut command = process::cargo(&["metadata", "--format-version", "1", "--no-deps", "--locked"])?;
-    let metadata: serde_json::Value = serde_json::from_slice(&process::output(&mut command)?)?;
-    let folder = metadata.get("target_directory").and_then(serde_json::Value::as_str);
-    Ok(PathBuf::from(folder.context("find the target folder in the metadata")?))
 }
 
 /// Copies the files of the project into an empty folder. Times of change are kept, so that cargo sees what did not change.
