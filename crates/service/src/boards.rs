@@ -55,9 +55,11 @@ impl Board {
         Ok(Self { no, id, definition, created_at, order, hidden, implicit, periods })
     }
 
-    /// Whether anybody may see it: one that was made by its first score is gone with its last player.
+    /// Whether anybody may see it: one that was made by its first score is gone with its last player,
+    /// shown or hidden.
     pub fn is_there(&self) -> bool {
-        !self.is_implicit() || self.order.total() > 0
+        let hides = || !self.hidden.read().unwrap_or_else(PoisonError::into_inner).is_empty();
+        !self.is_implicit() || self.order.total() > 0 || hides()
     }
 
     /// Whether it was made by its first score, and nobody has wished for it since.

@@ -204,6 +204,11 @@ impl Periods {
         self.rules.iter().find_map(|state| state.closed.iter().find(|row| row.part == part))
     }
 
+    /// Closed periods whose order is stored.
+    pub fn packed(&self) -> Vec<PartRow> {
+        self.rules.iter().flat_map(|state| &state.closed).filter(|row| row.version > 0).copied().collect()
+    }
+
     /// Every part there is, open or closed.
     pub fn parts(&self) -> Vec<Part> {
         let of_rule = |state| {

@@ -5,13 +5,14 @@
 use crate::boards::Board;
 use crate::failure::{Failure, blocking};
 use crate::periods::keeper;
+use crate::requests::Running;
 use crate::scores::command::{Ban, Done, Erase, Request};
 use crate::scores::remove::gone;
 use crate::tally::Tally;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use tally_rules::idempotency::Identity;
 use tally_rules::{BoardId, PlayerId};
-use tally_store::Part;
+use tally_store::{BoardNo, Part};
 
 /// Hides a player on a board, or shows it again. Says whether it was a replay.
 pub async fn ban(
@@ -27,12 +28,12 @@ pub async fn ban(
     };
     let running = identity.as_ref().map(|one| tally.running.begin(&one.key)).transpose()?;
     let ban = Ban { board: Arc::clone(&board), player: player.clone(), hidden, identity };
-    let replayed = done(tally.lane.ask(Request::Ban(ban), running).await?)?;
-    let periods = !board.periods().rules.is_empty();
-    if periods {
-        let tally = Arc::clone(tally);
-        blocking(move || keeper::refresh_player(&tally, &board, &player)).await?;
+    if board.periods().rules.is_empty() {
+        return done(tally.lane.ask(Request::Ban(ban), running).await?);
     }
+    let replayed = ask_alone(tally, Request::Ban(ban), running).await?;
+    let tally = Arc::clone(tally);
+    blocking(move || keeper::refresh_player(&tally, &board, &player)).await?;
     Ok(replayed)
 }
 
@@ -43,16 +44,28 @@ pub async fn erase(
     identity: Option<Identity>,
 ) -> Result<bool, Failure> {
     let running = identity.as_ref().map(|one| tally.running.begin(&one.key)).transpose()?;
-    let boards = tally.boards.list(None, usize::MAX);
+    // Also those whose last player is hidden.
+    let boards = tally.boards.from_no(BoardNo(0), usize::MAX);
     let (tally, of) = (Arc::clone(tally), (boards.clone(), player.clone()));
     let reader = Arc::clone(&tally);
     let parts = blocking(move || parts_of_all(&reader, &of.0, &of.1)).await?;
     let erase = Erase { player, boards, identity };
-    let replayed = done(tally.lane.ask(Request::Erase(erase), running).await?)?;
+    let replayed = ask_alone(&tally, Request::Erase(erase), running).await?;
     let refresh =
         move || parts.iter().try_for_each(|(board, parts)| keeper::refresh_parts(&tally, board, parts));
     blocking(refresh).await?;
     Ok(replayed)
+}
+
+/// Asks the lane while nobody closes a period or writes one anew: the request changes rows of closed periods, and their
+/// order must not be replaced between its decision and its commit.
+async fn ask_alone(tally: &Arc<Tally>, request: Request, running: Option<Running>) -> Result<bool, Failure> {
+    let tally = Arc::clone(tally);
+    let ask = move || {
+        let _closing = tally.closing.lock().unwrap_or_else(PoisonError::into_inner);
+        tokio::runtime::Handle::current().block_on(tally.lane.ask(request, running))
+    };
+    done(blocking(ask).await?)
 }
 
 /// A board, and some of its periods.
@@ -71,5 +84,72 @@ fn done(done: Done) -> Result<bool, Failure> {
     match done {
         Done::Removed(removed) => Ok(removed.replayed),
         _ => unreachable!("a removal is answered as a removal"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::periods::view::View;
+    use crate::scores::submit::{NewScore, submit};
+    use crate::secret::Secret;
+    use crate::{Clock, Keys, Progress, Settings, boards};
+    use std::sync::atomic::{AtomicI64, Ordering};
+    use tally_ranking::PageQuery;
+    use tally_rules::Micros;
+    use tally_rules::definition::Wish;
+    use tally_rules::period::PeriodRule;
+    use tally_rules::score::Given;
+    use tally_store::Store;
+    use tally_store::sqlite::{Options, SqliteStore};
+
+    const DAY: i64 = 86_400_000_000;
+
+    fn start(path: &std::path::Path, now: &Arc<AtomicI64>) -> Arc<Tally> {
+        let store: Arc<dyn Store> = Arc::new(SqliteStore::open(path, &Options::default()).unwrap());
+        let now = Arc::clone(now);
+        let clock: Clock = Arc::new(move || Micros(now.load(Ordering::SeqCst)));
+        let (secret, settings) = (Secret::new([1; 32]), Settings::default());
+        let keys = Keys::load(Arc::clone(&store), secret.clone(), Arc::clone(&clock), &settings).unwrap();
+        Tally::start(store, Arc::new(keys), &secret, clock, settings, &Progress::default()).unwrap()
+    }
+
+    /// What is done between the change and the new order of closed periods may be cut short at any moment.
+    #[test]
+    fn a_start_writes_anew_what_hiding_had_no_time_for() {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let (path, now) = (folder.path().join("t.db"), Arc::new(AtomicI64::new(10 * DAY)));
+        let (id, day) = (BoardId::new("b").unwrap(), "0 0 * * *".to_owned());
+        let rule = PeriodRule {
+            no: 0,
+            name: "daily".into(),
+            schedule: day,
+            time_zone: "UTC".into(),
+            keep: 9,
+            grace_s: 0,
+        };
+        let tally = start(&path, &now);
+        let wish = Wish { periods: Some(vec![rule]), ..Wish::default() };
+        let board = boards::put(&tally, &id, &wish, None).unwrap().board;
+        for name in ["ann", "bob", "cid"] {
+            let (player, score) = (PlayerId::new(name).unwrap(), Given::Int(1));
+            let new = NewScore { board: id.clone(), player, score, subscore: None, at: None, identity: None };
+            runtime.block_on(submit(&tally, new)).unwrap();
+        }
+        now.fetch_add(DAY, Ordering::SeqCst);
+        keeper::close_due(&tally).unwrap();
+        let ban = Ban { board, player: PlayerId::new("bob").unwrap(), hidden: true, identity: None };
+        assert!(!runtime.block_on(ask_alone(&tally, Request::Ban(ban), None)).unwrap());
+        tally.drain();
+        drop((tally, runtime));
+        let tally = start(&path, &now);
+        let board = tally.boards.find(&id).unwrap();
+        let view = View::find(&board, Some("daily:previous"), tally.now(), |_| None).unwrap();
+        let query = PageQuery { limit: 9, ..PageQuery::default() };
+        let page = view.read(&*tally.store, |order| order.page(&query)).unwrap();
+        let names: Vec<&str> = page.entries.iter().map(|place| place.player.as_str()).collect();
+        assert_eq!((page.total, names), (2, vec!["ann", "cid"]));
+        tally.drain();
     }
 }

@@ -196,6 +196,7 @@ impl State {
         if !replayed {
             self.check_live(ban.board.no)?;
             self.bans.insert(BanKey { board: ban.board.no, player: ban.player.clone() }, ban.hidden);
+            self.mark_stale(&ban.board, &ban.player);
             self.remember(ban.identity.as_ref(), Outcome::Removed);
         }
         let record =
@@ -224,11 +225,24 @@ impl State {
         if !known {
             return Err(Refusal::PlayerNotFound);
         }
+        erase.boards.iter().for_each(|board| self.mark_stale(board, &erase.player));
         keys.iter().for_each(|key| self.scores.set(key, None));
         self.bans.extend(erase.boards.iter().map(|board| (ban(board.no), false)));
         self.profiles.set(&erase.player, None);
         self.remember(erase.identity.as_ref(), Outcome::Removed);
         Ok(Decision::Erase { replayed: false })
+    }
+
+    /// Notes, with the change itself, that the stored orders of a player's closed periods are no longer right: whoever
+    /// asked writes them anew before the answer, and if that is cut short, the next start does.
+    fn mark_stale(&mut self, board: &Board, player: &PlayerId) {
+        for row in board.periods().packed() {
+            let key = score_key(board.no, row.part, player);
+            if self.scores.is_loaded(&key) && self.scores.get(&key).is_some() {
+                let part = PartKey { board: board.no, part: row.part };
+                self.parts.insert(part, Some(PartRow { stale: true, ..row }));
+            }
+        }
     }
 
     fn import(&mut self, chunk: &ImportChunk, rows: &[RowAim]) -> Result<Decision, Refusal> {

@@ -35,6 +35,8 @@ pub(super) fn read(batch: &[Request], aims: &Aims) -> Reading {
             }
             Request::Ban(Ban { board, player, identity, .. }) => {
                 reading.board(aims, board, &rows[0].parts, [player]);
+                let packed = board.periods().packed();
+                reading.plan.scores.extend(packed.iter().map(|row| score_key(board.no, row.part, player)));
                 identity.as_ref()
             }
             Request::Erase(Erase { player, boards, identity }) => {
