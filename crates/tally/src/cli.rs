@@ -93,11 +93,31 @@ Examples:
   tally migrate
   tally migrate --data /var/lib/tally")]
     Migrate,
+    /// Copy the embedded store into one file, also while a server runs on it
+    #[command(after_help = "\
+Examples:
+  tally backup monday.db
+  tally backup --data /var/lib/tally /backups/tally.db
+
+The copy is consistent, checked, and a complete store: everything acknowledged before the command began
+is in it. It does not contain the secret of the store, the file `secret` of the data directory: keep
+that as well, and apart. A store cannot be served without the secret it was written with.")]
+    Backup(BackupArgs),
+    /// Bring a copy back into the data directory
+    #[command(after_help = "\
+Examples:
+  tally restore monday.db
+  tally restore monday.db --data /var/lib/tally --force
+
+The copy is checked first. A data directory that is in use is refused, and so is one that has a store,
+unless --force replaces it. The secret is not in the copy: put the file `secret` beside the store.")]
+    Restore(RestoreArgs),
     /// Measure, beside the naive way in the same run
     #[command(after_help = "\
 Examples:
   tally bench index
   tally bench submit --report out
+  tally bench store --rows 10000000
   tally bench all --small")]
     Bench(BenchArgs),
 }
@@ -250,6 +270,23 @@ pub(crate) enum KeysWhat {
         /// The id between the underscores of the key
         id: String,
     },
+}
+
+/// `tally backup`
+#[derive(Debug, Args)]
+pub(crate) struct BackupArgs {
+    /// The file to make
+    pub(crate) file: PathBuf,
+}
+
+/// `tally restore`
+#[derive(Debug, Args)]
+pub(crate) struct RestoreArgs {
+    /// A file that `tally backup` made
+    pub(crate) file: PathBuf,
+    /// Replace the store that is there
+    #[arg(long)]
+    pub(crate) force: bool,
 }
 
 /// `tally bench`

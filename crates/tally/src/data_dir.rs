@@ -41,6 +41,26 @@ impl DataDir {
         Ok(Self { path })
     }
 
+    /// The same without making it.
+    pub(crate) fn of(config: &Config) -> Self {
+        Self { path: PathBuf::from(config.text("data.dir")) }
+    }
+
+    /// Where the secret is kept, if nobody says otherwise.
+    pub(crate) fn secret_path(&self) -> PathBuf {
+        self.path.join("secret")
+    }
+
+    /// Where a secret was given or is kept.
+    pub(crate) fn secret_given(&self, config: &Config) -> Option<String> {
+        if std::env::var_os("TALLY_SECRET").is_some() {
+            return Some("TALLY_SECRET".into());
+        }
+        let given = config.text("secret.file");
+        let path = if given.is_empty() { self.secret_path() } else { PathBuf::from(given) };
+        path.exists().then(|| path.display().to_string())
+    }
+
     /// The file of the embedded store.
     pub(crate) fn store_path(&self, config: &Config) -> Result<PathBuf> {
         let url = config.text("store.url");
@@ -87,7 +107,7 @@ impl DataDir {
             return Secret::parse(&text).with_context(|| format!("TALLY_SECRET {digits}"));
         }
         let given = config.text("secret.file");
-        let path = if given.is_empty() { self.path.join("secret") } else { PathBuf::from(given) };
+        let path = if given.is_empty() { self.secret_path() } else { PathBuf::from(given) };
         match fs::read_to_string(&path) {
             Ok(text) => Secret::parse(&text).with_context(|| format!("{} {digits}", path.display())),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound && given.is_empty() => {

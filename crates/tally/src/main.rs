@@ -4,6 +4,7 @@
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command prints")]
 
+mod backup;
 mod bench;
 mod cli;
 mod client;
@@ -44,6 +45,8 @@ fn main() -> ExitCode {
             print(&script)
         }
         Command::Migrate => migrate::run(&cli),
+        Command::Backup(args) => backup::backup(&cli, args),
+        Command::Restore(args) => backup::restore(&cli, args),
         Command::Bench(args) => bench::run(args),
     };
     match done {

@@ -35,9 +35,18 @@ fn every_subcommand_has_help_with_an_example() {
         waiting.extend(below.into_iter().map(|name| [path.clone(), vec![name]].concat()));
         seen.push(path.join(" "));
     }
-    for known in
-        ["", "serve", "import scores", "export", "keys create", "keys list", "keys revoke", "migrate"]
-    {
+    for known in [
+        "",
+        "serve",
+        "import scores",
+        "export",
+        "keys create",
+        "keys list",
+        "keys revoke",
+        "migrate",
+        "backup",
+        "restore",
+    ] {
         assert!(seen.iter().any(|seen| seen == known), "no `{known}` in {seen:?}");
     }
     let version = run(TALLY, &["--version"]);

@@ -28,11 +28,16 @@ use std::time::Duration;
 /// What is appended at once to a log that has come to its end.
 const EXTEND_BYTES: std::ops::RangeInclusive<u64> = (64 << 10)..=(4 << 20);
 
+const PIECE: [u8; 4096] = [0; 4096];
+
 /// Pages that a row may change beside those that hold its bytes, at most.
 const OTHER_PAGES: u64 = 12;
 
 /// What a page takes in a log, and what a log takes at its beginning. The page size is set below.
 const FRAME_BYTES: u64 = connect::PAGE_BYTES as u64 + 24;
+
+/// How long readers of a file are waited for when it is to be used again.
+const READERS_WAIT: Duration = Duration::from_millis(100);
 
 /// Memory for pages: only the last few are looked at again.
 const CACHE_BYTES: u64 = 1 << 20;
@@ -45,7 +50,7 @@ const TABLE: &str = "CREATE TABLE batches (
 ) STRICT;";
 const APPEND: &str = "INSERT INTO batches (no, synced, digest, body) VALUES (?1, ?2, ?3, ?4)";
 const AFTER: &str = "SELECT no, synced, digest, body FROM batches WHERE no > ?1 ORDER BY no";
-const FIRST: &str = "SELECT min(no) FROM batches WHERE no > ?1";
+const SPAN: &str = "SELECT min(no), max(no) FROM batches WHERE no > ?1";
 const EMPTY: &str = "DELETE FROM batches";
 
 /// A batch as it is stored.
@@ -61,6 +66,7 @@ pub(super) struct Row {
 pub(super) struct Journal {
     connection: Connection,
     path: PathBuf,
+    busy_wait: Duration,
     log: Arc<File>,
     syncs: bool,
     /// At least what is used of the log, in bytes.
@@ -93,7 +99,7 @@ impl Journal {
         files::rename(&unfinished, &path)?;
         files::sync_folder(&path)?;
         let connection = open(&path, OpenFlags::SQLITE_OPEN_READ_WRITE, busy_wait)?;
-        Ok(Self { connection, path, log: Arc::new(log), syncs: true, used: 0, length: 0 })
+        Ok(Self { connection, path, busy_wait, log: Arc::new(log), syncs: true, used: 0, length: 0 })
     }
 
     /// Its connection, to look at its settings.
@@ -153,7 +159,10 @@ impl Journal {
         self.connection.execute(EMPTY, [])?;
         // Without the empty pages a checkpoint has next to nothing to copy.
         self.connection.execute_batch("VACUUM")?;
+        // Whoever reads it now keeps it.
+        self.connection.busy_timeout(READERS_WAIT)?;
         let log = log::checkpoint(&self.connection, RESTART)?;
+        self.connection.busy_timeout(self.busy_wait)?;
         if log.busy || log.folded < log.pages {
             self.delete()?;
             return Ok(None);
@@ -180,10 +189,14 @@ impl Journal {
             // Where SQLite went beyond what was foreseen, its bytes are not to be written over.
             let length = self.log.metadata().map_err(failed)?.len();
             let more = length.clamp(*EXTEND_BYTES.start(), *EXTEND_BYTES.end()).max(need);
-            let zeros = vec![0; usize::try_from(more).unwrap_or(0)];
             let mut log = &*self.log;
-            log.seek(SeekFrom::Start(length)).and_then(|_| log.write_all(&zeros)).map_err(failed)?;
-            self.length = length + more;
+            log.seek(SeekFrom::Start(length)).map_err(failed)?;
+            // In pieces as small as those that will be written over it: of what was written at once some systems keep
+            // account at once, and count megabytes for each page.
+            for _ in 0..more.div_ceil(PIECE.len() as u64) {
+                log.write_all(&PIECE).map_err(failed)?;
+            }
+            self.length = log.stream_position().map_err(failed)?;
         }
         self.used += need;
         Ok(())
@@ -210,10 +223,11 @@ pub(super) fn read(
     Ok(())
 }
 
-/// The first batch of a file after `after`.
-pub(super) fn first(connection: &Connection, after: u64) -> Result<Option<u64>, StoreError> {
-    let first: Option<i64> = connection.query_row(FIRST, params![after.cast_signed()], |row| row.get(0))?;
-    Ok(first.map(i64::cast_unsigned))
+/// The first and the last batch of a file after `after`.
+pub(super) fn span(connection: &Connection, after: u64) -> Result<Option<(u64, u64)>, StoreError> {
+    let read = |row: &rusqlite::Row<'_>| Ok((row.get::<_, Option<i64>>(0)?, row.get::<_, Option<i64>>(1)?));
+    let (first, last) = connection.query_row(SPAN, params![after.cast_signed()], read)?;
+    Ok(first.zip(last).map(|(first, last)| (first.cast_unsigned(), last.cast_unsigned())))
 }
 
 /// Opens a file for reading its rows. It is opened for writing, because SQLite needs a file beside it.

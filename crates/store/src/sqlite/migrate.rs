@@ -18,6 +18,9 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/sqlite/0004_journal.sql"),
 ];
 
+/// The first version with a journal.
+pub(super) const WITH_JOURNAL: u32 = 4;
+
 /// The version that a list of migrations leads to.
 pub(super) fn version(migrations: &[&str]) -> u32 {
     u32::try_from(migrations.len()).expect("fewer than 2^32 migrations")
@@ -56,7 +59,8 @@ pub(super) fn copy_path(path: &Path, version: u32) -> PathBuf {
     files::beside(path, &format!(".v{version}.bak"))
 }
 
-fn leave_write_ahead_log(connection: &Connection) -> Result<(), StoreError> {
+/// Makes it a file by itself.
+pub(super) fn leave_write_ahead_log(connection: &Connection) -> Result<(), StoreError> {
     let mode: String =
         connection.pragma_update_and_check(None, "journal_mode", "DELETE", |row| row.get(0))?;
     if mode != "delete" {

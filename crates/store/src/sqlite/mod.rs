@@ -8,11 +8,12 @@
 //! - `run`: the write path; `journal`: a file of the journal; `batch`: what a row of it means
 //! - `overlay`: what is not folded, in memory; `state`: reading it and the tables at one moment; `reads`
 //! - `fold`: from the overlay into the `tables`; `rotation`: the next file, the next generation; `pace`: how much may wait for it; `unsynced`: relaxed transactions
-//! - `recover`: after a kill; `damage`: whether it was one
+//! - `backup`: a copy beside a running server; `recover`: after a kill; `damage`: whether it was one
 //! - a file for each table, with its statements and the one place where its rows become types
 //!
 //! Not here: more than one process (see `lock`), and reading one's own uncommitted writes.
 
+mod backup;
 mod bans;
 mod batch;
 mod boards;
@@ -49,6 +50,8 @@ mod tables;
 #[cfg(test)]
 mod tests;
 mod unsynced;
+
+pub use backup::{Copied, backup, restore};
 
 use crate::plan::{
     Block, BlockKey, BoardNo, BoardRow, Changes, ImportKey, ImportRow, KeyRow, Loaded, Part, PartRow, Plan,
@@ -153,7 +156,7 @@ impl SqliteStore {
         let mut connection = connect::writer(&path, options)?;
         migrate::migrate(&mut connection, &path, migrations)?;
         connect::log_ahead(&connection, options)?;
-        let mut tables = Tables::new(connection, options.wal_bytes_max)?;
+        let mut tables = Tables::new(connection, options.wal_bytes_max, options.busy_wait)?;
         let last = recover::recover(&path, &mut tables, options.busy_wait)?;
         let boards = Directory::load(tables.connection())?;
         let next_key = keys::last(tables.connection())?.saturating_add(1);

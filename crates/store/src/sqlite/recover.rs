@@ -11,6 +11,7 @@ use super::overlay::Generation;
 use super::tables::{Counters, Tables};
 use super::{damage, fold, meta, points};
 use crate::StoreError;
+use rusqlite::Connection;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -36,25 +37,28 @@ pub(super) fn recover(store: &Path, tables: &mut Tables, busy_wait: Duration) ->
     Ok(last)
 }
 
+fn read(journals: &[PathBuf], folded: u64, busy_wait: Duration) -> Result<Generation, StoreError> {
+    let open = |path: &PathBuf| Ok((path.clone(), journal::open_to_read(path, busy_wait)?));
+    let open: Vec<_> = journals.iter().map(open).collect::<Result<_, StoreError>>()?;
+    let generation = read_open(&open, folded)?;
+    let last = generation.last.max(folded);
+    journals.iter().try_for_each(|path| damage::check(path, last))?;
+    Ok(generation)
+}
+
 /// The newest rows of all batches after `folded` that are in these files.
-pub(super) fn read(journals: &[PathBuf], folded: u64, busy_wait: Duration) -> Result<Generation, StoreError> {
-    let mut open = Vec::new();
-    for path in journals {
-        let connection = journal::open_to_read(path, busy_wait)?;
-        let first = journal::first(&connection, folded)?;
-        open.push((first, path, connection));
+pub(super) fn read_open(journals: &[(PathBuf, Connection)], folded: u64) -> Result<Generation, StoreError> {
+    let mut spans = Vec::new();
+    for (path, connection) in journals {
+        let span = journal::span(connection, folded)?;
+        spans.extend(span.map(|span| (span, path, connection)));
     }
     // Files are used in turn, so their names say nothing of the order.
-    open.sort_by_key(|(first, ..)| *first);
+    spans.sort_by_key(|(span, ..)| *span);
     let mut generation = Generation::default();
     let mut last = folded;
-    for (first, path, connection) in &open {
-        if first.is_some() {
-            journal::read(connection, path, folded, &mut |row| add(path, row, &mut last, &mut generation))?;
-        }
-    }
-    for path in journals {
-        damage::check(path, last)?;
+    for (_, path, connection) in spans {
+        journal::read(connection, path, folded, &mut |row| add(path, row, &mut last, &mut generation))?;
     }
     Ok(generation)
 }

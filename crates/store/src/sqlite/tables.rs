@@ -11,10 +11,13 @@ use super::log::{self, LOOK, PASSIVE, RESTART, TRUNCATE};
 use crate::StoreError;
 use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// The log is folded when so much of its bound is waiting.
 const START_PART: u64 = 4;
+
+/// How long readers are waited for when the log has grown past its bound.
+const READERS_WAIT: Duration = Duration::from_millis(100);
 
 /// Numbers for status and metrics.
 #[derive(Debug, Default)]
@@ -35,12 +38,17 @@ pub(super) struct Tables {
     connection: Connection,
     page_bytes: u64,
     log_bytes_max: u64,
+    busy_wait: Duration,
 }
 
 impl Tables {
-    pub(super) fn new(connection: Connection, log_bytes_max: u64) -> Result<Self, StoreError> {
+    pub(super) fn new(
+        connection: Connection,
+        log_bytes_max: u64,
+        busy_wait: Duration,
+    ) -> Result<Self, StoreError> {
         let page_bytes: u32 = connection.pragma_query_value(None, "page_size", |row| row.get(0))?;
-        Ok(Self { connection, page_bytes: page_bytes.into(), log_bytes_max })
+        Ok(Self { connection, page_bytes: page_bytes.into(), log_bytes_max, busy_wait })
     }
 
     pub(super) fn connection(&self) -> &Connection {
@@ -88,10 +96,17 @@ impl Tables {
         let bytes = log.pages * self.page_bytes;
         counters.log_bytes.store(bytes, Ordering::Relaxed);
         if bytes > self.log_bytes_max {
-            let _counted = self.checkpoint(counters, RESTART);
+            self.restart_log(counters);
         } else if (log.pages - log.folded) * self.page_bytes >= self.log_bytes_max / START_PART {
             let _counted = self.checkpoint(counters, PASSIVE);
         }
+    }
+
+    /// Waits for readers that are in the way, but not for long: a backup may read for minutes.
+    fn restart_log(&self, counters: &Counters) {
+        let _unchanged = self.connection.busy_timeout(READERS_WAIT);
+        let _counted = self.checkpoint(counters, RESTART);
+        let _unchanged = self.connection.busy_timeout(self.busy_wait);
     }
 
     fn checkpoint(&self, counters: &Counters, how: &str) -> Result<log::Log, StoreError> {

@@ -2,6 +2,7 @@
 //!
 //! What every backend must do is in the contract suite (`tests/backends/contract`).
 
+mod backup;
 mod crash;
 mod file;
 mod journal;
@@ -64,6 +65,15 @@ impl Place {
     /// Changes the file behind the store's back.
     fn sql(&self, sql: &str) {
         Connection::open(self.path()).unwrap().execute_batch(sql).unwrap();
+    }
+}
+
+/// Lets other threads end, however this one does.
+struct Stops<'a>(&'a std::sync::atomic::AtomicBool);
+
+impl Drop for Stops<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
     }
 }
 

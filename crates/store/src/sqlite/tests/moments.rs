@@ -28,6 +28,7 @@ fn reads_beside_writes_and_folds_see_whole_transactions_and_the_newest() {
         }
     };
     std::thread::scope(|scope| {
+        let _stops = Stops(&stop);
         scope.spawn(|| {
             see(&|| store.records(&keys).unwrap().into_iter().map(|record| record.unwrap().score).collect());
         });
@@ -49,7 +50,6 @@ fn reads_beside_writes_and_folds_see_whole_transactions_and_the_newest() {
             put_as(&store, names(), round, durability).unwrap();
             acknowledged.store(round, Ordering::SeqCst);
         }
-        stop.store(true, Ordering::Relaxed);
     });
     assert!(gauge(&store, "folds") > 1.0);
 }

@@ -68,7 +68,7 @@ fn verify(store: &dyn Store, round: i64) {
     assert_eq!(loaded.imports, [Some(import(number))]);
     assert_eq!(store.import_progress(&plan.imports[0]).unwrap(), Some(import(number)));
     let profile = (round % 3 > 0).then(|| players::profile(&format!("{round}")));
-    assert_eq!(loaded.profiles, [profile.clone()]);
+    assert_eq!(loaded.profiles, std::slice::from_ref(&profile));
     assert_eq!(store.profiles(&plan.profiles).unwrap(), [Ok(profile)]);
     let hidden = if round % 2 == 0 { vec![players::player("eve")] } else { Vec::new() };
     assert_eq!(store.bans(BoardNo(1)).unwrap(), hidden);

@@ -1,0 +1,239 @@
+//! A copy of a store while a server writes it, from another process; and bringing a copy back.
+//!
+//! The copy is one file of plain tables. Its source is in two places: rows in the tables, newer ones in the journal. So the
+//! files of the journal are held first, each by a transaction that reads it, then the tables. A server does not write over a
+//! file that is read, it only deletes its name. The tables say up to which batch they hold everything, and up to which
+//! they may hold some; if the held files have every batch from there on, both together are one moment, and if the
+//! server was faster it is tried again. What was acknowledged before the beginning is in it.
+//!
+//! A copy has its name when it was checked and is on the disk. Not here: the secret, which is not in the store.
+
+use super::connect;
+use super::fault;
+use super::files::{self, beside};
+use super::journal;
+use super::overlay::Generation;
+use super::tables::{Counters, Tables};
+use super::{Options, fold, identity, lock, meta, migrate, recover};
+use crate::StoreError;
+use rusqlite::backup::{Backup, StepResult};
+use rusqlite::{Connection, OpenFlags};
+use std::path::{Path, PathBuf};
+
+/// How often the server may be faster.
+const TRIES: usize = 50;
+
+/// Pages between two looks at the progress.
+const STEP_PAGES: i32 = 2_000;
+
+/// What a copy holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Copied {
+    /// Records of all boards and parts.
+    pub records: u64,
+    /// Live boards.
+    pub boards: u64,
+    /// Bytes of the file.
+    pub bytes: u64,
+}
+
+/// Copies the store at `from` into the new file `to`. `progress` hears how many pages of how many are copied.
+///
+/// # Errors
+///
+/// Where there is no store, `to` is there already, or the copy cannot be written or does not pass its check.
+pub fn backup(from: &Path, to: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Copied, StoreError> {
+    must_be_there(from)?;
+    let from = identity::resolve(from)?;
+    identity::check(&from, migrate::version(migrate::MIGRATIONS))?;
+    must_be_free(to)?;
+    let unfinished = beside(to, files::UNFINISHED);
+    remove_database(&unfinished)?;
+    let copied = copy(&from, &unfinished, progress).and_then(|()| check(&unfinished));
+    if copied.is_err() {
+        // What is left is no backup; the error says more than a second one would.
+        let _ = remove_database(&unfinished);
+    }
+    let copied = copied?;
+    files::sync(&unfinished)?;
+    must_be_free(to)?;
+    files::rename(&unfinished, to)?;
+    files::sync_folder(to)?;
+    Ok(copied)
+}
+
+/// Brings the copy `from` to the place `to`, where no store may be, or with `replace` none that is in use.
+///
+/// # Errors
+///
+/// Where `from` is no sound copy, or of a later version, or `to` is in use or has a store. Nothing was changed then.
+pub fn restore(from: &Path, to: &Path, replace: bool) -> Result<Copied, StoreError> {
+    must_be_there(from)?;
+    let from = identity::resolve(from)?;
+    identity::check(&from, migrate::version(migrate::MIGRATIONS))?;
+    let incomplete = !files::journals(&from)?.0.is_empty() || beside(&from, files::LOG).exists();
+    if incomplete {
+        return Err(StoreError::NotOurs(format!(
+            "`{}` has a log or a journal beside it, so by itself it",
+            from.display()
+        )));
+    }
+    let copied = check(&from)?;
+    let to = identity::resolve(to)?;
+    let lock = lock::Lock::take(&to)?;
+    let taken =
+        std::fs::metadata(&to).is_ok_and(|file| file.len() > 0) || !files::journals(&to)?.0.is_empty();
+    if taken && !replace {
+        return Err(StoreError::Row(format!("there is a store at `{}` already", to.display())));
+    }
+    let unfinished = beside(&to, files::UNFINISHED);
+    std::fs::copy(&from, &unfinished).map_err(|error| fault::file("copy to", &unfinished, &error))?;
+    files::sync(&unfinished)?;
+    // What belongs to the old file goes before the new one comes: a journal must never meet another's tables.
+    let (journals, left_over) = files::journals(&to)?;
+    journals.iter().try_for_each(|path| journal::delete(path))?;
+    left_over
+        .iter()
+        .chain([&beside(&to, files::LOG), &beside(&to, files::LOG_INDEX)])
+        .try_for_each(|path| files::remove(path))?;
+    files::sync_folder(&to)?;
+    files::rename(&unfinished, &to)?;
+    files::sync_folder(&to)?;
+    drop(lock);
+    Ok(copied)
+}
+
+/// One moment of a store: files of the journal and the tables, each held by a transaction that reads.
+struct Moment {
+    journals: Vec<(PathBuf, Connection)>,
+    tables: Connection,
+    folded: u64,
+}
+
+fn copy(from: &Path, to: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<(), StoreError> {
+    let options = Options::default();
+    let moment = hold(from, &options)?;
+    let mut target = Connection::open(to)?;
+    // It has its name when it is on the disk, so nothing in between has to be safe.
+    target.pragma_update(None, "synchronous", "OFF")?;
+    {
+        let copying = Backup::new(&moment.tables, &mut target)?;
+        loop {
+            let step = copying.step(STEP_PAGES)?;
+            let at = copying.progress();
+            let (total, left) =
+                (u64::try_from(at.pagecount).unwrap_or(0), u64::try_from(at.remaining).unwrap_or(0));
+            progress(total - left.min(total), total);
+            match step {
+                StepResult::Done => break,
+                StepResult::More => {}
+                other => return Err(StoreError::Conflict(format!("copying the tables: {other:?}"))),
+            }
+        }
+    }
+    drop(moment.tables);
+    let generation = recover::read_open(&moment.journals, moment.folded)?;
+    fold_into(target, &generation)
+}
+
+/// Holds all of it, once both parts fit together.
+fn hold(from: &Path, options: &Options) -> Result<Moment, StoreError> {
+    for _ in 0..TRIES {
+        let mut journals = Vec::new();
+        hold_journals(from, options, &mut journals)?;
+        let tables = connect::reader(from, options, options.cache_bytes)?;
+        tables.execute_batch("BEGIN")?;
+        let version: u32 = tables.pragma_query_value(None, "user_version", |row| row.get(0))?;
+        if version < migrate::WITH_JOURNAL {
+            return Ok(Moment { journals: Vec::new(), tables, folded: 0 });
+        }
+        let (folded, folding) = (meta::folded(&tables)?, meta::folding(&tables)?);
+        // The server may have changed over to another file meanwhile.
+        hold_journals(from, options, &mut journals)?;
+        let mut spans = Vec::new();
+        for (_, journal) in &journals {
+            spans.extend(journal::span(journal, folded)?);
+        }
+        spans.sort_unstable();
+        let whole = |last: u64, (first, end): (u64, u64)| (first == last + 1).then_some(end);
+        if spans.into_iter().try_fold(folded, whole).is_some_and(|last| last >= folding) {
+            return Ok(Moment { journals, tables, folded });
+        }
+    }
+    Err(StoreError::Conflict("the server was faster each time: try again".into()))
+}
+
+/// Holds what is there now. What is held already under its name is held anew, to see its later batches; but a name may
+/// have gone over to another file, then both are held.
+fn hold_journals(
+    from: &Path,
+    options: &Options,
+    held: &mut Vec<(PathBuf, Connection)>,
+) -> Result<(), StoreError> {
+    for path in files::journals(from)?.0 {
+        // It may just have been deleted. If it is missed, what is held does not fit together.
+        let Ok(connection) = journal::open_to_read(&path, options.busy_wait) else { continue };
+        connection.execute_batch("BEGIN")?;
+        let first = |connection: &Connection| Ok(journal::span(connection, 0)?.map(|(first, _)| first));
+        let Ok::<_, StoreError>(now) = first(&connection) else { continue };
+        let mut same = None;
+        for (at, (old_path, old)) in held.iter().enumerate() {
+            let then: Option<u64> = first(old)?;
+            if *old_path == path && then.is_none_or(|then| now == Some(then)) {
+                same = Some(at);
+            }
+        }
+        match same {
+            Some(at) => held[at].1 = connection,
+            None => held.push((path, connection)),
+        }
+    }
+    Ok(())
+}
+
+/// Brings the newer rows into a copy and makes it a file by itself.
+fn fold_into(target: Connection, generation: &Generation) -> Result<(), StoreError> {
+    let mut tables = Tables::new(target, Options::default().wal_bytes_max, Options::default().busy_wait)?;
+    let counters = Counters::default();
+    if !generation.is_empty() {
+        fold::into_tables(generation, &mut |rows| tables.write(&counters, |connection| rows(connection)))?;
+    }
+    migrate::leave_write_ahead_log(tables.connection())
+}
+
+/// Looks at every page and counts.
+fn check(path: &Path) -> Result<Copied, StoreError> {
+    let connection = connect::open(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    let verdict: String = connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
+    if verdict != "ok" {
+        return Err(StoreError::Corrupt(format!("`{}`: {verdict}", path.display())));
+    }
+    let count = |table: &str| -> Result<u64, StoreError> {
+        let sql = format!("SELECT count(*) FROM {table}");
+        Ok(connection.query_row(&sql, [], |row| row.get::<_, i64>(0))?.cast_unsigned())
+    };
+    let bytes = std::fs::metadata(path).map_err(|error| fault::file("look at", path, &error))?.len();
+    Ok(Copied { records: count("scores")?, boards: count("boards")?, bytes })
+}
+
+fn must_be_there(path: &Path) -> Result<(), StoreError> {
+    match std::fs::metadata(path) {
+        Ok(file) if file.len() > 0 => Ok(()),
+        Ok(_) => Err(StoreError::NotOurs(format!("`{}` is empty, so it", path.display()))),
+        Err(error) => Err(fault::file("open", path, &error)),
+    }
+}
+
+fn must_be_free(path: &Path) -> Result<(), StoreError> {
+    if path.exists() {
+        Err(StoreError::Row(format!("`{}` is there already", path.display())))
+    } else {
+        Ok(())
+    }
+}
+
+fn remove_database(path: &Path) -> Result<(), StoreError> {
+    ["", "-journal", files::LOG, files::LOG_INDEX]
+        .iter()
+        .try_for_each(|more| files::remove(&beside(path, more)))
+}

@@ -1,0 +1,83 @@
+//! `tally backup` and `tally restore`: a copy of the embedded store, and bringing one back.
+//!
+//! Both work on files, not over the wire: a copy would be as slow as its connection, and a restore is for a store that
+//! nobody serves. Not here: the secret. A copy may travel to places where nobody should be able to forge what the
+//! secret signs, so it is kept apart by whoever keeps it, and both commands say so.
+
+use crate::cli::{BackupArgs, Cli, RestoreArgs};
+use crate::config::Config;
+use crate::data_dir::DataDir;
+use anyhow::{Context, Result};
+use indicatif::{ProgressBar, ProgressStyle};
+use std::io::IsTerminal;
+use std::process::ExitCode;
+use tally_store::StoreError;
+use tally_store::sqlite::{self, Copied};
+
+/// Runs `tally backup`.
+pub(crate) fn backup(cli: &Cli, args: &BackupArgs) -> Result<ExitCode> {
+    let config = Config::load(cli)?;
+    let store = DataDir::of(&config).store_path(&config)?;
+    let bar = std::io::stderr().is_terminal().then(bar);
+    let mut progress = |done, total| {
+        if let Some(bar) = &bar {
+            bar.set_length(total);
+            bar.set_position(done);
+        }
+    };
+    let copied = sqlite::backup(&store, &args.file, &mut progress);
+    bar.inspect(ProgressBar::finish_and_clear);
+    let copied = copied.map_err(plain).with_context(|| format!("back up {}", store.display()))?;
+    println!("{} holds {}, checked", args.file.display(), holds(&copied));
+    eprintln!("Keep the secret as well, apart from it: a store cannot be served without its own secret.");
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Runs `tally restore`.
+pub(crate) fn restore(cli: &Cli, args: &RestoreArgs) -> Result<ExitCode> {
+    let config = Config::load(cli)?;
+    let data = DataDir::open(&config)?;
+    let store = data.store_path(&config)?;
+    let restored = match sqlite::restore(&args.file, &store, args.force) {
+        Err(StoreError::Row(taken)) => anyhow::bail!("{taken}; --force replaces it"),
+        done => done.map_err(plain).with_context(|| format!("restore {}", args.file.display()))?,
+    };
+    println!("{} holds {}, checked", store.display(), holds(&restored));
+    match data.secret_given(&config) {
+        Some(secret) => eprintln!("It needs the secret it was written with: is that the one in {secret}?"),
+        None => eprintln!(
+            "It cannot be served before its secret is there: put the one it was written with into {}, or give it as \
+             TALLY_SECRET or --secret-file.",
+            data.secret_path().display()
+        ),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn holds(copied: &Copied) -> String {
+    let count = |number: u64, one: &str| format!("{number} {one}{}", if number == 1 { "" } else { "s" });
+    format!(
+        "{} and {} in {} bytes",
+        count(copied.boards, "leaderboard"),
+        count(copied.records, "record"),
+        copied.bytes
+    )
+}
+
+/// Faults of files are in the words of files.
+fn plain(error: StoreError) -> anyhow::Error {
+    match error {
+        StoreError::Row(text) | StoreError::Away(text) => anyhow::Error::msg(text),
+        other => other.into(),
+    }
+}
+
+fn bar() -> ProgressBar {
+    let bar = ProgressBar::new(0);
+    if let Ok(style) =
+        ProgressStyle::with_template("copying {bar:40} {human_pos}/{human_len} pages, {eta} left")
+    {
+        bar.set_style(style);
+    }
+    bar
+}
