@@ -119,6 +119,11 @@ impl Session {
         };
     }
 
+    /// What somebody hears whom nobody knows; while keys are being read, that is everybody.
+    fn stranger(&self) -> &'static str {
+        if self.door.gate.keys().is_none() { error::LOADING } else { error::NO_AUTH }
+    }
+
     /// The service, if it can answer.
     pub(super) fn tally(&self) -> Result<&Arc<Tally>, Wrong> {
         self.door.gate.ready().map_err(|not_ready| match not_ready {
@@ -138,7 +143,7 @@ impl Session {
             return Err(error::arity(spec.name));
         }
         if let Some(right) = spec.right {
-            let Some(caller) = &self.caller else { return Err(error::NO_AUTH.into()) };
+            let Some(caller) = &self.caller else { return Err(self.stranger().into()) };
             if !may(caller.role, right) {
                 return Err(error::no_permission(spec.name));
             }
