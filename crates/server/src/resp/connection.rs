@@ -41,6 +41,8 @@ struct Pipe<S> {
     /// Where what has arrived ends.
     filled: usize,
     out: Vec<u8>,
+    /// Whether something came while replies were written: nobody may have looked at it.
+    fresh: bool,
     ended: bool,
 }
 
@@ -50,7 +52,8 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
     stream: S,
     mut stopped: watch::Receiver<bool>,
 ) {
-    let mut pipe = Pipe { stream, input: Vec::new(), start: 0, filled: 0, out: Vec::new(), ended: false };
+    let (input, out) = (Vec::new(), Vec::new());
+    let mut pipe = Pipe { stream, input, start: 0, filled: 0, out, fresh: false, ended: false };
     if denied(&session) {
         Encoder::new(&mut pipe.out, session.protocol).error(error::DENIED);
         let _ = pipe.write(session.door.settings.write_timeout).await;
@@ -60,14 +63,16 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
     let mut log = Arc::new(Log::default());
     loop {
         let idle = session.door.settings.idle_timeout;
-        let read = tokio::select! {
-            biased;
-            read = pipe.read() => read,
-            _ = stopped.changed() => return,
-            () = sleep(idle) => return,
-        };
-        if read.is_err() || pipe.ended {
-            return;
+        if !std::mem::take(&mut pipe.fresh) {
+            let read = tokio::select! {
+                biased;
+                read = pipe.read() => read,
+                _ = stopped.changed() => return,
+                () = sleep(idle) => return,
+            };
+            if read.is_err() || pipe.ended {
+                return;
+            }
         }
         session.heard();
         session.judge();
@@ -195,7 +200,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Pipe<S> {
                 }
                 while !self.ended && self.filled - self.start < INPUT_MAX / 2 {
                     match self.poll_read(cx) {
-                        Poll::Ready(Ok(())) => {}
+                        Poll::Ready(Ok(())) => self.fresh = true,
                         Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
                         Poll::Pending => break,
                     }

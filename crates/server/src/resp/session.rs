@@ -119,6 +119,11 @@ impl Session {
         };
     }
 
+    /// What somebody hears whom nobody knows; while keys are being read, that is everybody.
+    fn stranger(&self) -> &'static str {
+        if self.door.gate.keys().is_none() { error::LOADING } else { error::NO_AUTH }
+    }
+
     /// The service, if it can answer.
     pub(super) fn tally(&self) -> Result<&Arc<Tally>, Wrong> {
         self.door.gate.ready().map_err(|not_ready| match not_ready {
@@ -136,7 +141,7 @@ impl Session {
         let Some(spec) = spec::find(args.get(0)) else { return Err(unknown(args)) };
         spec.check(args)?;
         if let Some(right) = spec.right {
-            let Some(caller) = &self.caller else { return Err(error::NO_AUTH.into()) };
+            let Some(caller) = &self.caller else { return Err(self.stranger().into()) };
             if !may(caller.role, right) {
                 return Err(error::no_permission(spec.name));
             }
