@@ -4,13 +4,15 @@
 //! and then writes every key that differs from what was loaded, once. A key that came back to its loaded
 //! value is not written at all. The set reads nothing by itself and knows no rule.
 
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::hash::Hash;
 
-/// The records one batch works on, by key. Sorted, so that writes go out in primary-key order.
+/// The records one batch works on, by key. Hashed, because a batch asks far more often than it writes; writes are sorted
+/// once, so that they go out in primary-key order.
 #[derive(Clone, Debug)]
 pub struct WorkingSet<K, V> {
-    slots: BTreeMap<K, Slot<V>>,
+    slots: HashMap<K, Slot<V>>,
 }
 
 #[derive(Clone, Debug)]
@@ -28,11 +30,11 @@ pub fn keys_to_load<K: Ord>(keys: impl IntoIterator<Item = K>) -> Vec<K> {
     keys
 }
 
-impl<K: Ord, V: PartialEq> WorkingSet<K, V> {
+impl<K: Ord + Hash, V: PartialEq> WorkingSet<K, V> {
     /// An empty set.
     #[must_use]
-    pub const fn new() -> Self {
-        Self { slots: BTreeMap::new() }
+    pub fn new() -> Self {
+        Self { slots: HashMap::new() }
     }
 
     /// Notes what the store holds for `key`; `None` says that it holds nothing.
@@ -71,7 +73,12 @@ impl<K: Ord, V: PartialEq> WorkingSet<K, V> {
         self.slots.contains_key(key)
     }
 
-    /// The keys that somebody has set, in order, with their newest state; `None` for a deleted one.
+    /// The same where the key may have been noted before, with the same value.
+    pub fn load_known(&mut self, key: K, value: impl FnOnce() -> Option<V>) {
+        self.slots.entry(key).or_insert_with(|| Slot { loaded: value(), newest: None });
+    }
+
+    /// The keys that somebody has set, in any order, with their newest state; `None` for a deleted one.
     pub fn all_set(&self) -> impl Iterator<Item = (&K, Option<&V>)> {
         self.slots.iter().filter_map(|(key, slot)| Some((key, slot.newest.as_ref()?.as_ref())))
     }
@@ -83,11 +90,13 @@ impl<K: Ord, V: PartialEq> WorkingSet<K, V> {
             Some(newest) if newest != slot.loaded => Some((key, newest)),
             Some(_) | None => None,
         };
-        self.slots.into_iter().filter_map(changed).collect()
+        let mut writes: Vec<_> = self.slots.into_iter().filter_map(changed).collect();
+        writes.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        writes
     }
 }
 
-impl<K: Ord, V: PartialEq> Default for WorkingSet<K, V> {
+impl<K: Ord + Hash, V: PartialEq> Default for WorkingSet<K, V> {
     fn default() -> Self {
         Self::new()
     }

@@ -138,7 +138,7 @@ impl State {
             state.scores.load(key.clone(), *record);
         }
         for (key, record) in &reading.known {
-            state.scores.load(key.clone(), *record);
+            state.scores.load_known(key.clone(), || *record);
         }
         for (key, stored) in plan.requests.iter().zip(&loaded.requests) {
             state.requests.load(key.clone(), stored.clone());

@@ -7,7 +7,7 @@ use super::aim::Aims;
 use super::command::{Ban, Erase, Redefine, Remove, Request, ScoreWrite, Submit};
 use super::steps::Step;
 use crate::boards::Board;
-use std::collections::BTreeMap;
+use std::collections::HashSet;
 use std::sync::{Arc, PoisonError};
 use tally_lanes::keys_to_load;
 use tally_rules::idempotency::Identity;
@@ -19,8 +19,8 @@ use tally_store::{BoardNo, Part, Plan, ScoreKey};
 pub(super) struct Reading {
     /// What the store is asked for.
     pub(super) plan: Plan,
-    /// Records that the orders in memory have, or have not.
-    pub(super) known: BTreeMap<ScoreKey, Option<Record>>,
+    /// Records that the orders in memory have, or have not; a key that is asked for twice is here twice.
+    pub(super) known: Vec<(ScoreKey, Option<Record>)>,
 }
 
 /// Everything a batch reads.
@@ -115,7 +115,7 @@ impl Reading {
                     if hidden.contains(player) {
                         self.plan.scores.push(key);
                     } else {
-                        self.known.entry(key).or_insert_with(|| order.record(player.as_bytes()));
+                        self.known.push((key, order.record(player.as_bytes())));
                     }
                 }
             });
@@ -127,7 +127,10 @@ impl Reading {
         plan.boards = keys_to_load(std::mem::take(&mut plan.boards));
         plan.board_names = keys_to_load(std::mem::take(&mut plan.board_names));
         plan.scores = keys_to_load(std::mem::take(&mut plan.scores));
-        plan.scores.retain(|key| !known.contains_key(key));
+        if !plan.scores.is_empty() {
+            let known: HashSet<&ScoreKey> = known.iter().map(|(key, _)| key).collect();
+            plan.scores.retain(|key| !known.contains(key));
+        }
         plan.requests = keys_to_load(std::mem::take(&mut plan.requests));
         plan.imports = keys_to_load(std::mem::take(&mut plan.imports));
         plan.profiles = keys_to_load(std::mem::take(&mut plan.profiles));
