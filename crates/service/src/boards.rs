@@ -241,6 +241,9 @@ fn create(
     identity: Option<&Identity>,
 ) -> Result<Put, Failure> {
     let now = tally.now();
+    if tally.boards.len() >= tally.settings.boards_max {
+        sweep(tally)?;
+    }
     let full = tally.boards.len() >= tally.settings.boards_max;
     let mut new = None;
     let stored = tally.once(&plan(id, identity), identity, now, |loaded, changes| {
@@ -264,6 +267,21 @@ fn create(
     let row = BoardRow { no: BoardNo(0), id: id.clone(), definition: definition()?, created_at };
     let created = stored.is_some_and(|stored| matches!(stored.outcome, Outcome::BoardPut { created: true }));
     Ok(Put { board: Arc::new(Board::new(row, Vec::new())?), created, replayed: true })
+}
+
+/// Lets boards go that nobody sees any more: they stay until their room is needed. Whoever is about to write to one is
+/// told by the lane that it is gone, and makes it again.
+fn sweep(tally: &Tally) -> Result<(), Failure> {
+    let unseen = tally.boards.from_no(BoardNo(0), usize::MAX).into_iter().filter(|board| !board.is_there());
+    for board in unseen {
+        let id = board.id.clone();
+        let asked = tokio::runtime::Handle::current().block_on(tally.lane.ask(Request::Vanish(board), None));
+        if matches!(asked?, Done::Vanished(true)) {
+            tally.boards.remove(&id);
+        }
+    }
+    tally.maintenance.wake();
+    Ok(())
 }
 
 /// Deletes a board. Blocks on the store. Says whether it was a replay.

@@ -277,3 +277,20 @@ fn the_doors_may_race_for_a_name() {
     int(&mut resp, "ZADD k 1 ann", 1);
     assert_eq!(players(&mut http, "k"), [json!([1, "ann", 1.0])]);
 }
+
+/// Names that came and went take no room for ever.
+#[test]
+fn boards_that_nobody_sees_make_room() {
+    let server = TestTally::start_set(TALLY, &[("TALLY_LIMITS_BOARDS", "3")]);
+    let mut resp = RespClient::connect(server.resp());
+    for round in 0..20 {
+        int(&mut resp, &format!("ZADD key{round} {round} member"), 1);
+        int(&mut resp, &format!("ZREM key{round} member"), 1);
+    }
+    for name in ["a", "b", "c"] {
+        int(&mut resp, &format!("ZADD {name} 1 member"), 1);
+    }
+    let Reply::Error(full) = call(&mut resp, "ZADD d 1 member") else { panic!("there is no room") };
+    assert!(full.starts_with(b"ERR too_many_boards"), "{}", full.escape_ascii());
+    int(&mut resp, "DBSIZE", 3);
+}

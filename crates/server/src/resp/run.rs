@@ -12,6 +12,7 @@ use super::target::{self, Reading};
 use super::{keys, lb};
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Duration;
 use tally_rules::definition::ScoreType;
 use tally_rules::idempotency::RequestKey;
 use tally_rules::{BoardId, Refusal};
@@ -21,7 +22,8 @@ use tally_service::{Failure, Tally, boards};
 use tally_wire::resp::{Encoder, Protocol};
 
 /// Times a run is made: a board may be deleted just before it is used.
-const ATTEMPTS: usize = 4;
+const ATTEMPTS: usize = 10;
+const PAUSE: Duration = Duration::from_millis(2);
 
 /// Makes the steps of a command that changes something.
 pub(super) type Write = fn(&mut Making<'_>, Args<'_>) -> Result<Made, Wrong>;
@@ -121,7 +123,10 @@ impl Session {
             };
             match replies {
                 Ok(replies) => return self.write(run, replies, log, out),
-                Err(Failure::Refused(Refusal::LeaderboardNotFound(_))) if attempt < ATTEMPTS => {}
+                // Whoever deletes a board takes it from the list a moment after the store has lost it.
+                Err(Failure::Refused(Refusal::LeaderboardNotFound(_))) if attempt < ATTEMPTS => {
+                    tokio::time::sleep(PAUSE).await;
+                }
                 Err(failure) => {
                     super::connection::log(&failure);
                     return self.write_all_wrong(&run, &error::of_failure(&failure), log, out);

@@ -107,6 +107,8 @@ pub(crate) enum Request {
     Redefine(Redefine),
     Import(ImportChunk),
     Commands(Commands),
+    /// A board that its first score made goes, if it has no players.
+    Vanish(Arc<Board>),
     /// Nothing: it tells that the lane has come so far.
     Fence,
 }
@@ -116,10 +118,15 @@ pub(crate) enum Request {
 pub(crate) enum Done {
     Submitted(Submitted),
     Removed(Removed),
-    Redefined { created: bool, replayed: bool },
+    Redefined {
+        created: bool,
+        replayed: bool,
+    },
     Passed,
     Imported(Imported),
     Commands(Vec<StepReply>),
+    /// Whether it is gone.
+    Vanished(bool),
 }
 
 /// A record before a submit.

@@ -51,6 +51,8 @@ pub(super) enum Decision {
     Redefine { change: Option<Redefinition>, replayed: Option<Outcome> },
     /// Commands, step by step.
     Commands(Vec<StepDone>),
+    /// Whether an empty board goes.
+    Vanish(bool),
     /// Nothing.
     Fence,
     /// A rule's answer.
@@ -78,6 +80,7 @@ pub(super) fn decide(
                 Request::Import(chunk) => state.import(chunk, rows),
                 Request::Redefine(redefine) => state.redefine(redefine),
                 Request::Commands(commands) => state.commands(commands, rows, aims).map(Decision::Commands),
+                Request::Vanish(board) => Ok(Decision::Vanish(state.vanish(board))),
                 Request::Fence => Ok(Decision::Fence),
             };
             decided.unwrap_or_else(Decision::Refused)
@@ -113,6 +116,7 @@ pub(super) struct State {
     redefined: BTreeMap<BoardNo, Definition>,
     parts: BTreeMap<PartKey, Option<PartRow>>,
     gone: Vec<Gone>,
+    vanished: Vec<BoardNo>,
 }
 
 impl State {
@@ -131,6 +135,7 @@ impl State {
             redefined: BTreeMap::new(),
             parts: BTreeMap::new(),
             gone: Vec::new(),
+            vanished: Vec::new(),
         };
         let present = loaded.board_names.iter().flatten();
         state.definitions.extend(present.map(|row| (row.no, row.definition.clone())));
@@ -301,6 +306,15 @@ impl State {
         Ok(Decision::Redefine { change, replayed: None })
     }
 
+    /// It stands alone in its batch, so the order in memory is all there is.
+    fn vanish(&mut self, board: &Board) -> bool {
+        let goes = self.check_live(board.no).is_ok() && !board.is_there();
+        if goes {
+            self.vanished.push(board.no);
+        }
+        goes
+    }
+
     /// The one place where records change: all parts that a score counts for, or none.
     fn apply(
         &mut self,
@@ -363,7 +377,11 @@ impl State {
             imports: self.imports.into_writes().into_iter().map(|(key, row)| (key, done(row))).collect(),
             profiles: self.profiles.into_writes(),
             bans: self.bans.into_iter().collect(),
-            boards: self.redefined.into_iter().map(|(no, one)| BoardChange::Redefine(no, one)).collect(),
+            boards: {
+                let gone = self.vanished.into_iter().map(BoardChange::Delete);
+                let changed = self.redefined.into_iter().map(|(no, one)| BoardChange::Redefine(no, one));
+                changed.chain(gone).collect()
+            },
             parts: self.parts.into_iter().collect(),
             gone: self.gone,
             ..Changes::default()

@@ -64,6 +64,10 @@ pub(super) fn read(batch: &[Request], aims: &Aims) -> Reading {
                 reading.plan.board_names.push(board.id.clone());
                 identity.as_ref()
             }
+            Request::Vanish(board) => {
+                reading.plan.boards.push(board.no);
+                None
+            }
             Request::Fence => None,
         };
         reading.plan.requests.extend(identity.map(|one| one.key.clone()));

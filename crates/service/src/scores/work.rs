@@ -40,6 +40,7 @@ impl Work for ScoreWork {
             | Request::Remove(_)
             | Request::Ban(_)
             | Request::Redefine(_)
+            | Request::Vanish(_)
             | Request::Fence => Weight { rows: 1, bytes: REQUEST_BYTES },
             Request::Erase(erase) => {
                 let rows = u32::try_from(erase.boards.len()).unwrap_or(u32::MAX);
@@ -60,7 +61,7 @@ impl Work for ScoreWork {
     /// A redefinition changes what rows aim at, so nothing shares a batch with it.
     fn kind(request: &Request) -> Kind {
         match request {
-            Request::Redefine(_) => Kind::Alone,
+            Request::Redefine(_) | Request::Vanish(_) => Kind::Alone,
             _ => Kind::Group(0),
         }
     }
@@ -179,6 +180,7 @@ fn answer(
     match (request, decision) {
         (_, Decision::Refused(refusal)) => Err(refusal),
         (_, Decision::Fence) => Ok(Done::Passed),
+        (_, Decision::Vanish(gone)) => Ok(Done::Vanished(gone)),
         (_, Decision::Redefine { replayed, .. }) => {
             let created = replayed == Some(Outcome::BoardPut { created: true });
             Ok(Done::Redefined { created, replayed: replayed.is_some() })
