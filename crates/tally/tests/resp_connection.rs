@@ -276,7 +276,7 @@ fn while_it_loads_it_says_so() {
         loop {
             let lines = ["ZCARD big", "PING", "ZADD big 1 x", "CLIENT ID", "SELECT 0", "INFO persistence"];
             let replies = ask(&server, &lines);
-            if replies[0] == total {
+            if matches!(replies[0], Reply::Integer(_)) {
                 break;
             }
             // Each by itself: it may have become ready in between.

@@ -108,9 +108,10 @@ impl Session {
         if let Some((user, password)) = key {
             self.authenticate(Some(user), password)?;
         }
-        if self.caller().is_none() {
-            // Whoever has a key, or needs none, may not be known yet.
-            self.door.gate.keys().ok_or(error::LOADING)?;
+        if let Err(why) = self.known() {
+            if why == error::LOADING {
+                return Err(why.into());
+            }
             let text = "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> \
                  AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol version \
                  at the same time";

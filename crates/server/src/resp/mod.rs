@@ -2,10 +2,10 @@
 //!
 //! `listen.rs` accepts, `connection.rs` moves bytes, `session.rs` is what a connection remembers and who it is,
 //! `spec.rs` the one table of commands, `run.rs` a pipeline or transaction on its way through the lane. Each family of
-//! commands is a file: [`zset`] with Redis' own, `lb.rs` with ours, `keys.rs`, `client.rs`, `info.rs`. Shapes of bytes are
+//! commands is a file: `zset` with Redis' own, `lb.rs` with ours, `keys.rs`, `client.rs`, `info.rs`. Shapes of bytes are
 //! in the crate `wire`, rules in `rules`.
 //!
-//! A command is one of five kinds (see [`spec::Kind`]). Reads in front of a pipeline's first write are answered at once
+//! A command is one of five kinds (see `spec::Kind`). Reads in front of a pipeline's first write are answered at once
 //! from the order in memory. From the first write on commands are gathered; when no more have arrived, all of them go to
 //! the lane as one request, and their replies to the client as one write.
 

@@ -61,6 +61,8 @@ pub(super) struct Session {
     presented: Option<Caller>,
     /// Who asks, by now.
     caller: Option<Caller>,
+    /// Whether that has been judged: keys are read some moments after the door opens.
+    judged: bool,
 }
 
 /// What is to be done with a command.
@@ -75,7 +77,8 @@ impl Session {
     pub(super) fn new(door: Arc<Door>, client: Arc<Client>) -> Self {
         let relaxed = door.settings.relaxed;
         let protocol = Protocol::Resp2;
-        let mut new = Self { door, client, protocol, relaxed, multi: None, presented: None, caller: None };
+        let (presented, caller) = (None, None);
+        let mut new = Self { door, client, protocol, relaxed, multi: None, presented, caller, judged: false };
         new.judge();
         new
     }
@@ -110,6 +113,7 @@ impl Session {
     /// Judges anew who asks.
     pub(super) fn judge(&mut self) {
         let Some(keys) = self.door.gate.keys() else { return };
+        self.judged = true;
         let local = self.client.peer.ip().to_canonical().is_loopback();
         self.caller = match &self.presented {
             Some(caller) if keys.is_live(caller) => self.presented.clone(),
@@ -119,9 +123,9 @@ impl Session {
         };
     }
 
-    /// What somebody hears whom nobody knows; while keys are being read, that is everybody.
-    fn stranger(&self) -> &'static str {
-        if self.door.gate.keys().is_none() { error::LOADING } else { error::NO_AUTH }
+    /// Who asks, or what somebody hears whom nobody knows; while keys are being read, that is everybody.
+    pub(super) fn known(&self) -> Result<&Caller, &'static str> {
+        self.caller.as_ref().ok_or(if self.judged { error::NO_AUTH } else { error::LOADING })
     }
 
     /// The service, if it can answer.
@@ -141,7 +145,7 @@ impl Session {
         let Some(spec) = spec::find(args.get(0)) else { return Err(unknown(args)) };
         spec.check(args)?;
         if let Some(right) = spec.right {
-            let Some(caller) = &self.caller else { return Err(self.stranger().into()) };
+            let caller = self.known()?;
             if !may(caller.role, right) {
                 return Err(error::no_permission(spec.name));
             }
