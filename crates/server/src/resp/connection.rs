@@ -145,7 +145,7 @@ async fn flush(session: &mut Session, log: &mut Arc<Log>, out: &mut Vec<u8>) {
 /// Whether somebody from elsewhere came while no key exists.
 fn denied(session: &Session) -> bool {
     let local = session.client.peer.ip().to_canonical().is_loopback();
-    !local && session.door.gate.keys().is_none_or(|keys| keys.protected_mode())
+    !local && session.door.gate.keys().is_some_and(|keys| keys.protected_mode())
 }
 
 async fn sleep(time: Option<Duration>) {

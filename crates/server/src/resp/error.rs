@@ -8,6 +8,8 @@ pub(super) const NOT_AN_INTEGER: &str = "ERR value is not an integer or out of r
 pub(super) const NOT_A_FLOAT: &str = "ERR value is not a valid float";
 pub(super) const NOT_A_RANGE: &str = "ERR min or max is not a float";
 pub(super) const NOT_A_LEX_RANGE: &str = "ERR min or max not valid string range item";
+pub(super) const NOT_A_SORTED_SET: &str =
+    "ERR ranges of members need a sorted set: a leaderboard that ZADD has made, or one defined like it";
 pub(super) const NOT_POSITIVE: &str = "ERR value is out of range, must be positive";
 pub(super) const OUT_OF_RANGE: &str = "ERR value is out of range";
 pub(super) const NAN: &str = "ERR resulting score is not a number (NaN)";

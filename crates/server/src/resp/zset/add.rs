@@ -63,6 +63,8 @@ fn add(
         if options.present_only {
             return Ok(Made::Answer(if options.increment { |to| to.null() } else { |to| to.integer(0) }));
         }
+        // What no board would take makes none.
+        pairs.clone().try_for_each(|at| player(args.get(at + 1)).map(drop))?;
         return Ok(Made::Needs(id));
     };
     options.check(&board.definition).map_err(|why| Wrong::from(format!("ERR {why}")))?;

@@ -15,9 +15,9 @@ use tally_service::scores::select::member_places;
 use tally_wire::resp::{Encoder, Protocol, number};
 
 /// Bytes of one reply; a larger stretch is refused, ask for it in pieces.
-const REPLY_BYTES_MAX: u64 = 512 << 20;
-/// What an entry takes at least.
-const ENTRY_BYTES: u64 = 8;
+const REPLY_BYTES_MAX: usize = 512 << 20;
+/// What an entry takes beside its member, about.
+const ENTRY_BYTES: usize = 32;
 
 /// What a range is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,13 +134,8 @@ fn general(
     let protocol = reading.protocol;
     let done = reading.read(&target, |definition, order| {
         let stretch = asked.stretch(definition, order)?;
-        let count = stretch.end - stretch.start;
-        if count.saturating_mul(ENTRY_BYTES) > REPLY_BYTES_MAX {
-            return Err(Wrong::from("ERR the reply would be too large: ask for it in pieces"));
-        }
         let list = List { with_scores: asked.with_scores, protocol };
-        list.write(definition, order, &stretch, asked.reverse, to);
-        Ok(())
+        list.write(definition, order, &stretch, asked.reverse, to)
     })?;
     match done {
         Some(done) => done,
@@ -222,6 +217,7 @@ impl<'a> Asked<'a> {
                 Some((min, max)) => ascending(definition, order.score_places(Some(min), Some(max)), total),
             },
             By::Member => {
+                check_sorted_set(definition)?;
                 let (low, high) = (lex(self.start)?, lex(self.stop)?);
                 ascending(definition, member_places(definition, order, &low, &high), total)
             }
@@ -251,6 +247,13 @@ fn ascending(definition: &Definition, (from, to): (u64, u64), total: u64) -> Ran
     }
 }
 
+/// Ranges of members need an order by members.
+pub(super) fn check_sorted_set(definition: &Definition) -> Result<(), Wrong> {
+    let set = Definition::sorted_set();
+    let same = (definition.update, definition.ties, definition.score) == (set.update, set.ties, set.score);
+    if same && definition.order == set.order { Ok(()) } else { Err(error::NOT_A_SORTED_SET.into()) }
+}
+
 /// One bound of a range of members.
 pub(super) fn lex(text: &[u8]) -> Result<Bound, Wrong> {
     match text {
@@ -276,17 +279,22 @@ impl List {
         stretch: &Range<u64>,
         reverse: bool,
         to: &mut Encoder<'_>,
-    ) {
+    ) -> Result<(), Wrong> {
         let count = usize::try_from(stretch.end - stretch.start).unwrap_or(usize::MAX);
         let nested = self.with_scores && self.protocol == Protocol::Resp3;
         to.array(if self.with_scores && !nested { count * 2 } else { count });
         if count == 0 {
-            return;
+            return Ok(());
         }
+        let mut bytes = 0;
         let first = if reverse { stretch.end - 1 } else { stretch.start };
         let from = turned(definition, first, order.total());
         let towards_better = reverse == (definition.order == Order::Ascending);
         order.visit(from, count, towards_better, &mut |member, record| {
+            bytes += member.len() + ENTRY_BYTES;
+            if bytes > REPLY_BYTES_MAX {
+                return;
+            }
             if nested {
                 to.array(2);
             }
@@ -295,5 +303,10 @@ impl List {
                 write_score(to, definition.score, record.score);
             }
         });
+        // What was written of it is taken back by whoever gets the error.
+        if bytes > REPLY_BYTES_MAX {
+            return Err("ERR the reply would be too large: ask for it in pieces".into());
+        }
+        Ok(())
     }
 }

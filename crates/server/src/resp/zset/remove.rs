@@ -3,7 +3,7 @@
 //! A step takes out a bounded number. Outside of a transaction the door asks again until nothing is left, see
 //! `Session::remove`; within one, a range that is too large for one step is refused.
 
-use super::range::lex;
+use super::range::{check_sorted_set, lex};
 use crate::resp::args::Args;
 use crate::resp::error::{self, Wrong};
 use crate::resp::run::{Made, Making, Shape};
@@ -70,7 +70,10 @@ pub(in crate::resp) fn by_score(making: &mut Making<'_>, args: Args<'_>) -> Resu
 pub(in crate::resp) fn by_lex(making: &mut Making<'_>, args: Args<'_>) -> Result<Made, Wrong> {
     let (low, high) = (lex(args.get(2))?, lex(args.get(3))?);
     let most = most(making);
-    take(making, args, |_| Ok(Some(Taken::Members(low, high, most))))
+    take(making, args, |board| {
+        check_sorted_set(&board.definition)?;
+        Ok(Some(Taken::Members(low, high, most)))
+    })
 }
 
 /// How many one step takes: a transaction must know that it took all.
