@@ -14,9 +14,12 @@ mod index;
 mod machine;
 mod options;
 mod periods;
+mod process;
 mod report;
 mod resident;
+mod resp;
 mod scenario;
+mod server;
 mod submit;
 mod targets;
 

@@ -21,6 +21,8 @@ pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode> {
     let mut options = Options::new(if args.small { Size::Small } else { Size::Full });
     options.seed = args.seed;
     options.report_dir.clone_from(&args.report);
+    options.redis.clone_from(&args.redis);
+    options.members = args.members;
     options.tally_bin = Some(std::env::current_exe()?);
     // As it would be typed again, without the place of this binary.
     options.command =
