@@ -27,6 +27,10 @@ pub struct Options {
     pub report_dir: Option<PathBuf>,
     /// The binary of the server, for scenarios that measure it over the wire.
     pub tally_bin: Option<PathBuf>,
+    /// The Redis server that scenarios compare with: a path, or a name on `PATH`.
+    pub redis: PathBuf,
+    /// Members of the board of the scenario `resp`, where it is not to be as large as usual.
+    pub members: Option<u64>,
     /// The command as it was typed, for the report.
     pub command: String,
     /// Hears what is being done, for somebody who waits.
@@ -48,6 +52,8 @@ impl Options {
             rows: None,
             report_dir: None,
             tally_bin: None,
+            redis: PathBuf::from("redis-server"),
+            members: None,
             command: String::new(),
             progress: |_| {},
         }

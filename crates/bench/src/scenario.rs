@@ -4,7 +4,7 @@ use crate::error::{During, Error};
 use crate::machine::Cpu;
 use crate::options::Options;
 use crate::report::Report;
-use crate::{http, index, periods, store, submit};
+use crate::{http, index, periods, resp, store, submit};
 
 /// One thing that is measured, with its naive twin.
 #[derive(Clone, Copy, Debug)]
@@ -13,6 +13,8 @@ pub struct Scenario {
     pub name: &'static str,
     /// What it measures, in one line.
     pub about: &'static str,
+    /// Refuses what cannot run, before anything does.
+    needs: fn(&Options) -> Result<(), Error>,
     measure: fn(&Options) -> Result<Report, Error>,
 }
 
@@ -21,27 +23,38 @@ pub const SCENARIOS: &[Scenario] = &[
     Scenario {
         name: "index",
         about: "the order in memory: bytes per member, rank, update, around; beside std maps and Redis",
+        needs: |_| Ok(()),
         measure: index::measure,
     },
     Scenario {
         name: "store",
         about: "the write path of the store: the journal beside direct upserts; rates, latencies, bytes per row",
+        needs: |_| Ok(()),
         measure: store::measure,
     },
     Scenario {
         name: "submit",
         about: "durable submits on SQLite: the service's lane beside one upsert per transaction",
+        needs: |_| Ok(()),
         measure: submit::measure,
     },
     Scenario {
         name: "periods",
         about: "the end of a period of a million players while others submit; beside one big transaction",
+        needs: |_| Ok(()),
         measure: periods::measure,
     },
     Scenario {
         name: "http",
         about: "the server over HTTP: submit, top 10, rank, around; beside figures of Nakama",
+        needs: http::needs,
         measure: http::measure,
+    },
+    Scenario {
+        name: "resp",
+        about: "the server in the Redis protocol: sorted sets; beside redis-server, burst by burst",
+        needs: resp::needs,
+        measure: resp::measure,
     },
 ];
 
@@ -65,7 +78,7 @@ impl Scenario {
 ///
 /// # Errors
 ///
-/// At the first scenario that does not exist or fails; names are checked before anything runs.
+/// At the first scenario that does not exist or fails; names, and what scenarios need, are checked before anything runs.
 pub fn run(names: &[String], options: &Options) -> Result<Vec<Report>, Error> {
     let named = |name: &String| {
         let found = SCENARIOS.iter().find(|scenario| scenario.name == name);
@@ -76,6 +89,9 @@ pub fn run(names: &[String], options: &Options) -> Result<Vec<Report>, Error> {
     } else {
         names.iter().map(named).collect::<Result<_, _>>()?
     };
+    for scenario in &chosen {
+        (scenario.needs)(options)?;
+    }
     let mut reports = Vec::with_capacity(chosen.len());
     for scenario in chosen {
         let report = scenario.run(options)?;

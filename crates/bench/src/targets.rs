@@ -18,6 +18,15 @@ pub(crate) const RANK_NS: Target = Target { floor: 700.0, aim: 400.0 };
 pub(crate) const UPDATE_NS: Target = Target { floor: 1_500.0, aim: 800.0 };
 /// Times the rate of Nakama, each kind of request: at least.
 pub(crate) const TIMES_NAKAMA: Target = Target { floor: 10.0, aim: 20.0 };
+/// Times the rate of Redis, reads: at least, one command at a time and 16.
+pub(crate) const READS_TIMES_REDIS: [Target; 2] =
+    [Target { floor: 0.9, aim: 1.1 }, Target { floor: 1.5, aim: 3.0 }];
+/// The same of relaxed writes, against `appendfsync everysec`.
+pub(crate) const RELAXED_TIMES_REDIS: [Target; 2] =
+    [Target { floor: 0.8, aim: 1.1 }, Target { floor: 1.0, aim: 3.0 }];
+/// The same of durable writes, against `appendfsync always`.
+pub(crate) const DURABLE_TIMES_REDIS: [Target; 2] =
+    [Target { floor: 1.0, aim: 2.0 }, Target { floor: 1.0, aim: 3.0 }];
 
 /// Nakama on PostgreSQL 15, 64 connections: leaderboard writes per second.
 pub(crate) const NAKAMA_SUBMITS: f64 = 2_088.0;

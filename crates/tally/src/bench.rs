@@ -22,6 +22,8 @@ pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode> {
     options.seed = args.seed;
     options.rows = args.rows;
     options.report_dir.clone_from(&args.report);
+    options.redis.clone_from(&args.redis);
+    options.members = args.members;
     options.tally_bin = Some(std::env::current_exe()?);
     // As it would be typed again, without the place of this binary.
     options.command =

@@ -118,6 +118,7 @@ Examples:
   tally bench index
   tally bench submit --report out
   tally bench store --rows 10000000
+  tally bench resp --redis /opt/redis/bin/redis-server
   tally bench all --small")]
     Bench(BenchArgs),
 }
@@ -306,4 +307,10 @@ pub(crate) struct BenchArgs {
     /// Seed of the random numbers
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
+    /// The redis-server to compare with: a path, or a name on PATH
+    #[arg(long, value_name = "PROGRAM", default_value = "redis-server")]
+    pub(crate) redis: PathBuf,
+    /// Members of the board of `resp`, instead of 1,000,000
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1_000..=100_000_000))]
+    pub(crate) members: Option<u64>,
 }

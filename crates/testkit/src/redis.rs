@@ -31,11 +31,21 @@ pub enum RedisKind {
 }
 
 impl RedisKind {
-    fn program(self) -> &'static str {
-        match self {
+    /// Where its program is.
+    ///
+    /// # Panics
+    ///
+    /// If it is not there; the message has the line to run.
+    #[track_caller]
+    pub fn program(self) -> PathBuf {
+        let name = match self {
             Self::Redis7 => "redis-server",
             Self::Valkey9 => "valkey-server",
-        }
+        };
+        let folder = std::env::var_os(FOLDER_VARIABLE).map_or_else(|| LAUNCHERS.into(), PathBuf::from);
+        let program = folder.join(name);
+        assert!(program.exists(), "there is no {}; run `cargo xtask packages`", program.display());
+        program
     }
 }
 
@@ -55,9 +65,7 @@ impl ScratchRedis {
     /// If it is not there or does not start; the message has its log, or the line to run.
     #[track_caller]
     pub fn start(kind: RedisKind, args: &[&str]) -> Self {
-        let folder = std::env::var_os(FOLDER_VARIABLE).map_or_else(|| LAUNCHERS.into(), PathBuf::from);
-        let program = folder.join(kind.program());
-        assert!(program.exists(), "there is no {}; run `cargo xtask packages`", program.display());
+        let program = kind.program();
         let mut log = String::new();
         for _ in 0..PORTS_TRIED {
             match Self::start_on(&program, free_port(), args) {

@@ -36,7 +36,7 @@ pub(super) const EDGES: &[Edges] = &[
     Edges { name: "tally-service", inside: &["tally-rules", "tally-store", "tally-ranking", "tally-lanes"], outside: Never(&["hyper"]) },
     Edges { name: "tally-server", inside: &["tally-rules", "tally-service", "tally-wire"], outside: Any },
     Edges { name: "tally-load", inside: &["tally-wire"], outside: Never(&["rusqlite"]) },
-    Edges { name: "tally-bench", inside: &["tally-rules", "tally-index", "tally-lanes", "tally-store", "tally-ranking", "tally-service", "tally-load"], outside: Any },
+    Edges { name: "tally-bench", inside: &["tally-rules", "tally-index", "tally-lanes", "tally-store", "tally-ranking", "tally-service", "tally-wire", "tally-load"], outside: Any },
     Edges { name: TESTKIT, inside: &["tally-rules", "tally-wire"], outside: Any },
     Edges { name: "tally", inside: &["tally-rules", "tally-index", "tally-lanes", "tally-store", "tally-ranking", "tally-service", "tally-wire", "tally-server", "tally-load", "tally-bench"], outside: Any },
     Edges { name: "xtask", inside: &[], outside: Only(&["anyhow", "serde_json"]) },

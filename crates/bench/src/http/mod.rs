@@ -4,13 +4,12 @@
 //! score that was acknowledged last. There is no naive twin to start: another server on its own database is not made in
 //! a moment, so its figures are those of one careful measurement on the same kind of machine.
 
-mod server;
-
 use crate::error::{During, Error, prove};
 use crate::options::Options;
 use crate::report::{Axis, Chart, Ratio, Report, Series, Table, number};
+use crate::server::Server;
 use crate::targets::{NAKAMA_AROUNDS, NAKAMA_SUBMITS, NAKAMA_TOPS, TIMES_NAKAMA};
-use server::Server;
+use std::path::Path;
 use std::time::{Duration, Instant};
 use tally_load::{Acknowledged, Kind, Outcome, Plan, Target, fill, run, verify};
 
@@ -28,11 +27,7 @@ struct Measured {
 
 /// Measures it.
 pub(crate) fn measure(options: &Options) -> Result<Report, Error> {
-    let Some(binary) = &options.tally_bin else {
-        return Err(Error::Missing(
-            "the scenario `http` needs the server's binary: give `tally_bin`".to_owned(),
-        ));
-    };
+    let binary = binary(options)?;
     let players: u64 = options.pick(1_000, 200_000);
     let connections = options.pick(4, 64);
     let title =
@@ -41,7 +36,7 @@ pub(crate) fn measure(options: &Options) -> Result<Report, Error> {
     let folder = tempfile::tempdir().during("make a folder")?;
     let sync = crate::disk::sync_ms().during("try the disk")?;
     let server = Server::start(binary, folder.path())?;
-    let target = Target { address: server.address, token: None, board: "bench".to_owned(), players };
+    let target = Target { address: server.listens.http, token: None, board: "bench".to_owned(), players };
     options.say(&format!("filling a board of {players} players"));
     let began = Instant::now();
     let mut acknowledged = fill(&target, options.seed).during("fill the board")?;
@@ -73,15 +68,26 @@ pub(crate) fn measure(options: &Options) -> Result<Report, Error> {
     Ok(report)
 }
 
+/// Refuses where there is no server to measure.
+pub(crate) fn needs(options: &Options) -> Result<(), Error> {
+    binary(options).map(drop)
+}
+
+fn binary(options: &Options) -> Result<&Path, Error> {
+    let missing =
+        || Error::Missing("the scenario `http` needs the server's binary: give `tally_bin`".to_owned());
+    options.tally_bin.as_deref().ok_or_else(missing)
+}
+
 fn measure_one(
     server: &Server,
     target: &Target,
     plan: &Plan,
     acknowledged: &mut Acknowledged,
 ) -> Result<Measured, Error> {
-    let (before, began) = (server.cpu_s(), Instant::now());
+    let (before, began) = (server.process.cpu_s(), Instant::now());
     let outcome = run(target, plan, acknowledged).during("load the server")?;
-    let used = server.cpu_s().zip(before).map(|(after, before)| after - before);
+    let used = server.process.cpu_s().zip(before).map(|(after, before)| after - before);
     let server_cores = used.map(|used| used / began.elapsed().as_secs_f64());
     let name = plan.kind.name();
     prove(outcome.failed() == 0, || format!("{name}: requests failed, by status {:?}", outcome.errors))?;

@@ -5,7 +5,7 @@
 
 mod naive;
 mod ours;
-mod players;
+pub(crate) mod players;
 mod redis;
 mod rounds;
 
@@ -152,11 +152,12 @@ fn beside_naive(report: &mut Report, options: &Options) -> Result<(), Error> {
 fn beside_redis(report: &mut Report, options: &Options, bytes: f64) -> Result<(), Error> {
     let members = options.pick(10_000, 1_000_000);
     options.say("Redis, if it is installed");
-    let Some(redis) = redis::measure(members, options.pick(2_000, 100_000), options.seed)? else {
+    let Some(redis) = redis::measure(&options.redis, members, options.pick(2_000, 100_000), options.seed)?
+    else {
         report.note("no redis-server was found, so there is no comparison with it");
         return Ok(());
     };
-    let title = format!("Redis, a sorted set of {} members over a local socket", number(members as f64));
+    let title = format!("Redis, a sorted set of {} members over loopback", number(members as f64));
     let mut table =
         Table::new(&title, &["bytes per member", "ZREVRANK/s, one at a time", "ZREVRANK/s, 16 at a time"]);
     table.row(vec![number(redis.bytes), number(redis.ranks_single), number(redis.ranks_pipelined)]);

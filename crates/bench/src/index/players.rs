@@ -7,7 +7,7 @@ use tally_index::Entry;
 use tally_load::Random;
 
 /// A player's name.
-pub(super) type Id = [u8; 16];
+pub(crate) type Id = [u8; 16];
 
 /// Scores are below this.
 const SCORE_END: u64 = 1_000_000_000;
@@ -16,7 +16,7 @@ const SEASON_MICROS: u64 = 90 * 86_400 * 1_000_000;
 const SEASON_BEGIN: i64 = 1_700_000_000_000_000;
 
 /// The name of a player: 16 hexadecimal digits, different for every number.
-pub(super) fn id(number: u64) -> Id {
+pub(crate) fn id(number: u64) -> Id {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let mixed = Random::new(number).draw();
     std::array::from_fn(|at| DIGITS[(mixed >> (4 * at)) as usize & 15])

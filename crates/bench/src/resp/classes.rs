@@ -1,0 +1,67 @@
+//! Classes of commands: how both servers keep what they are told, and what the ratio is held against.
+//!
+//! One pair of servers serves all of them, one after the other, so that they are filled once: Redis is told to keep more
+//! from class to class, tally by the connection. Not here: measuring.
+
+use super::commands::Kind;
+use crate::targets::{DURABLE_TIMES_REDIS, READS_TIMES_REDIS, RELAXED_TIMES_REDIS, Target};
+
+/// A class.
+#[derive(Debug)]
+pub(super) struct Class {
+    pub(super) name: &'static str,
+    pub(super) kinds: &'static [Kind],
+    /// Settings of Redis, and how they are called in a report.
+    pub(super) redis: &'static [(&'static str, &'static str)],
+    pub(super) redis_is: &'static str,
+    /// What tally's connections ask for with `LB.DURABILITY`.
+    pub(super) durability: &'static str,
+    /// Times Redis' rate with one command at a time, and with 16.
+    targets: [Target; 2],
+}
+
+const WRITES: &[Kind] = &[Kind::Zadd, Kind::Zincrby, Kind::Mix];
+
+/// In the order in which Redis keeps more.
+pub(super) const CLASSES: [Class; 3] = [
+    Class {
+        name: "reads",
+        kinds: &[Kind::Zrevrank, Kind::Zscore, Kind::Zrevrange],
+        redis: &[("appendonly", "no")],
+        redis_is: "no log",
+        durability: "commit",
+        targets: READS_TIMES_REDIS,
+    },
+    Class {
+        name: "relaxed",
+        kinds: WRITES,
+        redis: &[("appendfsync", "everysec"), ("appendonly", "yes")],
+        redis_is: "appendfsync everysec",
+        durability: "relaxed",
+        targets: RELAXED_TIMES_REDIS,
+    },
+    Class {
+        name: "durable",
+        kinds: WRITES,
+        redis: &[("appendfsync", "always")],
+        redis_is: "appendfsync always",
+        durability: "commit",
+        targets: DURABLE_TIMES_REDIS,
+    },
+];
+
+impl Class {
+    /// Whether its commands leave something to be stored.
+    pub(super) fn writes(&self) -> bool {
+        self.kinds == WRITES
+    }
+
+    /// What must and should be reached with this pipeline, where that is said.
+    pub(super) fn target(&self, pipeline: u64) -> Option<Target> {
+        match pipeline {
+            1 => Some(self.targets[0]),
+            16 => Some(self.targets[1]),
+            _ => None,
+        }
+    }
+}
