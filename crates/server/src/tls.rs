@@ -1,6 +1,6 @@
 //! Encrypted connections, where a certificate is configured: the same for both doors.
 //!
-//! What a door serves is a [`Stream`], encrypted or not. The handshake happens in the connection's own task and within a
+//! What a door serves is a `Stream`, encrypted or not. The handshake happens in the connection's own task and within a
 //! time, so that somebody who connects and says nothing holds up nobody else. Not here: certificates of clients, and
 //! reading a certificate again without a restart.
 
