@@ -5,6 +5,8 @@
 //! service can do right now (loading, ready, draining), [`limits`] every bound, [`metrics`] what is counted. Not
 //! here: use cases (crate `service`) and shapes of JSON (crate `wire`).
 
+mod accept;
+mod faults;
 pub mod gate;
 pub mod http;
 pub mod limits;

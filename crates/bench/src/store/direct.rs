@@ -51,7 +51,7 @@ pub(super) fn measure(
     for _ in done..count {
         write(&mut connection, &batches.draw()).during("write the rest")?;
     }
-    let contents = list(&connection).during("read the naive table")?;
+    let contents = Contents::of(&connection, LIST).during("read the naive table")?;
     Ok(Measured { way: "direct", seconds, drained_seconds, latencies, rows, spent, contents })
 }
 
@@ -86,15 +86,4 @@ fn write(connection: &mut Connection, batch: &[(PlayerId, Record)]) -> rusqlite:
 
 fn checkpoint(connection: &Connection) -> rusqlite::Result<()> {
     connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
-}
-
-fn list(connection: &Connection) -> rusqlite::Result<Contents> {
-    let mut contents = Contents::default();
-    let mut statement = connection.prepare(LIST)?;
-    let mut rows = statement.query([])?;
-    while let Some(row) = rows.next()? {
-        let player: String = row.get(0)?;
-        contents.add(&player, row.get(1)?, row.get(2)?, row.get(3)?);
-    }
-    Ok(contents)
 }

@@ -61,7 +61,7 @@ pub(super) fn measure(
     }
     let mut connection = connection.into_inner().unwrap_or_else(PoisonError::into_inner);
     finish(&mut connection, rests).during("write the rest")?;
-    let contents = list(&connection).during("read the naive table")?;
+    let contents = Contents::of(&connection, LIST).during("read the naive table")?;
     Ok(Measured { seconds, latencies, counts: counts.to_vec(), rows_per_commit: 1.0, contents })
 }
 
@@ -117,15 +117,4 @@ fn finish(connection: &mut Connection, rests: Vec<(Operations, u64)>) -> rusqlit
         }
     }
     transaction.commit()
-}
-
-fn list(connection: &Connection) -> rusqlite::Result<Contents> {
-    let mut contents = Contents::default();
-    let mut statement = connection.prepare(LIST)?;
-    let mut rows = statement.query([])?;
-    while let Some(row) = rows.next()? {
-        let player: String = row.get(0)?;
-        contents.add(&player, row.get(1)?, row.get(2)?, row.get(3)?);
-    }
-    Ok(contents)
 }

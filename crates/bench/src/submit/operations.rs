@@ -4,6 +4,7 @@
 //! scores come from one caller, one after the other, each with its own instant: the last one is the truth, in whatever
 //! order callers are served.
 
+use rusqlite::Connection;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use tally_load::Random;
 
@@ -54,6 +55,18 @@ impl Contents {
     pub(crate) fn add(&mut self, player: &str, score: i64, subscore: i64, at_micros: i64) {
         (player, score, subscore, at_micros).hash(&mut self.hasher);
         self.rows += 1;
+    }
+
+    /// Of a statement that gives player, score, subscore and instant.
+    pub(crate) fn of(connection: &Connection, list: &str) -> rusqlite::Result<Self> {
+        let mut contents = Self::default();
+        let mut statement = connection.prepare(list)?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let player: String = row.get(0)?;
+            contents.add(&player, row.get(1)?, row.get(2)?, row.get(3)?);
+        }
+        Ok(contents)
     }
 
     pub(crate) fn hash(&self) -> u64 {

@@ -1,6 +1,7 @@
 //! Connections: accepted within a bound, served, and drained when the service goes down.
 
 use super::dispatch::Dispatch;
+use crate::accept;
 use crate::gate::Gate;
 use crate::limits::{HEAD_BYTES_MAX, HEADERS_MAX};
 use crate::tls::{Stream, Tls};
@@ -11,7 +12,6 @@ use hyper_util::server::graceful::GracefulShutdown;
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, oneshot};
 use tokio::task::JoinHandle;
@@ -29,7 +29,7 @@ pub async fn start(gate: Arc<Gate>, listen: &str, tls: Option<Tls>) -> std::io::
     let listener = TcpListener::bind(listen).await?;
     let address = listener.local_addr()?;
     let (stop, stopped) = oneshot::channel();
-    let accepting = tokio::spawn(accept(gate, listener, tls, stopped));
+    let accepting = tokio::spawn(accept_all(gate, listener, tls, stopped));
     Ok(HttpServer { address, stop, accepting })
 }
 
@@ -44,7 +44,7 @@ impl HttpServer {
     }
 }
 
-async fn accept(
+async fn accept_all(
     gate: Arc<Gate>,
     listener: TcpListener,
     tls: Option<Tls>,
@@ -54,18 +54,9 @@ async fn accept(
     let permits = Arc::new(Semaphore::new(gate.limits.connections_max));
     let graceful = GracefulShutdown::new();
     loop {
-        // The permit comes before the connection: past the bound nothing is accepted, the system's queue holds it.
-        let accepted = tokio::select! {
+        let (permit, stream, peer) = tokio::select! {
             _ = &mut stopped => break,
-            accepted = async {
-                let permit = Arc::clone(&permits).acquire_owned().await;
-                (permit, listener.accept().await)
-            } => accepted,
-        };
-        let (Ok(permit), Ok((stream, peer))) = accepted else {
-            // Out of file descriptors or a connection that broke at once: others may still come.
-            tokio::time::sleep(Duration::from_millis(10)).await;
-            continue;
+            next = accept::next(&listener, &permits) => next,
         };
         let (gate, dispatch, tls) = (Arc::clone(&gate), Arc::clone(&dispatch), tls.clone());
         let watcher = graceful.watcher();

@@ -4,6 +4,7 @@
 //! inside (SQL, addresses) goes to the log under the request's id, not to the client.
 
 use super::answer::{self, Answer};
+use crate::faults;
 use crate::gate::NotReady;
 use hyper::StatusCode;
 use hyper::header::{CACHE_CONTROL, HeaderName, HeaderValue, RETRY_AFTER};
@@ -45,22 +46,10 @@ pub(super) fn of_refusal(refusal: &Refusal) -> Problem {
 
 /// The problem of a failure. It ends here, so it is logged here.
 pub(super) fn of_failure(failure: &Failure) -> Problem {
-    log(failure);
+    faults::log(failure);
     match failure {
         Failure::Refused(refusal) => of_refusal(refusal),
         Failure::Fault(fault) => of_fault(fault),
-    }
-}
-
-/// What a fault says inside is for the log.
-fn log(failure: &Failure) {
-    match failure {
-        Failure::Refused(_) => {}
-        // One for each request: a log that floods helps nobody, and both are counted.
-        Failure::Fault(fault @ (Fault::Overloaded | Fault::Draining)) => {
-            tracing::debug!(%fault, "a request was turned away");
-        }
-        Failure::Fault(fault) => tracing::warn!(%fault, "a request met a fault"),
     }
 }
 

@@ -13,7 +13,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 use std::time::Duration;
-use tally_service::{Failure, Fault};
 use tally_wire::resp::{Bounds, Decoder, Encoder, ProtocolError};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::watch;
@@ -152,17 +151,6 @@ async fn sleep(time: Option<Duration>) {
     match time {
         Some(time) => tokio::time::sleep(time).await,
         None => std::future::pending().await,
-    }
-}
-
-/// A failure ends here, so it is logged here.
-pub(super) fn log(failure: &Failure) {
-    match failure {
-        Failure::Refused(_) => {}
-        Failure::Fault(fault @ (Fault::Overloaded | Fault::Draining)) => {
-            tracing::debug!(%fault, "a command was turned away");
-        }
-        Failure::Fault(fault) => tracing::warn!(%fault, "a command met a fault"),
     }
 }
 

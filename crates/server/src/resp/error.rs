@@ -95,6 +95,7 @@ pub(super) fn of_fault(fault: &Fault) -> Wrong {
 }
 
 pub(super) fn of_failure(failure: &Failure) -> Wrong {
+    crate::faults::log(failure);
     match failure {
         Failure::Refused(refusal) => of_refusal(refusal),
         Failure::Fault(fault) => of_fault(fault),

@@ -2,6 +2,7 @@
 
 use super::connection;
 use super::session::{Client, Names, Session};
+use crate::accept;
 use crate::gate::Gate;
 use crate::tls::{Stream, Tls};
 use std::collections::BTreeMap;
@@ -61,7 +62,7 @@ pub async fn start(gate: Arc<Gate>, listen: &str, settings: Settings) -> std::io
         served: AtomicU64::new(0),
         commands: AtomicU64::new(0),
     });
-    let accepting = tokio::spawn(accept(door, listener, stopped));
+    let accepting = tokio::spawn(accept_all(door, listener, stopped));
     Ok(RespServer { address, stop, accepting })
 }
 
@@ -96,22 +97,13 @@ impl Door {
     }
 }
 
-async fn accept(door: Arc<Door>, listener: TcpListener, mut stopped: watch::Receiver<bool>) {
+async fn accept_all(door: Arc<Door>, listener: TcpListener, mut stopped: watch::Receiver<bool>) {
     let permits = Arc::new(Semaphore::new(door.settings.connections_max));
     let all = u32::try_from(door.settings.connections_max).unwrap_or(u32::MAX);
     loop {
-        // The permit comes before the connection: past the bound nothing is accepted, the system's queue holds it.
-        let accepted = tokio::select! {
+        let (permit, stream, peer) = tokio::select! {
             _ = stopped.changed() => break,
-            accepted = async {
-                let permit = Arc::clone(&permits).acquire_owned().await;
-                (permit, listener.accept().await)
-            } => accepted,
-        };
-        let (Ok(permit), Ok((stream, peer))) = accepted else {
-            // Out of file descriptors or a connection that broke at once: others may still come.
-            tokio::time::sleep(Duration::from_millis(10)).await;
-            continue;
+            next = accept::next(&listener, &permits) => next,
         };
         let (door, stopped) = (Arc::clone(&door), stopped.clone());
         tokio::spawn(async move {

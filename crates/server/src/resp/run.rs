@@ -114,22 +114,18 @@ impl Session {
                 let steps = std::mem::take(&mut run.steps);
                 let tally = match self.tally() {
                     Ok(tally) => Arc::clone(tally),
-                    Err(wrong) => {
-                        self.write_all_wrong(&run, &wrong, log, out);
-                        return;
-                    }
+                    Err(wrong) => return self.write(run, Err(wrong), log, out),
                 };
                 steps::run(&tally, Commands { steps, atomic, relaxed: self.relaxed }).await
             };
             match replies {
-                Ok(replies) => return self.write(run, replies, log, out),
+                Ok(replies) => return self.write(run, Ok(replies), log, out),
                 // Whoever deletes a board takes it from the list a moment after the store has lost it.
                 Err(Failure::Refused(Refusal::LeaderboardNotFound(_))) if attempt < ATTEMPTS => {
                     tokio::time::sleep(PAUSE).await;
                 }
                 Err(failure) => {
-                    super::connection::log(&failure);
-                    return self.write_all_wrong(&run, &error::of_failure(&failure), log, out);
+                    return self.write(run, Err(error::of_failure(&failure)), log, out);
                 }
             }
         }
@@ -144,10 +140,7 @@ impl Session {
             Ok(None) => Err("ERR internal error: a step has no reply".into()),
             // Deleted just now: nothing is left to take out.
             Err(Failure::Refused(Refusal::LeaderboardNotFound(_))) => Ok(StepReply::Took(Vec::new())),
-            Err(failure) => {
-                super::connection::log(&failure);
-                Err(error::of_failure(&failure))
-            }
+            Err(failure) => Err(error::of_failure(&failure)),
         }
     }
 
@@ -233,8 +226,9 @@ impl Session {
         (made, (making.running, making.begun))
     }
 
-    fn write(&mut self, run: Run, replies: Vec<StepReply>, log: &Log, out: &mut Vec<u8>) {
-        let (mut replies, mut early) = (replies.into_iter(), 0);
+    /// Writes the reply of every command; where nothing of the lane's part was done, whatever needed it says why.
+    fn write(&mut self, run: Run, replies: Result<Vec<StepReply>, Wrong>, log: &Log, out: &mut Vec<u8>) {
+        let (mut replies, mut early) = (replies.map(Vec::into_iter), 0);
         for slot in run.slots {
             match slot {
                 Slot::Early(end) => {
@@ -243,31 +237,13 @@ impl Session {
                 }
                 Slot::Steps(count, shape) => {
                     let mut to = Encoder::new(out, self.protocol);
-                    shape.write(replies.by_ref().take(count), &mut to);
+                    match &mut replies {
+                        Ok(replies) => shape.write(replies.by_ref().take(count), &mut to),
+                        Err(wrong) => to.error(wrong.as_bytes()),
+                    }
                 }
                 Slot::Later(at) => {
                     let args = Args::Kept(log, at);
-                    match self.check(args) {
-                        Ok(spec) => self.answer(spec, args, out),
-                        Err(wrong) => Encoder::new(out, self.protocol).error(wrong.as_bytes()),
-                    }
-                }
-            }
-        }
-    }
-
-    /// Nothing of the lane's part was done: everything that needed it says why.
-    fn write_all_wrong(&mut self, run: &Run, wrong: &Wrong, log: &Log, out: &mut Vec<u8>) {
-        let mut early = 0;
-        for slot in &run.slots {
-            match slot {
-                Slot::Early(end) => {
-                    out.extend_from_slice(&run.early[early..*end]);
-                    early = *end;
-                }
-                Slot::Steps(..) => Encoder::new(out, self.protocol).error(wrong.as_bytes()),
-                Slot::Later(at) => {
-                    let args = Args::Kept(log, *at);
                     match self.check(args) {
                         Ok(spec) => self.answer(spec, args, out),
                         Err(wrong) => Encoder::new(out, self.protocol).error(wrong.as_bytes()),

@@ -123,13 +123,14 @@ impl View {
 
     /// Asks it; again where the order of a closed part was stored anew in the middle of the question.
     pub fn read<T>(&self, store: &dyn Store, with: impl Fn(&dyn Reads) -> T) -> Result<T, Failure> {
-        let mut view = self.clone();
+        let mut newer: Option<Self> = None;
         loop {
+            let view = newer.as_ref().unwrap_or(self);
             let error = match view.read_once(store, &with) {
                 Ok(answer) => return Ok(answer),
                 Err(error) => error,
             };
-            view.of = Of::Closed(view.renewed()?.ok_or(error)?);
+            newer = Some(Self { of: Of::Closed(view.renewed()?.ok_or(error)?), ..self.clone() });
         }
     }
 

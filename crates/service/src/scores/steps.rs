@@ -301,12 +301,10 @@ impl State {
     fn know(&mut self, board: &Arc<Board>, player: &PlayerId, parts: &[Part], aims: &Aims) {
         for part in parts {
             let key = ScoreKey { board: board.no, part: *part, player: player.clone() };
-            if !self.scores.is_loaded(&key) {
-                let order = aims.order_of(board, *part);
-                let record =
-                    order.and_then(|part| part.order().read(|order| order.record(player.as_bytes())));
-                self.scores.load(key, record);
-            }
+            self.scores.load_known(key, || {
+                let order = aims.order_of(board, *part)?;
+                order.order().read(|order| order.record(player.as_bytes()))
+            });
         }
     }
 
