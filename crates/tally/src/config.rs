@@ -59,6 +59,7 @@ settings! {
     "resp.listen" = "127.0.0.1:8421" "Where the Redis protocol listens, or `off`.";
     "resp.durability" = "commit" "When its writes are answered: `commit`, durable; `relaxed`, at once and durable within a second.";
     "resp.connections_max" = "10000" "Open connections of the Redis protocol; further ones wait unaccepted.";
+    "resp.threads" = "auto" "Threads that serve them; `auto` is half of the machine's processors.";
     "resp.idle_timeout" = "never" "How long a connection may say nothing, or `never`.";
     "resp.write_timeout" = "60s" "How long a client may leave replies unread before its connection is closed.";
     "tls.certificate" = "" "PEM file with the certificate and its chain: then both doors are encrypted.";

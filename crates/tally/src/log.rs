@@ -24,7 +24,7 @@ fn abort_on_panic() {
     std::panic::set_hook(Box::new(move |panic| {
         print(panic);
         let thread = std::thread::current();
-        if thread.name() != Some(crate::serve::CONNECTION_THREADS) {
+        if thread.name() != Some(tally_server::resp::CONNECTION_THREADS) {
             std::process::abort();
         }
     }));

@@ -19,9 +19,6 @@ use tally_store::sqlite::SqliteStore;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// The name of the threads that serve connections: a panic there ends a connection, not the process.
-pub(crate) const CONNECTION_THREADS: &str = "connections";
-
 /// A server that has begun to listen.
 pub(crate) struct Server {
     gate: Arc<Gate>,
@@ -148,6 +145,10 @@ impl Listen {
             write_timeout: config.duration("resp.write_timeout")?,
             relaxed,
             tls: tls.clone(),
+            threads: match config.text("resp.threads") {
+                "auto" => resp::threads_of_this_machine(),
+                _ => config.count("resp.threads")?,
+            },
         };
         let address = config.text("resp.listen");
         let resp = (address != "off").then(|| (address.to_owned(), settings));
@@ -165,7 +166,7 @@ impl Server {
         let store = data.store(config)?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
-            .thread_name(CONNECTION_THREADS)
+            .thread_name(resp::CONNECTION_THREADS)
             .build()
             .context("start the threads for connections")?;
         let hear = || {

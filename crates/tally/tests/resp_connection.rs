@@ -304,3 +304,23 @@ fn while_it_loads_it_says_so() {
     server.restart();
     assert_eq!(connect(&server).call(&words("ZCARD big")), total);
 }
+
+/// Connections go to different threads, and each sees at once what was answered on another.
+#[test]
+fn several_threads_serve() {
+    let server = TestTally::start_set(TALLY, &[("TALLY_RESP_THREADS", "3")]);
+    let mut clients: Vec<RespClient> = (0..7).map(|_| connect(&server)).collect();
+    for round in 1..=3 {
+        for at in 0..clients.len() {
+            let one = clients[at].call(&words("ZINCRBY board 1 player"));
+            let sum = (round - 1) * clients.len() + at + 1;
+            assert_eq!(one, Reply::Bulk(sum.to_string().into_bytes()));
+            let next = (at + 1) % clients.len();
+            let seen = clients[next].call(&words("ZSCORE board player"));
+            assert_eq!(seen, Reply::Bulk(sum.to_string().into_bytes()));
+        }
+        // A place that is free is given again.
+        clients.remove(0);
+        clients.push(connect(&server));
+    }
+}

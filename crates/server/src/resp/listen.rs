@@ -2,6 +2,7 @@
 
 use super::connection;
 use super::session::{Client, Names, Session};
+use super::threads::{Accepted, Threads};
 use crate::accept;
 use crate::gate::Gate;
 use crate::tls::{Stream, Tls};
@@ -27,6 +28,8 @@ pub struct Settings {
     pub relaxed: bool,
     /// How connections are encrypted, if they are.
     pub tls: Option<Tls>,
+    /// Threads that serve connections.
+    pub threads: usize,
 }
 
 /// What all connections share.
@@ -62,7 +65,8 @@ pub async fn start(gate: Arc<Gate>, listen: &str, settings: Settings) -> std::io
         served: AtomicU64::new(0),
         commands: AtomicU64::new(0),
     });
-    let accepting = tokio::spawn(accept_all(door, listener, stopped));
+    let threads = Threads::start(door.settings.threads, &door, &stopped)?;
+    let accepting = tokio::spawn(accept_all(door, threads, listener, stopped));
     Ok(RespServer { address, stop, accepting })
 }
 
@@ -97,7 +101,12 @@ impl Door {
     }
 }
 
-async fn accept_all(door: Arc<Door>, listener: TcpListener, mut stopped: watch::Receiver<bool>) {
+async fn accept_all(
+    door: Arc<Door>,
+    threads: Threads,
+    listener: TcpListener,
+    mut stopped: watch::Receiver<bool>,
+) {
     let permits = Arc::new(Semaphore::new(door.settings.connections_max));
     let all = u32::try_from(door.settings.connections_max).unwrap_or(u32::MAX);
     loop {
@@ -105,11 +114,7 @@ async fn accept_all(door: Arc<Door>, listener: TcpListener, mut stopped: watch::
             _ = stopped.changed() => break,
             next = accept::next(&listener, &permits) => next,
         };
-        let (door, stopped) = (Arc::clone(&door), stopped.clone());
-        tokio::spawn(async move {
-            serve(&door, stream, peer, stopped).await;
-            drop(permit);
-        });
+        threads.give(Accepted { stream, peer, permit });
     }
     drop(listener);
     // All permits are back when all connections have ended.
@@ -119,7 +124,13 @@ async fn accept_all(door: Arc<Door>, listener: TcpListener, mut stopped: watch::
     }
 }
 
-async fn serve(door: &Arc<Door>, stream: TcpStream, peer: SocketAddr, stopped: watch::Receiver<bool>) {
+/// Serves a connection to its end.
+pub(super) async fn serve(
+    door: &Arc<Door>,
+    stream: TcpStream,
+    peer: SocketAddr,
+    stopped: watch::Receiver<bool>,
+) {
     let patience = door.gate.limits.head_timeout;
     let Ok(stream) = Stream::accept(door.settings.tls.as_ref(), stream, patience).await else { return };
     let client = door.welcome(peer);

@@ -21,6 +21,8 @@ mod run;
 mod session;
 mod spec;
 mod target;
+mod threads;
 mod zset;
 
 pub use listen::{RespServer, Settings, start};
+pub use threads::{CONNECTION_THREADS, threads_of_this_machine};
