@@ -20,6 +20,8 @@ pub(super) const LOADING: &str = "LOADING Redis is loading the dataset in memory
 pub(super) const READ_ONLY: &str = "READONLY a period of a leaderboard can only be read";
 /// The order of a closed period was stored anew in the middle of the question.
 pub(super) const AGAIN: &str = "TRYAGAIN the period is being written anew";
+/// Nobody is told: the command is asked again on a thread that may wait.
+pub(super) const WAITS: &str = "ERR internal error: this read waits for the store";
 pub(super) const INVALID_PERIOD: &str = "ERR invalid period";
 pub(super) const NO_BOARD: &str = "ERR no such leaderboard";
 pub(super) const EXEC_ABORT: &str = "EXECABORT Transaction discarded because of previous errors.";

@@ -6,7 +6,7 @@
 
 use super::args::{Args, Log};
 use super::error::{self, Wrong};
-use super::session::Session;
+use super::session::{READ_ATTEMPTS, Session};
 use super::spec::{Kind, Spec, Turn};
 use super::target::{self, Reading};
 use super::{keys, lb};
@@ -17,7 +17,7 @@ use tally_rules::definition::ScoreType;
 use tally_rules::idempotency::RequestKey;
 use tally_rules::{BoardId, Refusal};
 use tally_service::requests::Running;
-use tally_service::scores::steps::{self, Commands, ReadStep, Step, StepReply};
+use tally_service::scores::steps::{self, Commands, Orders, ReadStep, Step, StepReply};
 use tally_service::{Failure, Tally, boards};
 use tally_wire::resp::{Encoder, Protocol};
 
@@ -93,6 +93,8 @@ enum Slot {
     Steps(usize, Shape),
     /// A read that waits for the lane: the command of this number.
     Later(usize),
+    /// A read that was asked elsewhere.
+    Elsewhere(Vec<u8>),
 }
 
 struct Run {
@@ -114,18 +116,18 @@ impl Session {
                 let steps = std::mem::take(&mut run.steps);
                 let tally = match self.tally() {
                     Ok(tally) => Arc::clone(tally),
-                    Err(wrong) => return self.write(run, Err(wrong), log, out),
+                    Err(wrong) => return self.write(run, Err(wrong), log, out).await,
                 };
                 steps::run(&tally, Commands { steps, atomic, relaxed: self.relaxed }).await
             };
             match replies {
-                Ok(replies) => return self.write(run, Ok(replies), log, out),
+                Ok(replies) => return self.write(run, Ok(replies), log, out).await,
                 // Whoever deletes a board takes it from the list a moment after the store has lost it.
                 Err(Failure::Refused(Refusal::LeaderboardNotFound(_))) if attempt < ATTEMPTS => {
                     tokio::time::sleep(PAUSE).await;
                 }
                 Err(failure) => {
-                    return self.write(run, Err(error::of_failure(&failure)), log, out);
+                    return self.write(run, Err(error::of_failure(&failure)), log, out).await;
                 }
             }
         }
@@ -165,10 +167,11 @@ impl Session {
                     slots.push(Slot::Steps(1, Shape::Read));
                 }
                 Kind::Read(_) if !steps.is_empty() => slots.push(Slot::Later(at)),
-                Kind::Now(_) | Kind::Read(_) => {
-                    self.answer(spec, args, &mut early);
-                    slots.push(Slot::Early(early.len()));
-                }
+                Kind::Now(_) | Kind::Read(_) => slots.push(if self.answer(spec, args, &mut early) {
+                    Slot::Early(early.len())
+                } else {
+                    Slot::Elsewhere(self.elsewhere(spec, log, at).await)
+                }),
                 Kind::Write(_) | Kind::Remove(_) | Kind::Turn(_) => {
                     let held = (std::mem::take(&mut running), std::mem::take(&mut begun));
                     let (made, held) = self.change(spec, args, atomic, held).await;
@@ -226,8 +229,26 @@ impl Session {
         (made, (making.running, making.begun))
     }
 
+    /// Asks a read on a thread that may wait.
+    async fn elsewhere(&self, spec: &Spec, log: &Arc<Log>, at: usize) -> Vec<u8> {
+        let Kind::Read(read) = spec.kind else { unreachable!("only reads wait for the store") };
+        let mut question = question(self.tally(), log, at, read, self.protocol);
+        let answer = tally_service::blocking(move || Ok(question.ask(&Orders::FREE))).await;
+        answer.unwrap_or_else(|failure| {
+            let mut out = Vec::new();
+            Encoder::new(&mut out, self.protocol).error(error::of_failure(&failure).as_bytes());
+            out
+        })
+    }
+
     /// Writes the reply of every command; where nothing of the lane's part was done, whatever needed it says why.
-    fn write(&mut self, run: Run, replies: Result<Vec<StepReply>, Wrong>, log: &Log, out: &mut Vec<u8>) {
+    async fn write(
+        &mut self,
+        run: Run,
+        replies: Result<Vec<StepReply>, Wrong>,
+        log: &Arc<Log>,
+        out: &mut Vec<u8>,
+    ) {
         let (mut replies, mut early) = (replies.map(Vec::into_iter), 0);
         for slot in run.slots {
             match slot {
@@ -242,10 +263,12 @@ impl Session {
                         Err(wrong) => to.error(wrong.as_bytes()),
                     }
                 }
+                Slot::Elsewhere(reply) => out.extend(reply),
                 Slot::Later(at) => {
                     let args = Args::Kept(log, at);
                     match self.check(args) {
-                        Ok(spec) => self.answer(spec, args, out),
+                        Ok(spec) if self.answer(spec, args, out) => {}
+                        Ok(spec) => out.extend(self.elsewhere(spec, log, at).await),
                         Err(wrong) => Encoder::new(out, self.protocol).error(wrong.as_bytes()),
                     }
                 }
@@ -265,13 +288,18 @@ fn question(
     let (tally, log) = (tally.cloned(), Arc::clone(log));
     ReadStep::new(move |orders| {
         let mut out = Vec::new();
-        let done = tally.and_then(|tally| {
-            let reading = Reading { tally: &tally, orders, protocol, serving: false };
-            read(&reading, Args::Kept(&log, at), &mut Encoder::new(&mut out, protocol))
-        });
-        if let Err(wrong) = done {
+        let ask = |out: &mut Vec<u8>| {
+            let tally = tally.as_ref().map_err(Clone::clone)?;
+            let reading = Reading { tally, orders, protocol, serving: false };
+            read(&reading, Args::Kept(&log, at), &mut Encoder::new(out, protocol))
+        };
+        for attempt in 1.. {
+            let Err(wrong) = ask(&mut out) else { break };
             out.clear();
-            Encoder::new(&mut out, protocol).error(wrong.as_bytes());
+            if wrong != error::AGAIN || attempt == READ_ATTEMPTS {
+                Encoder::new(&mut out, protocol).error(wrong.as_bytes());
+                break;
+            }
         }
         out
     })

@@ -18,7 +18,7 @@ use tally_service::{Caller, Tally};
 use tally_wire::resp::{Encoder, Protocol};
 
 /// Times a closed period is read while it is being stored anew.
-const READ_ATTEMPTS: usize = 5;
+pub(super) const READ_ATTEMPTS: usize = 5;
 
 /// Bytes that one transaction may gather.
 const MULTI_BYTES_MAX: usize = 64 << 20;
@@ -186,13 +186,14 @@ impl Session {
             Kind::Turn(_) | Kind::Remove(_) => return Taken::Alone(spec),
             Kind::Write(_) => log.push(args),
             Kind::Now(_) | Kind::Read(_) if !log.is_empty() => log.push(args),
-            Kind::Now(_) | Kind::Read(_) => self.answer(spec, args, out),
+            Kind::Now(_) | Kind::Read(_) if self.answer(spec, args, out) => {}
+            Kind::Now(_) | Kind::Read(_) => log.push(args),
         }
         Taken::Done
     }
 
-    /// Answers what needs no lane.
-    pub(super) fn answer(&mut self, spec: &Spec, args: Args<'_>, out: &mut Vec<u8>) {
+    /// Answers what needs no lane; whether it could without waiting.
+    pub(super) fn answer(&mut self, spec: &Spec, args: Args<'_>, out: &mut Vec<u8>) -> bool {
         let (start, protocol) = (out.len(), self.protocol);
         let mut attempts = 0;
         loop {
@@ -205,10 +206,14 @@ impl Session {
                 }),
                 Kind::Turn(_) | Kind::Write(_) | Kind::Remove(_) => unreachable!("it changes something"),
             };
-            let Err(wrong) = done else { return };
+            let Err(wrong) = done else { return true };
             out.truncate(start);
+            if wrong == error::WAITS {
+                return false;
+            }
             if wrong != error::AGAIN || attempts == READ_ATTEMPTS {
-                return Encoder::new(out, protocol).error(wrong.as_bytes());
+                Encoder::new(out, protocol).error(wrong.as_bytes());
+                return true;
             }
         }
     }

@@ -36,7 +36,7 @@ pub(super) struct Reading<'a> {
     pub(super) tally: &'a Tally,
     pub(super) orders: &'a Orders<'a>,
     pub(super) protocol: Protocol,
-    /// Whether this thread serves connections, so that what blocks must leave it.
+    /// Whether this thread serves connections: what would keep it waiting is [refused](error::WAITS) here.
     pub(super) serving: bool,
 }
 
@@ -87,9 +87,10 @@ impl Reading<'_> {
             }
             Target::View(view) => {
                 let store = &*self.tally.store;
-                let read = || self.orders.read(view, store, |order| with(&view.board.definition, order));
-                let blocks = self.serving && view.blocks();
-                let read = if blocks { tokio::task::block_in_place(read) } else { read() };
+                if self.serving && view.blocks() {
+                    return Err(error::WAITS.into());
+                }
+                let read = self.orders.read(view, store, |order| with(&view.board.definition, order));
                 read.map(Some).map_err(|failure| match failure {
                     _ if view.is_stale() => error::AGAIN.into(),
                     failure => error::of_failure(&failure),

@@ -84,7 +84,8 @@ impl ReadStep {
         Self(Some(Box::new(question)))
     }
 
-    pub(super) fn ask(&mut self, orders: &Orders<'_>) -> Vec<u8> {
+    /// Asks it.
+    pub fn ask(&mut self, orders: &Orders<'_>) -> Vec<u8> {
         self.0.take().map_or_else(Vec::new, |question| question(orders))
     }
 }
