@@ -6,13 +6,17 @@
 
 pub mod blocks;
 pub mod closed;
+mod error;
 pub mod memory;
 pub mod page;
 pub mod reads;
 mod rules;
 mod sorted;
+pub mod standings;
 
 pub use closed::{Closed, Source, StoredBlock};
+pub use error::RankingError;
 pub use memory::{Held, Movement, PartOrder, Published};
 pub use page::{Among, Edge, Page, PageQuery, Place, Ranked, Start};
 pub use reads::Reads;
+pub use standings::{HeldStandings, Ranking, Standings};

@@ -10,12 +10,13 @@ use std::collections::{BTreeMap, HashSet};
 use std::ops::Bound;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
-use tally_ranking::PartOrder;
+use tally_ranking::{Ranking, Standings};
 use tally_rules::definition::Wish;
 use tally_rules::idempotency::{Identity, Seen, Stored};
 use tally_rules::outcome::Outcome;
 use tally_rules::{BoardId, Definition, Micros, PlayerId, Refusal};
-use tally_store::{BoardChange, BoardNo, BoardRow, Changes, Loaded, Plan, Store};
+use tally_store::plan::ALL_TIME;
+use tally_store::{BoardChange, BoardNo, BoardRow, Changes, Loaded, Part, Plan, Store};
 
 /// How many boards a suggestion is chosen from.
 const NEAREST_AMONG: usize = 200;
@@ -34,7 +35,9 @@ pub struct Board {
     /// When it was created.
     pub created_at: Micros,
     /// The order over all time, without those who are hidden.
-    pub order: PartOrder,
+    pub order: Standings,
+    /// Where its orders are kept.
+    ranking: Ranking,
     /// Players who are hidden here. Changed by the lane only, with the order; it is not asked when a batch is decided,
     /// because a hidden player's submits count like any other.
     pub(crate) hidden: RwLock<HashSet<PlayerId>>,
@@ -46,13 +49,19 @@ pub struct Board {
 
 impl Board {
     /// A board without records; refused where a schedule cannot be read.
-    pub fn new(row: BoardRow, hidden: Vec<PlayerId>) -> Result<Self, Refusal> {
-        let order = PartOrder::new(&row.definition);
+    pub fn new(row: BoardRow, hidden: Vec<PlayerId>, ranking: &Ranking) -> Result<Self, Refusal> {
+        let order = ranking.of_part(row.no.0, ALL_TIME.0, &row.definition);
+        let ranking = ranking.clone();
         let hidden = RwLock::new(hidden.into_iter().collect());
         let periods = RwLock::new(Periods::new(&row.definition).map_err(Refusal::InvalidDefinition)?);
         let BoardRow { no, id, definition, created_at } = row;
         let implicit = AtomicBool::new(definition.implicit);
-        Ok(Self { no, id, definition, created_at, order, hidden, implicit, periods })
+        Ok(Self { no, id, definition, created_at, order, ranking, hidden, implicit, periods })
+    }
+
+    /// The order of a part that is new to this process.
+    pub(crate) fn order_of_part(&self, part: Part) -> Standings {
+        self.ranking.of_part(self.no.0, part.0, &self.definition)
     }
 
     /// Whether anybody may see it: one that was made by its first score is gone with its last player,
@@ -252,7 +261,7 @@ fn create(
         }
         let row =
             BoardRow { no: loaded.next_board, id: id.clone(), definition: definition()?, created_at: now };
-        new = Some(Board::new(row.clone(), Vec::new())?);
+        new = Some(Board::new(row.clone(), Vec::new(), &tally.settings.ranking)?);
         changes.boards.extend(loaded.board_names[0].iter().map(|old| BoardChange::Delete(old.no)));
         changes.boards.push(BoardChange::Create(row));
         Ok(Outcome::BoardPut { created: true })
@@ -266,7 +275,7 @@ fn create(
     let created_at = stored.as_ref().map_or(now, |stored| stored.at);
     let row = BoardRow { no: BoardNo(0), id: id.clone(), definition: definition()?, created_at };
     let created = stored.is_some_and(|stored| matches!(stored.outcome, Outcome::BoardPut { created: true }));
-    Ok(Put { board: Arc::new(Board::new(row, Vec::new())?), created, replayed: true })
+    Ok(Put { board: Arc::new(Board::new(row, Vec::new(), &Ranking::Memory)?), created, replayed: true })
 }
 
 /// Lets boards go that nobody sees any more: they stay until their room is needed. Whoever is about to write to one is

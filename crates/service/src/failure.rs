@@ -1,5 +1,6 @@
 //! Why a use case gave no result: a rule refused it, or something is at fault.
 
+use tally_ranking::RankingError;
 use tally_rules::Refusal;
 use tally_store::StoreError;
 
@@ -26,6 +27,9 @@ pub enum Fault {
     /// The store cannot be used now: nothing was done, try again later.
     #[error("the store is away: {0}")]
     StoreAway(String),
+    /// Ranks are not exact now: nothing was answered, try again later.
+    #[error("ranks cannot be told now: {0}")]
+    RanksAway(String),
     /// It is unknown whether the change was made; the same request with an idempotency key will tell.
     #[error("the store was lost while it committed: {0}")]
     OutcomeUnknown(String),
@@ -52,6 +56,18 @@ impl From<StoreError> for Fault {
             | StoreError::TooNew { .. }
             | StoreError::NotOurs(_) => Self::Broken(error.to_string()),
         }
+    }
+}
+
+impl From<RankingError> for Fault {
+    fn from(error: RankingError) -> Self {
+        Self::RanksAway(error.to_string())
+    }
+}
+
+impl From<RankingError> for Failure {
+    fn from(error: RankingError) -> Self {
+        Self::Fault(error.into())
     }
 }
 

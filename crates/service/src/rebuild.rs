@@ -8,7 +8,7 @@ use crate::failure::{Failure, Fault};
 use crate::periods::{LivePart, keeper, order};
 use crate::progress::Progress;
 use std::sync::Arc;
-use tally_ranking::PartOrder;
+use tally_ranking::{Ranking, Standings};
 use tally_rules::{Micros, Refusal};
 use tally_store::plan::ALL_TIME;
 use tally_store::{BoardRow, Part, Store};
@@ -22,7 +22,12 @@ pub struct Rebuilt {
 }
 
 /// Loads every board.
-pub fn rebuild(store: &dyn Store, now: Micros, progress: &Progress) -> Result<Rebuilt, Failure> {
+pub fn rebuild(
+    store: &dyn Store,
+    ranking: &Ranking,
+    now: Micros,
+    progress: &Progress,
+) -> Result<Rebuilt, Failure> {
     let rows = store.boards()?;
     let mut total = 0;
     for row in &rows {
@@ -36,13 +41,13 @@ pub fn rebuild(store: &dyn Store, now: Micros, progress: &Progress) -> Result<Re
     let mut newest = Micros(i64::MIN);
     for row in rows {
         newest = newest.max(row.created_at);
-        boards.insert(Arc::new(load(store, row, now, &mut newest, progress)?));
+        boards.insert(Arc::new(load((store, ranking), row, now, &mut newest, progress)?));
     }
     Ok(Rebuilt { boards, newest })
 }
 
 fn load(
-    store: &dyn Store,
+    (store, ranking): (&dyn Store, &Ranking),
     row: BoardRow,
     now: Micros,
     newest: &mut Micros,
@@ -50,9 +55,9 @@ fn load(
 ) -> Result<Board, Failure> {
     let hidden = store.bans(row.no)?;
     let broken = |refusal: Refusal| Fault::Broken(refusal.detail());
-    let board = Board::new(row, hidden).map_err(broken)?;
-    let mut fill = |part: Part, order: &PartOrder| {
-        order::load(store, &board, part, order, |at, rows| {
+    let board = Board::new(row, hidden, ranking).map_err(broken)?;
+    let mut fill = |part: Part, order: &Standings| {
+        order::fill(store, &board, part, order, |at, rows| {
             *newest = (*newest).max(at);
             progress.add(rows);
         })
@@ -62,7 +67,7 @@ fn load(
         let live = if row.closed {
             None
         } else {
-            let order = PartOrder::new(&board.definition);
+            let order = board.order_of_part(row.part);
             fill(row.part, &order)?;
             Some(Arc::new(LivePart { part: row.part, rule: row.rule, span: row.span, order }))
         };

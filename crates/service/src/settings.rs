@@ -1,11 +1,14 @@
 //! What the use cases can be told to do differently.
 
 use tally_lanes::Bounds;
+use tally_ranking::Ranking;
 use tally_rules::idempotency::KEEP_DEFAULT_MICROS;
 
 /// Settings of the service, with the defaults of the product.
 #[derive(Clone, Debug)]
 pub struct Settings {
+    /// Where orders are kept.
+    pub ranking: Ranking,
     /// Bounds of the score lane.
     pub lane: Bounds,
     /// How long outcomes of requests with an idempotency key are kept, in microseconds.
@@ -19,6 +22,7 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
+            ranking: Ranking::Memory,
             lane: Bounds::default(),
             idempotency_keep_micros: KEEP_DEFAULT_MICROS,
             boards_max: 10_000,

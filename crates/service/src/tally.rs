@@ -74,7 +74,7 @@ impl Tally {
         settings: Settings,
         progress: &Progress,
     ) -> Result<Arc<Self>, Failure> {
-        let rebuilt = rebuild::rebuild(&*store, clock(), progress)?;
+        let rebuilt = rebuild::rebuild(&*store, &settings.ranking, clock(), progress)?;
         let instants = Instants::after(rebuilt.newest);
         let lane = ScoreLane::start(Arc::clone(&store), Arc::clone(&clock), instants, &settings)
             .map_err(|error| Fault::Broken(format!("no thread for the score lane: {error}")))?;

@@ -65,6 +65,9 @@ pub(super) fn of_fault(fault: &Fault) -> Problem {
         Fault::StoreAway(_) => {
             Problem::new(503, "store_away", "the store cannot be used now; nothing was done").retry_after(5)
         }
+        Fault::RanksAway(_) => {
+            Problem::new(503, "loading", "ranks are not exact yet; nothing was done").retry_after(1)
+        }
         Fault::OutcomeUnknown(_) => Problem::new(
             503,
             "outcome_unknown",

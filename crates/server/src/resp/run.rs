@@ -17,7 +17,8 @@ use tally_rules::definition::ScoreType;
 use tally_rules::idempotency::RequestKey;
 use tally_rules::{BoardId, Refusal};
 use tally_service::requests::Running;
-use tally_service::scores::steps::{self, Commands, Orders, ReadStep, Step, StepReply};
+use tally_service::scores::orders::Orders;
+use tally_service::scores::steps::{self, Commands, ReadStep, Step, StepReply};
 use tally_service::{Failure, Tally, boards};
 use tally_wire::resp::{Encoder, Protocol};
 

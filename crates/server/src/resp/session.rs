@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 use tally_rules::role::may;
-use tally_service::scores::steps::Orders;
+use tally_service::scores::orders::Orders;
 use tally_service::{Caller, Tally};
 use tally_wire::resp::{Encoder, Protocol};
 

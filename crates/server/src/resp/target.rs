@@ -7,7 +7,7 @@ use tally_rules::score::{from_f64, to_f64};
 use tally_rules::{BoardId, Definition, PlayerId};
 use tally_service::boards::Board;
 use tally_service::periods::view::View;
-use tally_service::scores::steps::Orders;
+use tally_service::scores::orders::Orders;
 use tally_service::{Reads, Tally};
 use tally_wire::resp::{Encoder, Protocol, number};
 use tally_wire::time;
@@ -83,7 +83,11 @@ impl Reading<'_> {
         match target {
             Target::Missing => Ok(None),
             Target::Board(board) => {
-                Ok(Some(self.orders.read_board(board, |order| with(&board.definition, order))))
+                if self.serving && board.order.waits() {
+                    return Err(error::WAITS.into());
+                }
+                let read = self.orders.read_board(board, |order| with(&board.definition, order));
+                read.map(Some).map_err(|failure| error::of_failure(&failure))
             }
             Target::View(view) => {
                 let store = &*self.tally.store;
@@ -110,7 +114,7 @@ impl Reading<'_> {
 
     /// The same of a board.
     pub(super) fn is_there(&self, board: &Board) -> bool {
-        !board.is_implicit() || self.orders.read_board(board, |order| order.total()) > 0
+        !board.is_implicit() || self.orders.total_of_board(board) > 0
     }
 }
 

@@ -114,8 +114,10 @@ fn close(store: &dyn Store, board: &Board, parts: &[Part]) -> Result<(), Failure
         let Some(live) = board.periods().live(*part).cloned() else { continue };
         let follows = |state: &RuleState| state.calendar_follows(live.span);
         let keep_empty = board.periods().rule_no(live.rule).is_some_and(|state| !follows(state));
-        let Written::Closed(closed) = order::write(store, board.no, &row(&live), &live.order, keep_empty)?
-        else {
+        let written = order::in_memory(store, board, &live, |order| {
+            order::write(store, board.no, &row(&live), order, keep_empty)
+        })?;
+        let Written::Closed(closed) = written else {
             // Somebody was hidden or erased meanwhile. It is read from memory until the next look.
             continue;
         };

@@ -11,7 +11,7 @@ pub mod view;
 
 use crate::calendar::Calendar;
 use std::sync::Arc;
-use tally_ranking::PartOrder;
+use tally_ranking::Standings;
 use tally_rules::instant::SECOND;
 use tally_rules::period::{PeriodRule, Span, part_number};
 use tally_rules::{Definition, Micros};
@@ -31,7 +31,7 @@ pub struct LivePart {
     /// From when to when.
     pub span: Span,
     /// Its order.
-    pub order: PartOrder,
+    pub order: Standings,
 }
 
 /// One rule with its periods.

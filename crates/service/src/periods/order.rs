@@ -3,9 +3,10 @@
 //! Blocks are written under a new version in transactions of bounded size; the last one makes that version the one that
 //! is read. A crash in between leaves the old order in force and rows that are written over or purged.
 
+use super::LivePart;
 use crate::boards::Board;
 use crate::failure::{Failure, Fault};
-use tally_ranking::{PartOrder, Source, StoredBlock};
+use tally_ranking::{PartOrder, Source, Standings, StoredBlock};
 use tally_rules::{Micros, PlayerId, Record};
 use tally_store::{
     Block, BlockKey, BoardNo, Changes, Gone, Part, PartKey, PartRow, Plan, ScoreKey, Store, StoreError,
@@ -44,6 +45,34 @@ pub(crate) fn load(
     }
     let twice = |twice| Fault::Broken(format!("board `{}`: {twice}", board.id.as_str()));
     Ok(order.load(loading).map_err(twice)?)
+}
+
+/// Makes the order of a part exact, wherever it is kept.
+pub(crate) fn fill(
+    store: &dyn Store,
+    board: &Board,
+    part: Part,
+    order: &Standings,
+    each: impl FnMut(Micros, u64),
+) -> Result<(), Failure> {
+    match order {
+        Standings::Memory(order) => load(store, board, part, order, each),
+    }
+}
+
+/// The order of an open part in memory: its own, or one made of its records where it is kept elsewhere.
+pub(crate) fn in_memory<T>(
+    store: &dyn Store,
+    board: &Board,
+    live: &LivePart,
+    with: impl FnOnce(&PartOrder) -> Result<T, StoreError>,
+) -> Result<T, Failure> {
+    if let Some(order) = live.order.memory() {
+        return Ok(with(order)?);
+    }
+    let order = PartOrder::new(&board.definition);
+    load(store, board, live.part, &order, |_, _| {})?;
+    Ok(with(&order)?)
 }
 
 /// What came of writing an order.

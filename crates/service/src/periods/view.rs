@@ -98,7 +98,12 @@ impl View {
 
     /// Whether reading it blocks on the store.
     pub fn blocks(&self) -> bool {
-        matches!(self.of, Of::Closed(_))
+        match &self.of {
+            Of::AllTime => self.board.order.waits(),
+            Of::Live(live) => live.order.waits(),
+            Of::Empty => false,
+            Of::Closed(_) => true,
+        }
     }
 
     /// How many players it has.
@@ -137,8 +142,8 @@ impl View {
     /// Asks it once; see [`is_stale`](Self::is_stale) where that fails.
     pub fn read_once<T>(&self, store: &dyn Store, with: impl FnOnce(&dyn Reads) -> T) -> Result<T, Failure> {
         match &self.of {
-            Of::AllTime => Ok(self.board.order.read(with)),
-            Of::Live(live) => Ok(live.order.read(with)),
+            Of::AllTime => Ok(self.board.order.read(with)?),
+            Of::Live(live) => Ok(live.order.read(with)?),
             Of::Empty => Ok(PartOrder::new(&self.board.definition).read(with)),
             Of::Closed(row) => {
                 let source = StoredPart { store, board: self.board.no, row: *row };

@@ -9,7 +9,7 @@ use crate::boards::Board;
 use crate::periods::{AIMED_ALL_TIME, Aimed, LivePart};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use tally_ranking::PartOrder;
+use tally_ranking::Standings;
 use tally_rules::instant::Instants;
 use tally_rules::{Micros, Refusal};
 use tally_store::{BoardNo, Part, PartKey, PartRow};
@@ -31,7 +31,7 @@ pub(super) enum PartInMemory {
 
 impl PartInMemory {
     /// Its order.
-    pub(super) fn order(&self) -> &PartOrder {
+    pub(super) fn order(&self) -> &Standings {
         match self {
             Self::AllTime(board) => &board.order,
             Self::Live(live) => &live.order,
@@ -158,7 +158,7 @@ impl Aims {
             return;
         }
         self.opened.entry(PartKey { board: board.no, part: aimed.part }).or_insert_with(|| {
-            let order = PartOrder::new(&board.definition);
+            let order = board.order_of_part(aimed.part);
             (Arc::clone(board), Arc::new(LivePart { part: aimed.part, rule, span, order }))
         });
     }

@@ -12,6 +12,7 @@ use crate::keys::seen_before;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tally_lanes::WorkingSet;
+use tally_ranking::RankingError;
 use tally_rules::definition::Definition;
 use tally_rules::idempotency::{Identity, RequestKey, Seen, Stored};
 use tally_rules::outcome::Outcome;
@@ -66,7 +67,7 @@ pub(super) fn decide(
     reading: &Reading,
     loaded: &Loaded,
     (now, keep_micros): (Micros, i64),
-) -> (Changes, Vec<Decision>) {
+) -> Result<(Changes, Vec<Decision>), RankingError> {
     let mut state = State::new(reading, loaded, now, keep_micros);
     let decisions = batch
         .iter()
@@ -86,13 +87,16 @@ pub(super) fn decide(
             decided.unwrap_or_else(Decision::Refused)
         })
         .collect();
+    if let Some(fault) = state.fault.take() {
+        return Err(fault);
+    }
     let mut changes = state.into_changes();
     // A part may have been removed by this very batch: what is removed stays removed.
     let rows = aims.part_rows().into_iter();
     let mut parts: BTreeMap<_, _> = rows.collect();
     parts.extend(std::mem::take(&mut changes.parts));
     changes.parts = parts.into_iter().collect();
-    (changes, decisions)
+    Ok((changes, decisions))
 }
 
 /// What a score did: in the part named first, and the records it left in each.
@@ -117,6 +121,8 @@ pub(super) struct State {
     parts: BTreeMap<PartKey, Option<PartRow>>,
     gone: Vec<Gone>,
     vanished: Vec<BoardNo>,
+    /// Why an order could not be asked: then nothing of the batch is done.
+    pub(super) fault: Option<RankingError>,
 }
 
 impl State {
@@ -136,6 +142,7 @@ impl State {
             parts: BTreeMap::new(),
             gone: Vec::new(),
             vanished: Vec::new(),
+            fault: None,
         };
         let present = loaded.board_names.iter().flatten();
         state.definitions.extend(present.map(|row| (row.no, row.definition.clone())));

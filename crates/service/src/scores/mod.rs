@@ -9,6 +9,7 @@ pub mod command;
 mod decide;
 pub mod import;
 pub(crate) mod lane;
+pub mod orders;
 mod plan;
 mod publish;
 mod redefine;

@@ -109,11 +109,12 @@ impl Reading {
         let hidden = board.hidden.read().unwrap_or_else(PoisonError::into_inner);
         for part in parts {
             let players = players.clone().into_iter();
-            let Some(memory) = aims.order_of(board, *part) else {
+            let found = aims.order_of(board, *part);
+            let Some(order) = found.as_ref().and_then(|found| found.order().memory()) else {
                 self.plan.scores.extend(players.map(|player| score_key(board.no, *part, player)));
                 continue;
             };
-            memory.order().read(|order| {
+            order.read(|order| {
                 for player in players {
                     let key = score_key(board.no, *part, player);
                     if hidden.contains(player) {

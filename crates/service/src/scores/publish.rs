@@ -10,7 +10,7 @@ use crate::periods::{LivePart, Periods, RuleState};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::{Arc, PoisonError};
-use tally_ranking::{Held, Movement, PartOrder, Published};
+use tally_ranking::{HeldStandings, Movement, Published};
 use tally_rules::{PlayerId, Record};
 use tally_store::plan::ALL_TIME;
 use tally_store::{BoardNo, Part};
@@ -86,7 +86,7 @@ pub(super) fn move_held(
     board: &Board,
     moves: &[Move],
     ranked: bool,
-    held: &mut [(BoardNo, Part, Held<'_>)],
+    held: &mut [(BoardNo, Part, HeldStandings<'_>)],
 ) -> Published {
     let hidden = board.hidden.read().unwrap_or_else(PoisonError::into_inner);
     let mut first = Published::default();
@@ -217,7 +217,7 @@ fn redefine_board(board: &Board, change: &Redefinition) {
         for row in ends.iter().filter(|row| row.rule == state.rule.no) {
             if state.live(row.part).is_none() {
                 let (part, rule, span) = (row.part, row.rule, row.span);
-                let order = PartOrder::new(&board.definition);
+                let order = board.order_of_part(part);
                 state.live.push(Arc::new(LivePart { part, rule, span, order }));
             }
         }

@@ -8,18 +8,16 @@
 use super::aim::{Aims, PartInMemory, RowAim};
 use super::command::{Done, Previous, Request, Submit, Submitted};
 use super::decide::{Decision, State};
+use super::orders::Orders;
 use super::publish::move_held;
 use super::select::{Taken, select};
 use crate::boards::Board;
 use crate::failure::Failure;
-use crate::periods::LivePart;
-use crate::periods::view::View;
 use crate::tally::Tally;
 use std::sync::Arc;
-use tally_ranking::{Held, Reads};
 use tally_rules::sorted_set::Add;
 use tally_rules::{Micros, PlayerId, Record, Refusal, record};
-use tally_store::{BoardNo, Part, ScoreKey, Store};
+use tally_store::{BoardNo, Part, ScoreKey};
 
 /// Players that one step takes out at most where there may be several: a bound of the transaction.
 pub const TAKE_MAX: usize = 10_000;
@@ -226,6 +224,13 @@ impl State {
                 };
                 let changed = self.changed_in(board, aim.parts[0]);
                 let took = shown.order().read(|order| select(&board.definition, order, &changed, which));
+                let took = match took {
+                    Ok(took) => took,
+                    Err(error) => {
+                        self.fault.get_or_insert(error);
+                        Vec::new()
+                    }
+                };
                 if *all && took.len() > TAKE_ALL_MAX {
                     return Err(Refusal::TooManyAtOnce);
                 }
@@ -303,8 +308,8 @@ impl State {
         for part in parts {
             let key = ScoreKey { board: board.no, part: *part, player: player.clone() };
             self.scores.load_known(key, || {
-                let order = aims.order_of(board, *part)?;
-                order.order().read(|order| order.record(player.as_bytes()))
+                let found = aims.order_of(board, *part)?;
+                found.order().read(|order| order.record(player.as_bytes())).ok()?
             });
         }
     }
@@ -317,47 +322,6 @@ impl State {
             .filter(|(key, _)| !board.hides(&key.player))
             .map(|(key, record)| (key.player.clone(), record.copied()))
             .collect()
-    }
-}
-
-/// The orders as they are at the place of a question, some of them held by the one who publishes.
-pub struct Orders<'a> {
-    pub(super) held: &'a [(BoardNo, Part, Held<'a>)],
-}
-
-impl Orders<'_> {
-    /// Nobody holds anything: everything is read as it is.
-    pub const FREE: Orders<'static> = Orders { held: &[] };
-
-    /// Asks one part of a board.
-    pub fn read<T>(
-        &self,
-        view: &View,
-        store: &dyn Store,
-        with: impl FnOnce(&dyn Reads) -> T,
-    ) -> Result<T, Failure> {
-        match view.part().and_then(|part| self.held(view.board.no, part)) {
-            Some(held) => Ok(held.read(with)),
-            None => view.read_once(store, with),
-        }
-    }
-
-    /// Asks the order of a board over all time.
-    pub fn read_board<T>(&self, board: &Board, with: impl FnOnce(&dyn Reads) -> T) -> T {
-        match self.held(board.no, tally_store::plan::ALL_TIME) {
-            Some(held) => held.read(with),
-            None => board.order.read(with),
-        }
-    }
-
-    /// How many players a period has.
-    pub fn total(&self, board: &Board, live: &LivePart) -> u64 {
-        self.held(board.no, live.part)
-            .map_or_else(|| live.order.total(), |held| held.read(|order| order.total()))
-    }
-
-    fn held(&self, board: BoardNo, part: Part) -> Option<&Held<'_>> {
-        self.held.iter().find(|one| one.0 == board && one.1 == part).map(|one| &one.2)
     }
 }
 

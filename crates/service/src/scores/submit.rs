@@ -7,6 +7,7 @@ use crate::periods::ALL_TIME_NAME;
 use crate::requests::Running;
 use crate::tally::Tally;
 use std::sync::Arc;
+use tally_ranking::Ranking;
 use tally_rules::definition::Subscore;
 use tally_rules::idempotency::Identity;
 use tally_rules::outcome::Outcome;
@@ -94,7 +95,7 @@ async fn earlier(tally: &Tally, new: &NewScore, refusal: Refusal) -> RowResult {
     let previous = previous.map(|record| Previous { record, rank: None });
     let (period, closed_periods) = (ALL_TIME_NAME.to_owned(), Vec::new());
     let done = Submitted { period, closed_periods, record, rank: None, changed, previous, replayed: true };
-    Ok((Arc::new(Board::new(row, Vec::new())?), done))
+    Ok((Arc::new(Board::new(row, Vec::new(), &Ranking::Memory)?), done))
 }
 
 /// A score as its board holds it.

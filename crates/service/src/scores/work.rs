@@ -15,7 +15,7 @@ use tally_ranking::Published;
 use tally_rules::instant::Instants;
 use tally_rules::outcome::Outcome;
 use tally_rules::{Micros, Record, Refusal};
-use tally_store::{Durability, Store, StoreError};
+use tally_store::{Changes, Durability, Store, StoreError};
 
 /// Bytes a request holds beside its player's name: a rough sum of the structures, for the queue's bound.
 const REQUEST_BYTES: u32 = 256;
@@ -75,16 +75,19 @@ impl Work for ScoreWork {
         if batch.iter().all(relaxed) {
             reading.plan.durability = Durability::Relaxed;
         }
-        let mut decisions = Vec::new();
+        let mut decisions = Ok(Vec::new());
         self.store
             .run(&reading.plan, &mut |loaded| {
-                let (changes, decided) =
-                    decide::decide(batch, &aims, &reading, loaded, (now, self.keep_micros));
+                let decided = decide::decide(batch, &aims, &reading, loaded, (now, self.keep_micros));
+                let (changes, decided) = decided.map_or_else(
+                    |fault| (Changes::default(), Err(fault)),
+                    |(changes, decided)| (changes, Ok(decided)),
+                );
                 decisions = decided;
                 changes
             })
             .map_err(failure)?;
-        Ok((decisions, aims))
+        Ok((decisions.map_err(|error| Failure::Away(error.into()))?, aims))
     }
 
     fn publish(
