@@ -6,6 +6,7 @@
 
 use crate::work::{Kind, Weight};
 use std::collections::VecDeque;
+use std::time::Instant;
 
 /// The limits of a lane. A bound of 0 acts as 1: whatever comes first always goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,6 +75,8 @@ pub(crate) struct Waiting<Q, R> {
     pub(crate) reply: R,
     pub(crate) weight: Weight,
     pub(crate) kind: Kind,
+    /// When it was accepted.
+    pub(crate) since: Instant,
 }
 
 /// Requests that go to the store together, and their replies at the same positions.
@@ -85,6 +88,8 @@ pub(crate) struct Batch<Q, R> {
 /// What was taken from the front of the queue.
 pub(crate) struct Taken<Q, R> {
     pub(crate) batch: Batch<Q, R>,
+    /// When each of its requests was accepted.
+    pub(crate) since: Vec<Instant>,
     pub(crate) rows: usize,
     pub(crate) bytes: usize,
     pub(crate) cut: Cut,
@@ -99,6 +104,8 @@ pub(crate) fn take<Q, R>(inbox: &mut VecDeque<Waiting<Q, R>>, bounds: &Bounds, a
     let (mut rows, mut bytes) = (rows_of(first.weight), first.weight.bytes as usize);
     let room = (inbox.len() + 1).min(bounds.batch_rows_max.max(1));
     let mut batch = Batch { requests: Vec::with_capacity(room), replies: Vec::with_capacity(room) };
+    let mut since = Vec::with_capacity(room);
+    since.push(first.since);
     batch.push(first);
     let cut = loop {
         let Some(next) = inbox.front() else { break at_end };
@@ -111,9 +118,11 @@ pub(crate) fn take<Q, R>(inbox: &mut VecDeque<Waiting<Q, R>>, bounds: &Bounds, a
             break Cut::Bytes;
         }
         (rows, bytes) = (rows_then, bytes_then);
-        batch.push(inbox.pop_front().expect("the front was just seen"));
+        let next = inbox.pop_front().expect("the front was just seen");
+        since.push(next.since);
+        batch.push(next);
     };
-    Taken { batch, rows, bytes, cut }
+    Taken { batch, since, rows, bytes, cut }
 }
 
 impl<Q, R> Batch<Q, R> {

@@ -11,6 +11,7 @@ use crate::sync::{Builder, JoinHandle};
 use crate::work::{Reply, Work};
 use std::io;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// A cheap handle of a running lane; clones are handles of the same lane.
 ///
@@ -105,7 +106,8 @@ impl<W> LaneThread<W> {
 }
 
 fn weigh<W: Work, R>(request: W::Request, reply: R) -> Waiting<W::Request, R> {
-    Waiting { weight: W::weight(&request), kind: W::kind(&request), request, reply }
+    let (weight, kind, since) = (W::weight(&request), W::kind(&request), Instant::now());
+    Waiting { weight, kind, since, request, reply }
 }
 
 fn give_back<Q, R>(waiting: Waiting<Q, R>) -> (Q, R) {

@@ -23,6 +23,7 @@
 //! Not a goal: order between lanes, priorities, deadlines of callers, waiting for a batch to fill.
 
 mod batch;
+mod histogram;
 mod lane;
 mod queue;
 mod run;
@@ -33,6 +34,7 @@ mod work;
 mod working_set;
 
 pub use batch::{Bounds, Cut};
+pub use histogram::{Histogram, Times};
 pub use lane::{Lane, LaneThread, Submission};
 pub use queue::Refused;
 pub use stats::Stats;

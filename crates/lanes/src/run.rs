@@ -77,6 +77,10 @@ impl<W: Work, R: Reply<Result<W::Answer, W::Fault>>> Runner<W, R> {
             Found::Nothing => unreachable!("the queue sleeps while there is nothing"),
         };
         let taken = take(&mut self.inbox, &self.bounds, at_end);
+        let now = Instant::now();
+        for since in taken.since {
+            self.counters.queued.record(now.duration_since(since));
+        }
         let requests = taken.batch.requests.len();
         self.counters.batch(requests, taken.rows, taken.cut);
         self.queue.left(requests, taken.bytes);
@@ -89,7 +93,9 @@ impl<W: Work, R: Reply<Result<W::Answer, W::Fault>>> Runner<W, R> {
         while let Some(piece) = pieces.next() {
             match self.commit(&piece.requests) {
                 Ok(committed) => {
+                    let started = Instant::now();
                     let answers = self.work.publish(piece.requests, committed);
+                    self.counters.publishing.record(started.elapsed());
                     answer_each(piece.replies, answers);
                 }
                 Err(Setback::Row(_)) if piece.requests.len() > 1 => {

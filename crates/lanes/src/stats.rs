@@ -4,6 +4,7 @@
 //! They steer nothing, hence relaxed atomics; the time is measured for them alone.
 
 use crate::batch::Cut;
+use crate::histogram::{Histogram, Times};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
@@ -46,6 +47,10 @@ pub struct Stats {
     pub busy: Duration,
     /// The part of `busy` spent in the store, pauses between attempts included.
     pub committing: Duration,
+    /// How long each request waited for its batch.
+    pub queued: Times,
+    /// How long each batch, or piece of one, took to publish.
+    pub publishing: Times,
 }
 
 impl Stats {
@@ -73,6 +78,8 @@ pub(crate) struct Counters {
     pub(crate) faults: AtomicU64,
     pub(crate) busy_ns: AtomicU64,
     pub(crate) committing_ns: AtomicU64,
+    pub(crate) queued: Histogram,
+    pub(crate) publishing: Histogram,
 }
 
 impl Counters {
@@ -104,6 +111,8 @@ impl Counters {
         stats.faults = self.faults.load(Relaxed);
         stats.busy = Duration::from_nanos(self.busy_ns.load(Relaxed));
         stats.committing = Duration::from_nanos(self.committing_ns.load(Relaxed));
+        stats.queued = self.queued.read();
+        stats.publishing = self.publishing.read();
     }
 }
 

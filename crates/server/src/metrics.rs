@@ -13,6 +13,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 use std::fmt::Write;
 use std::time::Duration;
+use tally_service::Times;
 
 /// Seconds: from a tenth of a millisecond to ten seconds.
 const BUCKETS_S: [f64; 14] =
@@ -119,6 +120,26 @@ fn one(text: &mut String, name: &str, kind: &str, help: &str, value: f64) -> std
     writeln!(text, "# HELP tally_{name} {help}\n# TYPE tally_{name} {kind}\ntally_{name}{suffix} {value}")
 }
 
+/// Where a request's time goes between the door and its answer.
+fn lane_seconds(text: &mut String, stages: &[(&str, Times)]) -> std::fmt::Result {
+    let name = "tally_lane_seconds";
+    writeln!(
+        text,
+        "# HELP {name} Time of requests in the queue, of batches in the store (read, commit) and in publishing"
+    )?;
+    writeln!(text, "# TYPE {name} histogram")?;
+    for (stage, times) in stages {
+        let labels = format!("lane=\"scores\",stage=\"{stage}\"");
+        for (bound, count) in times.cumulative() {
+            writeln!(text, "{name}_bucket{{{labels},le=\"{}\"}} {count}", bound.as_secs_f64())?;
+        }
+        writeln!(text, "{name}_bucket{{{labels},le=\"+Inf\"}} {}", times.count())?;
+        writeln!(text, "{name}_sum{{{labels}}} {}", times.sum.as_secs_f64())?;
+        writeln!(text, "{name}_count{{{labels}}} {}", times.count())?;
+    }
+    Ok(())
+}
+
 fn render_service(text: &mut String, gate: &Gate) -> std::fmt::Result {
     one(text, "ready", "gauge", "1 while ranks are exact", f64::from(u8::from(gate.ready().is_ok())))?;
     let progress = gate.progress.snapshot();
@@ -147,6 +168,7 @@ fn render_service(text: &mut String, gate: &Gate) -> std::fmt::Result {
     for cut in tally_service::Cut::ALL {
         writeln!(text, "tally_batch_cut_total{{lane=\"scores\",cut=\"{}\"}} {}", cut.name(), lane.cut(cut))?;
     }
+    lane_seconds(text, &tally.lane_times())?;
     let boards = tally.boards.list(None, usize::MAX);
     let sum =
         |of: fn(&tally_service::boards::Board) -> u64| boards.iter().map(|board| of(board)).sum::<u64>();

@@ -18,6 +18,7 @@ use crate::scores::lane::ScoreLane;
 use crate::secret::{Secret, Use};
 use crate::settings::Settings;
 use std::sync::{Arc, Mutex};
+use tally_lanes::Times;
 use tally_rules::idempotency::{Identity, RequestKey, Seen, Stored};
 use tally_rules::instant::Instants;
 use tally_rules::outcome::Outcome;
@@ -138,6 +139,13 @@ impl Tally {
     /// Counters of the score lane.
     pub fn lane_stats(&self) -> tally_lanes::Stats {
         self.lane.stats()
+    }
+
+    /// Where the time of the score lane's requests goes: by stage, waiting first.
+    pub fn lane_times(&self) -> [(&'static str, Times); 4] {
+        let (stats, store) = (self.lane.stats(), self.lane.times());
+        let (read, commit) = (store.read.read(), store.commit.read());
+        [("queue", stats.queued), ("read", read), ("commit", commit), ("publish", stats.publishing)]
     }
 
     /// See [`run_once`].

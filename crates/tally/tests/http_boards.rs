@@ -227,6 +227,13 @@ fn metrics_count_what_was_done() {
     let route =
         "tally_http_requests_total{route=\"/v1/leaderboards/{board}/scores\",method=\"POST\",class=\"2xx\"}";
     assert_eq!(metric(&metrics, route), 3.0);
+    for stage in ["queue", "read", "commit", "publish"] {
+        let labels = format!("lane=\"scores\",stage=\"{stage}\"");
+        assert_eq!(metric(&metrics, &format!("tally_lane_seconds_count{{{labels}}}")), 3.0, "{stage}");
+        let all = metric(&metrics, &format!("tally_lane_seconds_bucket{{{labels},le=\"+Inf\"}}"));
+        assert_eq!(all, 3.0, "{stage}");
+        assert!(metric(&metrics, &format!("tally_lane_seconds_sum{{{labels}}}")) > 0.0, "{stage}");
+    }
     assert!(metrics.text().ends_with("# EOF\n"));
 }
 

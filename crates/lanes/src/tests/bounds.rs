@@ -19,6 +19,7 @@ const BOUNDS: Bounds = Bounds {
 /// The batches made of requests given as (rows, bytes, kind), each with its cut.
 fn batches(requests: &[(u32, u32, Kind)]) -> Vec<(Vec<usize>, Cut)> {
     let waiting = |(id, &(rows, bytes, kind)): (usize, &(u32, u32, Kind))| Waiting {
+        since: std::time::Instant::now(),
         request: id,
         reply: (),
         weight: Weight { rows, bytes },

@@ -1,7 +1,7 @@
 //! The queue in front of the score work, and how callers hear.
 
 use super::command::{Done, Request};
-use super::work::ScoreWork;
+use super::work::{ScoreWork, StoreTimes};
 use crate::clock::Clock;
 use crate::failure::{Failure, Fault};
 use crate::requests::Running;
@@ -20,6 +20,7 @@ pub(crate) type Answer = Result<Result<Done, Refusal>, Fault>;
 pub(crate) struct ScoreLane {
     lane: Lane<ScoreWork, Waiter>,
     thread: Mutex<Option<LaneThread<ScoreWork>>>,
+    times: Arc<StoreTimes>,
 }
 
 impl ScoreLane {
@@ -30,9 +31,10 @@ impl ScoreLane {
         settings: &Settings,
     ) -> std::io::Result<Self> {
         let keep_micros = settings.idempotency_keep_micros;
-        let work = ScoreWork { store, clock, instants, keep_micros };
+        let times = Arc::<StoreTimes>::default();
+        let work = ScoreWork { store, clock, instants, keep_micros, times: Arc::clone(&times) };
         let (lane, thread) = Lane::start("scores", settings.lane, work)?;
-        Ok(Self { lane, thread: Mutex::new(Some(thread)) })
+        Ok(Self { lane, thread: Mutex::new(Some(thread)), times })
     }
 
     /// One request; the caller waits, the lane does not.
@@ -73,6 +75,10 @@ impl ScoreLane {
         self.lane.submit(Request::Fence, waiter).map_err(refused)?;
         told.blocking_recv().map_err(|_| lost())???;
         Ok(())
+    }
+
+    pub(crate) fn times(&self) -> &StoreTimes {
+        &self.times
     }
 
     pub(crate) fn stats(&self) -> Stats {

@@ -10,7 +10,8 @@ use crate::failure::Fault;
 use crate::periods::ALL_TIME_NAME;
 use crate::periods::view::View;
 use std::sync::Arc;
-use tally_lanes::{Failure, Kind, Weight, Work};
+use std::time::Instant;
+use tally_lanes::{Failure, Histogram, Kind, Weight, Work};
 use tally_ranking::Published;
 use tally_rules::instant::Instants;
 use tally_rules::outcome::Outcome;
@@ -26,6 +27,16 @@ pub(super) struct ScoreWork {
     pub(super) clock: Clock,
     pub(super) instants: Instants,
     pub(super) keep_micros: i64,
+    pub(super) times: Arc<StoreTimes>,
+}
+
+/// How long the store took for each attempt of a batch.
+#[derive(Debug, Default)]
+pub(crate) struct StoreTimes {
+    /// To read and lock what the batch needs.
+    pub(crate) read: Histogram,
+    /// To write and commit what was decided.
+    pub(crate) commit: Histogram,
 }
 
 impl Work for ScoreWork {
@@ -76,17 +87,20 @@ impl Work for ScoreWork {
             reading.plan.durability = Durability::Relaxed;
         }
         let mut decisions = Ok(Vec::new());
-        self.store
-            .run(&reading.plan, &mut |loaded| {
-                let decided = decide::decide(batch, &aims, &reading, loaded, (now, self.keep_micros));
-                let (changes, decided) = decided.map_or_else(
-                    |fault| (Changes::default(), Err(fault)),
-                    |(changes, decided)| (changes, Ok(decided)),
-                );
-                decisions = decided;
-                changes
-            })
-            .map_err(failure)?;
+        let (times, mut since) = (&self.times, Instant::now());
+        let ran = self.store.run(&reading.plan, &mut |loaded| {
+            times.read.record(since.elapsed());
+            let decided = decide::decide(batch, &aims, &reading, loaded, (now, self.keep_micros));
+            let (changes, decided) = decided.map_or_else(
+                |fault| (Changes::default(), Err(fault)),
+                |(changes, decided)| (changes, Ok(decided)),
+            );
+            decisions = decided;
+            since = Instant::now();
+            changes
+        });
+        times.commit.record(since.elapsed());
+        ran.map_err(failure)?;
         Ok((decisions.map_err(|error| Failure::Away(error.into()))?, aims))
     }
 
