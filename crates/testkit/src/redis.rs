@@ -49,13 +49,19 @@ impl ScratchRedis {
     /// If it is not there or does not start; the message has its log, or the line to run.
     #[track_caller]
     pub fn start(kind: RedisKind, args: &[&str]) -> Self {
+        Self::start_each(kind, || args.iter().map(OsString::from).collect())
+    }
+
+    /// The same with arguments that are asked for before each try.
+    #[track_caller]
+    pub(crate) fn start_each(kind: RedisKind, args: impl Fn() -> Vec<OsString>) -> Self {
         let program = kind.program();
         Self(Server::start(kind.name(), |folder, port| {
             let port = port.to_string();
             let mut all: Vec<OsString> = ["--bind", "127.0.0.1", "--port", &port].map(OsString::from).into();
             all.extend(["--save", "", "--appendonly", "no", "--dir"].map(OsString::from));
             all.push(folder.into());
-            all.extend(args.iter().map(OsString::from));
+            all.extend(args());
             Plan { program: program.clone(), args: all, ready: "Ready to accept connections" }
         }))
     }
