@@ -170,9 +170,19 @@ impl ScratchDatabase {
     /// What the client says of the first statement that fails.
     #[track_caller]
     pub fn try_sql(&self, text: &str) -> Result<String, String> {
+        self.try_sql_through(self.address(), text)
+    }
+
+    /// The same on another way to this server, such as a proxy.
+    ///
+    /// # Errors
+    ///
+    /// The same.
+    #[track_caller]
+    pub fn try_sql_through(&self, address: SocketAddr, text: &str) -> Result<String, String> {
         let mut command = Command::new(process::program(self.kind.client()));
-        let port = self.address().port().to_string();
-        command.args(["--no-defaults", "--protocol=tcp", "--host=127.0.0.1", "--port", &port, "--user=root"]);
+        let (ip, port) = (address.ip().to_string(), address.port().to_string());
+        command.args(["--no-defaults", "--protocol=tcp", "--host", &ip, "--port", &port, "--user=root"]);
         command.args(["--batch", "--raw", "--skip-column-names", "--default-character-set=utf8mb4"]);
         // What whoever runs the tests has set for a server of their own.
         command.env_remove("MYSQL_PWD").env("MYSQL_TEST_LOGIN_FILE", "/dev/null");
