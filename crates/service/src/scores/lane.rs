@@ -30,7 +30,7 @@ impl ScoreLane {
         settings: &Settings,
     ) -> std::io::Result<Self> {
         let keep_micros = settings.idempotency_keep_micros;
-        let work = ScoreWork { store, clock, instants, keep_micros };
+        let work = ScoreWork::new(store, clock, instants, keep_micros);
         let (lane, thread) = Lane::start("scores", settings.lane, work)?;
         Ok(Self { lane, thread: Mutex::new(Some(thread)) })
     }

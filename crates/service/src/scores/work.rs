@@ -10,22 +10,30 @@ use crate::failure::Fault;
 use crate::periods::ALL_TIME_NAME;
 use crate::periods::view::View;
 use std::sync::Arc;
-use tally_lanes::{Failure, Kind, Weight, Work};
+use tally_lanes::{Failure, Kind, Resolution, Weight, Work};
 use tally_ranking::Published;
 use tally_rules::instant::Instants;
 use tally_rules::outcome::Outcome;
 use tally_rules::{Micros, Record, Refusal};
-use tally_store::{Durability, Store, StoreError};
+use tally_store::{BatchId, Durability, Store, StoreError};
 
 /// Bytes a request holds beside its player's name: a rough sum of the structures, for the queue's bound.
 const REQUEST_BYTES: u32 = 256;
 
 /// The work of one lane of scores.
 pub(super) struct ScoreWork {
-    pub(super) store: Arc<dyn Store>,
-    pub(super) clock: Clock,
-    pub(super) instants: Instants,
-    pub(super) keep_micros: i64,
+    store: Arc<dyn Store>,
+    clock: Clock,
+    instants: Instants,
+    keep_micros: i64,
+    /// The batch that may have been committed, and what it decided.
+    open: Option<(BatchId, Vec<Decision>, Aims)>,
+}
+
+impl ScoreWork {
+    pub(super) fn new(store: Arc<dyn Store>, clock: Clock, instants: Instants, keep_micros: i64) -> Self {
+        Self { store, clock, instants, keep_micros, open: None }
+    }
 }
 
 impl Work for ScoreWork {
@@ -76,15 +84,31 @@ impl Work for ScoreWork {
             reading.plan.durability = Durability::Relaxed;
         }
         let mut decisions = Vec::new();
-        self.store
-            .run(&reading.plan, &mut |loaded| {
-                let (changes, decided) =
-                    decide::decide(batch, &aims, &reading, loaded, (now, self.keep_micros));
-                decisions = decided;
-                changes
-            })
-            .map_err(failure)?;
-        Ok((decisions, aims))
+        let done = self.store.run(&reading.plan, &mut |loaded| {
+            let (changes, decided) = decide::decide(batch, &aims, &reading, loaded, (now, self.keep_micros));
+            decisions = decided;
+            changes
+        });
+        match done {
+            Ok(_) => Ok((decisions, aims)),
+            Err(error) => {
+                if let StoreError::LostAtCommit { batch, .. } = &error {
+                    self.open = Some((*batch, decisions, aims));
+                }
+                Err(failure(error))
+            }
+        }
+    }
+
+    /// The store knows by the name of the batch; what it decided was kept, because it must not be decided again.
+    fn resolve(&mut self, _batch: &[Request]) -> Result<Resolution<(Vec<Decision>, Aims), Fault>, Fault> {
+        let (batch, ..) = self.open.as_ref().expect("a commit was lost");
+        let done = self.store.became(batch)?.is_some();
+        let (_, decisions, aims) = self.open.take().expect("a commit was lost");
+        if done {
+            return Ok(Resolution::Committed((decisions, aims)));
+        }
+        Ok(Resolution::NotCommitted(Fault::StoreAway("the connection was lost before the commit".into())))
     }
 
     fn publish(
@@ -160,12 +184,12 @@ fn failure(error: StoreError) -> Failure<Fault> {
     match error {
         StoreError::Conflict(_) => Failure::Retry(error.into()),
         StoreError::Row(_) => Failure::Row(error.into()),
-        // A store whose commit can be lost answers `resolve`; the embedded one has no such moment.
-        StoreError::LostAtCommit(_)
-        | StoreError::Away(_)
+        StoreError::LostAtCommit { .. } => Failure::Unknown(error.into()),
+        StoreError::Away(_)
         | StoreError::Corrupt(_)
         | StoreError::Locked(_)
         | StoreError::TooNew { .. }
+        | StoreError::TooOld { .. }
         | StoreError::NotOurs(_) => Failure::Away(error.into()),
     }
 }
