@@ -50,10 +50,11 @@ impl From<StoreError> for Fault {
             StoreError::Conflict(why) | StoreError::Away(why) | StoreError::Locked(why) => {
                 Self::StoreAway(why)
             }
-            StoreError::LostAtCommit(why) => Self::OutcomeUnknown(why),
+            StoreError::LostAtCommit { why, .. } => Self::OutcomeUnknown(why),
             StoreError::Row(_)
             | StoreError::Corrupt(_)
             | StoreError::TooNew { .. }
+            | StoreError::TooOld { .. }
             | StoreError::NotOurs(_) => Self::Broken(error.to_string()),
         }
     }

@@ -103,16 +103,18 @@ fn walk(store: &SqliteStore, out: &mut impl Write) -> Result<(), Box<dyn std::er
 /// Adds one to each record: what is written depends on what was read.
 fn write(store: &SqliteStore, scores: Vec<ScoreKey>, add: i64) -> Result<(), tally_store::StoreError> {
     let plan = Plan { scores, ..Plan::default() };
-    store.run(&plan, &mut |loaded: &Loaded| {
-        let changed = |(key, old): (&ScoreKey, &Option<Record>)| {
-            let old = old.unwrap_or(Record { score: 0, subscore: 0, at: Micros(1_700_000_000_000_000) });
-            (key.clone(), Some(Record { score: old.score + add, at: old.at.plus(1), ..old }))
-        };
-        Changes {
-            scores: plan.scores.iter().zip(&loaded.scores).map(changed).collect(),
-            ..Changes::default()
-        }
-    })
+    store
+        .run(&plan, &mut |loaded: &Loaded| {
+            let changed = |(key, old): (&ScoreKey, &Option<Record>)| {
+                let old = old.unwrap_or(Record { score: 0, subscore: 0, at: Micros(1_700_000_000_000_000) });
+                (key.clone(), Some(Record { score: old.score + add, at: old.at.plus(1), ..old }))
+            };
+            Changes {
+                scores: plan.scores.iter().zip(&loaded.scores).map(changed).collect(),
+                ..Changes::default()
+            }
+        })
+        .map(drop)
 }
 
 fn key(number: u64) -> ScoreKey {

@@ -1,5 +1,7 @@
 //! What can go wrong in a store, by what the caller must do about it.
 
+use crate::plan::BatchId;
+
 /// A fault of a store. Refusals of a rule are never here: a rule's answer is not a fault.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
 pub enum StoreError {
@@ -13,8 +15,13 @@ pub enum StoreError {
     #[error("the store is away: {0}")]
     Away(String),
     /// The connection was lost while committing: it is unknown whether the transaction was done.
-    #[error("the connection was lost at commit: {0}")]
-    LostAtCommit(String),
+    #[error("the connection was lost at commit: {why}")]
+    LostAtCommit {
+        /// What to ask [`crate::Store::became`] about.
+        batch: BatchId,
+        /// What happened.
+        why: String,
+    },
     /// What is stored cannot be what we wrote.
     #[error("the store is damaged: {0}")]
     Corrupt(String),
@@ -29,6 +36,16 @@ pub enum StoreError {
         /// The version found.
         found: u32,
         /// The newest version known here.
+        known: u32,
+    },
+    /// The store was written by an earlier version and is not migrated unasked; it was not touched.
+    #[error(
+        "the store has schema version {found}, this tally needs {known}; run `tally migrate` (nothing was changed)"
+    )]
+    TooOld {
+        /// The version found.
+        found: u32,
+        /// The version needed.
         known: u32,
     },
     /// The file is some other program's database; it was not touched.

@@ -6,13 +6,14 @@
 //! any retry policy (the lanes have it, from the kinds of [`StoreError`]).
 
 mod error;
+pub mod mysql;
 pub mod plan;
 pub mod sqlite;
 
 pub use error::StoreError;
 pub use plan::{
-    BanKey, Block, BlockKey, BoardChange, BoardNo, BoardRow, Changes, Durability, Gone, ImportKey, ImportRow,
-    KeyChange, KeyRow, Loaded, Part, PartKey, PartRow, Plan, ScoreKey,
+    BanKey, BatchId, Block, BlockKey, BoardChange, BoardNo, BoardRow, Changes, Committed, Durability, Gone,
+    ImportKey, ImportRow, KeyChange, KeyRow, Loaded, Part, PartKey, PartRow, Plan, ScoreKey,
 };
 
 use tally_rules::profile::Profile;
@@ -36,7 +37,11 @@ pub trait Store: Send + Sync + 'static {
 
     /// Reads the plan, decides, writes and commits. `decide` may be called again after an internal retry: it must
     /// depend on nothing but what was loaded.
-    fn run(&self, plan: &Plan, decide: &mut dyn FnMut(&Loaded) -> Changes) -> Result<(), StoreError>;
+    fn run(&self, plan: &Plan, decide: &mut dyn FnMut(&Loaded) -> Changes) -> Result<Committed, StoreError>;
+
+    /// What became of a transaction that ended in [`StoreError::LostAtCommit`]: `None` says that it was not done and never
+    /// will be. Asking again gives the same answer. An error says that nobody can know now.
+    fn became(&self, batch: &BatchId) -> Result<Option<Committed>, StoreError>;
 
     /// Every live board, in order of number.
     fn boards(&self) -> Result<Vec<BoardRow>, StoreError>;

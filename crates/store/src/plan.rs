@@ -223,6 +223,23 @@ pub struct Changes {
     pub keys: Vec<KeyChange>,
 }
 
+/// What is known of a transaction that was done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Committed {
+    /// Greater than that of every transaction whose rows it read: what is derived from them outside keeps the greatest.
+    /// 0 where one process writes, and nothing outside can be older.
+    pub version: u64,
+}
+
+/// The name of a transaction, for asking what became of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BatchId {
+    /// Of the connection: random.
+    pub link: [u8; 16],
+    /// Of the transaction among those of its connection.
+    pub sequence: u64,
+}
+
 /// A change of a board.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BoardChange {

@@ -10,8 +10,8 @@ use tally_rules::profile::Profile;
 use tally_rules::{Micros, PlayerId, Record};
 use tally_store::sqlite::SqliteStore;
 use tally_store::{
-    Block, BlockKey, BoardNo, BoardRow, Changes, ImportKey, ImportRow, KeyRow, Loaded, Part, PartRow, Plan,
-    ScoreKey, Store, StoreError,
+    BatchId, Block, BlockKey, BoardNo, BoardRow, Changes, Committed, ImportKey, ImportRow, KeyRow, Loaded,
+    Part, PartRow, Plan, ScoreKey, Store, StoreError,
 };
 
 /// The store with its times.
@@ -49,7 +49,11 @@ impl Store for Timed {
         self.inner.name()
     }
 
-    fn run(&self, plan: &Plan, decide: &mut dyn FnMut(&Loaded) -> Changes) -> Result<(), StoreError> {
+    fn became(&self, batch: &BatchId) -> Result<Option<Committed>, StoreError> {
+        self.inner.became(batch)
+    }
+
+    fn run(&self, plan: &Plan, decide: &mut dyn FnMut(&Loaded) -> Changes) -> Result<Committed, StoreError> {
         let began = Instant::now();
         // Closing changes pieces of orders and parts; a batch of submits changes records.
         let (mut records, mut pieces) = (false, false);

@@ -53,7 +53,7 @@ fn write(store: &SqliteStore, batch: Vec<(PlayerId, Record)>, reads: bool) -> Re
     let mut scores: Vec<(ScoreKey, Option<Record>)> = rows.collect();
     let keys = if reads { scores.iter().map(|(key, _)| key.clone()).collect() } else { Vec::new() };
     let plan = Plan { scores: keys, ..Plan::default() };
-    store.run(&plan, &mut |_| Changes { scores: std::mem::take(&mut scores), ..Changes::default() })
+    store.run(&plan, &mut |_| Changes { scores: std::mem::take(&mut scores), ..Changes::default() }).map(drop)
 }
 
 fn fill(store: &SqliteStore, players: u64) -> Result<(), StoreError> {

@@ -9,7 +9,8 @@ use crate::failure::{Failure, Fault};
 use tally_ranking::{PartOrder, Source, Standings, StoredBlock};
 use tally_rules::{Micros, PlayerId, Record};
 use tally_store::{
-    Block, BlockKey, BoardNo, Changes, Gone, Part, PartKey, PartRow, Plan, ScoreKey, Store, StoreError,
+    Block, BlockKey, BoardNo, Changes, Gone, Loaded, Part, PartKey, PartRow, Plan, ScoreKey, Store,
+    StoreError,
 };
 
 /// Blocks of one transaction.
@@ -97,7 +98,9 @@ pub(crate) fn write(
     let (version, changes) = (row.version + 1, order.changes());
     let plan = Plan { boards: vec![board], ..Plan::default() };
     let run = |changes: Changes| {
-        store.run(&plan, &mut |loaded| if loaded.boards[0] { changes.clone() } else { Changes::default() })
+        let mut decide =
+            |loaded: &Loaded| if loaded.boards[0] { changes.clone() } else { Changes::default() };
+        store.run(&plan, &mut decide).map(drop)
     };
     let mut blocks: Vec<(BlockKey, Block)> = Vec::new();
     let total = order.blocks(|block, stored| {
@@ -127,7 +130,10 @@ pub(crate) fn write(
 /// Forgets closed periods.
 pub(crate) fn forget(store: &dyn Store, board: BoardNo, parts: &[Part]) -> Result<(), StoreError> {
     let changes = removal(board, parts);
-    if changes.is_empty() { Ok(()) } else { store.run(&Plan::default(), &mut |_| changes.clone()) }
+    if changes.is_empty() {
+        return Ok(());
+    }
+    store.run(&Plan::default(), &mut |_| changes.clone()).map(drop)
 }
 
 /// The changes that remove parts.

@@ -32,7 +32,7 @@ impl ScoreLane {
     ) -> std::io::Result<Self> {
         let keep_micros = settings.idempotency_keep_micros;
         let times = Arc::<StoreTimes>::default();
-        let work = ScoreWork { store, clock, instants, keep_micros, times: Arc::clone(&times) };
+        let work = ScoreWork::new(store, clock, instants, keep_micros, Arc::clone(&times));
         let (lane, thread) = Lane::start("scores", settings.lane, work)?;
         Ok(Self { lane, thread: Mutex::new(Some(thread)), times })
     }

@@ -11,24 +11,29 @@ use crate::periods::ALL_TIME_NAME;
 use crate::periods::view::View;
 use std::sync::Arc;
 use std::time::Instant;
-use tally_lanes::{Failure, Histogram, Kind, Weight, Work};
+use tally_lanes::{Failure, Histogram, Kind, Resolution, Weight, Work};
 use tally_ranking::Published;
 use tally_rules::instant::Instants;
 use tally_rules::outcome::Outcome;
 use tally_rules::{Micros, Record, Refusal};
-use tally_store::{Changes, Durability, Store, StoreError};
+use tally_store::{BatchId, Changes, Durability, Store, StoreError};
 
 /// Bytes a request holds beside its player's name: a rough sum of the structures, for the queue's bound.
 const REQUEST_BYTES: u32 = 256;
 
 /// The work of one lane of scores.
 pub(super) struct ScoreWork {
-    pub(super) store: Arc<dyn Store>,
-    pub(super) clock: Clock,
-    pub(super) instants: Instants,
-    pub(super) keep_micros: i64,
-    pub(super) times: Arc<StoreTimes>,
+    store: Arc<dyn Store>,
+    clock: Clock,
+    instants: Instants,
+    keep_micros: i64,
+    times: Arc<StoreTimes>,
+    /// The batch that may have been committed, and what it decided.
+    open: Option<(BatchId, Decided)>,
 }
+
+/// A batch as decided.
+type Decided = (Vec<Decision>, Aims);
 
 /// How long the store took for each attempt of a batch.
 #[derive(Debug, Default)]
@@ -39,11 +44,23 @@ pub(crate) struct StoreTimes {
     pub(crate) commit: Histogram,
 }
 
+impl ScoreWork {
+    pub(super) fn new(
+        store: Arc<dyn Store>,
+        clock: Clock,
+        instants: Instants,
+        keep_micros: i64,
+        times: Arc<StoreTimes>,
+    ) -> Self {
+        Self { store, clock, instants, keep_micros, times, open: None }
+    }
+}
+
 impl Work for ScoreWork {
     type Request = Request;
     type Answer = Result<Done, Refusal>;
     type Fault = Fault;
-    type Committed = (Vec<Decision>, Aims);
+    type Committed = Decided;
 
     fn weight(request: &Request) -> Weight {
         match request {
@@ -77,7 +94,7 @@ impl Work for ScoreWork {
         }
     }
 
-    fn commit(&mut self, batch: &[Request]) -> Result<(Vec<Decision>, Aims), Failure<Fault>> {
+    fn commit(&mut self, batch: &[Request]) -> Result<Decided, Failure<Fault>> {
         let now = (self.clock)();
         let aims = Aims::new(batch, &mut self.instants, now);
         let mut reading = plan::read(batch, &aims);
@@ -88,7 +105,7 @@ impl Work for ScoreWork {
         }
         let mut decisions = Ok(Vec::new());
         let (times, mut since) = (&self.times, Instant::now());
-        let ran = self.store.run(&reading.plan, &mut |loaded| {
+        let done = self.store.run(&reading.plan, &mut |loaded| {
             times.read.record(since.elapsed());
             let decided = decide::decide(batch, &aims, &reading, loaded, (now, self.keep_micros));
             let (changes, decided) = decided.map_or_else(
@@ -100,14 +117,33 @@ impl Work for ScoreWork {
             changes
         });
         times.commit.record(since.elapsed());
-        ran.map_err(failure)?;
-        Ok((decisions.map_err(|error| Failure::Away(error.into()))?, aims))
+        let decisions = decisions.map_err(|error| Failure::Away(error.into()))?;
+        match done {
+            Ok(_) => Ok((decisions, aims)),
+            Err(error) => {
+                if let StoreError::LostAtCommit { batch, .. } = &error {
+                    self.open = Some((*batch, (decisions, aims)));
+                }
+                Err(failure(error))
+            }
+        }
+    }
+
+    /// The store knows by the name of the batch; what it decided was kept, because it must not be decided again.
+    fn resolve(&mut self, _batch: &[Request]) -> Result<Resolution<Decided, Fault>, Fault> {
+        let (batch, _) = self.open.as_ref().expect("a commit was lost");
+        let done = self.store.became(batch)?.is_some();
+        let (_, decided) = self.open.take().expect("a commit was lost");
+        if done {
+            return Ok(Resolution::Committed(decided));
+        }
+        Ok(Resolution::NotCommitted(Fault::StoreAway("the connection was lost before the commit".into())))
     }
 
     fn publish(
         &mut self,
         mut batch: Vec<Request>,
-        (mut decisions, aims): (Vec<Decision>, Aims),
+        (mut decisions, aims): Decided,
     ) -> Vec<Result<Done, Refusal>> {
         aims.install();
         let ranks = publish::publish(&mut batch, &mut decisions, &aims);
@@ -177,12 +213,12 @@ fn failure(error: StoreError) -> Failure<Fault> {
     match error {
         StoreError::Conflict(_) => Failure::Retry(error.into()),
         StoreError::Row(_) => Failure::Row(error.into()),
-        // A store whose commit can be lost answers `resolve`; the embedded one has no such moment.
-        StoreError::LostAtCommit(_)
-        | StoreError::Away(_)
+        StoreError::LostAtCommit { .. } => Failure::Unknown(error.into()),
+        StoreError::Away(_)
         | StoreError::Corrupt(_)
         | StoreError::Locked(_)
         | StoreError::TooNew { .. }
+        | StoreError::TooOld { .. }
         | StoreError::NotOurs(_) => Failure::Away(error.into()),
     }
 }

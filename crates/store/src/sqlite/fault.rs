@@ -97,9 +97,10 @@ mod tests {
                 StoreError::Row(_) => "row",
                 StoreError::Away(_) => "away",
                 StoreError::Corrupt(_) => "corrupt",
-                StoreError::LostAtCommit(_)
+                StoreError::LostAtCommit { .. }
                 | StoreError::Locked(_)
                 | StoreError::TooNew { .. }
+                | StoreError::TooOld { .. }
                 | StoreError::NotOurs(_) => "said by another place",
             };
             assert_eq!(got, wanted, "{code}");

@@ -54,8 +54,8 @@ mod unsynced;
 pub use backup::{Copied, backup, restore};
 
 use crate::plan::{
-    Block, BlockKey, BoardNo, BoardRow, Changes, ImportKey, ImportRow, KeyRow, Loaded, Part, PartRow, Plan,
-    ScoreKey,
+    BatchId, Block, BlockKey, BoardNo, BoardRow, Changes, Committed, ImportKey, ImportRow, KeyRow, Loaded,
+    Part, PartRow, Plan, ScoreKey,
 };
 use crate::{Store, StoreError};
 use connect::Readers;
@@ -183,8 +183,12 @@ impl Store for SqliteStore {
         "sqlite"
     }
 
-    fn run(&self, plan: &Plan, decide: &mut dyn FnMut(&Loaded) -> Changes) -> Result<(), StoreError> {
-        run::run(&self.shared, plan, decide)
+    fn run(&self, plan: &Plan, decide: &mut dyn FnMut(&Loaded) -> Changes) -> Result<Committed, StoreError> {
+        run::run(&self.shared, plan, decide).map(|()| Committed::default())
+    }
+
+    fn became(&self, _batch: &BatchId) -> Result<Option<Committed>, StoreError> {
+        run::undone(&self.shared).map(|()| None)
     }
 
     fn boards(&self) -> Result<Vec<BoardRow>, StoreError> {

@@ -16,7 +16,7 @@ use super::state::Shared;
 use super::table::Table;
 use super::{imports, profiles, requests};
 use crate::StoreError;
-use crate::plan::{BoardNo, Changes, Durability, KeyChange, Loaded, Plan};
+use crate::plan::{BatchId, BoardNo, Changes, Durability, KeyChange, Loaded, Plan};
 use rusqlite::Connection;
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -83,7 +83,7 @@ impl Writer {
         shared.unsynced.fail(error.to_string());
         match self.mend(shared) {
             Ok(()) => error,
-            Err(_) => StoreError::LostAtCommit(error.to_string()),
+            Err(_) => StoreError::LostAtCommit { batch: BatchId::default(), why: error.to_string() },
         }
     }
 
@@ -148,6 +148,11 @@ pub(super) fn run(
     drop(guard);
     shared.folding.after_put(shared, &held, used, rows);
     Ok(())
+}
+
+/// Makes sure that a row whose append failed is nowhere: the log is mended, or nobody can know.
+pub(super) fn undone(shared: &Shared) -> Result<(), StoreError> {
+    shared.writer().mend(shared)
 }
 
 /// What the overlay holds after a batch.

@@ -9,6 +9,7 @@
 
 use super::log::{self, LOOK, PASSIVE, RESTART, TRUNCATE};
 use crate::StoreError;
+use crate::plan::BatchId;
 use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -69,7 +70,8 @@ impl Tables {
             // the log, and whoever opens the file after a crash would take them for committed. Empty the log, or
             // admit it.
             if error.sqlite_error_code() == Some(ErrorCode::SystemIoFailure) && !self.empty_log(counters) {
-                return Err(StoreError::LostAtCommit(error.to_string()));
+                let batch = BatchId::default();
+                return Err(StoreError::LostAtCommit { batch, why: error.to_string() });
             }
             return Err(error.into());
         }

@@ -4,4 +4,5 @@
 //! tests. One test binary, because each one more is linked anew.
 
 mod contract;
+mod mysql;
 mod sqlite;

@@ -95,7 +95,7 @@ fn put_as(
     let mut scores: Vec<_> = players.map(|player| (key(&player), Some(record))).collect();
     scores.sort_by(|a, b| a.0.cmp(&b.0));
     let plan = Plan { durability, ..Plan::default() };
-    store.run(&plan, &mut |_| Changes { scores: scores.clone(), ..Changes::default() })
+    store.run(&plan, &mut |_| Changes { scores: scores.clone(), ..Changes::default() }).map(drop)
 }
 
 fn gauge(store: &SqliteStore, name: &str) -> f64 {

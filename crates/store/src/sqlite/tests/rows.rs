@@ -52,7 +52,7 @@ fn records_that_cannot_be_are_damage() {
 fn requests_keys_imports_and_numbers_that_cannot_be_are_damage() {
     let request = tally_rules::idempotency::RequestKey { scope: "s".into(), key: "k".into() };
     let plan = Plan { requests: vec![request], ..Plan::default() };
-    let read = |store: &SqliteStore| store.run(&plan, &mut |_| Changes::default());
+    let read = |store: &SqliteStore| store.run(&plan, &mut |_| Changes::default()).map(drop);
     corrupt("INSERT INTO requests VALUES ('s', 'k', zeroblob(16), 0, x'');", read);
     corrupt("INSERT INTO requests VALUES ('s', 'k', zeroblob(16), 0, x'ff');", read);
     corrupt("INSERT INTO requests VALUES ('s', 'k', zeroblob(15), 0, x'02');", read);
@@ -68,7 +68,7 @@ fn requests_keys_imports_and_numbers_that_cannot_be_are_damage() {
     corrupt("INSERT INTO imports VALUES (1, zeroblob(32), -1, 0, 0, 0);", progress);
     corrupt("INSERT INTO imports VALUES (1, zeroblob(32), 0, 0, 0, 2);", progress);
     let plan = Plan { board_names: vec![tally_rules::BoardId::new("x").unwrap()], ..Plan::default() };
-    let next = |store: &SqliteStore| store.run(&plan, &mut |_| Changes::default());
+    let next = |store: &SqliteStore| store.run(&plan, &mut |_| Changes::default()).map(drop);
     corrupt("UPDATE meta SET value = x'ff';", next);
     corrupt("DELETE FROM meta;", next);
 }

@@ -112,7 +112,7 @@ pub(crate) fn run(
     loop {
         match store.run(plan, decide) {
             Err(StoreError::Conflict(_)) => std::thread::yield_now(),
-            done => return done,
+            done => return done.map(drop),
         }
     }
 }

@@ -1,0 +1,72 @@
+//! The table `batches`: the last transaction of each connection, for whoever lost the answer to its COMMIT.
+//!
+//! A transaction writes the row (connection, number) with its changes. Whoever wants to know what became of it inserts
+//! that row as a fence: where it is there already the transaction was done; where it was not, the fence makes the
+//! transaction's own insert fail should its message still arrive, and the statements after a failed one are not run. An
+//! insert waits for an undecided one. Asking twice gives the same answer. Not here: when to ask.
+
+use super::fault::corrupt;
+use super::row::{Answers, Fields};
+use super::text::Script;
+use crate::StoreError;
+use crate::plan::BatchId;
+
+pub(super) type Batch = BatchId;
+
+/// How old rows of connections that are gone become: longer than anyone asks.
+const KEEP_MICROS: u64 = 7 * 24 * 3600 * 1_000_000;
+
+/// Writes the row of a transaction in place of that of the one before.
+pub(super) fn put(script: &mut Script, batch: &Batch, version: super::Version) {
+    script.sql("INSERT INTO batches (link, sequence, version, fence) VALUES (").bytes(&batch.link);
+    script.sql(", ").number(batch.sequence).sql(", ");
+    version.put(script);
+    script.sql(", 0)").end();
+    if batch.sequence > 1 {
+        script.sql("DELETE FROM batches WHERE link = ").bytes(&batch.link);
+        script.sql(" AND sequence = ").number(batch.sequence - 1).end();
+    }
+}
+
+/// Asks what became of a transaction.
+pub(super) fn find_out(batch: &Batch) -> Script {
+    let mut script = Script::default();
+    script.sql("INSERT INTO batches (link, sequence, version, fence) VALUES (").bytes(&batch.link);
+    script.sql(", ").number(batch.sequence).sql(", ").sql(super::CLOCK);
+    script.sql(", 1) ON DUPLICATE KEY UPDATE fence = fence").end();
+    script.sql("SELECT fence, version FROM batches WHERE link = ").bytes(&batch.link);
+    script.sql(" AND sequence = ").number(batch.sequence).end();
+    script
+}
+
+/// The answer: the version of a transaction that was done.
+pub(super) fn read(mut answers: Answers) -> Result<Option<u64>, StoreError> {
+    answers.skip(1);
+    let rows = answers.rows();
+    let row = rows.first().ok_or_else(|| corrupt("batches", "what was inserted is not there"))?;
+    let mut row = Fields::new("batches", row);
+    let (fence, version) = (row.truth()?, row.number()?);
+    Ok((!fence).then_some(version))
+}
+
+/// Rows of connections that are long gone. They are looked for without a lock: most rows are of others' transactions.
+pub(super) fn find_old() -> Script {
+    let mut script = Script::default();
+    script.sql("SELECT link, sequence FROM batches WHERE marks IS NULL AND version + ").number(KEEP_MICROS);
+    script.sql(" < ").sql(super::CLOCK).sql(" LIMIT 1000").end();
+    script
+}
+
+/// Forgets what [`find_old`] found.
+pub(super) fn forget(mut answers: Answers) -> Result<Script, StoreError> {
+    let mut old = Vec::new();
+    answers.each(1, "batches", |row| {
+        old.push((row.bytes()?.to_vec(), row.number()?));
+        Ok(())
+    })?;
+    let mut script = Script::default();
+    script.keys("DELETE FROM batches WHERE (link, sequence) IN (", old, ")", |row, (link, sequence)| {
+        row.bytes(&link).number(sequence);
+    });
+    Ok(script)
+}

@@ -1,0 +1,247 @@
+//! The tables `boards`, `periods` and `deleted_boards`: what boards there are.
+//!
+//! Changes are rare, so they are made one at a time: whoever changes boards, or reads one by name in order to, holds the
+//! row of the next number. A deleted board leaves at once, and with it its name is free; its rows elsewhere wait for
+//! `purge`. A number that is not live never comes to life for whoever saw it: numbers are given once.
+
+use super::fault::corrupt;
+use super::row::{Answers, Fields};
+use super::text::Script;
+use super::{found, meta};
+use crate::StoreError;
+use crate::plan::{BoardChange, BoardNo, BoardRow};
+use tally_rules::definition::{Order, Ranking, ScoreType, Subscore, Ties, Update};
+use tally_rules::period::PeriodRule;
+use tally_rules::{BoardId, Definition, Micros};
+
+/// A macro, because `concat!` takes no constant.
+macro_rules! rows {
+    () => {
+        "SELECT b.`no`, b.id, b.`order`, b.`update`, b.ranking, b.ties, b.score, b.subscore, b.all_time, \
+     b.rules_given, b.implicit, b.created_at, p.rule, p.name, p.`schedule`, p.time_zone, p.keep, p.grace_s \
+     FROM boards b LEFT JOIN periods p ON p.board = b.`no`"
+    };
+}
+
+/// Asks for every live board. One statement, so that boards and periods are of one moment.
+pub(super) fn select_all() -> Script {
+    let mut script = Script::default();
+    script.sql(rows!()).sql(" ORDER BY b.`no`, p.position").end();
+    script
+}
+
+/// Asks for boards by name; how many statements that takes. The caller holds the row of the next number.
+pub(super) fn select_names(script: &mut Script, names: &[BoardId]) -> usize {
+    let before = script.len();
+    script.keys(concat!(rows!(), " WHERE b.id IN ("), names, ") ORDER BY b.`no`, p.position", |row, name| {
+        row.bytes(name.as_str().as_bytes());
+    });
+    script.len() - before
+}
+
+/// The answer, in order of number.
+pub(super) fn read_all(answers: &mut Answers, statements: usize) -> Result<Vec<BoardRow>, StoreError> {
+    let mut boards: Vec<BoardRow> = Vec::new();
+    answers.each(statements, "boards", |row| {
+        let (board, period) = decode(row)?;
+        match boards.last_mut() {
+            Some(last) if last.no == board.no => last.definition.periods.extend(period),
+            _ => {
+                boards.push(board);
+                boards.last_mut().expect("just pushed").definition.periods.extend(period);
+            }
+        }
+        Ok(())
+    })?;
+    for board in &boards {
+        board.definition.check().map_err(|refusal| {
+            corrupt("boards", &format!("`{}` contradicts itself: {refusal:?}", board.id.as_str()))
+        })?;
+    }
+    Ok(boards)
+}
+
+/// One row of the join: a board without its periods, and one of them.
+fn decode(row: &mut Fields<'_>) -> Result<(BoardRow, Option<PeriodRule>), StoreError> {
+    let no = BoardNo(row.small()?);
+    let id = BoardId::new(row.text()?).map_err(|bad| corrupt("boards", &format!("a name {}", bad.0)))?;
+    let definition = Definition {
+        order: row.choice(Order::parse)?,
+        update: row.choice(Update::parse)?,
+        ranking: row.choice(Ranking::parse)?,
+        ties: row.choice(Ties::parse)?,
+        score: row.choice(ScoreType::parse)?,
+        subscore: row.choice(Subscore::parse)?,
+        all_time: row.truth()?,
+        rules_given: row.small()?,
+        implicit: row.truth()?,
+        periods: Vec::new(),
+    };
+    let created_at = Micros(row.signed()?);
+    let rule = row.maybe_text()?.map(str::parse).transpose();
+    let rule: Option<u32> = rule.map_err(|_| corrupt("periods", "a rule's number is none"))?;
+    let Some(rule) = rule else { return Ok((BoardRow { no, id, definition, created_at }, None)) };
+    let (name, schedule, time_zone) =
+        (row.text()?.to_owned(), row.text()?.to_owned(), row.text()?.to_owned());
+    let period =
+        PeriodRule { no: rule, name, schedule, time_zone, keep: row.small()?, grace_s: row.small()? };
+    Ok((BoardRow { no, id, definition, created_at }, Some(period)))
+}
+
+/// Asks which boards are live, and keeps them so: others may ask the same, and whoever deletes one waits. How many
+/// statements that takes.
+pub(super) fn select_live(script: &mut Script, boards: &[BoardNo]) -> usize {
+    let before = script.len();
+    let head = "SELECT `no` FROM boards FORCE INDEX (PRIMARY) WHERE `no` IN (";
+    script.keys(head, boards, ") LOCK IN SHARE MODE", |row, no| {
+        row.number(no.0);
+    });
+    script.len() - before
+}
+
+/// The answer.
+pub(super) fn read_live(
+    answers: &mut Answers,
+    statements: usize,
+    boards: &[BoardNo],
+) -> Result<Vec<bool>, StoreError> {
+    let live = found(answers, statements, "boards", boards, |row| Ok((BoardNo(row.small()?), ())))?;
+    Ok(live.iter().map(Option::is_some).collect())
+}
+
+/// Asks for what changes of boards refer to, having locked the next number: by number, and by name. How many statements
+/// that takes.
+pub(super) fn select_present(script: &mut Script, changes: &[BoardChange]) -> usize {
+    let before = script.len();
+    let created = changes.iter().filter_map(|change| match change {
+        BoardChange::Create(row) => Some(&row.id),
+        BoardChange::Redefine(..) | BoardChange::Delete(_) => None,
+    });
+    script.keys("SELECT `no`, id FROM boards WHERE `no` IN (", changes, ") FOR UPDATE", |row, change| {
+        row.number(change.no().0);
+    });
+    script.keys("SELECT `no`, id FROM boards WHERE id IN (", created, ") FOR UPDATE", |row, name| {
+        row.bytes(name.as_str().as_bytes());
+    });
+    script.len() - before
+}
+
+/// The answer: number and name of boards that are live.
+pub(super) fn read_present(
+    answers: &mut Answers,
+    statements: usize,
+) -> Result<Vec<(BoardNo, Vec<u8>)>, StoreError> {
+    let mut present = Vec::new();
+    answers.each(statements, "boards", |row| {
+        present.push((BoardNo(row.small()?), row.bytes()?.to_vec()));
+        Ok(())
+    })?;
+    Ok(present)
+}
+
+/// Changes boards. `next` is the number of the next one and is locked; `present` are the live ones that matter.
+pub(super) fn write(
+    script: &mut Script,
+    changes: &[BoardChange],
+    mut next: BoardNo,
+    mut present: Vec<(BoardNo, Vec<u8>)>,
+) -> Result<(), StoreError> {
+    let first = next;
+    for change in changes {
+        let no = change.no();
+        let is_live = present.iter().any(|(live, _)| *live == no);
+        match change {
+            BoardChange::Create(row) => {
+                assert!(no >= next, "board {} was given before: the next is {}", no.0, next.0);
+                let name = row.id.as_str();
+                if present.iter().any(|(_, live)| live == name.as_bytes()) {
+                    return Err(StoreError::Row(format!("boards: the name `{name}` is taken")));
+                }
+                check(no, &row.definition)?;
+                create(script, row);
+                next = BoardNo(no.0 + 1);
+                present.push((no, name.as_bytes().to_vec()));
+            }
+            BoardChange::Redefine(..) | BoardChange::Delete(_) if !is_live => {
+                return Err(StoreError::Row(format!("boards: there is no board {}", no.0)));
+            }
+            BoardChange::Redefine(no, definition) => {
+                check(*no, definition)?;
+                redefine(script, *no, definition);
+            }
+            BoardChange::Delete(no) => {
+                script.sql("DELETE FROM boards WHERE `no` = ").number(no.0).end();
+                script.sql("DELETE FROM periods WHERE board = ").number(no.0).end();
+                script.sql("INSERT INTO deleted_boards (`no`) VALUES (").number(no.0).sql(")").end();
+                present.retain(|(live, _)| live != no);
+            }
+        }
+    }
+    if next > first {
+        meta::put_next_board(script, next);
+    }
+    Ok(())
+}
+
+fn check(no: BoardNo, definition: &Definition) -> Result<(), StoreError> {
+    if no.0 == u32::MAX {
+        return Err(StoreError::Row("boards: all numbers are given".into()));
+    }
+    definition.check().map_err(|why| StoreError::Row(format!("boards: {why:?}")))
+}
+
+fn create(script: &mut Script, board: &BoardRow) {
+    let of = &board.definition;
+    let head = "INSERT INTO boards (`no`, id, `order`, `update`, ranking, ties, score, subscore, all_time, \
+         rules_given, implicit, created_at) VALUES ";
+    script.rows(head, [board], "", |row, board| {
+        row.number(board.no.0).bytes(board.id.as_str().as_bytes());
+        for choice in choices(of) {
+            row.bytes(choice.as_bytes());
+        }
+        row.number(u8::from(of.all_time)).number(of.rules_given).number(u8::from(of.implicit));
+        row.signed(board.created_at.0);
+    });
+    create_periods(script, board.no, &of.periods);
+}
+
+fn redefine(script: &mut Script, no: BoardNo, of: &Definition) {
+    let columns = [
+        "UPDATE boards SET `order` = ",
+        ", `update` = ",
+        ", ranking = ",
+        ", ties = ",
+        ", score = ",
+        ", subscore = ",
+    ];
+    for (column, choice) in columns.into_iter().zip(choices(of)) {
+        script.sql(column).bytes(choice.as_bytes());
+    }
+    script.sql(", all_time = ").number(u8::from(of.all_time)).sql(", rules_given = ").number(of.rules_given);
+    script.sql(", implicit = ").number(u8::from(of.implicit)).sql(" WHERE `no` = ").number(no.0).end();
+    script.sql("DELETE FROM periods WHERE board = ").number(no.0).end();
+    create_periods(script, no, &of.periods);
+}
+
+fn choices(of: &Definition) -> [&'static str; 6] {
+    [
+        of.order.as_str(),
+        of.update.as_str(),
+        of.ranking.as_str(),
+        of.ties.as_str(),
+        of.score.as_str(),
+        of.subscore.as_str(),
+    ]
+}
+
+fn create_periods(script: &mut Script, no: BoardNo, periods: &[PeriodRule]) {
+    let head =
+        "INSERT INTO periods (board, position, rule, name, `schedule`, time_zone, keep, grace_s) VALUES ";
+    script.rows(head, (0_u32..).zip(periods), "", |row, (position, period)| {
+        row.number(no.0).number(position).number(period.no);
+        for text in [&period.name, &period.schedule, &period.time_zone] {
+            row.bytes(text.as_bytes());
+        }
+        row.number(period.keep).number(period.grace_s);
+    });
+}

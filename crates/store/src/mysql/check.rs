@@ -1,0 +1,29 @@
+//! What no table could hold, found before anything is sent.
+//!
+//! The bounds are those of the embedded store, so that rows can move between stores. Not here: lengths of names, which
+//! their types have, and boards, which are checked against what is there.
+
+use super::{imports, parts};
+use crate::StoreError;
+use crate::plan::{Changes, Gone, Part};
+
+/// Refuses changes that cannot be stored whatever is tried.
+pub(super) fn changes(changes: &Changes) -> Result<(), StoreError> {
+    changes.scores.iter().try_for_each(|(key, _)| part(key.part))?;
+    changes.imports.iter().try_for_each(|(_, row)| imports::check(row))?;
+    changes.parts.iter().try_for_each(|(key, row)| parts::check(*key, row.as_ref()))?;
+    changes.blocks.iter().try_for_each(|(key, block)| parts::check_block(key, block))?;
+    changes.gone.iter().try_for_each(|gone| match gone {
+        Gone::Part(of) | Gone::Blocks(of, _) => part(of.part),
+    })
+}
+
+/// Part numbers are below 2^63: a rule's number and a second of the years that have names.
+pub(super) fn part(part: Part) -> Result<(), StoreError> {
+    i64::try_from(part.0).map(drop).map_err(|_| StoreError::Row(format!("parts: {} is no part", part.0)))
+}
+
+pub(super) fn count(table: &str, count: u64) -> Result<(), StoreError> {
+    let refused = |_| StoreError::Row(format!("{table}: {count} is more than can be counted"));
+    i64::try_from(count).map(drop).map_err(refused)
+}

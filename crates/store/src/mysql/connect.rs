@@ -1,0 +1,190 @@
+//! A new connection: where to, what the server is, and the settings of the session.
+//!
+//! Every setting that changes what a statement means is said here, whatever the server's defaults are. Not here: whose
+//! database it is (`migrate`).
+
+use super::Options;
+use super::fault::Fault;
+use super::link::Link;
+use super::row::{Answers, Fields};
+use super::stats::Stats;
+use super::text::Script;
+use crate::StoreError;
+use mysql_async::{Conn, Opts, OptsBuilder};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// The longest message, whatever the server would take: it is in memory on both sides.
+const MESSAGE_BYTES_MAX: u64 = 16 << 20;
+
+/// What a message takes beside its text.
+const MESSAGE_HEAD: u64 = 1024;
+
+/// How long the server keeps a connection that says nothing. A process that is frozen with rows locked holds up
+/// others for so long; and longer than the pool keeps one idle.
+const SERVER_PATIENCE: Duration = Duration::from_secs(120);
+
+/// Which words the server knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Flavour {
+    /// MySQL, or who speaks like it. Rows to insert have a name since 8.0.19, and `VALUES()` will go.
+    MySql { row_name: bool },
+    /// MariaDB.
+    MariaDb,
+}
+
+impl Flavour {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::MySql { .. } => "mysql",
+            Self::MariaDb => "mariadb",
+        }
+    }
+}
+
+/// What a connection found at its other end.
+#[derive(Clone, Debug)]
+pub(super) struct Server {
+    pub(super) flavour: Flavour,
+    pub(super) message_bytes: usize,
+}
+
+/// Where the database is.
+#[derive(Debug)]
+pub(super) struct Address {
+    opts: Opts,
+    /// For messages: without the password.
+    pub(super) shown: String,
+    pub(super) database: String,
+}
+
+impl Address {
+    /// Reads `mysql://user:password@host:port/database`.
+    pub(super) fn parse(url: &str) -> Result<Self, StoreError> {
+        let opts = Opts::from_url(url)
+            .map_err(|error| StoreError::NotOurs(format!("the address of the database ({error})")))?;
+        let database = opts.db_name().unwrap_or_default().to_owned();
+        let shown = format!("mysql://{}:{}/{database}", opts.ip_or_hostname(), opts.tcp_port());
+        if database.is_empty() {
+            return Err(StoreError::NotOurs(format!("{shown} (it names no database)")));
+        }
+        // Whatever the URL says: no socket behind our back, no question of the driver's own, no cache of statements.
+        let opts = OptsBuilder::from_opts(opts)
+            .prefer_socket(false)
+            .max_allowed_packet(Some(1 << 30))
+            .wait_timeout(Some(usize::MAX))
+            .stmt_cache_size(0)
+            .tcp_nodelay(true);
+        Ok(Self { opts: opts.into(), shown, database })
+    }
+}
+
+/// Connects and prepares the session.
+pub(super) fn connect(address: &Address, options: &Options, stats: &Arc<Stats>) -> Result<Link, StoreError> {
+    let away = |what: String| StoreError::Away(format!("{}: {what}", address.shown));
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| away(format!("make a runtime: {error}")))?;
+    let mut name = [0; 16];
+    getrandom::fill(&mut name).map_err(|error| away(format!("ask the system for random bytes: {error}")))?;
+    let connecting = Conn::new(address.opts.clone());
+    let conn = runtime
+        .block_on(async { tokio::time::timeout(options.connect_timeout, connecting).await })
+        .map_err(|_| away(format!("no connection within {:?}", options.connect_timeout)))?
+        .map_err(|error| away(error.to_string()))?;
+    stats.connects.fetch_add(1, Ordering::Relaxed);
+    stats.open.fetch_add(1, Ordering::Relaxed);
+    let unknown = Server { flavour: Flavour::MariaDb, message_bytes: 4 << 10 };
+    let mut link = Link::new(conn, runtime, (unknown, name), options.query_timeout, Arc::clone(stats));
+    let asked = link.send(&settings(options)).map_err(|fault| match fault {
+        // Not of a row, whatever the number says.
+        Fault::Refused { text, .. } => away(format!("prepare the session: {text}")),
+        fault => away(StoreError::from(fault).to_string()),
+    })?;
+    link.server = server(asked).map_err(|error| away(error.to_string()))?;
+    Ok(link)
+}
+
+fn settings(options: &Options) -> Script {
+    let mut script = Script::default();
+    script.statement("SET NAMES utf8mb4");
+    // Rows that are there are locked as they are read; gaps are not, because two that lock a gap and then fill it are a
+    // deadlock every time. What is not there is guarded when something is written, see `run`.
+    script.statement("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED");
+    script
+        .sql("SET SESSION autocommit = 1, time_zone = '+00:00', ")
+        .sql("sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', sql_select_limit = DEFAULT, ")
+        // A list of whole keys needs no look at the table to know what it finds.
+        .sql("eq_range_index_dive_limit = 1, wait_timeout = ")
+        .number(SERVER_PATIENCE.as_secs())
+        .sql(", innodb_lock_wait_timeout = ")
+        .number(options.lock_wait.as_secs().max(1))
+        .end();
+    script.statement("SELECT VERSION(), @@max_allowed_packet, CONNECTION_ID()");
+    script
+}
+
+fn server(mut answers: Answers) -> Result<Server, StoreError> {
+    answers.skip(3);
+    let rows = answers.rows();
+    let row = rows.first().ok_or_else(|| StoreError::Away("the server says nothing of itself".into()))?;
+    let mut row = Fields::new("the server's version", row);
+    let (version, packet) = (row.text()?, row.number()?);
+    let message_bytes = packet.min(MESSAGE_BYTES_MAX).saturating_sub(MESSAGE_HEAD);
+    Ok(Server {
+        flavour: flavour(version)?,
+        message_bytes: usize::try_from(message_bytes).unwrap_or(usize::MAX),
+    })
+}
+
+fn flavour(version: &str) -> Result<Flavour, StoreError> {
+    // Behind proxies for old replicas MariaDB begins with `5.5.5-`.
+    let mariadb = version.contains("MariaDB");
+    let plain = if mariadb { version.trim_start_matches("5.5.5-") } else { version };
+    let mut numbers =
+        plain.split(|letter: char| !letter.is_ascii_digit()).map_while(|part| part.parse().ok());
+    let mut next = || numbers.next().unwrap_or(0_u32);
+    let found = (next(), next(), next());
+    let (flavour, oldest) = if mariadb {
+        (Flavour::MariaDb, (10, 6, 0))
+    } else {
+        let row_name = found >= (8, 0, 20) && !version.contains("TiDB");
+        (Flavour::MySql { row_name }, (8, 0, 0))
+    };
+    if found < oldest {
+        let (name, (major, minor, _)) = (flavour.name(), oldest);
+        return Err(StoreError::Away(format!(
+            "{name} {version} is too old; {major}.{minor} is the oldest known"
+        )));
+    }
+    Ok(flavour)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_told_apart() {
+        let mysql = |row_name| Ok(Flavour::MySql { row_name });
+        assert_eq!(flavour("10.11.19-MariaDB-0+deb12u1"), Ok(Flavour::MariaDb));
+        assert_eq!(flavour("5.5.5-10.11.6-MariaDB-log"), Ok(Flavour::MariaDb));
+        assert_eq!(flavour("9.7.4-2"), mysql(true));
+        assert_eq!(flavour("8.0.19"), mysql(false));
+        assert_eq!(flavour("8.0.11-TiDB-v8.5.0"), mysql(false));
+        for old in ["5.7.44", "10.3.39-MariaDB", "nonsense"] {
+            assert!(flavour(old).is_err(), "{old}");
+        }
+    }
+
+    #[test]
+    fn an_address_names_a_database_and_is_shown_without_its_password() {
+        let address = Address::parse("mysql://tally:secret@db.example:3307/games").unwrap();
+        assert_eq!(address.shown, "mysql://db.example:3307/games");
+        for bad in ["mysql://db.example", "postgres://db.example/games", "db"] {
+            assert!(matches!(Address::parse(bad), Err(StoreError::NotOurs(_))), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Faults of the database and of the way to it, as kinds of [`StoreError`]: by number, never by wording.
+//!
+//! One place, so that no code has two meanings. Not here: any retry, and what a fault at COMMIT means (`run`).
+
+use crate::StoreError;
+use mysql_async::Error;
+
+/// Why a message was not answered as hoped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Fault {
+    /// The database refused a statement; the statements after it were not run, and the connection is sound.
+    Refused {
+        /// The error's number.
+        code: u16,
+        /// In the database's words.
+        text: String,
+        /// Statements of the message that were answered for certain.
+        answered: usize,
+    },
+    /// The connection is lost, or no answer came in time: it is unknown what of the message was done.
+    Lost(String),
+    /// The message was not sent: this program cannot say it.
+    Unsaid(StoreError),
+}
+
+impl Fault {
+    pub(super) fn of(error: &Error, answered: usize) -> Self {
+        match error {
+            Error::Server(error) => {
+                // Said while the connection ends: shut down, killed, closed for having been idle.
+                if matches!(error.code, 1053 | 1152 | 1317 | 1927 | 4031) {
+                    return Self::Lost(error.to_string());
+                }
+                Self::Refused { code: error.code, text: error.to_string(), answered }
+            }
+            error => Self::Lost(error.to_string()),
+        }
+    }
+
+    /// Whether the same connection may fare better with the next transaction.
+    pub(super) fn spares_link(&self) -> bool {
+        matches!(self, Self::Refused { code, .. } if !matches!(of_code(*code), Kind::Away))
+    }
+}
+
+/// What the caller must do where nothing was done.
+impl From<Fault> for StoreError {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::Lost(why) => Self::Away(why),
+            Fault::Unsaid(error) => error,
+            Fault::Refused { code, text, .. } => match of_code(code) {
+                Kind::Conflict => Self::Conflict(text),
+                Kind::Row => Self::Row(text),
+                Kind::Corrupt => Self::Corrupt(text),
+                Kind::Away => Self::Away(text),
+            },
+        }
+    }
+}
+
+/// Whether another transaction was in the way: then nothing was done, wherever in a message it is said.
+pub(super) fn is_conflict(code: u16) -> bool {
+    matches!(of_code(code), Kind::Conflict)
+}
+
+enum Kind {
+    Conflict,
+    Row,
+    Corrupt,
+    Away,
+}
+
+fn of_code(code: u16) -> Kind {
+    match code {
+        // Deadlock, lock wait, no wait, changed since it was read. A duplicate key: what was not there when it was read
+        // came meanwhile (names that are taken are found before).
+        1213 | 1205 | 3572 | 1020 | 1062 | 1586 => Kind::Conflict,
+        // Null, wrong text, too long, out of range, a check (MySQL, MariaDB), a row too large, a message too large.
+        1048 | 1366 | 1406 | 1264 | 1690 | 3819 | 4025 | 1118 | 1153 | 1292 => Kind::Row,
+        // A table or a column is not there, or its pages are damaged.
+        1146 | 1054 | 1932 | 1034 | 1712 | 1194 | 1195 | 1877 => Kind::Corrupt,
+        // Read-only, disk full, too many connections, no rights, and what should not happen at all (a statement that
+        // does not parse): nothing was done, and another moment or another connection may fare better.
+        _ => Kind::Away,
+    }
+}
+
+/// Something stored that we cannot have written.
+pub(super) fn corrupt(table: &str, what: &str) -> StoreError {
+    StoreError::Corrupt(format!("{table}: {what}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_of_fault_asks_for_the_right_reaction() {
+        let rows = [
+            (1213, "conflict"),
+            (1205, "conflict"),
+            (1062, "conflict"),
+            (1406, "row"),
+            (1264, "row"),
+            (3819, "row"),
+            (4025, "row"),
+            (1040, "away"),
+            (1203, "away"),
+            (1290, "away"),
+            (1836, "away"),
+            (1021, "away"),
+            (1114, "away"),
+            (1045, "away"),
+            (1064, "away"),
+            (1146, "corrupt"),
+        ];
+        for (code, wanted) in rows {
+            let fault = Fault::Refused { code, text: String::new(), answered: 0 };
+            let got = match StoreError::from(fault) {
+                StoreError::Conflict(_) => "conflict",
+                StoreError::Row(_) => "row",
+                StoreError::Away(_) => "away",
+                StoreError::Corrupt(_) => "corrupt",
+                other => panic!("{other:?}"),
+            };
+            assert_eq!(got, wanted, "{code}");
+        }
+        assert!(matches!(StoreError::from(Fault::Lost("x".into())), StoreError::Away(_)));
+    }
+}

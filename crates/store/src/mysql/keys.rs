@@ -1,0 +1,90 @@
+//! The table `api_keys`: API keys and whether they were revoked.
+//!
+//! Changes are made one at a time, under the same row lock as those of boards, so numbers tell the order of creation.
+
+use super::row::Answers;
+use super::text::Script;
+use crate::StoreError;
+use crate::plan::{KeyChange, KeyRow};
+use tally_rules::Micros;
+use tally_rules::role::Role;
+
+/// Asks for every key that was not revoked.
+pub(super) fn select_all() -> Script {
+    let mut script = Script::default();
+    script.statement(
+        "SELECT id, hash, role, name, created_at FROM api_keys WHERE revoked_at IS NULL ORDER BY `no`",
+    );
+    script
+}
+
+/// The answer, in order of creation.
+pub(super) fn read_all(mut answers: Answers) -> Result<Vec<KeyRow>, StoreError> {
+    let mut found = Vec::new();
+    answers.each(1, "api_keys", |row| {
+        found.push(KeyRow {
+            id: row.text()?.into(),
+            hash: row.fixed()?,
+            role: row.choice(Role::parse)?,
+            name: row.text()?.to_owned(),
+            created_at: Micros(row.signed()?),
+        });
+        Ok(())
+    })?;
+    Ok(found)
+}
+
+/// Asks for what changes refer to: the last number, then which ids are taken. How many statements that takes.
+pub(super) fn select_present(script: &mut Script, changes: &[KeyChange]) -> usize {
+    let before = script.len();
+    script.statement("SELECT COALESCE(MAX(`no`), 0) FROM api_keys");
+    script.keys("SELECT id FROM api_keys WHERE id IN (", changes, ") FOR UPDATE", |row, change| {
+        row.bytes(change.id().as_bytes());
+    });
+    script.len() - before
+}
+
+/// The answer.
+pub(super) fn read_present(
+    answers: &mut Answers,
+    statements: usize,
+) -> Result<(u64, Vec<Vec<u8>>), StoreError> {
+    let last = answers.one_number("api_keys")?;
+    let mut taken = Vec::new();
+    answers.each(statements - 1, "api_keys", |row| {
+        taken.push(row.bytes()?.to_vec());
+        Ok(())
+    })?;
+    Ok((last, taken))
+}
+
+/// Creates and revokes. Revoking a key that is not there, or once more, changes nothing: it is not accepted already.
+pub(super) fn write(
+    script: &mut Script,
+    changes: &[KeyChange],
+    (mut last, taken): (u64, Vec<Vec<u8>>),
+) -> Result<(), StoreError> {
+    for change in changes {
+        match change {
+            KeyChange::Create(row) => {
+                if taken.iter().any(|id| id == row.id.as_bytes()) {
+                    return Err(StoreError::Row(format!("keys: the id `{}` is taken", row.id)));
+                }
+                last += 1;
+                let head = "INSERT INTO api_keys (id, `no`, hash, role, name, created_at) VALUES ";
+                script.rows(head, [row], "", |values, row| {
+                    values.bytes(row.id.as_bytes()).number(last).bytes(&row.hash);
+                    values
+                        .bytes(row.role.as_str().as_bytes())
+                        .bytes(row.name.as_bytes())
+                        .signed(row.created_at.0);
+                });
+            }
+            KeyChange::Revoke(id, at) => {
+                script.sql("UPDATE api_keys SET revoked_at = ").signed(at.0);
+                script.sql(" WHERE revoked_at IS NULL AND id = ").bytes(id.as_bytes()).end();
+            }
+        }
+    }
+    Ok(())
+}

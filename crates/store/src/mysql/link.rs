@@ -1,0 +1,136 @@
+//! One connection and what drives it.
+//!
+//! The store blocks and the driver does not: each connection has a small runtime of its own, driven by the thread that
+//! uses it at the moment, so nothing is handed from thread to thread. Every message has a deadline; a connection that
+//! missed one is never used again. Not here: which connection a caller gets (`pool`), and what is said on it.
+
+use super::connect::Server;
+use super::fault::Fault;
+use super::row::Answers;
+use super::stats::Stats;
+use super::text::Script;
+use mysql_async::Conn;
+use mysql_async::prelude::Queryable;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+use tokio::runtime::Runtime;
+
+/// How long a connection that is no longer needed may take to say so.
+const GOODBYE: Duration = Duration::from_millis(200);
+
+/// A connection to the database.
+#[derive(Debug)]
+pub(super) struct Link {
+    conn: Option<Conn>,
+    runtime: Option<Runtime>,
+    /// What it is connected to.
+    pub(super) server: Server,
+    /// Its random name in the table `batches`.
+    pub(super) name: [u8; 16],
+    /// The number of its last transaction that wrote; 0 for none yet.
+    pub(super) sequence: u64,
+    deadline: Duration,
+    stats: Arc<Stats>,
+    /// Since when nobody uses it; none while it is new.
+    pub(super) idle_since: Option<Instant>,
+    broken: bool,
+}
+
+impl Link {
+    pub(super) fn new(
+        conn: Conn,
+        runtime: Runtime,
+        (server, name): (Server, [u8; 16]),
+        deadline: Duration,
+        stats: Arc<Stats>,
+    ) -> Self {
+        Self {
+            conn: Some(conn),
+            runtime: Some(runtime),
+            server,
+            name,
+            sequence: 0,
+            deadline,
+            stats,
+            idle_since: None,
+            broken: false,
+        }
+    }
+
+    /// Sends the statements, in as few messages as the database takes, and gives their results in order. It stops at the
+    /// first that is refused.
+    pub(super) fn send(&mut self, script: &Script) -> Result<Answers, Fault> {
+        let messages = script.messages(self.server.message_bytes).map_err(Fault::Unsaid)?;
+        let mut answers = Answers::default();
+        for (text, statements) in messages {
+            let before = answers.len();
+            answers.extend(self.say(text, statements).map_err(|fault| match fault {
+                Fault::Refused { code, text, answered } => {
+                    Fault::Refused { code, text, answered: before + answered }
+                }
+                other => other,
+            })?);
+        }
+        Ok(answers)
+    }
+
+    fn say(&mut self, text: &str, statements: usize) -> Result<Answers, Fault> {
+        let (Some(conn), Some(runtime), false) = (&mut self.conn, &self.runtime, self.broken) else {
+            return Err(Fault::Lost("the connection was lost before".into()));
+        };
+        self.stats.messages.fetch_add(1, Ordering::Relaxed);
+        let answered = runtime
+            .block_on(async { tokio::time::timeout(self.deadline, exchange(conn, text, statements)).await });
+        let done =
+            answered.unwrap_or_else(|_| Err(Fault::Lost(format!("no answer within {:?}", self.deadline))));
+        self.broken = matches!(done, Err(Fault::Lost(_)));
+        done
+    }
+
+    /// Whether it must not be used again.
+    pub(super) fn is_broken(&self) -> bool {
+        self.broken
+    }
+
+    /// Makes sure that it is not used again: what it left open is undone when the database sees it go.
+    pub(super) fn give_up(&mut self) {
+        self.broken = true;
+    }
+}
+
+/// One message and its answer.
+async fn exchange(conn: &mut Conn, text: &str, statements: usize) -> Result<Answers, Fault> {
+    let mut answers = Answers::default();
+    let mut result = conn.query_iter(text).await.map_err(|error| Fault::of(&error, 0))?;
+    for _ in 0..statements {
+        let affected = result.affected_rows();
+        let rows = result.collect().await;
+        answers.push(rows.map_err(|error| Fault::of(&error, answers.len()))?, affected);
+    }
+    // There is none left; were there one, the connection would be out of step.
+    result.drop_result().await.map_err(|error| Fault::of(&error, answers.len()))?;
+    Ok(answers)
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        let (conn, runtime) = (self.conn.take(), self.runtime.take());
+        self.stats.open.fetch_sub(1, Ordering::Relaxed);
+        let Some(runtime) = runtime else { return };
+        // On a thread of its own a sound connection says goodbye. Inside of somebody else's runtime that is not
+        // possible, and not with what is lost either.
+        let alone = tokio::runtime::Handle::try_current().is_err();
+        if alone && !self.broken && !std::thread::panicking() {
+            let _ = runtime.block_on(async {
+                let conn = conn?;
+                tokio::time::timeout(GOODBYE, conn.disconnect()).await.ok()
+            });
+        } else {
+            // The driver's last words would be said on whatever runtime is current.
+            let _this_one = runtime.enter();
+            drop(conn);
+        }
+        runtime.shutdown_background();
+    }
+}

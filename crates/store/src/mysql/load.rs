@@ -1,0 +1,118 @@
+//! The first message of a transaction: everything the plan reads, each row locked.
+//!
+//! Rows that are there cannot change until the transaction ends. Keys that have no row cannot be locked: they are
+//! remembered here, and guarded when something is written (`write`). Not here: what is decided.
+
+use super::row::Answers;
+use super::text::Script;
+use super::{CLOCK, boards, imports, meta, profiles, requests, scores};
+use crate::StoreError;
+use crate::plan::{ImportKey, Loaded, Plan, ScoreKey};
+use tally_rules::idempotency::RequestKey;
+use tally_rules::{BoardId, PlayerId};
+
+/// The statements of the message, and how many for each list of the plan.
+#[derive(Debug, Default)]
+pub(super) struct Asked {
+    pub(super) script: Script,
+    boards: usize,
+    names: usize,
+    scores: usize,
+    requests: usize,
+    imports: usize,
+    profiles: usize,
+}
+
+/// What was read.
+#[derive(Debug, Default)]
+pub(super) struct Read {
+    pub(super) loaded: Loaded,
+    pub(super) absent: Absent,
+    /// The version of the transaction: greater than that of every row it read, and not before the database's clock.
+    pub(super) version: Option<u64>,
+}
+
+/// Keys that had no row, each list in order.
+#[derive(Debug, Default)]
+pub(super) struct Absent {
+    pub(super) scores: Vec<ScoreKey>,
+    pub(super) requests: Vec<RequestKey>,
+    pub(super) imports: Vec<ImportKey>,
+    pub(super) profiles: Vec<PlayerId>,
+}
+
+impl Absent {
+    pub(super) fn is_empty(&self) -> bool {
+        self.scores.is_empty()
+            && self.requests.is_empty()
+            && self.imports.is_empty()
+            && self.profiles.is_empty()
+    }
+}
+
+/// Whether a plan reads anything.
+pub(super) fn reads(plan: &Plan) -> bool {
+    let Plan { durability: _, boards, board_names, scores, requests, imports, profiles } = plan;
+    !(boards.is_empty()
+        && board_names.is_empty()
+        && scores.is_empty()
+        && requests.is_empty()
+        && imports.is_empty()
+        && profiles.is_empty())
+}
+
+/// Makes the message. Every transaction locks in this order of tables and in order of keys.
+pub(super) fn ask(plan: &Plan) -> Asked {
+    let mut asked = Asked::default();
+    let script = &mut asked.script;
+    script.statement("START TRANSACTION");
+    if !plan.board_names.is_empty() {
+        meta::lock_next_board(script);
+    }
+    asked.names = boards::select_names(script, &plan.board_names);
+    asked.boards = boards::select_live(script, &plan.boards);
+    asked.requests = requests::select(script, &plan.requests);
+    asked.imports = imports::select(script, &plan.imports, true);
+    asked.profiles = profiles::select(script, &plan.profiles, true);
+    asked.scores = scores::select(script, &plan.scores, true);
+    script.sql("SELECT ").sql(CLOCK).end();
+    asked
+}
+
+impl Asked {
+    /// Whether what was read is of one moment only if nothing came to be between two statements.
+    pub(super) fn in_several_statements(&self) -> bool {
+        self.requests + self.imports + self.profiles + self.scores > 1
+    }
+
+    /// Reads the answer.
+    pub(super) fn read(&self, mut answers: Answers, plan: &Plan) -> Result<Read, StoreError> {
+        let mut read = Read::default();
+        let Read { loaded, absent, version } = &mut read;
+        answers.skip(1);
+        if !plan.board_names.is_empty() {
+            loaded.next_board = meta::read_next_board(&mut answers)?;
+        }
+        let rows = boards::read_all(&mut answers, self.names)?;
+        let by_name = |name: &BoardId| rows.iter().find(|row| row.id == *name).cloned();
+        loaded.board_names = plan.board_names.iter().map(by_name).collect();
+        loaded.boards = boards::read_live(&mut answers, self.boards, &plan.boards)?;
+        loaded.requests = requests::read(&mut answers, self.requests, &plan.requests)?;
+        loaded.imports = imports::read(&mut answers, self.imports, &plan.imports)?;
+        let profiles = profiles::read(&mut answers, self.profiles, &plan.profiles)?;
+        loaded.profiles = profiles.into_iter().collect::<Result<_, _>>()?;
+        let scores = scores::read(&mut answers, self.scores, &plan.scores)?;
+        let newest = scores.iter().flatten().map(|row| row.version).max().unwrap_or(0);
+        *version = Some(answers.one_number("the clock")?.max(newest.saturating_add(1)));
+        loaded.scores = scores.iter().map(|row| row.and_then(|row| row.record)).collect();
+        absent.scores = absent_of(&plan.scores, &scores);
+        absent.requests = absent_of(&plan.requests, &loaded.requests);
+        absent.imports = absent_of(&plan.imports, &loaded.imports);
+        absent.profiles = absent_of(&plan.profiles, &loaded.profiles);
+        Ok(read)
+    }
+}
+
+fn absent_of<K: Clone, V>(keys: &[K], found: &[Option<V>]) -> Vec<K> {
+    keys.iter().zip(found).filter(|(_, found)| found.is_none()).map(|(key, _)| key.clone()).collect()
+}

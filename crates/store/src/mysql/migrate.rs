@@ -1,0 +1,120 @@
+//! Whose database it is, and bringing it to the present schema.
+//!
+//! An empty database is ours to make. One with tables is ours where `meta` says so in its comment, which is there from the
+//! moment the table is. Migrations run under a lock of the server, so two that start at once make one schema; DDL
+//! commits by itself, so each statement can be repeated, and the version is written after each file. Not here: going
+//! back; the operator has backups of such a database.
+
+use super::link::Link;
+use super::row::Answers;
+use super::text::Script;
+use super::{fault, meta};
+use crate::StoreError;
+
+/// Every schema there ever was: the first makes an empty database ours, each other one makes the next out of the one
+/// before.
+pub(super) const MIGRATIONS: &[&str] = &[include_str!("../../migrations/mysql/0001_tables.sql")];
+
+/// The comment of our `meta`.
+const OURS: &str = "tally";
+
+const VERSION: &str = "store.schema";
+
+/// How long another server's migration is waited for.
+const LOCK_SECONDS: u64 = 60;
+
+/// Checks whose database it is, and makes or migrates it. `may_migrate` says whether an older one is changed.
+pub(super) fn migrate(
+    link: &mut Link,
+    (database, shown): (&str, &str),
+    migrations: &'static [&'static str],
+    may_migrate: bool,
+) -> Result<(), StoreError> {
+    let known = u32::try_from(migrations.len()).expect("fewer than 2^32 migrations");
+    if version(link, shown, known)? == Some(known) {
+        return Ok(());
+    }
+    let name = blake3::hash(database.as_bytes());
+    let lock = &name.as_bytes()[..16];
+    let mut script = Script::default();
+    script
+        .sql("SELECT GET_LOCK(CONCAT('tally ', HEX(")
+        .bytes(lock)
+        .sql(")), ")
+        .number(LOCK_SECONDS)
+        .sql(")")
+        .end();
+    // The lock is freed with its connection, so there may be other deadlines than that of the script.
+    if ask(link, &script)?.one_number("the lock of migrations").ok() != Some(1) {
+        return Err(StoreError::Conflict(format!("another server migrates {shown}")));
+    }
+    let done = migrate_locked(link, shown, (migrations, known), may_migrate);
+    let mut script = Script::default();
+    script.sql("SELECT RELEASE_LOCK(CONCAT('tally ', HEX(").bytes(lock).sql(")))").end();
+    ask(link, &script)?;
+    done
+}
+
+fn migrate_locked(
+    link: &mut Link,
+    shown: &str,
+    (migrations, known): (&'static [&'static str], u32),
+    may_migrate: bool,
+) -> Result<(), StoreError> {
+    // Another server may have done it while this one waited.
+    let found = version(link, shown, known)?.unwrap_or(0);
+    if found > 0 && found < known && !may_migrate {
+        return Err(StoreError::TooOld { found, known });
+    }
+    for (version, migration) in (1_u32..).zip(migrations).skip(found as usize) {
+        for statement in statements(migration) {
+            let mut script = Script::default();
+            script.statement(statement);
+            ask(link, &script)?;
+        }
+        let mut script = Script::default();
+        script.sql("REPLACE INTO meta (name, value) VALUES (").bytes(VERSION.as_bytes());
+        script.sql(", ").bytes(version.to_string().as_bytes()).sql(")").end();
+        ask(link, &script)?;
+    }
+    Ok(())
+}
+
+/// The schema version of a database that is ours: 0 where making it was cut short; `None` where it is empty.
+fn version(link: &mut Link, shown: &str, known: u32) -> Result<Option<u32>, StoreError> {
+    let mut script = Script::default();
+    script.statement(
+        "SELECT table_name, table_comment FROM information_schema.tables WHERE table_schema = DATABASE()",
+    );
+    let mut tables = Vec::new();
+    ask(link, &script)?.each(1, "the list of tables", |row| {
+        tables.push((row.text()?.to_owned(), row.text()?.to_owned()));
+        Ok(())
+    })?;
+    if tables.is_empty() {
+        return Ok(None);
+    }
+    if !tables.iter().any(|(name, comment)| name == "meta" && comment == OURS) {
+        return Err(StoreError::NotOurs(format!("the database {shown}")));
+    }
+    let mut answers = ask(link, &meta::select(VERSION))?;
+    let Some(value) = meta::read(&mut answers)? else { return Ok(Some(0)) };
+    let found = std::str::from_utf8(&value).ok().and_then(|text| text.parse().ok());
+    let found = found.ok_or_else(|| fault::corrupt("meta", "the version of the schema is none"))?;
+    if found > known {
+        return Err(StoreError::TooNew { found, known });
+    }
+    Ok(Some(found))
+}
+
+/// The statements of a migration: each ends with its line.
+fn statements(migration: &'static str) -> impl Iterator<Item = &'static str> {
+    let is_said = |statement: &&str| {
+        statement.lines().any(|line| !line.trim().is_empty() && !line.trim_start().starts_with("--"))
+    };
+    migration.split(";\n").filter(is_said)
+}
+
+fn ask(link: &mut Link, script: &Script) -> Result<Answers, StoreError> {
+    link.send(script).map_err(StoreError::from)
+}

@@ -1,0 +1,295 @@
+//! The truth in MySQL or MariaDB: one transaction, two messages.
+//!
+//! What a round trip costs decides everything here. A transaction is one text that begins it and reads and locks
+//! all it needs, and one that writes a statement per table and commits; nothing is prepared, nothing is asked twice. The
+//! trait blocks, so each connection is driven by the thread that uses it.
+//!
+//! - `run`: the write path; `load`: its first message; `write`: its second
+//! - `batches`: what became of a commit whose answer was lost
+//! - `pool`, `link`, `connect`: connections; `fault`: what their errors mean; `stats`
+//! - `text`: SQL as text; `row`: results
+//! - `migrate`: whose database it is, and its schema; `purge`: what is deleted at leisure; `check`
+//! - a file for each table, with its statements and the one place where its rows become types
+//!
+//! **Present and absent.** Transactions are READ COMMITTED and lock every row they read, in order of tables and keys. A
+//! key that has no row is not locked: locking the gap where it would be (REPEATABLE READ) deadlocks whenever two
+//! transactions then fill one gap, which is every batch of new players. Instead the second message inserts such a key
+//! without ON DUPLICATE KEY, or inserts and deletes it where nothing is to be written: a row that came meanwhile makes
+//! that a duplicate, which is a conflict, and the batch is decided again.
+//!
+//! Not here: TLS, more than one database, and any retry but that of a connection that was lost while idle.
+
+mod bans;
+mod batches;
+mod boards;
+mod check;
+mod connect;
+mod fault;
+mod imports;
+mod keys;
+mod link;
+mod load;
+mod meta;
+mod migrate;
+mod parts;
+mod pool;
+mod profiles;
+mod purge;
+mod requests;
+mod row;
+mod run;
+mod scores;
+mod stats;
+#[cfg(test)]
+mod tests;
+mod text;
+mod write;
+
+use crate::plan::{
+    BatchId, Block, BlockKey, BoardNo, BoardRow, Changes, Committed, ImportKey, ImportRow, KeyRow, Loaded,
+    Part, PartRow, Plan, ScoreKey,
+};
+use crate::{Store, StoreError};
+use connect::{Address, Flavour};
+use pool::Pool;
+use row::{Answers, Fields};
+use std::time::Duration;
+use tally_rules::profile::Profile;
+use tally_rules::{Micros, PlayerId, Record};
+use text::{Row, Script};
+
+/// The database's clock at the moment the statement is run, in microseconds since 1970.
+const CLOCK: &str = "CAST(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000 AS UNSIGNED)";
+
+/// The bounds of a store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Connections at most: more callers than that wait. Default: 8.
+    pub pool_max: usize,
+    /// How long a new connection may take. Default: 5 s.
+    pub connect_timeout: Duration,
+    /// How long a message may take, and how long a caller waits for a connection. A database that does not answer in
+    /// this time is away. More than `lock_wait`. Default: 20 s.
+    pub query_timeout: Duration,
+    /// How long the database lets a statement wait for rows that another transaction has, in whole seconds. Default:
+    /// 5 s.
+    pub lock_wait: Duration,
+    /// Whether a schema of an older version is brought to the present one. An empty database always is. Default: no.
+    pub migrate: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            pool_max: 8,
+            connect_timeout: Duration::from_secs(5),
+            query_timeout: Duration::from_secs(20),
+            lock_wait: Duration::from_secs(5),
+            migrate: false,
+        }
+    }
+}
+
+/// A store in one database of a MySQL or MariaDB server.
+#[derive(Debug)]
+pub struct MySqlStore {
+    pool: Pool,
+    flavour: Flavour,
+}
+
+impl MySqlStore {
+    /// Opens the store in the database that `mysql://user:password@host:port/database` names, making its tables where it
+    /// is empty.
+    pub fn open(url: &str, options: &Options) -> Result<Self, StoreError> {
+        Self::open_with(url, options, migrate::MIGRATIONS)
+    }
+
+    fn open_with(
+        url: &str,
+        options: &Options,
+        migrations: &'static [&'static str],
+    ) -> Result<Self, StoreError> {
+        let pool = Pool::new(Address::parse(url)?, options.clone());
+        let mut link = pool.take()?;
+        let address = (pool.address.database.as_str(), pool.address.shown.as_str());
+        let migrated = migrate::migrate(link.get(), address, migrations, options.migrate);
+        if migrated.is_err() {
+            // It may hold the lock of migrations.
+            link.get().give_up();
+        }
+        migrated?;
+        let flavour = link.get().server.flavour;
+        drop(link);
+        Ok(Self { pool, flavour })
+    }
+}
+
+impl Store for MySqlStore {
+    fn name(&self) -> &'static str {
+        self.flavour.name()
+    }
+
+    fn run(&self, plan: &Plan, decide: &mut dyn FnMut(&Loaded) -> Changes) -> Result<Committed, StoreError> {
+        run::run(&self.pool, plan, decide)
+    }
+
+    fn became(&self, batch: &BatchId) -> Result<Option<Committed>, StoreError> {
+        Ok(self.pool.became(batch)?.map(|version| Committed { version }))
+    }
+
+    fn boards(&self) -> Result<Vec<BoardRow>, StoreError> {
+        boards::read_all(&mut self.pool.ask(&boards::select_all())?, 1)
+    }
+
+    fn keys(&self) -> Result<Vec<KeyRow>, StoreError> {
+        keys::read_all(self.pool.ask(&keys::select_all())?)
+    }
+
+    fn walk_scores(
+        &self,
+        board: BoardNo,
+        part: Part,
+        after: Option<&PlayerId>,
+        limit: usize,
+        each: &mut dyn FnMut(PlayerId, Record),
+    ) -> Result<usize, StoreError> {
+        let mut after = after.cloned();
+        let mut given = 0;
+        while given < limit {
+            let want = scores::WALK_ROWS.min(limit - given);
+            let answers = self.pool.ask(&scores::walk(board, part, after.as_ref(), want))?;
+            let mut last = None;
+            let count = scores::read_walk(answers, &mut |player, record| {
+                last = Some(player.clone());
+                each(player, record);
+            })?;
+            given += count;
+            if count < want {
+                break;
+            }
+            after = last;
+        }
+        Ok(given)
+    }
+
+    fn parts(&self, board: BoardNo) -> Result<Vec<PartRow>, StoreError> {
+        parts::read(self.pool.ask(&parts::select(board))?)
+    }
+
+    fn block(&self, key: &BlockKey) -> Result<Option<Block>, StoreError> {
+        parts::read_block(self.pool.ask(&parts::select_block(key))?)
+    }
+
+    fn records(&self, keys: &[ScoreKey]) -> Result<Vec<Option<Record>>, StoreError> {
+        if keys.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut sorted = keys.to_vec();
+        sorted.sort_unstable();
+        sorted.dedup();
+        let mut script = Script::default();
+        let statements = scores::select(&mut script, &sorted, false);
+        let found = scores::read(&mut self.pool.ask(&script)?, statements, &sorted)?;
+        let record = |key| found[sorted.binary_search(key).expect("it is one of them")]?.record;
+        Ok(keys.iter().map(record).collect())
+    }
+
+    fn count_scores(&self, board: BoardNo, part: Part) -> Result<u64, StoreError> {
+        scores::read_count(self.pool.ask(&scores::count(board, part))?)
+    }
+
+    fn import_progress(&self, key: &ImportKey) -> Result<Option<ImportRow>, StoreError> {
+        let keys = std::slice::from_ref(key);
+        let mut script = Script::default();
+        let statements = imports::select(&mut script, keys, false);
+        Ok(imports::read(&mut self.pool.ask(&script)?, statements, keys)?.pop().flatten())
+    }
+
+    fn bans(&self, board: BoardNo) -> Result<Vec<PlayerId>, StoreError> {
+        bans::read(self.pool.ask(&bans::select(board))?)
+    }
+
+    fn profiles(&self, players: &[PlayerId]) -> Result<Vec<Result<Option<Profile>, StoreError>>, StoreError> {
+        if players.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut script = Script::default();
+        let statements = profiles::select(&mut script, players, false);
+        profiles::read(&mut self.pool.ask(&script)?, statements, players)
+    }
+
+    fn expire_requests(&self, before: Micros, limit: usize) -> Result<usize, StoreError> {
+        let done = self.pool.ask(&requests::expire(before, limit))?.affected();
+        Ok(usize::try_from(done).unwrap_or(usize::MAX))
+    }
+
+    fn purge_deleted(&self, limit: usize) -> Result<usize, StoreError> {
+        purge::some(&self.pool, limit)
+    }
+
+    fn meta(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        meta::read(&mut self.pool.ask(&meta::select(name))?)
+    }
+
+    fn set_meta(&self, name: &str, value: &[u8]) -> Result<(), StoreError> {
+        self.pool.ask(&meta::put(name, value)?).map(drop)
+    }
+
+    /// The database does that by itself.
+    fn settle(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    fn gauges(&self) -> Vec<(&'static str, f64)> {
+        self.pool.gauges()
+    }
+}
+
+/// The version that rows of a transaction get.
+#[derive(Clone, Copy, Debug)]
+enum Version {
+    /// Known from what was read.
+    Number(u64),
+    /// The database's clock, which the same message reads into a variable.
+    Session,
+}
+
+impl Version {
+    fn put(self, script: &mut Script) {
+        match self {
+            Self::Number(number) => script.number(number),
+            Self::Session => script.sql("@version"),
+        };
+    }
+
+    fn put_in(self, row: &mut Row<'_>) {
+        match self {
+            Self::Number(number) => row.number(number),
+            Self::Session => row.sql("@version"),
+        };
+    }
+}
+
+/// What was found of keys, in their order. The keys ascend.
+fn found<K: Ord, V>(
+    answers: &mut Answers,
+    statements: usize,
+    table: &'static str,
+    keys: &[K],
+    decode: impl Fn(&mut Fields<'_>) -> Result<(K, V), StoreError>,
+) -> Result<Vec<Option<V>>, StoreError> {
+    let mut found: Vec<Option<V>> = keys.iter().map(|_| None).collect();
+    answers.each(statements, table, |row| {
+        let (key, value) = decode(row)?;
+        let at = keys.binary_search(&key);
+        let at = at.map_err(|_| fault::corrupt(table, "a row that nobody asked for"))?;
+        found[at] = Some(value);
+        Ok(())
+    })?;
+    Ok(found)
+}
+
+/// The next column as a player's name.
+fn player(row: &mut Fields<'_>) -> Result<PlayerId, StoreError> {
+    PlayerId::new(row.text()?).map_err(|bad| fault::corrupt("a player", bad.0))
+}

@@ -1,0 +1,173 @@
+//! A bounded number of connections. The one that was given back last is given first, so a lane keeps its own.
+//!
+//! Not here: any check of a connection before it is used (that would be a round trip). One that was lost while it lay
+//! idle says so at its first message, and `run` and `ask` begin again on a new one.
+
+use super::connect::{self, Address};
+use super::fault::Fault;
+use super::link::Link;
+use super::row::Answers;
+use super::stats::Stats;
+use super::text::Script;
+use super::{Options, batches::Batch};
+use crate::StoreError;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// A connection that nobody used for so long is closed: behind it a server or a firewall may be gone.
+const IDLE_MAX: Duration = Duration::from_secs(60);
+
+/// The connections of a store.
+#[derive(Debug)]
+pub(super) struct Pool {
+    pub(super) address: Address,
+    options: Options,
+    pub(super) stats: Arc<Stats>,
+    state: Mutex<State>,
+    freed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    idle: Vec<Link>,
+    used: usize,
+}
+
+/// A connection that is given back when it goes.
+#[derive(Debug)]
+pub(super) struct Taken<'a> {
+    pool: &'a Pool,
+    link: Option<Link>,
+    /// Whether it was made for this, so that it was not lost while idle.
+    pub(super) new: bool,
+}
+
+impl Pool {
+    pub(super) fn new(address: Address, options: Options) -> Self {
+        let stats = Arc::new(Stats::default());
+        Self { address, options, stats, state: Mutex::default(), freed: Condvar::new() }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Gives a connection, or makes one, or waits for one.
+    pub(super) fn take(&self) -> Result<Taken<'_>, StoreError> {
+        let idle = self.wait_for_place()?;
+        let new = idle.is_none();
+        // From here on the place is taken, and given back however this ends.
+        let mut taken = Taken { pool: self, link: idle, new };
+        if new {
+            taken.link = Some(connect::connect(&self.address, &self.options, &self.stats)?);
+        }
+        Ok(taken)
+    }
+
+    /// A connection made now: those that lie idle may all be lost to the same cause.
+    pub(super) fn take_new(&self) -> Result<Taken<'_>, StoreError> {
+        let mut taken = Taken { pool: self, link: self.wait_for_place()?, new: true };
+        drop(taken.link.take());
+        taken.link = Some(connect::connect(&self.address, &self.options, &self.stats)?);
+        Ok(taken)
+    }
+
+    fn wait_for_place(&self) -> Result<Option<Link>, StoreError> {
+        let max = self.options.pool_max.max(1);
+        let began = Instant::now();
+        let mut state = self.state();
+        if state.used == max {
+            self.stats.waits.fetch_add(1, Ordering::Relaxed);
+            let full = |state: &mut State| state.used == max;
+            state = self
+                .freed
+                .wait_timeout_while(state, self.options.query_timeout, full)
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
+            let micros = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
+            self.stats.wait_micros.fetch_add(micros, Ordering::Relaxed);
+            if state.used == max {
+                return Err(StoreError::Away(format!("all {max} connections were in use for {micros} µs")));
+            }
+        }
+        state.used += 1;
+        let idle = state.idle.pop();
+        let is_old = |link: &Link| link.idle_since.is_some_and(|since| since.elapsed() > IDLE_MAX);
+        if !idle.as_ref().is_some_and(is_old) {
+            return Ok(idle);
+        }
+        // The youngest is too old, so all are.
+        let old = std::mem::take(&mut state.idle);
+        drop(state);
+        drop((idle, old));
+        Ok(None)
+    }
+
+    /// Asks on any connection, and once more on a new one where that was lost: for what can be repeated.
+    pub(super) fn ask(&self, script: &Script) -> Result<Answers, StoreError> {
+        let mut link = self.take()?;
+        match link.get().send(script) {
+            Err(Fault::Lost(_)) if !link.new => {
+                drop(link);
+                self.stats.again.fetch_add(1, Ordering::Relaxed);
+                self.ask_new(script)
+            }
+            answered => link.after(answered),
+        }
+    }
+
+    /// Asks on a connection made now.
+    pub(super) fn ask_new(&self, script: &Script) -> Result<Answers, StoreError> {
+        let mut link = self.take_new()?;
+        let answered = link.get().send(script);
+        link.after(answered)
+    }
+
+    /// See [`crate::Store::became`].
+    pub(super) fn became(&self, batch: &Batch) -> Result<Option<u64>, StoreError> {
+        super::batches::read(self.ask_new(&super::batches::find_out(batch))?)
+    }
+
+    pub(super) fn gauges(&self) -> Vec<(&'static str, f64)> {
+        let (used, idle) = {
+            let state = self.state();
+            (state.used, state.idle.len())
+        };
+        let mut gauges = self.stats.gauges();
+        gauges.push(("connections_max", self.options.pool_max as f64));
+        gauges.push(("connections_used", used as f64));
+        gauges.push(("connections_idle", idle as f64));
+        gauges
+    }
+}
+
+impl Taken<'_> {
+    pub(super) fn get(&mut self) -> &mut Link {
+        self.link.as_mut().expect("it is there until it is given back")
+    }
+
+    /// What was asked outside of a transaction, as the caller hears it.
+    fn after(mut self, answered: Result<Answers, Fault>) -> Result<Answers, StoreError> {
+        answered.map_err(|fault| {
+            if !fault.spares_link() {
+                self.get().give_up();
+            }
+            fault.into()
+        })
+    }
+}
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        let link = self.link.take().filter(|link| !link.is_broken() && !std::thread::panicking());
+        let mut state = self.pool.state();
+        state.used -= 1;
+        if let Some(mut link) = link {
+            link.idle_since = Some(Instant::now());
+            state.idle.push(link);
+        }
+        drop(state);
+        self.pool.freed.notify_one();
+    }
+}

@@ -1,0 +1,186 @@
+//! Deletes rows of deleted boards and parts, records that were removed long ago, and traces of lost connections.
+//!
+//! Rows of what is deleted are nobody's any more, so bites of them need no transaction: whatever is left is found
+//! again. Not here: how often, and how many at a time.
+
+use super::pool::Pool;
+use super::row::Answers;
+use super::text::Script;
+use super::{CLOCK, batches};
+use crate::StoreError;
+
+/// A removed record keeps its row for so long: longer than anyone can be late with an older version.
+const REMOVED_MICROS: u64 = 3600 * 1_000_000;
+
+/// Bites in a row that find nothing but removed records, before the caller is asked to come again.
+const EMPTY_BITES_MAX: usize = 64;
+
+/// A part, or a version of its blocks, or a whole board.
+#[derive(Clone, Copy)]
+struct Of {
+    board: u64,
+    part: Option<u64>,
+    version: Option<u64>,
+}
+
+impl Of {
+    fn put(self, script: &mut Script) {
+        script.sql(" WHERE board = ").number(self.board);
+        if let Some(part) = self.part {
+            script.sql(" AND part = ").number(part);
+        }
+        if let Some(version) = self.version {
+            script.sql(" AND version = ").number(version);
+        }
+    }
+}
+
+/// Deletes at most `limit` rows; returns how many. Removed records among them are not counted: nobody had them.
+pub(super) fn some(pool: &Pool, limit: usize) -> Result<usize, StoreError> {
+    let limit = limit as u64;
+    let mut left = limit;
+    of_boards(pool, &mut left)?;
+    of_parts(pool, &mut left)?;
+    if left > 0 {
+        left -= removed(pool, left)?.min(left);
+        let forget = batches::forget(pool.ask(&batches::find_old())?)?;
+        if forget.len() > 0 {
+            pool.ask(&forget)?;
+        }
+    }
+    Ok(usize::try_from(limit - left).unwrap_or(usize::MAX))
+}
+
+fn of_boards(pool: &Pool, left: &mut u64) -> Result<(), StoreError> {
+    while *left > 0 {
+        let mut script = Script::default();
+        script.statement("SELECT `no` FROM deleted_boards ORDER BY `no` LIMIT 1");
+        let Some([board]) = first(pool.ask(&script)?)? else { break };
+        let of = Of { board: board.cast_unsigned(), part: None, version: None };
+        scores(pool, of, left)?;
+        for (table, order) in [
+            ("DELETE FROM imports", " ORDER BY digest LIMIT "),
+            ("DELETE FROM bans", " ORDER BY player LIMIT "),
+            ("DELETE FROM parts", " ORDER BY part LIMIT "),
+            ("DELETE FROM blocks", " ORDER BY part, version, block LIMIT "),
+        ] {
+            delete(pool, of, (table, order), left)?;
+        }
+        // What is left of the limit says that nothing is left of the board.
+        if *left > 0 {
+            let mut script = Script::default();
+            script.sql("DELETE FROM deleted_boards WHERE `no` = ").number(of.board).end();
+            pool.ask(&script)?;
+        }
+    }
+    Ok(())
+}
+
+fn of_parts(pool: &Pool, left: &mut u64) -> Result<(), StoreError> {
+    while *left > 0 {
+        let mut script = Script::default();
+        script.statement(
+            "SELECT board, part, version FROM deleted_parts ORDER BY board, part, version LIMIT 1",
+        );
+        let Some([board, part, version]) = first(pool.ask(&script)?)? else { break };
+        let (board, part) = (board.cast_unsigned(), Some(part.cast_unsigned()));
+        let of = Of { board, part, version: u64::try_from(version).ok() };
+        if of.version.is_none() {
+            scores(pool, of, left)?;
+        }
+        delete(pool, of, ("DELETE FROM blocks", " ORDER BY version, block LIMIT "), left)?;
+        if *left > 0 {
+            let mut script = Script::default();
+            script.sql("DELETE FROM deleted_parts");
+            Of { version: None, ..of }.put(&mut script);
+            script.sql(" AND version = ").signed(version).end();
+            pool.ask(&script)?;
+        }
+    }
+    Ok(())
+}
+
+fn delete(
+    pool: &Pool,
+    of: Of,
+    (table, order): (&'static str, &'static str),
+    left: &mut u64,
+) -> Result<(), StoreError> {
+    if *left == 0 {
+        return Ok(());
+    }
+    let mut script = Script::default();
+    script.sql(table);
+    of.put(&mut script);
+    script.sql(order).number(*left).end();
+    *left -= pool.ask(&script)?.affected().min(*left);
+    Ok(())
+}
+
+/// Records, and among them those that were removed, which are deleted but not counted.
+fn scores(pool: &Pool, of: Of, left: &mut u64) -> Result<(), StoreError> {
+    let mut empty = 0;
+    while *left > 0 {
+        let bite = *left;
+        let mut script = Script::default();
+        script.sql("SELECT COALESCE(SUM(gone), 0) FROM (SELECT gone FROM scores");
+        of.put(&mut script);
+        script.sql(" ORDER BY part, player LIMIT ").number(bite).sql(") bite").end();
+        script.sql("DELETE FROM scores");
+        of.put(&mut script);
+        script.sql(" ORDER BY part, player LIMIT ").number(bite).end();
+        let mut answers = pool.ask(&script)?;
+        let gone = answers.one_number("scores")?;
+        let deleted = answers.affected();
+        *left -= deleted.saturating_sub(gone).min(*left);
+        if deleted < bite {
+            break;
+        }
+        empty += 1;
+        if empty == EMPTY_BITES_MAX {
+            // There may be more of them: not zero, so that the caller comes again.
+            *left = left.saturating_sub(1);
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+/// Records that were removed long ago.
+fn removed(pool: &Pool, limit: u64) -> Result<u64, StoreError> {
+    let mut script = Script::default();
+    script.sql("SELECT version, board, part, player FROM removed WHERE version < ").sql(CLOCK);
+    script.sql(" - ").number(REMOVED_MICROS).sql(" ORDER BY version, board, part, player LIMIT ");
+    script.number(limit.min(1000)).end();
+    let mut rows = Vec::new();
+    pool.ask(&script)?.each(1, "removed", |row| {
+        rows.push((row.number()?, row.number()?, row.number()?, row.bytes()?.to_vec()));
+        Ok(())
+    })?;
+    // The newest of the old: a row that was written and removed again since has a newer version, and stays.
+    let Some(newest) = rows.last().map(|row| row.0) else { return Ok(0) };
+    let mut script = Script::default();
+    for (_, board, part, player) in &rows {
+        script.sql("DELETE FROM scores WHERE board = ").number(*board).sql(" AND part = ").number(*part);
+        script.sql(" AND player = ").bytes(player).sql(" AND gone = 1 AND version <= ").number(newest).end();
+    }
+    let head = "DELETE FROM removed WHERE (version, board, part, player) IN (";
+    script.keys(head, &rows, ")", |row, (version, board, part, player)| {
+        row.number(*version).number(*board).number(*part).bytes(player);
+    });
+    pool.ask(&script)?;
+    Ok(rows.len() as u64)
+}
+
+fn first<const N: usize>(mut answers: Answers) -> Result<Option<[i64; N]>, StoreError> {
+    let mut found = None;
+    answers.each(1, "what is deleted", |row| {
+        let mut columns = [0; N];
+        for column in &mut columns {
+            *column = row.signed()?;
+        }
+        found = Some(columns);
+        Ok(())
+    })?;
+    Ok(found)
+}

@@ -1,0 +1,146 @@
+//! What came back: rows of columns, read in order and never trusted.
+//!
+//! Everything is text on this wire. A value that cannot have been written by us is damage and is reported, never a
+//! panic. Not here: what the columns mean.
+
+use super::fault::corrupt;
+use crate::StoreError;
+use mysql_async::{Row, Value};
+
+/// The results of the statements of one script, in order.
+#[derive(Debug, Default)]
+pub(super) struct Answers {
+    sets: std::collections::VecDeque<Set>,
+}
+
+/// What one statement gave.
+#[derive(Debug)]
+struct Set {
+    rows: Vec<Row>,
+    affected: u64,
+}
+
+impl Answers {
+    pub(super) fn push(&mut self, rows: Vec<Row>, affected: u64) {
+        self.sets.push_back(Set { rows, affected });
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.sets.len()
+    }
+
+    pub(super) fn extend(&mut self, more: Self) {
+        self.sets.extend(more.sets);
+    }
+
+    /// Passes over statements whose results say nothing.
+    pub(super) fn skip(&mut self, statements: usize) {
+        self.sets.drain(..statements);
+    }
+
+    /// The rows of the next statement.
+    pub(super) fn rows(&mut self) -> Vec<Row> {
+        self.sets.pop_front().map_or_else(Vec::new, |set| set.rows)
+    }
+
+    /// How many rows the next statement changed.
+    pub(super) fn affected(&mut self) -> u64 {
+        self.sets.pop_front().map_or(0, |set| set.affected)
+    }
+
+    /// Each row of the next statements, decoded.
+    pub(super) fn each(
+        &mut self,
+        statements: usize,
+        table: &'static str,
+        mut each: impl FnMut(&mut Fields<'_>) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        for _ in 0..statements {
+            for row in self.rows() {
+                each(&mut Fields::new(table, &row))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The only value of the next statement.
+    pub(super) fn one_number(&mut self, table: &'static str) -> Result<u64, StoreError> {
+        let rows = self.rows();
+        let row = rows.first().ok_or_else(|| corrupt(table, "a row is missing"))?;
+        Fields::new(table, row).number()
+    }
+}
+
+/// A row that is read column by column.
+pub(super) struct Fields<'a> {
+    table: &'static str,
+    row: &'a Row,
+    at: usize,
+}
+
+impl<'a> Fields<'a> {
+    pub(super) fn new(table: &'static str, row: &'a Row) -> Self {
+        Self { table, row, at: 0 }
+    }
+
+    fn bad(&self, what: &str) -> StoreError {
+        corrupt(self.table, &format!("column {} {what}", self.at))
+    }
+
+    /// Bytes, or nothing.
+    pub(super) fn maybe_bytes(&mut self) -> Result<Option<&'a [u8]>, StoreError> {
+        let value = self.row.as_ref(self.at);
+        self.at += 1;
+        match value {
+            Some(Value::Bytes(bytes)) => Ok(Some(bytes)),
+            Some(Value::NULL) => Ok(None),
+            _ => Err(self.bad("is missing")),
+        }
+    }
+
+    pub(super) fn bytes(&mut self) -> Result<&'a [u8], StoreError> {
+        self.maybe_bytes()?.ok_or_else(|| self.bad("is null"))
+    }
+
+    pub(super) fn fixed<const N: usize>(&mut self) -> Result<[u8; N], StoreError> {
+        self.bytes()?.try_into().map_err(|_| self.bad("has another length"))
+    }
+
+    pub(super) fn maybe_text(&mut self) -> Result<Option<&'a str>, StoreError> {
+        let bytes = self.maybe_bytes()?;
+        bytes.map(std::str::from_utf8).transpose().map_err(|_| self.bad("is no UTF-8"))
+    }
+
+    pub(super) fn text(&mut self) -> Result<&'a str, StoreError> {
+        self.maybe_text()?.ok_or_else(|| self.bad("is null"))
+    }
+
+    fn parsed<T: std::str::FromStr>(&mut self) -> Result<T, StoreError> {
+        self.text()?.parse().map_err(|_| self.bad("is no number of its kind"))
+    }
+
+    pub(super) fn signed(&mut self) -> Result<i64, StoreError> {
+        self.parsed()
+    }
+
+    pub(super) fn number(&mut self) -> Result<u64, StoreError> {
+        self.parsed()
+    }
+
+    pub(super) fn small(&mut self) -> Result<u32, StoreError> {
+        self.parsed()
+    }
+
+    pub(super) fn truth(&mut self) -> Result<bool, StoreError> {
+        match self.number()? {
+            0 => Ok(false),
+            1 => Ok(true),
+            _ => Err(self.bad("is neither 0 nor 1")),
+        }
+    }
+
+    /// A value by its parser.
+    pub(super) fn choice<T>(&mut self, parse: fn(&str) -> Option<T>) -> Result<T, StoreError> {
+        parse(self.text()?).ok_or_else(|| self.bad("is no choice"))
+    }
+}

@@ -1,0 +1,166 @@
+//! The table `scores`, with `removed`: one record for each player of each part of each board.
+//!
+//! A record that is removed leaves its row with its version, `gone`, until nobody can bring an older one any more; no
+//! read gives it. Keys of one `IN` list are in order, and so are the rows that a statement locks.
+
+use super::connect::Flavour;
+use super::fault::corrupt;
+use super::row::{Answers, Fields};
+use super::text::{Row, Script};
+use super::{Version, found, player};
+use crate::StoreError;
+use crate::plan::{BoardNo, Part, ScoreKey};
+use tally_rules::{Micros, PlayerId, Record};
+
+/// Records of one message of a walk.
+pub(super) const WALK_ROWS: usize = 10_000;
+
+/// So many records of a part are counted, more are estimated.
+const COUNT_MAX: u64 = 100_000;
+
+/// What a row says: a record or that it was removed, and its version.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Row1 {
+    pub(super) record: Option<Record>,
+    pub(super) version: u64,
+}
+
+/// Asks for records; how many statements that takes. The keys ascend.
+pub(super) fn select(script: &mut Script, keys: &[ScoreKey], locking: bool) -> usize {
+    let before = script.len();
+    script.keys(
+        "SELECT board, part, player, score, subscore, `at`, version, gone FROM scores FORCE INDEX (PRIMARY) \
+         WHERE (board, part, player) IN (",
+        keys,
+        if locking { ") FOR UPDATE" } else { ")" },
+        put_key,
+    );
+    script.len() - before
+}
+
+/// The answer: `None` where there is no row.
+pub(super) fn read(
+    answers: &mut Answers,
+    statements: usize,
+    keys: &[ScoreKey],
+) -> Result<Vec<Option<Row1>>, StoreError> {
+    found(answers, statements, "scores", keys, |row| {
+        let key = ScoreKey { board: BoardNo(row.small()?), part: Part(row.number()?), player: player(row)? };
+        let record = record(row)?;
+        let (version, gone) = (row.number()?, row.truth()?);
+        Ok((key, Row1 { record: (!gone).then_some(record), version }))
+    })
+}
+
+fn record(row: &mut Fields<'_>) -> Result<Record, StoreError> {
+    Ok(Record { score: row.signed()?, subscore: row.signed()?, at: Micros(row.signed()?) })
+}
+
+fn put_key(row: &mut Row<'_>, key: &ScoreKey) {
+    row.number(key.board.0).number(key.part.0).bytes(key.player.as_bytes());
+}
+
+/// Writes records, the newest of each key. `absent` says of a key that it had no row when it was read: then there must
+/// still be none.
+pub(super) fn write(
+    script: &mut Script,
+    rows: &[(ScoreKey, Option<Record>)],
+    absent: impl Fn(&ScoreKey) -> bool,
+    (flavour, version): (Flavour, Version),
+) {
+    const HEAD: &str =
+        "INSERT INTO scores (board, part, player, score, subscore, `at`, version, gone) VALUES ";
+    let put = |row: &mut Row<'_>, (key, record): &(ScoreKey, Option<Record>)| {
+        put_key(row, key);
+        let gone = record.is_none();
+        let record = record.unwrap_or(Record { score: 0, subscore: 0, at: Micros(0) });
+        row.signed(record.score).signed(record.subscore).signed(record.at.0);
+        version.put_in(row);
+        row.number(u8::from(gone));
+    };
+    // A record that is not there leaves nothing behind when it is removed: the guards say that it is not there.
+    let new = rows.iter().filter(|(key, record)| record.is_some() && absent(key));
+    script.rows(HEAD, new, "", put);
+    // A row that was not read may have any version: it must grow all the same.
+    let tail = match flavour {
+        Flavour::MySql { row_name: true } => {
+            " AS new ON DUPLICATE KEY UPDATE score = new.score, subscore = new.subscore, `at` = new.`at`, \
+             version = GREATEST(new.version, scores.version + 1), gone = new.gone"
+        }
+        _ => {
+            " ON DUPLICATE KEY UPDATE score = VALUES(score), subscore = VALUES(subscore), `at` = VALUES(`at`), \
+             version = GREATEST(VALUES(version), scores.version + 1), gone = VALUES(gone)"
+        }
+    };
+    script.rows(HEAD, rows.iter().filter(|(key, _)| !absent(key)), tail, put);
+    let removed = rows.iter().filter(|(key, record)| record.is_none() && !absent(key));
+    let head = "INSERT INTO removed (version, board, part, player) VALUES ";
+    script.rows(head, removed, " ON DUPLICATE KEY UPDATE board = removed.board", |row, (key, _)| {
+        version.put_in(row);
+        put_key(row, key);
+    });
+}
+
+/// Fails where one of these keys has a row by now.
+pub(super) fn guard<'a>(script: &mut Script, absent: impl Iterator<Item = &'a ScoreKey> + Clone) {
+    let head = "INSERT INTO scores (board, part, player, score, subscore, `at`, version, gone) VALUES ";
+    script.rows(head, absent.clone(), "", |row, key| {
+        put_key(row, key);
+        row.sql("0, 0, 0, 0, 1");
+    });
+    script.keys("DELETE FROM scores WHERE (board, part, player) IN (", absent, ")", put_key);
+}
+
+/// Asks for a page of a walk.
+pub(super) fn walk(board: BoardNo, part: Part, after: Option<&PlayerId>, limit: usize) -> Script {
+    let mut script = Script::default();
+    script.sql("SELECT player, score, subscore, `at` FROM scores FORCE INDEX (PRIMARY) WHERE board = ");
+    script.number(board.0).sql(" AND part = ").number(part.0);
+    if let Some(after) = after {
+        script.sql(" AND player > ").bytes(after.as_bytes());
+    }
+    script.sql(" AND gone = 0 ORDER BY player LIMIT ").number(limit as u64).end();
+    script
+}
+
+/// The answer; how many there were.
+pub(super) fn read_walk(
+    mut answers: Answers,
+    each: &mut dyn FnMut(PlayerId, Record),
+) -> Result<usize, StoreError> {
+    let mut count = 0;
+    answers.each(1, "scores", |row| {
+        each(player(row)?, record(row)?);
+        count += 1;
+        Ok(())
+    })?;
+    Ok(count)
+}
+
+/// Asks how many records a part has: few are counted, many estimated.
+pub(super) fn count(board: BoardNo, part: Part) -> Script {
+    let mut script = Script::default();
+    let of = |script: &mut Script| {
+        script.number(board.0).sql(" AND part = ").number(part.0);
+    };
+    script.sql("SELECT COUNT(*) FROM (SELECT 1 FROM scores WHERE gone = 0 AND board = ");
+    of(&mut script);
+    script.sql(" LIMIT ").number(COUNT_MAX).sql(") counted").end();
+    script.sql("EXPLAIN FORMAT = TRADITIONAL SELECT score FROM scores WHERE board = ");
+    of(&mut script);
+    script.end();
+    script
+}
+
+/// The answer.
+pub(super) fn read_count(mut answers: Answers) -> Result<u64, StoreError> {
+    let counted = answers.one_number("scores")?;
+    if counted < COUNT_MAX {
+        return Ok(counted);
+    }
+    let rows = answers.rows();
+    let row = rows.first().ok_or_else(|| corrupt("scores", "nothing is explained"))?;
+    // The optimiser never takes a range for more than half of the table, so an estimate may be half of the truth.
+    let estimate = row.get_opt::<u64, _>("rows").and_then(Result::ok).unwrap_or(0);
+    Ok(estimate.saturating_mul(2).max(counted))
+}

@@ -1,0 +1,38 @@
+//! Counters of the connections, for status and metrics.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Numbers that only grow, except `open`.
+#[derive(Debug, Default)]
+pub(super) struct Stats {
+    /// Connections there are.
+    pub(super) open: AtomicU64,
+    /// Connections made.
+    pub(super) connects: AtomicU64,
+    /// Round trips.
+    pub(super) messages: AtomicU64,
+    /// Times that somebody had to wait for a connection, and for how long altogether.
+    pub(super) waits: AtomicU64,
+    pub(super) wait_micros: AtomicU64,
+    /// Transactions that were begun again on a new connection.
+    pub(super) again: AtomicU64,
+    /// Commits whose answer was lost, and those of them that could not be found out at once.
+    pub(super) lost: AtomicU64,
+    pub(super) unresolved: AtomicU64,
+}
+
+impl Stats {
+    pub(super) fn gauges(&self) -> Vec<(&'static str, f64)> {
+        let number = |counter: &AtomicU64| counter.load(Ordering::Relaxed) as f64;
+        vec![
+            ("connections", number(&self.open)),
+            ("connects", number(&self.connects)),
+            ("round_trips", number(&self.messages)),
+            ("connection_waits", number(&self.waits)),
+            ("connection_wait_seconds", number(&self.wait_micros) / 1e6),
+            ("transactions_again", number(&self.again)),
+            ("commits_lost", number(&self.lost)),
+            ("commits_unresolved", number(&self.unresolved)),
+        ]
+    }
+}

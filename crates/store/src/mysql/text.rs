@@ -1,0 +1,230 @@
+//! SQL as text: numbers in decimal, bytes in hexadecimal, and everything else from this program's own source.
+//!
+//! Prepared statements would cost a round trip each and cannot be sent several at once, so a whole transaction is one
+//! text. What makes that safe is the type: a piece of SQL is a `&'static str`, and a value can only be written as
+//! digits. A quoted string is never made. Not here: what the statements say.
+
+use crate::StoreError;
+use std::fmt::Write;
+
+/// Keys in one list of `IN`. MariaDB makes a temporary table of a list with 1,000 numbers or names, and then reads (and
+/// locks) in that table's order instead of the key's: 240 keys of four columns stay below.
+const KEYS_MAX: usize = 240;
+
+/// Rows of one statement.
+const ROWS_MAX: usize = 500;
+
+/// A statement is ended where it is so long, so that a message can be cut near any size.
+const STATEMENT_BYTES: usize = 64 << 10;
+
+/// Statements, one after the other.
+#[derive(Debug, Default)]
+pub(super) struct Script {
+    text: String,
+    ends: Vec<usize>,
+}
+
+impl Script {
+    /// A piece of SQL.
+    pub(super) fn sql(&mut self, sql: &'static str) -> &mut Self {
+        self.text.push_str(sql);
+        self
+    }
+
+    /// A whole statement without values.
+    pub(super) fn statement(&mut self, sql: &'static str) {
+        self.sql(sql).end();
+    }
+
+    pub(super) fn signed(&mut self, number: i64) -> &mut Self {
+        write!(self.text, "{number}").expect("a string takes everything");
+        self
+    }
+
+    pub(super) fn number(&mut self, number: impl Into<u64>) -> &mut Self {
+        write!(self.text, "{}", number.into()).expect("a string takes everything");
+        self
+    }
+
+    pub(super) fn bytes(&mut self, bytes: &[u8]) -> &mut Self {
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        self.text.reserve(bytes.len() * 2 + 3);
+        self.text.push_str("x'");
+        for byte in bytes {
+            self.text.push(char::from(DIGITS[usize::from(byte >> 4)]));
+            self.text.push(char::from(DIGITS[usize::from(byte & 15)]));
+        }
+        self.text.push('\'');
+        self
+    }
+
+    /// Ends the statement.
+    pub(super) fn end(&mut self) {
+        self.text.push(';');
+        self.ends.push(self.text.len());
+    }
+
+    /// `head`, a list of rows in parentheses, `tail`; as several statements where there are many rows, and none where
+    /// there are none.
+    pub(super) fn rows<T>(
+        &mut self,
+        head: &'static str,
+        rows: impl IntoIterator<Item = T>,
+        tail: &'static str,
+        put: impl FnMut(&mut Row<'_>, T),
+    ) {
+        self.list(ROWS_MAX, head, rows, tail, put);
+    }
+
+    /// The same for the keys of a `WHERE`.
+    pub(super) fn keys<T>(
+        &mut self,
+        head: &'static str,
+        keys: impl IntoIterator<Item = T>,
+        tail: &'static str,
+        put: impl FnMut(&mut Row<'_>, T),
+    ) {
+        self.list(KEYS_MAX, head, keys, tail, put);
+    }
+
+    fn list<T>(
+        &mut self,
+        max: usize,
+        head: &'static str,
+        rows: impl IntoIterator<Item = T>,
+        tail: &'static str,
+        mut put: impl FnMut(&mut Row<'_>, T),
+    ) {
+        let (mut count, mut begins) = (0, self.text.len());
+        for row in rows {
+            if count == max || (count > 0 && self.text.len() - begins > STATEMENT_BYTES) {
+                self.sql(tail).end();
+                (count, begins) = (0, self.text.len());
+            }
+            self.sql(if count == 0 { head } else { "," }).sql("(");
+            put(&mut Row { script: self, first: true }, row);
+            self.sql(")");
+            count += 1;
+        }
+        if count > 0 {
+            self.sql(tail).end();
+        }
+    }
+
+    /// How many statements there are.
+    pub(super) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// The statements as few messages: each text at most `bytes_max` long, with the number of its statements.
+    pub(super) fn messages(&self, bytes_max: usize) -> Result<Vec<(&str, usize)>, StoreError> {
+        debug_assert_eq!(
+            self.ends.last().copied().unwrap_or(0),
+            self.text.len(),
+            "the last statement is ended"
+        );
+        let mut messages = Vec::new();
+        let (mut from, mut to, mut count) = (0, 0, 0);
+        for end in &self.ends {
+            if end - to > bytes_max {
+                return Err(StoreError::Row(format!(
+                    "a row takes a statement of {} bytes, and the database's max_allowed_packet is too small for it",
+                    end - to
+                )));
+            }
+            if end - from > bytes_max {
+                messages.push((&self.text[from..to], count));
+                (from, count) = (to, 0);
+            }
+            (to, count) = (*end, count + 1);
+        }
+        if count > 0 {
+            messages.push((&self.text[from..to], count));
+        }
+        Ok(messages)
+    }
+}
+
+/// One row of a list: writes the commas.
+pub(super) struct Row<'a> {
+    script: &'a mut Script,
+    first: bool,
+}
+
+impl Row<'_> {
+    fn next(&mut self) -> &mut Script {
+        if !std::mem::take(&mut self.first) {
+            self.script.sql(",");
+        }
+        self.script
+    }
+
+    pub(super) fn sql(&mut self, sql: &'static str) -> &mut Self {
+        self.next().sql(sql);
+        self
+    }
+
+    pub(super) fn signed(&mut self, number: i64) -> &mut Self {
+        self.next().signed(number);
+        self
+    }
+
+    pub(super) fn number(&mut self, number: impl Into<u64>) -> &mut Self {
+        self.next().number(number);
+        self
+    }
+
+    pub(super) fn bytes(&mut self, bytes: &[u8]) -> &mut Self {
+        self.next().bytes(bytes);
+        self
+    }
+
+    pub(super) fn bytes_or_null(&mut self, bytes: Option<&[u8]>) -> &mut Self {
+        match bytes {
+            Some(bytes) => self.bytes(bytes),
+            None => self.sql("NULL"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn three(script: &mut Script, count: usize) {
+        script.statement("BEGIN");
+        script.rows("INSERT INTO t VALUES ", 0..count as u64, "", |row, number| {
+            row.number(number).bytes(b"'\\\0").bytes_or_null(None);
+        });
+        script.statement("COMMIT");
+    }
+
+    #[test]
+    fn values_are_digits() {
+        let mut script = Script::default();
+        three(&mut script, 2);
+        let text = "BEGIN;INSERT INTO t VALUES (0,x'275c00',NULL),(1,x'275c00',NULL);COMMIT;";
+        assert_eq!(script.messages(1 << 20).unwrap(), [(text, 3)]);
+        let mut script = Script::default();
+        three(&mut script, 0);
+        assert_eq!(script.messages(1 << 20).unwrap(), [("BEGIN;COMMIT;", 2)]);
+    }
+
+    #[test]
+    fn long_scripts_are_cut_between_statements() {
+        let mut script = Script::default();
+        three(&mut script, 1201);
+        assert_eq!(script.len(), 5);
+        let whole = script.messages(1 << 20).unwrap();
+        assert_eq!(whole.len(), 1);
+        for bytes_max in [12_000, 20_000, 25_000] {
+            let cut = script.messages(bytes_max).unwrap();
+            assert!(
+                cut.len() > 1 && cut.iter().all(|(text, _)| text.len() <= bytes_max && text.ends_with(';'))
+            );
+            assert_eq!(cut.iter().map(|(_, count)| count).sum::<usize>(), 5);
+            assert_eq!(cut.iter().map(|(text, _)| *text).collect::<String>(), whole[0].0);
+        }
+        assert!(matches!(script.messages(5000), Err(StoreError::Row(_))));
+    }
+}

@@ -1,0 +1,134 @@
+//! MariaDB and MySQL under the contract, and what only a server can be asked: real ones, started by the test kit.
+//!
+//! `for_both!` makes a test of a function for each of the two, as `store_contract!` does for the contract.
+
+mod commit;
+mod faults;
+mod kill;
+mod present;
+mod schema;
+
+use crate::contract::{Backend, key, plan_of, record, run, scores, store_contract};
+use std::time::Duration;
+use tally_rules::Record;
+use tally_store::mysql::{MySqlStore, Options};
+use tally_store::{Changes, Committed, Loaded, Plan, Store, StoreError};
+use tally_testkit::{DatabaseKind, Proxy, ScratchDatabase};
+
+/// An empty database on the server that all tests share.
+struct Database {
+    kind: DatabaseKind,
+    url: String,
+}
+
+impl Database {
+    fn new(kind: DatabaseKind) -> Self {
+        Self { kind, url: ScratchDatabase::shared(kind).create_database() }
+    }
+}
+
+impl Backend for Database {
+    fn name(&self) -> &'static str {
+        match self.kind {
+            DatabaseKind::MariaDb10 => "mariadb",
+            DatabaseKind::MySql9 => "mysql",
+        }
+    }
+
+    fn another(&self) -> Box<dyn Backend> {
+        Box::new(Self::new(self.kind))
+    }
+
+    fn open(&self) -> Box<dyn Store> {
+        Box::new(open(&self.url))
+    }
+}
+
+mod mariadb {
+    use super::*;
+
+    fn fresh() -> Database {
+        Database::new(DatabaseKind::MariaDb10)
+    }
+
+    store_contract!(fresh);
+}
+
+mod mysql9 {
+    use super::*;
+
+    fn fresh() -> Database {
+        Database::new(DatabaseKind::MySql9)
+    }
+
+    store_contract!(fresh);
+}
+
+/// Makes a test for each kind of server of every function that takes one.
+macro_rules! for_both {
+    ($($test:ident),+ $(,)?) => {
+        mod mariadb {
+            $(#[test]
+            fn $test() {
+                super::$test(tally_testkit::DatabaseKind::MariaDb10);
+            })+
+        }
+        mod mysql9 {
+            $(#[test]
+            fn $test() {
+                super::$test(tally_testkit::DatabaseKind::MySql9);
+            })+
+        }
+    };
+}
+use for_both;
+
+/// Short deadlines, so that what never answers is given up within a test.
+fn impatient() -> Options {
+    Options {
+        connect_timeout: Duration::from_secs(2),
+        query_timeout: Duration::from_secs(3),
+        lock_wait: Duration::from_secs(1),
+        ..Options::default()
+    }
+}
+
+fn open(url: &str) -> MySqlStore {
+    MySqlStore::open(url, &impatient()).unwrap()
+}
+
+/// A store whose way to its database can be disturbed, and the address without the disturbance.
+fn behind_proxy(server: &ScratchDatabase) -> (Proxy, MySqlStore, String) {
+    let proxy = Proxy::start(server.address());
+    let url = server.create_database();
+    let through = url.replace(&server.address().to_string(), &proxy.address().to_string());
+    (proxy, open(&through), url)
+}
+
+fn counter() -> Plan {
+    plan_of(vec![key(1, 0, "counter")])
+}
+
+/// Adds one to the counter; `before` is called when that is decided, with how often it was.
+fn add(store: &dyn Store, mut before: impl FnMut(usize)) -> Result<Committed, StoreError> {
+    let mut decided = 0;
+    store.run(&counter(), &mut |loaded: &Loaded| {
+        decided += 1;
+        before(decided);
+        let old = loaded.scores[0].map_or(0, |old| old.score);
+        one_more(old)
+    })
+}
+
+fn one_more(old: i64) -> Changes {
+    scores(vec![(key(1, 0, "counter"), Some(Record { score: old + 1, ..record(0) }))])
+}
+
+/// What the counter is.
+fn count(store: &dyn Store) -> i64 {
+    store.records(&counter().scores).unwrap()[0].map_or(0, |found| found.score)
+}
+
+fn is_away<T: std::fmt::Debug>(done: &Result<T, StoreError>) {
+    assert!(matches!(done, Err(StoreError::Away(_))), "{done:?}");
+}
