@@ -17,7 +17,7 @@ use tally_store::sqlite::{self, Copied};
 /// Runs `tally backup`.
 pub(crate) fn backup(cli: &Cli, args: &BackupArgs) -> Result<ExitCode> {
     let config = Config::load(cli)?;
-    let store = DataDir::of(&config).store_path(&config)?;
+    let store = DataDir::of(&config).place(&config)?.file("backup")?;
     let bar = std::io::stderr().is_terminal().then(bar);
     let mut progress = |done, total| {
         if let Some(bar) = &bar {
@@ -37,7 +37,7 @@ pub(crate) fn backup(cli: &Cli, args: &BackupArgs) -> Result<ExitCode> {
 pub(crate) fn restore(cli: &Cli, args: &RestoreArgs) -> Result<ExitCode> {
     let config = Config::load(cli)?;
     let data = DataDir::open(&config)?;
-    let store = data.store_path(&config)?;
+    let store = data.place(&config)?.file("restore")?;
     let restored = match sqlite::restore(&args.file, &store, args.force) {
         Err(StoreError::Row(taken)) => anyhow::bail!("{taken}; --force replaces it"),
         done => done.map_err(plain).with_context(|| format!("restore {}", args.file.display()))?,

@@ -22,7 +22,7 @@ pub(crate) struct Cli {
     /// Data directory [default: ./tally-data]
     #[arg(long, global = true, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
-    /// Store URL: sqlite:PATH [default: sqlite:DATA/tally.db]
+    /// Store URL: sqlite:PATH or mysql://USER:PASSWORD@HOST:PORT/DATABASE [default: sqlite:DATA/tally.db]
     #[arg(long, global = true, value_name = "URL")]
     pub(crate) store: Vec<String>,
     /// File with the secret of the store [default: DATA/secret]

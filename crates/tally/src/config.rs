@@ -42,7 +42,11 @@ macro_rules! settings {
 settings! {
     "data.dir" = "./tally-data" "Data directory: the embedded store, the secret and the running server's address.";
     "secret.file" = "" "File with the secret, 64 hexadecimal digits; empty: `secret` in the data directory.";
-    "store.url" = "" "`sqlite:PATH`; empty: `tally.db` in the data directory.";
+    "store.url" = "" "`sqlite:PATH` or `mysql://user:password@host:port/database` (MariaDB too); empty: `tally.db` in the data directory.";
+    "store.pool_max" = "8" "Connections to a database at most; about twice its processors, see `tally doctor`.";
+    "store.connect_timeout" = "5s" "How long a connection to a database may take.";
+    "store.query_timeout" = "20s" "How long a database may take to answer; past it it is away.";
+    "store.lock_wait" = "5s" "How long a database lets a statement wait for rows of another, in whole seconds; less than `store.query_timeout`.";
     "store.cache_mib" = "64" "Memory of the store for pages, in MiB.";
     "store.wal_mib" = "256" "Bound of the write-ahead log of the store's tables, in MiB.";
     "store.overlay_mib" = "256" "Memory for changes that are not in the store's tables yet, in MiB; from half of it on commits are slowed, past it they wait.";
@@ -142,11 +146,12 @@ impl Config {
         match cli.store.as_slice() {
             [] => {}
             [one] => self.set("store.url", one.clone(), "flag")?,
-            _ => return Err(Usage(
-                "several --store (shards) need MySQL or MariaDB, which this version of tally cannot use yet"
-                    .into(),
-            )
-            .into()),
+            _ => {
+                return Err(Usage(
+                    "several --store (shards) are not possible in this version of tally: give one".into(),
+                )
+                .into());
+            }
         }
         if let Some(format) = cli.log {
             let format = match format {

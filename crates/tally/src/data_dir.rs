@@ -1,21 +1,15 @@
 //! The data directory: the embedded store, the secret, and where the running server answers.
 
 use crate::config::{Config, Usage};
+use crate::store::Place;
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::{Duration, Instant};
 use tally_service::secret::{Secret, hex};
-use tally_store::sqlite::{Options, SqliteStore};
-use tally_store::{Store, StoreError};
-
-/// How long a store that another process holds is waited for.
-const LOCK_WAIT: Duration = Duration::from_secs(1);
-const LOCK_PAUSE: Duration = Duration::from_millis(50);
+use tally_store::Store;
 
 /// Where a server of this data directory answers, and the token of this machine.
 #[derive(Clone, Debug)]
@@ -27,6 +21,7 @@ pub(crate) struct Running {
 }
 
 /// The data directory of a command.
+#[derive(Clone)]
 pub(crate) struct DataDir {
     path: PathBuf,
 }
@@ -61,43 +56,9 @@ impl DataDir {
         path.exists().then(|| path.display().to_string())
     }
 
-    /// The file of the embedded store.
-    pub(crate) fn store_path(&self, config: &Config) -> Result<PathBuf> {
-        let url = config.text("store.url");
-        if url.is_empty() {
-            return Ok(self.path.join("tally.db"));
-        }
-        match url.strip_prefix("sqlite:") {
-            Some(path) if !path.is_empty() => Ok(PathBuf::from(path)),
-            _ => {
-                let scheme = url.split(':').next().unwrap_or_default();
-                bail!(Usage(format!(
-                    "store `{scheme}:…` is not known to this version of tally; it has: sqlite:PATH"
-                )))
-            }
-        }
-    }
-
-    /// Opens the store.
-    pub(crate) fn store(&self, config: &Config) -> Result<Arc<SqliteStore>> {
-        let mib = |name| -> Result<u64> { Ok(u64::try_from(config.count(name)?)? << 20) };
-        let options = Options {
-            cache_bytes: mib("store.cache_mib")?,
-            wal_bytes_max: mib("store.wal_mib")?,
-            overlay_bytes_max: mib("store.overlay_mib")?,
-            journal_bytes_max: mib("store.journal_mib")?,
-            ..Options::default()
-        };
-        let path = self.store_path(config)?;
-        let begun = Instant::now();
-        loop {
-            match SqliteStore::open(&path, &options) {
-                Ok(store) => return Ok(Arc::new(store)),
-                // A server that was killed a moment ago holds its lock until the system has taken it down.
-                Err(StoreError::Locked(_)) if begun.elapsed() < LOCK_WAIT => std::thread::sleep(LOCK_PAUSE),
-                Err(error) => return Err(error).with_context(|| format!("open {}", path.display())),
-            }
-        }
+    /// Where the store of the settings is.
+    pub(crate) fn place(&self, config: &Config) -> Result<Place, Usage> {
+        Place::of(config, &self.path)
     }
 
     /// The secret: of the environment, of its file, or for a new store a new one.

@@ -19,6 +19,7 @@ mod keys;
 mod log;
 mod migrate;
 mod serve;
+mod store;
 mod target;
 
 use clap::{CommandFactory, Parser};

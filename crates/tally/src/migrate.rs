@@ -1,6 +1,7 @@
 //! `tally migrate`: bring the store to this version's schema.
 //!
-//! Opening an embedded store migrates it, after a copy is kept; this command does that and nothing else.
+//! Opening an embedded store migrates it, after a copy is kept; a database on a server is migrated by this command alone,
+//! because others may be working on it.
 
 use crate::cli::Cli;
 use crate::config::Config;
@@ -12,7 +13,7 @@ use std::process::ExitCode;
 pub(crate) fn run(cli: &Cli) -> Result<ExitCode> {
     let config = Config::load(cli)?;
     let data = DataDir::open(&config)?;
-    let store = data.store(&config)?;
-    println!("the store {} has the schema of this version", store.path().display());
+    let opened = data.place(&config)?.open(&config, true)?;
+    println!("the store {} has the schema of this version", opened.shown);
     Ok(ExitCode::SUCCESS)
 }

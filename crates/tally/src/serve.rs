@@ -3,6 +3,7 @@
 use crate::cli::{Cli, ServeArgs};
 use crate::config::{Config, Usage};
 use crate::data_dir::{DataDir, new_token};
+use crate::store::Opened;
 use crate::{demo, log};
 use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -15,7 +16,6 @@ use tally_server::resp::{self, RespServer};
 use tally_server::{Gate, HttpServer, Limits, Tls};
 use tally_service::{Keys, Progress, Settings, Tally, clock};
 use tally_store::Store;
-use tally_store::sqlite::SqliteStore;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -26,7 +26,7 @@ pub(crate) struct Server {
     /// Where commands of this machine are answered if the other doors are encrypted.
     local: Option<HttpServer>,
     resp: Option<RespServer>,
-    store: Arc<SqliteStore>,
+    store: Opened,
     data: DataDir,
     runtime: Runtime,
     signals: Option<(Signal, Signal)>,
@@ -98,9 +98,9 @@ fn announce_ready(server: &Server, started: Instant) -> Result<()> {
     let mut out = std::io::stdout().lock();
     writeln!(
         out,
-        "ready http={} resp={resp} store=sqlite:{} ranking=memory in={:.3}",
+        "ready http={} resp={resp} store={} ranking=memory in={:.3}",
         server.address(),
-        server.store.path().display(),
+        server.store.shown,
         started.elapsed().as_secs_f64()
     )?;
     out.flush()?;
@@ -163,7 +163,7 @@ impl Server {
         let data = DataDir::open(config)?;
         let (limits, token) = (limits(config)?, new_token()?);
         settings(config)?;
-        let store = data.store(config)?;
+        let store = data.place(config)?.open(config, false)?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
             .thread_name(resp::CONNECTION_THREADS)
@@ -217,10 +217,11 @@ impl Server {
     /// Loads everything and opens the gate, on a thread of its own.
     pub(crate) fn load(&self, config: &Config, demo: bool) -> Result<tokio::task::JoinHandle<Result<()>>> {
         let (gate, settings) = (Arc::clone(&self.gate), settings(config)?);
-        let store: Arc<dyn Store> = Arc::<SqliteStore>::clone(&self.store);
-        let secret = self.data.secret(config, &*store)?;
-        tally_service::tally::check_secret(&*store, &secret)?;
+        let store: Arc<dyn Store> = Arc::clone(&self.store.store);
+        let (data, config) = (self.data.clone(), config.clone());
         Ok(self.runtime.spawn_blocking(move || {
+            let secret = data.secret(&config, &*store)?;
+            tally_service::tally::check_secret(&*store, &secret)?;
             let clock = clock::system();
             let keys = Keys::load(Arc::clone(&store), secret.clone(), Arc::clone(&clock), &settings)?;
             let keys = Arc::new(keys);
@@ -260,7 +261,7 @@ impl Server {
         if let Some(tally) = self.gate.loaded() {
             tally.drain();
         }
-        if let Err(error) = self.store.settle() {
+        if let Err(error) = self.store.store.settle() {
             // Nothing is lost: the journal beside the store has it.
             tracing::warn!(%error, "fold the journal: the next start does");
         }

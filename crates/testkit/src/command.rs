@@ -39,13 +39,7 @@ pub fn run(binary: &str, args: &[&str]) -> Finished {
     finished(command(binary, args).output().expect("the binary starts"))
 }
 
-/// Runs a command on a data directory to its end.
-#[track_caller]
-pub fn run_on(binary: &str, data: &Path, args: &[&str]) -> Finished {
-    run_set(binary, data, args, &[])
-}
-
-/// The same with variables of the environment.
+/// Runs a command on a data directory to its end, with variables of the environment.
 #[track_caller]
 pub fn run_set(binary: &str, data: &Path, args: &[&str], settings: &[(&str, &str)]) -> Finished {
     let mut command = command(binary, args);

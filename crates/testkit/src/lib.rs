@@ -7,6 +7,7 @@
 //! before any of them. Not here: anything the product itself uses; this crate is only ever a dev-dependency.
 
 pub mod audit;
+pub mod backends;
 pub mod cluster;
 pub mod command;
 pub mod database;

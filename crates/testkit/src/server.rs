@@ -3,9 +3,9 @@
 //! Its standard error is kept; a line of level WARN or ERROR that the test has not announced fails it. Dropping it
 //! runs the audit and ends it in peace, unless the test is failing already: then its log is shown instead.
 
-use crate::audit;
-use crate::command::{Finished, command, run_on};
+use crate::command::{Finished, command, run_set};
 use crate::http::Client;
+use crate::{audit, backends};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::SocketAddr;
@@ -74,7 +74,7 @@ impl TestTally {
         Self {
             binary: binary.into(),
             args: Vec::new(),
-            settings: Vec::new(),
+            settings: backends::settings(),
             dir,
             allowed: Vec::new(),
             log: Arc::default(),
@@ -116,7 +116,9 @@ impl TestTally {
     /// Runs a command of the binary on this data directory.
     #[track_caller]
     pub fn run(&self, args: &[&str]) -> Finished {
-        run_on(&self.binary, self.data(), args)
+        let settings: Vec<(&str, &str)> =
+            self.settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        run_set(&self.binary, self.data(), args, &settings)
     }
 
     /// Sets a variable of the environment for the processes started from now on.

@@ -104,6 +104,11 @@ impl MySqlStore {
         Self::open_with(url, options, migrate::MIGRATIONS)
     }
 
+    /// Its URL, without user and password.
+    pub fn url(&self) -> &str {
+        &self.pool.address.shown
+    }
+
     fn open_with(
         url: &str,
         options: &Options,

@@ -1,0 +1,119 @@
+//! The store of a command: which one its settings name, and opening it.
+//!
+//! Not here: what a store does, and several of them side by side.
+
+use crate::config::{Config, Usage};
+use anyhow::{Context, Result, bail};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tally_store::mysql::{self, MySqlStore};
+use tally_store::sqlite::{self, SqliteStore};
+use tally_store::{Store, StoreError};
+
+/// How long a store that another process holds is waited for.
+const LOCK_WAIT: Duration = Duration::from_secs(1);
+const LOCK_PAUSE: Duration = Duration::from_millis(50);
+
+/// Where the store is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// In a file of this machine.
+    Sqlite(PathBuf),
+    /// In a database of a server, by its URL.
+    MySql(String),
+}
+
+/// A store that is open.
+pub(crate) struct Opened {
+    /// What use cases work with.
+    pub(crate) store: Arc<dyn Store>,
+    /// The same, where it is a file of this machine.
+    embedded: Option<Arc<SqliteStore>>,
+    /// Its URL, without a password.
+    pub(crate) shown: String,
+}
+
+impl Place {
+    /// The store of the settings; `data` is the data directory.
+    pub(crate) fn of(config: &Config, data: &Path) -> Result<Self, Usage> {
+        let url = config.text("store.url");
+        match url.split_once(':') {
+            None if url.is_empty() => Ok(Self::Sqlite(data.join("tally.db"))),
+            Some(("sqlite", path)) if !path.is_empty() => Ok(Self::Sqlite(PathBuf::from(path))),
+            Some(("mysql", _)) => Ok(Self::MySql(url.to_owned())),
+            _ => {
+                let scheme = url.split(':').next().unwrap_or_default();
+                Err(Usage(format!(
+                    "store `{scheme}:…` is not known; there are sqlite:PATH and mysql://user:password@host:port/database"
+                )))
+            }
+        }
+    }
+
+    /// The file of an embedded store; `what` needs one.
+    pub(crate) fn file(self, what: &str) -> Result<PathBuf, Usage> {
+        match self {
+            Self::Sqlite(path) => Ok(path),
+            Self::MySql(_) => Err(Usage(format!(
+                "`tally {what}` is for a store in a file; a database has tools of its own for that (mysqldump, \
+                 mariadb-backup)"
+            ))),
+        }
+    }
+
+    /// Opens it. A database of an older schema is brought to the present one only if it is meant.
+    pub(crate) fn open(&self, config: &Config, migrate: bool) -> Result<Opened> {
+        match self {
+            Self::Sqlite(path) => {
+                let store = open_file(path, config)?;
+                let shown = format!("sqlite:{}", path.display());
+                Ok(Opened { store: Arc::<SqliteStore>::clone(&store), embedded: Some(store), shown })
+            }
+            Self::MySql(url) => {
+                let options = mysql::Options {
+                    pool_max: config.count("store.pool_max")?,
+                    connect_timeout: config.duration("store.connect_timeout")?,
+                    query_timeout: config.duration("store.query_timeout")?,
+                    lock_wait: config.duration("store.lock_wait")?,
+                    migrate,
+                };
+                if options.lock_wait >= options.query_timeout {
+                    bail!(Usage(
+                        "setting `store.lock_wait` must be shorter than `store.query_timeout`".into()
+                    ));
+                }
+                let store = MySqlStore::open(url, &options).context("open the store")?;
+                let shown = store.url().to_owned();
+                Ok(Opened { store: Arc::new(store), embedded: None, shown })
+            }
+        }
+    }
+}
+
+impl Opened {
+    /// Says where this process answers, for whoever finds the store taken.
+    pub(crate) fn announce(&self, address: &str) -> Result<(), StoreError> {
+        self.embedded.as_ref().map_or(Ok(()), |store| store.announce(address))
+    }
+}
+
+fn open_file(path: &Path, config: &Config) -> Result<Arc<SqliteStore>> {
+    let mib = |name| -> Result<u64> { Ok(u64::try_from(config.count(name)?)? << 20) };
+    let options = sqlite::Options {
+        cache_bytes: mib("store.cache_mib")?,
+        wal_bytes_max: mib("store.wal_mib")?,
+        overlay_bytes_max: mib("store.overlay_mib")?,
+        journal_bytes_max: mib("store.journal_mib")?,
+        ..sqlite::Options::default()
+    };
+    let begun = Instant::now();
+    loop {
+        match SqliteStore::open(path, &options) {
+            Ok(store) => return Ok(Arc::new(store)),
+            // A server that was killed a moment ago holds its lock until the system has taken it down.
+            Err(StoreError::Locked(_)) if begun.elapsed() < LOCK_WAIT => std::thread::sleep(LOCK_PAUSE),
+            Err(error) => return Err(error).with_context(|| format!("open {}", path.display())),
+        }
+    }
+}
