@@ -194,7 +194,12 @@ fn check(reply: &Reply, wanted: &Reply) {
 
 /// Nothing was done: so the text says.
 fn is_shutting_down(reply: &Reply) -> bool {
-    matches!(reply, Reply::Error(text) if text == b"TRYAGAIN the server is shutting down")
+    match reply {
+        Reply::Error(text) => text == b"TRYAGAIN the server is shutting down",
+        // A transaction that came too late: none of it was done.
+        Reply::Array(all) => !all.is_empty() && all.iter().all(is_shutting_down),
+        _ => false,
+    }
 }
 
 /// The bytes of the next reply; nothing when the server has gone.
