@@ -6,17 +6,19 @@
 
 pub mod blocks;
 pub mod closed;
-mod error;
 pub mod memory;
 pub mod page;
 pub mod reads;
+pub mod redis;
+mod remote;
 mod rules;
 mod sorted;
 pub mod standings;
 
 pub use closed::{Closed, Source, StoredBlock};
-pub use error::RankingError;
 pub use memory::{Held, Movement, PartOrder, Published};
 pub use page::{Among, Edge, Page, PageQuery, Place, Ranked, Start};
 pub use reads::Reads;
+pub use redis::{RankingError, RedisRanking};
+pub use remote::Remote;
 pub use standings::{HeldStandings, Ranking, Standings};

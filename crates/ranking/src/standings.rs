@@ -3,9 +3,10 @@
 //! In memory nothing can go wrong. An order in somebody's Redis may be away, or may have to be loaded anew: then a
 //! question is an error, because no rank is better than a wrong one.
 
-use crate::error::RankingError;
 use crate::memory::{Held, Movement, PartOrder, Published};
 use crate::reads::Reads;
+use crate::redis::{RankingError, RedisRanking};
+use crate::remote::Remote;
 use tally_rules::Definition;
 
 /// Where orders are kept.
@@ -14,26 +15,50 @@ pub enum Ranking {
     /// In this process.
     #[default]
     Memory,
+    /// In Redis.
+    Redis(RedisRanking),
 }
 
 /// The order of one part.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "nearly all are the large one, and there is one for each part")]
 pub enum Standings {
     /// In this process.
     Memory(PartOrder),
+    /// In Redis.
+    Redis(Remote),
 }
 
 /// A part that one writer changes step by step.
 pub enum HeldStandings<'a> {
     /// Readers wait until it is dropped.
     Memory(Held<'a>),
+    /// Readers of other processes cannot be made to wait: they may see a transaction half way. With the version of it.
+    Redis(&'a Remote, u64),
 }
 
 impl Ranking {
-    /// The order of a part: an empty one in memory.
-    pub fn of_part(&self, _board: u32, _part: u64, definition: &Definition) -> Standings {
+    /// The order of a part: an empty one in memory, one that has yet to be loaded in Redis.
+    pub fn of_part(&self, board: u32, part: u64, definition: &Definition) -> Standings {
         match self {
             Self::Memory => Standings::Memory(PartOrder::new(definition)),
+            Self::Redis(redis) => Standings::Redis(Remote::new(redis.part(board, part, definition))),
+        }
+    }
+
+    /// The name of the kind.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Memory => "memory",
+            Self::Redis(_) => "redis",
+        }
+    }
+
+    /// Where it is, without a password.
+    pub fn shown(&self) -> String {
+        match self {
+            Self::Memory => "memory".into(),
+            Self::Redis(redis) => redis.address(),
         }
     }
 }
@@ -43,18 +68,28 @@ impl Standings {
     pub fn memory(&self) -> Option<&PartOrder> {
         match self {
             Self::Memory(order) => Some(order),
+            Self::Redis(_) => None,
+        }
+    }
+
+    /// What is known of it here, where it is not in this process.
+    pub fn remote(&self) -> Option<&Remote> {
+        match self {
+            Self::Memory(_) => None,
+            Self::Redis(remote) => Some(remote),
         }
     }
 
     /// Whether asking it keeps the thread waiting.
     pub fn waits(&self) -> bool {
-        self.memory().is_none()
+        self.remote().is_some()
     }
 
     /// How many players it has.
     pub fn total(&self) -> u64 {
         match self {
             Self::Memory(order) => order.total(),
+            Self::Redis(remote) => remote.total(),
         }
     }
 
@@ -67,20 +102,31 @@ impl Standings {
     pub fn read<T>(&self, with: impl FnOnce(&dyn Reads) -> T) -> Result<T, RankingError> {
         match self {
             Self::Memory(order) => Ok(order.read(with)),
+            Self::Redis(remote) => remote.read(with),
         }
     }
 
-    /// Publishes committed changes in their order.
-    pub fn publish(&self, movements: &[Movement], published: impl FnMut(usize, Published)) {
+    /// Publishes committed changes of a transaction of that version, in their order. Where that cannot be done now, nobody
+    /// hears of ranks, and it is done later.
+    pub fn publish(&self, movements: &[Movement], version: u64, published: impl FnMut(usize, Published)) {
         match self {
             Self::Memory(order) => order.publish(movements, published),
+            Self::Redis(remote) => remote.publish(movements, version, published),
         }
     }
 
-    /// For several changes with questions in between.
-    pub fn hold(&self) -> HeldStandings<'_> {
+    /// For several changes of a transaction of that version with questions in between.
+    pub fn hold(&self, version: u64) -> HeldStandings<'_> {
         match self {
             Self::Memory(order) => HeldStandings::Memory(order.hold()),
+            Self::Redis(remote) => HeldStandings::Redis(remote, version),
+        }
+    }
+
+    /// Whoever keeps it elsewhere may forget it: it is not used any more. What fails leaves keys that nobody reads.
+    pub fn forget(&self) {
+        if let Self::Redis(remote) = self {
+            drop(remote.forget());
         }
     }
 }
@@ -90,6 +136,13 @@ impl HeldStandings<'_> {
     pub fn publish(&mut self, movement: &Movement) -> Option<Published> {
         match self {
             Self::Memory(held) => held.publish(movement),
+            Self::Redis(remote, version) => {
+                let mut ranks = None;
+                remote.publish(std::slice::from_ref(movement), *version, |_, published| {
+                    ranks = Some(published);
+                });
+                ranks
+            }
         }
     }
 
@@ -97,6 +150,7 @@ impl HeldStandings<'_> {
     pub fn total(&self) -> u64 {
         match self {
             Self::Memory(held) => held.read(|order| order.total()),
+            Self::Redis(remote, _) => remote.total(),
         }
     }
 
@@ -104,6 +158,7 @@ impl HeldStandings<'_> {
     pub fn read<T>(&self, with: impl FnOnce(&dyn Reads) -> T) -> Result<T, RankingError> {
         match self {
             Self::Memory(held) => Ok(held.read(with)),
+            Self::Redis(remote, _) => remote.read(with),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use crate::keys::seen_before;
-use crate::periods::Periods;
+use crate::periods::{Periods, order};
 use crate::scores::command::{Done, Redefine, Request};
 use crate::tally::Tally;
 use std::borrow::Borrow;
@@ -62,6 +62,12 @@ impl Board {
     /// The order of a part that is new to this process.
     pub(crate) fn order_of_part(&self, part: Part) -> Standings {
         self.ranking.of_part(self.no.0, part.0, &self.definition)
+    }
+
+    /// What is kept of its orders elsewhere is not needed any more.
+    pub(crate) fn forget_orders(&self) {
+        self.order.forget();
+        self.periods().rules.iter().flat_map(|state| &state.live).for_each(|live| live.order.forget());
     }
 
     /// Whether anybody may see it: one that was made by its first score is gone with its last player,
@@ -177,16 +183,26 @@ impl Boards {
     pub(crate) fn insert(&self, board: Arc<Board>) {
         let mut all = self.write();
         all.by_no.insert(board.no, Arc::clone(&board));
-        if let Some(old) = all.by_id.insert(board.id.clone(), board) {
+        let old = all.by_id.insert(board.id.clone(), board);
+        if let Some(old) = &old {
             all.by_no.remove(&old.no);
+        }
+        drop(all);
+        if let Some(old) = old {
+            old.forget_orders();
         }
         self.version.fetch_add(1, Ordering::AcqRel);
     }
 
     fn remove(&self, id: &BoardId) {
         let mut all = self.write();
-        if let Some(old) = all.by_id.remove(id) {
+        let old = all.by_id.remove(id);
+        if let Some(old) = &old {
             all.by_no.remove(&old.no);
+        }
+        drop(all);
+        if let Some(old) = old {
+            old.forget_orders();
         }
         self.version.fetch_add(1, Ordering::AcqRel);
     }
@@ -268,6 +284,10 @@ fn create(
     })?;
     if let (None, Some(board)) = (&stored, new) {
         let board = Arc::new(board);
+        if board.definition.all_time {
+            // Where that fails it is done again with the next look at what is behind.
+            drop(order::fill(&*tally.store, &board, ALL_TIME, &board.order, |_, _| {}));
+        }
         tally.boards.insert(Arc::clone(&board));
         return Ok(Put { board, created: true, replayed: false });
     }

@@ -50,7 +50,18 @@ pub trait Store: Send + Sync + 'static {
     fn keys(&self) -> Result<Vec<KeyRow>, StoreError>;
 
     /// Walks the records of one part of a board in order of player bytes, at most `limit` of them, from the first one
-    /// after `after`. Returns how many there were; fewer than `limit` means the end.
+    /// after `after`, each with the version of the transaction that wrote it, where the backend has such. Returns how many
+    /// there were; fewer than `limit` means the end.
+    fn walk_versions(
+        &self,
+        board: BoardNo,
+        part: Part,
+        after: Option<&PlayerId>,
+        limit: usize,
+        each: &mut dyn FnMut(PlayerId, Record, u64),
+    ) -> Result<usize, StoreError>;
+
+    /// The same without versions.
     fn walk_scores(
         &self,
         board: BoardNo,
@@ -58,7 +69,9 @@ pub trait Store: Send + Sync + 'static {
         after: Option<&PlayerId>,
         limit: usize,
         each: &mut dyn FnMut(PlayerId, Record),
-    ) -> Result<usize, StoreError>;
+    ) -> Result<usize, StoreError> {
+        self.walk_versions(board, part, after, limit, &mut |player, record, _| each(player, record))
+    }
 
     /// Every period of a board that is stored, in order of number.
     fn parts(&self, board: BoardNo) -> Result<Vec<PartRow>, StoreError>;

@@ -132,6 +132,9 @@ pub(crate) struct ServeArgs {
     /// Where to listen for the Redis protocol, or `off` [default: 127.0.0.1:8421]
     #[arg(long, value_name = "ADDR")]
     pub(crate) resp: Option<String>,
+    /// Where the order of boards is kept: memory, redis://HOST:PORT or redis-cluster://HOST:PORT,… [default: memory]
+    #[arg(long, value_name = "URL")]
+    pub(crate) ranking: Option<String>,
     /// When writes of the Redis protocol are answered: durable, or up to a second before [default: commit]
     #[arg(long, value_name = "commit|relaxed")]
     pub(crate) resp_durability: Option<String>,

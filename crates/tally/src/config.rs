@@ -51,7 +51,8 @@ settings! {
     "store.wal_mib" = "256" "Bound of the write-ahead log of the store's tables, in MiB.";
     "store.overlay_mib" = "256" "Memory for changes that are not in the store's tables yet, in MiB; from half of it on commits are slowed, past it they wait.";
     "store.journal_mib" = "256" "A file of the store's journal, in MiB, at which its changes are brought into the tables; there are two such files.";
-    "ranking.url" = "memory" "Where the order of boards is kept: `memory`.";
+    "ranking.url" = "memory" "Where the order of boards is kept: `memory`, `redis://host:port` or `redis-cluster://host:port,host:port`; Redis needs a store in a database.";
+    "ranking.timeout" = "2s" "How long Redis may take to answer; past it it is away.";
     "http.listen" = "127.0.0.1:8420" "Where HTTP listens.";
     "http.hosts" = "" "Host names, comma-separated, under which callers without a key may ask, beside loopback and IP addresses.";
     "http.cors_origins" = "" "Web origins, comma-separated, that may read with a browser.";
@@ -163,6 +164,7 @@ impl Config {
         if let Command::Serve(serve) = &cli.command {
             let flags = [
                 ("http.listen", &serve.http),
+                ("ranking.url", &serve.ranking),
                 ("resp.listen", &serve.resp),
                 ("resp.durability", &serve.resp_durability),
             ];

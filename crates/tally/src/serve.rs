@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use tally_server::resp::{self, RespServer};
 use tally_server::{Gate, HttpServer, Limits, Tls};
-use tally_service::{Keys, Progress, Settings, Tally, clock};
+use tally_service::{Keys, Progress, Ranking, Settings, Tally, clock};
 use tally_store::Store;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -27,6 +27,7 @@ pub(crate) struct Server {
     local: Option<HttpServer>,
     resp: Option<RespServer>,
     store: Opened,
+    ranking: Ranking,
     data: DataDir,
     runtime: Runtime,
     signals: Option<(Signal, Signal)>,
@@ -37,9 +38,6 @@ pub(crate) fn run(cli: &Cli, args: &ServeArgs) -> Result<ExitCode> {
     let started = Instant::now();
     let config = Config::load(cli)?;
     log::start(&config)?;
-    if config.text("ranking.url") != "memory" {
-        anyhow::bail!(Usage("ranking: this version of tally knows `memory` only".into()));
-    }
     let mut server = Server::listen(&config, &Listen::settings(&config)?, true)?;
     let (mut terminate, mut interrupt) = server.signals.take().context("hear signals")?;
     let (address, resp) = (server.address(), server.resp_address());
@@ -98,9 +96,10 @@ fn announce_ready(server: &Server, started: Instant) -> Result<()> {
     let mut out = std::io::stdout().lock();
     writeln!(
         out,
-        "ready http={} resp={resp} store={} ranking=memory in={:.3}",
+        "ready http={} resp={resp} store={} ranking={} in={:.3}",
         server.address(),
         server.store.shown,
+        server.ranking.shown(),
         started.elapsed().as_secs_f64()
     )?;
     out.flush()?;
@@ -163,7 +162,9 @@ impl Server {
         let data = DataDir::open(config)?;
         let (limits, token) = (limits(config)?, new_token()?);
         settings(config)?;
-        let store = data.place(config)?.open(config, false)?;
+        let place = data.place(config)?;
+        let ranking = place.ranking(config)?;
+        let store = place.open(config, false)?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
             .thread_name(resp::CONNECTION_THREADS)
@@ -201,7 +202,7 @@ impl Server {
         store.announce(&found)?;
         let resp_address = resp.as_ref().map(|resp| resp.address.to_string());
         data.announce(&found, resp_address.as_deref(), &token)?;
-        Ok(Self { gate, http: Some(http), local, resp, store, data, runtime, signals })
+        Ok(Self { gate, http: Some(http), local, resp, store, ranking, data, runtime, signals })
     }
 
     /// Where it listens.
@@ -216,7 +217,8 @@ impl Server {
 
     /// Loads everything and opens the gate, on a thread of its own.
     pub(crate) fn load(&self, config: &Config, demo: bool) -> Result<tokio::task::JoinHandle<Result<()>>> {
-        let (gate, settings) = (Arc::clone(&self.gate), settings(config)?);
+        let gate = Arc::clone(&self.gate);
+        let settings = Settings { ranking: self.ranking.clone(), ..settings(config)? };
         let store: Arc<dyn Store> = Arc::clone(&self.store.store);
         let (data, config) = (self.data.clone(), config.clone());
         Ok(self.runtime.spawn_blocking(move || {

@@ -7,6 +7,8 @@ use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tally_ranking::redis::{self, RankingError, RedisRanking};
+use tally_service::Ranking;
 use tally_store::mysql::{self, MySqlStore};
 use tally_store::sqlite::{self, SqliteStore};
 use tally_store::{Store, StoreError};
@@ -49,6 +51,27 @@ impl Place {
                 )))
             }
         }
+    }
+
+    /// Where the orders of this store are kept. Redis is connected to when it is needed.
+    pub(crate) fn ranking(&self, config: &Config) -> Result<Ranking> {
+        let url = config.text("ranking.url");
+        if url == "memory" {
+            return Ok(Ranking::Memory);
+        }
+        if matches!(self, Self::Sqlite(_)) {
+            bail!(Usage(
+                "a ranking in Redis needs a store in MySQL or MariaDB: with a store in a file, ranks are kept in memory"
+                    .into()
+            ));
+        }
+        let answer = config.duration("ranking.timeout")?;
+        let options = redis::Options { response_timeout: answer, ..redis::Options::default() };
+        let connected = RedisRanking::connect(url, &options);
+        Ok(Ranking::Redis(connected.map_err(|error| match error {
+            RankingError::Address(why) => Usage(format!("setting `ranking.url`: {why}")).into(),
+            other => anyhow::Error::from(other).context("connect to the ranking"),
+        })?))
     }
 
     /// The file of an embedded store; `what` needs one.

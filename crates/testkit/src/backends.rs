@@ -1,10 +1,13 @@
 //! Where the servers of a test run keep scores and orders: the same tests run on each, chosen by one variable.
 //!
 //! `TALLY_TEST_ON=mariadb` puts every [`TestTally`](crate::TestTally) on a database of its own in a MariaDB that the test
-//! process starts. Without the variable they are on SQLite. A server that is missing fails the run. Not here: which tests
+//! process starts, `mariadb+redis` keeps their orders in a Redis beside it. Without the variable they are on SQLite. A server that is missing fails the run. Not here: which tests
 //! run on which (`xtask/src/testing.rs`).
 
 use crate::database::{DatabaseKind, ScratchDatabase};
+use crate::redis::{RedisKind, ScratchRedis};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The variable.
 const VARIABLE: &str = "TALLY_TEST_ON";
@@ -20,8 +23,18 @@ pub fn settings() -> Vec<(String, String)> {
         "" | "sqlite" => Vec::new(),
         "mariadb" => vec![store(DatabaseKind::MariaDb10)],
         "mysql" => vec![store(DatabaseKind::MySql9)],
-        other => panic!("{VARIABLE}={other}: there are sqlite, mariadb and mysql"),
+        "mariadb+redis" => vec![store(DatabaseKind::MariaDb10), ranking()],
+        other => panic!("{VARIABLE}={other}: there are sqlite, mariadb, mysql and mariadb+redis"),
     }
+}
+
+/// The Redis that all servers of this process share, each with keys of its own.
+fn ranking() -> (String, String) {
+    static REDIS: OnceLock<ScratchRedis> = OnceLock::new();
+    static SERVERS: AtomicU64 = AtomicU64::new(0);
+    let redis = REDIS.get_or_init(|| ScratchRedis::start(RedisKind::Redis7, &[]));
+    let nth = SERVERS.fetch_add(1, Ordering::Relaxed);
+    ("TALLY_RANKING_URL".into(), format!("redis://{}/0?prefix=t{nth}", redis.address()))
 }
 
 fn store(kind: DatabaseKind) -> (String, String) {

@@ -49,5 +49,6 @@ pub(super) const HOLDERS: &[(&str, &[&str])] = &[
     ("clap", &["tally"]),                           // one command line
     ("hyper", &["tally-server"]),                   // HTTP ends at the edge
     ("mysql_async", &["tally-store", "tally-bench"]), // as rusqlite
+    ("redis", &["tally-ranking"]),                  // Redis as a place for orders; everybody else speaks its protocol by tally-wire
     ("rusqlite", &["tally-store", "tally-bench"]),  // SQL lives in the store; the naive twins of the benches speak it directly
 ];

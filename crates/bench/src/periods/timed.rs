@@ -90,15 +90,15 @@ impl Store for Timed {
         self.inner.keys()
     }
 
-    fn walk_scores(
+    fn walk_versions(
         &self,
         board: BoardNo,
         part: Part,
         after: Option<&PlayerId>,
         limit: usize,
-        each: &mut dyn FnMut(PlayerId, Record),
+        each: &mut dyn FnMut(PlayerId, Record, u64),
     ) -> Result<usize, StoreError> {
-        self.inner.walk_scores(board, part, after, limit, each)
+        self.inner.walk_versions(board, part, after, limit, each)
     }
 
     fn parts(&self, board: BoardNo) -> Result<Vec<PartRow>, StoreError> {

@@ -54,7 +54,7 @@ pub(super) async fn status(mut call: Call) -> Result<Answer, Problem> {
         "version": env!("CARGO_PKG_VERSION"),
         "uptime_s": call.gate.started.elapsed().as_secs(),
         "store": {"kind": tally.store.name(), "gauges": store},
-        "ranking": {"kind": "memory"},
+        "ranking": {"kind": tally.settings.ranking.kind()},
         "boards_total": tally.boards.len(),
         "boards": boards.iter().map(board).collect::<Vec<_>>(),
         "lanes": [{

@@ -5,7 +5,7 @@
 //! again. Until the blocks are in force the period is read from memory.
 
 use super::order::{self, Written};
-use super::{LivePart, RuleState};
+use super::{LivePart, RuleState, behind};
 use crate::boards::Board;
 use crate::failure::Failure;
 use crate::tally::Tally;
@@ -19,6 +19,8 @@ use tally_store::{Part, PartRow, ScoreKey, Store};
 
 /// Between two looks at the clock.
 const LOOK_PAUSE: Duration = Duration::from_millis(200);
+/// Every so many looks, orders that seem right are looked at too.
+const LOOK_EVERYWHERE: u32 = 10;
 
 /// The thread that closes periods.
 #[derive(Default)]
@@ -49,10 +51,15 @@ impl Keeper {
 }
 
 fn run(tally: &Weak<Tally>, stopped: &Receiver<()>) {
+    let mut looks = 0_u32;
     while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(LOOK_PAUSE) {
         let Some(tally) = tally.upgrade() else { return };
         if let Err(failure) = close_due(&tally) {
             tracing::warn!(%failure, "close a period; it is tried again");
+        }
+        looks += 1;
+        if let Err(failure) = behind::catch_up(&tally, looks.is_multiple_of(LOOK_EVERYWHERE)) {
+            tracing::warn!(%failure, "bring ranks to what is stored; it is tried again");
         }
     }
 }
@@ -121,6 +128,7 @@ fn close(store: &dyn Store, board: &Board, parts: &[Part]) -> Result<(), Failure
             // Somebody was hidden or erased meanwhile. It is read from memory until the next look.
             continue;
         };
+        live.order.forget();
         let (mut late, mut gone) = (false, true);
         if let Some(state) = board.periods_mut().rule_mut(live.rule) {
             state.live.retain(|live| live.part != *part);

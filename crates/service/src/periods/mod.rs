@@ -5,6 +5,7 @@
 //! stays so, whatever the clock or a longer grace says. Only the lane and the keeper change this state: [`keeper`]
 //! closes what is due, [`order`] writes the order of closed parts, [`view`] reads.
 
+mod behind;
 pub mod keeper;
 pub mod order;
 pub mod view;

@@ -24,26 +24,13 @@ pub(crate) fn load(
     board: &Board,
     part: Part,
     order: &PartOrder,
-    mut each: impl FnMut(Micros, u64),
+    each: impl FnMut(Micros, u64),
 ) -> Result<(), Failure> {
     let mut loading = order.loading();
-    let mut after = None;
-    loop {
-        let (mut last, mut newest) = (None, Micros(i64::MIN));
-        let walked =
-            store.walk_scores(board.no, part, after.as_ref(), WALK_ROWS, &mut |player, record| {
-                newest = newest.max(record.at);
-                if !board.hides(&player) {
-                    loading.push(&player, &record);
-                }
-                last = Some(player);
-            })?;
-        each(newest, walked as u64);
-        if walked < WALK_ROWS {
-            break;
-        }
-        after = last;
-    }
+    walk(store, board, part, each, |player, record, _| {
+        loading.push(player, record);
+        Ok(())
+    })?;
     let twice = |twice| Fault::Broken(format!("board `{}`: {twice}", board.id.as_str()));
     Ok(order.load(loading).map_err(twice)?)
 }
@@ -58,6 +45,41 @@ pub(crate) fn fill(
 ) -> Result<(), Failure> {
     match order {
         Standings::Memory(order) => load(store, board, part, order, each),
+        Standings::Redis(remote) => {
+            let mut loading = remote.load()?;
+            walk(store, board, part, each, |player, record, version| {
+                Ok(loading.push(player, record, version)?)
+            })?;
+            Ok(loading.finish()?)
+        }
+    }
+}
+
+/// Every record of a part but of those who are hidden; `rows` hears how many were read, and the newest instant of them.
+fn walk(
+    store: &dyn Store,
+    board: &Board,
+    part: Part,
+    mut rows: impl FnMut(Micros, u64),
+    mut each: impl FnMut(&PlayerId, &Record, u64) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let mut after = None;
+    loop {
+        let (mut last, mut newest, mut taken) = (None, Micros(i64::MIN), Ok(()));
+        let mut one = |player: PlayerId, record: Record, version| {
+            newest = newest.max(record.at);
+            if taken.is_ok() && !board.hides(&player) {
+                taken = each(&player, &record, version);
+            }
+            last = Some(player);
+        };
+        let walked = store.walk_versions(board.no, part, after.as_ref(), WALK_ROWS, &mut one)?;
+        taken?;
+        rows(newest, walked as u64);
+        if walked < WALK_ROWS {
+            return Ok(());
+        }
+        after = last;
     }
 }
 

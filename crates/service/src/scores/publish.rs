@@ -35,21 +35,26 @@ type PartMoves = (Vec<Movement>, Vec<Option<usize>>);
 
 /// Publishes a batch; gives the ranks of every submit in the part that it names. Commands that ask something are
 /// published one by one, at their place.
-pub(super) fn publish(batch: &mut [Request], decisions: &mut [Decision], aims: &Aims) -> Vec<Published> {
+pub(super) fn publish(
+    batch: &mut [Request],
+    decisions: &mut [Decision],
+    aims: &Aims,
+    version: u64,
+) -> Vec<Published> {
     let mut ranks = vec![Published::default(); batch.len()];
     let mut from = 0;
     for at in 0..batch.len() {
         if matches!(&batch[at], Request::Commands(commands) if commands.in_turn()) {
-            publish_together(batch, decisions, aims, from..at, &mut ranks);
+            publish_together(batch, decisions, (aims, version), from..at, &mut ranks);
             if let (Request::Commands(commands), Decision::Commands(dones)) =
                 (&mut batch[at], &mut decisions[at])
             {
-                publish_in_turn(commands, dones, aims);
+                publish_in_turn(commands, dones, aims, version);
             }
             from = at + 1;
         }
     }
-    publish_together(batch, decisions, aims, from..batch.len(), &mut ranks);
+    publish_together(batch, decisions, (aims, version), from..batch.len(), &mut ranks);
     ranks
 }
 
@@ -57,7 +62,7 @@ pub(super) fn publish(batch: &mut [Request], decisions: &mut [Decision], aims: &
 fn publish_together(
     batch: &[Request],
     decisions: &[Decision],
-    aims: &Aims,
+    (aims, version): (&Aims, u64),
     which: Range<usize>,
     ranks: &mut [Published],
 ) {
@@ -65,7 +70,7 @@ fn publish_together(
         for (part, (movements, owners)) in movements(board, effects) {
             // A part that is closed by now has no order in memory: its blocks are written anew by whoever asked.
             let Some(memory) = aims.order_of(board, part) else { continue };
-            memory.order().publish(&movements, |at, published| {
+            memory.order().publish(&movements, version, |at, published| {
                 if let Some(owner) = owners[at] {
                     ranks[owner] = published;
                 }
@@ -211,6 +216,8 @@ fn redefine_board(board: &Board, change: &Redefinition) {
             state.live = before.live;
             state.closed = before.closed;
         }
+        let forgotten = state.live.iter().filter(|live| gone.contains(&live.part));
+        forgotten.for_each(|live| live.order.forget());
         state.live.retain(|live| !gone.contains(&live.part));
         state.closed.retain(|row| !gone.contains(&row.part));
         // A present period in which nobody has scored yet has a stored end now too.

@@ -326,7 +326,7 @@ impl State {
 }
 
 /// Publishes the steps one after the other, the orders they change held until the last one.
-pub(super) fn publish_in_turn(commands: &mut Commands, dones: &mut [StepDone], aims: &Aims) {
+pub(super) fn publish_in_turn(commands: &mut Commands, dones: &mut [StepDone], aims: &Aims, version: u64) {
     let mut parts: Vec<(BoardNo, Part, PartInMemory)> = Vec::new();
     for (step, done) in commands.steps.iter().zip(dones.iter()) {
         let Some(board) = step.board() else { continue };
@@ -339,7 +339,7 @@ pub(super) fn publish_in_turn(commands: &mut Commands, dones: &mut [StepDone], a
     // Everybody who holds several takes them in one order.
     parts.sort_by_key(|one| (one.0, one.1));
     let mut held: Vec<_> =
-        parts.iter().map(|(board, part, order)| (*board, *part, order.order().hold())).collect();
+        parts.iter().map(|(board, part, order)| (*board, *part, order.order().hold(version))).collect();
     for (step, done) in commands.steps.iter_mut().zip(dones.iter_mut()) {
         let ranked = matches!(step, Step::Submit(_));
         let ranks = step.board().map(|board| move_held(board, &done.moves, ranked, &mut held));

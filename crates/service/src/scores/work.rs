@@ -7,8 +7,8 @@ use super::steps::{Step, StepDone, StepReply};
 use super::{plan, publish};
 use crate::clock::Clock;
 use crate::failure::Fault;
-use crate::periods::ALL_TIME_NAME;
 use crate::periods::view::View;
+use crate::periods::{ALL_TIME_NAME, order};
 use std::sync::Arc;
 use std::time::Instant;
 use tally_lanes::{Failure, Histogram, Kind, Resolution, Weight, Work};
@@ -29,11 +29,11 @@ pub(super) struct ScoreWork {
     keep_micros: i64,
     times: Arc<StoreTimes>,
     /// The batch that may have been committed, and what it decided.
-    open: Option<(BatchId, Decided)>,
+    open: Option<(BatchId, Vec<Decision>, Aims)>,
 }
 
-/// A batch as decided.
-type Decided = (Vec<Decision>, Aims);
+/// A batch as decided, and the version of its transaction.
+type Decided = (Vec<Decision>, Aims, u64);
 
 /// How long the store took for each attempt of a batch.
 #[derive(Debug, Default)]
@@ -103,6 +103,10 @@ impl Work for ScoreWork {
         if batch.iter().all(relaxed) {
             reading.plan.durability = Durability::Relaxed;
         }
+        for (board, live) in aims.opened.values() {
+            // Where that fails it is done again with the next look at what is behind.
+            drop(order::fill(&*self.store, board, live.part, &live.order, |_, _| {}));
+        }
         let mut decisions = Ok(Vec::new());
         let (times, mut since) = (&self.times, Instant::now());
         let done = self.store.run(&reading.plan, &mut |loaded| {
@@ -119,10 +123,10 @@ impl Work for ScoreWork {
         times.commit.record(since.elapsed());
         let decisions = decisions.map_err(|error| Failure::Away(error.into()))?;
         match done {
-            Ok(_) => Ok((decisions, aims)),
+            Ok(committed) => Ok((decisions, aims, committed.version)),
             Err(error) => {
                 if let StoreError::LostAtCommit { batch, .. } = &error {
-                    self.open = Some((*batch, (decisions, aims)));
+                    self.open = Some((*batch, decisions, aims));
                 }
                 Err(failure(error))
             }
@@ -131,11 +135,11 @@ impl Work for ScoreWork {
 
     /// The store knows by the name of the batch; what it decided was kept, because it must not be decided again.
     fn resolve(&mut self, _batch: &[Request]) -> Result<Resolution<Decided, Fault>, Fault> {
-        let (batch, _) = self.open.as_ref().expect("a commit was lost");
-        let done = self.store.became(batch)?.is_some();
-        let (_, decided) = self.open.take().expect("a commit was lost");
-        if done {
-            return Ok(Resolution::Committed(decided));
+        let (batch, ..) = self.open.as_ref().expect("a commit was lost");
+        let done = self.store.became(batch)?;
+        let (_, decisions, aims) = self.open.take().expect("a commit was lost");
+        if let Some(committed) = done {
+            return Ok(Resolution::Committed((decisions, aims, committed.version)));
         }
         Ok(Resolution::NotCommitted(Fault::StoreAway("the connection was lost before the commit".into())))
     }
@@ -143,10 +147,10 @@ impl Work for ScoreWork {
     fn publish(
         &mut self,
         mut batch: Vec<Request>,
-        (mut decisions, aims): Decided,
+        (mut decisions, aims, version): Decided,
     ) -> Vec<Result<Done, Refusal>> {
         aims.install();
-        let ranks = publish::publish(&mut batch, &mut decisions, &aims);
+        let ranks = publish::publish(&mut batch, &mut decisions, &aims, version);
         let rows = batch.iter().zip(decisions).zip(&aims.rows).zip(ranks);
         rows.map(|(((request, decision), rows), ranks)| match (request, decision) {
             (

@@ -150,13 +150,13 @@ impl Store for MySqlStore {
         keys::read_all(self.pool.ask(&keys::select_all())?)
     }
 
-    fn walk_scores(
+    fn walk_versions(
         &self,
         board: BoardNo,
         part: Part,
         after: Option<&PlayerId>,
         limit: usize,
-        each: &mut dyn FnMut(PlayerId, Record),
+        each: &mut dyn FnMut(PlayerId, Record, u64),
     ) -> Result<usize, StoreError> {
         let mut after = after.cloned();
         let mut given = 0;
@@ -164,9 +164,9 @@ impl Store for MySqlStore {
             let want = scores::WALK_ROWS.min(limit - given);
             let answers = self.pool.ask(&scores::walk(board, part, after.as_ref(), want))?;
             let mut last = None;
-            let count = scores::read_walk(answers, &mut |player, record| {
+            let count = scores::read_walk(answers, &mut |player, record, version| {
                 last = Some(player.clone());
-                each(player, record);
+                each(player, record, version);
             })?;
             given += count;
             if count < want {

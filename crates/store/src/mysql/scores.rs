@@ -114,7 +114,9 @@ pub(super) fn guard<'a>(script: &mut Script, absent: impl Iterator<Item = &'a Sc
 /// Asks for a page of a walk.
 pub(super) fn walk(board: BoardNo, part: Part, after: Option<&PlayerId>, limit: usize) -> Script {
     let mut script = Script::default();
-    script.sql("SELECT player, score, subscore, `at` FROM scores FORCE INDEX (PRIMARY) WHERE board = ");
+    script.sql(
+        "SELECT player, score, subscore, `at`, version FROM scores FORCE INDEX (PRIMARY) WHERE board = ",
+    );
     script.number(board.0).sql(" AND part = ").number(part.0);
     if let Some(after) = after {
         script.sql(" AND player > ").bytes(after.as_bytes());
@@ -126,11 +128,11 @@ pub(super) fn walk(board: BoardNo, part: Part, after: Option<&PlayerId>, limit: 
 /// The answer; how many there were.
 pub(super) fn read_walk(
     mut answers: Answers,
-    each: &mut dyn FnMut(PlayerId, Record),
+    each: &mut dyn FnMut(PlayerId, Record, u64),
 ) -> Result<usize, StoreError> {
     let mut count = 0;
     answers.each(1, "scores", |row| {
-        each(player(row)?, record(row)?);
+        each(player(row)?, record(row)?, row.number()?);
         count += 1;
         Ok(())
     })?;

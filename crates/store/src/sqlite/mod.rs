@@ -199,15 +199,15 @@ impl Store for SqliteStore {
         reads::keys(&self.shared)
     }
 
-    fn walk_scores(
+    fn walk_versions(
         &self,
         board: BoardNo,
         part: Part,
         after: Option<&PlayerId>,
         limit: usize,
-        each: &mut dyn FnMut(PlayerId, Record),
+        each: &mut dyn FnMut(PlayerId, Record, u64),
     ) -> Result<usize, StoreError> {
-        reads::walk(&self.shared, (board, part), after, limit, each)
+        reads::walk(&self.shared, (board, part), after, limit, &mut |player, record| each(player, record, 0))
     }
 
     fn count_scores(&self, board: BoardNo, part: Part) -> Result<u64, StoreError> {

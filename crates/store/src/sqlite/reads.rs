@@ -125,7 +125,7 @@ pub(super) fn count(shared: &Shared, board: BoardNo, part: Part) -> Result<u64, 
     shared.read(look, |found, tables| Ok(found + scores::count(tables, board, part)?))
 }
 
-/// See [`crate::Store::walk_scores`].
+/// See [`crate::Store::walk_versions`].
 pub(super) fn walk(
     shared: &Shared,
     of: (BoardNo, Part),
