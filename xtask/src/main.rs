@@ -14,6 +14,7 @@
 mod check;
 mod ci;
 mod clients;
+mod fresh_data;
 mod help;
 mod packages;
 mod process;

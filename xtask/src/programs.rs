@@ -5,38 +5,80 @@
 //! starts each program with the loader and the libraries that came with it. It is made once, in seconds, and shared by all
 //! clones on the machine; nothing outside [`SHARED`] is written.
 //!
-//! Not here: starting any of them (the test kit does, from the same folder), and anything that needs a running system
-//! around it: no script of a package is run.
+//! Not here: starting any of them for a test (the test kit does, from the same folder), and anything that needs a running
+//! system around it: no script of a package is run.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
+use crate::fresh_data::{self, FreshData};
 use crate::packages::{is_executable, is_root};
 use crate::process;
 
-/// A program that a test starts, and the package of a suite of Debian that has it.
+/// A program that a test starts, and the packages of a suite of Debian that have it and what it loads.
 #[derive(Debug)]
 pub(crate) struct Program {
     suite: &'static str,
-    package: &'static str,
+    packages: &'static [&'static str],
     path: &'static str,
+    /// What it must be told because it was not installed; `{tree}` is the folder it is unpacked in.
+    args: &'static [&'static str],
+    /// A database server starts on a data directory that was made before.
+    data: Option<FreshData>,
     why: &'static str,
 }
 
+/// Rows of a suite stand together.
 pub(crate) const PROGRAMS: &[Program] = &[
     Program {
         suite: "bookworm",
-        package: "redis-server",
+        packages: &["redis-server"],
         path: "usr/bin/redis-server",
+        args: &[],
+        data: None,
         why: "Redis 7: our replies are compared with its own",
     },
     Program {
+        suite: "bookworm",
+        packages: &["mariadb-server-core", "mariadb-plugin-spider"],
+        path: "usr/sbin/mariadbd",
+        args: &["--basedir={tree}/usr", "--plugin-dir={tree}/usr/lib/mysql/plugin"],
+        data: Some(FreshData::MariaDb),
+        why: "MariaDB 10: a store, and spread over several by Spider",
+    },
+    Program {
+        suite: "bookworm",
+        packages: &["mariadb-client-core"],
+        path: "usr/bin/mariadb",
+        args: &[],
+        data: None,
+        why: "tests look into MariaDB with its own client",
+    },
+    Program {
         suite: "unstable",
-        package: "valkey-server",
+        packages: &["valkey-server"],
         path: "usr/bin/valkey-server",
+        args: &[],
+        data: None,
         why: "Valkey 9: doubles are printed as Redis prints them since 7.2",
+    },
+    Program {
+        suite: "unstable",
+        packages: &["mysql-server-core"],
+        path: "usr/sbin/mysqld",
+        args: &[],
+        data: Some(FreshData::MySql),
+        why: "MySQL 9: a store",
+    },
+    Program {
+        suite: "unstable",
+        packages: &["mysql-client-core"],
+        path: "usr/bin/mysql",
+        args: &[],
+        data: None,
+        why: "tests look into MySQL with its own client",
     },
 ];
 
@@ -51,6 +93,12 @@ const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 impl Program {
     fn name(&self) -> &'static str {
         self.path.rsplit('/').next().unwrap_or(self.path)
+    }
+
+    /// Whether a folder has all that a test needs to start it.
+    fn is_in(&self, folder: &Path) -> bool {
+        let data = self.data.is_none() || fresh_data::of(folder, self.name()).is_dir();
+        data && is_executable(&folder.join(self.name()))
     }
 }
 
@@ -67,8 +115,7 @@ enum Plan {
 pub(crate) fn ensure() -> Result<()> {
     let named = std::env::var_os(FOLDER_VARIABLE).map(PathBuf::from);
     let folder = named.clone().unwrap_or_else(|| LAUNCHERS.into());
-    let missing: Vec<&Program> =
-        PROGRAMS.iter().filter(|program| !is_executable(&folder.join(program.name()))).collect();
+    let missing: Vec<&Program> = PROGRAMS.iter().filter(|program| !program.is_in(&folder)).collect();
     for program in &missing {
         eprintln!("missing: {} ({})", folder.join(program.name()).display(), program.why);
     }
@@ -88,12 +135,16 @@ fn plan(missing: &[&Program], root: bool, debian: bool) -> Plan {
     } else if root && debian {
         let mut suites: Vec<&str> = missing.iter().map(|program| program.suite).collect();
         suites.dedup();
-        let packages = |suite| of_suite(suite).map(|program| program.package).collect();
+        let packages = |suite| of_suite(suite).flat_map(|program| program.packages).copied().collect();
         Plan::Make(suites.into_iter().map(|suite| (suite, packages(suite))).collect())
     } else if debian {
         Plan::Ask("sudo env \"PATH=$PATH\" cargo xtask packages".into())
     } else {
-        let names: Vec<&str> = missing.iter().map(|program| program.package).collect();
+        let mut names: Vec<String> = missing.iter().map(|program| program.name().to_owned()).collect();
+        let databases = missing.iter().filter(|program| program.data.is_some());
+        names.extend(databases.map(|program| {
+            format!("a fresh data directory {}, root without password", fresh_data::name(program.name()))
+        }));
         Plan::Ask(format!("put {} into a folder and name it in {FOLDER_VARIABLE}", names.join(" and ")))
     }
 }
@@ -124,7 +175,17 @@ fn make_in(scratch: &Path, shared: &Path, suite: &str, packages: &[&str]) -> Res
         std::fs::rename(&place, scratch.join("before")).context("put the tree before aside")?;
     }
     std::fs::rename(&tree, &place).context("put the new tree in place")?;
-    of_suite(suite).try_for_each(|program| write_launcher(&place, program, scratch, &shared.join("bin")))
+    let folder = shared.join("bin");
+    std::fs::create_dir_all(&folder).context("make the folder of launchers")?;
+    for program in of_suite(suite) {
+        let launcher = write_launcher(&place, program, scratch)?;
+        if let Some(data) = program.data {
+            fresh_data::make(data, &launcher, &place, scratch, &folder)?;
+        }
+        // The launcher last: whoever sees it takes the rest for done.
+        std::fs::rename(&launcher, folder.join(program.name())).context("put a launcher in place")?;
+    }
+    Ok(())
 }
 
 /// Lets `apt-get` fetch as if for an empty machine, into folders of its own.
@@ -162,20 +223,21 @@ fn fetch(scratch: &Path, suite: &str, packages: &[&str]) -> Result<PathBuf> {
 }
 
 /// A script that runs the program by the loader of its own suite, in the same process.
-fn write_launcher(tree: &Path, program: &Program, scratch: &Path, folder: &Path) -> Result<()> {
+fn write_launcher(tree: &Path, program: &Program, scratch: &Path) -> Result<PathBuf> {
     let (loader, libraries) = loader(tree)?;
+    let args: String = program.args.iter().map(|arg| format!(" '{arg}'")).collect();
     let script = format!(
-        "#!/bin/sh\n# {} of Debian {}, with its own libraries.\nexec '{}' --library-path '{libraries}' '{}' \"$@\"\n",
+        "#!/bin/sh\n# {} of Debian {}, with its own libraries.\nexec '{}' --library-path '{libraries}' '{}' \"$@\"{}\n",
         program.name(),
         program.suite,
         loader.display(),
         tree.join(program.path).display(),
+        args.replace("{tree}", &tree.display().to_string()),
     );
     let made = scratch.join(program.name());
     std::fs::write(&made, script).context("write a launcher")?;
     process::run(Command::new("chmod").arg("755").arg(&made))?;
-    std::fs::create_dir_all(folder).context("make the folder of launchers")?;
-    std::fs::rename(&made, folder.join(program.name())).context("put a launcher in place")
+    Ok(made)
 }
 
 /// The loader of a tree, and its folders of libraries; `/lib` is apart from `/usr/lib` in packages of older suites.
@@ -215,8 +277,38 @@ mod tests {
     #[test]
     fn root_on_debian_makes_a_suite_with_all_its_packages() {
         let valkey = program("valkey-server");
-        let all = of_suite("unstable").map(|program| program.package).collect();
+        let all = vec!["valkey-server", "mysql-server-core", "mysql-client-core"];
         assert_eq!(plan(&[valkey], true, true), Plan::Make(vec![("unstable", all)]));
+        let (redis, database) = (program("redis-server"), program("mariadbd"));
+        let Plan::Make(suites) = plan(&[redis, database, valkey], true, true) else { panic!("it is root") };
+        assert_eq!(suites.iter().map(|(suite, _)| *suite).collect::<Vec<_>>(), ["bookworm", "unstable"]);
+        assert!(suites[0].1.contains(&"mariadb-plugin-spider"));
+    }
+
+    #[test]
+    fn rows_say_why_have_names_of_their_own_and_stand_by_suite() {
+        for (at, row) in PROGRAMS.iter().enumerate() {
+            assert!(!row.why.is_empty() && !row.packages.is_empty(), "{}", row.path);
+            assert!(PROGRAMS[..at].iter().all(|other| other.name() != row.name()), "{}", row.path);
+        }
+        let mut suites: Vec<&str> = PROGRAMS.iter().map(|program| program.suite).collect();
+        suites.dedup();
+        assert_eq!(suites, ["bookworm", "unstable"]);
+    }
+
+    #[test]
+    fn a_database_server_is_there_with_its_data() {
+        let folder = std::env::temp_dir().join(format!("tally-launchers-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        for name in ["mysqld", "mysql"] {
+            std::fs::write(folder.join(name), "").unwrap();
+            process::run(Command::new("chmod").arg("755").arg(folder.join(name))).unwrap();
+        }
+        assert!(program("mysql").is_in(&folder));
+        assert!(!program("mysqld").is_in(&folder));
+        std::fs::create_dir(fresh_data::of(&folder, "mysqld")).unwrap();
+        assert!(program("mysqld").is_in(&folder));
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]
@@ -226,6 +318,8 @@ mod tests {
         assert!(line.ends_with("cargo xtask packages"));
         let Plan::Ask(line) = plan(&missing, true, false) else { panic!("only Debian has its packages") };
         assert!(line.contains("redis-server and valkey-server") && line.contains(FOLDER_VARIABLE));
+        let Plan::Ask(line) = plan(&[program("mysqld")], true, false) else { panic!("the same") };
+        assert!(line.contains("mysqld and a fresh data directory mysqld.data"), "{line}");
     }
 
     #[test]
@@ -245,7 +339,9 @@ mod tests {
 
     #[test]
     fn the_kit_looks_where_the_launchers_are() {
-        let kit = include_str!("../../crates/testkit/src/redis.rs");
+        let kit = include_str!("../../crates/testkit/src/process.rs");
         assert!(kit.contains(&format!("\"{LAUNCHERS}\"")) && kit.contains(&format!("\"{FOLDER_VARIABLE}\"")));
+        let databases = include_str!("../../crates/testkit/src/database.rs");
+        assert!(databases.contains(&fresh_data::name("{}")));
     }
 }

@@ -3,19 +3,27 @@
 //! A test drives the real binary from outside, as a user does: [`TestTally`] starts it on a data directory of its own,
 //! [`http`] speaks to it byte by byte, [`model`] says what it should have answered. The model is written from the
 //! contract and shares no code with the product, so that one mistake is not made twice. [`ScratchRedis`] starts the servers
-//! whose replies ours must match. Not here: anything the product itself uses; this crate is only ever a dev-dependency.
+//! whose replies ours must match, [`ScratchCluster`] several of them as one, [`ScratchDatabase`] those that keep a store; [`Proxy`] is a bad network
+//! before any of them. Not here: anything the product itself uses; this crate is only ever a dev-dependency.
 
 pub mod audit;
+pub mod cluster;
 pub mod command;
+pub mod database;
 pub mod http;
 pub mod model;
+mod process;
+pub mod proxy;
 pub mod redis;
 pub mod resp;
 pub mod rng;
 pub mod routes;
 pub mod server;
 
+pub use cluster::ScratchCluster;
+pub use database::{DatabaseKind, ScratchDatabase};
 pub use http::{Answer, Client, Request};
+pub use proxy::{Cut, Proxy};
 pub use redis::{RedisKind, ScratchRedis};
 pub use resp::RespClient;
 pub use rng::Rng;

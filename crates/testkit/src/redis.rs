@@ -1,25 +1,13 @@
 //! A Redis or Valkey server of its own for a test: private port and folder, gone with the value.
 //!
-//! The programs are those that `cargo xtask packages` has unpacked, so their release is the same on every machine. It has
-//! no persistence unless the test asks for it by arguments (`--appendonly yes --appendfsync always`), which come last and
-//! so win. Not here: restarting one, and Redis as the ranking of a server under test.
+//! It has no persistence unless the test asks for it by arguments (`--appendonly yes --appendfsync always`), which come last
+//! and so win. Not here: Redis as the ranking of a server under test, and several that are a cluster (`cluster.rs`).
 
+use crate::process::{self, Plan, Server};
 use crate::resp::RespClient;
-use std::net::{SocketAddr, TcpListener};
+use std::ffi::OsString;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
-use tempfile::TempDir;
-
-/// Where the programs are, unless the variable says another folder; xtask holds the same two.
-const LAUNCHERS: &str = "/var/cache/tally-test/bin";
-const FOLDER_VARIABLE: &str = "TALLY_TEST_PROGRAMS";
-
-/// How long a server may take to answer before the test gives up; no measurement.
-const GIVE_UP: Duration = Duration::from_secs(60);
-const LOOK_AGAIN: Duration = Duration::from_millis(5);
-/// A free port can be taken by somebody else before the server has it.
-const PORTS_TRIED: usize = 5;
 
 /// Which server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,24 +26,20 @@ impl RedisKind {
     /// If it is not there; the message has the line to run.
     #[track_caller]
     pub fn program(self) -> PathBuf {
-        let name = match self {
+        process::program(self.name())
+    }
+
+    fn name(self) -> &'static str {
+        match self {
             Self::Redis7 => "redis-server",
             Self::Valkey9 => "valkey-server",
-        };
-        let folder = std::env::var_os(FOLDER_VARIABLE).map_or_else(|| LAUNCHERS.into(), PathBuf::from);
-        let program = folder.join(name);
-        assert!(program.exists(), "there is no {}; run `cargo xtask packages`", program.display());
-        program
+        }
     }
 }
 
 /// A running server.
 #[derive(Debug)]
-pub struct ScratchRedis {
-    child: Child,
-    address: SocketAddr,
-    folder: TempDir,
-}
+pub struct ScratchRedis(Server);
 
 impl ScratchRedis {
     /// One that is ready.
@@ -65,69 +49,69 @@ impl ScratchRedis {
     /// If it is not there or does not start; the message has its log, or the line to run.
     #[track_caller]
     pub fn start(kind: RedisKind, args: &[&str]) -> Self {
+        Self::start_each(kind, || args.iter().map(OsString::from).collect())
+    }
+
+    /// The same with arguments that are asked for before each try.
+    #[track_caller]
+    pub(crate) fn start_each(kind: RedisKind, args: impl Fn() -> Vec<OsString>) -> Self {
         let program = kind.program();
-        let mut log = String::new();
-        for _ in 0..PORTS_TRIED {
-            match Self::start_on(&program, free_port(), args) {
-                Ok(server) => return server,
-                Err(ended) => log = ended,
-            }
-        }
-        panic!("{} does not start:\n{log}", program.display());
+        Self(Server::start(kind.name(), |folder, port| {
+            let port = port.to_string();
+            let mut all: Vec<OsString> = ["--bind", "127.0.0.1", "--port", &port].map(OsString::from).into();
+            all.extend(["--save", "", "--appendonly", "no", "--dir"].map(OsString::from));
+            all.push(folder.into());
+            all.extend(args());
+            Plan { program: program.clone(), args: all, ready: "Ready to accept connections" }
+        }))
     }
 
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
-        self.address
+        self.0.address()
     }
 
     /// Its folder, with its log and what it writes.
     pub fn folder(&self) -> &Path {
-        self.folder.path()
+        self.0.folder()
     }
 
     /// A new connection to it.
     pub fn client(&self) -> RespClient {
-        RespClient::connect(self.address)
+        RespClient::connect(self.address())
     }
 
-    /// Starts it and waits for it; where it ends instead, gives its log.
-    fn start_on(program: &Path, port: u16, args: &[&str]) -> Result<Self, String> {
-        let folder = TempDir::with_prefix("tally-redis-").expect("a temporary directory can be made");
-        let mut command = Command::new(program);
-        command.args(["--bind", "127.0.0.1", "--port", &port.to_string(), "--logfile", "log"]);
-        command.args(["--save", "", "--appendonly", "no", "--dir"]).arg(folder.path()).args(args);
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        let child = command.spawn().expect("the launcher starts");
-        let mut server = Self { child, address: ([127, 0, 0, 1], port).into(), folder };
-        let started = Instant::now();
-        loop {
-            let ended = server.child.try_wait().expect("it can be asked");
-            // Its own log, not an answer: it may want a password, and another process may have the port.
-            let log = std::fs::read_to_string(server.folder().join("log")).unwrap_or_default();
-            if ended.is_some() {
-                return Err(log);
-            }
-            if log.contains("Ready to accept connections") {
-                return Ok(server);
-            }
-            assert!(started.elapsed() < GIVE_UP, "{} is not ready:\n{log}", program.display());
-            std::thread::sleep(LOOK_AGAIN);
-        }
+    /// Kills it without a chance to do anything. What it has not written is lost.
+    ///
+    /// # Panics
+    ///
+    /// If it is not running.
+    #[track_caller]
+    pub fn kill(&mut self) {
+        self.0.kill();
     }
-}
 
-impl Drop for ScratchRedis {
-    fn drop(&mut self) {
-        // It is gone already, or has nothing to keep.
-        drop(self.child.kill());
-        drop(self.child.wait());
+    /// Starts it after it was killed, on the same port and folder.
+    ///
+    /// # Panics
+    ///
+    /// If it is running, or does not start.
+    #[track_caller]
+    pub fn restart(&mut self) {
+        self.0.restart();
     }
-}
 
-fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("there is a free port");
-    listener.local_addr().expect("it has an address").port()
+    /// Stops it where it is: connections stay, new ones are taken by the system, and nothing answers.
+    #[track_caller]
+    pub fn freeze(&self) {
+        self.0.freeze();
+    }
+
+    /// Lets it go on.
+    #[track_caller]
+    pub fn thaw(&self) {
+        self.0.thaw();
+    }
 }
 
 #[cfg(test)]
@@ -144,7 +128,7 @@ mod tests {
             let Reply::Bulk(info) = server.client().call(&["INFO"]) else { panic!("INFO is text") };
             let info = String::from_utf8(info).unwrap();
             assert!(info.lines().any(|other| other.starts_with(line)), "{info}");
-            assert!(info.lines().any(|other| other == format!("process_id:{}", server.child.id())));
+            assert!(info.lines().any(|other| other == format!("process_id:{}", server.0.id())));
         }
     }
 
@@ -160,5 +144,28 @@ mod tests {
         assert_eq!(client.call(&["PING"]), Reply::Simple(b"PONG".into()));
         drop(server);
         assert_eq!(client.read_to_end(), b"");
+    }
+
+    #[test]
+    fn a_killed_one_comes_back_with_what_it_wrote() {
+        let mut server =
+            ScratchRedis::start(RedisKind::Valkey9, &["--appendonly", "yes", "--appendfsync", "always"]);
+        let address = server.address();
+        assert_eq!(server.client().call(&["SET", "a", "1"]), Reply::Simple(b"OK".into()));
+        server.kill();
+        server.restart();
+        assert_eq!(server.address(), address);
+        assert_eq!(server.client().call(&["GET", "a"]), Reply::Bulk(b"1".into()));
+    }
+
+    #[test]
+    fn a_frozen_one_answers_when_it_is_thawed() {
+        let server = ScratchRedis::start(RedisKind::Redis7, &[]);
+        let mut client = server.client();
+        server.freeze();
+        let command = b"*1\r\n$4\r\nPING\r\n";
+        client.send_bytes(command);
+        server.thaw();
+        assert_eq!(client.read(), Reply::Simple(b"PONG".into()));
     }
 }

@@ -1,0 +1,242 @@
+//! A Redis Cluster of its own for a test: three nodes, each with a third of the slots, no replicas.
+//!
+//! It is put together by the commands that an operator's tool sends. Nodes have no persistence unless the test asks for it,
+//! so one that was killed comes back with its slots and without its keys. What is not covered is refused by all nodes, as
+//! Redis does where nothing is configured; `--cluster-require-full-coverage no` among the arguments lets the others serve.
+//!
+//! Not here: replicas and failover, and moving slots.
+
+use crate::process::free_port;
+use crate::redis::{RedisKind, ScratchRedis};
+use crate::resp::RespClient;
+use std::ffi::OsString;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+use tally_wire::resp::Reply;
+
+/// Keys of a cluster are spread over these; so says its specification.
+const SLOTS: usize = 16_384;
+const NODES: usize = 3;
+/// How long a node may be silent before the others give it up, in milliseconds: soon, but not at a pause of a busy machine.
+const NODE_TIMEOUT_MS: &str = "2000";
+
+/// How long they may take to agree before the test gives up; no measurement.
+const GIVE_UP: Duration = Duration::from_secs(120);
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
+
+/// Running nodes, each with a number from 0.
+#[derive(Debug)]
+pub struct ScratchCluster {
+    nodes: Vec<ScratchRedis>,
+}
+
+impl ScratchCluster {
+    /// One in which all nodes serve; `args` go to each of them.
+    ///
+    /// # Panics
+    ///
+    /// If a node does not start, or they do not agree; so do all others below, if a node does not answer.
+    #[track_caller]
+    pub fn start(kind: RedisKind, args: &[&str]) -> Self {
+        let node = |_| {
+            ScratchRedis::start_each(kind, || {
+                // The nodes speak to each other on a second port.
+                let bus = free_port().to_string();
+                let own = ["--cluster-enabled", "yes", "--cluster-port", &bus];
+                let settings = [&own[..], &["--cluster-node-timeout", NODE_TIMEOUT_MS], args].concat();
+                settings.iter().map(OsString::from).collect()
+            })
+        };
+        let cluster = Self { nodes: (0..NODES).map(node).collect() };
+        for at in 0..NODES {
+            let mut client = cluster.client(at);
+            let (first, last) = (slots_before(at).to_string(), (slots_before(at + 1) - 1).to_string());
+            ok(&mut client, &["CLUSTER", "ADDSLOTSRANGE", &first, &last]);
+            // Nodes of the same epoch would have to settle first who is right.
+            ok(&mut client, &["CLUSTER", "SET-CONFIG-EPOCH", &(at + 1).to_string()]);
+        }
+        let mut first = cluster.client(0);
+        for other in &cluster.nodes[1..] {
+            let (ip, port) = (other.address().ip().to_string(), other.address().port().to_string());
+            ok(&mut first, &["CLUSTER", "MEET", &ip, &port, &bus_port(&mut other.client())]);
+        }
+        cluster.wait_ok();
+        cluster
+    }
+
+    /// Where the nodes listen.
+    pub fn addresses(&self) -> Vec<SocketAddr> {
+        self.nodes.iter().map(ScratchRedis::address).collect()
+    }
+
+    /// A node.
+    pub fn node(&self, at: usize) -> &ScratchRedis {
+        &self.nodes[at]
+    }
+
+    /// A new connection to a node.
+    #[track_caller]
+    pub fn client(&self, at: usize) -> RespClient {
+        self.nodes[at].client()
+    }
+
+    /// The number of the node that has a key. Any node that runs may be asked by `asked`.
+    #[track_caller]
+    pub fn node_of(&self, key: &str, asked: usize) -> usize {
+        let Reply::Integer(slot) = self.client(asked).call(&["CLUSTER", "KEYSLOT", key]) else {
+            panic!("a slot is a number");
+        };
+        let slot = usize::try_from(slot).expect("slots count from 0");
+        (0..NODES).rfind(|at| slots_before(*at) <= slot).expect("the first node begins at 0")
+    }
+
+    /// Removes every key of every node.
+    #[track_caller]
+    pub fn flush(&self) {
+        (0..NODES).for_each(|at| ok(&mut self.client(at), &["FLUSHALL"]));
+    }
+
+    /// Kills a node without a chance to do anything.
+    #[track_caller]
+    pub fn kill(&mut self, at: usize) {
+        self.nodes[at].kill();
+    }
+
+    /// Starts a killed node on the same port, with its slots; [`Self::wait_ok`] waits until it is one of them again.
+    #[track_caller]
+    pub fn restart(&mut self, at: usize) {
+        self.nodes[at].restart();
+    }
+
+    /// Stops a node where it is; [`Self::wait_not_ok`] waits until the others have noticed.
+    #[track_caller]
+    pub fn freeze(&self, at: usize) {
+        self.nodes[at].freeze();
+    }
+
+    /// Lets a node go on.
+    #[track_caller]
+    pub fn thaw(&self, at: usize) {
+        self.nodes[at].thaw();
+    }
+
+    /// Waits until every node says that all slots are served by nodes that it sees.
+    #[track_caller]
+    pub fn wait_ok(&self) {
+        let is_ok = |info: &str| {
+            let wanted = [
+                "cluster_state:ok".to_owned(),
+                format!("cluster_known_nodes:{NODES}"),
+                format!("cluster_slots_ok:{SLOTS}"),
+            ];
+            wanted.iter().all(|line| info.lines().any(|other| other == line))
+        };
+        (0..NODES).for_each(|at| self.wait_info(at, is_ok));
+    }
+
+    /// Waits until a node says that slots are not served.
+    #[track_caller]
+    pub fn wait_not_ok(&self, at: usize) {
+        self.wait_info(at, |info| info.lines().any(|line| line == "cluster_state:fail"));
+    }
+
+    #[track_caller]
+    fn wait_info(&self, at: usize, is_so: impl Fn(&str) -> bool) {
+        let started = Instant::now();
+        let mut client = self.client(at);
+        loop {
+            let Reply::Bulk(info) = client.call(&["CLUSTER", "INFO"]) else { panic!("the state is text") };
+            let info = String::from_utf8_lossy(&info);
+            if is_so(&info) {
+                return;
+            }
+            assert!(started.elapsed() < GIVE_UP, "node {at} says for long:\n{info}");
+            std::thread::sleep(LOOK_AGAIN);
+        }
+    }
+}
+
+/// Slots of the nodes before one.
+fn slots_before(at: usize) -> usize {
+    SLOTS * at / NODES
+}
+
+#[track_caller]
+fn ok(client: &mut RespClient, command: &[&str]) {
+    let reply = client.call(command);
+    assert_eq!(reply, Reply::Simple(b"OK".into()), "{command:?}");
+}
+
+/// The port on which a node listens for the others.
+#[track_caller]
+fn bus_port(client: &mut RespClient) -> String {
+    let reply = client.call(&["CONFIG", "GET", "cluster-port"]);
+    let Reply::Array(pair) = &reply else { panic!("a setting is a pair, not {reply:?}") };
+    let [_, Reply::Bulk(port)] = &pair[..] else { panic!("a setting is a pair, not {pair:?}") };
+    String::from_utf8_lossy(port).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error_of(reply: &Reply) -> String {
+        let Reply::Error(words) = reply else { panic!("refused, not {reply:?}") };
+        String::from_utf8_lossy(words).into_owned()
+    }
+
+    #[test]
+    fn keys_are_on_the_node_that_is_named_and_others_point_there() {
+        for kind in [RedisKind::Redis7, RedisKind::Valkey9] {
+            let cluster = ScratchCluster::start(kind, &[]);
+            let mut seen = [false; NODES];
+            for key in (0..50).map(|number| format!("key{number}")) {
+                let owner = cluster.node_of(&key, 0);
+                seen[owner] = true;
+                ok(&mut cluster.client(owner), &["SET", &key, "1"]);
+                let other = cluster.client((owner + 1) % NODES).call(&["GET", &key]);
+                let words = error_of(&other);
+                let address = cluster.addresses()[owner].to_string();
+                assert!(words.starts_with("MOVED ") && words.ends_with(&address), "{words}");
+            }
+            assert_eq!(seen, [true; NODES]);
+            cluster.flush();
+            for at in 0..NODES {
+                assert_eq!(cluster.client(at).call(&["DBSIZE"]), Reply::Integer(0));
+            }
+        }
+    }
+
+    #[test]
+    fn a_node_that_is_lost_is_noticed_and_comes_back() {
+        let mut cluster = ScratchCluster::start(RedisKind::Valkey9, &["--cluster-node-timeout", "1000"]);
+        let (lost, addresses) = (cluster.node_of("key", 0), cluster.addresses());
+        ok(&mut cluster.client(lost), &["SET", "key", "1"]);
+        let other = (lost + 1) % NODES;
+        cluster.freeze(lost);
+        cluster.wait_not_ok(other);
+        assert!(error_of(&cluster.client(other).call(&["GET", "key"])).starts_with("CLUSTERDOWN"));
+        cluster.thaw(lost);
+        cluster.wait_ok();
+        assert_eq!(cluster.client(lost).call(&["GET", "key"]), Reply::Bulk(b"1".into()));
+        cluster.kill(lost);
+        cluster.restart(lost);
+        cluster.wait_ok();
+        assert_eq!(cluster.addresses(), addresses);
+        assert_eq!(cluster.client(lost).call(&["GET", "key"]), Reply::Null, "it kept nothing");
+    }
+
+    #[test]
+    fn arguments_of_the_test_win() {
+        let settings = ["--cluster-require-full-coverage", "no", "--cluster-node-timeout", "1000"];
+        let mut cluster = ScratchCluster::start(RedisKind::Redis7, &settings);
+        let lost = cluster.node_of("key", 0);
+        let mut keys = (0..).map(|number| format!("key{number}"));
+        let kept_key = keys.find(|key| cluster.node_of(key, 0) != lost).expect("there are many");
+        let kept = cluster.node_of(&kept_key, 0);
+        cluster.kill(lost);
+        // That it is lost, and not only slow.
+        cluster.wait_info(kept, |info| !info.lines().any(|line| line == "cluster_slots_fail:0"));
+        ok(&mut cluster.client(kept), &["SET", &kept_key, "1"]);
+    }
+}

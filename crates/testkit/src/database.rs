@@ -1,0 +1,325 @@
+//! A MariaDB or MySQL server of its own for a test: private port and data, gone with the value; or one that tests share.
+//!
+//! It begins as a copy of a data directory that `cargo xtask packages` has made, because making one takes seconds. A commit
+//! is on the disk before it is answered, as a store needs it; there is no binary log unless the test asks for it by
+//! arguments, which come last and so win. `root` comes in without a password. MariaDB's default character set is that of its
+//! own release (latin1), not of a distribution: whoever needs another must say so.
+//!
+//! Not here: a driver. [`ScratchDatabase::sql`] asks the server's own client program.
+
+use crate::process::{self, Plan, Server};
+use std::ffi::OsString;
+use std::io::Write;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Which server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DatabaseKind {
+    /// MariaDB 10.11.
+    MariaDb10,
+    /// MySQL 9.
+    MySql9,
+}
+
+/// What both are started with. Small caches: many of them run at once.
+const SETTINGS: &[&str] = &[
+    "--user=root",
+    "--bind-address=127.0.0.1",
+    "--skip-name-resolve",
+    "--pid-file=pid",
+    "--max-connections=500",
+    "--innodb-buffer-pool-size=64M",
+    "--innodb-flush-log-at-trx-commit=1",
+    "--innodb-buffer-pool-load-at-startup=OFF",
+    "--innodb-buffer-pool-dump-at-shutdown=OFF",
+    "--secure-file-priv=",
+];
+
+impl DatabaseKind {
+    fn server(self) -> &'static str {
+        match self {
+            Self::MariaDb10 => "mariadbd",
+            Self::MySql9 => "mysqld",
+        }
+    }
+
+    fn client(self) -> &'static str {
+        match self {
+            Self::MariaDb10 => "mariadb",
+            Self::MySql9 => "mysql",
+        }
+    }
+
+    fn settings(self) -> &'static [&'static str] {
+        match self {
+            Self::MariaDb10 => &["--innodb-log-file-size=32M"],
+            Self::MySql9 => &[
+                "--innodb-redo-log-capacity=32M",
+                "--disable-log-bin",
+                "--mysqlx=OFF",
+                "--performance-schema=OFF",
+            ],
+        }
+    }
+}
+
+/// A running server.
+#[derive(Debug)]
+pub struct ScratchDatabase {
+    kind: DatabaseKind,
+    server: Server,
+    databases: AtomicU64,
+}
+
+impl ScratchDatabase {
+    /// One that is ready.
+    ///
+    /// # Panics
+    ///
+    /// If it is not there or does not start; the message has its log, or the line to run.
+    #[track_caller]
+    pub fn start(kind: DatabaseKind) -> Self {
+        Self::start_with(kind, &[])
+    }
+
+    /// The same with more arguments.
+    #[track_caller]
+    pub fn start_with(kind: DatabaseKind, args: &[&str]) -> Self {
+        let program = process::program(kind.server());
+        let fresh = program.with_file_name(format!("{}.data", kind.server()));
+        let server = Server::start(kind.server(), |folder, port| {
+            let data = folder.join("data");
+            copy(&fresh, &data).unwrap_or_else(|error| {
+                panic!("copy {}: {error}; run `cargo xtask packages`", fresh.display())
+            });
+            let mut all: Vec<OsString> = vec!["--no-defaults".into(), format!("--port={port}").into()];
+            for (name, path) in [("datadir", &data), ("socket", &folder.join("socket"))] {
+                let mut arg = OsString::from(format!("--{name}="));
+                arg.push(path);
+                all.push(arg);
+            }
+            all.extend([SETTINGS, kind.settings(), args].concat().iter().map(OsString::from));
+            Plan { program: program.clone(), args: all, ready: "ready for connections" }
+        });
+        Self { kind, server, databases: AtomicU64::new(0) }
+    }
+
+    /// The one that all tests of this process share, each in a database of its own. It ends with the process.
+    #[track_caller]
+    pub fn shared(kind: DatabaseKind) -> &'static Self {
+        static MARIADB: OnceLock<ScratchDatabase> = OnceLock::new();
+        static MYSQL: OnceLock<ScratchDatabase> = OnceLock::new();
+        let shared = match kind {
+            DatabaseKind::MariaDb10 => &MARIADB,
+            DatabaseKind::MySql9 => &MYSQL,
+        };
+        shared.get_or_init(|| Self::start(kind))
+    }
+
+    /// Which one it is.
+    pub fn kind(&self) -> DatabaseKind {
+        self.kind
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.server.address()
+    }
+
+    /// Its folder, with its log and its data.
+    pub fn folder(&self) -> &Path {
+        self.server.folder()
+    }
+
+    /// What it has logged so far.
+    pub fn log(&self) -> String {
+        self.server.log()
+    }
+
+    /// The address of a database of it, which need not exist.
+    pub fn url(&self, database: &str) -> String {
+        format!("mysql://root@{}/{database}", self.address())
+    }
+
+    /// Makes an empty database with a name that no other has; gives its address.
+    #[track_caller]
+    pub fn create_database(&self) -> String {
+        let name = format!("tally_{}", self.databases.fetch_add(1, Ordering::Relaxed));
+        self.sql(&format!("CREATE DATABASE {name}"));
+        self.url(&name)
+    }
+
+    /// Runs statements and gives the rows: columns between tabs, no headings.
+    ///
+    /// # Panics
+    ///
+    /// If one of them fails.
+    #[track_caller]
+    pub fn sql(&self, text: &str) -> String {
+        self.try_sql(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+    }
+
+    /// The same, where an error is what the test is about.
+    ///
+    /// # Errors
+    ///
+    /// What the client says of the first statement that fails.
+    #[track_caller]
+    pub fn try_sql(&self, text: &str) -> Result<String, String> {
+        self.try_sql_through(self.address(), text)
+    }
+
+    /// The same on another way to this server, such as a proxy.
+    ///
+    /// # Errors
+    ///
+    /// The same.
+    #[track_caller]
+    pub fn try_sql_through(&self, address: SocketAddr, text: &str) -> Result<String, String> {
+        let mut command = Command::new(process::program(self.kind.client()));
+        let (ip, port) = (address.ip().to_string(), address.port().to_string());
+        command.args(["--no-defaults", "--protocol=tcp", "--host", &ip, "--port", &port, "--user=root"]);
+        command.args(["--batch", "--raw", "--skip-column-names", "--default-character-set=utf8mb4"]);
+        // What whoever runs the tests has set for a server of their own.
+        command.env_remove("MYSQL_PWD").env("MYSQL_TEST_LOGIN_FILE", "/dev/null");
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("the launcher starts");
+        let mut stdin = child.stdin.take().expect("it is piped");
+        let text = text.to_owned();
+        // One that ends at an error says why itself.
+        let writing = std::thread::spawn(move || drop(stdin.write_all(text.as_bytes())));
+        let output = child.wait_with_output().expect("it ends");
+        writing.join().expect("it writes");
+        let words = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim_end().to_owned();
+        if output.status.success() { Ok(words(&output.stdout)) } else { Err(words(&output.stderr)) }
+    }
+
+    /// Kills it without a chance to do anything.
+    ///
+    /// # Panics
+    ///
+    /// If it is not running.
+    #[track_caller]
+    pub fn kill(&mut self) {
+        self.server.kill();
+    }
+
+    /// Starts it after it was killed, on the same port and data.
+    ///
+    /// # Panics
+    ///
+    /// If it is running, or does not start.
+    #[track_caller]
+    pub fn restart(&mut self) {
+        self.server.restart();
+    }
+
+    /// Stops it where it is: connections stay, new ones are taken by the system, and nothing answers.
+    #[track_caller]
+    pub fn freeze(&self) {
+        self.server.freeze();
+    }
+
+    /// Lets it go on.
+    #[track_caller]
+    pub fn thaw(&self) {
+        self.server.thaw();
+    }
+}
+
+/// A folder and all in it.
+fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
+    std::fs::create_dir(to)?;
+    for entry in std::fs::read_dir(from)? {
+        let entry = entry?;
+        let place = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy(&entry.path(), &place)?;
+        } else {
+            std::fs::copy(entry.path(), place)?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use DatabaseKind::{MariaDb10, MySql9};
+
+    const KINDS: [DatabaseKind; 2] = [MariaDb10, MySql9];
+
+    #[test]
+    fn each_kind_is_the_release_that_it_says() {
+        for (kind, release) in [(MariaDb10, "10.11."), (MySql9, "9.")] {
+            let server = ScratchDatabase::shared(kind);
+            let answer = server.sql("SELECT VERSION(), @@innodb_flush_log_at_trx_commit, @@log_bin");
+            assert!(answer.starts_with(release) && answer.ends_with("\t1\t0"), "{answer}");
+            assert_eq!(answer.contains("MariaDB"), kind == MariaDb10, "{answer}");
+        }
+    }
+
+    #[test]
+    fn databases_of_a_shared_one_are_apart() {
+        for kind in KINDS {
+            let server = ScratchDatabase::shared(kind);
+            let urls = [server.create_database(), server.create_database()];
+            let names = urls.each_ref().map(|url| url.rsplit('/').next().expect("a path").to_owned());
+            assert_ne!(names[0], names[1]);
+            assert_eq!(urls[0], format!("mysql://root@{}/{}", server.address(), names[0]));
+            let table =
+                "CREATE TABLE t (a INT PRIMARY KEY, b TEXT); INSERT INTO t VALUES (1, 'x'), (2, NULL);";
+            server.sql(&format!("USE {}; {table}", names[0]));
+            let rows = server.sql(&format!("SELECT * FROM {}.t ORDER BY a", names[0]));
+            assert_eq!(rows, "1\tx\n2\tNULL");
+            let error = server.try_sql(&format!("SELECT * FROM {}.t", names[1])).unwrap_err();
+            assert!(error.contains("1146") && error.contains("doesn't exist"), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_was_committed_is_there_after_a_kill() {
+        for kind in KINDS {
+            let mut server = ScratchDatabase::start(kind);
+            let url = server.create_database();
+            server.sql(
+                "USE tally_0; CREATE TABLE t (a INT PRIMARY KEY) ENGINE=InnoDB; INSERT INTO t VALUES (1)",
+            );
+            server.kill();
+            assert!(server.try_sql("SELECT 1").is_err());
+            server.restart();
+            assert_eq!((server.sql("SELECT a FROM tally_0.t"), url), ("1".into(), server.url("tally_0")));
+        }
+    }
+
+    #[test]
+    fn arguments_of_the_test_win() {
+        for kind in KINDS {
+            let server = ScratchDatabase::start_with(kind, &["--log-bin=changes", "--max-connections=17"]);
+            assert_eq!(server.sql("SELECT @@log_bin, @@max_connections"), "1\t17");
+        }
+    }
+
+    #[test]
+    fn a_frozen_one_answers_when_it_is_thawed() {
+        let server = ScratchDatabase::start(MariaDb10);
+        server.freeze();
+        std::thread::scope(|scope| {
+            let asking = scope.spawn(|| server.sql("SELECT 1"));
+            server.thaw();
+            assert_eq!(asking.join().expect("it is asked"), "1");
+        });
+    }
+
+    #[test]
+    fn mariadb_has_spider() {
+        let server = ScratchDatabase::start(MariaDb10);
+        server.sql("INSTALL SONAME 'ha_spider'");
+        let engines = "SELECT support FROM information_schema.engines WHERE engine = 'SPIDER'";
+        assert_eq!(server.sql(engines), "YES");
+    }
+}

@@ -1,0 +1,295 @@
+//! A server that somebody else wrote, for a test: found, started on a free port, killed, started again, frozen.
+//!
+//! The programs are those that `cargo xtask packages` has unpacked, so their release is the same on every machine. A server
+//! and its folder end with the value. They end as well when the test process is killed, or ends without dropping what it
+//! shares: a guard, a few words of shell, holds a pipe from the test and kills the server when the pipe breaks.
+//!
+//! Not here: which arguments a server needs and how it says that it is ready (`redis.rs`, `database.rs`).
+
+use std::ffi::OsString;
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::net::{SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// Where the programs are, unless the variable says another folder; xtask holds the same two.
+const LAUNCHERS: &str = "/var/cache/tally-test/bin";
+const FOLDER_VARIABLE: &str = "TALLY_TEST_PROGRAMS";
+
+/// How long a server may take to answer before the test gives up; no measurement.
+const GIVE_UP: Duration = Duration::from_secs(120);
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
+/// A free port can be taken by somebody else before the server has it.
+const PORTS_TRIED: usize = 5;
+/// Below the ports that systems give to outgoing connections: one of those could take the port of a server that is down.
+const PORTS: std::ops::Range<u32> = 10_000..32_000;
+
+/// Becomes the server, after leaving the guard behind. `$0` is the folder; the guard ignores what a terminal sends to all.
+/// `ended` says that the test has killed the server itself.
+const GUARDED: &str = r#"exec 3<&0
+(
+    trap '' INT TERM HUP QUIT
+    read -r told <&3
+    [ "$told" = ended ] && exit
+    kill -KILL $$
+    rm -rf "$0" || { sleep 1; rm -rf "$0"; }
+) >/dev/null 2>&1 &
+exec 3<&-
+exec "$@" </dev/null"#;
+
+/// What starts it.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) program: PathBuf,
+    pub(crate) args: Vec<OsString>,
+    /// What it logs when it takes connections. Its log, not an answer: another process may have the port.
+    pub(crate) ready: &'static str,
+}
+
+/// A server on a port and a folder of its own.
+#[derive(Debug)]
+pub(crate) struct Server {
+    plan: Plan,
+    port: u16,
+    folder: TempDir,
+    process: Option<Process>,
+}
+
+impl Server {
+    /// One that is ready; `plan` is asked for each port that is tried, with a new folder.
+    #[track_caller]
+    pub(crate) fn start(name: &str, plan: impl Fn(&Path, u16) -> Plan) -> Self {
+        let mut log = String::new();
+        for _ in 0..PORTS_TRIED {
+            let folder =
+                TempDir::with_prefix(format!("tally-{name}-")).expect("a temporary directory can be made");
+            let port = free_port();
+            let plan = plan(folder.path(), port);
+            let mut server = Self { plan, port, folder, process: None };
+            match server.try_start() {
+                Ok(()) => return server,
+                Err(ended) => log = ended,
+            }
+        }
+        panic!("{name} does not start:\n{log}");
+    }
+
+    /// Where it listens.
+    pub(crate) fn address(&self) -> SocketAddr {
+        ([127, 0, 0, 1], self.port).into()
+    }
+
+    /// Its folder.
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// All it has logged, also before a restart.
+    pub(crate) fn log(&self) -> String {
+        String::from_utf8_lossy(&std::fs::read(self.folder().join("log")).unwrap_or_default()).into_owned()
+    }
+
+    /// Its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.running().child.id()
+    }
+
+    /// Kills it without a chance to do anything.
+    #[track_caller]
+    pub(crate) fn kill(&mut self) {
+        self.process.take().expect("it is running").end();
+    }
+
+    /// Starts it on the same port and folder and waits for it.
+    #[track_caller]
+    pub(crate) fn restart(&mut self) {
+        assert!(self.process.is_none(), "it is running");
+        if let Err(log) = self.try_start() {
+            panic!("{} does not start again:\n{log}", self.plan.program.display());
+        }
+    }
+
+    /// Stops it where it is: connections stay and nothing answers.
+    #[track_caller]
+    pub(crate) fn freeze(&self) {
+        self.signal("STOP");
+    }
+
+    /// Lets it go on.
+    #[track_caller]
+    pub(crate) fn thaw(&self) {
+        self.signal("CONT");
+    }
+
+    #[track_caller]
+    fn running(&self) -> &Process {
+        self.process.as_ref().expect("it is running")
+    }
+
+    #[track_caller]
+    fn signal(&self, name: &str) {
+        let id = self.id().to_string();
+        let sent = Command::new("kill").args(["-s", name, &id]).status().expect("there is a `kill`");
+        assert!(sent.success(), "the signal was not sent");
+    }
+
+    /// Starts it and waits for it; where it ends instead, gives its log.
+    fn try_start(&mut self) -> Result<(), String> {
+        let before = self.log().len();
+        let mut process = Process::start(&self.plan, self.folder());
+        let started = Instant::now();
+        loop {
+            let ended = process.child.try_wait().expect("it can be asked").is_some();
+            let log = self.log();
+            let log = &log[before..];
+            if ended {
+                process.end();
+                return Err(log.to_owned());
+            }
+            if log.contains(self.plan.ready) {
+                self.process = Some(process);
+                return Ok(());
+            }
+            if started.elapsed() > GIVE_UP {
+                process.end();
+                panic!("{} is not ready:\n{log}", self.plan.program.display());
+            }
+            std::thread::sleep(LOOK_AGAIN);
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if let Some(process) = self.process.take() {
+            process.end();
+        }
+    }
+}
+
+/// A started one and the pipe to its guard.
+#[derive(Debug)]
+struct Process {
+    child: Child,
+    guard: ChildStdin,
+}
+
+impl Process {
+    fn start(plan: &Plan, folder: &Path) -> Self {
+        let log = OpenOptions::new().create(true).append(true).open(folder.join("log")).expect("it can log");
+        let mut command = Command::new("sh");
+        command.args(["-c", GUARDED]).arg(folder).arg(&plan.program).args(&plan.args).current_dir(folder);
+        command.stdout(log.try_clone().expect("a file can be held twice")).stderr(log).stdin(Stdio::piped());
+        let mut child = command.spawn().expect("there is a shell");
+        let guard = child.stdin.take().expect("it is piped");
+        Self { child, guard }
+    }
+
+    /// Kills it, or finds it dead. The guard is told before the process is waited for: until then its number is not used again.
+    fn end(mut self) {
+        drop(self.child.kill());
+        drop(self.guard.write_all(b"ended\n"));
+        drop(self.child.wait());
+    }
+}
+
+/// Where a program is.
+#[track_caller]
+pub(crate) fn program(name: &str) -> PathBuf {
+    let folder = std::env::var_os(FOLDER_VARIABLE).map_or_else(|| LAUNCHERS.into(), PathBuf::from);
+    let program = folder.join(name);
+    assert!(program.exists(), "there is no {}; run `cargo xtask packages`", program.display());
+    program
+}
+
+/// A port that nobody listens on, and that nobody of this process was given before.
+pub(crate) fn free_port() -> u16 {
+    static GIVEN: AtomicU32 = AtomicU32::new(0);
+    // Test processes that run at the same time begin at different places.
+    let begin = std::process::id().wrapping_mul(977);
+    for _ in PORTS {
+        let at = begin.wrapping_add(GIVEN.fetch_add(1, Ordering::Relaxed)) % (PORTS.end - PORTS.start);
+        let port = u16::try_from(PORTS.start + at).expect("ports have 16 bits");
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
+    }
+    panic!("there is no free port");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str) -> impl Fn(&Path, u16) -> Plan {
+        let args = vec!["-c".into(), script.into()];
+        move |_, _| Plan { program: "sh".into(), args: args.clone(), ready: "here I am" }
+    }
+
+    const WAITS: &str = "echo here I am; exec sleep 1000";
+
+    #[test]
+    fn it_ends_with_the_value_and_so_does_its_folder() {
+        let server = Server::start("shell", shell(WAITS));
+        let (id, folder) = (server.id(), server.folder().to_owned());
+        assert!(folder.exists() && runs(id));
+        drop(server);
+        assert!(!folder.exists() && !runs(id));
+    }
+
+    /// What the end of the test process does to the pipe, by whatever signal.
+    #[test]
+    fn it_ends_with_the_test_process() {
+        let mut server = Server::start("shell", shell(WAITS));
+        let Process { mut child, guard } = server.process.take().expect("it runs");
+        drop(guard);
+        let status = child.wait().expect("the guard kills it");
+        assert!(!status.success() && status.code().is_none(), "{status}");
+        let started = Instant::now();
+        while server.folder().exists() {
+            assert!(started.elapsed() < GIVE_UP, "the guard removes the folder");
+            std::thread::sleep(LOOK_AGAIN);
+        }
+    }
+
+    #[test]
+    fn a_killed_one_starts_again_at_the_same_place() {
+        let mut server = Server::start("shell", shell(WAITS));
+        let (id, address) = (server.id(), server.address());
+        server.freeze();
+        server.thaw();
+        server.freeze();
+        server.kill();
+        assert!(!runs(id));
+        server.restart();
+        assert_eq!((server.address(), server.log().as_str()), (address, "here I am\nhere I am\n"));
+    }
+
+    #[test]
+    #[should_panic(expected = "no such thing")]
+    fn one_that_ends_shows_its_log() {
+        Server::start("shell", shell("echo no such thing"));
+    }
+
+    #[test]
+    fn ports_are_given_once() {
+        let ports: Vec<u16> = (0..100).map(|_| free_port()).collect();
+        let mut sorted = ports.clone();
+        sorted.sort_unstable();
+        sorted.dedup();
+        assert_eq!(sorted.len(), ports.len());
+    }
+
+    fn runs(id: u32) -> bool {
+        let mut kill = Command::new("kill");
+        kill.args(["-s", "0", &id.to_string()])
+            .stderr(Stdio::null())
+            .status()
+            .expect("there is a `kill`")
+            .success()
+    }
+}

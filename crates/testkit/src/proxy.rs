@@ -1,0 +1,342 @@
+//! A network that fails when the test says so: a TCP proxy before any server.
+//!
+//! It passes bytes as they come and knows no protocol. It can refuse, cut, delay or hold what passes, at any moment and for
+//! all connections at once; and it can cut one connection at the very point where it matters: when certain bytes have come
+//! from the client, before the server has them, or when the server has them and answers. Threads and blocking sockets, two
+//! threads for a connection: tests have few.
+//!
+//! Not here: losing or changing bytes in the middle of a stream, which TCP does not do either.
+
+use std::collections::HashMap;
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// How long a connection to the server may take before the client is told that there is none.
+const CONNECT_MAX: Duration = Duration::from_secs(10);
+const PIECE_BYTES: usize = 64 << 10;
+
+/// Where a connection is cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cut {
+    /// The server gets what came before the bytes, and never sees them whole.
+    Before,
+    /// The server gets them and acts on them; its answer is swallowed. For protocols in which one answer follows one request.
+    Answer,
+}
+
+/// A running proxy; its connections end with it.
+#[derive(Debug)]
+pub struct Proxy {
+    shared: Arc<Shared>,
+    address: SocketAddr,
+    accepting: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug)]
+struct State {
+    upstream: SocketAddr,
+    mode: Mode,
+    refuses: bool,
+    armed: Option<(Vec<u8>, Cut)>,
+    /// Both ends of each: the client's, and the server's once there is one.
+    connections: HashMap<u64, Vec<TcpStream>>,
+    connections_ever: u64,
+    ended: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    Pass,
+    Delay(Duration),
+    Freeze,
+}
+
+impl Proxy {
+    /// One that passes everything on to a server, which need not run yet.
+    ///
+    /// # Panics
+    ///
+    /// If there is no free port.
+    pub fn start(upstream: SocketAddr) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("there is a free port");
+        let address = listener.local_addr().expect("it has an address");
+        let shared = Arc::new(Shared::new(upstream));
+        let accepting = std::thread::spawn({
+            let shared = Arc::clone(&shared);
+            move || accept(&listener, &shared)
+        });
+        Self { shared, address, accepting: Some(accepting) }
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// From now on new connections go to another server; those there are stay where they are.
+    pub fn retarget(&self, upstream: SocketAddr) {
+        self.shared.lock().upstream = upstream;
+    }
+
+    /// Passes everything on, also what was held: the end of [`Self::refuse`], [`Self::delay`] and [`Self::freeze`].
+    pub fn pass(&self) {
+        self.set(Mode::Pass);
+        self.shared.lock().refuses = false;
+    }
+
+    /// Closes every new connection at once; those there are stay.
+    pub fn refuse(&self) {
+        self.shared.lock().refuses = true;
+    }
+
+    /// Closes every connection there is; new ones are taken.
+    pub fn cut(&self) {
+        self.shared.lock().cut_all();
+    }
+
+    /// Passes each piece on, either way, as much later.
+    pub fn delay(&self, by: Duration) {
+        self.set(Mode::Delay(by));
+    }
+
+    /// Takes connections and bytes, and passes nothing on until [`Self::pass`].
+    pub fn freeze(&self) {
+        self.set(Mode::Freeze);
+    }
+
+    /// Cuts the connection from whose client these bytes come next, once. See [`Self::is_armed`].
+    ///
+    /// # Panics
+    ///
+    /// If there are no bytes.
+    pub fn cut_at(&self, pattern: &[u8], cut: Cut) {
+        assert!(!pattern.is_empty(), "nothing comes all the time");
+        self.shared.lock().armed = Some((pattern.to_owned(), cut));
+    }
+
+    /// Whether the bytes of [`Self::cut_at`] are still to come.
+    pub fn is_armed(&self) -> bool {
+        self.shared.lock().armed.is_some()
+    }
+
+    /// How many connections there are now.
+    pub fn connections(&self) -> usize {
+        self.shared.lock().connections.len()
+    }
+
+    /// How many there have ever been.
+    pub fn connections_ever(&self) -> u64 {
+        self.shared.lock().connections_ever
+    }
+
+    fn set(&self, mode: Mode) {
+        self.shared.lock().mode = mode;
+        self.shared.changed.notify_all();
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        let mut state = self.shared.lock();
+        state.ended = true;
+        state.cut_all();
+        drop(state);
+        self.shared.changed.notify_all();
+        // It waits for a connection; this is one.
+        drop(TcpStream::connect(self.address));
+        if let Some(accepting) = self.accepting.take() {
+            drop(accepting.join());
+        }
+    }
+}
+
+impl Shared {
+    fn new(upstream: SocketAddr) -> Self {
+        let state = State {
+            upstream,
+            mode: Mode::Pass,
+            refuses: false,
+            armed: None,
+            connections: HashMap::new(),
+            connections_ever: 0,
+            ended: false,
+        };
+        Self { state: Mutex::new(state), changed: Condvar::new() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until something that has come now may pass.
+    fn wait_to_pass(&self) {
+        let came = Instant::now();
+        let mut state = self.lock();
+        while !state.ended {
+            let held = match state.mode {
+                Mode::Pass => return,
+                Mode::Delay(by) => by.saturating_sub(came.elapsed()),
+                Mode::Freeze => Duration::MAX,
+            };
+            if held.is_zero() {
+                return;
+            }
+            let waited = self.changed.wait_timeout(state, held).unwrap_or_else(PoisonError::into_inner);
+            state = waited.0;
+        }
+    }
+}
+
+impl State {
+    fn cut_all(&mut self) {
+        self.connections.drain().for_each(|(_, ends)| close(&ends));
+    }
+
+    fn cut(&mut self, id: u64) {
+        close(&self.connections.remove(&id).unwrap_or_default());
+    }
+}
+
+/// Whoever reads or writes on one of them is woken.
+fn close(ends: &[TcpStream]) {
+    // One that has ended by itself is closed already.
+    ends.iter().for_each(|end| drop(end.shutdown(Shutdown::Both)));
+}
+
+fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
+    for client in listener.incoming() {
+        let mut state = shared.lock();
+        if state.ended {
+            return;
+        }
+        // One that has gone again is none; one that is refused is closed by being dropped.
+        let Ok((client, end)) = client.and_then(|client| Ok((client.try_clone()?, client))) else { continue };
+        if state.refuses {
+            continue;
+        }
+        let id = state.connections_ever;
+        state.connections_ever += 1;
+        state.connections.insert(id, vec![end]);
+        drop(state);
+        let shared = Arc::clone(shared);
+        std::thread::spawn(move || {
+            if serve(id, &client, &shared).is_err() {
+                shared.lock().cut(id);
+            }
+        });
+    }
+}
+
+/// Connects to the server and passes bytes both ways until both have ended.
+fn serve(id: u64, client: &TcpStream, shared: &Arc<Shared>) -> std::io::Result<()> {
+    shared.wait_to_pass();
+    let upstream = shared.lock().upstream;
+    let server = TcpStream::connect_timeout(&upstream, CONNECT_MAX)?;
+    let end = server.try_clone()?;
+    match shared.lock().connections.get_mut(&id) {
+        Some(ends) => ends.push(end),
+        // It was cut meanwhile.
+        None => return Ok(()),
+    }
+    client.set_nodelay(true)?;
+    server.set_nodelay(true)?;
+    let swallows = Mutex::new(false);
+    // Where one way fails, the other has to end as well.
+    let ended = |result: std::io::Result<()>| {
+        if result.is_err() {
+            shared.lock().cut(id);
+        }
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| ended(requests(id, client, &server, shared, &swallows)));
+        scope.spawn(|| ended(answers(id, &server, client, shared, &swallows)));
+    });
+    shared.lock().cut(id);
+    Ok(())
+}
+
+/// From the client to the server, with an eye on the bytes at which to cut.
+fn requests(
+    id: u64,
+    mut client: &TcpStream,
+    mut server: &TcpStream,
+    shared: &Shared,
+    swallows: &Mutex<bool>,
+) -> std::io::Result<()> {
+    let mut piece = vec![0; PIECE_BYTES];
+    // The end of what has passed, in which the bytes may begin.
+    let mut passed: Vec<u8> = Vec::new();
+    loop {
+        let length = client.read(&mut piece)?;
+        shared.wait_to_pass();
+        if length == 0 {
+            return server.shutdown(Shutdown::Write);
+        }
+        let piece = &piece[..length];
+        let mut state = shared.lock();
+        let found =
+            state.armed.as_ref().and_then(|(pattern, cut)| Some((find(&passed, piece, pattern)?, *cut)));
+        match found {
+            Some((before, Cut::Before)) => {
+                state.armed = None;
+                drop(state);
+                server.write_all(&piece[..before])?;
+                shared.lock().cut(id);
+                return Ok(());
+            }
+            Some((_, Cut::Answer)) => {
+                state.armed = None;
+                *swallows.lock().unwrap_or_else(PoisonError::into_inner) = true;
+            }
+            None => {}
+        }
+        drop(state);
+        server.write_all(piece)?;
+        passed.extend_from_slice(piece);
+        let kept = passed.len().min(PIECE_BYTES);
+        passed.drain(..passed.len() - kept);
+    }
+}
+
+/// From the server to the client, unless the answer is to be swallowed.
+fn answers(
+    id: u64,
+    mut server: &TcpStream,
+    mut client: &TcpStream,
+    shared: &Shared,
+    swallows: &Mutex<bool>,
+) -> std::io::Result<()> {
+    let mut piece = vec![0; PIECE_BYTES];
+    loop {
+        let length = server.read(&mut piece)?;
+        shared.wait_to_pass();
+        if *swallows.lock().unwrap_or_else(PoisonError::into_inner) {
+            shared.lock().cut(id);
+            return Ok(());
+        }
+        if length == 0 {
+            return client.shutdown(Shutdown::Write);
+        }
+        client.write_all(&piece[..length])?;
+    }
+}
+
+/// Where in a piece the part of a pattern begins that is not in what has passed before.
+fn find(passed: &[u8], piece: &[u8], pattern: &[u8]) -> Option<usize> {
+    let kept = passed.len().min(pattern.len() - 1);
+    let both = [&passed[passed.len() - kept..], piece].concat();
+    let at = both.windows(pattern.len()).position(|window| window == pattern)?;
+    Some(at.saturating_sub(kept))
+}
+
+#[cfg(test)]
+mod tests;
