@@ -9,6 +9,7 @@ pub mod closed;
 pub mod memory;
 pub mod page;
 pub mod reads;
+pub mod redis;
 mod rules;
 mod sorted;
 

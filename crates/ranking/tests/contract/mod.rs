@@ -6,6 +6,7 @@
 
 mod memory;
 mod model;
+pub(crate) mod redis;
 
 pub(crate) use memory::Memory;
 

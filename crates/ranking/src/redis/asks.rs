@@ -1,0 +1,264 @@
+//! Questions to the partitions of a part, with their answers in our types. Each call is one round trip, whatever it asks
+//! of how many partitions.
+
+use super::client::Request;
+use super::part::RedisPart;
+use super::script::Script;
+use super::{RankingError, reply};
+use redis::Value;
+use tally_rules::PlayerId;
+use tally_rules::definition::Ranking;
+
+/// A question to one partition about players and counts.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Ask {
+    pub(super) partition: usize,
+    /// Players by their fields.
+    pub(super) players: Vec<Vec<u8>>,
+    /// How many members are below these bytes.
+    pub(super) bounds: Vec<Vec<u8>>,
+    /// How many distinct scores are.
+    pub(super) distinct: Vec<Vec<u8>>,
+}
+
+/// What is asked of players.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Want {
+    /// Version and record.
+    Kept,
+    /// The place too.
+    Place,
+    /// What ranks and percentiles of this kind need.
+    Counts(Ranking),
+}
+
+impl Want {
+    fn letter(self) -> &'static [u8] {
+        match self {
+            Self::Kept => b"-",
+            Self::Place | Self::Counts(Ranking::Ordinal) => b"o",
+            Self::Counts(Ranking::Competition) => b"c",
+            Self::Counts(Ranking::Dense) => b"d",
+        }
+    }
+}
+
+/// The answer of one partition.
+#[derive(Debug)]
+pub(super) struct Answer {
+    pub(super) total: u64,
+    /// One that cannot be read fails alone.
+    pub(super) players: Vec<Result<Option<Look>, RankingError>>,
+    pub(super) counts: Vec<u64>,
+    pub(super) distinct: Vec<u64>,
+}
+
+/// A player whom the hash knows.
+#[derive(Clone, Debug)]
+pub(super) struct Look {
+    pub(super) version: u64,
+    /// Nothing for one who went.
+    pub(super) seen: Option<Seen>,
+}
+
+/// A player who is there; numbers that were not asked for are 0.
+#[derive(Clone, Debug)]
+pub(super) struct Seen {
+    pub(super) member: Vec<u8>,
+    pub(super) place: u64,
+    pub(super) better: u64,
+    pub(super) distinct: u64,
+    pub(super) same: u64,
+}
+
+impl Seen {
+    /// A member of which nothing else is known.
+    pub(super) fn of(member: Vec<u8>) -> Self {
+        Self { member, place: 0, better: 0, distinct: 0, same: 0 }
+    }
+}
+
+/// Which stretch of a partition; see the script.
+#[derive(Clone, Debug)]
+pub(super) enum Mode {
+    Best { skip: u64, take: usize },
+    Worst { skip: u64, take: usize },
+    Up { from: u64, take: usize },
+    Near { above: usize, below: usize },
+    Player { field: Vec<u8>, above: usize, below: usize },
+}
+
+/// Bounds of a stretch: members not below the one and below the other.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Between {
+    pub(super) low: Option<Vec<u8>>,
+    pub(super) high: Option<Vec<u8>>,
+}
+
+/// A stretch of a partition.
+#[derive(Debug)]
+pub(super) struct Stretch {
+    pub(super) total: u64,
+    /// The places between the bounds.
+    pub(super) from: u64,
+    pub(super) to: u64,
+    /// The place of the first member.
+    pub(super) start: u64,
+    /// What a shared rank of the first member counts.
+    pub(super) shared: u64,
+    /// Best first.
+    pub(super) members: Vec<Vec<u8>>,
+}
+
+/// A number that the scripts take for "all of them" and can still add to exactly.
+const ALL: u64 = 1 << 52;
+
+impl RedisPart {
+    pub(super) fn ask(&self, asks: &[Ask], want: Want) -> Vec<Result<Answer, RankingError>> {
+        let requests: Vec<Request> = asks.iter().map(|ask| self.ask_request(ask, want)).collect();
+        let answers = self.redis().all(&requests);
+        asks.iter().zip(answers).map(|(ask, answer)| self.answer(ask, want, answer?)).collect()
+    }
+
+    /// One question to every partition.
+    pub(super) fn ask_everywhere(&self, ask: &Ask, want: Want) -> Result<Vec<Answer>, RankingError> {
+        let asks: Vec<Ask> =
+            (0..self.partitions()).map(|partition| Ask { partition, ..ask.clone() }).collect();
+        self.ask(&asks, want).into_iter().collect()
+    }
+
+    pub(super) fn ask_request(&self, ask: &Ask, want: Want) -> Request {
+        let mut args = self.widths();
+        args.push(want.letter().to_vec());
+        args.push(decimal(ask.players.len() as u64));
+        args.extend(ask.players.iter().cloned());
+        args.push(decimal(ask.bounds.len() as u64));
+        args.extend(ask.bounds.iter().cloned());
+        args.extend(ask.distinct.iter().cloned());
+        self.request(Script::Ask, ask.partition, args)
+    }
+
+    pub(super) fn answer(&self, ask: &Ask, want: Want, value: Value) -> Result<Answer, RankingError> {
+        let mut values = reply::list(value)?.into_iter();
+        let total = reply::number(&reply::next(&mut values)?)?;
+        let mut players = Vec::with_capacity(ask.players.len());
+        for field in &ask.players {
+            players.push(self.look(field, want, reply::next(&mut values)?));
+        }
+        let mut numbers = values.map(|value| reply::number(&value)).collect::<Result<Vec<u64>, _>>()?;
+        if numbers.len() != ask.bounds.len() + ask.distinct.len() {
+            return Err(reply::strange("another number of counts than was asked for"));
+        }
+        let distinct = numbers.split_off(ask.bounds.len());
+        Ok(Answer { total, players, counts: numbers, distinct })
+    }
+
+    fn look(&self, field: &[u8], want: Want, item: Value) -> Result<Option<Look>, RankingError> {
+        if item == Value::Nil {
+            return Ok(None);
+        }
+        let mut item = reply::list(item)?.into_iter();
+        let kept = reply::bytes(reply::next(&mut item)?)?;
+        let Some((version, kept)) = kept.split_first_chunk() else {
+            return Err(reply::strange("a player without a version"));
+        };
+        let version = u64::from_be_bytes(*version);
+        if kept.is_empty() {
+            return Ok(Some(Look { version, seen: None }));
+        }
+        let member = self.codec().join(field, kept);
+        let member = member.ok_or_else(|| reply::strange("a player's record that is none"))?;
+        // Of a number that is not there the script says -1: then the order has lost a member.
+        let numbers = item.map(|value| reply::number(&value).map_err(|_| RankingError::Lost));
+        let numbers = numbers.collect::<Result<Vec<u64>, _>>()?;
+        debug_assert!(want == Want::Kept || !numbers.is_empty());
+        let at = |nth: usize| numbers.get(nth).copied().unwrap_or_default();
+        let seen = Seen { member, place: at(0), better: at(1), distinct: at(2), same: at(3) };
+        Ok(Some(Look { version, seen: Some(seen) }))
+    }
+
+    /// A stretch of every partition, the same or each its own. `ranked`: with what shared ranks need of its first member.
+    pub(super) fn stretches(
+        &self,
+        between: &Between,
+        modes: &[Mode],
+        ranked: bool,
+    ) -> Result<Vec<Option<Stretch>>, RankingError> {
+        let request = |(partition, mode)| self.page_request(partition, between, mode, ranked);
+        let requests: Vec<Request> = modes.iter().enumerate().map(request).collect();
+        self.redis().all(&requests).into_iter().map(|value| stretch(value?)).collect()
+    }
+
+    fn page_request(&self, partition: usize, between: &Between, mode: &Mode, ranked: bool) -> Request {
+        let (name, a, b) = match mode {
+            Mode::Best { skip, take } => ("best", *skip, *take),
+            Mode::Worst { skip, take } => ("worst", *skip, *take),
+            Mode::Up { from, take } => ("up", *from, *take),
+            Mode::Near { above, below } => ("near", *above as u64, *below),
+            Mode::Player { above, below, .. } => ("player", *above as u64, *below),
+        };
+        let want: &[u8] = match self.ranking() {
+            Ranking::Competition if ranked => b"c",
+            Ranking::Dense if ranked => b"d",
+            _ => b"-",
+        };
+        let bound = |bytes: &Option<Vec<u8>>| bytes.clone().unwrap_or_default();
+        let mut args = vec![name.into(), bound(&between.low), bound(&between.high)];
+        args.extend([decimal(a.min(ALL)), decimal((b as u64).min(ALL))]);
+        args.extend([decimal(self.codec().score_bytes() as u64), want.to_vec()]);
+        if let Mode::Player { field, .. } = mode {
+            args.extend([field.clone(), decimal(self.codec().head_bytes() as u64)]);
+        }
+        self.request(Script::Page, partition, args)
+    }
+
+    /// The members at these places of each partition, nothing behind the end.
+    pub(super) fn probe(&self, places: &[Vec<u64>]) -> Result<Vec<Vec<Option<Vec<u8>>>>, RankingError> {
+        let asked: Vec<usize> = (0..places.len()).filter(|at| !places[*at].is_empty()).collect();
+        let one = |at: &usize| {
+            let args = places[*at].iter().map(|place| decimal(*place)).collect();
+            self.request(Script::Probe, *at, args)
+        };
+        let requests: Vec<Request> = asked.iter().map(one).collect();
+        let mut all = vec![Vec::new(); places.len()];
+        for (at, value) in asked.into_iter().zip(self.redis().all(&requests)) {
+            let members = reply::list(value?)?.into_iter().skip(1);
+            all[at] = members.map(optional).collect::<Result<_, _>>()?;
+        }
+        Ok(all)
+    }
+
+    /// Which partition has a player, and under which field.
+    pub(super) fn whereabouts(&self, player: &PlayerId) -> (usize, Vec<u8>) {
+        (self.partition_of(player), self.codec().field(player))
+    }
+
+    /// Bytes of a head and of a score: what most scripts need to cut members.
+    pub(super) fn widths(&self) -> Vec<Vec<u8>> {
+        vec![decimal(self.codec().head_bytes() as u64), decimal(self.codec().score_bytes() as u64)]
+    }
+}
+
+fn stretch(value: Value) -> Result<Option<Stretch>, RankingError> {
+    if value == Value::Nil {
+        return Ok(None);
+    }
+    let mut values = reply::list(value)?.into_iter();
+    let mut number = || reply::number(&reply::next(&mut values)?);
+    let (total, from, to) = (number()?, number()?, number()?);
+    let start = reply::signed(&reply::next(&mut values)?)?;
+    let shared = reply::number(&reply::next(&mut values)?)?;
+    let members = values.next().map_or(Ok(Vec::new()), reply::list)?;
+    let members = members.into_iter().map(reply::bytes).collect::<Result<_, _>>()?;
+    // An empty stretch may begin in front of the first place.
+    let start = u64::try_from(start).unwrap_or_default();
+    Ok(Some(Stretch { total, from, to, start, shared, members }))
+}
+
+fn optional(value: Value) -> Result<Option<Vec<u8>>, RankingError> {
+    if value == Value::Nil { Ok(None) } else { reply::bytes(value).map(Some) }
+}
+
+pub(super) fn decimal(number: u64) -> Vec<u8> {
+    number.to_string().into_bytes()
+}

@@ -1,0 +1,296 @@
+//! Requests to Redis, to whichever server has the slot, and as many at once as a caller has.
+//!
+//! A single server is a cluster of one that has every slot, so there is one path. The crate `redis` speaks the protocol on
+//! one connection; its client for clusters is not used, because it hides when a connection was made anew, and then nobody
+//! would notice that a server came back with old data (see `node`). What is left to do here is short: slots are asked of
+//! any node, an answer `MOVED` asks again, and every caller hears the truth about the node that its request needed.
+//!
+//! Callers are threads that may block. All requests of one question go out together and so cost one round trip, whatever
+//! the nodes; a slot that is being moved to another node is away until it has arrived.
+
+use super::address::Address;
+use super::node::{Failure, Live, Node, Reach};
+use super::script::Script;
+use super::{Options, RankingError, keys, reply};
+use futures_util::future::join_all;
+use redis::{Value, cmd};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::{Duration, Instant};
+use tokio::runtime::{Handle, Runtime};
+use tokio::sync::Mutex;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+/// How often a request is sent in all.
+const TRIES: usize = 4;
+/// Slots are not asked for more often.
+const SLOTS_AGAIN: Duration = Duration::from_millis(100);
+
+/// One script on one partition.
+#[derive(Debug)]
+pub(super) struct Request {
+    pub(super) script: Script,
+    pub(super) slot: u16,
+    pub(super) keys: Vec<String>,
+    pub(super) args: Vec<Vec<u8>>,
+}
+
+/// Everything that requests share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    reach: Arc<Reach>,
+    map: RwLock<Arc<Map>>,
+    asked: Mutex<Option<Instant>>,
+}
+
+/// Which node has which slots.
+#[derive(Debug, Default)]
+struct Map {
+    nodes: Vec<Arc<Node>>,
+    /// First slot, last slot, node. The first range that has a slot counts.
+    ranges: Vec<(u16, u16, Arc<Node>)>,
+}
+
+/// The client with its threads.
+#[derive(Debug)]
+pub(super) struct Redis {
+    pub(super) shared: Arc<Shared>,
+    handle: Handle,
+    runtime: Option<Runtime>,
+}
+
+impl Redis {
+    /// Connects; fails where nobody answers.
+    pub(super) fn connect(address: Address, options: &Options) -> Result<Self, RankingError> {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(options.threads.max(1))
+            .thread_name("tally-redis")
+            .enable_io()
+            .enable_time()
+            .build()
+            .map_err(|error| RankingError::Away(format!("no thread can be started: {error}")))?;
+        let cluster = address.cluster;
+        let hosts = address.hosts.clone();
+        let reach =
+            Arc::new(Reach { address, connect: options.connect_timeout, response: options.response_timeout });
+        let nodes: Vec<_> =
+            hosts.iter().map(|(host, port)| Arc::new(Node::new(host, *port, &reach))).collect();
+        let ranges = if cluster { Vec::new() } else { vec![(0, keys::SLOTS - 1, Arc::clone(&nodes[0]))] };
+        let map = RwLock::new(Arc::new(Map { nodes, ranges }));
+        let shared = Arc::new(Shared { reach, map, asked: Mutex::default() });
+        let handle = runtime.handle().clone();
+        let redis = Self { shared, handle, runtime: Some(runtime) };
+        redis.handle.block_on(redis.shared.reach_somebody())?;
+        Ok(redis)
+    }
+
+    pub(super) fn address(&self) -> &Address {
+        &self.shared.reach.address
+    }
+
+    /// Sends all of these at once and waits for their answers.
+    pub(super) fn all(&self, requests: &[Request]) -> Vec<Result<Value, RankingError>> {
+        match requests {
+            [one] => vec![self.handle.block_on(self.shared.call(one))],
+            all => self.handle.block_on(join_all(all.iter().map(|one| self.shared.call(one)))),
+        }
+    }
+
+    /// Sends one and does not wait.
+    pub(super) fn start(&self, request: Request) -> JoinHandle<Result<Value, RankingError>> {
+        let shared = Arc::clone(&self.shared);
+        self.handle.spawn(async move { shared.call(&request).await })
+    }
+
+    /// Waits for one that was started.
+    pub(super) fn wait(
+        &self,
+        started: JoinHandle<Result<Value, RankingError>>,
+    ) -> Result<Value, RankingError> {
+        let ended = self.handle.block_on(started);
+        ended.unwrap_or_else(|error| Err(RankingError::Away(format!("the request ended: {error}"))))
+    }
+}
+
+impl Drop for Redis {
+    fn drop(&mut self) {
+        // Whoever drops it may be a thread that must not wait.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+impl Shared {
+    async fn reach_somebody(&self) -> Result<(), RankingError> {
+        if self.reach.address.cluster {
+            return self.ask_slots().await;
+        }
+        let node = Arc::clone(&self.map().nodes[0]);
+        node.live().await.map(drop)
+    }
+
+    /// One request, within a time that is the sum of both limits whatever happens.
+    async fn call(&self, request: &Request) -> Result<Value, RankingError> {
+        let most = self.reach.connect + self.reach.response;
+        match timeout(most, self.try_often(request)).await {
+            Ok(answer) => answer.and_then(reply::status),
+            Err(_) => Err(RankingError::Away(format!("{} did not answer in time", self.reach.address))),
+        }
+    }
+
+    async fn try_often(&self, request: &Request) -> Result<Value, RankingError> {
+        let mut last = RankingError::Away("no node has the slot".into());
+        for _ in 0..TRIES {
+            let Some(node) = self.map().node(request.slot) else {
+                self.ask_slots().await?;
+                continue;
+            };
+            let live = match node.live().await {
+                Ok(live) => live,
+                // Somebody else may have the slot by now; this caller need not wait for that.
+                Err(error) => {
+                    self.ask_slots_unless(&node).await;
+                    if self.map().node(request.slot).is_some_and(|now| Arc::ptr_eq(&now, &node)) {
+                        return Err(error);
+                    }
+                    last = error;
+                    continue;
+                }
+            };
+            let failure = match live.run(request.script, &request.keys, &request.args).await {
+                Ok(value) => return Ok(value),
+                Err(failure) => failure,
+            };
+            last = node.away(&failure.to_string());
+            self.repair(&node, &live, failure, request.slot).await?;
+        }
+        Err(last)
+    }
+
+    /// Does what makes another try worth while, or says why there is none.
+    async fn repair(
+        &self,
+        node: &Arc<Node>,
+        live: &Arc<Live>,
+        failure: Failure,
+        slot: u16,
+    ) -> Result<(), RankingError> {
+        let why = failure.to_string();
+        match failure {
+            Failure::Scripts => live.load_scripts().await.map_err(|failure| node.away(&failure.to_string())),
+            Failure::Moved(owner) => self.follow(node, slot, &owner).await,
+            Failure::Broken(_) => {
+                node.fail(live, &why).await;
+                Ok(())
+            }
+            Failure::Demoted(_) => {
+                node.rest(live, &why).await;
+                self.ask_slots_unless(node).await;
+                Err(node.away(&why))
+            }
+            Failure::Away(_) => {
+                node.rest(live, &why).await;
+                Err(node.away(&why))
+            }
+            Failure::Refused(why) => Err(RankingError::Refused(why)),
+        }
+    }
+
+    /// Asks for slots, and believes the node that has just told the owner of this one: others may hear of it later.
+    async fn follow(&self, told: &Arc<Node>, slot: u16, owner: &str) -> Result<(), RankingError> {
+        self.ask_slots().await?;
+        // Without a host it is the one that was asked.
+        let (host, port) = owner.rsplit_once(':').unwrap_or_default();
+        let host = if host.is_empty() { told.host() } else { host };
+        let Ok(port) = port.parse() else { return Err(RankingError::Refused(format!("MOVED to {owner}"))) };
+        let present = self.map();
+        if present.node(slot).is_some_and(|node| node.is(host, port)) {
+            return Ok(());
+        }
+        let known = present.nodes.iter().find(|node| node.is(host, port)).cloned();
+        let owner = known.unwrap_or_else(|| Arc::new(Node::new(host, port, &self.reach)));
+        let mut map = Map { nodes: present.nodes.clone(), ranges: vec![(slot, slot, Arc::clone(&owner))] };
+        map.add(&owner);
+        map.ranges.extend(present.ranges.iter().filter(|range| (range.0, range.1) != (slot, slot)).cloned());
+        *self.map.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(map);
+        Ok(())
+    }
+
+    /// Asks the others for slots; that nobody answers is not this caller's error.
+    async fn ask_slots_unless(&self, failed: &Arc<Node>) {
+        if self.reach.address.cluster && self.map().nodes.iter().any(|node| !Arc::ptr_eq(node, failed)) {
+            drop(self.ask_slots().await);
+        }
+    }
+
+    /// Asks one node after another who has which slots.
+    async fn ask_slots(&self) -> Result<(), RankingError> {
+        if !self.reach.address.cluster {
+            return Err(RankingError::Refused("it belongs to a cluster: use `redis-cluster://`".into()));
+        }
+        let mut asked = self.asked.lock().await;
+        if asked.is_some_and(|at| at.elapsed() < SLOTS_AGAIN) {
+            return Ok(());
+        }
+        let present = self.map();
+        let mut last = RankingError::Away("no node is known".into());
+        for node in &present.nodes {
+            match self.slots_of(node, &present).await {
+                Ok(map) => {
+                    *self.map.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(map);
+                    *asked = Some(Instant::now());
+                    return Ok(());
+                }
+                Err(error) => last = error,
+            }
+        }
+        Err(last)
+    }
+
+    async fn slots_of(&self, node: &Arc<Node>, present: &Map) -> Result<Map, RankingError> {
+        let live = node.live().await?;
+        let answer = match live.ask(cmd("CLUSTER").arg("SLOTS")).await {
+            Ok(answer) => answer,
+            Err(failure) => {
+                node.rest(&live, &failure.to_string()).await;
+                return Err(node.away(&failure.to_string()));
+            }
+        };
+        let mut map = Map::default();
+        for (first, last, host, port) in reply::slots(answer)? {
+            // A node that does not know its own name has that under which it was reached.
+            let host = if host.is_empty() { node.host() } else { &host };
+            let known = map.nodes.iter().chain(&present.nodes).find(|one| one.is(host, port)).cloned();
+            let owner = known.unwrap_or_else(|| Arc::new(Node::new(host, port, &self.reach)));
+            map.add(&owner);
+            map.ranges.push((first, last, owner));
+        }
+        if map.ranges.is_empty() {
+            return Err(node.away("it knows no slots"));
+        }
+        // Those of the address stay known: all others may be gone one day.
+        for (host, port) in &self.reach.address.hosts {
+            let seed = present.nodes.iter().find(|one| one.is(host, *port)).cloned();
+            map.add(&seed.unwrap_or_else(|| Arc::new(Node::new(host, *port, &self.reach))));
+        }
+        Ok(map)
+    }
+
+    fn map(&self) -> Arc<Map> {
+        Arc::clone(&self.map.read().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Map {
+    fn node(&self, slot: u16) -> Option<Arc<Node>> {
+        let has = |range: &&(u16, u16, Arc<Node>)| (range.0..=range.1).contains(&slot);
+        self.ranges.iter().find(has).map(|range| Arc::clone(&range.2))
+    }
+
+    fn add(&mut self, node: &Arc<Node>) {
+        if !self.nodes.iter().any(|one| Arc::ptr_eq(one, node)) {
+            self.nodes.push(Arc::clone(node));
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! Why an order in Redis cannot be asked or changed.
+
+/// What a caller can tell apart.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RankingError {
+    /// It cannot be reached, did not answer in time, or is between two masters. It is tried again by whoever asks next.
+    #[error("the ranking is away: {0}")]
+    Away(String),
+    /// What was loaded is not there, or not all of it: it has to be loaded again.
+    #[error("the ranking has lost its data")]
+    Lost,
+    /// Somebody is loading it.
+    #[error("the ranking is loading")]
+    Loading,
+    /// Another load of the same part began after this one.
+    #[error("another load of this part began meanwhile")]
+    Superseded,
+    /// The address is none.
+    #[error("{0}")]
+    Address(String),
+    /// It refused, or answered what we do not understand.
+    #[error("the ranking answered: {0}")]
+    Refused(String),
+}

@@ -1,0 +1,95 @@
+//! Where things are: the keys of a part, the slots they fall into, and a player's partition.
+//!
+//! All keys of one partition have one hash tag, so a script may touch them together. On a cluster the tag of partition
+//! `p` of `n` ends in the first number that puts it into the `p`th of `n` equal ranges of slots: partitions lie evenly
+//! over nodes that share the slots evenly, which their plain names would not. The number of partitions is part of the
+//! tag, so servers that disagree about it do not mix their data. A test pins all of this: it is stored.
+
+/// Slots of a Redis Cluster.
+pub(super) const SLOTS: u16 = 16_384;
+
+/// The keys of one partition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct PartitionKeys {
+    pub(super) slot: u16,
+    /// The order, the players, and on dense boards the distinct scores.
+    pub(super) names: Vec<String>,
+}
+
+/// The keys of every partition of a part.
+pub(super) fn of_part(
+    prefix: &str,
+    board: u32,
+    part: u64,
+    partitions: u16,
+    dense: bool,
+) -> Vec<PartitionKeys> {
+    (0..partitions)
+        .map(|partition| of_partition(prefix, board, part, (partition, partitions), dense))
+        .collect()
+}
+
+fn of_partition(prefix: &str, board: u32, part: u64, (which, of): (u16, u16), dense: bool) -> PartitionKeys {
+    let plain = format!("{prefix}:{board}.{part}");
+    let mut tag = plain.clone();
+    if of > 1 {
+        // Found after as many tries as there are partitions, on the average.
+        let hit = |tag: &String| slot(tag.as_bytes()) / SLOTS.div_ceil(of) == which;
+        let tries = (0..u32::MAX).map(|number| format!("{plain}.{which}/{of}.{number}"));
+        tag = tries.into_iter().find(hit).expect("a checksum takes every value");
+    }
+    let slot = slot(tag.as_bytes());
+    let kinds: &[&str] = if dense { &["z", "m", "d"] } else { &["z", "m"] };
+    PartitionKeys { slot, names: kinds.iter().map(|kind| format!("{{{tag}}}:{kind}")).collect() }
+}
+
+/// The partition of a player.
+pub(super) fn partition(player: &[u8], partitions: usize) -> usize {
+    usize::from(crc16(player)) % partitions
+}
+
+fn slot(tag: &[u8]) -> u16 {
+    crc16(tag) % SLOTS
+}
+
+/// CRC-16/XMODEM, as in the specification of Redis Cluster.
+fn crc16(bytes: &[u8]) -> u16 {
+    bytes.iter().fold(0, |crc, byte| {
+        (0..8).fold(crc ^ (u16::from(*byte) << 8), |crc, _| {
+            if crc & 0x8000 == 0 { crc << 1 } else { (crc << 1) ^ 0x1021 }
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_checksum_is_that_of_the_specification() {
+        assert_eq!(crc16(b"123456789"), 0x31c3);
+        assert_eq!(slot(b"foo"), 12_182, "CLUSTER KEYSLOT foo");
+    }
+
+    #[test]
+    fn partitions_lie_evenly_and_their_keys_together() {
+        for count in [1, 3, 16, 100] {
+            let all = of_part("tally", 7, 1 << 40, count, false);
+            assert_eq!(all.len(), usize::from(count));
+            for (which, keys) in all.iter().enumerate() {
+                let tag = keys.names[0].strip_prefix('{').and_then(|rest| rest.split_once('}')).unwrap().0;
+                assert!(keys.names.iter().all(|name| name.starts_with(&format!("{{{tag}}}:"))));
+                assert_eq!(slot(tag.as_bytes()), keys.slot);
+                assert!(count == 1 || usize::from(keys.slot / SLOTS.div_ceil(count)) == which);
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_stored_is_pinned() {
+        let names = |count| of_part("tally", 7, 0, count, true).pop().unwrap().names;
+        assert_eq!(names(1), ["{tally:7.0}:z", "{tally:7.0}:m", "{tally:7.0}:d"]);
+        assert_eq!(names(16)[0], "{tally:7.0.15/16.42}:z");
+        assert_eq!(partition("zoé".as_bytes(), 16), 0);
+    }
+}

@@ -1,0 +1,89 @@
+//! Loading a part into Redis in bulk, while others publish.
+//!
+//! What was there is deleted first, so nobody stays who should not be there; then rows are written like any other change,
+//! the newer version winning, so a change that is published meanwhile is kept, and one who was removed stays out although
+//! the row was read before. The part is readable once every row was acknowledged by every partition and no other load
+//! began after this one. A load that is dropped leaves it as it is: loading, until somebody begins again.
+
+use super::RankingError;
+use super::asks::decimal;
+use super::client::Request;
+use super::part::RedisPart;
+use super::publish::VersionedMovement;
+use super::script::Script;
+use crate::memory::Movement;
+use redis::Value;
+use std::collections::VecDeque;
+use tally_rules::{PlayerId, Record};
+use tokio::task::JoinHandle;
+
+/// Rows of one request: some milliseconds of Redis, during which nobody else is answered.
+const ROWS_AT_ONCE: usize = 1_000;
+/// Requests under way; more would only wait in Redis.
+const UNDER_WAY_MAX: usize = 8;
+
+/// A load under way.
+#[derive(Debug)]
+pub struct Loader {
+    part: RedisPart,
+    epoch: u64,
+    rows: Vec<Vec<[Vec<u8>; 3]>>,
+    under_way: VecDeque<JoinHandle<Result<Value, RankingError>>>,
+}
+
+impl Loader {
+    pub(super) fn begin(part: &RedisPart, epoch: u64) -> Result<Self, RankingError> {
+        let rows = vec![Vec::new(); part.partitions()];
+        let loader = Self { part: part.clone(), epoch, rows, under_way: VecDeque::new() };
+        // Changes are counted from a number that no load before had, and stay exact in Lua.
+        loader.everywhere(Script::Begin, &[loader.epoch(), decimal(epoch >> 16)])?;
+        Ok(loader)
+    }
+
+    /// Takes one row. An error is that of rows before it; then the load is over.
+    pub fn push(&mut self, player: &PlayerId, record: &Record, version: u64) -> Result<(), RankingError> {
+        let movement = Movement { player: player.clone(), record: Some(*record), ranked: false };
+        let row = self.part.row(&VersionedMovement { movement, version, previous: None });
+        let partition = self.part.partition_of(player);
+        self.rows[partition].push(row);
+        if self.rows[partition].len() < ROWS_AT_ONCE {
+            return Ok(());
+        }
+        self.send(partition);
+        if self.under_way.len() > UNDER_WAY_MAX { self.wait() } else { Ok(()) }
+    }
+
+    /// Waits for everything and makes the part readable.
+    pub fn finish(mut self) -> Result<(), RankingError> {
+        for partition in 0..self.rows.len() {
+            self.send(partition);
+        }
+        while !self.under_way.is_empty() {
+            self.wait()?;
+        }
+        self.everywhere(Script::Finish, &[self.epoch()])
+    }
+
+    fn epoch(&self) -> Vec<u8> {
+        format!("{:016x}", self.epoch).into_bytes()
+    }
+
+    fn send(&mut self, partition: usize) {
+        let rows = std::mem::take(&mut self.rows[partition]);
+        if !rows.is_empty() {
+            let request = self.part.bulk(partition, rows.into_iter());
+            self.under_way.push_back(self.part.redis().start(request));
+        }
+    }
+
+    fn wait(&mut self) -> Result<(), RankingError> {
+        let Some(oldest) = self.under_way.pop_front() else { return Ok(()) };
+        self.part.redis().wait(oldest).map(drop)
+    }
+
+    fn everywhere(&self, script: Script, args: &[Vec<u8>]) -> Result<(), RankingError> {
+        let request = |at| self.part.request(script, at, args.to_vec());
+        let requests: Vec<Request> = (0..self.part.partitions()).map(request).collect();
+        self.part.redis().all(&requests).into_iter().try_for_each(|answer| answer.map(drop))
+    }
+}

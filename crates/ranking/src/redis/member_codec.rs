@@ -1,0 +1,313 @@
+//! A record as bytes whose order is the order of the board.
+//!
+//! ```text
+//! member = score · [subscore] · [instant] · player                     ties by time
+//! member = score · [subscore] · player, closed · instant               ties by player
+//! ```
+//!
+//! Every member of the sorted set has the score 0, so Redis orders by bytes alone: an i64 is eight of them, its sign
+//! flipped, backwards where the board counts backwards. The other way that was weighed puts the nearest double into the
+//! score and only the rest into the member. It is shorter by six bytes and a person can read it, but counting "better than
+//! this key" then needs a search inside the stretch that shares a double, in Lua, whose `<` on strings follows the
+//! server's locale. Here every count is one `ZLEXCOUNT`, exact for all of i64, for float64 and for subscores alike.
+//!
+//! The hash keeps a player's bytes as the field and the rest as the value, so both together are the member again. A
+//! bound is a string too: whatever begins with `p` lies between `p` and [`behind`]`(p)`.
+//!
+//! Not here: versions, keys, and anything that talks to Redis.
+
+use tally_rules::definition::{Definition, Order, Ties};
+use tally_rules::{Micros, PlayerId, Record, order_key};
+
+/// Bytes of an i64.
+const WIDTH: usize = 8;
+
+/// Longer than all the `FF` that can follow a prefix: subscore and instant, or instant alone; then a byte below `FF`
+/// comes, or nothing.
+const AFTER: [u8; 17] = [0xff; 17];
+
+/// How records of one board become members.
+#[derive(Clone, Debug)]
+pub(super) struct Codec {
+    definition: Definition,
+    timed: bool,
+    score: usize,
+}
+
+impl Codec {
+    pub(super) fn new(definition: &Definition) -> Self {
+        let timed = matches!(definition.ties, Ties::First | Ties::Last);
+        let score = if definition.has_subscore() { 2 * WIDTH } else { WIDTH };
+        Self { definition: definition.clone(), timed, score }
+    }
+
+    pub(super) fn order(&self) -> Order {
+        self.definition.order
+    }
+
+    /// How many bytes of a member are score and subscore.
+    pub(super) fn score_bytes(&self) -> usize {
+        self.score
+    }
+
+    /// How many bytes of a member are in front of the player's.
+    pub(super) fn head_bytes(&self) -> usize {
+        self.score + if self.timed { WIDTH } else { 0 }
+    }
+
+    fn tail_bytes(&self) -> usize {
+        if self.timed { 0 } else { WIDTH }
+    }
+
+    /// The player's bytes in the order of the board: as they are where ties are by time or by player, where a zero byte
+    /// is followed by a one and two zeros close it; the complement where ties are by player backwards, closed by `FF`,
+    /// which is greater than that of any byte of UTF-8.
+    pub(super) fn field(&self, player: &PlayerId) -> Vec<u8> {
+        let bytes = player.as_bytes();
+        match self.definition.ties {
+            Ties::First | Ties::Last => bytes.to_vec(),
+            Ties::Player => {
+                let mut field = Vec::with_capacity(bytes.len() + 2);
+                for byte in bytes {
+                    field.push(*byte);
+                    if *byte == 0 {
+                        field.push(1);
+                    }
+                }
+                field.extend([0, 0]);
+                field
+            }
+            Ties::PlayerReversed => bytes.iter().map(|byte| 0xfe - byte).chain([0xff]).collect(),
+        }
+    }
+
+    /// The player of a field; `None` where these bytes are none.
+    pub(super) fn player(&self, field: &[u8]) -> Option<PlayerId> {
+        let bytes = match self.definition.ties {
+            Ties::First | Ties::Last => field.to_vec(),
+            Ties::Player => {
+                let mut bytes = Vec::with_capacity(field.len());
+                let mut rest = field.strip_suffix(&[0, 0])?.iter();
+                while let Some(byte) = rest.next() {
+                    if *byte == 0 && rest.next() != Some(&1) {
+                        return None;
+                    }
+                    bytes.push(*byte);
+                }
+                bytes
+            }
+            Ties::PlayerReversed => {
+                let bytes = field.strip_suffix(&[0xff])?.iter();
+                bytes.map(|byte| 0xfe_u8.checked_sub(*byte)).collect::<Option<_>>()?
+            }
+        };
+        PlayerId::new(std::str::from_utf8(&bytes).ok()?).ok()
+    }
+
+    /// Everything of a member but the player's bytes, which stand behind the first [`head_bytes`](Self::head_bytes).
+    pub(super) fn kept(&self, record: &Record) -> Vec<u8> {
+        let mut bytes = self.score_key(record);
+        bytes.extend(ascending(self.instant(record.at.0)));
+        bytes
+    }
+
+    /// Score and subscore alone: what shared ranks compare.
+    pub(super) fn score_key(&self, record: &Record) -> Vec<u8> {
+        let [score, subscore] = order_key::normal(&self.definition, record);
+        let mut bytes = Vec::with_capacity(self.score + WIDTH);
+        bytes.extend(ascending(score));
+        if self.score > WIDTH {
+            bytes.extend(ascending(subscore));
+        }
+        bytes
+    }
+
+    /// The same of a member.
+    pub(super) fn score_of<'a>(&self, member: &'a [u8]) -> &'a [u8] {
+        &member[..self.score.min(member.len())]
+    }
+
+    /// What every member of this score, given as a value of the board, begins with.
+    pub(super) fn score_prefix(&self, score: i64) -> Vec<u8> {
+        ascending(order_key::directed(self.definition.order, score)).to_vec()
+    }
+
+    /// A member from its two halves; `None` where they are not of this board.
+    pub(super) fn join(&self, field: &[u8], kept: &[u8]) -> Option<Vec<u8>> {
+        let (head, tail) = kept.split_at_checked(self.head_bytes())?;
+        (tail.len() == self.tail_bytes()).then(|| [head, field, tail].concat())
+    }
+
+    pub(super) fn member(&self, player: &PlayerId, record: &Record) -> Vec<u8> {
+        self.join(&self.field(player), &self.kept(record)).expect("its own halves fit")
+    }
+
+    /// What a member says; `None` where these bytes are none.
+    pub(super) fn decode(&self, member: &[u8]) -> Option<(PlayerId, Record)> {
+        let end = member.len().checked_sub(self.tail_bytes())?;
+        let (body, tail) = member.split_at(end);
+        let (head, field) = body.split_at_checked(self.head_bytes())?;
+        let player = self.player(field)?;
+        Some((player, self.record(head, tail)?))
+    }
+
+    /// The record that a value of the hash keeps.
+    pub(super) fn record_of(&self, kept: &[u8]) -> Option<Record> {
+        let (head, tail) = kept.split_at_checked(self.head_bytes())?;
+        self.record(head, tail)
+    }
+
+    fn record(&self, head: &[u8], tail: &[u8]) -> Option<Record> {
+        let (score, rest) = number(head)?;
+        let (subscore, rest) = if self.score > WIDTH { number(rest)? } else { (0, rest) };
+        let (at, _) = number(if self.timed { rest } else { tail })?;
+        // Without a subscore its half of the normal form stays 0 in both directions.
+        let (score, subscore) = order_key::from_normal(&self.definition, [score, subscore]);
+        Some(Record { score, subscore, at: Micros(self.instant(at)) })
+    }
+
+    /// What stands before this key: every member below these bytes. The instant counts only where it decides ties.
+    pub(super) fn lower(&self, player: &PlayerId, record: &Record) -> Vec<u8> {
+        let mut bytes = self.kept(record);
+        bytes.truncate(self.head_bytes());
+        bytes.extend(self.field(player));
+        bytes
+    }
+
+    /// What stands before this key, and the key itself if it is there: every member below these bytes.
+    pub(super) fn upper(&self, player: &PlayerId, record: &Record) -> Vec<u8> {
+        let mut bytes = self.lower(player, record);
+        if self.timed {
+            // The next string of all.
+            bytes.push(0);
+        } else {
+            bytes.extend(AFTER);
+        }
+        bytes
+    }
+
+    /// Its own inverse.
+    fn instant(&self, at: i64) -> i64 {
+        if self.definition.ties == Ties::Last { !at } else { at }
+    }
+}
+
+/// Behind everything that begins with these bytes.
+pub(super) fn behind(prefix: &[u8]) -> Vec<u8> {
+    [prefix, &AFTER].concat()
+}
+
+/// Bytes in the order of the numbers.
+fn ascending(number: i64) -> [u8; WIDTH] {
+    (number ^ i64::MIN).to_be_bytes()
+}
+
+fn number(bytes: &[u8]) -> Option<(i64, &[u8])> {
+    let (first, rest) = bytes.split_first_chunk::<WIDTH>()?;
+    Some((i64::from_be_bytes(*first) ^ i64::MIN, rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use proptest::sample::select;
+    use tally_rules::definition::Subscore;
+
+    fn definitions() -> impl Strategy<Value = Definition> {
+        (select(Order::ALL), select(Subscore::ALL), select(Ties::ALL))
+            .prop_map(|(order, subscore, ties)| Definition { order, subscore, ties, ..Definition::default() })
+    }
+
+    /// Ends of the range, where doubles begin to miss integers, and few enough for ties.
+    fn numbers() -> impl Strategy<Value = i64> {
+        let edge = 1_i64 << 53;
+        prop_oneof![
+            select(vec![i64::MIN, i64::MIN + 1, i64::MAX, i64::MAX - 1, -1, 0, 1]),
+            select(vec![-edge - 1, -edge, -edge + 1, edge - 1, edge, edge + 1]),
+            any::<i64>(),
+            -2_i64..3,
+        ]
+    }
+
+    fn keys() -> impl Strategy<Value = (PlayerId, Record)> {
+        let id = prop_oneof!["[a\\x00\\x01\u{7f}é\u{10ffff}]{1,4}", "\\PC{1,8}"];
+        let id = id.prop_filter_map("an id", |id| PlayerId::new(&id).ok());
+        (id, numbers(), numbers(), numbers())
+            .prop_map(|(id, score, subscore, at)| (id, Record { score, subscore, at: Micros(at) }))
+    }
+
+    /// As the board stores it.
+    fn fitting(definition: &Definition, (player, record): (PlayerId, Record)) -> (PlayerId, Record) {
+        let subscore = if definition.has_subscore() { record.subscore } else { 0 };
+        (player, Record { subscore, ..record })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(4_000))]
+
+        #[test]
+        fn bytes_are_in_the_order_of_the_board(definition in definitions(), a in keys(), b in keys()) {
+            let (a, b) = (fitting(&definition, a), fitting(&definition, b));
+            let codec = Codec::new(&definition);
+            let (left, right) = (codec.member(&a.0, &a.1), codec.member(&b.0, &b.1));
+            let wanted = order_key::compare(&definition, (&a.1, a.0.as_bytes()), (&b.1, b.0.as_bytes()));
+            if a.0 != b.0 || codec.timed {
+                prop_assert_eq!(left.cmp(&right), wanted);
+            }
+            // What is before a key, and what is not behind it.
+            prop_assert_eq!(left < codec.lower(&b.0, &b.1), wanted.is_lt());
+            prop_assert_eq!(left < codec.upper(&b.0, &b.1), wanted.is_le());
+            // Shared ranks compare scores and subscores alone.
+            let normal = |record| order_key::normal(&definition, record);
+            prop_assert_eq!(
+                left.as_slice() < codec.score_key(&b.1).as_slice(), normal(&a.1) < normal(&b.1));
+            prop_assert_eq!(left < behind(&codec.score_key(&b.1)), normal(&a.1) <= normal(&b.1));
+            prop_assert_eq!(
+                left < behind(&codec.score_prefix(b.1.score)), normal(&a.1)[0] <= normal(&b.1)[0]);
+            prop_assert_eq!(left < codec.score_prefix(b.1.score), normal(&a.1)[0] < normal(&b.1)[0]);
+        }
+
+        #[test]
+        fn what_is_encoded_decodes(definition in definitions(), key in keys()) {
+            let (player, record) = fitting(&definition, key);
+            let codec = Codec::new(&definition);
+            let (field, kept) = (codec.field(&player), codec.kept(&record));
+            prop_assert_eq!(codec.player(&field), Some(player.clone()));
+            prop_assert_eq!(codec.record_of(&kept), Some(record));
+            prop_assert_eq!(codec.join(&field, &kept), Some(codec.member(&player, &record)));
+            let member = codec.member(&player, &record);
+            prop_assert_eq!(codec.score_of(&member), codec.score_key(&record));
+            prop_assert_eq!(codec.decode(&member), Some((player, record)));
+            // Fields of our own begin so.
+            prop_assert_ne!(field[0], 0xff);
+        }
+
+        #[test]
+        fn garbage_decodes_to_something_or_nothing(
+            definition in definitions(), bytes in proptest::collection::vec(any::<u8>(), 0..40)
+        ) {
+            let codec = Codec::new(&definition);
+            let _ = (codec.decode(&bytes), codec.player(&bytes), codec.record_of(&bytes));
+            let _ = codec.join(b"a", &bytes);
+        }
+    }
+
+    #[test]
+    fn the_bytes_are_pinned() {
+        let member = |ties| {
+            let definition = Definition { ties, ..Definition::default() };
+            let record = Record { score: 5, subscore: 0, at: Micros(1) };
+            Codec::new(&definition).member(&PlayerId::new("a\0").unwrap(), &record)
+        };
+        let score = [0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xfa];
+        let at = [0x80, 0, 0, 0, 0, 0, 0, 1];
+        assert_eq!(member(Ties::First), [&score[..], &at, b"a\0"].concat());
+        assert_eq!(
+            member(Ties::Last),
+            [&score[..], &[0x7f, 255, 255, 255, 255, 255, 255, 254], b"a\0"].concat()
+        );
+        assert_eq!(member(Ties::Player), [&score[..], b"a\0\x01\0\0", &at].concat());
+        assert_eq!(member(Ties::PlayerReversed), [&score[..], &[0x9d, 0xfe, 0xff], &at].concat());
+    }
+}

@@ -1,0 +1,248 @@
+//! One server of Redis: a connection that everybody shares, made anew when it breaks.
+//!
+//! Requests of many callers go into one connection one behind the other, so they are pipelined by themselves. Every new
+//! connection first asks which process it has reached (`run_id`), and every script is told: data that another process
+//! wrote, and this one has from a file or from its master, may lack the last changes, so it counts as lost. That is why the
+//! connection is not one that mends itself behind our back. After a failure nobody tries again for a while, at most a
+//! second, and everybody hears of it at once instead of waiting for the same silence.
+
+use super::RankingError;
+use super::address::Address;
+use super::script::Script;
+use redis::aio::MultiplexedConnection;
+use redis::{
+    AsyncConnectionConfig, Client, ConnectionAddr, ErrorKind, IntoConnectionInfo, RedisConnectionInfo,
+    RedisError, ServerErrorKind, Value, cmd, pipe,
+};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::{Duration, Instant};
+use tokio::sync::Mutex;
+use tokio::time::timeout;
+
+const WAIT_MIN: Duration = Duration::from_millis(50);
+const WAIT_MAX: Duration = Duration::from_secs(1);
+
+/// Bytes of a `run_id`; the scripts count on it.
+const RUN_BYTES: usize = 40;
+
+/// How nodes are reached.
+#[derive(Debug)]
+pub(super) struct Reach {
+    pub(super) address: Address,
+    pub(super) connect: Duration,
+    pub(super) response: Duration,
+}
+
+/// One server.
+#[derive(Debug)]
+pub(super) struct Node {
+    host: String,
+    port: u16,
+    reach: Arc<Reach>,
+    live: RwLock<Option<Arc<Live>>>,
+    /// Held while somebody connects.
+    pause: Mutex<Pause>,
+}
+
+/// When to try again, and what the last failure was.
+#[derive(Debug, Default)]
+struct Pause {
+    until: Option<Instant>,
+    wait: Duration,
+    why: String,
+}
+
+/// A connection that works as far as we know.
+#[derive(Debug)]
+pub(super) struct Live {
+    connection: MultiplexedConnection,
+    run: String,
+    digests: Vec<String>,
+}
+
+impl Node {
+    pub(super) fn new(host: &str, port: u16, reach: &Arc<Reach>) -> Self {
+        let (live, pause) = (RwLock::default(), Mutex::default());
+        Self { host: host.to_owned(), port, reach: Arc::clone(reach), live, pause }
+    }
+
+    pub(super) fn is(&self, host: &str, port: u16) -> bool {
+        self.host == host && self.port == port
+    }
+
+    pub(super) fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// The connection, made if there is none.
+    pub(super) async fn live(&self) -> Result<Arc<Live>, RankingError> {
+        if let Some(live) = self.present() {
+            return Ok(live);
+        }
+        let mut pause = self.pause.lock().await;
+        if let Some(live) = self.present() {
+            return Ok(live);
+        }
+        if pause.until.is_some_and(|until| Instant::now() < until) {
+            return Err(self.away(&pause.why));
+        }
+        let connected = match timeout(self.reach.connect, self.connect()).await {
+            Ok(connected) => connected,
+            Err(_) => Err(Failure::Away("it does not answer".into())),
+        };
+        match connected {
+            Ok(live) => {
+                let live = Arc::new(live);
+                *pause = Pause::default();
+                *self.live.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&live));
+                Ok(live)
+            }
+            Err(failure) => {
+                pause.fail(&failure.to_string());
+                Err(match failure {
+                    Failure::Refused(why) => RankingError::Refused(why),
+                    failure => self.away(&failure.to_string()),
+                })
+            }
+        }
+    }
+
+    /// Lets go of a connection that has failed.
+    pub(super) async fn fail(&self, failed: &Arc<Live>, why: &str) {
+        {
+            let mut live = self.live.write().unwrap_or_else(PoisonError::into_inner);
+            if !live.as_ref().is_some_and(|live| Arc::ptr_eq(live, failed)) {
+                return;
+            }
+            *live = None;
+        }
+        let mut pause = self.pause.lock().await;
+        pause.why = why.to_owned();
+    }
+
+    /// The same, and nobody tries again at once.
+    pub(super) async fn rest(&self, failed: &Arc<Live>, why: &str) {
+        self.fail(failed, why).await;
+        self.pause.lock().await.fail(why);
+    }
+
+    pub(super) fn away(&self, why: &str) -> RankingError {
+        RankingError::Away(format!("{}:{}: {why}", self.host, self.port))
+    }
+
+    fn present(&self) -> Option<Arc<Live>> {
+        self.live.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    async fn connect(&self) -> Result<Live, Failure> {
+        let address = &self.reach.address;
+        let mut login = RedisConnectionInfo::default().set_db(address.db);
+        login = login.set_lib_name("tally", env!("CARGO_PKG_VERSION"));
+        if let Some(user) = &address.user {
+            login = login.set_username(user);
+        }
+        if let Some(password) = &address.password {
+            login = login.set_password(password);
+        }
+        let info = ConnectionAddr::Tcp(self.host.clone(), self.port).into_connection_info()?;
+        let client = Client::open(info.set_redis_settings(login))?;
+        let config = AsyncConnectionConfig::new()
+            .set_connection_timeout(Some(self.reach.connect))
+            .set_response_timeout(Some(self.reach.response));
+        let mut connection = client.get_multiplexed_async_connection_with_config(&config).await?;
+        let info: String = cmd("INFO").arg("server").query_async(&mut connection).await?;
+        let run = info.lines().find_map(|line| line.strip_prefix("run_id:"));
+        let run = run.filter(|run| run.len() == RUN_BYTES);
+        let run = run.ok_or_else(|| Failure::Refused("INFO without a run_id".into()))?.to_owned();
+        let digests = load_scripts(&mut connection).await?;
+        Ok(Live { connection, run, digests })
+    }
+}
+
+impl Pause {
+    fn fail(&mut self, why: &str) {
+        self.wait = (self.wait * 2).clamp(WAIT_MIN, WAIT_MAX);
+        self.until = Some(Instant::now() + self.wait);
+        why.clone_into(&mut self.why);
+    }
+}
+
+impl Live {
+    /// Runs a script on keys of one slot.
+    pub(super) async fn run(
+        &self,
+        script: Script,
+        keys: &[String],
+        args: &[Vec<u8>],
+    ) -> Result<Value, Failure> {
+        let mut command = cmd("EVALSHA");
+        command.arg(&self.digests[script as usize]).arg(keys.len()).arg(keys).arg(&self.run);
+        for arg in args {
+            command.arg(arg.as_slice());
+        }
+        self.ask(&command).await
+    }
+
+    /// Runs a command.
+    pub(super) async fn ask(&self, command: &redis::Cmd) -> Result<Value, Failure> {
+        Ok(command.query_async(&mut self.connection.clone()).await?)
+    }
+
+    /// Loads the scripts again, where somebody has flushed them.
+    pub(super) async fn load_scripts(&self) -> Result<(), Failure> {
+        load_scripts(&mut self.connection.clone()).await?;
+        Ok(())
+    }
+}
+
+async fn load_scripts(connection: &mut MultiplexedConnection) -> Result<Vec<String>, RedisError> {
+    let mut loads = pipe();
+    for script in Script::ALL {
+        loads.cmd("SCRIPT").arg("LOAD").arg(script.text());
+    }
+    loads.query_async(connection).await
+}
+
+/// What to do about an error.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Failure {
+    /// Load the scripts, then again.
+    #[error("the scripts are gone")]
+    Scripts,
+    /// Ask who has which slots, then again; this one it has itself, as a host and a port.
+    #[error("the slot has moved to {0}")]
+    Moved(String),
+    /// It is not the master any more, or knows no master: ask who is, and let the caller try later.
+    #[error("{0}")]
+    Demoted(String),
+    /// The connection was gone before it was used, most likely: again on a new one.
+    #[error("the connection broke: {0}")]
+    Broken(String),
+    /// Silence, or not now.
+    #[error("{0}")]
+    Away(String),
+    /// No.
+    #[error("{0}")]
+    Refused(String),
+}
+
+impl From<RedisError> for Failure {
+    fn from(error: RedisError) -> Self {
+        use ServerErrorKind as Kind;
+        match error.kind() {
+            ErrorKind::Server(Kind::NoScript) => Self::Scripts,
+            ErrorKind::Server(Kind::Moved) => {
+                Self::Moved(error.redirect_node().map_or_else(String::new, |(node, _)| node.to_owned()))
+            }
+            ErrorKind::Server(Kind::ReadOnly | Kind::ClusterDown | Kind::MasterDown) => {
+                Self::Demoted(error.to_string())
+            }
+            ErrorKind::Server(Kind::BusyLoading | Kind::TryAgain | Kind::Ask) => {
+                Self::Away(error.to_string())
+            }
+            ErrorKind::Io if error.is_timeout() => Self::Away("it did not answer in time".into()),
+            ErrorKind::Io => Self::Broken(error.to_string()),
+            _ => Self::Refused(error.to_string()),
+        }
+    }
+}

@@ -1,0 +1,314 @@
+//! Stretches of the order: pages from either end, around a player, and plain walks.
+//!
+//! A bound or a cursor is a key, and a key cuts every partition by itself: such a page is one round, each partition gives
+//! its part and the merge is a sort. Only an offset far inside needs the places where it cuts the partitions first, see
+//! `select`. Ranks are those of `rules`: a shared one is asked for the first entry alone, the others follow from the places
+//! where the score changes.
+
+use super::RankingError;
+use super::asks::{Ask, Between, Mode, Stretch, Want};
+use super::looks::Count;
+use super::member_codec::behind;
+use super::part::RedisPart;
+use super::reply;
+use super::select::select;
+use crate::page::{Edge, Page, PageQuery, Place, Start};
+use tally_rules::definition::{Order, Ranking};
+use tally_rules::{PlayerId, Record};
+
+/// Up to here every partition is asked for the whole way from the edge, which saves a search.
+const NEAR: u64 = 256;
+/// Entries of one request of a walk.
+const WALK_AT_ONCE: usize = 2_000;
+/// How often a player who moves between two rounds is looked for again.
+const TRIES: usize = 3;
+
+/// Where a stretch begins.
+#[derive(Clone, Copy, Debug)]
+enum From {
+    /// So many entries from the edge of what is between the bounds.
+    Edge(u64),
+    /// At this place.
+    Place(u64),
+}
+
+/// A stretch over all partitions.
+#[derive(Debug, Default)]
+struct Cut {
+    total: u64,
+    /// The places between the bounds.
+    from: u64,
+    to: u64,
+    /// The place of the first member.
+    start: u64,
+    /// What a shared rank of the first member counts.
+    shared: u64,
+    /// Best first.
+    members: Vec<Vec<u8>>,
+}
+
+impl RedisPart {
+    pub(super) fn page(&self, query: &PageQuery) -> Result<Page, RankingError> {
+        let mut between = self.between(query.min, query.max);
+        let skip = match &query.start {
+            Start::Edge => 0,
+            Start::Offset(offset) => *offset,
+            Start::After(record, player) => {
+                match query.edge {
+                    Edge::Best => {
+                        let upper = Some(self.codec().upper(player, record));
+                        between.low = between.low.max(upper);
+                    }
+                    Edge::Worst => {
+                        let lower = self.codec().lower(player, record);
+                        let high = between.high.take();
+                        between.high = Some(high.map_or(lower.clone(), |high| high.min(lower)));
+                    }
+                }
+                0
+            }
+        };
+        let cut = self.cut(&between, query.edge, From::Edge(skip), query.limit, true)?;
+        let left = cut.to.saturating_sub(cut.from).saturating_sub(skip);
+        let more = (cut.members.len() as u64) < left;
+        let mut entries = self.places(&cut)?;
+        if query.edge == Edge::Worst {
+            entries.reverse();
+        }
+        Ok(Page { total: cut.total, entries, more })
+    }
+
+    /// The places that hold these scores: one round trip.
+    pub(super) fn score_places(
+        &self,
+        min: Option<i64>,
+        max: Option<i64>,
+    ) -> Result<(u64, u64), RankingError> {
+        let cut = self.cut(&self.between(min, max), Edge::Best, From::Edge(0), 0, false)?;
+        Ok((cut.from, cut.to))
+    }
+
+    pub(super) fn around(
+        &self,
+        player: &PlayerId,
+        above: usize,
+        below: usize,
+    ) -> Result<Option<Page>, RankingError> {
+        let cut = if self.is_split() {
+            self.around_in_all(player, above, below)?
+        } else {
+            let mode =
+                Mode::Player { field: self.codec().field(player), above, below: below.saturating_add(1) };
+            let stretch = self.stretches(&Between::default(), &[mode], true)?.pop().flatten();
+            stretch.map(Cut::from)
+        };
+        let Some(cut) = cut else { return Ok(None) };
+        Ok(Some(Page { total: cut.total, entries: self.places(&cut)?, more: false }))
+    }
+
+    pub(super) fn visit(
+        &self,
+        from: u64,
+        take: usize,
+        towards_better: bool,
+        each: &mut dyn FnMut(&[u8], Record),
+    ) -> Result<(), RankingError> {
+        let edge = if towards_better { Edge::Worst } else { Edge::Best };
+        let (mut between, mut start, mut left) = (Between::default(), From::Place(from), take);
+        while left > 0 {
+            let some = left.min(WALK_AT_ONCE);
+            let mut cut = self.cut(&between, edge, start, some, false)?;
+            if towards_better {
+                cut.members.reverse();
+            }
+            for member in &cut.members {
+                let (player, record) = self.decoded(member)?;
+                each(player.as_bytes(), record);
+            }
+            left -= some;
+            // On from the key where this one ended: whoever moves meanwhile shifts no places.
+            let Some(last) = cut.members.pop().filter(|_| cut.members.len() + 1 == some) else { break };
+            start = From::Edge(0);
+            between = match edge {
+                Edge::Best => Between { low: Some([last.as_slice(), &[0]].concat()), high: None },
+                Edge::Worst => Between { low: None, high: Some(last) },
+            };
+        }
+        Ok(())
+    }
+
+    /// What lies between two scores of the board.
+    fn between(&self, min: Option<i64>, max: Option<i64>) -> Between {
+        let (best, worst) = match self.codec().order() {
+            Order::Descending => (max, min),
+            Order::Ascending => (min, max),
+        };
+        let prefix = |score| self.codec().score_prefix(score);
+        Between { low: best.map(prefix), high: worst.map(|score| behind(&prefix(score))) }
+    }
+
+    fn cut(
+        &self,
+        between: &Between,
+        edge: Edge,
+        start: From,
+        take: usize,
+        ranked: bool,
+    ) -> Result<Cut, RankingError> {
+        if !self.is_split() {
+            let mode = match (edge, start) {
+                (Edge::Best, From::Edge(skip) | From::Place(skip)) => Mode::Best { skip, take },
+                (Edge::Worst, From::Edge(skip)) => Mode::Worst { skip, take },
+                (Edge::Worst, From::Place(from)) => Mode::Up { from, take },
+            };
+            let stretch = self.stretches(between, &[mode], ranked)?.pop().flatten();
+            return stretch.map(Cut::from).ok_or_else(|| reply::strange("no stretch"));
+        }
+        let mut cut = match (edge, start) {
+            (_, From::Edge(skip)) | (Edge::Best, From::Place(skip))
+                if skip == 0 || skip.saturating_add(take as u64) <= NEAR =>
+            {
+                self.cut_near(between, edge, skip, take)?
+            }
+            _ => self.cut_deep(between, edge, start, take)?,
+        };
+        if ranked {
+            cut.shared = self.shared_of(&cut)?;
+        }
+        Ok(cut)
+    }
+
+    /// Near the edge: each partition gives everything from there on.
+    fn cut_near(&self, between: &Between, edge: Edge, skip: u64, take: usize) -> Result<Cut, RankingError> {
+        let skipped = usize::try_from(skip).unwrap_or(usize::MAX);
+        let all = skipped.saturating_add(take);
+        let mode = match edge {
+            Edge::Best => Mode::Best { skip: 0, take: all },
+            Edge::Worst => Mode::Worst { skip: 0, take: all },
+        };
+        let mut cut = self.merged(between, &vec![mode; self.partitions()])?;
+        let there = cut.members.len();
+        match edge {
+            Edge::Best => {
+                cut.members = cut.members.into_iter().skip(skipped).take(take).collect();
+                cut.start = cut.from.saturating_add(skip);
+            }
+            Edge::Worst => {
+                cut.members.truncate(there.saturating_sub(skipped));
+                cut.members.drain(..cut.members.len().saturating_sub(take));
+                cut.start = cut.to.saturating_sub(skip).saturating_sub(cut.members.len() as u64);
+            }
+        }
+        Ok(cut)
+    }
+
+    /// Far inside: first the places where it cuts each partition.
+    fn cut_deep(&self, between: &Between, edge: Edge, start: From, take: usize) -> Result<Cut, RankingError> {
+        let nothing = Mode::Best { skip: 0, take: 0 };
+        let ends = self.stretches(between, &vec![nothing.clone(); self.partitions()], false)?;
+        let ends: Vec<(u64, u64)> =
+            ends.into_iter().flatten().map(|one| (one.from, one.to.max(one.from))).collect();
+        let (from, to) = ends.iter().fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+        // How many are before the cut.
+        let before = match (edge, start) {
+            (Edge::Best, From::Edge(skip) | From::Place(skip)) => from.saturating_add(skip).min(to),
+            (Edge::Worst, From::Edge(skip)) => to.saturating_sub(skip).max(from),
+            (Edge::Worst, From::Place(place)) => place.saturating_add(1).min(to),
+        };
+        let cuts = select(&ends, before, |places| self.probe(places))?;
+        let one = |cut: &u64| match (edge, cut.checked_sub(1)) {
+            (Edge::Best, _) => Mode::Best { skip: *cut, take },
+            (Edge::Worst, Some(last)) => Mode::Up { from: last, take },
+            (Edge::Worst, None) => nothing.clone(),
+        };
+        let mut cut = self.merged(&Between::default(), &cuts.iter().map(one).collect::<Vec<_>>())?;
+        (cut.from, cut.to) = (from, to);
+        match edge {
+            Edge::Best => {
+                cut.members.truncate(take.min(usize::try_from(to - before).unwrap_or(usize::MAX)));
+                cut.start = before;
+            }
+            Edge::Worst => {
+                let take = take.min(usize::try_from(before - from).unwrap_or(usize::MAX));
+                cut.members.drain(..cut.members.len().saturating_sub(take));
+                cut.start = before.saturating_sub(cut.members.len() as u64);
+            }
+        }
+        Ok(cut)
+    }
+
+    /// A stretch of each partition, merged.
+    fn merged(&self, between: &Between, modes: &[Mode]) -> Result<Cut, RankingError> {
+        let mut cut = Cut::default();
+        for stretch in self.stretches(between, modes, false)?.into_iter().flatten() {
+            cut.total += stretch.total;
+            cut.from += stretch.from;
+            cut.to += stretch.to;
+            cut.members.extend(stretch.members);
+        }
+        cut.members.sort_unstable();
+        Ok(cut)
+    }
+
+    /// Around a player of a split part: the key first, then its neighbours everywhere.
+    fn around_in_all(
+        &self,
+        player: &PlayerId,
+        above: usize,
+        below: usize,
+    ) -> Result<Option<Cut>, RankingError> {
+        let mut found = None;
+        for _ in 0..TRIES {
+            let Some(member) = self.present(player)? else { return Ok(None) };
+            let between = Between { low: Some(member.clone()), high: None };
+            let mode = Mode::Near { above, below: below.saturating_add(1) };
+            let mut cut = self.merged(&between, &vec![mode; self.partitions()])?;
+            let before = cut.members.partition_point(|other| *other < member);
+            let there = cut.members.get(before) == Some(&member);
+            cut.members.truncate(before.saturating_add(below).saturating_add(1));
+            cut.members.drain(..before.saturating_sub(above));
+            cut.start = cut.from - before.min(above) as u64;
+            found = Some(cut);
+            if there {
+                break;
+            }
+        }
+        let Some(mut cut) = found else { return Ok(None) };
+        cut.shared = self.shared_of(&cut)?;
+        Ok(Some(cut))
+    }
+
+    /// What a shared rank of the first of a merged stretch counts.
+    fn shared_of(&self, cut: &Cut) -> Result<u64, RankingError> {
+        let first = cut.members.first().filter(|_| self.ranking() == Ranking::Competition && cut.start > 0);
+        let Some(first) = first else { return Ok(0) };
+        let ask = Ask { bounds: vec![self.bound(first, Count::Ahead)], ..Ask::default() };
+        Ok(self.ask_everywhere(&ask, Want::Kept)?.iter().flat_map(|answer| &answer.counts).sum())
+    }
+
+    /// Gives ranks to a stretch.
+    fn places(&self, cut: &Cut) -> Result<Vec<Place>, RankingError> {
+        let (mut place, mut shared) = (cut.start, cut.shared);
+        let mut last: Option<&[u8]> = None;
+        let mut places = Vec::with_capacity(cut.members.len());
+        for member in &cut.members {
+            let score = self.codec().score_of(member);
+            if last.is_some_and(|last| last != score) {
+                shared = if self.ranking() == Ranking::Dense { shared + 1 } else { place };
+            }
+            last = Some(score);
+            let ahead = if self.ranking() == Ranking::Ordinal { place } else { shared };
+            let (player, record) = self.decoded(member)?;
+            places.push(Place { rank: ahead + 1, player, record });
+            place += 1;
+        }
+        Ok(places)
+    }
+}
+
+impl std::convert::From<Stretch> for Cut {
+    fn from(one: Stretch) -> Self {
+        let Stretch { total, from, to, start, shared, members } = one;
+        Self { total, from, to, start, shared, members }
+    }
+}

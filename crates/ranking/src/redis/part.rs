@@ -1,0 +1,190 @@
+//! The order of one part of a board in Redis, and the connection that all parts share.
+
+use super::address::Address;
+use super::asks::{Ask, Want, decimal};
+use super::client::{Redis, Request};
+use super::keys::{self, PartitionKeys};
+use super::load::Loader;
+use super::member_codec::Codec;
+use super::reader::Reader;
+use super::script::Script;
+use super::{Options, RankingError, looks, reply};
+use crate::page::Ranked;
+use crate::reads::Reads;
+use std::sync::Arc;
+use tally_rules::PlayerId;
+use tally_rules::definition::{Definition, Ranking};
+
+/// Entries that a purge looks at in one go.
+const PURGE_AT_ONCE: u64 = 1_000;
+
+/// Orders in a Redis or a cluster. Clones share its connections.
+#[derive(Clone, Debug)]
+pub struct RedisRanking {
+    redis: Arc<Redis>,
+}
+
+impl RedisRanking {
+    /// Connects to `redis://…` or `redis-cluster://…`. Threads that ask it may block and must not be those of an
+    /// asynchronous runtime.
+    pub fn connect(url: &str, options: &Options) -> Result<Self, RankingError> {
+        Ok(Self { redis: Arc::new(Redis::connect(Address::parse(url)?, options)?) })
+    }
+
+    /// The order of a part. Nothing is asked yet.
+    pub fn part(&self, board: u32, part: u64, definition: &Definition) -> RedisPart {
+        let address = self.redis.address();
+        let dense = definition.ranking == Ranking::Dense;
+        // Distinct scores are counted in one place.
+        let partitions = if dense { 1 } else { address.partitions };
+        let keys = keys::of_part(&address.prefix, board, part, partitions, dense);
+        let inner = Inner {
+            redis: Arc::clone(&self.redis),
+            codec: Codec::new(definition),
+            ranking: definition.ranking,
+            keys,
+        };
+        RedisPart { inner: Arc::new(inner) }
+    }
+
+    /// Where it is, without the password.
+    pub fn address(&self) -> String {
+        self.redis.address().to_string()
+    }
+
+    /// One player's rank in each of several parts, all asked at once. What fails fails alone.
+    pub fn ranks(&self, items: &[(&RedisPart, &PlayerId)]) -> Vec<Result<Option<Ranked>, RankingError>> {
+        looks::ranks(&self.redis, items)
+    }
+}
+
+/// The order of one part. Clones are the same order.
+#[derive(Clone, Debug)]
+pub struct RedisPart {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    redis: Arc<Redis>,
+    codec: Codec,
+    ranking: Ranking,
+    keys: Vec<PartitionKeys>,
+}
+
+impl RedisPart {
+    /// Asks it. The first question that fails is the answer to all of them.
+    pub fn read<T>(&self, with: impl FnOnce(&dyn Reads) -> T) -> Result<T, RankingError> {
+        let reader = Reader::new(self);
+        let answer = with(&reader);
+        reader.end(answer)
+    }
+
+    /// How many players it has.
+    pub fn total(&self) -> Result<u64, RankingError> {
+        Ok(self.totals()?.iter().sum())
+    }
+
+    /// Whether it may be read: everything that a load has written is there, and no change was lost since.
+    pub fn is_ready(&self) -> Result<bool, RankingError> {
+        match self.total() {
+            Ok(_) => Ok(true),
+            Err(RankingError::Lost | RankingError::Loading) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The ranks of some players in one round trip per hundred of them, all sent together.
+    pub fn ranks(&self, players: &[PlayerId]) -> Vec<Result<Option<Ranked>, RankingError>> {
+        let items: Vec<_> = players.iter().map(|player| (self, player)).collect();
+        looks::ranks(self.redis(), &items)
+    }
+
+    /// Begins to load it: whatever was there is gone, and it is not read until the load is finished. `epoch` is random.
+    /// Records must be read from the store after this: a change that was published before is not.
+    pub fn load(&self, epoch: u64) -> Result<Loader, RankingError> {
+        Loader::begin(self, epoch)
+    }
+
+    /// Deletes it.
+    pub fn forget(&self) -> Result<(), RankingError> {
+        let requests: Vec<Request> =
+            (0..self.partitions()).map(|at| self.request(Script::Forget, at, Vec::new())).collect();
+        self.redis().all(&requests).into_iter().try_for_each(|answer| answer.map(drop))
+    }
+
+    /// A number that grows with every publication: the same before and after means that nothing moved between.
+    pub fn changes(&self) -> Result<u64, RankingError> {
+        let requests: Vec<Request> =
+            (0..self.partitions()).map(|at| self.request(Script::Changes, at, Vec::new())).collect();
+        let mut sum = 0_u64;
+        for answer in self.redis().all(&requests) {
+            sum = sum.wrapping_add(reply::number(&answer?)?);
+        }
+        Ok(sum)
+    }
+
+    /// Forgets players who went with an older version than this, when no change older than that can still arrive.
+    /// Gives how many.
+    pub fn purge(&self, before: u64) -> Result<u64, RankingError> {
+        let mut gone = 0;
+        let mut cursors: Vec<(usize, u64)> = (0..self.partitions()).map(|at| (at, 0)).collect();
+        while !cursors.is_empty() {
+            let one = |(at, cursor): &(usize, u64)| {
+                let args = vec![decimal(*cursor), decimal(PURGE_AT_ONCE), before.to_be_bytes().to_vec()];
+                self.request(Script::Purge, *at, args)
+            };
+            let requests: Vec<Request> = cursors.iter().map(one).collect();
+            let mut next = Vec::new();
+            for ((at, _), answer) in cursors.into_iter().zip(self.redis().all(&requests)) {
+                let mut values = reply::list(answer?)?.into_iter();
+                let cursor = reply::cursor(reply::next(&mut values)?)?;
+                gone += reply::number(&reply::next(&mut values)?)?;
+                if cursor != 0 {
+                    next.push((at, cursor));
+                }
+            }
+            cursors = next;
+        }
+        Ok(gone)
+    }
+
+    /// The same of each partition.
+    pub(super) fn totals(&self) -> Result<Vec<u64>, RankingError> {
+        Ok(self.ask_everywhere(&Ask::default(), Want::Kept)?.iter().map(|answer| answer.total).collect())
+    }
+
+    pub(super) fn redis(&self) -> &Redis {
+        &self.inner.redis
+    }
+
+    /// The same for clones and for nothing else.
+    pub(super) fn identity(&self) -> *const () {
+        Arc::as_ptr(&self.inner).cast()
+    }
+
+    pub(super) fn codec(&self) -> &Codec {
+        &self.inner.codec
+    }
+
+    pub(super) fn ranking(&self) -> Ranking {
+        self.inner.ranking
+    }
+
+    pub(super) fn partitions(&self) -> usize {
+        self.inner.keys.len()
+    }
+
+    pub(super) fn is_split(&self) -> bool {
+        self.partitions() > 1
+    }
+
+    pub(super) fn partition_of(&self, player: &PlayerId) -> usize {
+        keys::partition(player.as_bytes(), self.partitions())
+    }
+
+    pub(super) fn request(&self, script: Script, partition: usize, args: Vec<Vec<u8>>) -> Request {
+        let keys = &self.inner.keys[partition];
+        Request { script, slot: keys.slot, keys: keys.names.clone(), args }
+    }
+}

@@ -1,0 +1,227 @@
+//! Publishing committed changes, with the ranks around those that want them.
+//!
+//! Where a part is one partition a script takes the changes one by one and says the ranks in between. Where it is split,
+//! the counts that the ranks need are asked of all partitions together with what is there of the players, one round;
+//! `turns` makes of them what one change after the other would have said; the newest records are written in a second
+//! round. A third is needed only where what is there is not what the caller thought.
+//!
+//! A change that is not newer than what is there does nothing, so everything may be published again after an error. While
+//! somebody loads the part, changes are taken and nobody hears of ranks.
+
+use super::RankingError;
+use super::asks::{Ask, Look, Seen, Want, decimal};
+use super::client::Request;
+use super::part::RedisPart;
+use super::reply;
+use super::script::Script;
+use super::turns::Turns;
+use crate::memory::{Movement, Published};
+use redis::Value;
+use std::collections::{HashMap, HashSet};
+use tally_rules::definition::Ranking;
+use tally_rules::{PlayerId, Record};
+
+/// Changes of one round: others wait in Redis while a script runs.
+const AT_ONCE: usize = 128;
+
+/// A committed change with its place in the player's history.
+#[derive(Clone, Debug)]
+pub struct VersionedMovement {
+    /// The change.
+    pub movement: Movement,
+    /// Grows with every change of this player in this part.
+    pub version: u64,
+    /// The record before it, as far as the caller knows: it saves a round trip where that is so, and changes no answer.
+    pub previous: Option<Record>,
+}
+
+impl RedisPart {
+    /// Publishes changes in their order, and tells the ranks around those that want them. Gives the places of those that
+    /// were there already, or came after a newer one.
+    pub fn publish(
+        &self,
+        movements: &[VersionedMovement],
+        mut each: impl FnMut(usize, Published),
+    ) -> Result<Vec<usize>, RankingError> {
+        let mut stale = Vec::new();
+        for (nth, some) in movements.chunks(AT_ONCE).enumerate() {
+            let first = nth * AT_ONCE;
+            let ranked = some.iter().any(|one| one.movement.ranked);
+            let mut told = |at: usize, published| each(first + at, published);
+            let came_late = match (ranked, self.is_split()) {
+                (false, _) => self.write(some)?,
+                (true, false) => self.publish_in_turn(some, &mut told)?,
+                (true, true) => self.publish_in_rounds(some, &mut told)?,
+            };
+            stale.extend(came_late.into_iter().map(|at| first + at));
+        }
+        Ok(stale)
+    }
+
+    fn publish_in_turn(
+        &self,
+        movements: &[VersionedMovement],
+        each: &mut dyn FnMut(usize, Published),
+    ) -> Result<Vec<usize>, RankingError> {
+        let kind: &[u8] = match self.ranking() {
+            Ranking::Ordinal => b"o",
+            Ranking::Competition => b"c",
+            Ranking::Dense => b"d",
+        };
+        let mut args = self.widths();
+        args.push(kind.to_vec());
+        for one in movements {
+            let [field, version, kept] = self.row(one);
+            args.extend([field, version, decimal(u64::from(one.movement.ranked)), kept]);
+        }
+        let mut answer = reply::list(self.one(Script::Publish, 0, args)?)?.into_iter();
+        let ready = reply::bytes(reply::next(&mut answer)?)? == b"R";
+        let answer = answer.map(|value| reply::signed(&value)).collect::<Result<Vec<i64>, _>>()?;
+        if answer.len() != 3 * movements.len() {
+            return Err(reply::strange("another number of changes than were published"));
+        }
+        let mut stale = Vec::new();
+        for (at, (one, numbers)) in movements.iter().zip(answer.chunks(3)).enumerate() {
+            if numbers[0] == 0 {
+                stale.push(at);
+            }
+            if one.movement.ranked && ready {
+                let rank = |ahead: i64| u64::try_from(ahead).ok().map(|ahead| ahead + 1);
+                each(at, Published { before: rank(numbers[1]), after: rank(numbers[2]) });
+            }
+        }
+        Ok(stale)
+    }
+
+    fn publish_in_rounds(
+        &self,
+        movements: &[VersionedMovement],
+        each: &mut dyn FnMut(usize, Published),
+    ) -> Result<Vec<usize>, RankingError> {
+        let ranks = match self.ranks_around(movements) {
+            Ok(ranks) => ranks,
+            Err(RankingError::Loading) => Vec::new(),
+            Err(error) => return Err(error),
+        };
+        let stale = self.write(movements)?;
+        for (at, published) in ranks {
+            each(at, published);
+        }
+        Ok(stale)
+    }
+
+    /// The ranks around each change that wants them, as if they came one after the other.
+    fn ranks_around(&self, movements: &[VersionedMovement]) -> Result<Vec<(usize, Published)>, RankingError> {
+        let players: Vec<&PlayerId> = movements.iter().map(|one| &one.movement.player).collect();
+        let guessed = Turns::new(self, movements, &self.guess(movements));
+        let bounds: Vec<Vec<u8>> = guessed.bounds().collect::<HashSet<_>>().into_iter().cloned().collect();
+        let (looks, mut counts) = self.look_and_count(&players, bounds)?;
+        let turns = Turns::new(self, movements, &looks);
+        let missing: HashSet<&Vec<u8>> =
+            turns.bounds().filter(|bound| !counts.contains_key(*bound)).collect();
+        if !missing.is_empty() {
+            let bounds = missing.into_iter().cloned().collect();
+            counts.extend(self.look_and_count(&[], bounds)?.1);
+        }
+        Ok(turns.ranks(&counts))
+    }
+
+    /// What the caller thinks is there of each player: what was before the first change.
+    fn guess<'a>(&self, movements: &'a [VersionedMovement]) -> HashMap<&'a PlayerId, Option<Look>> {
+        let mut looks = HashMap::new();
+        for one in movements {
+            let player = &one.movement.player;
+            let seen = |record: Record| Seen::of(self.codec().member(player, &record));
+            looks
+                .entry(player)
+                .or_insert_with(|| one.previous.map(|record| Look { version: 0, seen: Some(seen(record)) }));
+        }
+        looks
+    }
+
+    /// What is there of some players, and how many members are below some bounds.
+    #[expect(clippy::type_complexity, reason = "two maps that are made together")]
+    fn look_and_count<'a>(
+        &self,
+        players: &[&'a PlayerId],
+        bounds: Vec<Vec<u8>>,
+    ) -> Result<(HashMap<&'a PlayerId, Option<Look>>, HashMap<Vec<u8>, u64>), RankingError> {
+        let mut asks: Vec<Ask> = (0..self.partitions())
+            .map(|partition| Ask { partition, bounds: bounds.clone(), ..Ask::default() })
+            .collect();
+        let mut whose: Vec<Vec<&PlayerId>> = vec![Vec::new(); asks.len()];
+        for player in players.iter().collect::<HashSet<_>>() {
+            let (partition, field) = self.whereabouts(player);
+            asks[partition].players.push(field);
+            whose[partition].push(player);
+        }
+        let mut looks = HashMap::new();
+        let mut counts: HashMap<Vec<u8>, u64> = bounds.iter().map(|bound| (bound.clone(), 0)).collect();
+        for (whose, answer) in whose.into_iter().zip(self.ask(&asks, Want::Kept)) {
+            let answer = answer?;
+            for (player, look) in whose.into_iter().zip(answer.players) {
+                looks.insert(player, look?);
+            }
+            for (bound, count) in bounds.iter().zip(answer.counts) {
+                counts.entry(bound.clone()).and_modify(|sum| *sum += count);
+            }
+        }
+        Ok((looks, counts))
+    }
+
+    /// Writes the newest of each player, in one round. Gives the places of those that came late.
+    fn write(&self, movements: &[VersionedMovement]) -> Result<Vec<usize>, RankingError> {
+        let mut newest: HashMap<&PlayerId, &VersionedMovement> = HashMap::new();
+        for one in movements {
+            let kept = newest.entry(&one.movement.player).or_insert(one);
+            if kept.version < one.version {
+                *kept = one;
+            }
+        }
+        let mut rows: Vec<Vec<&VersionedMovement>> = vec![Vec::new(); self.partitions()];
+        for one in newest.into_values() {
+            rows[self.partition_of(&one.movement.player)].push(one);
+        }
+        let rows: Vec<(usize, Vec<&VersionedMovement>)> =
+            rows.into_iter().enumerate().filter(|(_, rows)| !rows.is_empty()).collect();
+        let request = |(partition, rows): &(usize, Vec<&VersionedMovement>)| {
+            self.bulk(*partition, rows.iter().map(|one| self.row(one)))
+        };
+        let requests: Vec<Request> = rows.iter().map(request).collect();
+        let mut there: HashMap<&PlayerId, u64> = HashMap::new();
+        for ((_, rows), answer) in rows.iter().zip(self.redis().all(&requests)) {
+            for (one, version) in rows.iter().zip(reply::list(answer?)?.into_iter().skip(1)) {
+                if let Some(version) = reply::bytes(version)?.first_chunk() {
+                    there.insert(&one.movement.player, u64::from_be_bytes(*version));
+                }
+            }
+        }
+        // As if each had been written at its turn.
+        let mut late = Vec::new();
+        for (at, one) in movements.iter().enumerate() {
+            if there.get(&one.movement.player).is_none_or(|there| one.version > *there) {
+                there.insert(&one.movement.player, one.version);
+            } else {
+                late.push(at);
+            }
+        }
+        Ok(late)
+    }
+
+    /// A request that writes rows of a partition, each of another player.
+    pub(super) fn bulk(&self, partition: usize, rows: impl Iterator<Item = [Vec<u8>; 3]>) -> Request {
+        let mut args = self.widths();
+        args.extend(rows.flatten());
+        self.request(Script::Bulk, partition, args)
+    }
+
+    /// Field, version, and what is kept behind it.
+    pub(super) fn row(&self, one: &VersionedMovement) -> [Vec<u8>; 3] {
+        let kept = one.movement.record.map(|record| self.codec().kept(&record)).unwrap_or_default();
+        [self.codec().field(&one.movement.player), one.version.to_be_bytes().to_vec(), kept]
+    }
+
+    fn one(&self, script: Script, partition: usize, args: Vec<Vec<u8>>) -> Result<Value, RankingError> {
+        self.redis().all(&[self.request(script, partition, args)]).pop().unwrap_or(Err(RankingError::Lost))
+    }
+}

@@ -1,0 +1,48 @@
+-- Publishes changes that nobody wants ranks of, each of another player: a few commands for all of them.
+-- ARGV: run, bytes of a head, bytes of a score, and per change: field, version, what is to be kept ('' where the player
+--   goes). Gives the state, and per change the version that was there, '' where there was none.
+local state = open()
+if not state then return redis.status_reply('LOST') end
+
+local head, width = tonumber(ARGV[2]), tonumber(ARGV[3])
+
+local fields = {}
+for i = 4, #ARGV, 3 do fields[#fields + 1] = ARGV[i] end
+local all = redis.call('HMGET', m, unpack(fields))
+
+local answer, gone = { state }, 0
+local sets, adds, removals, scores, left = {}, {}, {}, {}, {}
+for at, field in ipairs(fields) do
+  local version, keep, kept = ARGV[2 + 3 * at], ARGV[3 + 3 * at], all[at]
+  answer[#answer + 1] = kept and string.sub(kept, 1, 8) or ''
+  if not kept or newer(version, string.sub(kept, 1, 8)) then
+    local value = version .. keep
+    sets[#sets + 1], sets[#sets + 2] = field, value
+    local was, now = kept and member(field, kept, head), member(field, value, head)
+    if was ~= now then
+      if was then
+        removals[#removals + 1] = was
+        if d then left[#left + 1] = string.sub(was, 1, width) end
+      end
+      if now then
+        adds[#adds + 1], adds[#adds + 2] = 0, now
+        if d then scores[#scores + 1], scores[#scores + 2] = 0, string.sub(now, 1, width) end
+      end
+    end
+    if kept and not was then gone = gone - 1 end
+    if not now then gone = gone + 1 end
+  end
+end
+
+if #removals > 0 then redis.call('ZREM', z, unpack(removals)) end
+if #adds > 0 then redis.call('ZADD', z, unpack(adds)) end
+if #scores > 0 then redis.call('ZADD', d, unpack(scores)) end
+for _, score in ipairs(left) do
+  if same(score) == 0 then redis.call('ZREM', d, score) end
+end
+if #sets > 0 then
+  redis.call('HSET', m, unpack(sets))
+  redis.call('HINCRBY', m, CHANGES, 1)
+end
+if gone ~= 0 then redis.call('HINCRBY', m, GONE, gone) end
+return answer

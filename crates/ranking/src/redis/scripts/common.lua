@@ -1,0 +1,34 @@
+-- In front of every script. KEYS: the order, the players, and on dense boards the distinct scores, all in one slot.
+-- ARGV[1]: the process of the server that we believe to talk to (its run_id).
+local z, m, d = KEYS[1], KEYS[2], KEYS[3]
+
+-- Fields of the players' hash that are ours; no player's field begins so.
+local STATE, GONE, CHANGES = '\255state', '\255gone', '\255changes'
+
+-- The state of the data, 'R' ready or 'L' loading, and how many players it has. Nothing where it is not what was loaded:
+-- flushed, restored by another process from a file or from a master that had gone further, or a whole key evicted.
+local function open()
+  local kept = redis.call('HMGET', m, STATE, GONE)
+  local state, gone = kept[1], tonumber(kept[2] or '')
+  if not state or not gone or string.sub(state, 2, 41) ~= ARGV[1] then return nil end
+  local total = redis.call('ZCARD', z)
+  if redis.call('HLEN', m) ~= total + gone + 3 then return nil end
+  if d and total > 0 and redis.call('EXISTS', d) == 0 then return nil end
+  return string.sub(state, 1, 1), total
+end
+
+local function before(bound)
+  return redis.call('ZLEXCOUNT', z, '-', '(' .. bound)
+end
+
+-- How many have exactly this score: `after` is longer than all that can follow it.
+local after = string.rep('\255', 17)
+local function same(score)
+  return redis.call('ZLEXCOUNT', z, '[' .. score, '(' .. score .. after)
+end
+
+-- A player's member: what the hash keeps, behind its 8 bytes of version, around the field. Nothing for one who is gone.
+local function member(field, kept, head)
+  if #kept <= 8 then return nil end
+  return string.sub(kept, 9, 8 + head) .. field .. string.sub(kept, 9 + head)
+end

@@ -1,0 +1,51 @@
+-- Publishes changes one by one, with the ranks around those that want them.
+-- ARGV: run, bytes of a head, bytes of a score, kind of ranking ('o', 'c', 'd'), and per change: field, version, whether
+--   ranks are wanted ('1'), what is to be kept ('' where the player goes).
+-- Gives the state, and per change: whether it was newer (1), and how many are ahead before and after, -1 for nobody there.
+local state = open()
+if not state then return redis.status_reply('LOST') end
+
+local head, width, kind = tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
+
+local function ahead(of)
+  if not of then return -1 end
+  if kind == 'o' then return redis.call('ZRANK', z, of) or -1 end
+  local score = string.sub(of, 1, width)
+  if kind == 'c' then return before(score) end
+  return redis.call('ZRANK', d, score) or -1
+end
+
+local function move(was, now)
+  if was == now then return end
+  if was then redis.call('ZREM', z, was) end
+  if now then redis.call('ZADD', z, 0, now) end
+  if not d then return end
+  local old, new = was and string.sub(was, 1, width), now and string.sub(now, 1, width)
+  if old == new then return end
+  if old and same(old) == 0 then redis.call('ZREM', d, old) end
+  if new then redis.call('ZADD', d, 0, new) end
+end
+
+local answer, gone, changed = { state }, 0, false
+for i = 5, #ARGV, 4 do
+  local field, version, ranked, keep = ARGV[i], ARGV[i + 1], ARGV[i + 2] == '1', ARGV[i + 3]
+  local kept = redis.call('HGET', m, field)
+  local was = kept and member(field, kept, head)
+  local first = ranked and ahead(was) or -1
+  if kept and not newer(version, string.sub(kept, 1, 8)) then
+    answer[#answer + 1], answer[#answer + 2], answer[#answer + 3] = 0, first, first
+  else
+    local value = version .. keep
+    local now = member(field, value, head)
+    move(was, now)
+    redis.call('HSET', m, field, value)
+    -- Who goes stays as a version, so that an older change that comes late does not bring the player back.
+    if kept and not was then gone = gone - 1 end
+    if not now then gone = gone + 1 end
+    changed = true
+    answer[#answer + 1], answer[#answer + 2], answer[#answer + 3] = 1, first, ranked and ahead(now) or -1
+  end
+end
+if gone ~= 0 then redis.call('HINCRBY', m, GONE, gone) end
+if changed then redis.call('HINCRBY', m, CHANGES, 1) end
+return answer
