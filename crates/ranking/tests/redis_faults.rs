@@ -10,9 +10,9 @@ use tally_testkit::{RedisKind, Reply, RespClient, Rng, ScratchCluster, ScratchRe
 
 const KINDS: [RedisKind; 2] = [RedisKind::Redis7, RedisKind::Valkey9];
 
-/// Short, so that a test does not wait long for silence; no test measures it.
+/// Short, so that a test does not wait long for silence, and long enough for a busy machine; no test measures it.
 fn impatient() -> Options {
-    let short = Duration::from_millis(300);
+    let short = Duration::from_secs(1);
     Options { connect_timeout: short, response_timeout: short, threads: 1 }
 }
 
