@@ -232,7 +232,8 @@ impl Table {
             return None;
         }
         let tag = tag(hash);
-        let mut number = self.home(hash);
+        let home = self.home(hash);
+        let mut number = home;
         loop {
             let bucket = &self.buckets[number];
             let mut hits = bucket.matching(tag);
@@ -247,6 +248,10 @@ impl Table {
                 return None;
             }
             number = self.after(number);
+            // In a small table every bucket may have been passed by somebody: then nothing else ends the search.
+            if number == home {
+                return None;
+            }
         }
     }
 
@@ -369,23 +374,4 @@ fn tag(hash: u64) -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_bucket_passed_too_often_to_count_still_finds_and_forgets() {
-        // One hash for all: the first bucket is passed by all but seven.
-        let homes = (0..600).map(|slot| Home { slot, leaf: slot + 1 });
-        let mut table = Table::with_room(600);
-        homes.clone().for_each(|home| table.put(1, home));
-        for home in homes.clone() {
-            let (bucket, at) = table.find_slot(1, home.slot);
-            assert_eq!(table.buckets[bucket].home(at), home);
-        }
-        homes.clone().step_by(2).for_each(|home| table.remove(1, home.slot));
-        assert_eq!(table.len, 300);
-        for home in homes {
-            assert_eq!(table.find(1, |it| it == home).is_some(), home.slot % 2 == 1, "{home:?}");
-        }
-    }
-}
+mod tests;

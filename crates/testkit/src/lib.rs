@@ -29,3 +29,4 @@ pub use redis::{RedisKind, ScratchRedis};
 pub use resp::RespClient;
 pub use rng::Rng;
 pub use server::TestTally;
+pub use tally_wire::resp::Reply;

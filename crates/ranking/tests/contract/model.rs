@@ -1,25 +1,40 @@
-//! Boards of every kind against a sorted vector: the same random submits and removals, then every read compared.
+//! A board as a sorted vector, and what every backend must say of it after the same changes.
 //!
 //! The model uses the plain forms of the rules (`record::apply`, `order_key::compare`) and counts by looking at
-//! everything; nothing of the tree is in it. `TALLY_SOAK` multiplies the number of cases.
+//! everything; nothing of a tree or of Redis is in it.
 
+use super::Backend;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
-use tally_ranking::{Edge, Movement, PageQuery, PartOrder, Place, Start};
+use tally_ranking::{Edge, Movement, PageQuery, Place, Published, Start};
 use tally_rules::definition::{Definition, Order, Ranking, ScoreType, Subscore, Ties, Update};
 use tally_rules::rank::{self, Counts};
 use tally_rules::{Micros, PlayerId, Record, order_key, record};
 
+/// A player, the score, subscore and instant now, and whether ranks are wanted.
+type Change = (u8, Option<(i64, i64, i64)>, bool);
+
+/// What happens to a board.
 #[derive(Clone, Debug)]
-enum Op {
-    Submit { player: u8, score: i64, subscore: i64, at: i64 },
-    Remove { player: u8 },
+pub(super) enum Op {
+    Submit {
+        player: u8,
+        score: i64,
+        subscore: i64,
+        at: i64,
+    },
+    Remove {
+        player: u8,
+    },
     Reload,
+    /// Changes that are published in one call.
+    Batch(Vec<Change>),
 }
 
-fn ops() -> impl Strategy<Value = Vec<Op>> {
+pub(super) fn ops() -> impl Strategy<Value = Vec<Op>> {
     let extreme = prop_oneof![Just(i64::MIN), Just(i64::MAX), Just(0)];
     let score = prop_oneof![20 => -3i64..4, 1 => extreme];
+    let change = proptest::option::of((score.clone(), -2i64..3, 0i64..12));
     let submit = (0u8..24, score, -2i64..3, 0i64..12).prop_map(|(player, score, subscore, at)| Op::Submit {
         player,
         score,
@@ -30,11 +45,12 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
         12 => submit,
         3 => (0u8..24).prop_map(|player| Op::Remove { player }),
         1 => Just(Op::Reload),
+        2 => proptest::collection::vec((0u8..24, change, any::<bool>()), 1..20).prop_map(Op::Batch),
     ];
     proptest::collection::vec(op, 1..60)
 }
 
-fn definitions() -> impl Strategy<Value = Definition> {
+pub(super) fn definitions() -> impl Strategy<Value = Definition> {
     use proptest::sample::select;
     let kinds = (select(Order::ALL), select(Update::ALL), select(Ranking::ALL), select(Ties::ALL));
     (kinds, select(Subscore::ALL)).prop_map(|((order, update, ranking, ties), subscore)| {
@@ -52,19 +68,19 @@ fn definitions() -> impl Strategy<Value = Definition> {
 }
 
 /// Ids of several lengths, some a prefix of others: byte order is not length order.
-fn player(number: u8) -> PlayerId {
+pub(super) fn player(number: u8) -> PlayerId {
     PlayerId::new(&"ab\u{e9}"[..[1, 2, 4][usize::from(number % 3)]].repeat(1 + usize::from(number / 6)))
         .and_then(|id| PlayerId::new(&format!("{}{}", id.as_str(), number % 2)))
         .unwrap()
 }
 
-struct Model {
-    definition: Definition,
-    records: BTreeMap<PlayerId, Record>,
+pub(super) struct Model {
+    pub(super) definition: Definition,
+    pub(super) records: BTreeMap<PlayerId, Record>,
 }
 
 impl Model {
-    fn sorted(&self) -> Vec<(&PlayerId, &Record)> {
+    pub(super) fn sorted(&self) -> Vec<(&PlayerId, &Record)> {
         let mut all: Vec<_> = self.records.iter().collect();
         all.sort_by(|a, b| {
             order_key::compare(&self.definition, (a.1, a.0.as_bytes()), (b.1, b.0.as_bytes()))
@@ -81,7 +97,7 @@ impl Model {
         Counts { before: at as u64, better: count, distinct_better: better.len() as u64 }
     }
 
-    fn places(&self, list: &[(&PlayerId, &Record)]) -> Vec<Place> {
+    pub(super) fn places(&self, list: &[(&PlayerId, &Record)]) -> Vec<Place> {
         let place = |at: usize| Place {
             rank: rank::rank(self.definition.ranking, self.counts(list, at)),
             player: list[at].0.clone(),
@@ -90,13 +106,13 @@ impl Model {
         (0..list.len()).map(place).collect()
     }
 
-    fn rank_of(&self, player: &PlayerId) -> Option<u64> {
+    pub(super) fn rank_of(&self, player: &PlayerId) -> Option<u64> {
         let places = self.places(&self.sorted());
         places.iter().find(|place| place.player == *player).map(|place| place.rank)
     }
 }
 
-fn check(model: &Model, order: &PartOrder) {
+pub(super) fn check(model: &Model, order: &impl Backend) {
     let sorted = model.sorted();
     let places = model.places(&sorted);
     let total = places.len() as u64;
@@ -118,7 +134,7 @@ fn check(model: &Model, order: &PartOrder) {
 }
 
 /// Page after page from both ends gives everything once.
-fn check_pages(places: &[Place], order: &PartOrder) {
+fn check_pages(places: &[Place], order: &impl Backend) {
     for edge in [Edge::Best, Edge::Worst] {
         let mut expected = places.to_vec();
         if edge == Edge::Worst {
@@ -141,7 +157,7 @@ fn check_pages(places: &[Place], order: &PartOrder) {
     }
 }
 
-fn check_ranges(places: &[Place], order: &PartOrder) {
+fn check_ranges(places: &[Place], order: &impl Backend) {
     for (min, max) in [(Some(-1), Some(1)), (None, Some(0)), (Some(1), None), (Some(2), Some(1))] {
         let within = |place: &&Place| {
             min.is_none_or(|min| place.record.score >= min) && max.is_none_or(|max| place.record.score <= max)
@@ -152,7 +168,7 @@ fn check_ranges(places: &[Place], order: &PartOrder) {
 }
 
 /// Scanning in small steps meets everybody once.
-fn check_scan(places: &[Place], order: &PartOrder) {
+fn check_scan(places: &[Place], order: &impl Backend) {
     let (mut cursor, mut met) = (0, Vec::new());
     loop {
         cursor = order.read(|it| {
@@ -171,7 +187,7 @@ fn check_scan(places: &[Place], order: &PartOrder) {
     assert_eq!(met, there);
 }
 
-fn check_among(model: &Model, order: &PartOrder, places: &[Place]) {
+fn check_among(model: &Model, order: &impl Backend, places: &[Place]) {
     let friends: Vec<PlayerId> = (0..24).step_by(3).chain([0, 3]).map(player).collect();
     let among = order.read(|it| it.among(&friends));
     let there: Vec<_> = model.sorted().into_iter().filter(|(player, _)| friends.contains(player)).collect();
@@ -188,7 +204,7 @@ fn check_among(model: &Model, order: &PartOrder, places: &[Place]) {
     assert_eq!(told, missing);
 }
 
-fn step(model: &mut Model, order: &PartOrder, op: &Op) {
+pub(super) fn step(model: &mut Model, order: &impl Backend, op: &Op) {
     match op {
         Op::Submit { player: number, score, subscore, at } => {
             let player = player(*number);
@@ -199,41 +215,51 @@ fn step(model: &mut Model, order: &PartOrder, op: &Op) {
             let before = model.rank_of(&player);
             model.records.insert(player.clone(), updated.record);
             let movement = Movement { player: player.clone(), record: Some(updated.record), ranked: true };
-            let published = order.hold().publish(&movement).unwrap();
+            let published = one(order, movement, present);
             assert_eq!(published.before, before);
             assert_eq!(published.after, model.rank_of(&player));
         }
         Op::Remove { player: number } => {
             let player = player(*number);
             let before = model.rank_of(&player);
-            model.records.remove(&player);
-            let movement = Movement { player, record: None, ranked: true };
-            let published = order.hold().publish(&movement).unwrap();
+            let previous = model.records.remove(&player);
+            let published = one(order, Movement { player, record: None, ranked: true }, previous);
             assert_eq!((published.before, published.after), (before, None));
         }
-        Op::Reload => {
-            let mut loading = order.loading();
-            model.records.iter().for_each(|(player, record)| loading.push(player, record));
-            order.load(loading).unwrap();
-        }
+        Op::Reload => order.reload(&model.records),
+        Op::Batch(changes) => batch(model, order, changes),
     }
 }
 
-fn cases() -> u32 {
-    let times = std::env::var("TALLY_SOAK").ok().and_then(|times| times.parse::<u32>().ok()).unwrap_or(1);
-    1_000 * times
+/// Publishes one change whose ranks are wanted.
+fn one(order: &impl Backend, movement: Movement, previous: Option<Record>) -> Published {
+    let mut told = None;
+    order.publish(&[(movement, previous)], |_, published| assert!(told.replace(published).is_none()));
+    told.unwrap()
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(cases()))]
-
-    #[test]
-    fn soak_every_read_equals_the_model(definition in definitions(), ops in ops()) {
-        let order = PartOrder::new(&definition);
-        let mut model = Model { definition, records: BTreeMap::new() };
-        for op in &ops {
-            step(&mut model, &order, op);
+/// Publishes several changes at once: each hears what it would have heard alone, at its turn.
+fn batch(model: &mut Model, order: &impl Backend, changes: &[Change]) {
+    let (mut movements, mut wanted) = (Vec::new(), Vec::new());
+    for (number, change, ranked) in changes {
+        let player = player(*number);
+        let before = model.rank_of(&player);
+        let subscored = model.definition.has_subscore();
+        let record = change.map(|(score, subscore, at)| Record {
+            score,
+            subscore: if subscored { subscore } else { 0 },
+            at: Micros(at),
+        });
+        let previous = match record {
+            Some(record) => model.records.insert(player.clone(), record),
+            None => model.records.remove(&player),
+        };
+        if *ranked {
+            wanted.push((movements.len(), Published { before, after: model.rank_of(&player) }));
         }
-        check(&model, &order);
+        movements.push((Movement { player, record, ranked: *ranked }, previous));
     }
+    let mut told = Vec::new();
+    order.publish(&movements, |at, published| told.push((at, published)));
+    assert_eq!(told, wanted);
 }

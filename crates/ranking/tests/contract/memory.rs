@@ -1,0 +1,34 @@
+//! The tree in memory as a backend of the suite.
+
+use super::Backend;
+use std::collections::BTreeMap;
+use tally_ranking::{Movement, PartOrder, Published, Reads};
+use tally_rules::{Definition, PlayerId, Record};
+
+pub(crate) struct Memory(PartOrder);
+
+impl Backend for Memory {
+    const CASES: u32 = 1_000;
+
+    fn new(definition: &Definition) -> Self {
+        Self(PartOrder::new(definition))
+    }
+    fn publish(&self, movements: &[(Movement, Option<Record>)], each: impl FnMut(usize, Published)) {
+        let movements: Vec<Movement> = movements.iter().map(|(movement, _)| movement.clone()).collect();
+        self.0.publish(&movements, each);
+    }
+    fn reload(&self, records: &BTreeMap<PlayerId, Record>) {
+        let mut loading = self.0.loading();
+        records.iter().for_each(|(player, record)| loading.push(player, record));
+        self.0.load(loading).unwrap();
+    }
+    fn read<T>(&self, with: impl FnOnce(&dyn Reads) -> T) -> T {
+        self.0.read(with)
+    }
+    fn total(&self) -> u64 {
+        self.0.total()
+    }
+    fn assert_who_answers(&self) {
+        assert!(format!("{:?}", self.0).starts_with("PartOrder"));
+    }
+}
