@@ -100,7 +100,7 @@ const OF_USERS: &[&str] = &[
 ];
 
 /// What the servers of those tests are on, beside SQLite; the test kit knows what each word means.
-const ALSO_ON: &[&str] = &["mariadb"];
+const ALSO_ON: &[&str] = &["mariadb", "mariadb+redis"];
 /// The variable that says so.
 const ON_VARIABLE: &str = "TALLY_TEST_ON";
 

@@ -12,6 +12,7 @@
 mod args;
 mod client;
 mod connection;
+mod elsewhere;
 mod error;
 mod info;
 mod keys;

@@ -5,6 +5,7 @@
 //! made refuses all of them before anything was done; then they are made once more.
 
 use super::args::{Args, Log};
+use super::elsewhere::Elsewhere;
 use super::error::{self, Wrong};
 use super::session::{READ_ATTEMPTS, Session};
 use super::spec::{Kind, Spec, Turn};
@@ -17,7 +18,6 @@ use tally_rules::definition::ScoreType;
 use tally_rules::idempotency::RequestKey;
 use tally_rules::{BoardId, Refusal};
 use tally_service::requests::Running;
-use tally_service::scores::orders::Orders;
 use tally_service::scores::steps::{self, Commands, ReadStep, Step, StepReply};
 use tally_service::{Failure, Tally, boards};
 use tally_wire::resp::{Encoder, Protocol};
@@ -94,14 +94,17 @@ enum Slot {
     Steps(usize, Shape),
     /// A read that waits for the lane: the command of this number.
     Later(usize),
-    /// A read that was asked elsewhere.
-    Elsewhere(Vec<u8>),
+    /// The reply of one.
+    Answered(Vec<u8>),
+    /// A read that was asked elsewhere, the next of them.
+    Elsewhere,
 }
 
 struct Run {
     steps: Vec<Step>,
     slots: Vec<Slot>,
     early: Vec<u8>,
+    elsewhere: Elsewhere,
     /// Held until it is answered, so that a retry is told "in progress" exactly as long.
     _running: Vec<Running>,
 }
@@ -150,6 +153,7 @@ impl Session {
     async fn make(&mut self, log: &Arc<Log>, atomic: bool) -> Run {
         let (mut steps, mut slots, mut early) = (Vec::new(), Vec::new(), Vec::new());
         let (mut running, mut begun) = (Vec::new(), HashSet::new());
+        let mut elsewhere = Elsewhere::default();
         let changes = |args| self.check(args).is_ok_and(Spec::writes);
         let last_change = log.iter().rposition(changes).unwrap_or(0);
         for (at, args) in log.iter().enumerate() {
@@ -162,16 +166,16 @@ impl Session {
                 }
             };
             match spec.kind {
-                Kind::Read(read) if atomic || !steps.is_empty() && at < last_change => {
-                    let question = question(self.tally(), log, at, read, self.protocol);
-                    steps.push(Step::Read(question));
+                Kind::Read(_) if atomic || !steps.is_empty() && at < last_change => {
+                    steps.push(Step::Read(self.question(spec, log, at)));
                     slots.push(Slot::Steps(1, Shape::Read));
                 }
                 Kind::Read(_) if !steps.is_empty() => slots.push(Slot::Later(at)),
                 Kind::Now(_) | Kind::Read(_) => slots.push(if self.answer(spec, args, &mut early) {
                     Slot::Early(early.len())
                 } else {
-                    Slot::Elsewhere(self.elsewhere(spec, log, at).await)
+                    elsewhere.ask(self.question(spec, log, at), self.protocol).await;
+                    Slot::Elsewhere
                 }),
                 Kind::Write(_) | Kind::Remove(_) | Kind::Turn(_) => {
                     let held = (std::mem::take(&mut running), std::mem::take(&mut begun));
@@ -197,7 +201,9 @@ impl Session {
                 }
             }
         }
-        Run { steps, slots, early, _running: running }
+        // What stands before a change is read before it.
+        elsewhere.settle(self.protocol).await;
+        Run { steps, slots, early, elsewhere, _running: running }
     }
 
     /// Makes one change, with the board it needs.
@@ -230,27 +236,42 @@ impl Session {
         (made, (making.running, making.begun))
     }
 
-    /// Asks a read on a thread that may wait.
-    async fn elsewhere(&self, spec: &Spec, log: &Arc<Log>, at: usize) -> Vec<u8> {
-        let Kind::Read(read) = spec.kind else { unreachable!("only reads wait for the store") };
-        let mut question = question(self.tally(), log, at, read, self.protocol);
-        let answer = tally_service::blocking(move || Ok(question.ask(&Orders::FREE))).await;
-        answer.unwrap_or_else(|failure| {
-            let mut out = Vec::new();
-            Encoder::new(&mut out, self.protocol).error(error::of_failure(&failure).as_bytes());
-            out
-        })
+    /// Answers the reads that waited for the lane, or asks them elsewhere.
+    async fn answer_later(&mut self, run: &mut Run, log: &Arc<Log>) {
+        for slot in &mut run.slots {
+            let Slot::Later(at) = *slot else { continue };
+            let (args, mut reply) = (Args::Kept(log, at), Vec::new());
+            *slot = match self.check(args) {
+                Ok(spec) if self.answer(spec, args, &mut reply) => Slot::Answered(reply),
+                Ok(spec) => {
+                    run.elsewhere.ask(self.question(spec, log, at), self.protocol).await;
+                    Slot::Elsewhere
+                }
+                Err(wrong) => {
+                    Encoder::new(&mut reply, self.protocol).error(wrong.as_bytes());
+                    Slot::Answered(reply)
+                }
+            };
+        }
+        run.elsewhere.settle(self.protocol).await;
+    }
+
+    fn question(&self, spec: &Spec, log: &Arc<Log>, at: usize) -> ReadStep {
+        let Kind::Read(read) = spec.kind else { unreachable!("only reads are asked") };
+        question(self.tally(), log, at, read, self.protocol)
     }
 
     /// Writes the reply of every command; where nothing of the lane's part was done, whatever needed it says why.
     async fn write(
         &mut self,
-        run: Run,
+        mut run: Run,
         replies: Result<Vec<StepReply>, Wrong>,
         log: &Arc<Log>,
         out: &mut Vec<u8>,
     ) {
+        self.answer_later(&mut run, log).await;
         let (mut replies, mut early) = (replies.map(Vec::into_iter), 0);
+        let mut replies_elsewhere = run.elsewhere;
         for slot in run.slots {
             match slot {
                 Slot::Early(end) => {
@@ -264,15 +285,9 @@ impl Session {
                         Err(wrong) => to.error(wrong.as_bytes()),
                     }
                 }
-                Slot::Elsewhere(reply) => out.extend(reply),
-                Slot::Later(at) => {
-                    let args = Args::Kept(log, at);
-                    match self.check(args) {
-                        Ok(spec) if self.answer(spec, args, out) => {}
-                        Ok(spec) => out.extend(self.elsewhere(spec, log, at).await),
-                        Err(wrong) => Encoder::new(out, self.protocol).error(wrong.as_bytes()),
-                    }
-                }
+                Slot::Answered(reply) => out.extend(reply),
+                Slot::Elsewhere => out.extend(replies_elsewhere.next()),
+                Slot::Later(_) => unreachable!("it was answered before"),
             }
         }
     }

@@ -19,6 +19,8 @@ use tally_store::{Part, PartRow, ScoreKey, Store};
 
 /// Between two looks at the clock.
 const LOOK_PAUSE: Duration = Duration::from_millis(200);
+/// Every so many looks, those who went long ago are forgotten where orders are kept elsewhere: every ten minutes.
+const PURGE_EVERY: u32 = 3_000;
 /// Every so many looks, orders that seem right are looked at too.
 const LOOK_EVERYWHERE: u32 = 10;
 
@@ -60,6 +62,9 @@ fn run(tally: &Weak<Tally>, stopped: &Receiver<()>) {
         looks += 1;
         if let Err(failure) = behind::catch_up(&tally, looks.is_multiple_of(LOOK_EVERYWHERE)) {
             tracing::warn!(%failure, "bring ranks to what is stored; it is tried again");
+        }
+        if looks.is_multiple_of(PURGE_EVERY) {
+            behind::purge(&tally);
         }
     }
 }

@@ -1,0 +1,158 @@
+//! Orders in a Redis that loses them, freezes and dies: no rank is ever wrong, nothing acknowledged is lost, and the
+//! server mends them by itself.
+//!
+//! Not here: the same tests as on memory (`TALLY_TEST_ON=mariadb+redis`), and the scripts (`ranking/tests`).
+
+use serde_json::{Value, json};
+use std::time::{Duration, Instant};
+use tally_testkit::database::{DatabaseKind, ScratchDatabase};
+use tally_testkit::redis::{RedisKind, ScratchRedis};
+use tally_testkit::{Client, RespClient, TestTally};
+use tally_wire::resp::Reply;
+
+const TALLY: &str = env!("CARGO_BIN_EXE_tally");
+/// No answer in this time is a fault of the server; no measurement.
+const GIVE_UP: Duration = Duration::from_secs(60);
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+const PLAYERS: i64 = 300;
+
+fn start(redis: &ScratchRedis) -> TestTally {
+    let database = ScratchDatabase::shared(DatabaseKind::MariaDb10).create_database();
+    let ranking = format!("redis://{}", redis.address());
+    let mut server = TestTally::start_set(
+        TALLY,
+        &[
+            ("TALLY_STORE_URL", &database),
+            ("TALLY_RANKING_URL", &ranking),
+            ("TALLY_RANKING_TIMEOUT", "300ms"),
+        ],
+    );
+    server.allow("bring ranks to what is stored");
+    server.allow("ranks cannot be told now");
+    server
+}
+
+fn submit(client: &mut Client, player: i64, score: i64) -> Value {
+    let body = json!({"player": format!("p{player:03}"), "score": score});
+    client.post("/v1/leaderboards/b/scores", &body).expect(200)
+}
+
+fn fill(client: &mut Client) {
+    client.put("/v1/leaderboards/b", &json!({})).expect(201);
+    let rows: Vec<Value> =
+        (0..PLAYERS).map(|at| json!({"board": "b", "player": format!("p{at:03}"), "score": at})).collect();
+    client.post("/v1/scores/batch", &json!({"scores": rows})).expect(200);
+}
+
+/// Asks until there is an answer that is not "loading"; that one is given.
+fn wait_for(client: &mut Client, target: &str) -> Value {
+    let started = Instant::now();
+    loop {
+        let answer = client.get(target);
+        if answer.status == 200 {
+            return answer.json();
+        }
+        answer.refused(503, "loading");
+        assert!(started.elapsed() < GIVE_UP, "it never comes back");
+        std::thread::sleep(LOOK_AGAIN);
+    }
+}
+
+/// Every rank is that of a sort.
+fn check(client: &mut Client, best: &[(i64, i64)]) {
+    let page = wait_for(client, "/v1/leaderboards/b/scores?limit=1000");
+    let mut wanted: Vec<(i64, i64)> = (0..PLAYERS).map(|at| (at, at)).collect();
+    for (player, score) in best {
+        let place = usize::try_from(*player).expect("it is small");
+        wanted[place].1 = wanted[place].1.max(*score);
+    }
+    wanted.sort_by_key(|(_, score)| -score);
+    let wanted: Vec<Value> = wanted
+        .iter()
+        .zip(1..)
+        .map(|((player, score), rank)| json!([rank, format!("p{player:03}"), score]))
+        .collect();
+    let entries = page["entries"].as_array().expect("entries").iter();
+    let seen: Vec<Value> =
+        entries.map(|entry| json!([entry["rank"], entry["player"], entry["score"]])).collect();
+    assert_eq!(seen, wanted);
+}
+
+#[test]
+fn what_redis_loses_is_loaded_again_and_never_wrong_meanwhile() {
+    let mut redis = ScratchRedis::start(RedisKind::Redis7, &[]);
+    let server = start(&redis);
+    let mut client = server.client();
+    fill(&mut client);
+    check(&mut client, &[]);
+
+    // Flushed: the next question notices.
+    assert_eq!(redis.client().call(&["FLUSHALL"]), Reply::Simple(b"OK".to_vec()));
+    client.get("/v1/leaderboards/b/players/p000").refused(503, "loading");
+    let first = submit(&mut client, 0, 1_000);
+    assert_eq!(first["score"], 1_000, "it is stored all the same");
+    check(&mut client, &[(0, 1_000)]);
+    assert_eq!(submit(&mut client, 1, 2_000)["rank"], 1, "ranks are told again");
+
+    // Killed, and back with nothing.
+    redis.kill();
+    let answer = client.get("/v1/leaderboards/b/players/p000");
+    answer.refused(503, "loading");
+    assert!(answer.header("retry-after").is_some());
+    let away = submit(&mut client, 2, 3_000);
+    assert_eq!((&away["score"], &away["rank"]), (&json!(3_000), &Value::Null));
+    redis.restart();
+    check(&mut client, &[(0, 1_000), (1, 2_000), (2, 3_000)]);
+
+    // Nobody asked: it notices by itself, so the next question is answered.
+    assert_eq!(redis.client().call(&["FLUSHALL"]), Reply::Simple(b"OK".to_vec()));
+    let started = Instant::now();
+    let mut direct = redis.client();
+    while direct.call(&["DBSIZE"]) == Reply::Integer(0) {
+        assert!(started.elapsed() < GIVE_UP, "it never notices");
+        std::thread::sleep(LOOK_AGAIN);
+    }
+    check(&mut client, &[(0, 1_000), (1, 2_000), (2, 3_000)]);
+}
+
+#[test]
+fn a_frozen_redis_keeps_nobody_from_storing() {
+    let redis = ScratchRedis::start(RedisKind::Redis7, &[]);
+    let server = start(&redis);
+    let mut client = server.client();
+    fill(&mut client);
+    redis.freeze();
+    for player in 0..5 {
+        let stored = submit(&mut client, player, 500 + player);
+        assert_eq!((&stored["score"], &stored["rank"]), (&json!(500 + player), &Value::Null));
+    }
+    client.get("/v1/leaderboards/b/scores").refused(503, "loading");
+    let mut resp = RespClient::connect(server.resp());
+    let Reply::Error(error) = resp.call(&["ZREVRANK", "b", "p000"]) else { panic!("it cannot know") };
+    assert!(error.starts_with(b"LOADING"), "{}", String::from_utf8_lossy(&error));
+    redis.thaw();
+    check(&mut client, &[(0, 500), (1, 501), (2, 502), (3, 503), (4, 504)]);
+    assert_eq!(resp.call(&["ZREVRANK", "b", "p004"]), Reply::Integer(0));
+}
+
+#[test]
+fn a_restart_finds_what_was_not_published() {
+    let redis = ScratchRedis::start(RedisKind::Redis7, &[]);
+    let mut server = start(&redis);
+    let mut client = server.client();
+    fill(&mut client);
+    redis.freeze();
+    submit(&mut client, 7, 900);
+    server.kill9();
+    redis.thaw();
+    server.restart();
+    check(&mut server.client(), &[(7, 900)]);
+}
+
+#[test]
+fn a_store_in_a_file_has_its_ranks_in_memory() {
+    let server = TestTally::stopped(TALLY);
+    let refused = server.run(&["serve", "--store", "sqlite:x.db", "--ranking", "redis://127.0.0.1:1"]);
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    assert!(refused.stderr.contains("needs a store in MySQL or MariaDB"), "{}", refused.stderr);
+}
