@@ -137,6 +137,11 @@ impl Boards {
         self.read().by_id.get(id).cloned()
     }
 
+    /// Whether a board is still the one of its name: orders of others may be gone, and who asked too late is told so.
+    pub fn has(&self, board: &Board) -> bool {
+        self.read().by_no.contains_key(&board.no)
+    }
+
     /// Whoever remembers a board asks whether this has changed.
     pub fn version(&self) -> u64 {
         self.version.load(Ordering::Acquire)

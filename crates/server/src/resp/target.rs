@@ -87,7 +87,11 @@ impl Reading<'_> {
                     return Err(error::WAITS.into());
                 }
                 let read = self.orders.read_board(board, |order| with(&board.definition, order));
-                read.map(Some).map_err(|failure| error::of_failure(&failure))
+                read.map(Some).map_err(|failure| match failure {
+                    // Deleted in the middle of the question: asked again, it is that of the present.
+                    _ if !self.tally.boards.has(board) => error::AGAIN.into(),
+                    failure => error::of_failure(&failure),
+                })
             }
             Target::View(view) => {
                 let store = &*self.tally.store;
@@ -96,7 +100,7 @@ impl Reading<'_> {
                 }
                 let read = self.orders.read(view, store, |order| with(&view.board.definition, order));
                 read.map(Some).map_err(|failure| match failure {
-                    _ if view.is_stale() => error::AGAIN.into(),
+                    _ if view.is_stale() || !self.tally.boards.has(&view.board) => error::AGAIN.into(),
                     failure => error::of_failure(&failure),
                 })
             }

@@ -13,12 +13,11 @@ pub(super) mod put;
 pub(super) mod remove;
 pub(super) mod submit;
 
-use super::keys::blocking;
 use super::problem;
 use serde_json::Value;
 use std::sync::Arc;
 use tally_rules::profile::Profile;
-use tally_rules::{BoardId, PlayerId};
+use tally_rules::{BoardId, PlayerId, Refusal};
 use tally_service::Place;
 use tally_service::boards::Board;
 use tally_service::periods::view::View;
@@ -47,11 +46,19 @@ async fn read<T: Send + 'static>(
     view: &View,
     with: impl Fn(&dyn Reads) -> T + Send + 'static,
 ) -> Result<T, Problem> {
-    if view.blocks() {
+    let boards = Arc::clone(tally);
+    let board = Arc::clone(&view.board);
+    let answer = if view.blocks() {
         let (tally, view) = (Arc::clone(tally), view.clone());
-        return blocking(move || view.read(&*tally.store, with)).await;
-    }
-    view.read(&*tally.store, with).map_err(|failure| problem::of_failure(&failure))
+        tally_service::blocking(move || view.read(&*tally.store, with)).await
+    } else {
+        view.read(&*tally.store, with)
+    };
+    answer.map_err(|failure| {
+        // Deleted in the middle of the question.
+        let gone = !boards.boards.has(&board);
+        problem::of_failure(&if gone { Refusal::LeaderboardNotFound(None).into() } else { failure })
+    })
 }
 
 fn write_board(tally: &Tally, board: &Board) -> Value {
