@@ -18,12 +18,16 @@ pub fn settings() -> Vec<(String, String)> {
     let on = std::env::var(VARIABLE).unwrap_or_default();
     match on.as_str() {
         "" | "sqlite" => Vec::new(),
-        "mariadb" => vec![store(DatabaseKind::MariaDb10)],
-        "mysql" => vec![store(DatabaseKind::MySql9)],
+        "mariadb" => database(DatabaseKind::MariaDb10),
+        "mysql" => database(DatabaseKind::MySql9),
         other => panic!("{VARIABLE}={other}: there are sqlite, mariadb and mysql"),
     }
 }
 
-fn store(kind: DatabaseKind) -> (String, String) {
-    ("TALLY_STORE_URL".into(), ScratchDatabase::shared(kind).create_database())
+fn database(kind: DatabaseKind) -> Vec<(String, String)> {
+    vec![
+        ("TALLY_STORE_URL".into(), ScratchDatabase::shared(kind).create_database()),
+        // A test that kills its server waits for this at the next start.
+        ("TALLY_STORE_LEASE".into(), "4s".into()),
+    ]
 }
