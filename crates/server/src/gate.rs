@@ -1,4 +1,4 @@
-//! What the service can do right now: loading, ready or draining.
+//! What the service can do right now: loading, ready, unsure whether it is still the one that writes, or draining.
 //!
 //! The doors open before ranks are exact, so that health and progress can be asked; everything else goes through
 //! [`Gate::ready`]. There is no half-ready service behind it: the [`Tally`] appears when it is whole.
@@ -39,6 +39,8 @@ pub struct Gate {
 pub enum NotReady {
     /// Ranks are not exact yet.
     Loading(Snapshot),
+    /// The store may have been written by another server: what is known here may be old.
+    Unsure,
     /// It is going down.
     Draining,
 }
@@ -84,7 +86,8 @@ impl Gate {
         if self.draining.load(Ordering::Acquire) {
             return Err(NotReady::Draining);
         }
-        self.tally.get().ok_or_else(|| NotReady::Loading(self.progress.snapshot()))
+        let tally = self.tally.get().ok_or_else(|| NotReady::Loading(self.progress.snapshot()))?;
+        if tally.may_answer() { Ok(tally) } else { Err(NotReady::Unsure) }
     }
 
     /// The service as soon as it is loaded, draining or not: for metrics.
@@ -100,6 +103,7 @@ impl NotReady {
             Self::Loading(at) => {
                 json!({"phase": at.phase, "done": at.done, "total": at.total, "eta_s": at.eta_s})
             }
+            Self::Unsure => json!({"phase": "lease", "done": 0, "total": 0, "eta_s": null}),
             Self::Draining => json!({"phase": "draining", "done": 0, "total": 0, "eta_s": null}),
         }
     }

@@ -105,6 +105,11 @@ impl Tally {
         (self.clock)()
     }
 
+    /// Whether what is in memory is still the present.
+    pub fn may_answer(&self) -> bool {
+        self.store.may_answer()
+    }
+
     /// What was stored of a request, without doing it.
     pub(crate) async fn stored(&self, identity: &Identity) -> Result<Option<Outcome>, Failure> {
         let (store, identity) = (Arc::clone(&self.store), identity.clone());

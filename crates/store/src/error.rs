@@ -25,7 +25,7 @@ pub enum StoreError {
     /// What is stored cannot be what we wrote.
     #[error("the store is damaged: {0}")]
     Corrupt(String),
-    /// Another process writes to this embedded store.
+    /// Another process is the one that writes to this store: nothing was done.
     #[error("another process has the store open: {0}")]
     Locked(String),
     /// The store was written by a later version; it was not touched.

@@ -110,6 +110,13 @@ pub trait Store: Send + Sync + 'static {
     /// store can still be used afterwards.
     fn settle(&self) -> Result<(), StoreError>;
 
+    /// Whether nobody else can have written since this process last did: what was derived from the store is the present.
+    /// Asked before every answer, so it asks nobody. A store that several may write to always says yes: nothing is derived
+    /// from it that another could make old.
+    fn may_answer(&self) -> bool {
+        true
+    }
+
     /// Rows, bytes and times the backend can tell of itself, for status and metrics: (name, value).
     fn gauges(&self) -> Vec<(&'static str, f64)>;
 }

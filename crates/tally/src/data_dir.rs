@@ -41,6 +41,11 @@ impl DataDir {
         Self { path: PathBuf::from(config.text("data.dir")) }
     }
 
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Where the secret is kept, if nobody says otherwise.
     pub(crate) fn secret_path(&self) -> PathBuf {
         self.path.join("secret")
@@ -95,16 +100,24 @@ impl DataDir {
 
     /// Takes back what was announced.
     pub(crate) fn retract(&self) {
-        // Whoever finds a stale file gets no answer at its address and says so.
-        let _ = fs::remove_file(self.running_path());
+        // Another server may have taken the store over, and this directory with it.
+        let ours = |value: &Value| value["pid"] == std::process::id();
+        if self.announced().as_ref().is_some_and(ours) {
+            // Whoever finds a stale file gets no answer at its address and says so.
+            let _ = fs::remove_file(self.running_path());
+        }
     }
 
     /// Where a server of this directory says that it answers; it may have been killed since.
     pub(crate) fn running(&self) -> Option<Running> {
-        let text = fs::read_to_string(self.running_path()).ok()?;
-        let value: Value = serde_json::from_str(&text).ok()?;
+        let value = self.announced()?;
         let field = |name: &str| value.get(name)?.as_str().map(str::to_owned);
         Some(Running { http: field("http")?, token: field("token")? })
+    }
+
+    fn announced(&self) -> Option<Value> {
+        let text = fs::read_to_string(self.running_path()).ok()?;
+        serde_json::from_str(&text).ok()
     }
 
     fn running_path(&self) -> PathBuf {

@@ -13,7 +13,7 @@ use std::process::ExitCode;
 pub(crate) fn run(cli: &Cli) -> Result<ExitCode> {
     let config = Config::load(cli)?;
     let data = DataDir::open(&config)?;
-    let opened = data.place(&config)?.open(&config, true)?;
+    let opened = data.place(&config)?.open(&config, data.path(), true)?;
     println!("the store {} has the schema of this version", opened.shown);
     Ok(ExitCode::SUCCESS)
 }

@@ -42,13 +42,14 @@ pub(crate) fn run(cli: &Cli, args: &ServeArgs) -> Result<ExitCode> {
     let (mut terminate, mut interrupt) = server.signals.take().context("hear signals")?;
     let (address, resp) = (server.address(), server.resp_address());
     let demo = args.demo;
-    let ready = server.runtime.block_on(async {
+    let end = server.runtime.block_on(async {
         let load = server.load(&config, demo)?;
         let mut load = std::pin::pin!(load);
         tokio::select! {
-            _ = terminate.recv() => return Ok(false),
-            _ = interrupt.recv() => return Ok(false),
+            _ = terminate.recv() => return Ok(End::Early),
+            _ = interrupt.recv() => return Ok(End::Early),
             loaded = &mut load => loaded.context("load")??,
+            holder = server.store.taken() => return Ok(End::Taken(holder)),
             never = show_progress(&server.gate) => match never {},
         }
         announce_ready(&server, started)?;
@@ -58,17 +59,40 @@ pub(crate) fn run(cli: &Cli, args: &ServeArgs) -> Result<ExitCode> {
         tokio::select! {
             _ = terminate.recv() => {}
             _ = interrupt.recv() => {}
+            holder = server.store.taken() => return Ok(End::Taken(holder)),
         }
-        Ok::<_, anyhow::Error>(true)
+        Ok::<_, anyhow::Error>(End::Asked)
     })?;
-    if !ready {
-        // Nothing was acknowledged yet and loading only reads: there is nothing to drain.
-        server.data.retract();
-        std::process::exit(0);
+    match end {
+        End::Early => {
+            // Nothing was acknowledged yet and loading only reads: there is nothing to drain.
+            server.store.release();
+            server.data.retract();
+            std::process::exit(0);
+        }
+        End::Asked => {
+            tracing::info!("draining");
+            server.stop();
+            Ok(ExitCode::SUCCESS)
+        }
+        End::Taken(holder) => {
+            tracing::error!("another server has taken the store over: {holder}");
+            server.gate.drain();
+            server.data.retract();
+            // What waits for an answer gets none of us: its changes were refused, or done before.
+            std::process::exit(1);
+        }
     }
-    tracing::info!("draining");
-    server.stop();
-    Ok(ExitCode::SUCCESS)
+}
+
+/// Why a server ends.
+enum End {
+    /// It was asked to before it was ready.
+    Early,
+    /// It was asked to.
+    Asked,
+    /// Another server, this one, has its store.
+    Taken(String),
 }
 
 /// Shows how far the start has come, on a terminal only; ends when it is dropped.
@@ -164,7 +188,7 @@ impl Server {
         settings(config)?;
         let place = data.place(config)?;
         let ranking = place.ranking(config)?;
-        let store = place.open(config, false)?;
+        let store = place.open(config, data.path(), false)?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
             .thread_name(resp::CONNECTION_THREADS)

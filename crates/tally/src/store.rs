@@ -17,6 +17,11 @@ use tally_store::{Store, StoreError};
 const LOCK_WAIT: Duration = Duration::from_secs(1);
 const LOCK_PAUSE: Duration = Duration::from_millis(50);
 
+/// The shortest time of a lease: less would end it at every pause of a busy machine.
+const LEASE_MIN: Duration = Duration::from_secs(1);
+/// How long after a store was taken it may be noticed; nothing is answered meanwhile.
+const LOOK_PAUSE: Duration = Duration::from_millis(100);
+
 /// Where the store is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
@@ -32,6 +37,8 @@ pub(crate) struct Opened {
     pub(crate) store: Arc<dyn Store>,
     /// The same, where it is a file of this machine.
     embedded: Option<Arc<SqliteStore>>,
+    /// The same, where it is a database.
+    database: Option<Arc<MySqlStore>>,
     /// Its URL, without a password.
     pub(crate) shown: String,
 }
@@ -86,12 +93,17 @@ impl Place {
     }
 
     /// Opens it. A database of an older schema is brought to the present one only if it is meant.
-    pub(crate) fn open(&self, config: &Config, migrate: bool) -> Result<Opened> {
+    pub(crate) fn open(&self, config: &Config, data: &Path, migrate: bool) -> Result<Opened> {
         match self {
             Self::Sqlite(path) => {
                 let store = open_file(path, config)?;
                 let shown = format!("sqlite:{}", path.display());
-                Ok(Opened { store: Arc::<SqliteStore>::clone(&store), embedded: Some(store), shown })
+                Ok(Opened {
+                    store: Arc::<SqliteStore>::clone(&store),
+                    embedded: Some(store),
+                    database: None,
+                    shown,
+                })
             }
             Self::MySql(url) => {
                 let options = mysql::Options {
@@ -100,15 +112,27 @@ impl Place {
                     query_timeout: config.duration("store.query_timeout")?,
                     lock_wait: config.duration("store.lock_wait")?,
                     migrate,
+                    // Orders in memory are right only while nobody else writes.
+                    writer: Some(writer(data)),
+                    lease: config.duration("store.lease")?,
                 };
                 if options.lock_wait >= options.query_timeout {
                     bail!(Usage(
                         "setting `store.lock_wait` must be shorter than `store.query_timeout`".into()
                     ));
                 }
-                let store = MySqlStore::open(url, &options).context("open the store")?;
-                let shown = store.url().to_owned();
-                Ok(Opened { store: Arc::new(store), embedded: None, shown })
+                if options.lease < LEASE_MIN {
+                    bail!(Usage(format!("setting `store.lease` must be {LEASE_MIN:?} at least")));
+                }
+                let tell = &mut |what: &str| eprintln!("tally: {what}");
+                let store = MySqlStore::open_telling(url, &options, tell).context("open the store")?;
+                let (shown, store) = (store.url().to_owned(), Arc::new(store));
+                Ok(Opened {
+                    store: Arc::<MySqlStore>::clone(&store),
+                    embedded: None,
+                    database: Some(store),
+                    shown,
+                })
             }
         }
     }
@@ -117,7 +141,49 @@ impl Place {
 impl Opened {
     /// Says where this process answers, for whoever finds the store taken.
     pub(crate) fn announce(&self, address: &str) -> Result<(), StoreError> {
-        self.embedded.as_ref().map_or(Ok(()), |store| store.announce(address))
+        self.embedded.as_ref().map_or(Ok(()), |store| store.announce(address))?;
+        self.database.as_ref().map_or(Ok(()), |store| store.announce(address))
+    }
+
+    /// Lets the next process have it, where that does not see by itself that this one is gone.
+    pub(crate) fn release(&self) {
+        if let Some(store) = &self.database {
+            store.release();
+        }
+    }
+
+    /// Waits until another process has taken it over, and says which; logs when that cannot be known. Never ends for a
+    /// store that nobody can take.
+    pub(crate) async fn taken(&self) -> String {
+        let Some(store) = &self.database else { return std::future::pending().await };
+        let mut sure = true;
+        loop {
+            if let Some(holder) = store.taken_by() {
+                return holder;
+            }
+            if std::mem::replace(&mut sure, store.may_answer()) != store.may_answer() {
+                if sure {
+                    tracing::info!("the store answers, and nobody has taken it over: ready again");
+                } else {
+                    tracing::warn!("the store has not answered for `store.lease`: not ready until it does");
+                }
+            }
+            tokio::time::sleep(LOOK_PAUSE).await;
+        }
+    }
+}
+
+/// Who this process is, for whoever finds the store taken.
+fn writer(data: &Path) -> String {
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let data = std::path::absolute(data).unwrap_or_else(|_| data.to_owned());
+    let host = if host.trim().is_empty() { "this host" } else { host.trim() };
+    format!("process {} on {host} with data directory {}", std::process::id(), data.display())
+}
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        self.release();
     }
 }
 

@@ -25,6 +25,7 @@ fn start(redis: &ScratchRedis) -> TestTally {
             ("TALLY_STORE_URL", &database),
             ("TALLY_RANKING_URL", &ranking),
             ("TALLY_RANKING_TIMEOUT", "300ms"),
+            ("TALLY_STORE_LEASE", "4s"),
         ],
     );
     server.allow("bring ranks to what is stored");

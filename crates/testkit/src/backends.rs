@@ -21,9 +21,9 @@ pub fn settings() -> Vec<(String, String)> {
     let on = std::env::var(VARIABLE).unwrap_or_default();
     match on.as_str() {
         "" | "sqlite" => Vec::new(),
-        "mariadb" => vec![store(DatabaseKind::MariaDb10)],
-        "mysql" => vec![store(DatabaseKind::MySql9)],
-        "mariadb+redis" => vec![store(DatabaseKind::MariaDb10), ranking()],
+        "mariadb" => database(DatabaseKind::MariaDb10),
+        "mysql" => database(DatabaseKind::MySql9),
+        "mariadb+redis" => [database(DatabaseKind::MariaDb10), vec![ranking()]].concat(),
         other => panic!("{VARIABLE}={other}: there are sqlite, mariadb, mysql and mariadb+redis"),
     }
 }
@@ -37,6 +37,10 @@ fn ranking() -> (String, String) {
     ("TALLY_RANKING_URL".into(), format!("redis://{}/0?prefix=t{nth}", redis.address()))
 }
 
-fn store(kind: DatabaseKind) -> (String, String) {
-    ("TALLY_STORE_URL".into(), ScratchDatabase::shared(kind).create_database())
+fn database(kind: DatabaseKind) -> Vec<(String, String)> {
+    vec![
+        ("TALLY_STORE_URL".into(), ScratchDatabase::shared(kind).create_database()),
+        // A test that kills its server waits for this at the next start.
+        ("TALLY_STORE_LEASE".into(), "4s".into()),
+    ]
 }

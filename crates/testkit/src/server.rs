@@ -229,6 +229,14 @@ impl TestTally {
         self.check_log();
     }
 
+    /// Waits for its end by itself, whatever its exit code.
+    #[track_caller]
+    pub fn wait_exit(&mut self) -> Option<i32> {
+        let status = self.wait();
+        self.check_log();
+        status.code()
+    }
+
     fn running(&self) -> &Process {
         self.process.as_ref().expect("it is running")
     }

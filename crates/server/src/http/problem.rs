@@ -84,6 +84,15 @@ pub(super) fn of_fault(fault: &Fault) -> Problem {
 pub(super) fn of_not_ready(not_ready: &NotReady) -> Problem {
     match not_ready {
         NotReady::Draining => of_fault(&Fault::Draining),
+        NotReady::Unsure => {
+            let detail =
+                "the store does not answer, or another server has taken it over; ranks would not be exact";
+            let mut problem = Problem::new(503, "loading", detail).retry_after(1);
+            if let Value::Object(members) = not_ready.members() {
+                problem.more = members;
+            }
+            problem
+        }
         NotReady::Loading(at) => {
             let seconds = at.eta_s.map_or(1.0, |seconds| seconds.clamp(1.0, 60.0));
             let detail = "ranks are being loaded and would not be exact; see /readyz";

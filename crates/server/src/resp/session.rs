@@ -132,6 +132,7 @@ impl Session {
     pub(super) fn tally(&self) -> Result<&Arc<Tally>, Wrong> {
         self.door.gate.ready().map_err(|not_ready| match not_ready {
             crate::gate::NotReady::Loading(_) => error::LOADING.into(),
+            crate::gate::NotReady::Unsure => error::UNSURE.into(),
             crate::gate::NotReady::Draining => "TRYAGAIN the server is shutting down".into(),
         })
     }

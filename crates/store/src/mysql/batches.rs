@@ -6,6 +6,7 @@
 //! insert waits for an undecided one. Asking twice gives the same answer. Not here: when to ask.
 
 use super::fault::corrupt;
+use super::lease;
 use super::row::{Answers, Fields};
 use super::text::Script;
 use crate::StoreError;
@@ -17,11 +18,17 @@ pub(super) type Batch = BatchId;
 const KEEP_MICROS: u64 = 7 * 24 * 3600 * 1_000_000;
 
 /// Writes the row of a transaction in place of that of the one before.
-pub(super) fn put(script: &mut Script, batch: &Batch, version: super::Version) {
+/// With a lease's number it is refused where the lease has another.
+pub(super) fn put(script: &mut Script, batch: &Batch, version: super::Version, lease: Option<u64>) {
     script.sql("INSERT INTO batches (link, sequence, version, fence) VALUES (").bytes(&batch.link);
     script.sql(", ").number(batch.sequence).sql(", ");
     version.put(script);
-    script.sql(", 0)").end();
+    script.sql(", ");
+    match lease {
+        Some(fence) => lease::put_guard(script, fence),
+        None => drop(script.number(0_u64)),
+    }
+    script.sql(")").end();
     if batch.sequence > 1 {
         script.sql("DELETE FROM batches WHERE link = ").bytes(&batch.link);
         script.sql(" AND sequence = ").number(batch.sequence - 1).end();

@@ -14,7 +14,10 @@ use std::time::Duration;
 
 /// Every schema there ever was: the first makes an empty database ours, each other one makes the next out of the one
 /// before.
-pub(super) const MIGRATIONS: &[&str] = &[include_str!("../../migrations/mysql/0001_tables.sql")];
+pub(super) const MIGRATIONS: &[&str] = &[
+    include_str!("../../migrations/mysql/0001_tables.sql"),
+    include_str!("../../migrations/mysql/0002_leases.sql"),
+];
 
 /// The comment of our `meta`.
 const OURS: &str = "tally";

@@ -8,6 +8,7 @@
 //! - `batches`: what became of a commit whose answer was lost
 //! - `pool`, `link`, `connect`: connections; `fault`: what their errors mean; `stats`
 //! - `text`: SQL as text; `row`: results
+//! - `lease`: how a server that keeps orders in memory stays the only one that writes
 //! - `migrate`: whose database it is, and its schema; `purge`: what is deleted at leisure; `check`
 //! - a file for each table, with its statements and the one place where its rows become types
 //!
@@ -27,6 +28,7 @@ mod connect;
 mod fault;
 mod imports;
 mod keys;
+mod lease;
 mod link;
 mod load;
 mod meta;
@@ -51,8 +53,10 @@ use crate::plan::{
 };
 use crate::{Store, StoreError};
 use connect::{Address, Flavour};
+use lease::Lease;
 use pool::Pool;
 use row::{Answers, Fields};
+use std::sync::Arc;
 use std::time::Duration;
 use tally_rules::profile::Profile;
 use tally_rules::{Micros, PlayerId, Record};
@@ -76,6 +80,12 @@ pub struct Options {
     pub lock_wait: Duration,
     /// Whether a schema of an older version is brought to the present one. An empty database always is. Default: no.
     pub migrate: bool,
+    /// Who this is, where it must be the only one that writes: the process and its place, for messages. None: others may
+    /// write as well. Default: none.
+    pub writer: Option<String>,
+    /// How long the only one stays so without a word; renewed five times in it. Longer: whoever follows one that was killed
+    /// waits longer. Shorter: a pause of the network or of the machine stops answers. Default: 10 s.
+    pub lease: Duration,
 }
 
 impl Default for Options {
@@ -86,6 +96,8 @@ impl Default for Options {
             query_timeout: Duration::from_secs(20),
             lock_wait: Duration::from_secs(5),
             migrate: false,
+            writer: None,
+            lease: Duration::from_secs(10),
         }
     }
 }
@@ -93,15 +105,25 @@ impl Default for Options {
 /// A store in one database of a MySQL or MariaDB server.
 #[derive(Debug)]
 pub struct MySqlStore {
-    pool: Pool,
+    pool: Arc<Pool>,
     flavour: Flavour,
+    lease: Option<Lease>,
 }
 
 impl MySqlStore {
     /// Opens the store in the database that `mysql://user:password@host:port/database` names, making its tables where it
     /// is empty.
     pub fn open(url: &str, options: &Options) -> Result<Self, StoreError> {
-        Self::open_with(url, options, migrate::MIGRATIONS)
+        Self::open_telling(url, options, &mut |_| ())
+    }
+
+    /// The same; `tell` hears what is waited for.
+    pub fn open_telling(
+        url: &str,
+        options: &Options,
+        tell: &mut dyn FnMut(&str),
+    ) -> Result<Self, StoreError> {
+        Self::open_with(url, options, migrate::MIGRATIONS, tell)
     }
 
     /// Its URL, without user and password.
@@ -109,12 +131,33 @@ impl MySqlStore {
         &self.pool.address.shown
     }
 
+    /// Says where this process answers, for whoever finds the store taken.
+    pub fn announce(&self, address: &str) -> Result<(), StoreError> {
+        match (&self.lease, &self.pool.options.writer) {
+            (Some(lease), Some(who)) => lease.announce(&format!("{who}, which answers at {address}")),
+            _ => Ok(()),
+        }
+    }
+
+    /// Who has taken the store from this process, which was the only one that writes: from then on it refuses everything.
+    pub fn taken_by(&self) -> Option<String> {
+        self.lease.as_ref().and_then(Lease::taken)
+    }
+
+    /// Lets another be the one that writes. Nothing is written afterwards.
+    pub fn release(&self) {
+        if let Some(lease) = &self.lease {
+            lease.release();
+        }
+    }
+
     fn open_with(
         url: &str,
         options: &Options,
         migrations: &'static [&'static str],
+        tell: &mut dyn FnMut(&str),
     ) -> Result<Self, StoreError> {
-        let pool = Pool::new(Address::parse(url)?, options.clone());
+        let pool = Arc::new(Pool::new(Address::parse(url)?, options.clone()));
         let mut link = pool.take()?;
         let address = (pool.address.database.as_str(), pool.address.shown.as_str());
         let migrated = migrate::migrate(link.get(), address, migrations, options.migrate);
@@ -125,7 +168,9 @@ impl MySqlStore {
         migrated?;
         let flavour = link.get().server.flavour;
         drop(link);
-        Ok(Self { pool, flavour })
+        let take = |holder: &String| Lease::take(&pool, holder, tell);
+        let lease = options.writer.as_ref().map(take).transpose()?;
+        Ok(Self { pool, flavour, lease })
     }
 }
 
@@ -135,7 +180,7 @@ impl Store for MySqlStore {
     }
 
     fn run(&self, plan: &Plan, decide: &mut dyn FnMut(&Loaded) -> Changes) -> Result<Committed, StoreError> {
-        run::run(&self.pool, plan, decide)
+        run::run((&self.pool, self.lease.as_ref()), plan, decide)
     }
 
     fn became(&self, batch: &BatchId) -> Result<Option<Committed>, StoreError> {
@@ -246,7 +291,13 @@ impl Store for MySqlStore {
     }
 
     fn gauges(&self) -> Vec<(&'static str, f64)> {
-        self.pool.gauges()
+        let mut gauges = self.pool.gauges();
+        gauges.extend(self.lease.as_ref().map(|lease| ("lease_seconds", lease.seconds_left())));
+        gauges
+    }
+
+    fn may_answer(&self) -> bool {
+        self.lease.as_ref().is_none_or(Lease::may_answer)
     }
 }
 

@@ -22,7 +22,7 @@ const IDLE_MAX: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub(super) struct Pool {
     pub(super) address: Address,
-    options: Options,
+    pub(super) options: Options,
     pub(super) stats: Arc<Stats>,
     state: Mutex<State>,
     freed: Condvar,

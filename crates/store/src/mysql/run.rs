@@ -8,6 +8,7 @@
 
 use super::batches::{self, Batch};
 use super::fault::{self, Fault};
+use super::lease::{self, Lease};
 use super::link::Link;
 use super::load::{self, Read};
 use super::pool::Pool;
@@ -16,6 +17,9 @@ use super::{CLOCK, Version, boards, check, keys, meta, write};
 use crate::StoreError;
 use crate::plan::{BatchId, Changes, Committed, Loaded, Plan};
 use std::sync::atomic::Ordering;
+
+/// Why a transaction that would not ask the database cannot be answered.
+const NOT_RENEWED: &str = "the lease of the one writer is not renewed";
 
 /// Why a transaction did not end well.
 enum Stop {
@@ -29,15 +33,16 @@ enum Stop {
 
 /// See [`crate::Store::run`].
 pub(super) fn run(
-    pool: &Pool,
+    (pool, lease): (&Pool, Option<&Lease>),
     plan: &Plan,
     decide: &mut dyn FnMut(&Loaded) -> Changes,
 ) -> Result<Committed, StoreError> {
     plan.assert_sorted();
+    lease.map_or(Ok(()), Lease::check)?;
     let mut link = pool.take()?;
     let mut may_begin_again = !link.new;
     loop {
-        let done = attempt(link.get(), plan, decide);
+        let done = attempt(link.get(), lease, plan, decide);
         // Gives it back, or closes it where it is broken.
         drop(link);
         let why = match done {
@@ -67,15 +72,25 @@ fn found_out(pool: &Pool, batch: BatchId, why: &str) -> Result<Option<u64>, Stor
 }
 
 /// Does it on this connection, and leaves the connection without a transaction, or broken.
-fn attempt(link: &mut Link, plan: &Plan, decide: &mut dyn FnMut(&Loaded) -> Changes) -> Result<u64, Stop> {
-    let done = transact(link, plan, decide);
+fn attempt(
+    link: &mut Link,
+    lease: Option<&Lease>,
+    plan: &Plan,
+    decide: &mut dyn FnMut(&Loaded) -> Changes,
+) -> Result<u64, Stop> {
+    let done = transact(link, lease, plan, decide);
     if matches!(done, Err(Stop::Lost(_) | Stop::LostAtCommit(..))) {
         link.give_up();
     }
     done
 }
 
-fn transact(link: &mut Link, plan: &Plan, decide: &mut dyn FnMut(&Loaded) -> Changes) -> Result<u64, Stop> {
+fn transact(
+    link: &mut Link,
+    lease: Option<&Lease>,
+    plan: &Plan,
+    decide: &mut dyn FnMut(&Loaded) -> Changes,
+) -> Result<u64, Stop> {
     let mut guarded = false;
     let (mut script, read) = if load::reads(plan) {
         let asked = load::ask(plan);
@@ -93,28 +108,46 @@ fn transact(link: &mut Link, plan: &Plan, decide: &mut dyn FnMut(&Loaded) -> Cha
     let changes = decide(&read.loaded);
     changes.assert_sorted();
     if changes.is_empty() {
-        return nothing(link, plan, &read, guarded);
+        return nothing((link, lease), plan, &read, guarded);
     }
     check::changes(&changes).map_err(|error| undo_because(link, error))?;
     let version = read.version.map_or(Version::Session, Version::Number);
     directory(link, &mut script, &changes)?;
     write::rows(&mut script, &changes, &read.absent, (link.server.flavour, version));
-    commit(link, script, version)
+    commit(link, lease, script, version)
 }
 
 /// Ends a transaction that changes nothing. What was there was locked while the rest was read; what was not there may
-/// have come between two statements, so it is looked at once more.
-fn nothing(link: &mut Link, plan: &Plan, read: &Read, guarded: bool) -> Result<u64, Stop> {
+/// have come between two statements, so it is looked at once more. Where the lease is ours afterwards, it was all along.
+fn nothing(
+    (link, lease): (&mut Link, Option<&Lease>),
+    plan: &Plan,
+    read: &Read,
+    guarded: bool,
+) -> Result<u64, Stop> {
     if !load::reads(plan) {
-        return Ok(0);
+        return match lease {
+            Some(lease) if !lease.may_answer() => Err(Stop::Error(StoreError::Away(NOT_RENEWED.into()))),
+            _ => Ok(0),
+        };
     }
     let mut script = Script::default();
     if guarded && !read.absent.is_empty() {
         write::guard(&mut script, None, &read.absent);
     }
     script.statement("ROLLBACK");
-    link.send(&script).map_err(|fault| undo(link, fault))?;
-    Ok(read.version.unwrap_or(0))
+    let before = script.len();
+    if lease.is_some() {
+        lease::select(&mut script);
+    }
+    let mut answers = link.send(&script).map_err(|fault| undo(link, fault))?;
+    answers.skip(before);
+    match lease {
+        Some(lease) if lease::read_fence(&mut answers).map_err(Stop::Error)? != lease.fence() => {
+            Err(Stop::Error(lease.refused()))
+        }
+        _ => Ok(read.version.unwrap_or(0)),
+    }
 }
 
 /// Reads what changes of boards and keys refer to, and writes them: in a message of its own, and rarely.
@@ -141,9 +174,10 @@ fn directory(link: &mut Link, script: &mut Script, changes: &Changes) -> Result<
 }
 
 /// Sends everything with COMMIT at its end.
-fn commit(link: &mut Link, mut script: Script, version: Version) -> Result<u64, Stop> {
+fn commit(link: &mut Link, lease: Option<&Lease>, mut script: Script, version: Version) -> Result<u64, Stop> {
     let batch = BatchId { link: link.name, sequence: link.sequence + 1 };
-    batches::put(&mut script, &batch, version);
+    let guard = script.len();
+    batches::put(&mut script, &batch, version, lease.map(Lease::fence));
     script.sql("SELECT ");
     version.put(&mut script);
     script.end();
@@ -157,6 +191,7 @@ fn commit(link: &mut Link, mut script: Script, version: Version) -> Result<u64, 
             Ok(answers.one_number("the version").unwrap_or(0))
         }
         Err(Fault::Lost(why)) => Err(Stop::LostAtCommit(batch, why)),
+        Err(fault) if lease::is_refusal(&fault, guard) => Err(undo_because(link, refused(lease, fault))),
         // COMMIT itself, or the statement before it: the table of batches knows.
         Err(Fault::Refused { text, answered, code })
             if answered + 2 >= statements && !fault::is_conflict(code) =>
@@ -165,6 +200,11 @@ fn commit(link: &mut Link, mut script: Script, version: Version) -> Result<u64, 
         }
         Err(fault) => Err(undo(link, fault)),
     }
+}
+
+/// The lease was not ours.
+fn refused(lease: Option<&Lease>, fault: Fault) -> StoreError {
+    lease.map_or_else(|| fault.into(), Lease::refused)
 }
 
 /// Undoes what a fault left open.

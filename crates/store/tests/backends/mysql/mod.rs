@@ -5,6 +5,7 @@
 mod commit;
 mod faults;
 mod kill;
+mod lease;
 mod present;
 mod schema;
 

@@ -1,0 +1,376 @@
+//! The lease of the one writer: a row of the database that one server holds, renews, and loses when it is silent.
+//!
+//! A server that keeps orders in memory is right only while nobody else writes. So it takes the lease when it opens the
+//! store, under a number that grows with every holder (the fence), and a thread of its own on a connection of its own
+//! renews it. Two things follow, and neither trusts a clock of this machine against the database's:
+//!
+//! - **Writes are fenced by the number.** Each transaction's last insert reads the lease under a shared lock and is null,
+//!   hence refused, where the number is another (`batches`). So nothing is committed after somebody took the lease, and
+//!   nobody takes it between that insert and its COMMIT. The check is in the second message and not in the first, because
+//!   a process that is frozen between the two would hold the lock, and with it up its successor.
+//! - **Reads are fenced by time.** [`Lease::may_answer`] is true for the lease's time after the last renewal, measured from
+//!   before it was sent, on the monotonic clock of this machine, which goes on while a process is frozen. (It does not while
+//!   a whole machine sleeps: then reads may be old until the next renewal has its answer.)
+//!
+//! A database that is away takes nothing: the lease that is renewed afterwards has the same number, so nobody wrote
+//! meanwhile, and the orders in memory are still exact.
+//!
+//! Not here: servers that share a store, and what is deleted at leisure (`purge`, `requests`): whoever does it, it is the
+//! same.
+
+use super::connect::{self, Address};
+use super::fault::{Fault, corrupt};
+use super::link::Link;
+use super::pool::Pool;
+use super::row::{Answers, Fields};
+use super::text::Script;
+use super::{CLOCK, Options};
+use crate::StoreError;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// Renewals in the lease's time: four may be lost or late before it is over.
+const RENEWALS: u32 = 5;
+
+/// Parts of the lease's time after which a renewal that failed is tried again, and who waits looks again.
+const LOOKS: u32 = 20;
+
+/// Bytes of a holder's name in its column.
+const HOLDER_BYTES_MAX: usize = 1024;
+
+/// What is read of the row, in this order.
+const COLUMNS: &str = "SELECT fence, holder, expires_at FROM leases WHERE name = 'writer'";
+
+/// Held until it is released, dropped or taken by another.
+#[derive(Debug)]
+pub(super) struct Lease {
+    shared: Arc<Shared>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    pool: Arc<Pool>,
+    fence: u64,
+    time: Duration,
+    /// What instants are counted from.
+    base: Instant,
+    /// Until when reads are answered, in microseconds after `base`.
+    until: AtomicU64,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Somebody has reason to think that it is lost.
+    doubted: bool,
+    /// It is given back.
+    ended: bool,
+    /// Who has it now.
+    taken: Option<String>,
+}
+
+/// The row.
+#[derive(Debug, PartialEq, Eq)]
+struct Found {
+    fence: u64,
+    holder: String,
+    expires_at: u64,
+}
+
+impl Lease {
+    /// Takes the lease. One whose holder is silent is waited for until it is over, which `tell` hears; one that is renewed
+    /// is refused.
+    pub(super) fn take(
+        pool: &Arc<Pool>,
+        holder: &str,
+        tell: &mut dyn FnMut(&str),
+    ) -> Result<Self, StoreError> {
+        let (time, began) = (pool.options.lease, Instant::now());
+        let mut before: Option<Found> = None;
+        loop {
+            let mut link = pool.take()?;
+            let tried = try_take(link.get(), holder, time);
+            if tried.is_err() {
+                // Its transaction may be open.
+                link.get().give_up();
+            }
+            drop(link);
+            let found = match tried {
+                Ok(Ok((fence, sent))) => return Self::keep(pool, fence, sent),
+                Ok(Err(found)) => found,
+                // A transaction of the last holder is at its end.
+                Err(StoreError::Conflict(_)) if began.elapsed() < time => continue,
+                Err(error) => return Err(error),
+            };
+            let shown = &pool.address.shown;
+            let renewed = before.as_ref().is_some_and(|before| before.expires_at != found.expires_at);
+            // A clock of the database that stands still must not keep anybody waiting.
+            if renewed || began.elapsed() > time * 2 {
+                return Err(StoreError::Locked(format!("`{shown}` is held by {}", found.holder)));
+            }
+            if before.is_none() {
+                let holder = &found.holder;
+                tell(&format!("`{shown}` is held by {holder}: waiting up to {time:?} for it to be silent"));
+            }
+            before = Some(found);
+            std::thread::sleep(time / LOOKS);
+        }
+    }
+
+    fn keep(pool: &Arc<Pool>, fence: u64, sent: Instant) -> Result<Self, StoreError> {
+        let shared = Arc::new(Shared {
+            pool: Arc::clone(pool),
+            fence,
+            time: pool.options.lease,
+            base: sent,
+            until: AtomicU64::new(0),
+            state: Mutex::default(),
+            changed: Condvar::new(),
+        });
+        shared.extend(sent);
+        let thread = std::thread::Builder::new().name("tally-lease".into()).spawn({
+            let shared = Arc::clone(&shared);
+            move || shared.renew_until_the_end()
+        });
+        let thread = thread.map_err(|error| StoreError::Away(format!("no thread for the lease: {error}")))?;
+        Ok(Self { shared, thread: Mutex::new(Some(thread)) })
+    }
+
+    /// The number that a transaction's last insert must find.
+    pub(super) fn fence(&self) -> u64 {
+        self.shared.fence
+    }
+
+    /// Whether what is known in memory is still the present.
+    pub(super) fn may_answer(&self) -> bool {
+        self.shared.left() > 0
+    }
+
+    /// How long it would be held without another renewal.
+    pub(super) fn seconds_left(&self) -> f64 {
+        self.shared.left() as f64 / 1e6
+    }
+
+    /// Who has taken it, once that is known.
+    pub(super) fn taken(&self) -> Option<String> {
+        self.shared.state().taken.clone()
+    }
+
+    /// Refuses once it is known that it is not ours any more.
+    pub(super) fn check(&self) -> Result<(), StoreError> {
+        let state = self.shared.state();
+        match (&state.taken, state.ended) {
+            (Some(holder), _) => Err(self.shared.locked(holder)),
+            (None, true) => Err(self.shared.locked("nobody: this process has given it back")),
+            (None, false) => Ok(()),
+        }
+    }
+
+    /// A transaction found another number: finds out at once who it is.
+    pub(super) fn refused(&self) -> StoreError {
+        self.shared.state().doubted = true;
+        self.shared.changed.notify_all();
+        self.shared.locked("another server, which has taken over")
+    }
+
+    /// Says more of who holds it, for whoever finds it taken.
+    pub(super) fn announce(&self, holder: &str) -> Result<(), StoreError> {
+        let mut script = Script::default();
+        script
+            .sql("UPDATE leases SET holder = ")
+            .bytes(short(holder))
+            .sql(" WHERE name = 'writer' AND fence = ");
+        script.number(self.shared.fence).end();
+        self.shared.pool.ask(&script).map(drop)
+    }
+
+    /// Gives it back, so that the next one need not wait. Nothing is answered or written afterwards.
+    pub(super) fn release(&self) {
+        self.shared.state().ended = true;
+        self.shared.changed.notify_all();
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(thread) = thread {
+            // One that has panicked has nothing left to give back.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        self.release();
+    }
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn locked(&self, holder: &str) -> StoreError {
+        StoreError::Locked(format!("`{}` is held by {holder}", self.pool.address.shown))
+    }
+
+    fn micros(&self, at: Instant) -> u64 {
+        u64::try_from(at.duration_since(self.base).as_micros()).unwrap_or(u64::MAX)
+    }
+
+    fn left(&self) -> u64 {
+        self.until.load(Ordering::Acquire).saturating_sub(self.micros(Instant::now()))
+    }
+
+    fn extend(&self, sent: Instant) {
+        self.until.store(self.micros(sent + self.time), Ordering::Release);
+    }
+
+    /// The thread of the lease.
+    fn renew_until_the_end(&self) {
+        let mut link = None;
+        let mut pause = self.time / RENEWALS;
+        while !self.sleep(pause) {
+            let sent = Instant::now();
+            match self.renew(&mut link) {
+                Ok(found) if found.fence == self.fence => {
+                    self.extend(sent);
+                    pause = self.time / RENEWALS;
+                }
+                Ok(found) => {
+                    self.until.store(0, Ordering::Release);
+                    self.state().taken = Some(found.holder);
+                    return;
+                }
+                // The database is away, or will not write: that takes nothing from us.
+                Err(_) => {
+                    link = None;
+                    pause = self.time / LOOKS;
+                }
+            }
+        }
+        self.until.store(0, Ordering::Release);
+        // It ends by itself where this is not heard.
+        let _ = self.say(&mut link, |script| {
+            script.sql("UPDATE leases SET holder = '', expires_at = 0 WHERE name = 'writer' AND fence = ");
+            script.number(self.fence).end();
+        });
+    }
+
+    /// Sleeps so long, or until there is reason not to; whether it is the end.
+    fn sleep(&self, pause: Duration) -> bool {
+        let calm = |state: &mut State| !state.doubted && !state.ended;
+        let waited = self.changed.wait_timeout_while(self.state(), pause, calm);
+        let mut state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        state.doubted = false;
+        state.ended
+    }
+
+    /// Renews it where the number is still ours, and says what is there.
+    fn renew(&self, link: &mut Option<Link>) -> Result<Found, StoreError> {
+        let mut answers = self.say(link, |script| {
+            script.sql("UPDATE leases SET expires_at = ").sql(CLOCK).sql(" + ").number(micros(self.time));
+            script.sql(" WHERE name = 'writer' AND fence = ").number(self.fence).end();
+            select(script);
+        })?;
+        answers.skip(1);
+        read(&mut answers)
+    }
+
+    /// Says something on the lease's own connection: the pool's may all be in use for longer than the lease lasts.
+    fn say(&self, link: &mut Option<Link>, put: impl FnOnce(&mut Script)) -> Result<Answers, StoreError> {
+        let link = match link {
+            Some(link) => link,
+            None => link.insert(connect_apart(&self.pool, self.time)?),
+        };
+        let mut script = Script::default();
+        put(&mut script);
+        link.send(&script).map_err(StoreError::from)
+    }
+}
+
+/// A connection on which nothing takes longer than leaves time for another try.
+fn connect_apart(pool: &Pool, time: Duration) -> Result<Link, StoreError> {
+    let address: &Address = &pool.address;
+    let options = Options {
+        connect_timeout: pool.options.connect_timeout.min(time / 3),
+        query_timeout: pool.options.query_timeout.min(time / 3),
+        ..pool.options.clone()
+    };
+    connect::connect(address, &options, &pool.stats)
+}
+
+/// Takes the lease if nobody has it: its number, and when that was sent. Else who has it.
+fn try_take(
+    link: &mut Link,
+    holder: &str,
+    time: Duration,
+) -> Result<Result<(u64, Instant), Found>, StoreError> {
+    let mut script = Script::default();
+    script.statement("START TRANSACTION");
+    script.sql(COLUMNS).sql(" FOR UPDATE").end();
+    // After the lock is there, however long that took.
+    script.sql("SELECT ").sql(CLOCK).end();
+    let mut answers = link.send(&script)?;
+    answers.skip(1);
+    let found = read(&mut answers)?;
+    let now = answers.one_number("the clock")?;
+    let mut script = Script::default();
+    if found.expires_at > now {
+        script.statement("ROLLBACK");
+        link.send(&script)?;
+        return Ok(Err(found));
+    }
+    let fence = found.fence + 1;
+    script.sql("UPDATE leases SET fence = ").number(fence).sql(", holder = ").bytes(short(holder));
+    script
+        .sql(", expires_at = ")
+        .sql(CLOCK)
+        .sql(" + ")
+        .number(micros(time))
+        .sql(" WHERE name = 'writer'")
+        .end();
+    script.statement("COMMIT");
+    let sent = Instant::now();
+    link.send(&script)?;
+    Ok(Ok((fence, sent)))
+}
+
+fn read(answers: &mut Answers) -> Result<Found, StoreError> {
+    let rows = answers.rows();
+    let row = rows.first().ok_or_else(|| corrupt("leases", "the row of the writer is missing"))?;
+    let mut row = Fields::new("leases", row);
+    let (fence, holder) = (row.number()?, String::from_utf8_lossy(row.bytes()?).into_owned());
+    Ok(Found { fence, holder, expires_at: row.number()? })
+}
+
+/// Asks who has it.
+pub(super) fn select(script: &mut Script) {
+    script.statement(COLUMNS);
+}
+
+/// The number in the answer.
+pub(super) fn read_fence(answers: &mut Answers) -> Result<u64, StoreError> {
+    Ok(read(answers)?.fence)
+}
+
+/// The value of a column that may not be null: 0 where the lease has this number, null else. Nobody takes it from then on
+/// until the transaction ends.
+pub(super) fn put_guard(script: &mut Script, fence: u64) {
+    script.sql("(SELECT 0 FROM leases WHERE name = 'writer' AND fence = ").number(fence);
+    script.sql(" LOCK IN SHARE MODE)");
+}
+
+/// Whether this is how a statement with the guard is refused.
+pub(super) fn is_refusal(fault: &Fault, statement: usize) -> bool {
+    matches!(fault, Fault::Refused { code: 1048, answered, .. } if *answered == statement)
+}
+
+fn short(holder: &str) -> &[u8] {
+    &holder.as_bytes()[..holder.len().min(HOLDER_BYTES_MAX)]
+}
+
+fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}

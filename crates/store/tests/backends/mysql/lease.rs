@@ -1,0 +1,213 @@
+//! One server writes: who comes second is told, who was silent too long is fenced, and a database that was away takes nothing.
+
+use super::*;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+for_both!(
+    a_second_one_is_told_who_has_it,
+    one_that_was_given_back_can_be_had_at_once,
+    one_that_is_silent_is_waited_for,
+    one_that_was_fenced_neither_writes_nor_answers,
+    nothing_is_committed_while_it_is_being_taken,
+    nobody_takes_it_from_a_commit_that_waits,
+    a_database_that_was_away_takes_nothing,
+    shared_stores_need_none,
+);
+
+const LEASE: Duration = Duration::from_secs(3);
+
+fn writer(name: &str) -> Options {
+    Options { writer: Some(name.into()), lease: LEASE, ..impatient() }
+}
+
+fn open_as(url: &str, name: &str) -> Result<MySqlStore, StoreError> {
+    MySqlStore::open(url, &writer(name))
+}
+
+fn is_locked<T: std::fmt::Debug>(done: &Result<T, StoreError>) {
+    assert!(matches!(done, Err(StoreError::Locked(_))), "{done:?}");
+}
+
+fn name(url: &str) -> &str {
+    url.rsplit('/').next().unwrap()
+}
+
+/// Does as a server does that takes the lease after the other was silent, whatever the time.
+fn steal(server: &ScratchDatabase, url: &str) {
+    let set = "fence = fence + 1, holder = 'the thief', expires_at = expires_at + 60000000";
+    server.sql(&format!("UPDATE {}.leases SET {set}", name(url)));
+}
+
+fn wait_until(what: impl Fn() -> bool) {
+    while !what() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn a_second_one_is_told_who_has_it(kind: DatabaseKind) {
+    let url = ScratchDatabase::shared(kind).create_database();
+    let first = open_as(&url, "the first").unwrap();
+    first.announce("127.0.0.1:1234").unwrap();
+    let mut told = Vec::new();
+    let second =
+        MySqlStore::open_telling(&url, &writer("the second"), &mut |what| told.push(what.to_owned()));
+    let Err(StoreError::Locked(who)) = second.map(drop) else { panic!("it is not refused") };
+    let address = url.split("root@").nth(1).unwrap();
+    assert_eq!(who, format!("`mysql://{address}` is held by the first, which answers at 127.0.0.1:1234"));
+    assert!(told.len() == 1 && told[0].contains("the first") && told[0].contains("3s"), "{told:?}");
+    add(&first, |_| ()).unwrap();
+    assert!(first.may_answer() && first.taken_by().is_none());
+}
+
+fn one_that_was_given_back_can_be_had_at_once(kind: DatabaseKind) {
+    let url = ScratchDatabase::shared(kind).create_database();
+    for round in 1..=3 {
+        let mut told = 0;
+        let options = Options { lease: Duration::from_secs(3600), ..writer("one") };
+        let store = MySqlStore::open_telling(&url, &options, &mut |_| told += 1).unwrap();
+        add(&store, |_| ()).unwrap();
+        assert_eq!((count(&store), told), (round, 0));
+        store.release();
+        is_locked(&add(&store, |_| ()));
+        assert!(!store.may_answer());
+    }
+}
+
+fn one_that_is_silent_is_waited_for(kind: DatabaseKind) {
+    let (proxy, first, url) = {
+        let server = ScratchDatabase::shared(kind);
+        let proxy = Proxy::start(server.address());
+        let url = server.create_database();
+        let through = url.replace(&server.address().to_string(), &proxy.address().to_string());
+        (proxy, open_as(&through, "the first").unwrap(), url)
+    };
+    add(&first, |_| ()).unwrap();
+    // It is there and cannot say so.
+    proxy.refuse();
+    proxy.cut();
+    let mut told = 0;
+    let second = MySqlStore::open_telling(&url, &writer("the second"), &mut |_| told += 1).unwrap();
+    assert_eq!(told, 1);
+    assert!(!first.may_answer(), "its time was over before the other's began");
+    add(&second, |_| ()).unwrap();
+    is_away(&add(&first, |_| ()));
+    // Nor does it matter when it hears of it.
+    proxy.pass();
+    is_locked(&add(&first, |_| ()));
+    wait_until(|| first.taken_by().is_some());
+    assert_eq!(first.taken_by().unwrap(), "the second");
+    let Err(StoreError::Locked(why)) = add(&first, |_| ()) else { panic!("it is not refused") };
+    assert!(why.ends_with("is held by the second"), "{why}");
+    assert!(!first.may_answer() && second.may_answer());
+    // Giving back what one does not have takes it from nobody.
+    drop(first);
+    add(&second, |_| ()).unwrap();
+    assert_eq!(count(&second), 3);
+}
+
+fn one_that_was_fenced_neither_writes_nor_answers(kind: DatabaseKind) {
+    let server = ScratchDatabase::shared(kind);
+    for reads in [true, false] {
+        for writes in [true, false] {
+            let url = server.create_database();
+            let options = Options { lease: Duration::from_secs(3600), ..writer("the first") };
+            let store = MySqlStore::open(&url, &options).unwrap();
+            let plan = if reads { counter() } else { Plan::default() };
+            let run = || store.run(&plan, &mut |_| if writes { one_more(6) } else { Changes::default() });
+            run().unwrap();
+            steal(server, &url);
+            let written = count(&store);
+            if reads || writes {
+                // Nobody told it but the database.
+                is_locked(&run());
+            } else {
+                // It asks nobody, so only time could tell it.
+                run().unwrap();
+                is_locked(&add(&store, |_| ()));
+            }
+            wait_until(|| store.taken_by().is_some());
+            assert!(!store.may_answer());
+            is_locked(&run());
+            assert_eq!((count(&store), store.taken_by().unwrap()), (written, "the thief".to_owned()));
+        }
+    }
+}
+
+/// Whoever takes the lease has its row before the first one's transaction looks: that one waits, and then sees another.
+fn nothing_is_committed_while_it_is_being_taken(kind: DatabaseKind) {
+    let server = ScratchDatabase::shared(kind);
+    let url = server.create_database();
+    let options =
+        Options { lease: Duration::from_secs(3600), lock_wait: Duration::from_secs(2), ..writer("one") };
+    let store = MySqlStore::open(&url, &options).unwrap();
+    add(&store, |_| ()).unwrap();
+    let taken = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let take = "UPDATE leases SET fence = fence + 1; SELECT SLEEP(1)";
+            server.sql(&format!("USE {}; START TRANSACTION; {take}; COMMIT", name(&url)));
+            taken.store(true, Ordering::SeqCst);
+        });
+        let sleeps =
+            "SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE 'SELECT SLEEP%' AND db = ";
+        wait_until(|| server.sql(&format!("{sleeps} '{}'", name(&url))) != "0");
+        is_locked(&add(&store, |_| assert!(!taken.load(Ordering::SeqCst), "the test is too late")));
+    });
+    assert_eq!(count(&store), 1);
+}
+
+/// The other order: what has looked is committed before the lease can be had.
+fn nobody_takes_it_from_a_commit_that_waits(kind: DatabaseKind) {
+    let server = ScratchDatabase::shared(kind);
+    let url = server.create_database();
+    let options = Options { lease: Duration::from_secs(3600), ..writer("one") };
+    let store = MySqlStore::open(&url, &options).unwrap();
+    // As a transaction does that has run its last insert.
+    let look = "SELECT (SELECT 0 FROM leases WHERE name = 'writer' AND fence = 1 LOCK IN SHARE MODE)";
+    let take = "SET innodb_lock_wait_timeout = 1; UPDATE leases SET fence = fence + 1";
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            server.sql(&format!("USE {}; START TRANSACTION; {look}; SELECT SLEEP(3); COMMIT", name(&url)));
+        });
+        let sleeps =
+            "SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE 'SELECT SLEEP%' AND db = ";
+        wait_until(|| server.sql(&format!("{sleeps} '{}'", name(&url))) != "0");
+        // Others that only look are not in its way.
+        add(&store, |_| ()).unwrap();
+        let refused = server.try_sql(&format!("USE {}; {take}", name(&url))).unwrap_err();
+        assert!(refused.contains("1205"), "{refused}");
+    });
+}
+
+fn a_database_that_was_away_takes_nothing(kind: DatabaseKind) {
+    let server = ScratchDatabase::shared(kind);
+    let proxy = Proxy::start(server.address());
+    let url = server.create_database();
+    let through = url.replace(&server.address().to_string(), &proxy.address().to_string());
+    let store = open_as(&through, "the first").unwrap();
+    for (round, freezes) in [true, false].into_iter().enumerate() {
+        add(&store, |_| ()).unwrap();
+        if freezes {
+            proxy.freeze();
+        } else {
+            proxy.refuse();
+            proxy.cut();
+        }
+        wait_until(|| !store.may_answer());
+        assert_eq!(store.taken_by(), None);
+        proxy.pass();
+        wait_until(|| store.may_answer());
+        assert_eq!((count(&store), store.taken_by()), (round as i64 + 1, None));
+    }
+    add(&store, |_| ()).unwrap();
+}
+
+fn shared_stores_need_none(kind: DatabaseKind) {
+    let url = ScratchDatabase::shared(kind).create_database();
+    let stores = [open(&url), open(&url)];
+    for store in &stores {
+        add(store, |_| ()).unwrap();
+        assert!(store.may_answer() && store.taken_by().is_none());
+    }
+    assert_eq!(count(&stores[0]), 2);
+}
