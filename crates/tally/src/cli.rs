@@ -87,6 +87,16 @@ Examples:
         /// bash, zsh, fish, elvish or powershell
         shell: clap_complete::Shell,
     },
+    /// Say whether settings lose data, how many connections are enough, and whether every rank is right
+    #[command(after_help = "\
+Examples:
+  tally doctor
+  tally doctor --data /var/lib/tally
+  tally doctor --target-rate 50000
+
+Beside a running server it compares what that serves; without one it loads the store itself. An
+embedded store is copied for it. Exit code 1 if something is wrong.")]
+    Doctor(DoctorArgs),
     /// Bring the store to this version's schema, after keeping a copy
     #[command(after_help = "\
 Examples:
@@ -274,6 +284,14 @@ pub(crate) enum KeysWhat {
         /// The id between the underscores of the key
         id: String,
     },
+}
+
+/// `tally doctor`
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    /// Rows per second that the connections should be enough for
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) target_rate: Option<u64>,
 }
 
 /// `tally backup`

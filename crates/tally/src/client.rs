@@ -62,6 +62,21 @@ impl Client {
         bail!("the server at {} stayed busy for a minute", self.base)
     }
 
+    /// Asks for a text.
+    pub(crate) fn text(&self, path: &str) -> Result<String> {
+        let mut request = Request::builder().uri(format!("{}{path}", self.base));
+        if let Some(key) = &self.key {
+            request = request.header("authorization", format!("Bearer {key}"));
+        }
+        let answered = self.agent.run(request.body(())?);
+        let mut response = answered.with_context(|| format!("ask the server at {}", self.base))?;
+        let text = response.body_mut().read_to_string().context("read the answer")?;
+        if !response.status().is_success() {
+            bail!("the server at {} answered {} to {path}", self.base, response.status());
+        }
+        Ok(text)
+    }
+
     /// Asks, whatever the answer.
     pub(crate) fn send(&self, method: &Method, path: &str, body: Option<(&str, &[u8])>) -> Result<Answer> {
         let mut request = Request::builder().method(method.clone()).uri(format!("{}{path}", self.base));

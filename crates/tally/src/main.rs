@@ -12,6 +12,7 @@ mod config;
 mod csv_scores;
 mod data_dir;
 mod demo;
+mod doctor;
 mod export;
 mod football;
 mod import;
@@ -45,6 +46,7 @@ fn main() -> ExitCode {
             clap_complete::generate(*shell, &mut Cli::command(), "tally", &mut script);
             print(&script)
         }
+        Command::Doctor(args) => doctor::run(&cli, args),
         Command::Migrate => migrate::run(&cli),
         Command::Backup(args) => backup::backup(&cli, args),
         Command::Restore(args) => backup::restore(&cli, args),

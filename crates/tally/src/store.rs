@@ -106,27 +106,9 @@ impl Place {
                 })
             }
             Self::MySql(url) => {
-                let options = mysql::Options {
-                    pool_max: config.count("store.pool_max")?,
-                    connect_timeout: config.duration("store.connect_timeout")?,
-                    query_timeout: config.duration("store.query_timeout")?,
-                    lock_wait: config.duration("store.lock_wait")?,
-                    migrate,
-                    // Orders in memory are right only while nobody else writes.
-                    writer: Some(writer(data)),
-                    lease: config.duration("store.lease")?,
-                };
-                if options.lock_wait >= options.query_timeout {
-                    bail!(Usage(
-                        "setting `store.lock_wait` must be shorter than `store.query_timeout`".into()
-                    ));
-                }
-                if options.lease < LEASE_MIN {
-                    bail!(Usage(format!("setting `store.lease` must be {LEASE_MIN:?} at least")));
-                }
-                let tell = &mut |what: &str| eprintln!("tally: {what}");
-                let store = MySqlStore::open_telling(url, &options, tell).context("open the store")?;
-                let (shown, store) = (store.url().to_owned(), Arc::new(store));
+                // Orders in memory are right only while nobody else writes.
+                let store = connect(url, config, migrate, Some(writer(data)))?;
+                let shown = store.url().to_owned();
                 Ok(Opened {
                     store: Arc::<MySqlStore>::clone(&store),
                     embedded: None,
@@ -136,6 +118,32 @@ impl Place {
             }
         }
     }
+}
+
+/// Opens a database; without a writer's name beside whoever writes to it.
+pub(crate) fn connect(
+    url: &str,
+    config: &Config,
+    migrate: bool,
+    writer: Option<String>,
+) -> Result<Arc<MySqlStore>> {
+    let options = mysql::Options {
+        pool_max: config.count("store.pool_max")?,
+        connect_timeout: config.duration("store.connect_timeout")?,
+        query_timeout: config.duration("store.query_timeout")?,
+        lock_wait: config.duration("store.lock_wait")?,
+        migrate,
+        writer,
+        lease: config.duration("store.lease")?,
+    };
+    if options.lock_wait >= options.query_timeout {
+        bail!(Usage("setting `store.lock_wait` must be shorter than `store.query_timeout`".into()));
+    }
+    if options.lease < LEASE_MIN {
+        bail!(Usage(format!("setting `store.lease` must be {LEASE_MIN:?} at least")));
+    }
+    let tell = &mut |what: &str| eprintln!("tally: {what}");
+    Ok(Arc::new(MySqlStore::open_telling(url, &options, tell).context("open the store")?))
 }
 
 impl Opened {
@@ -161,8 +169,9 @@ impl Opened {
             if let Some(holder) = store.taken_by() {
                 return holder;
             }
-            if std::mem::replace(&mut sure, store.may_answer()) != store.may_answer() {
-                if sure {
+            let now = store.may_answer();
+            if std::mem::replace(&mut sure, now) != now {
+                if now {
                     tracing::info!("the store answers, and nobody has taken it over: ready again");
                 } else {
                     tracing::warn!("the store has not answered for `store.lease`: not ready until it does");

@@ -48,6 +48,11 @@ impl Target {
         Ok(Self { client: local(&running.http, &running.token), own: Some(server) })
     }
 
+    /// Whether the server is this command's own.
+    pub(crate) fn is_own(&self) -> bool {
+        self.own.is_some()
+    }
+
     /// Ends the server where it is our own.
     pub(crate) fn finish(self) {
         if let Some(server) = self.own {

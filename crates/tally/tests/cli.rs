@@ -44,6 +44,7 @@ fn every_subcommand_has_help_with_an_example() {
         "keys list",
         "keys revoke",
         "migrate",
+        "doctor",
         "backup",
         "restore",
     ] {

@@ -6,7 +6,7 @@
 //!
 //! - `run`: the write path; `load`: its first message; `write`: its second
 //! - `batches`: what became of a commit whose answer was lost
-//! - `pool`, `link`, `connect`: connections; `fault`: what their errors mean; `stats`
+//! - `pool`, `link`, `connect`: connections; `fault`: what their errors mean; `stats`; `survey`
 //! - `text`: SQL as text; `row`: results
 //! - `lease`: how a server that keeps orders in memory stays the only one that writes
 //! - `migrate`: whose database it is, and its schema; `purge`: what is deleted at leisure; `check`
@@ -42,6 +42,7 @@ mod row;
 mod run;
 mod scores;
 mod stats;
+mod survey;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -56,6 +57,7 @@ use connect::{Address, Flavour};
 use lease::Lease;
 use pool::Pool;
 use row::{Answers, Fields};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 use tally_rules::profile::Profile;
@@ -102,6 +104,17 @@ impl Default for Options {
     }
 }
 
+/// What a database says of itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Survey {
+    /// Its version, in its words.
+    pub version: String,
+    /// Settings that matter here, by name.
+    pub settings: BTreeMap<String, String>,
+    /// About how large the tables of the store are, with their indexes.
+    pub tables_bytes: u64,
+}
+
 /// A store in one database of a MySQL or MariaDB server.
 #[derive(Debug)]
 pub struct MySqlStore {
@@ -137,6 +150,11 @@ impl MySqlStore {
             (Some(lease), Some(who)) => lease.announce(&format!("{who}, which answers at {address}")),
             _ => Ok(()),
         }
+    }
+
+    /// What the database says of itself.
+    pub fn survey(&self) -> Result<Survey, StoreError> {
+        survey::survey(&self.pool)
     }
 
     /// Who has taken the store from this process, which was the only one that writes: from then on it refuses everything.

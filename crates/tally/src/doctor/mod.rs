@@ -1,0 +1,128 @@
+//! `tally doctor`: versions, settings that lose data or cost speed, the pool's size, and ranks against the stored rows.
+//!
+//! Everything is asked again, of the server and of the store apart: what is in the server's memory is what is judged. Where
+//! no server runs, one of this command's own loads the store, which proves the same of the next start.
+//!
+//! - `settings`: of the database; `pool`: its connections; `ranks`: the orders
+//!
+//! Not here: mending anything, and the order of periods.
+
+mod pool;
+mod ranks;
+mod settings;
+
+use crate::cli::{Cli, DoctorArgs, TargetArgs};
+use crate::config::Config;
+use crate::data_dir::DataDir;
+use crate::store::{Place, connect};
+use crate::target::Target;
+use anyhow::{Context, Result};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use tally_store::Store;
+use tally_store::mysql::MySqlStore;
+use tally_store::sqlite::{self, SqliteStore};
+
+/// What was found, line by line.
+#[derive(Default)]
+pub(crate) struct Report {
+    wrong: bool,
+}
+
+impl Report {
+    /// As it should be, or only told.
+    fn ok(&mut self, text: &str) {
+        println!("ok    {text}");
+    }
+
+    /// Worth a look.
+    fn warn(&mut self, text: &str) {
+        println!("warn  {text}");
+    }
+
+    /// Loses data, or is not true.
+    fn wrong(&mut self, text: &str) {
+        self.wrong = true;
+        println!("WRONG {text}");
+    }
+}
+
+/// Runs the subcommand.
+pub(crate) fn run(cli: &Cli, args: &DoctorArgs) -> Result<ExitCode> {
+    let config = Config::load(cli)?;
+    let data = DataDir::open(&config)?;
+    let place = data.place(&config)?;
+    let mut report = Report::default();
+    report.ok(&format!("tally {}", env!("CARGO_PKG_VERSION")));
+    let target = Target::find(cli, &TargetArgs { url: None, key: None })?;
+    let examined = examine(&mut report, (&config, &place, data.path()), &target, args);
+    target.finish();
+    examined?;
+    Ok(if report.wrong { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+fn examine(
+    report: &mut Report,
+    (config, place, data): (&Config, &Place, &Path),
+    target: &Target,
+    args: &DoctorArgs,
+) -> Result<()> {
+    match place {
+        Place::MySql(url) => {
+            let store = connect(url, config, false, None)?;
+            let survey = store.survey().context("ask the database for its settings")?;
+            report.ok(&format!("store {}: {} {}", store.url(), store.name(), survey.version));
+            settings::judge(report, &survey);
+            pool::judge(report, config, target, args.target_rate)?;
+            ranks::compare(report, &target.client, &mut || Ok(Arc::<MySqlStore>::clone(&store)))
+        }
+        Place::Sqlite(path) => {
+            file(report, path);
+            pool::measured(report, target, args.target_rate)?;
+            // A file has one process that opens it: the server. Beside it there is the copy that a backup is.
+            let copies = Copies(data.join(format!("doctor-{}.db", std::process::id())));
+            ranks::compare(report, &target.client, &mut || copies.make(path))
+        }
+    }
+}
+
+fn file(report: &mut Report, path: &Path) {
+    let length = |path: &Path| std::fs::metadata(path).map_or(0, |file| file.len());
+    report.ok(&format!("store sqlite:{}: {} bytes", path.display(), length(path)));
+    let prefix = format!("{}.journal-", path.file_name().unwrap_or_default().to_string_lossy());
+    let journal = path.parent().and_then(|folder| std::fs::read_dir(folder).ok());
+    let journal = journal.into_iter().flatten().flatten();
+    let ours = journal.filter(|entry| entry.file_name().to_string_lossy().starts_with(&prefix));
+    let bytes: u64 = ours.map(|entry| length(&entry.path())).sum();
+    report.ok(&format!("its journal: {bytes} bytes, folded into it when the server ends"));
+}
+
+/// Copies of an embedded store, one after the other.
+struct Copies(PathBuf);
+
+impl Copies {
+    fn make(&self, from: &Path) -> Result<Arc<SqliteStore>> {
+        self.remove();
+        sqlite::backup(from, &self.0, &mut |_, _| ()).context("copy the store")?;
+        Ok(Arc::new(SqliteStore::open(&self.0, &sqlite::Options::default()).context("open the copy")?))
+    }
+
+    /// With what a store keeps beside its file.
+    fn remove(&self) {
+        let (Some(folder), Some(name)) = (self.0.parent(), self.0.file_name()) else { return };
+        let ours = |entry: &std::fs::DirEntry| {
+            entry.file_name().as_encoded_bytes().starts_with(name.as_encoded_bytes())
+        };
+        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten().filter(ours) {
+            // What stays is a copy, in a directory that only its owner reads.
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+}
+
+impl Drop for Copies {
+    fn drop(&mut self) {
+        self.remove();
+    }
+}

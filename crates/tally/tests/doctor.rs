@@ -1,0 +1,89 @@
+//! `tally doctor` finds nothing wrong where nothing is, and finds what was made wrong behind the server's back.
+
+use serde_json::json;
+use tally_testkit::{DatabaseKind, ScratchDatabase, TestTally};
+
+const TALLY: &str = env!("CARGO_BIN_EXE_tally");
+
+/// Boards of each kind of rank, with ties, a hidden player and more than a page.
+fn fill(server: &TestTally) {
+    let mut client = server.local();
+    let boards = [
+        ("plain", json!({})),
+        ("dense", json!({"ranking": "dense", "ties": "player", "order": "ascending"})),
+        ("shared", json!({"ranking": "competition", "score": "float64", "subscore": "descending"})),
+    ];
+    for (board, definition) in boards {
+        client.put(&format!("/v1/leaderboards/{board}"), &definition).expect(201);
+        let row = |number: i32| {
+            let mut row = json!({"board": board, "player": format!("p{number}"), "score": number % 400});
+            if board == "shared" {
+                row["subscore"] = json!(number % 3);
+            }
+            row
+        };
+        for chunk in (0..1200).collect::<Vec<_>>().chunks(100) {
+            let rows: Vec<_> = chunk.iter().map(|number| row(*number)).collect();
+            client.post("/v1/scores/batch", &json!({"scores": rows})).expect(200);
+        }
+        client.post(&format!("/v1/leaderboards/{board}/players/p7/ban"), &json!({})).expect(200);
+    }
+}
+
+fn all_are_equal(text: &str) {
+    for board in ["plain", "dense", "shared"] {
+        let line = format!("ok    board {board}: all 1199 ranks are those of a sort of the stored rows");
+        assert!(text.contains(&line), "no {line:?} in {text}");
+    }
+    assert!(!text.contains("WRONG"), "{text}");
+}
+
+#[test]
+fn a_file_with_and_without_a_server() {
+    let mut server = TestTally::stopped(TALLY);
+    server.set("TALLY_STORE_URL", "");
+    server.restart();
+    fill(&server);
+    let beside = server.run(&["doctor", "--target-rate", "50000"]);
+    let text = beside.expect(0);
+    all_are_equal(text);
+    for words in ["ok    tally 0.", "ok    store sqlite:", "its journal: ", "in use at 50000 rows/s"] {
+        assert!(text.contains(words), "no {words:?} in {text}");
+    }
+    server.terminate();
+    let alone = server.run(&["doctor", "--target-rate", "50000"]);
+    all_are_equal(alone.expect(0));
+    assert!(alone.stdout.contains("warn  connections by Little's law: no server runs"), "{}", alone.stdout);
+    let left = std::fs::read_dir(server.data()).unwrap().flatten().map(|entry| entry.file_name());
+    assert!(!left.map(|name| name.into_string().unwrap()).any(|name| name.contains("doctor")));
+}
+
+#[test]
+fn a_database_whose_rows_were_changed_behind_the_server() {
+    let database = ScratchDatabase::start(DatabaseKind::MariaDb10);
+    let url = database.create_database();
+    let mut server = TestTally::stopped(TALLY);
+    server.set("TALLY_STORE_URL", &url);
+    server.restart();
+    fill(&server);
+    let good = server.run(&["doctor"]);
+    all_are_equal(good.expect(0));
+    for words in ["mariadb 10.11", "ok    innodb_flush_log_at_trx_commit = 1", "store.pool_max = 8"] {
+        assert!(good.stdout.contains(words), "no {words:?} in {}", good.stdout);
+    }
+    database.sql("SET GLOBAL innodb_flush_log_at_trx_commit = 2");
+    let unsafe_setting = server.run(&["doctor"]);
+    let text = unsafe_setting.expect(1);
+    assert!(text.contains("WRONG innodb_flush_log_at_trx_commit = 2"), "{text}");
+    database.sql("SET GLOBAL innodb_flush_log_at_trx_commit = 1");
+    let name = url.rsplit('/').next().unwrap();
+    let change = |score: i32| {
+        let set = format!("UPDATE {name}.scores SET score = {score} WHERE player = 'p3' AND board = 1");
+        database.sql(&set);
+    };
+    change(9999);
+    let changed = server.run(&["doctor"]);
+    assert!(changed.expect(1).contains("WRONG board plain: at 1: "), "{}", changed.stdout);
+    change(3);
+    server.run(&["doctor"]).expect(0);
+}
