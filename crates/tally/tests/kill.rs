@@ -7,6 +7,7 @@
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use tally_testkit::backends::share;
 use tally_testkit::model::{Board, Definition, Range, Record};
 use tally_testkit::rng::soak;
 use tally_testkit::{Answer, Client, Request, Rng, TestTally, audit};
@@ -179,7 +180,7 @@ fn a_kill_at_any_moment_loses_nothing_and_invents_nothing() {
     let mut workers: Vec<Worker> = (0..CLIENTS).map(Worker::new).collect();
     let mut rng = Rng::of("kill");
     let mut unsure = 0;
-    for round in 0..soak(ROUNDS) {
+    for round in 0..soak(ROUNDS).div_ceil(share()) {
         let acknowledged = AtomicUsize::new(0);
         let least = 5 + usize::try_from(rng.below(150)).expect("it is small");
         let pause = std::time::Duration::from_micros(rng.below(20_000));

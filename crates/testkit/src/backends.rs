@@ -12,6 +12,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// The variable.
 const VARIABLE: &str = "TALLY_TEST_ON";
 
+/// Which share of a random test's length is run: on other stores than the embedded one, where each operation costs more
+/// and the same rules were tested in full before, a third.
+pub fn share() -> usize {
+    if matches!(std::env::var(VARIABLE).as_deref(), Err(_) | Ok("" | "sqlite")) { 1 } else { 3 }
+}
+
 /// The variables of the environment that put one new server onto what this run is on.
 ///
 /// # Panics

@@ -6,6 +6,7 @@
 mod commands;
 
 use commands::{Command, Commands};
+use tally_testkit::backends::share;
 use tally_testkit::redis::{RedisKind, ScratchRedis};
 use tally_testkit::resp::RespClient;
 use tally_testkit::rng::{Rng, soak};
@@ -37,7 +38,7 @@ fn compare(protocol: &str) {
     }
     let mut commands = Commands::new(Rng::of(&format!("differential {protocol}")));
     let mut sent = 0;
-    while sent < soak(COMMANDS) {
+    while sent < soak(COMMANDS).div_ceil(share()) {
         // From one command at a time to long pipelines.
         let pipeline = commands.pipeline();
         let args: Vec<&[Vec<u8>]> = pipeline.iter().map(|one| one.args.as_slice()).collect();
