@@ -1,8 +1,9 @@
 //! Client libraries of other languages, from their own registries, for the tests that let them talk to the server.
 //!
-//! They are what a user gets: `pip` and `npm` fetch the releases that the lists beside the tests name, each with its digest,
-//! into the target folder. That is done once, and again when a list changes; a copy of the list says which one was done.
-//! So a test needs no network, and `cargo clean` leaves nothing behind.
+//! They are what a user gets: `pip`, `npm` and `cargo` fetch the releases that the lists beside the tests name, each with its
+//! digest, into the target folder. That is done once, and again when a list changes; a copy of the list says which one was
+//! done. So a test needs no network, and `cargo clean` leaves nothing behind. The client of Rust is built here, with the program
+//! that uses it: a workspace of its own, so that nothing it needs comes into ours.
 //!
 //! Not here: running any of them (the tests do), and the programs that they need (`packages.rs`).
 
@@ -22,7 +23,8 @@ const FOLDER: &str = "clients";
 pub(crate) fn ensure() -> Result<()> {
     let (lists, folder) = (process::root()?.join(LISTS), process::target_folder()?.join(FOLDER));
     make(&folder.join("python"), &lists, &["requirements.txt"], python)?;
-    make(&folder.join("node"), &lists, &["package-lock.json", "package.json"], node)
+    make(&folder.join("node"), &lists, &["package-lock.json", "package.json"], node)?;
+    make(&folder.join("rust"), &lists.join("rust"), &["Cargo.lock", "Cargo.toml", "story.rs"], rust)
 }
 
 /// Makes a folder from lists, unless it was made from the same ones.
@@ -59,6 +61,11 @@ fn python(folder: &Path) -> Result<()> {
 fn node(folder: &Path) -> Result<()> {
     let fetch = ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
     process::run(Command::new("npm").args(fetch).current_dir(folder).stdin(Stdio::null()))
+}
+
+fn rust(folder: &Path) -> Result<()> {
+    let mut build = process::cargo(&["build", "--quiet", "--locked", "--manifest-path"])?;
+    process::run(build.arg(folder.join("Cargo.toml")).arg("--target-dir").arg(folder.join("build")))
 }
 
 /// Whether there is a Python with all that a virtual environment needs.

@@ -86,9 +86,10 @@ Makes sure that every program which the build and the tests start is there.
 Usage: cargo xtask packages
 
 Root on Debian gets the tools installed, and servers of certain releases (Redis 7, Valkey 9, MariaDB 10,
-MySQL 9) unpacked into /var/cache/tally-test, without installing them. Anyone else gets the line to type. Libraries of
-other languages that speak the Redis protocol come from PyPI and npm into the target folder. `test`, `soak`,
-`readme` and `ci` begin with this; it is a task of its own for `sudo`, and for `cargo test -p <crate>`.
+MySQL 9) unpacked into /var/cache/tally-test, without installing them. Anyone else gets the line to
+type. Libraries that speak the Redis protocol come from PyPI, npm and crates.io into the target folder.
+`test`, `soak`, `readme` and `ci` begin with this; it is a task of its own for `sudo`, and for
+`cargo test -p <crate>`.
 
 Elsewhere than on Debian, name a folder that has the servers in TALLY_TEST_PROGRAMS.
 

@@ -118,6 +118,11 @@ fn redis_py() {
 }
 
 #[test]
+fn redis_rs() {
+    tell(Command::new(fetched("rust/build/debug/story")));
+}
+
+#[test]
 fn node_redis() {
     tell(node(include_str!("story_redis.mjs"), "story_redis.mjs"));
 }
