@@ -48,5 +48,6 @@ pub(super) const HOLDERS: &[(&str, &[&str])] = &[
     ("anyhow", &["tally", "xtask"]),                // libraries have errors with names, so that callers can tell them apart
     ("clap", &["tally"]),                           // one command line
     ("hyper", &["tally-server"]),                   // HTTP ends at the edge
+    ("mysql_async", &["tally-store", "tally-bench"]), // as rusqlite
     ("rusqlite", &["tally-store", "tally-bench"]),  // SQL lives in the store; the naive twins of the benches speak it directly
 ];

@@ -30,7 +30,8 @@ pub(super) struct Link {
     pub(super) name: [u8; 16],
     /// The number of its last transaction that wrote; 0 for none yet.
     pub(super) sequence: u64,
-    deadline: Duration,
+    /// How long the next message may take.
+    pub(super) deadline: Duration,
     stats: Arc<Stats>,
     /// Since when nobody uses it; none while it is new.
     pub(super) idle_since: Option<Instant>,

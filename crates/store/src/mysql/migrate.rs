@@ -10,6 +10,7 @@ use super::row::Answers;
 use super::text::Script;
 use super::{fault, meta};
 use crate::StoreError;
+use std::time::Duration;
 
 /// Every schema there ever was: the first makes an empty database ours, each other one makes the next out of the one
 /// before.
@@ -23,6 +24,9 @@ const VERSION: &str = "store.schema";
 /// How long another server's migration is waited for.
 const LOCK_SECONDS: u64 = 60;
 
+/// How long one statement may take: a table of hundreds of millions of rows may be written anew.
+const STATEMENT_MAX: Duration = Duration::from_secs(24 * 3600);
+
 /// Checks whose database it is, and makes or migrates it. `may_migrate` says whether an older one is changed.
 pub(super) fn migrate(
     link: &mut Link,
@@ -34,6 +38,7 @@ pub(super) fn migrate(
     if version(link, shown, known)? == Some(known) {
         return Ok(());
     }
+    let deadline = std::mem::replace(&mut link.deadline, STATEMENT_MAX);
     let name = blake3::hash(database.as_bytes());
     let lock = &name.as_bytes()[..16];
     let mut script = Script::default();
@@ -44,7 +49,6 @@ pub(super) fn migrate(
         .number(LOCK_SECONDS)
         .sql(")")
         .end();
-    // The lock is freed with its connection, so there may be other deadlines than that of the script.
     if ask(link, &script)?.one_number("the lock of migrations").ok() != Some(1) {
         return Err(StoreError::Conflict(format!("another server migrates {shown}")));
     }
@@ -52,6 +56,7 @@ pub(super) fn migrate(
     let mut script = Script::default();
     script.sql("SELECT RELEASE_LOCK(CONCAT('tally ', HEX(").bytes(lock).sql(")))").end();
     ask(link, &script)?;
+    link.deadline = deadline;
     done
 }
 

@@ -3,7 +3,8 @@
 //! A plan that reads nothing is one message. Changes of boards or keys, which are rare, take one more: they refer to what
 //! is there. An answer that is lost at COMMIT is looked for at once on a new connection; only when the database cannot
 //! be reached does the caller hear that nobody knows. What was certainly not done on a connection that had lain idle is
-//! begun again, once, on a new one. Not here: any other retry; the lanes have it.
+//! begun again, once, on a new one. A relaxed plan is as durable as any other. Not here: any other retry; the lanes
+//! have it.
 
 use super::batches::{self, Batch};
 use super::fault::{self, Fault};

@@ -20,7 +20,7 @@ const COUNT_MAX: u64 = 100_000;
 
 /// What a row says: a record or that it was removed, and its version.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Row1 {
+pub(super) struct State {
     pub(super) record: Option<Record>,
     pub(super) version: u64,
 }
@@ -43,12 +43,12 @@ pub(super) fn read(
     answers: &mut Answers,
     statements: usize,
     keys: &[ScoreKey],
-) -> Result<Vec<Option<Row1>>, StoreError> {
+) -> Result<Vec<Option<State>>, StoreError> {
     found(answers, statements, "scores", keys, |row| {
         let key = ScoreKey { board: BoardNo(row.small()?), part: Part(row.number()?), player: player(row)? };
         let record = record(row)?;
         let (version, gone) = (row.number()?, row.truth()?);
-        Ok((key, Row1 { record: (!gone).then_some(record), version }))
+        Ok((key, State { record: (!gone).then_some(record), version }))
     })
 }
 

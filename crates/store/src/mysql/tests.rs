@@ -29,3 +29,64 @@ fn an_older_schema_is_migrated_only_when_that_is_asked_for() {
         drop(MySqlStore::open_with(&server.create_database(), &Options::default(), NEXT).unwrap());
     }
 }
+
+/// A list of keys is read by the primary key in its order, however long it is and however small the table: else rows of
+/// others would be locked, and in another order.
+#[test]
+fn lists_of_keys_are_ranges_of_the_primary_key() {
+    for kind in [DatabaseKind::MariaDb10, DatabaseKind::MySql9] {
+        let server = ScratchDatabase::shared(kind);
+        let url = server.create_database();
+        let store = MySqlStore::open(&url, &Options::default()).unwrap();
+        for rows in [3_u64, 2000] {
+            let player = |number: u64| PlayerId::new(&format!("{number:05}")).unwrap();
+            let key =
+                |number: u64| ScoreKey { board: BoardNo(1), part: Part(number % 3), player: player(number) };
+            let mut keys: Vec<ScoreKey> = (0..rows).map(key).collect();
+            keys.sort();
+            let row = Some(Record { score: 1, subscore: 0, at: Micros(0) });
+            let profile = |key: &ScoreKey| (key.player.clone(), Some(Profile::default()));
+            let mut profiles: Vec<_> = keys.iter().map(profile).collect();
+            profiles.sort_by(|a, b| a.0.cmp(&b.0));
+            let scores = keys.iter().map(|key| (key.clone(), row)).collect();
+            let changes = Changes { scores, profiles: profiles.clone(), ..Changes::default() };
+            store.run(&Plan::default(), &mut |_| changes.clone()).unwrap();
+            let players: Vec<_> = profiles.into_iter().map(|(player, _)| player).collect();
+            let mut script = Script::default();
+            scores::select(&mut script, &keys, true);
+            profiles::select(&mut script, &players, true);
+            let name = url.rsplit('/').next().unwrap();
+            let text = script.messages(1 << 20).unwrap()[0].0;
+            for statement in text.split_terminator(';') {
+                let plan = server.sql(&format!("USE {name}; EXPLAIN FORMAT = TRADITIONAL {statement}"));
+                assert!(plan.lines().count() == 1 && plan.contains("\trange\tPRIMARY\tPRIMARY\t"), "{plan}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_transaction_is_two_messages_at_most() {
+    for kind in [DatabaseKind::MariaDb10, DatabaseKind::MySql9] {
+        let url = ScratchDatabase::shared(kind).create_database();
+        let store = MySqlStore::open(&url, &Options::default()).unwrap();
+        let key = |player| ScoreKey { board: BoardNo(1), part: Part(0), player };
+        let keys: Vec<_> =
+            (0..1000).map(|number| key(PlayerId::new(&format!("{number:05}")).unwrap())).collect();
+        let row = Some(Record { score: 1, subscore: 0, at: Micros(0) });
+        let changes =
+            Changes { scores: keys.iter().map(|key| (key.clone(), row)).collect(), ..Changes::default() };
+        let messages = |plan: &Plan, changes: &Changes| {
+            let before = store.pool.stats.messages.load(std::sync::atomic::Ordering::Relaxed);
+            store.run(plan, &mut |_| changes.clone()).unwrap();
+            store.pool.stats.messages.load(std::sync::atomic::Ordering::Relaxed) - before
+        };
+        let reads = Plan { boards: vec![BoardNo(1)], scores: keys.clone(), ..Plan::default() };
+        assert_eq!(messages(&Plan::default(), &Changes::default()), 0);
+        assert_eq!(messages(&Plan::default(), &changes), 1);
+        for _ in 0..2 {
+            assert_eq!(messages(&reads, &changes), 2);
+        }
+        assert_eq!(messages(&reads, &Changes::default()), 2);
+    }
+}

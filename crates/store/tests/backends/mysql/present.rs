@@ -9,6 +9,7 @@ for_both!(
     many_new_players_at_once_are_no_deadlock,
     versions_grow_whoever_writes,
     a_removed_record_keeps_its_version_for_an_hour,
+    traces_of_connections_are_forgotten_when_they_are_old,
     the_requests_of_a_batch_and_their_effects_are_of_one_moment,
 );
 
@@ -131,6 +132,26 @@ fn a_removed_record_keeps_its_version_for_an_hour(kind: DatabaseKind) {
     assert_eq!(store.purge_deleted(100).unwrap(), 0);
     let left = format!("SELECT (SELECT COUNT(*) FROM {name}.scores) + (SELECT COUNT(*) FROM {name}.removed)");
     assert_eq!(server.sql(&left), "0");
+}
+
+fn traces_of_connections_are_forgotten_when_they_are_old(kind: DatabaseKind) {
+    let server = ScratchDatabase::shared(kind);
+    let url = server.create_database();
+    let name = url.rsplit('/').next().unwrap();
+    let store = open(&url);
+    let traces = || server.sql(&format!("SELECT COUNT(*) FROM {name}.batches"));
+    for round in 1..=3 {
+        let other = open(&url);
+        for _ in 0..5 {
+            add(&other, |_| ()).unwrap();
+        }
+        assert_eq!(traces(), format!("{round}"), "one for each connection");
+    }
+    assert_eq!(store.purge_deleted(100).unwrap(), 0);
+    assert_eq!(traces(), "3");
+    server.sql(&format!("UPDATE {name}.batches SET version = 5 ORDER BY link LIMIT 2"));
+    store.purge_deleted(100).unwrap();
+    assert_eq!(traces(), "1");
 }
 
 /// Readers that change nothing never see an effect without its request, nor the other way round.
