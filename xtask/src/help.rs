@@ -1,11 +1,11 @@
 //! The help texts, all in one place so that they are read, and kept alike, together.
 //!
-//! Written by hand: six tasks with three options between them need no argument parser, and a parser would be the
+//! Written by hand: seven tasks with three options between them need no argument parser, and a parser would be the
 //! slowest thing to compile here.
 
 /// The tasks, in the order in which a contributor meets them.
 #[cfg(test)]
-pub(crate) const TASKS: [&str; 6] = ["test", "check", "soak", "packages", "readme", "ci"];
+pub(crate) const TASKS: [&str; 7] = ["test", "check", "soak", "packages", "drivers", "readme", "ci"];
 
 pub(crate) const OVERVIEW: &str = "\
 The project's own tasks.
@@ -16,6 +16,7 @@ Usage: cargo xtask <task>
   check     the rules that only this project has: crate edges, file lengths, licences, links ...
   soak      the random and kill tests again and again, with new seeds
   packages  installs or names what the build and the tests start
+  drivers   builds what `tally bench drivers` compares with
   readme    runs the README's commands as they are written
   ci        all of it, as the build server does
 
@@ -29,6 +30,7 @@ pub(crate) fn of(task: &str) -> Option<&'static str> {
         "check" => Some(CHECK),
         "soak" => Some(SOAK),
         "packages" => Some(PACKAGES),
+        "drivers" => Some(DRIVERS),
         "readme" => Some(README),
         "ci" => Some(CI),
         _ => None,
@@ -96,6 +98,18 @@ Elsewhere than on Debian, name a folder that has the servers in TALLY_TEST_PROGR
 Examples:
   cargo xtask packages
   TALLY_TEST_PROGRAMS=/opt/servers/bin cargo xtask test
+";
+
+const DRIVERS: &str = "\
+Builds the program of other drivers that `tally bench drivers` compares with.
+
+Usage: cargo xtask drivers
+
+It is a workspace of its own in bench/drivers, which no test builds. Its ORM links MariaDB's client
+library: root on Debian gets libmariadb-dev installed, anyone else gets the line to type.
+
+Examples:
+  cargo xtask drivers && cargo run --release -- bench drivers
 ";
 
 const README: &str = "\

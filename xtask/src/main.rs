@@ -1,4 +1,4 @@
-//! The project's own tasks: `cargo xtask test | check | soak | packages | readme | ci`.
+//! The project's own tasks: `cargo xtask test | check | soak | packages | drivers | readme | ci`.
 //!
 //! One small binary instead of shell scripts, because each task is then tested like the rest and reads the same on every
 //! machine. It depends on `anyhow` and `serde_json` alone: a fresh clone compiles it in seconds, before anything else.
@@ -14,6 +14,7 @@
 mod check;
 mod ci;
 mod clients;
+mod drivers;
 mod fresh_data;
 mod help;
 mod packages;
@@ -59,6 +60,7 @@ fn run(args: &[String]) -> anyhow::Result<()> {
         "check" => no_arguments(task, rest).and_then(|()| check::main()),
         "soak" => soak::main(rest),
         "packages" => no_arguments(task, rest).and_then(|()| packages::ensure()),
+        "drivers" => no_arguments(task, rest).and_then(|()| drivers::main()),
         "readme" => no_arguments(task, rest).and_then(|()| readme::main()),
         "ci" => no_arguments(task, rest).and_then(|()| ci::main()),
         other => anyhow::bail!("`{other}` has a help text and no task behind it"),

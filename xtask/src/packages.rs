@@ -53,17 +53,25 @@ pub(crate) fn ensure() -> Result<()> {
     let bare_python = !clients::python_makes_environments();
     let is_missing =
         |package: &&Package| !on_path(package.binary) || package.package == "python3-venv" && bare_python;
-    let missing: Vec<&Package> = PACKAGES.iter().filter(is_missing).collect();
-    for package in &missing {
-        eprintln!("missing: {} ({})", package.binary, package.why);
-    }
-    match plan(&missing, is_root(), Path::new("/etc/debian_version").exists()) {
-        Plan::Nothing => {}
-        Plan::Install(names) => install(&names)?,
-        Plan::Ask(line) => bail!("install what is missing, then start again: {line}"),
-    }
+    get(&PACKAGES.iter().filter(is_missing).collect::<Vec<_>>())?;
     programs::ensure()?;
     clients::ensure()
+}
+
+/// Makes sure that these can be started, or says how: for a task that needs what no test does.
+pub(crate) fn ensure_of(packages: &[Package]) -> Result<()> {
+    get(&packages.iter().filter(|package| !on_path(package.binary)).collect::<Vec<_>>())
+}
+
+fn get(missing: &[&Package]) -> Result<()> {
+    for package in missing {
+        eprintln!("missing: {} ({})", package.binary, package.why);
+    }
+    match plan(missing, is_root(), Path::new("/etc/debian_version").exists()) {
+        Plan::Nothing => Ok(()),
+        Plan::Install(names) => install(&names),
+        Plan::Ask(line) => bail!("install what is missing, then start again: {line}"),
+    }
 }
 
 fn plan(missing: &[&Package], root: bool, debian: bool) -> Plan {

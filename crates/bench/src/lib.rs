@@ -7,12 +7,15 @@
 //! Not here: printing, and users. Nothing in the product depends on this crate; the naive twins speak to a database as
 //! somebody would who has no service.
 
+mod database;
 mod disk;
+mod drivers;
 mod error;
 mod http;
 mod index;
 mod machine;
 mod options;
+mod ours;
 mod periods;
 mod process;
 mod report;
@@ -20,9 +23,11 @@ mod resident;
 mod resp;
 mod scenario;
 mod server;
+mod spent;
 mod store;
 mod submit;
 mod targets;
+mod upsert;
 
 pub use error::Error;
 pub use machine::Machine;

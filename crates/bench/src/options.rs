@@ -29,6 +29,11 @@ pub struct Options {
     pub tally_bin: Option<PathBuf>,
     /// The Redis server that scenarios compare with: a path, or a name on `PATH`.
     pub redis: PathBuf,
+    /// The database that scenarios work in: `mysql://user:password@host:port` of a MariaDB or MySQL that runs, or one to
+    /// start, a path or a name on `PATH`.
+    pub mysql: String,
+    /// The program with the drivers of others that the scenario `drivers` compares with.
+    pub drivers: PathBuf,
     /// Members of the board of the scenario `resp`, where it is not to be as large as usual.
     pub members: Option<u64>,
     /// The command as it was typed, for the report.
@@ -53,6 +58,8 @@ impl Options {
             report_dir: None,
             tally_bin: None,
             redis: PathBuf::from("redis-server"),
+            mysql: "mariadbd".to_owned(),
+            drivers: PathBuf::from("bench/drivers/target/release/drivers"),
             members: None,
             command: String::new(),
             progress: |_| {},

@@ -4,7 +4,7 @@ use crate::error::{During, Error};
 use crate::machine::Cpu;
 use crate::options::Options;
 use crate::report::Report;
-use crate::{http, index, periods, resp, store, submit};
+use crate::{database, drivers, http, index, periods, resp, store, submit, upsert};
 
 /// One thing that is measured, with its naive twin.
 #[derive(Clone, Copy, Debug)]
@@ -55,6 +55,18 @@ pub const SCENARIOS: &[Scenario] = &[
         about: "the server in the Redis protocol: sorted sets; beside redis-server, burst by burst",
         needs: resp::needs,
         measure: resp::measure,
+    },
+    Scenario {
+        name: "upsert",
+        about: "durable submits on MariaDB: the service's lanes beside single and bulk upserts, and the bulk load",
+        needs: database::needs,
+        measure: upsert::measure,
+    },
+    Scenario {
+        name: "drivers",
+        about: "durable submits on MariaDB: the service's lanes beside a driver that blocks, an ORM, and one that does not",
+        needs: database::needs,
+        measure: drivers::measure,
     },
 ];
 

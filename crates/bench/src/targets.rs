@@ -28,6 +28,11 @@ pub(crate) const RELAXED_TIMES_REDIS: [Target; 2] =
 pub(crate) const DURABLE_TIMES_REDIS: [Target; 2] =
     [Target { floor: 1.0, aim: 2.0 }, Target { floor: 1.0, aim: 3.0 }];
 
+/// Lanes on MariaDB, times the rate of single upserts: at least.
+pub(crate) const LANES_TIMES_SINGLE: Target = Target { floor: 4.0, aim: 6.0 };
+/// The same against upserts of 500 rows.
+pub(crate) const LANES_TIMES_BULK: Target = Target { floor: 0.7, aim: 1.0 };
+
 /// Nakama on PostgreSQL 15, 64 connections: leaderboard writes per second.
 pub(crate) const NAKAMA_SUBMITS: f64 = 2_088.0;
 /// Its top tens per second.

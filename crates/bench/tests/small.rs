@@ -3,9 +3,14 @@
 //! `http` needs the server's binary, so its own run is a test of the crate that makes it.
 
 use tally_bench::{Error, Options, Report, SCENARIOS, Size, run};
+use tally_testkit::{DatabaseKind, ScratchDatabase};
 
 fn small(name: &str) -> Report {
-    let options = Options { seconds: 0.1, ..Options::new(Size::Small) };
+    small_with(name, Options::new(Size::Small))
+}
+
+fn small_with(name: &str, options: Options) -> Report {
+    let options = Options { seconds: 0.1, ..options };
     let mut reports = run(&[name.to_owned()], &options).expect("the scenario runs");
     let report = reports.remove(0);
     assert!(reports.is_empty());
@@ -40,6 +45,49 @@ fn submit() {
 fn periods() {
     let report = small("periods");
     assert_eq!(report.tables[0].rows.len(), 6);
+}
+
+#[test]
+fn upsert_on_a_database_of_its_own() {
+    let mysql = DatabaseKind::MariaDb10.program().to_str().unwrap().to_owned();
+    let report = small_with("upsert", Options { mysql, ..Options::new(Size::Small) });
+    assert_eq!(report.tables[0].rows.len(), 8);
+    assert_eq!(report.ratios.len(), 4);
+    assert!(report.notes.iter().any(|note| note.contains("MariaDB") && note.contains("for the run")));
+}
+
+#[test]
+fn upsert_on_a_database_that_is_given() {
+    let server = ScratchDatabase::start(DatabaseKind::MySql9);
+    let mysql = format!("mysql://root@{}", server.address());
+    let options = Options { mysql, ..Options::new(Size::Small) };
+    let refused = run(&["upsert".to_owned()], &options).unwrap_err();
+    assert!(refused.to_string().contains("SET GLOBAL local_infile = 1"), "{refused}");
+    server.sql("SET GLOBAL local_infile = 1");
+    let report = small_with("upsert", options);
+    assert_eq!(report.tables[0].rows.len(), 8);
+    assert!(report.notes.iter().any(|note| note.contains("given by --mysql")));
+    let left = server.sql("SELECT COUNT(*) FROM information_schema.schemata WHERE schema_name LIKE 'tally%'");
+    assert_eq!(left, "0");
+}
+
+#[test]
+fn drivers_without_their_program_are_the_lanes_alone_and_the_command_that_builds_it() {
+    let server = ScratchDatabase::shared(DatabaseKind::MariaDb10);
+    let options = Options::new(Size::Small);
+    let (mysql, drivers) = (format!("mysql://root@{}", server.address()), "/nowhere/drivers".into());
+    let report = small_with("drivers", Options { mysql, drivers, ..options });
+    assert_eq!((report.tables.len(), report.tables[0].rows.len()), (1, 1));
+    assert!(report.notes.iter().any(|note| note.contains("cargo xtask drivers")), "{:?}", report.notes);
+}
+
+#[test]
+fn without_a_database_the_line_that_installs_one_comes_before_anything_runs() {
+    let mysql = "/nowhere/mariadbd".to_owned();
+    let options = Options { mysql, ..Options::new(Size::Small) };
+    let refused = run(&["upsert".to_owned()], &options).unwrap_err();
+    assert!(matches!(&refused, Error::Missing(_)), "{refused}");
+    assert!(refused.to_string().contains("apt-get install mariadb-server-core"), "{refused}");
 }
 
 #[test]

@@ -23,11 +23,13 @@ pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode> {
     options.rows = args.rows;
     options.report_dir.clone_from(&args.report);
     options.redis.clone_from(&args.redis);
+    options.mysql.clone_from(&args.mysql);
+    options.drivers.clone_from(&args.drivers);
     options.members = args.members;
     options.tally_bin = Some(std::env::current_exe()?);
     // As it would be typed again, without the place of this binary.
-    options.command =
-        std::iter::once("tally".to_owned()).chain(std::env::args().skip(1)).collect::<Vec<_>>().join(" ");
+    let words = std::env::args().skip(1).map(|word| without_password(&word));
+    options.command = std::iter::once("tally".to_owned()).chain(words).collect::<Vec<_>>().join(" ");
     if std::io::stderr().is_terminal() {
         options.progress = |what| eprintln!("… {what}");
     }
@@ -35,4 +37,33 @@ pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode> {
         println!("{}", report.to_text());
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// A word of the command line as a report may show it: the password of a database's address left out.
+fn without_password(word: &str) -> String {
+    let hidden = || {
+        let (before, address) = word.split_once("mysql://")?;
+        // A password may contain anything, so its end is the last sign of that kind.
+        let (who, place) = address.rsplit_once('@')?;
+        let (user, _) = who.split_once(':')?;
+        Some(format!("{before}mysql://{user}:…@{place}"))
+    };
+    hidden().unwrap_or_else(|| word.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_shows_no_password() {
+        for (word, shown) in [
+            ("mysql://root:a:b@c@db:3306", "mysql://root:…@db:3306"),
+            ("--mysql=mysql://root:secret@db", "--mysql=mysql://root:…@db"),
+            ("mysql://root@db:3306", "mysql://root@db:3306"),
+            ("mariadbd", "mariadbd"),
+        ] {
+            assert_eq!(without_password(word), shown);
+        }
+    }
 }

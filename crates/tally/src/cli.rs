@@ -129,6 +129,7 @@ Examples:
   tally bench submit --report out
   tally bench store --rows 10000000
   tally bench resp --redis /opt/redis/bin/redis-server
+  tally bench upsert --mysql mysql://root@127.0.0.1:3306
   tally bench all --small")]
     Bench(BenchArgs),
 }
@@ -319,7 +320,7 @@ pub(crate) struct BenchArgs {
     /// Sizes for a quick check instead of a measurement
     #[arg(long)]
     pub(crate) small: bool,
-    /// Rows that the table of `store` begins with
+    /// Rows that the tables of `store` and `upsert` begin with
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) rows: Option<u64>,
     /// Write report.json and report.html into this directory
@@ -331,6 +332,12 @@ pub(crate) struct BenchArgs {
     /// The redis-server to compare with: a path, or a name on PATH
     #[arg(long, value_name = "PROGRAM", default_value = "redis-server")]
     pub(crate) redis: PathBuf,
+    /// The MariaDB or MySQL to work in: mysql://user:password@host:port, or a program, by path or name on PATH
+    #[arg(long, value_name = "URL|PROGRAM", default_value = "mariadbd")]
+    pub(crate) mysql: String,
+    /// The program of other drivers that `drivers` compares with; `cargo xtask drivers` builds it
+    #[arg(long, value_name = "PROGRAM", default_value = "bench/drivers/target/release/drivers")]
+    pub(crate) drivers: PathBuf,
     /// Members of the board of `resp`, instead of 1,000,000
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1_000..=100_000_000))]
     pub(crate) members: Option<u64>,

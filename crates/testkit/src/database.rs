@@ -11,7 +11,7 @@ use crate::process::{self, Plan, Server};
 use std::ffi::OsString;
 use std::io::Write;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -40,6 +40,16 @@ const SETTINGS: &[&str] = &[
 ];
 
 impl DatabaseKind {
+    /// The program, for whoever starts it himself.
+    ///
+    /// # Panics
+    ///
+    /// If it is not there; the message has the line to run.
+    #[track_caller]
+    pub fn program(self) -> PathBuf {
+        process::program(self.server())
+    }
+
     fn server(self) -> &'static str {
         match self {
             Self::MariaDb10 => "mariadbd",
@@ -89,7 +99,7 @@ impl ScratchDatabase {
     /// The same with more arguments.
     #[track_caller]
     pub fn start_with(kind: DatabaseKind, args: &[&str]) -> Self {
-        let program = process::program(kind.server());
+        let program = kind.program();
         let fresh = program.with_file_name(format!("{}.data", kind.server()));
         let server = Server::start(kind.server(), |folder, port| {
             let data = folder.join("data");

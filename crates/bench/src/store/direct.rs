@@ -3,9 +3,10 @@
 //! It is done as well as it can be without a journal: rows in key order, a statement prepared once, one descent of the
 //! tree for each row, a large log before a checkpoint.
 
+use super::Measured;
 use super::batches::{Batches, before, name};
-use super::{Measured, process};
 use crate::error::{During, Error};
+use crate::spent;
 use crate::submit::Contents;
 use rusqlite::{Connection, params};
 use std::path::Path;
@@ -34,7 +35,7 @@ pub(super) fn measure(
 ) -> Result<Measured, Error> {
     let mut connection = open(path, batches.players).during("fill the naive table")?;
     let (mut latencies, mut rows, mut done) = (Latencies::default(), 0, 0);
-    let (then, began) = (process::spent(), Instant::now());
+    let (then, began) = (spent::spent(), Instant::now());
     while done < count && began.elapsed() < time {
         let batch = batches.draw();
         rows += batch.len() as u64;
@@ -46,7 +47,7 @@ pub(super) fn measure(
     let seconds = began.elapsed().as_secs_f64();
     checkpoint(&connection).during("fold the log")?;
     let drained_seconds = began.elapsed().as_secs_f64();
-    let spent = process::since(then);
+    let spent = spent::since(then);
     connection.pragma_update(None, "synchronous", "OFF").during("hurry")?;
     for _ in done..count {
         write(&mut connection, &batches.draw()).during("write the rest")?;

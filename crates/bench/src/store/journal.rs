@@ -1,8 +1,9 @@
 //! The product's store, through `Store::run` alone.
 
+use super::Measured;
 use super::batches::{Batches, before, name};
-use super::{Measured, process};
 use crate::error::{During, Error};
+use crate::spent;
 use crate::submit::Contents;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -27,7 +28,7 @@ pub(super) fn measure(
     let store = SqliteStore::open(path, &Options::default()).during("open the store")?;
     fill(&store, batches.players).during("fill the store")?;
     let (mut latencies, mut rows, mut count) = (Latencies::default(), 0, 0);
-    let (then, began) = (process::spent(), Instant::now());
+    let (then, began) = (spent::spent(), Instant::now());
     while began.elapsed() < time && most.is_none_or(|most| count < most) {
         let batch = batches.draw();
         rows += batch.len() as u64;
@@ -39,7 +40,7 @@ pub(super) fn measure(
     let seconds = began.elapsed().as_secs_f64();
     store.settle().during("settle")?;
     let drained_seconds = began.elapsed().as_secs_f64();
-    let spent = process::since(then);
+    let spent = spent::since(then);
     for _ in count..most.unwrap_or(count) {
         write(&store, batches.draw(), false).during("write the rest")?;
     }

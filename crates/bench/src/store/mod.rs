@@ -11,14 +11,13 @@
 mod batches;
 mod direct;
 mod journal;
-mod process;
 
 use crate::error::{During, Error, prove};
 use crate::options::Options;
 use crate::report::{Axis, Chart, Ratio, Report, Series, Table, number};
+use crate::spent::Spent;
 use crate::submit::Contents;
 use batches::Batches;
-use process::Spent;
 use tally_load::Latencies;
 
 /// Figures of one way with one size of batch.

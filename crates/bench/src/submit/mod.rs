@@ -13,7 +13,7 @@ use crate::error::{During, Error, prove};
 use crate::options::Options;
 use crate::report::{Axis, Chart, Ratio, Report, Series, Table, number};
 use measured::Measured;
-pub(crate) use operations::Contents;
+pub(crate) use operations::{BEGIN_MICROS, Contents, Operation, Operations};
 
 /// Both ways with one number of callers.
 struct Pair {

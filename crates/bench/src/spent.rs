@@ -7,13 +7,13 @@ const TICKS_PER_SECOND: f64 = 100.0;
 
 /// So much of each.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Spent {
-    pub(super) cpu_seconds: f64,
-    pub(super) written_bytes: u64,
+pub(crate) struct Spent {
+    pub(crate) cpu_seconds: f64,
+    pub(crate) written_bytes: u64,
 }
 
 /// Until now; `None` where the system does not tell in the way of Linux.
-pub(super) fn spent() -> Option<Spent> {
+pub(crate) fn spent() -> Option<Spent> {
     let stat = read_to_string("/proc/self/stat").ok()?;
     // Behind the name: the state, and from the twelfth on user and system time.
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
@@ -27,7 +27,7 @@ pub(super) fn spent() -> Option<Spent> {
 }
 
 /// Since then.
-pub(super) fn since(then: Option<Spent>) -> Option<Spent> {
+pub(crate) fn since(then: Option<Spent>) -> Option<Spent> {
     let (now, then) = (spent()?, then?);
     Some(Spent {
         cpu_seconds: now.cpu_seconds - then.cpu_seconds,

@@ -1,0 +1,154 @@
+//! A MariaDB or MySQL for scenarios: one that is given by its URL, or one of this run's own.
+//!
+//! A scenario works in databases that it makes and that are gone with the value. Not here: what a scenario keeps there
+//! ([`table`]), and how a server is started ([`start`]).
+
+mod start;
+pub(crate) mod table;
+
+use crate::error::{During, Error};
+use crate::options::Options;
+use mysql_async::prelude::Queryable;
+use mysql_async::{Conn, Opts, OptsBuilder};
+use std::path::Path;
+use tokio::runtime::Runtime;
+
+/// What an address begins with; anything else is a program.
+const SCHEME: &str = "mysql://";
+
+/// A database server, and what drives the connections to it.
+#[derive(Debug)]
+pub(crate) struct Database {
+    /// Its address without a database.
+    server: Opts,
+    pub(crate) runtime: Runtime,
+    /// Names of databases that were made here.
+    made: Vec<String>,
+    /// Ends with the value, after the databases.
+    own: Option<start::Own>,
+}
+
+/// Refuses where there is neither a server nor a program that could be one.
+pub(crate) fn needs(options: &Options) -> Result<(), Error> {
+    if options.mysql.starts_with(SCHEME) || start::is_there(Path::new(&options.mysql)) {
+        return Ok(());
+    }
+    Err(Error::Missing(format!(
+        "this scenario needs MariaDB or MySQL, and `{}` does not start; on Debian: apt-get install \
+         mariadb-server-core; elsewhere give --mysql the program, or mysql://user:password@host:port of a server that \
+         runs",
+        options.mysql
+    )))
+}
+
+impl Database {
+    /// The one that the options name.
+    pub(crate) fn open(options: &Options) -> Result<Self, Error> {
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+        let runtime = runtime.during("start a runtime")?;
+        let (url, own) = if options.mysql.starts_with(SCHEME) {
+            (options.mysql.clone(), None)
+        } else {
+            options.say(&format!("starting {}", options.mysql));
+            let own = start::Own::start(Path::new(&options.mysql), options.pick(64, 1024))?;
+            (own.url(), Some(own))
+        };
+        let server = Opts::from_url(&url).during("read the database's address")?;
+        let database = Self { server, runtime, made: Vec::new(), own };
+        database.prove_loads()?;
+        Ok(database)
+    }
+
+    /// That it takes files of its clients, by which tables are filled.
+    fn prove_loads(&self) -> Result<(), Error> {
+        let asked = self.runtime.block_on(async {
+            let mut conn = Conn::new(self.server.clone()).await?;
+            let loads: Option<u8> = conn.query_first("SELECT @@local_infile").await?;
+            conn.disconnect().await?;
+            Ok::<_, mysql_async::Error>(loads)
+        });
+        if asked.during("connect to the database")? == Some(1) {
+            return Ok(());
+        }
+        Err(Error::Missing(
+            "the database must take files of its clients: SET GLOBAL local_infile = 1".to_owned(),
+        ))
+    }
+
+    /// Makes an empty database; gives its address for others.
+    pub(crate) fn create(&mut self, name: &str) -> Result<String, Error> {
+        let name = format!("tally_bench_{}_{name}", std::process::id());
+        let statement = format!("CREATE DATABASE {name} CHARACTER SET utf8mb4");
+        self.runtime
+            .block_on(async {
+                let mut conn = Conn::new(self.server.clone()).await?;
+                conn.query_drop(statement).await?;
+                conn.disconnect().await
+            })
+            .during("make a database")?;
+        let (host, port) = (self.server.ip_or_hostname(), self.server.tcp_port());
+        let who = match (self.server.user().unwrap_or("root"), self.server.pass()) {
+            (user, Some(password)) => format!("{user}:{password}"),
+            (user, None) => user.to_owned(),
+        };
+        let url = format!("{SCHEME}{who}@{host}:{port}/{name}");
+        self.made.push(name);
+        Ok(url)
+    }
+
+    /// Seconds of processor time it has used, where it is this run's own and the system tells.
+    pub(crate) fn cpu_s(&self) -> Option<f64> {
+        self.own.as_ref()?.cpu_s()
+    }
+
+    /// What it says of itself: release and what decides how durable and how fast it is.
+    pub(crate) fn says(&self) -> Result<String, Error> {
+        let asked = self.runtime.block_on(async {
+            let mut conn = Conn::new(self.server.clone()).await?;
+            let row: Option<(String, String, u8, u8, u64)> = conn
+                .query_first(
+                    "SELECT @@version, @@version_comment, @@innodb_flush_log_at_trx_commit, @@log_bin, \
+                     @@innodb_buffer_pool_size DIV 1048576",
+                )
+                .await?;
+            conn.disconnect().await?;
+            Ok::<_, mysql_async::Error>(row)
+        });
+        let (version, comment, flush, binlog, pool) =
+            asked.during("ask the database what it is")?.expect("one row");
+        let (flush, binlog) = (words(flush == 1), words(binlog == 1));
+        let own = if self.own.is_some() { "started for the run" } else { "given by --mysql" };
+        Ok(format!(
+            "the database: {version} ({comment}), {own}; flush at every commit {flush}, binlog {binlog}, buffer pool \
+             {pool} MiB"
+        ))
+    }
+}
+
+fn words(on: bool) -> &'static str {
+    if on { "on" } else { "off" }
+}
+
+impl Drop for Database {
+    fn drop(&mut self) {
+        // One of our own ends with all its databases.
+        if self.own.is_some() {
+            return;
+        }
+        let names = std::mem::take(&mut self.made);
+        // Whoever gave the server sees what was left if it is gone by now.
+        let _ = self.runtime.block_on(async {
+            let mut conn = Conn::new(self.server.clone()).await?;
+            for name in names {
+                conn.query_drop(format!("DROP DATABASE IF EXISTS {name}")).await?;
+            }
+            conn.disconnect().await
+        });
+    }
+}
+
+/// A connection to what the address names. No compression, no socket behind our back.
+pub(crate) async fn connect(url: &str) -> mysql_async::Result<Conn> {
+    let opts = OptsBuilder::from_opts(Opts::from_url(url)?).prefer_socket(false).tcp_nodelay(true);
+    Conn::new(opts).await
+}

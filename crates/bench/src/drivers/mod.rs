@@ -1,0 +1,182 @@
+//! Scenario `drivers`: durable submits at equal connections, through drivers of others and through the service's lanes.
+//!
+//! A submit reads a player's record and writes the new one, as R2's game server would: through a driver that blocks, an
+//! ORM, and a driver that does not block; as plain statements, as a transaction driven by the client, by a stored
+//! procedure, and by one with a transaction inside. Callers have a connection each; the lanes have as many callers. Each
+//! way begins with the same rows, must end with the same, and must have seen the same scores before. The drivers are in
+//! a program of its own; without it the lanes are measured alone, and the report says how to build it.
+
+mod program;
+mod show;
+mod work;
+
+use crate::database::table::{self, Lines};
+use crate::database::{self, Database};
+use crate::error::{During, Error, prove};
+use crate::options::Options;
+use crate::report::{Report, number};
+use crate::submit::{BEGIN_MICROS, Contents};
+use crate::upsert::lanes::Lanes;
+use crate::upsert::shares::{divide, streams};
+use mysql_async::prelude::Queryable;
+use program::Said;
+use std::path::Path;
+use tally_load::player;
+use work::{Expected, Work};
+
+/// Drivers, as the program calls them and as the report does.
+const DRIVERS: [(&str, &str); 3] = [
+    ("blocking", "blocking (mysql)"),
+    ("orm", "blocking ORM (diesel)"),
+    ("async", "asynchronous (mysql_async)"),
+];
+/// Ways to say a submit, likewise.
+const MODES: [(&str, &str); 4] = [
+    ("plain", "plain statements"),
+    ("transaction", "transaction of the client"),
+    ("procedure", "stored procedure"),
+    ("procedure-transaction", "transaction in a procedure"),
+];
+
+/// What the ORM cannot do: a statement that is prepared without columns gives it no rows.
+fn can(driver: &str, mode: &str) -> bool {
+    driver != "orm" || !mode.starts_with("procedure")
+}
+
+/// A result set and, behind it, what was done: the score before is the answer.
+const PROCEDURES: [&str; 2] = [
+    "CREATE PROCEDURE submit(IN who VARCHAR(64) CHARACTER SET ascii, IN new_score BIGINT, IN new_at BIGINT) BEGIN \
+     SELECT score FROM records WHERE player = who; \
+     INSERT INTO records (player, score, changed_at) VALUES (who, new_score, new_at) \
+     ON DUPLICATE KEY UPDATE score = VALUES(score), changed_at = VALUES(changed_at); END",
+    "CREATE PROCEDURE submit_transaction(IN who VARCHAR(64) CHARACTER SET ascii, IN new_score BIGINT, IN new_at BIGINT) \
+     BEGIN START TRANSACTION; SELECT score FROM records WHERE player = who FOR UPDATE; \
+     INSERT INTO records (player, score, changed_at) VALUES (who, new_score, new_at) \
+     ON DUPLICATE KEY UPDATE score = VALUES(score), changed_at = VALUES(changed_at); COMMIT; END",
+];
+
+/// The lanes do more in a round: theirs is too short otherwise.
+const LANES_TIMES: u64 = 8;
+
+/// Figures of one way: of each round.
+struct Cell {
+    name: &'static str,
+    mode: &'static str,
+    rounds: Vec<Said>,
+}
+
+/// Measures it.
+pub(crate) fn measure(options: &Options) -> Result<Report, Error> {
+    let work = Work {
+        players: options.rows.unwrap_or(options.pick(1_000, 100_000)),
+        callers: options.pick(16, 64),
+        of_each: options.pick(10, 400),
+        seed: options.seed,
+    };
+    let rounds = options.pick(1, 3);
+    let title = format!("submits at {} connections, {} players", work.callers, number(work.players as f64));
+    let mut report = Report::new("drivers", &title, options);
+    let sync = crate::disk::sync_ms().during("try the disk")?;
+    let folder = tempfile::tempdir().during("make a folder")?;
+    let mut database = Database::open(options)?;
+    let urls = (database.create("drivers")?, database.create("tally")?);
+    options.say("filling");
+    fill(&database, &urls.0, &work, folder.path())?;
+    let lanes_work = Work { of_each: work.of_each * LANES_TIMES, ..work };
+    let lanes = Lanes::start(&urls.1, rounds, work.players)?;
+    let (expected, lanes_expected) = (work.expected(), lanes_work.expected());
+    let operations = folder.path().join("operations");
+    work.write(&operations).during("write the operations")?;
+    let built = options.drivers.is_file();
+    let mut cells: Vec<Cell> = Vec::new();
+    if built {
+        let ways = DRIVERS.iter().flat_map(|driver| MODES.iter().map(move |mode| (driver, mode)));
+        cells.extend(ways.map(|(driver, mode)| Cell { name: driver.1, mode: mode.1, rounds: Vec::new() }));
+    }
+    let mut ours = Cell { name: "tally's lanes", mode: "one message a batch", rounds: Vec::new() };
+    for round in 0..rounds {
+        for (at, cell) in cells.iter_mut().enumerate() {
+            let way = (DRIVERS[at / MODES.len()].0, MODES[at % MODES.len()].0);
+            if !can(way.0, way.1) {
+                continue;
+            }
+            options.say(&format!("round {}: {}, {}", round + 1, cell.name, cell.mode));
+            reset(&database, &urls.0)?;
+            let said = program::run(&options.drivers, way, &urls.0, &operations)?;
+            let contents = database.runtime.block_on(table::contents(&urls.0, "records"));
+            let contents = contents.during("read a table")?;
+            proven(cell, &said, &work, &expected, &contents)?;
+            cell.rounds.push(said);
+        }
+        options.say(&format!("round {}: lanes", round + 1));
+        let said = submit(&database, &lanes, round, &lanes_work)?;
+        proven(&ours, &said, &lanes_work, &lanes_expected, &lanes.contents(round)?)?;
+        ours.rounds.push(said);
+    }
+    lanes.stop();
+    cells.push(ours);
+    show::show(&mut report, &cells);
+    report.note(database.says()?);
+    report.note(crate::disk::sentence(sync));
+    show::notes(&mut report, rounds, built);
+    Ok(report)
+}
+
+/// The rows that every way begins with, and the procedures.
+fn fill(database: &Database, url: &str, work: &Work, folder: &Path) -> Result<(), Error> {
+    let file = folder.join("players");
+    let mut lines = Lines::create(&file).during("write the players")?;
+    for number in 0..work.players {
+        lines.add(&(player(number), 0, BEGIN_MICROS)).during("write the players")?;
+    }
+    lines.end().during("write the players")?;
+    let filled = database.runtime.block_on(async {
+        table::load(url, "begin", &file).await?;
+        let mut conn = database::connect(url).await?;
+        for procedure in PROCEDURES {
+            conn.query_drop(procedure).await?;
+        }
+        conn.disconnect().await
+    });
+    filled.during("fill the table")
+}
+
+/// The table as it was at the beginning.
+fn reset(database: &Database, url: &str) -> Result<(), Error> {
+    let done = database.runtime.block_on(async {
+        let mut conn = database::connect(url).await?;
+        table::copy(&mut conn, "begin", "records").await?;
+        conn.disconnect().await
+    });
+    done.during("make the table anew")
+}
+
+/// A round of ours, as the program would say it.
+fn submit(database: &Database, lanes: &Lanes, board: usize, work: &Work) -> Result<Said, Error> {
+    let shares = divide(streams(work.callers, work.players, work.seed), work.callers, work.of_each);
+    let done = database.runtime.block_on(lanes.round(board, shares)).during("submit")?;
+    let nanos = |percent| (done.round.latencies.percentile_ms(percent) * 1e6) as u64;
+    Ok(Said {
+        operations: done.round.latencies.count(),
+        nanos: (done.round.seconds * 1e9) as u64,
+        p50_nanos: nanos(50.0),
+        p95_nanos: nanos(95.0),
+        p99_nanos: nanos(99.0),
+        previous: done.previous,
+    })
+}
+
+/// That all was done, read and written.
+fn proven(
+    cell: &Cell,
+    said: &Said,
+    work: &Work,
+    expected: &Expected,
+    contents: &Contents,
+) -> Result<(), Error> {
+    let name = format!("{}, {}", cell.name, cell.mode);
+    prove(said.operations == work.operations(), || format!("{name}: not every submit was done"))?;
+    prove(said.previous == expected.previous, || format!("{name}: it saw other scores before"))?;
+    let same = contents.rows == work.players && contents.hash() == expected.contents.hash();
+    prove(same, || format!("{name}: the same submits led to another table"))
+}

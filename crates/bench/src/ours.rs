@@ -1,0 +1,90 @@
+//! Our way in the scenarios that leave out the wire: the service in this process, its lanes in front of a store.
+//!
+//! Callers are futures that await the same use case as the doors do, so an answer has the previous score and both ranks.
+//! Not here: which store, and what is submitted.
+
+use crate::submit::{BEGIN_MICROS, Contents, Operation};
+use std::sync::Arc;
+use tally_load::player;
+use tally_rules::definition::{Definition, Update};
+use tally_rules::score::Given;
+use tally_rules::{BoardId, Micros, PlayerId, Record};
+use tally_service::scores::submit::{NewScore, submit};
+use tally_service::secret::Secret;
+use tally_service::{Failure, Keys, Progress, Settings, Tally, clock};
+use tally_store::plan::{ALL_TIME, BoardChange};
+use tally_store::{BoardNo, BoardRow, Changes, Plan, ScoreKey, Store, StoreError};
+
+/// Rows in one transaction while filling, and in one step of a walk.
+const ROWS: u64 = 10_000;
+
+/// Makes a board that keeps the latest score, with a score for every player.
+pub(crate) fn fill(store: &dyn Store, board: &BoardId, players: u64) -> Result<BoardNo, StoreError> {
+    let plan = Plan { board_names: vec![board.clone()], ..Plan::default() };
+    let mut no = BoardNo::default();
+    store.run(&plan, &mut |loaded| {
+        no = loaded.next_board;
+        let definition = Definition { update: Update::Latest, ..Definition::default() };
+        let row = BoardRow { no, id: board.clone(), definition, created_at: Micros(BEGIN_MICROS) };
+        Changes { boards: vec![BoardChange::Create(row)], ..Changes::default() }
+    })?;
+    let record = Record { score: 0, subscore: 0, at: Micros(BEGIN_MICROS) };
+    let mut next = 0;
+    while next < players {
+        let end = players.min(next + ROWS);
+        let key = |number| ScoreKey { board: no, part: ALL_TIME, player: player_id(number) };
+        let scores: Vec<_> = (next..end).map(|number| (key(number), Some(record))).collect();
+        store.run(&Plan::default(), &mut |_| Changes { scores: scores.clone(), ..Changes::default() })?;
+        next = end;
+    }
+    Ok(no)
+}
+
+/// Starts the service, with the settings of the product.
+pub(crate) fn serve(store: &Arc<dyn Store>) -> Result<Arc<Tally>, Failure> {
+    // Nothing outlives the run, so nothing has to be secret.
+    let (secret, settings) = (Secret::new([7; 32]), Settings::default());
+    let keys = Keys::load(Arc::clone(store), secret.clone(), clock::system(), &settings)?;
+    let progress = Progress::default();
+    Tally::start(Arc::clone(store), Arc::new(keys), &secret, clock::system(), settings, &progress)
+}
+
+/// A submit as the service takes it.
+pub(crate) fn new_score(board: &BoardId, operation: &Operation) -> NewScore {
+    NewScore {
+        board: board.clone(),
+        player: player_id(operation.player),
+        score: Given::Int(operation.score),
+        subscore: None,
+        at: Some(Micros(operation.at_micros)),
+        identity: None,
+    }
+}
+
+/// Submits and waits until it is durable: the score before.
+pub(crate) async fn call(tally: &Tally, new: NewScore) -> Result<Option<i64>, Failure> {
+    let (_, done) = submit(tally, new).await?;
+    Ok(done.previous.map(|previous| previous.record.score))
+}
+
+/// What the board holds, in order of players.
+pub(crate) fn list(store: &dyn Store, board: BoardNo) -> Result<Contents, StoreError> {
+    let mut contents = Contents::default();
+    let mut last = None;
+    loop {
+        let mut newest = None;
+        let limit = ROWS as usize;
+        let walked = store.walk_scores(board, ALL_TIME, last.as_ref(), limit, &mut |player, record| {
+            contents.add(player.as_str(), record.score, record.subscore, record.at.0);
+            newest = Some(player);
+        })?;
+        if walked < limit {
+            return Ok(contents);
+        }
+        last = newest;
+    }
+}
+
+fn player_id(number: u64) -> PlayerId {
+    PlayerId::new(&player(number)).expect("a good name")
+}
