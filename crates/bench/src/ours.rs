@@ -41,9 +41,9 @@ pub(crate) fn fill(store: &dyn Store, board: &BoardId, players: u64) -> Result<B
 }
 
 /// Starts the service, with the settings of the product.
-pub(crate) fn serve(store: &Arc<dyn Store>) -> Result<Arc<Tally>, Failure> {
+pub(crate) fn serve(store: &Arc<dyn Store>, lanes: usize) -> Result<Arc<Tally>, Failure> {
     // Nothing outlives the run, so nothing has to be secret.
-    let (secret, settings) = (Secret::new([7; 32]), Settings::default());
+    let (secret, settings) = (Secret::new([7; 32]), Settings { lanes, ..Settings::default() });
     let keys = Keys::load(Arc::clone(store), secret.clone(), clock::system(), &settings)?;
     let progress = Progress::default();
     Tally::start(Arc::clone(store), Arc::new(keys), &secret, clock::system(), settings, &progress)

@@ -48,6 +48,12 @@ impl Histogram {
 }
 
 impl Times {
+    /// Those of both.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self { counts: from_fn(|at| self.counts[at] + other.counts[at]), sum: self.sum + other.sum }
+    }
+
     /// How many there were.
     #[must_use]
     pub fn count(&self) -> u64 {

@@ -20,9 +20,12 @@
 //!   its reply vanish, never an invented answer. The binary is expected to abort on such a panic: truth is
 //!   durable, what is derived from it is rebuilt, and stopping loses less than going on half-applied.
 //!
+//! Lanes side by side know nothing of each other; where their works share something, a [`Gate`] lets a batch be alone.
+//!
 //! Not a goal: order between lanes, priorities, deadlines of callers, waiting for a batch to fill.
 
 mod batch;
+mod gate;
 mod histogram;
 mod lane;
 mod queue;
@@ -34,6 +37,7 @@ mod work;
 mod working_set;
 
 pub use batch::{Bounds, Cut};
+pub use gate::{Gate, Pass};
 pub use histogram::{Histogram, Times};
 pub use lane::{Lane, LaneThread, Submission};
 pub use queue::Refused;

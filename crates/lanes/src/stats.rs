@@ -5,6 +5,7 @@
 
 use crate::batch::Cut;
 use crate::histogram::{Histogram, Times};
+use std::array::from_fn;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
@@ -54,6 +55,33 @@ pub struct Stats {
 }
 
 impl Stats {
+    /// What two lanes have done and hold together.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            queued_requests: self.queued_requests + other.queued_requests,
+            queued_bytes: self.queued_bytes + other.queued_bytes,
+            in_flight: self.in_flight + other.in_flight,
+            refused_full: self.refused_full + other.refused_full,
+            refused_draining: self.refused_draining + other.refused_draining,
+            requests: self.requests + other.requests,
+            shed: self.shed + other.shed,
+            rows: self.rows + other.rows,
+            batches: self.batches + other.batches,
+            batch_rows_largest: self.batch_rows_largest.max(other.batch_rows_largest),
+            cuts: from_fn(|cut| self.cuts[cut] + other.cuts[cut]),
+            commits: self.commits + other.commits,
+            splits: self.splits + other.splits,
+            retries: self.retries + other.retries,
+            resolves: self.resolves + other.resolves,
+            faults: self.faults + other.faults,
+            busy: self.busy + other.busy,
+            committing: self.committing + other.committing,
+            queued: self.queued.and(other.queued),
+            publishing: self.publishing.and(other.publishing),
+        }
+    }
+
     /// How many batches ended for this reason.
     #[must_use]
     pub fn cut(&self, cut: Cut) -> u64 {

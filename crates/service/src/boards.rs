@@ -291,7 +291,7 @@ fn create(
         let board = Arc::new(board);
         if board.definition.all_time {
             // Where that fails it is done again with the next look at what is behind.
-            drop(order::fill(&*tally.store, &board, ALL_TIME, &board.order, |_, _| {}));
+            drop(order::begin(&*tally.store, &board, ALL_TIME, &board.order));
         }
         tally.boards.insert(Arc::clone(&board));
         return Ok(Put { board, created: true, replayed: false });

@@ -9,7 +9,9 @@ use tally_rules::idempotency::KEEP_DEFAULT_MICROS;
 pub struct Settings {
     /// Where orders are kept.
     pub ranking: Ranking,
-    /// Bounds of the score lane.
+    /// How many score lanes there are: one where the store has one writer.
+    pub lanes: usize,
+    /// Bounds of each.
     pub lane: Bounds,
     /// How long outcomes of requests with an idempotency key are kept, in microseconds.
     pub idempotency_keep_micros: i64,
@@ -23,6 +25,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             ranking: Ranking::Memory,
+            lanes: 1,
             lane: Bounds::default(),
             idempotency_keep_micros: KEEP_DEFAULT_MICROS,
             boards_max: 10_000,

@@ -14,11 +14,12 @@ use crate::periods::keeper::Keeper;
 use crate::progress::Progress;
 use crate::rebuild;
 use crate::requests::{InProgress, Running};
-use crate::scores::lane::ScoreLane;
+use crate::scores::lane::ScoreLanes;
+use crate::scores::work::Shared;
 use crate::secret::{Secret, Use};
 use crate::settings::Settings;
 use std::sync::{Arc, Mutex};
-use tally_lanes::Times;
+use tally_lanes::{Gate, Times};
 use tally_rules::idempotency::{Identity, RequestKey, Seen, Stored};
 use tally_rules::instant::Instants;
 use tally_rules::outcome::Outcome;
@@ -47,7 +48,7 @@ pub struct Tally {
     pub(crate) closing: Mutex<()>,
     pub(crate) keeper: Keeper,
     pub(crate) maintenance: Maintenance,
-    pub(crate) lane: ScoreLane,
+    pub(crate) lane: ScoreLanes,
 }
 
 /// Refuses a store that was written with another secret; a new store remembers this one.
@@ -77,8 +78,16 @@ impl Tally {
     ) -> Result<Arc<Self>, Failure> {
         let rebuilt = rebuild::rebuild(&*store, &settings.ranking, clock(), progress)?;
         let instants = Instants::after(rebuilt.newest);
-        let lane = ScoreLane::start(Arc::clone(&store), Arc::clone(&clock), instants, &settings)
-            .map_err(|error| Fault::Broken(format!("no thread for the score lane: {error}")))?;
+        let shared = Shared {
+            store: Arc::clone(&store),
+            clock: Arc::clone(&clock),
+            instants: Mutex::new(instants),
+            keep_micros: settings.idempotency_keep_micros,
+            gate: Gate::default(),
+            lanes: settings.lanes.max(1),
+        };
+        let lane = ScoreLanes::start(shared, settings.lane)
+            .map_err(|error| Fault::Broken(format!("no thread for a score lane: {error}")))?;
         let maintenance =
             Maintenance::start(Arc::clone(&store), Arc::clone(&clock), settings.idempotency_keep_micros);
         let tally = Arc::new(Self {
@@ -141,15 +150,19 @@ impl Tally {
         self.maintenance.stop();
     }
 
-    /// Counters of the score lane.
+    /// Counters of the score lanes together.
     pub fn lane_stats(&self) -> tally_lanes::Stats {
         self.lane.stats()
     }
 
-    /// Where the time of the score lane's requests goes: by stage, waiting first.
+    /// How many score lanes there are.
+    pub fn lanes(&self) -> usize {
+        self.lane.count()
+    }
+
+    /// Where the time of the score lanes' requests goes: by stage, waiting first.
     pub fn lane_times(&self) -> [(&'static str, Times); 4] {
-        let (stats, store) = (self.lane.stats(), self.lane.times());
-        let (read, commit) = (store.read.read(), store.commit.read());
+        let (stats, (read, commit)) = (self.lane.stats(), self.lane.times());
         [("queue", stats.queued), ("read", read), ("commit", commit), ("publish", stats.publishing)]
     }
 

@@ -22,7 +22,9 @@ use tokio::runtime::Runtime;
 const NOW: Micros = Micros(1_700_000_000_000_000);
 
 fn start(url: &str) -> Arc<Tally> {
-    let store: Arc<dyn Store> = Arc::new(MySqlStore::open(url, &Options::default()).unwrap());
+    // One connection, so that nobody has another one left to ask on.
+    let options = Options { pool_max: 1, ..Options::default() };
+    let store: Arc<dyn Store> = Arc::new(MySqlStore::open(url, &options).unwrap());
     let clock: Clock = Arc::new(|| NOW);
     let (secret, settings) = (Secret::new([1; 32]), Settings::default());
     let keys = Keys::load(Arc::clone(&store), secret.clone(), Arc::clone(&clock), &settings).unwrap();

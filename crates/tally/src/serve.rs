@@ -242,7 +242,8 @@ impl Server {
     /// Loads everything and opens the gate, on a thread of its own.
     pub(crate) fn load(&self, config: &Config, demo: bool) -> Result<tokio::task::JoinHandle<Result<()>>> {
         let gate = Arc::clone(&self.gate);
-        let settings = Settings { ranking: self.ranking.clone(), ..settings(config)? };
+        let lanes = self.store.lanes(config)?;
+        let settings = Settings { ranking: self.ranking.clone(), lanes, ..settings(config)? };
         let store: Arc<dyn Store> = Arc::clone(&self.store.store);
         let (data, config) = (self.data.clone(), config.clone());
         Ok(self.runtime.spawn_blocking(move || {

@@ -147,6 +147,17 @@ pub(crate) fn connect(
 }
 
 impl Opened {
+    /// How many lanes of scores it takes: a file has one writer.
+    pub(crate) fn lanes(&self, config: &Config) -> Result<usize, Usage> {
+        let (lanes, links): (usize, usize) = (config.count("store.lanes")?, config.count("store.pool_max")?);
+        if lanes > links {
+            let why =
+                "setting `store.lanes` must not be more than `store.pool_max`: each lane needs a connection";
+            return Err(Usage(why.into()));
+        }
+        Ok(if self.embedded.is_some() { 1 } else { lanes })
+    }
+
     /// Says where this process answers, for whoever finds the store taken.
     pub(crate) fn announce(&self, address: &str) -> Result<(), StoreError> {
         self.embedded.as_ref().map_or(Ok(()), |store| store.announce(address))?;

@@ -26,7 +26,7 @@ pub(super) fn measure(
     let store = SqliteStore::open(&folder.join("tally.db"), &Options::default()).during("open the store")?;
     let store: Arc<dyn Store> = Arc::new(store);
     let no = ours::fill(&*store, &board(), players).during("fill the store")?;
-    let tally = ours::serve(&store).during("start the service")?;
+    let tally = ours::serve(&store, 1).during("start the service")?;
     let runtime = tokio::runtime::Builder::new_multi_thread().build().during("start a runtime")?;
     let before = tally.lane_stats();
     let (began, all) = runtime.block_on(async {

@@ -15,6 +15,9 @@ use tally_service::{Failure, Tally};
 use tally_store::mysql::{MySqlStore, Options};
 use tally_store::{BoardNo, Store};
 
+/// Lanes beside each other, as many as the product has by default.
+const LANES: usize = 4;
+
 /// What a round of lanes shows.
 pub(crate) struct Submitted {
     pub(crate) round: Round,
@@ -39,7 +42,7 @@ impl Lanes {
         let store: Arc<dyn Store> = Arc::new(store);
         let fill = |number| ours::fill(&*store, &board(number), players);
         let boards = (0..boards).map(fill).collect::<Result<_, _>>().during("fill the store")?;
-        let tally = ours::serve(&store).during("start the service")?;
+        let tally = ours::serve(&store, LANES).during("start the service")?;
         Ok(Self { store, tally, boards })
     }
 

@@ -7,6 +7,7 @@ mod audit;
 mod bounds;
 mod coalescing;
 mod failures;
+mod gate;
 mod model;
 mod schedules;
 mod splitting;

@@ -58,7 +58,7 @@ pub(super) async fn status(mut call: Call) -> Result<Answer, Problem> {
         "boards_total": tally.boards.len(),
         "boards": boards.iter().map(board).collect::<Vec<_>>(),
         "lanes": [{
-            "lane": "scores", "queued": lane.queued_requests, "in_flight": lane.in_flight,
+            "lane": "scores", "side_by_side": tally.lanes(), "queued": lane.queued_requests, "in_flight": lane.in_flight,
             "requests": lane.requests, "batches": lane.batches, "largest_batch": lane.batch_rows_largest,
         }],
     });

@@ -1,7 +1,7 @@
 //! Closing what is due: a period's order goes from memory into blocks, and the oldest are forgotten.
 //!
-//! Whether a period takes scores is decided by the clock in the lane. The keeper waits until the lane has passed the
-//! boundary too, so no score comes in while it writes; where hiding or erasing changes the order meanwhile, it writes
+//! Whether a period takes scores is decided by the clock in the lanes. The keeper ends it while it holds the lanes, so no
+//! score comes in while it writes; where hiding or erasing changes the order meanwhile, it writes
 //! again. Until the blocks are in force the period is read from memory.
 
 use super::order::{self, Written};
@@ -71,13 +71,15 @@ fn run(tally: &Weak<Tally>, stopped: &Receiver<()>) {
 
 /// Closes every period that is due now, oldest first. Blocks.
 pub fn close_due(tally: &Tally) -> Result<(), Failure> {
-    let now = tally.now();
     for board in tally.boards.list(None, usize::MAX) {
-        let parts = seal(&board, now);
-        if !parts.is_empty() {
-            // What was decided before it was sealed is published then.
-            tally.lane.pass_fence()?;
-        } else if surplus(&board).is_empty() {
+        let parts = if is_due(&board, tally.now()) {
+            // Every batch is decided and published before it, or comes after it.
+            let _held = tally.lane.hold()?;
+            seal(&board, tally.now())
+        } else {
+            Vec::new()
+        };
+        if parts.is_empty() && surplus(&board).is_empty() {
             continue;
         }
         let _one = tally.closing.lock().unwrap_or_else(PoisonError::into_inner);
@@ -92,16 +94,21 @@ pub(crate) fn close_board(store: &dyn Store, board: &Board, now: Micros) -> Resu
     close(store, board, &parts)
 }
 
+/// Whether a period in memory takes no more scores.
+fn is_due(board: &Board, now: Micros) -> bool {
+    let past = |state: &RuleState| state.live.iter().any(|live| !state.takes(live.span, now));
+    board.periods().rules.iter().any(past)
+}
+
 /// Periods in memory that take no more scores, oldest first. From now on nothing opens them again: neither a clock that
 /// is set back nor a longer grace.
 fn seal(board: &Board, now: Micros) -> Vec<Part> {
-    let past = |state: &RuleState, live: &LivePart| !state.takes(live.span, now);
-    if !board.periods().rules.iter().any(|state| state.live.iter().any(|live| past(state, live))) {
+    if !is_due(board, now) {
         return Vec::new();
     }
     let mut sealed: Vec<(Micros, Part)> = Vec::new();
     for state in &mut board.periods_mut().rules {
-        let late: Vec<_> = state.live.iter().filter(|live| past(state, live)).cloned().collect();
+        let late: Vec<_> = state.live.iter().filter(|live| !state.takes(live.span, now)).cloned().collect();
         for live in late {
             sealed.push((live.span.end, live.part));
             if state.closed(live.span).is_none() {

@@ -35,6 +35,15 @@ pub(crate) fn load(
     Ok(order.load(loading).map_err(twice)?)
 }
 
+/// The order of a part that this process has not seen before. In memory it is empty, because nobody else writes;
+/// elsewhere it may have begun long ago.
+pub(crate) fn begin(store: &dyn Store, board: &Board, part: Part, order: &Standings) -> Result<(), Failure> {
+    match order {
+        Standings::Memory(_) => Ok(()),
+        Standings::Redis(_) => fill(store, board, part, order, |_, _| {}),
+    }
+}
+
 /// Makes the order of a part exact, wherever it is kept.
 pub(crate) fn fill(
     store: &dyn Store,

@@ -90,7 +90,7 @@ impl Aims {
                 }
                 Request::Remove(remove) => vec![aims.open(&remove.board, now)],
                 Request::Ban(ban) => vec![in_memory(&ban.board, now)],
-                Request::Erase(_) | Request::Redefine(_) | Request::Vanish(_) | Request::Fence => Vec::new(),
+                Request::Erase(_) | Request::Redefine(_) | Request::Vanish(_) => Vec::new(),
             };
             aims.rows.push(rows);
         }

@@ -109,8 +109,20 @@ pub(crate) enum Request {
     Commands(Commands),
     /// A board that its first score made goes, if it has no players.
     Vanish(Arc<Board>),
-    /// Nothing: it tells that the lane has come so far.
-    Fence,
+}
+
+impl Request {
+    /// The only player whose records it reads and changes, where there is just one; then it belongs to that player's lane.
+    pub(super) fn player(&self) -> Option<&PlayerId> {
+        match self {
+            Self::Submit(submit) => Some(&submit.write.player),
+            Self::Remove(remove) => Some(&remove.player),
+            Self::Commands(commands) => commands.player(),
+            // They change what every lane looks at.
+            Self::Ban(_) | Self::Erase(_) | Self::Redefine(_) | Self::Vanish(_) => None,
+            Self::Import(_) => None,
+        }
+    }
 }
 
 /// Its answer; the kind is that of the request.
@@ -122,7 +134,6 @@ pub(crate) enum Done {
         created: bool,
         replayed: bool,
     },
-    Passed,
     Imported(Imported),
     Commands(Vec<StepReply>),
     /// Whether it is gone.

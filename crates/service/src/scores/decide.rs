@@ -54,8 +54,6 @@ pub(super) enum Decision {
     Commands(Vec<StepDone>),
     /// Whether an empty board goes.
     Vanish(bool),
-    /// Nothing.
-    Fence,
     /// A rule's answer.
     Refused(Refusal),
 }
@@ -82,7 +80,6 @@ pub(super) fn decide(
                 Request::Redefine(redefine) => state.redefine(redefine),
                 Request::Commands(commands) => state.commands(commands, rows, aims).map(Decision::Commands),
                 Request::Vanish(board) => Ok(Decision::Vanish(state.vanish(board))),
-                Request::Fence => Ok(Decision::Fence),
             };
             decided.unwrap_or_else(Decision::Refused)
         })

@@ -1,51 +1,68 @@
-//! The queue in front of the score work, and how callers hear.
+//! The queues in front of the score work, and how callers hear.
+//!
+//! A store with one writer has one lane. Elsewhere players spread over several, each with a transaction of its own in
+//! flight; what concerns more than one player goes through the first.
 
 use super::command::{Done, Request};
-use super::work::{ScoreWork, StoreTimes};
-use crate::clock::Clock;
+use super::work::{ScoreWork, Shared, StoreTimes};
 use crate::failure::{Failure, Fault};
 use crate::requests::Running;
-use crate::settings::Settings;
 use std::sync::{Arc, Mutex, PoisonError};
-use tally_lanes::{Lane, LaneThread, Refused, Reply, Stats};
+use tally_lanes::{Bounds, Lane, LaneThread, Pass, Refused, Reply, Stats, Times};
 use tally_rules::Refusal;
-use tally_rules::instant::Instants;
-use tally_store::Store;
 use tokio::sync::oneshot;
 
 /// What a caller hears.
 pub(crate) type Answer = Result<Result<Done, Refusal>, Fault>;
 
-/// The lane of scores.
-pub(crate) struct ScoreLane {
+/// The lanes of scores.
+pub(crate) struct ScoreLanes {
+    shared: Arc<Shared>,
+    lanes: Vec<One>,
+}
+
+/// One of them.
+struct One {
     lane: Lane<ScoreWork, Waiter>,
     thread: Mutex<Option<LaneThread<ScoreWork>>>,
     times: Arc<StoreTimes>,
 }
 
-impl ScoreLane {
-    pub(crate) fn start(
-        store: Arc<dyn Store>,
-        clock: Clock,
-        instants: Instants,
-        settings: &Settings,
-    ) -> std::io::Result<Self> {
-        let keep_micros = settings.idempotency_keep_micros;
-        let times = Arc::<StoreTimes>::default();
-        let work = ScoreWork::new(store, clock, instants, keep_micros, Arc::clone(&times));
-        let (lane, thread) = Lane::start("scores", settings.lane, work)?;
-        Ok(Self { lane, thread: Mutex::new(Some(thread)), times })
+impl ScoreLanes {
+    pub(crate) fn start(shared: Shared, bounds: Bounds) -> std::io::Result<Self> {
+        let shared = Arc::new(shared);
+        let start = |number| {
+            let times = Arc::<StoreTimes>::default();
+            let work = ScoreWork::new(Arc::clone(&shared), number, Arc::clone(&times));
+            let (lane, thread) = Lane::start(&format!("scores-{number}"), bounds, work)?;
+            Ok(One { lane, thread: Mutex::new(Some(thread)), times })
+        };
+        let lanes = (0..shared.lanes).map(start).collect::<std::io::Result<_>>()?;
+        Ok(Self { shared, lanes })
+    }
+
+    /// The lane of a request; what concerns several goes through the first.
+    fn of(&self, request: &Request) -> &Lane<ScoreWork, Waiter> {
+        &self.lanes[self.shared.lane_of(request).unwrap_or(0)].lane
+    }
+
+    /// The same of neighbours.
+    fn of_all(&self, requests: &[(Request, Option<Running>)]) -> &Lane<ScoreWork, Waiter> {
+        let mut lanes = requests.iter().map(|(request, _)| self.shared.lane_of(request));
+        let first = lanes.next().flatten();
+        &self.lanes[first.filter(|_| lanes.all(|lane| lane == first)).unwrap_or(0)].lane
     }
 
     /// One request; the caller waits, the lane does not.
     pub(crate) async fn ask(&self, request: Request, running: Option<Running>) -> Result<Done, Failure> {
         let (tell, told) = oneshot::channel();
         let waiter = Waiter { _running: running, to: To::One(tell) };
-        self.lane.submit(request, waiter).map_err(refused)?;
+        self.of(&request).submit(request, waiter).map_err(refused)?;
         Ok(told.await.map_err(|_| lost())???)
     }
 
-    /// Neighbours in the lane, or none of them; answers in order.
+    /// Neighbours in one lane, or none of them; answers in order. They have their instants in that order, so where they
+    /// are of several lanes they pass together.
     pub(crate) async fn ask_all(
         &self,
         requests: Vec<(Request, Option<Running>)>,
@@ -57,6 +74,7 @@ impl ScoreLane {
         if requests.is_empty() {
             return Ok(Vec::new());
         }
+        let lane = self.of_all(&requests);
         let many = requests
             .into_iter()
             .enumerate()
@@ -64,33 +82,41 @@ impl ScoreLane {
                 (request, Waiter { _running: running, to: To::Place(Arc::clone(&answers), at) })
             })
             .collect();
-        self.lane.submit_all(many).map_err(refused)?;
+        lane.submit_all(many).map_err(refused)?;
         told.await.map_err(|_| lost())
     }
 
-    /// Waits until everything that is in the lane now has been answered. Blocks.
-    pub(crate) fn pass_fence(&self) -> Result<(), Failure> {
-        let (tell, told) = oneshot::channel();
-        let waiter = Waiter { _running: None, to: To::One(tell) };
-        self.lane.submit(Request::Fence, waiter).map_err(refused)?;
-        told.blocking_recv().map_err(|_| lost())???;
-        Ok(())
+    /// Waits until every batch that is being decided now has been published; none is begun until this is dropped. Blocks.
+    pub(crate) fn hold(&self) -> Result<Pass, Failure> {
+        Ok(self.shared.pass(true)?)
     }
 
-    pub(crate) fn times(&self) -> &StoreTimes {
-        &self.times
+    /// How long the store took to read and lock, and to write and commit.
+    pub(crate) fn times(&self) -> (Times, Times) {
+        let add = |(read, commit): (Times, Times), one: &One| {
+            (read.and(one.times.read.read()), commit.and(one.times.commit.read()))
+        };
+        self.lanes.iter().fold(Default::default(), add)
     }
 
+    /// Counters of all of them together.
     pub(crate) fn stats(&self) -> Stats {
-        self.lane.stats()
+        self.lanes.iter().fold(Stats::default(), |stats, one| stats.and(one.lane.stats()))
+    }
+
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.lanes.len()
     }
 
     /// Completes what was accepted. Blocks.
     pub(crate) fn drain(&self) {
-        self.lane.drain();
-        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if thread.is_some_and(|thread| thread.join().is_err()) {
-            tracing::error!("the score lane panicked");
+        self.lanes.iter().for_each(|one| one.lane.drain());
+        for one in &self.lanes {
+            let thread = one.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+            if thread.is_some_and(|thread| thread.join().is_err()) {
+                tracing::error!("a score lane panicked");
+            }
         }
     }
 }

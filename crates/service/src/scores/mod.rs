@@ -17,4 +17,4 @@ pub mod remove;
 pub mod select;
 pub mod steps;
 pub mod submit;
-mod work;
+pub(crate) mod work;

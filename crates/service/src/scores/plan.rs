@@ -68,7 +68,6 @@ pub(super) fn read(batch: &[Request], aims: &Aims) -> Reading {
                 reading.plan.boards.push(board.no);
                 None
             }
-            Request::Fence => None,
         };
         reading.plan.requests.extend(identity.map(|one| one.key.clone()));
     }

@@ -183,6 +183,32 @@ pub async fn run(tally: &Tally, commands: Commands) -> Result<Vec<StepReply>, Fa
 }
 
 impl Commands {
+    /// The only player they concern, where there is just one and nobody else is held up by them.
+    pub(super) fn player(&self) -> Option<&PlayerId> {
+        if self.atomic {
+            return None;
+        }
+        let mut player = None;
+        for step in &self.steps {
+            let one = match step {
+                Step::Add { items, .. } => match items.as_slice() {
+                    [(one, _)] => one,
+                    _ => return None,
+                },
+                Step::Remove { players, .. } => match players.as_slice() {
+                    [one] => one,
+                    _ => return None,
+                },
+                Step::Submit(submit) => &submit.write.player,
+                Step::Take { .. } | Step::Read(_) => return None,
+            };
+            if *player.get_or_insert(one) != one {
+                return None;
+            }
+        }
+        player
+    }
+
     /// Whether its steps must be published one by one: some answer depends on the order just then.
     pub(super) fn in_turn(&self) -> bool {
         self.atomic || self.steps.iter().any(|step| matches!(step, Step::Submit(_) | Step::Read(_)))

@@ -1,4 +1,7 @@
-//! What the score lane does with a batch: one transaction, then one publication, then the answers.
+//! What a score lane does with a batch: one transaction, then one publication, then the answers.
+//!
+//! A player's records belong to one lane, so lanes need not wait for each other; a batch that concerns more than the
+//! players of its lane passes the gate alone.
 
 use super::aim::{Aims, RowAim};
 use super::command::{Done, Imported, Previous, Removed, Request, Submit, Submitted};
@@ -9,9 +12,10 @@ use crate::clock::Clock;
 use crate::failure::Fault;
 use crate::periods::view::View;
 use crate::periods::{ALL_TIME_NAME, order};
-use std::sync::Arc;
-use std::time::Instant;
-use tally_lanes::{Failure, Histogram, Kind, Resolution, Weight, Work};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use tally_lanes::{Failure, Gate, Histogram, Kind, Pass, Resolution, Weight, Work};
 use tally_ranking::Published;
 use tally_rules::instant::Instants;
 use tally_rules::outcome::Outcome;
@@ -21,19 +25,59 @@ use tally_store::{BatchId, Changes, Durability, Store, StoreError};
 /// Bytes a request holds beside its player's name: a rough sum of the structures, for the queue's bound.
 const REQUEST_BYTES: u32 = 256;
 
-/// The work of one lane of scores.
-pub(super) struct ScoreWork {
-    store: Arc<dyn Store>,
-    clock: Clock,
-    instants: Instants,
-    keep_micros: i64,
-    times: Arc<StoreTimes>,
-    /// The batch that may have been committed, and what it decided.
-    open: Option<(BatchId, Vec<Decision>, Aims)>,
+/// How long a batch waits for those of other lanes. They take as long only while nobody can say what became of one.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What all lanes of scores share.
+pub(crate) struct Shared {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) clock: Clock,
+    pub(crate) instants: Mutex<Instants>,
+    pub(crate) keep_micros: i64,
+    pub(crate) gate: Gate,
+    /// How many there are.
+    pub(crate) lanes: usize,
 }
 
-/// A batch as decided, and the version of its transaction.
-type Decided = (Vec<Decision>, Aims, u64);
+impl Shared {
+    /// The lane of a request, where it concerns one lane alone.
+    pub(super) fn lane_of(&self, request: &Request) -> Option<usize> {
+        let player = request.player()?;
+        if self.lanes == 1 {
+            return Some(0);
+        }
+        let mut hasher = DefaultHasher::new();
+        player.as_bytes().hash(&mut hasher);
+        // Fits: it is less than the number of lanes.
+        Some((hasher.finish() % self.lanes as u64) as usize)
+    }
+
+    /// Goes on beside what lanes do, or once they have done what they are doing, and alone.
+    pub(crate) fn pass(&self, alone: bool) -> Result<Pass, Fault> {
+        let unknown = || Fault::StoreAway("what became of an earlier batch is not known yet".into());
+        self.gate.pass(alone, PATIENCE).ok_or_else(unknown)
+    }
+}
+
+/// The work of one lane of scores.
+pub(super) struct ScoreWork {
+    shared: Arc<Shared>,
+    /// Which lane this is.
+    number: usize,
+    times: Arc<StoreTimes>,
+    /// The batch that may have been committed, and what it decided.
+    open: Option<(BatchId, Decided)>,
+}
+
+/// A batch as decided.
+pub(super) struct Decided {
+    decisions: Vec<Decision>,
+    aims: Aims,
+    /// That of its transaction.
+    version: u64,
+    /// Until it is published.
+    _pass: Pass,
+}
 
 /// How long the store took for each attempt of a batch.
 #[derive(Debug, Default)]
@@ -45,14 +89,35 @@ pub(crate) struct StoreTimes {
 }
 
 impl ScoreWork {
-    pub(super) fn new(
-        store: Arc<dyn Store>,
-        clock: Clock,
-        instants: Instants,
-        keep_micros: i64,
-        times: Arc<StoreTimes>,
-    ) -> Self {
-        Self { store, clock, instants, keep_micros, times, open: None }
+    pub(super) fn new(shared: Arc<Shared>, number: usize, times: Arc<StoreTimes>) -> Self {
+        Self { shared, number, times, open: None }
+    }
+
+    /// What a batch aims at and when, beside other lanes where it may be. The clock is read inside, so that no period ends
+    /// between that and the end of the batch.
+    fn aim(&self, batch: &[Request]) -> Result<(Aims, Micros, Pass), Fault> {
+        // Instants are given once: those of aims that are not used come again.
+        let aim = |alone| {
+            let now = (self.shared.clock)();
+            let mut instants = self.shared.instants.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut next = *instants;
+            let aims = Aims::new(batch, &mut next, now);
+            let used = alone || aims.opened.is_empty();
+            if used {
+                *instants = next;
+            }
+            used.then_some((aims, now))
+        };
+        let alone = batch.iter().any(|request| self.shared.lane_of(request) != Some(self.number));
+        let pass = self.shared.pass(alone)?;
+        if let Some((aims, now)) = aim(alone) {
+            return Ok((aims, now, pass));
+        }
+        // Two lanes must not open one part twice.
+        drop(pass);
+        let pass = self.shared.pass(true)?;
+        let (aims, now) = aim(true).expect("alone");
+        Ok((aims, now, pass))
     }
 }
 
@@ -68,8 +133,7 @@ impl Work for ScoreWork {
             | Request::Remove(_)
             | Request::Ban(_)
             | Request::Redefine(_)
-            | Request::Vanish(_)
-            | Request::Fence => Weight { rows: 1, bytes: REQUEST_BYTES },
+            | Request::Vanish(_) => Weight { rows: 1, bytes: REQUEST_BYTES },
             Request::Erase(erase) => {
                 let rows = u32::try_from(erase.boards.len()).unwrap_or(u32::MAX);
                 Weight { rows, bytes: rows.saturating_mul(REQUEST_BYTES) }
@@ -95,8 +159,8 @@ impl Work for ScoreWork {
     }
 
     fn commit(&mut self, batch: &[Request]) -> Result<Decided, Failure<Fault>> {
-        let now = (self.clock)();
-        let aims = Aims::new(batch, &mut self.instants, now);
+        let Shared { store, keep_micros, .. } = &*self.shared;
+        let (aims, now, pass) = self.aim(batch).map_err(Failure::Away)?;
         let mut reading = plan::read(batch, &aims);
         // One request that waits for its commit makes the whole batch durable.
         let relaxed = |request: &Request| matches!(request, Request::Commands(commands) if commands.relaxed);
@@ -105,13 +169,13 @@ impl Work for ScoreWork {
         }
         for (board, live) in aims.opened.values() {
             // Where that fails it is done again with the next look at what is behind.
-            drop(order::fill(&*self.store, board, live.part, &live.order, |_, _| {}));
+            drop(order::begin(&**store, board, live.part, &live.order));
         }
         let mut decisions = Ok(Vec::new());
         let (times, mut since) = (&self.times, Instant::now());
-        let done = self.store.run(&reading.plan, &mut |loaded| {
+        let done = store.run(&reading.plan, &mut |loaded| {
             times.read.record(since.elapsed());
-            let decided = decide::decide(batch, &aims, &reading, loaded, (now, self.keep_micros));
+            let decided = decide::decide(batch, &aims, &reading, loaded, (now, *keep_micros));
             let (changes, decided) = decided.map_or_else(
                 |fault| (Changes::default(), Err(fault)),
                 |(changes, decided)| (changes, Ok(decided)),
@@ -122,11 +186,12 @@ impl Work for ScoreWork {
         });
         times.commit.record(since.elapsed());
         let decisions = decisions.map_err(|error| Failure::Away(error.into()))?;
+        let decided = Decided { decisions, aims, version: 0, _pass: pass };
         match done {
-            Ok(committed) => Ok((decisions, aims, committed.version)),
+            Ok(committed) => Ok(Decided { version: committed.version, ..decided }),
             Err(error) => {
                 if let StoreError::LostAtCommit { batch, .. } = &error {
-                    self.open = Some((*batch, decisions, aims));
+                    self.open = Some((*batch, decided));
                 }
                 Err(failure(error))
             }
@@ -135,20 +200,17 @@ impl Work for ScoreWork {
 
     /// The store knows by the name of the batch; what it decided was kept, because it must not be decided again.
     fn resolve(&mut self, _batch: &[Request]) -> Result<Resolution<Decided, Fault>, Fault> {
-        let (batch, ..) = self.open.as_ref().expect("a commit was lost");
-        let done = self.store.became(batch)?;
-        let (_, decisions, aims) = self.open.take().expect("a commit was lost");
+        let (batch, _) = self.open.as_ref().expect("a commit was lost");
+        let done = self.shared.store.became(batch)?;
+        let (_, decided) = self.open.take().expect("a commit was lost");
         if let Some(committed) = done {
-            return Ok(Resolution::Committed((decisions, aims, committed.version)));
+            return Ok(Resolution::Committed(Decided { version: committed.version, ..decided }));
         }
         Ok(Resolution::NotCommitted(Fault::StoreAway("the connection was lost before the commit".into())))
     }
 
-    fn publish(
-        &mut self,
-        mut batch: Vec<Request>,
-        (mut decisions, aims, version): Decided,
-    ) -> Vec<Result<Done, Refusal>> {
+    fn publish(&mut self, mut batch: Vec<Request>, decided: Decided) -> Vec<Result<Done, Refusal>> {
+        let Decided { mut decisions, aims, version, _pass } = decided;
         aims.install();
         let ranks = publish::publish(&mut batch, &mut decisions, &aims, version);
         let rows = batch.iter().zip(decisions).zip(&aims.rows).zip(ranks);
@@ -196,14 +258,16 @@ impl ScoreWork {
             _ => ALL_TIME_NAME.to_owned(),
         };
         // A period that is gone by now has no ranks.
-        let Ok(view) = View::find(board, Some(&done.period), (self.clock)(), |_| None) else { return done };
-        let ranked = view.read(&*self.store, |order| order.ranked(player)).map(|now| {
+        let Ok(view) = View::find(board, Some(&done.period), (self.shared.clock)(), |_| None) else {
+            return done;
+        };
+        let ranked = view.read(&*self.shared.store, |order| order.ranked(player)).map(|now| {
             done.rank = now.map(|now| now.rank);
         });
         let Some(previous) = done.previous.as_mut().filter(|_| ranked.is_ok() && !board.hides(player)) else {
             return done;
         };
-        previous.rank = view.read(&*self.store, |order| order.rank_of(player, &previous.record)).ok();
+        previous.rank = view.read(&*self.shared.store, |order| order.rank_of(player, &previous.record)).ok();
         done
     }
 }
@@ -236,7 +300,6 @@ fn answer(
 ) -> Result<Done, Refusal> {
     match (request, decision) {
         (_, Decision::Refused(refusal)) => Err(refusal),
-        (_, Decision::Fence) => Ok(Done::Passed),
         (_, Decision::Vanish(gone)) => Ok(Done::Vanished(gone)),
         (_, Decision::Redefine { replayed, .. }) => {
             let created = replayed == Some(Outcome::BoardPut { created: true });

@@ -24,6 +24,7 @@ pub(crate) const DAY: i64 = 86_400 * SECOND;
 pub(crate) struct World {
     folder: tempfile::TempDir,
     now: Arc<AtomicI64>,
+    lanes: usize,
     runtime: Runtime,
     tally: Mutex<Option<Arc<Tally>>>,
 }
@@ -31,9 +32,15 @@ pub(crate) struct World {
 impl World {
     /// A running service at that instant.
     pub(crate) fn new(now: i64) -> Self {
+        Self::with_lanes(now, 1)
+    }
+
+    /// The same with so many lanes of scores.
+    pub(crate) fn with_lanes(now: i64, lanes: usize) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
         let folder = tempfile::tempdir().unwrap();
-        let world = Self { folder, now: Arc::new(AtomicI64::new(now)), runtime, tally: Mutex::new(None) };
+        let world =
+            Self { folder, now: Arc::new(AtomicI64::new(now)), lanes, runtime, tally: Mutex::new(None) };
         world.start();
         world
     }
@@ -44,7 +51,8 @@ impl World {
         let store: Arc<dyn Store> = Arc::new(store);
         let now = Arc::clone(&self.now);
         let clock: Clock = Arc::new(move || Micros(now.load(Ordering::SeqCst)));
-        let (secret, settings) = (Secret::new([1; 32]), Settings::default());
+        let settings = Settings { lanes: self.lanes, ..Settings::default() };
+        let secret = Secret::new([1; 32]);
         let keys = Keys::load(Arc::clone(&store), secret.clone(), Arc::clone(&clock), &settings).unwrap();
         let (keys, progress) = (Arc::new(keys), Progress::default());
         let tally = Tally::start(store, keys, &secret, clock, settings, &progress).unwrap();
