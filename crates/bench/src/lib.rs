@@ -8,6 +8,7 @@
 //! somebody would who has no service.
 
 mod database;
+mod delay;
 mod disk;
 mod drivers;
 mod error;
@@ -16,8 +17,10 @@ mod index;
 mod machine;
 mod options;
 mod ours;
+mod page;
 mod periods;
 mod process;
+mod redis;
 mod report;
 mod resident;
 mod resp;

@@ -4,7 +4,7 @@ use crate::error::{During, Error};
 use crate::machine::Cpu;
 use crate::options::Options;
 use crate::report::Report;
-use crate::{database, drivers, http, index, periods, resp, store, submit, upsert};
+use crate::{database, drivers, http, index, page, periods, resp, store, submit, upsert};
 
 /// One thing that is measured, with its naive twin.
 #[derive(Clone, Copy, Debug)]
@@ -55,6 +55,12 @@ pub const SCENARIOS: &[Scenario] = &[
         about: "the server in the Redis protocol: sorted sets; beside redis-server, burst by burst",
         needs: resp::needs,
         measure: resp::measure,
+    },
+    Scenario {
+        name: "page",
+        about: "a page of 100 look-ups in Redis and in a cluster: in a loop, in one command, in a pipeline",
+        needs: page::needs,
+        measure: page::measure,
     },
     Scenario {
         name: "upsert",

@@ -33,6 +33,9 @@ pub(crate) const LANES_TIMES_SINGLE: Target = Target { floor: 4.0, aim: 6.0 };
 /// The same against upserts of 500 rows.
 pub(crate) const LANES_TIMES_BULK: Target = Target { floor: 0.7, aim: 1.0 };
 
+/// A loop of 100 look-ups in Redis, times the time of the page at once: at least.
+pub(crate) const PAGE_TIMES_LOOP: Target = Target { floor: 15.0, aim: 25.0 };
+
 /// Nakama on PostgreSQL 15, 64 connections: leaderboard writes per second.
 pub(crate) const NAKAMA_SUBMITS: f64 = 2_088.0;
 /// Its top tens per second.

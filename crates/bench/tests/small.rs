@@ -3,7 +3,7 @@
 //! `http` needs the server's binary, so its own run is a test of the crate that makes it.
 
 use tally_bench::{Error, Options, Report, SCENARIOS, Size, run};
-use tally_testkit::{DatabaseKind, ScratchDatabase};
+use tally_testkit::{DatabaseKind, RedisKind, ScratchDatabase};
 
 fn small(name: &str) -> Report {
     small_with(name, Options::new(Size::Small))
@@ -45,6 +45,16 @@ fn submit() {
 fn periods() {
     let report = small("periods");
     assert_eq!(report.tables[0].rows.len(), 6);
+}
+
+#[test]
+fn page() {
+    let redis = RedisKind::Redis7.program();
+    let report = small_with("page", Options { redis, ..Options::new(Size::Small) });
+    // Two distances, each with values and ranks at both places, and the field report's own row.
+    assert_eq!(report.tables.iter().map(|table| table.rows.len()).collect::<Vec<_>>(), [5, 5]);
+    assert_eq!(report.ratios.iter().filter(|ratio| ratio.floor.is_some()).count(), 8);
+    assert!(report.notes.iter().any(|note| note.contains("Redis server v=7.")), "{:?}", report.notes);
 }
 
 #[test]

@@ -8,6 +8,7 @@ pub(crate) mod table;
 
 use crate::error::{During, Error};
 use crate::options::Options;
+use crate::process::Started;
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Opts, OptsBuilder};
 use std::path::Path;
@@ -25,7 +26,7 @@ pub(crate) struct Database {
     /// Names of databases that were made here.
     made: Vec<String>,
     /// Ends with the value, after the databases.
-    own: Option<start::Own>,
+    own: Option<Started>,
 }
 
 /// Refuses where there is neither a server nor a program that could be one.
@@ -50,8 +51,8 @@ impl Database {
             (options.mysql.clone(), None)
         } else {
             options.say(&format!("starting {}", options.mysql));
-            let own = start::Own::start(Path::new(&options.mysql), options.pick(64, 1024))?;
-            (own.url(), Some(own))
+            let own = start::start(Path::new(&options.mysql), options.pick(64, 1024))?;
+            (format!("{SCHEME}root@{}", own.address), Some(own))
         };
         let server = Opts::from_url(&url).during("read the database's address")?;
         let database = Self { server, runtime, made: Vec::new(), own };
@@ -98,7 +99,7 @@ impl Database {
 
     /// Seconds of processor time it has used, where it is this run's own and the system tells.
     pub(crate) fn cpu_s(&self) -> Option<f64> {
-        self.own.as_ref()?.cpu_s()
+        self.own.as_ref()?.process.cpu_s()
     }
 
     /// What it says of itself: release and what decides how durable and how fast it is.

@@ -5,8 +5,8 @@
 
 use super::players::{Id, all, some};
 use crate::error::{During, Error, prove};
-use crate::resp::client::Client;
-use crate::resp::redis::{Redis, is_there};
+use crate::redis::client::Client;
+use crate::redis::{Redis, is_there};
 use std::path::Path;
 use std::time::Instant;
 use tally_load::Random;
@@ -35,7 +35,7 @@ pub(super) fn measure(
         return Ok(None);
     }
     let redis = Redis::start(program)?;
-    let mut client = Client::open(redis.address).during("connect to redis-server")?;
+    let mut client = Client::open(redis.address()).during("connect to redis-server")?;
     let figures = ask(&mut client, members, ranks, seed).during("measure Redis")?;
     prove(figures.bytes > 0.0, || "Redis stored nothing".to_owned())?;
     Ok(Some(figures))

@@ -6,21 +6,18 @@
 
 mod cells;
 mod classes;
-pub(crate) mod client;
 mod commands;
-pub(crate) mod redis;
 mod show;
 
 use crate::error::{During, Error, prove};
 use crate::index::players::id;
 use crate::options::Options;
+use crate::redis::{self, Redis, client::Client};
 use crate::report::{Report, number};
 use crate::server::Server;
 use cells::{Ask, CONNECTIONS, SETTLE_MAX, Side};
 use classes::{CLASSES, Class};
-use client::Client;
 use commands::KEY;
-use redis::Redis;
 use show::Cell;
 use std::path::Path;
 use std::time::Duration;
@@ -46,12 +43,12 @@ pub(crate) fn measure(options: &Options) -> Result<Report, Error> {
     let redis = Redis::start(&options.redis)?;
     let tally = Server::start(binary, folder.path())?;
     let mut clients = Clients {
-        redis: Client::open(redis.address).during("connect to Redis")?,
+        redis: Client::open(redis.address()).during("connect to Redis")?,
         tally: Client::open(tally.listens.resp).during("connect to tally")?,
     };
     let theirs = Side {
-        process: &redis.process,
-        address: redis.address,
+        process: redis.process(),
+        address: redis.address(),
         opening: Vec::new(),
         puts_off: Duration::ZERO,
     };
@@ -100,14 +97,8 @@ fn ready(options: &Options) -> Result<&Path, Error> {
             "the scenario `resp` needs the server's binary: give `tally_bin`".to_owned(),
         ));
     };
-    if redis::is_there(&options.redis) {
-        return Ok(binary);
-    }
-    Err(Error::Missing(format!(
-        "the scenario `resp` compares with Redis, and `{}` does not start; on Debian: apt-get install redis-server; \
-         elsewhere name the program with --redis",
-        options.redis.display()
-    )))
+    redis::needs(&options.redis)?;
+    Ok(binary)
 }
 
 fn measure_class(

@@ -32,11 +32,9 @@ pub(super) fn select_all() -> Script {
 
 /// Asks for boards by name; how many statements that takes. The caller holds the row of the next number.
 pub(super) fn select_names(script: &mut Script, names: &[BoardId]) -> usize {
-    let before = script.len();
     script.keys(concat!(rows!(), " WHERE b.id IN ("), names, ") ORDER BY b.`no`, p.position", |row, name| {
         row.bytes(name.as_str().as_bytes());
-    });
-    script.len() - before
+    })
 }
 
 /// The answer, in order of number.
@@ -91,12 +89,10 @@ fn decode(row: &mut Fields<'_>) -> Result<(BoardRow, Option<PeriodRule>), StoreE
 /// Asks which boards are live, and keeps them so: others may ask the same, and whoever deletes one waits. How many
 /// statements that takes.
 pub(super) fn select_live(script: &mut Script, boards: &[BoardNo]) -> usize {
-    let before = script.len();
     let head = "SELECT `no` FROM boards FORCE INDEX (PRIMARY) WHERE `no` IN (";
     script.keys(head, boards, ") LOCK IN SHARE MODE", |row, no| {
         row.number(no.0);
-    });
-    script.len() - before
+    })
 }
 
 /// The answer.
@@ -112,18 +108,19 @@ pub(super) fn read_live(
 /// Asks for what changes of boards refer to, having locked the next number: by number, and by name. How many statements
 /// that takes.
 pub(super) fn select_present(script: &mut Script, changes: &[BoardChange]) -> usize {
-    let before = script.len();
     let created = changes.iter().filter_map(|change| match change {
         BoardChange::Create(row) => Some(&row.id),
         BoardChange::Redefine(..) | BoardChange::Delete(_) => None,
     });
-    script.keys("SELECT `no`, id FROM boards WHERE `no` IN (", changes, ") FOR UPDATE", |row, change| {
+    let head = "SELECT `no`, id FROM boards WHERE `no` IN (";
+    let by_number = script.keys(head, changes, ") FOR UPDATE", |row, change| {
         row.number(change.no().0);
     });
-    script.keys("SELECT `no`, id FROM boards WHERE id IN (", created, ") FOR UPDATE", |row, name| {
+    let head = "SELECT `no`, id FROM boards WHERE id IN (";
+    let by_name = script.keys(head, created, ") FOR UPDATE", |row, name| {
         row.bytes(name.as_str().as_bytes());
     });
-    script.len() - before
+    by_number + by_name
 }
 
 /// The answer: number and name of boards that are live.

@@ -41,6 +41,24 @@ impl Flavour {
             Self::MariaDb => "mariadb",
         }
     }
+
+    /// Ends an insert: where a row is there, these columns of it get the new values.
+    pub(super) fn replace(self, script: &mut Script, columns: &[&'static str]) {
+        let named = self == Self::MySql { row_name: true };
+        script.sql(if named { " AS new" } else { "" });
+        for (at, column) in columns.iter().enumerate() {
+            script.sql(if at == 0 { " ON DUPLICATE KEY UPDATE " } else { ", " }).sql(column).sql(" = ");
+            self.put_new(script, column);
+        }
+    }
+
+    /// The new value of a column, behind [`Self::replace`].
+    pub(super) fn put_new(self, script: &mut Script, column: &'static str) {
+        match self {
+            Self::MySql { row_name: true } => script.sql("new.").sql(column),
+            _ => script.sql("VALUES(").sql(column).sql(")"),
+        };
+    }
 }
 
 /// What a connection found at its other end.

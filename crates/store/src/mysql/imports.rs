@@ -4,21 +4,19 @@ use super::check::count;
 use super::connect::Flavour;
 use super::found;
 use super::row::{Answers, Fields};
-use super::text::{Row, Script};
+use super::text::{Row, Script, keys_end};
 use crate::StoreError;
 use crate::plan::{BoardNo, ImportKey, ImportRow};
 
 /// Asks for imports; how many statements that takes. The keys ascend.
 pub(super) fn select(script: &mut Script, keys: &[ImportKey], locking: bool) -> usize {
-    let before = script.len();
     script.keys(
         "SELECT board, digest, `lines`, taken, refused, finished FROM imports FORCE INDEX (PRIMARY) \
          WHERE (board, digest) IN (",
         keys,
-        if locking { ") FOR UPDATE" } else { ")" },
+        keys_end(locking),
         put_key,
-    );
-    script.len() - before
+    )
 }
 
 /// The answer.
@@ -60,17 +58,8 @@ pub(super) fn write(
             .number(u8::from(import.finished));
     };
     script.rows(HEAD, rows.iter().filter(|(key, _)| absent(key)), "", put);
-    let tail = match flavour {
-        Flavour::MySql { row_name: true } => {
-            " AS new ON DUPLICATE KEY UPDATE `lines` = new.`lines`, taken = new.taken, refused = new.refused, \
-             finished = new.finished"
-        }
-        _ => {
-            " ON DUPLICATE KEY UPDATE `lines` = VALUES(`lines`), taken = VALUES(taken), \
-             refused = VALUES(refused), finished = VALUES(finished)"
-        }
-    };
-    script.rows(HEAD, rows.iter().filter(|(key, _)| !absent(key)), tail, put);
+    let tail = |script: &mut Script| flavour.replace(script, &["`lines`", "taken", "refused", "finished"]);
+    script.upserts(HEAD, rows.iter().filter(|(key, _)| !absent(key)), tail, put);
 }
 
 /// Fails where one of these keys has a row by now.

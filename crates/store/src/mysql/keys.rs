@@ -36,12 +36,10 @@ pub(super) fn read_all(mut answers: Answers) -> Result<Vec<KeyRow>, StoreError> 
 
 /// Asks for what changes refer to: the last number, then which ids are taken. How many statements that takes.
 pub(super) fn select_present(script: &mut Script, changes: &[KeyChange]) -> usize {
-    let before = script.len();
     script.statement("SELECT COALESCE(MAX(`no`), 0) FROM api_keys");
-    script.keys("SELECT id FROM api_keys WHERE id IN (", changes, ") FOR UPDATE", |row, change| {
+    1 + script.keys("SELECT id FROM api_keys WHERE id IN (", changes, ") FOR UPDATE", |row, change| {
         row.bytes(change.id().as_bytes());
-    });
-    script.len() - before
+    })
 }
 
 /// The answer.

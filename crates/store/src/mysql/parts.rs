@@ -78,20 +78,13 @@ fn put_key(row: &mut Row<'_>, key: &PartKey) {
 
 /// Writes and removes periods.
 pub(super) fn write(script: &mut Script, rows: &[(PartKey, Option<PartRow>)], flavour: Flavour) {
-    let tail = match flavour {
-        Flavour::MySql { row_name: true } => {
-            " AS new ON DUPLICATE KEY UPDATE rule = new.rule, `starts` = new.`starts`, `ends` = new.`ends`, \
-             closed = new.closed, version = new.version, stale = new.stale, total = new.total"
-        }
-        _ => {
-            " ON DUPLICATE KEY UPDATE rule = VALUES(rule), `starts` = VALUES(`starts`), `ends` = VALUES(`ends`), \
-             closed = VALUES(closed), version = VALUES(version), stale = VALUES(stale), total = VALUES(total)"
-        }
+    let tail = |script: &mut Script| {
+        flavour.replace(script, &["rule", "`starts`", "`ends`", "closed", "version", "stale", "total"])
     };
     let head =
         "INSERT INTO parts (board, part, rule, `starts`, `ends`, closed, version, stale, total) VALUES ";
     let there = rows.iter().filter_map(|(key, row)| Some((key, row.as_ref()?)));
-    script.rows(head, there, tail, |row, (key, part)| {
+    script.upserts(head, there, tail, |row, (key, part)| {
         put_key(row, key);
         row.number(part.rule).signed(part.span.start.0).signed(part.span.end.0);
         row.number(u8::from(part.closed))
@@ -105,14 +98,9 @@ pub(super) fn write(script: &mut Script, rows: &[(PartKey, Option<PartRow>)], fl
 
 /// Writes blocks.
 pub(super) fn write_blocks(script: &mut Script, rows: &[(BlockKey, Block)], flavour: Flavour) {
-    let tail = match flavour {
-        Flavour::MySql { row_name: true } => {
-            " AS new ON DUPLICATE KEY UPDATE distinct_better = new.distinct_better, entries = new.entries"
-        }
-        _ => " ON DUPLICATE KEY UPDATE distinct_better = VALUES(distinct_better), entries = VALUES(entries)",
-    };
+    let tail = |script: &mut Script| flavour.replace(script, &["distinct_better", "entries"]);
     let head = "INSERT INTO blocks (board, part, version, block, distinct_better, entries) VALUES ";
-    script.rows(head, rows, tail, |row, (key, block)| {
+    script.upserts(head, rows, tail, |row, (key, block)| {
         put_key(row, &key.part);
         row.number(key.version).number(key.block).number(block.distinct_better).bytes(&block.entries);
     });

@@ -3,7 +3,7 @@
 use super::connect::Flavour;
 use super::player;
 use super::row::Answers;
-use super::text::{Row, Script};
+use super::text::{Row, Script, keys_end};
 use crate::StoreError;
 use std::collections::BTreeMap;
 use tally_rules::PlayerId;
@@ -11,14 +11,12 @@ use tally_rules::profile::Profile;
 
 /// Asks for profiles; how many statements that takes.
 pub(super) fn select(script: &mut Script, players: &[PlayerId], locking: bool) -> usize {
-    let before = script.len();
     script.keys(
         "SELECT player, name, avatar_url, metadata FROM profiles FORCE INDEX (PRIMARY) WHERE player IN (",
         players,
-        if locking { ") FOR UPDATE" } else { ")" },
+        keys_end(locking),
         put_key,
-    );
-    script.len() - before
+    )
 }
 
 /// The answer, each profile for itself: one that cannot be read says so alone.
@@ -58,16 +56,8 @@ pub(super) fn write(
         }
     };
     script.rows(HEAD, there().filter(|(player, _)| absent(player)), "", put);
-    let tail = match flavour {
-        Flavour::MySql { row_name: true } => {
-            " AS new ON DUPLICATE KEY UPDATE name = new.name, avatar_url = new.avatar_url, metadata = new.metadata"
-        }
-        _ => {
-            " ON DUPLICATE KEY UPDATE name = VALUES(name), avatar_url = VALUES(avatar_url), \
-             metadata = VALUES(metadata)"
-        }
-    };
-    script.rows(HEAD, there().filter(|(player, _)| !absent(player)), tail, put);
+    let tail = |script: &mut Script| flavour.replace(script, &["name", "avatar_url", "metadata"]);
+    script.upserts(HEAD, there().filter(|(player, _)| !absent(player)), tail, put);
     let removed = rows.iter().filter(|(player, profile)| profile.is_none() && !absent(player));
     let head = "DELETE FROM profiles WHERE player IN (";
     script.keys(head, removed.map(|(player, _)| player), ")", put_key);

@@ -12,15 +12,13 @@ use tally_rules::outcome::Outcome;
 
 /// Asks for requests; how many statements that takes. The keys ascend.
 pub(super) fn select(script: &mut Script, keys: &[RequestKey]) -> usize {
-    let before = script.len();
     script.keys(
         "SELECT scope, `key`, fingerprint, `at`, outcome FROM requests FORCE INDEX (PRIMARY) \
          WHERE (scope, `key`) IN (",
         keys,
         ") FOR UPDATE",
         put_key,
-    );
-    script.len() - before
+    )
 }
 
 /// The answer.
@@ -56,16 +54,8 @@ pub(super) fn write(
         row.bytes(&stored.fingerprint.0).signed(stored.at.0).bytes(&stored.outcome.encode());
     };
     script.rows(HEAD, rows.iter().filter(|(key, _)| absent(key)), "", put);
-    let tail = match flavour {
-        Flavour::MySql { row_name: true } => {
-            " AS new ON DUPLICATE KEY UPDATE fingerprint = new.fingerprint, `at` = new.`at`, outcome = new.outcome"
-        }
-        _ => {
-            " ON DUPLICATE KEY UPDATE fingerprint = VALUES(fingerprint), `at` = VALUES(`at`), \
-             outcome = VALUES(outcome)"
-        }
-    };
-    script.rows(HEAD, rows.iter().filter(|(key, _)| !absent(key)), tail, put);
+    let tail = |script: &mut Script| flavour.replace(script, &["fingerprint", "`at`", "outcome"]);
+    script.upserts(HEAD, rows.iter().filter(|(key, _)| !absent(key)), tail, put);
 }
 
 /// Fails where one of these keys has a row by now.

@@ -6,7 +6,7 @@
 use super::connect::Flavour;
 use super::fault::corrupt;
 use super::row::{Answers, Fields};
-use super::text::{Row, Script};
+use super::text::{Row, Script, keys_end};
 use super::{Version, found, player};
 use crate::StoreError;
 use crate::plan::{BoardNo, Part, ScoreKey};
@@ -27,15 +27,13 @@ pub(super) struct State {
 
 /// Asks for records; how many statements that takes. The keys ascend.
 pub(super) fn select(script: &mut Script, keys: &[ScoreKey], locking: bool) -> usize {
-    let before = script.len();
     script.keys(
         "SELECT board, part, player, score, subscore, `at`, version, gone FROM scores FORCE INDEX (PRIMARY) \
          WHERE (board, part, player) IN (",
         keys,
-        if locking { ") FOR UPDATE" } else { ")" },
+        keys_end(locking),
         put_key,
-    );
-    script.len() - before
+    )
 }
 
 /// The answer: `None` where there is no row.
@@ -60,6 +58,8 @@ fn put_key(row: &mut Row<'_>, key: &ScoreKey) {
     row.number(key.board.0).number(key.part.0).bytes(key.player.as_bytes());
 }
 
+const HEAD: &str = "INSERT INTO scores (board, part, player, score, subscore, `at`, version, gone) VALUES ";
+
 /// Writes records, the newest of each key. `absent` says of a key that it had no row when it was read: then there must
 /// still be none.
 pub(super) fn write(
@@ -68,8 +68,6 @@ pub(super) fn write(
     absent: impl Fn(&ScoreKey) -> bool,
     (flavour, version): (Flavour, Version),
 ) {
-    const HEAD: &str =
-        "INSERT INTO scores (board, part, player, score, subscore, `at`, version, gone) VALUES ";
     let put = |row: &mut Row<'_>, (key, record): &(ScoreKey, Option<Record>)| {
         put_key(row, key);
         let gone = record.is_none();
@@ -82,17 +80,13 @@ pub(super) fn write(
     let new = rows.iter().filter(|(key, record)| record.is_some() && absent(key));
     script.rows(HEAD, new, "", put);
     // A row that was not read may have any version: it must grow all the same.
-    let tail = match flavour {
-        Flavour::MySql { row_name: true } => {
-            " AS new ON DUPLICATE KEY UPDATE score = new.score, subscore = new.subscore, `at` = new.`at`, \
-             version = GREATEST(new.version, scores.version + 1), gone = new.gone"
-        }
-        _ => {
-            " ON DUPLICATE KEY UPDATE score = VALUES(score), subscore = VALUES(subscore), `at` = VALUES(`at`), \
-             version = GREATEST(VALUES(version), scores.version + 1), gone = VALUES(gone)"
-        }
+    let tail = |script: &mut Script| {
+        flavour.replace(script, &["score", "subscore", "`at`", "gone"]);
+        script.sql(", version = GREATEST(");
+        flavour.put_new(script, "version");
+        script.sql(", scores.version + 1)");
     };
-    script.rows(HEAD, rows.iter().filter(|(key, _)| !absent(key)), tail, put);
+    script.upserts(HEAD, rows.iter().filter(|(key, _)| !absent(key)), tail, put);
     let removed = rows.iter().filter(|(key, record)| record.is_none() && !absent(key));
     let head = "INSERT INTO removed (version, board, part, player) VALUES ";
     script.rows(head, removed, " ON DUPLICATE KEY UPDATE board = removed.board", |row, (key, _)| {
@@ -103,8 +97,7 @@ pub(super) fn write(
 
 /// Fails where one of these keys has a row by now.
 pub(super) fn guard<'a>(script: &mut Script, absent: impl Iterator<Item = &'a ScoreKey> + Clone) {
-    let head = "INSERT INTO scores (board, part, player, score, subscore, `at`, version, gone) VALUES ";
-    script.rows(head, absent.clone(), "", |row, key| {
+    script.rows(HEAD, absent.clone(), "", |row, key| {
         put_key(row, key);
         row.sql("0, 0, 0, 0, 1");
     });

@@ -73,18 +73,29 @@ impl Script {
         tail: &'static str,
         put: impl FnMut(&mut Row<'_>, T),
     ) {
+        self.list(ROWS_MAX, head, rows, fixed(tail), put);
+    }
+
+    /// The same with a tail that depends on the server: what becomes of rows that are there.
+    pub(super) fn upserts<T>(
+        &mut self,
+        head: &'static str,
+        rows: impl IntoIterator<Item = T>,
+        tail: impl Fn(&mut Self),
+        put: impl FnMut(&mut Row<'_>, T),
+    ) {
         self.list(ROWS_MAX, head, rows, tail, put);
     }
 
-    /// The same for the keys of a `WHERE`.
+    /// The same for the keys of a `WHERE`; how many statements that are.
     pub(super) fn keys<T>(
         &mut self,
         head: &'static str,
         keys: impl IntoIterator<Item = T>,
         tail: &'static str,
         put: impl FnMut(&mut Row<'_>, T),
-    ) {
-        self.list(KEYS_MAX, head, keys, tail, put);
+    ) -> usize {
+        self.list(KEYS_MAX, head, keys, fixed(tail), put)
     }
 
     fn list<T>(
@@ -92,13 +103,15 @@ impl Script {
         max: usize,
         head: &'static str,
         rows: impl IntoIterator<Item = T>,
-        tail: &'static str,
+        tail: impl Fn(&mut Self),
         mut put: impl FnMut(&mut Row<'_>, T),
-    ) {
+    ) -> usize {
+        let before = self.len();
         let (mut count, mut begins) = (0, self.text.len());
         for row in rows {
             if count == max || (count > 0 && self.text.len() - begins > STATEMENT_BYTES) {
-                self.sql(tail).end();
+                tail(self);
+                self.end();
                 (count, begins) = (0, self.text.len());
             }
             self.sql(if count == 0 { head } else { "," }).sql("(");
@@ -107,8 +120,10 @@ impl Script {
             count += 1;
         }
         if count > 0 {
-            self.sql(tail).end();
+            tail(self);
+            self.end();
         }
+        self.len() - before
     }
 
     /// How many statements there are.
@@ -143,6 +158,18 @@ impl Script {
         }
         Ok(messages)
     }
+}
+
+/// A tail that is the same for every server.
+fn fixed(tail: &'static str) -> impl Fn(&mut Script) {
+    move |script| {
+        script.sql(tail);
+    }
+}
+
+/// The end of a list of keys whose rows are read, and locked where something is decided on them.
+pub(super) const fn keys_end(locking: bool) -> &'static str {
+    if locking { ") FOR UPDATE" } else { ")" }
 }
 
 /// One row of a list: writes the commas.

@@ -29,10 +29,16 @@ impl Client {
         command(args, &mut self.out);
     }
 
-    /// Sends what was added and waits for that many replies; gives the last.
-    pub(crate) fn exchange(&mut self, replies: usize) -> io::Result<Reply> {
+    /// Sends what was added.
+    pub(crate) fn send(&mut self) -> io::Result<()> {
         self.stream.write_all(&self.out)?;
         self.out.clear();
+        Ok(())
+    }
+
+    /// Sends what was added and waits for that many replies; gives the last.
+    pub(crate) fn exchange(&mut self, replies: usize) -> io::Result<Reply> {
+        self.send()?;
         let mut last = Reply::Null;
         for _ in 0..replies {
             last = self.reply()?;
@@ -62,16 +68,22 @@ impl Client {
         }
     }
 
+    /// The next reply that is no error.
     fn reply(&mut self) -> io::Result<Reply> {
+        match self.receive()? {
+            Reply::Error(text) => Err(io::Error::other(String::from_utf8_lossy(&text).into_owned())),
+            other => Ok(other),
+        }
+    }
+
+    /// The next reply, whatever it is.
+    pub(crate) fn receive(&mut self) -> io::Result<Reply> {
         let mut replies = Replies::new();
         loop {
             if let Some(length) = replies.next(&self.received).map_err(io::Error::other)? {
                 let reply = Reply::parse(&self.received[..length]).map_err(io::Error::other)?;
                 self.received.drain(..length);
-                return match reply {
-                    Reply::Error(text) => Err(io::Error::other(String::from_utf8_lossy(&text).into_owned())),
-                    other => Ok(other),
-                };
+                return Ok(reply);
             }
             let before = self.received.len();
             self.received.resize(before + READ_BYTES, 0);

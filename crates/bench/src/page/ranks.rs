@@ -1,0 +1,91 @@
+//! Ranks, as tally asks for them: one by one, many of one board in a script, one of each of many boards at once.
+//!
+//! Boards are dense: those are in one slot each on a cluster too, so the boards of a page are spread over all nodes.
+
+use super::{LOOK_UPS, Pages, Way, prove_page};
+use crate::error::{During, Error, prove};
+use std::time::{Duration, Instant};
+use tally_ranking::page::Ranked;
+use tally_ranking::redis::{Options, RedisPart};
+use tally_ranking::{RankingError, RedisRanking};
+use tally_rules::definition::{Definition, Ranking};
+use tally_rules::{Micros, PlayerId, Record};
+
+/// Scores are distinct below this many players.
+const PRIME: u64 = 1_009;
+const STEP: u64 = 7_919;
+
+/// Boards in a Redis or in a cluster.
+pub(super) struct Ranks {
+    ranking: RedisRanking,
+    parts: Vec<RedisPart>,
+    players: Vec<PlayerId>,
+    ranks: Vec<u64>,
+}
+
+impl Ranks {
+    /// Connects and loads a board of so many players for each look-up of a page.
+    pub(super) fn fill(url: &str, players: u64) -> Result<Self, Error> {
+        Self::try_fill(url, players).during("load boards into Redis")
+    }
+
+    fn try_fill(url: &str, players: u64) -> Result<Self, RankingError> {
+        let ranking = RedisRanking::connect(url, &Options::default())?;
+        let definition = Definition { ranking: Ranking::Dense, ..Definition::default() };
+        // One more, which nobody loads.
+        let boards = 0..=LOOK_UPS as u64;
+        let parts: Vec<RedisPart> = boards.map(|part| ranking.part(1, part, &definition)).collect();
+        let score = |number: u64| number * STEP % PRIME;
+        for part in &parts[..LOOK_UPS] {
+            let mut loader = part.load(1)?;
+            for number in 0..players {
+                let record = Record { score: score(number) as i64, subscore: 0, at: Micros(0) };
+                loader.push(&id(number), &record, 1)?;
+            }
+            loader.finish()?;
+        }
+        let better = |own: u64| (0..players).filter(|other| score(*other) > score(own)).count() as u64;
+        let numbers = 0..LOOK_UPS as u64;
+        let (players, ranks) =
+            (numbers.clone().map(id).collect(), numbers.map(|own| 1 + better(own)).collect());
+        Ok(Self { ranking, parts, players, ranks })
+    }
+}
+
+fn id(number: u64) -> PlayerId {
+    PlayerId::new(&format!("player-{number}")).expect("it is short")
+}
+
+/// The rank of somebody who is there; nobody has 0.
+fn rank(answer: Result<Option<Ranked>, RankingError>) -> u64 {
+    answer.ok().flatten().map_or(0, |ranked| ranked.rank)
+}
+
+impl Pages for Ranks {
+    fn ask(&mut self, way: Way, look_ups: usize) -> Result<Duration, Error> {
+        let players = &self.players[..look_ups];
+        let items: Vec<(&RedisPart, &PlayerId)> = self.parts.iter().zip(players).collect();
+        let asked = Instant::now();
+        let answers = match way {
+            Way::Loop => items.iter().flat_map(|item| self.ranking.ranks(&[*item])).collect(),
+            Way::Command => self.parts[0].ranks(players),
+            Way::Pipeline => self.ranking.ranks(&items),
+        };
+        let took = asked.elapsed();
+        let ranks: Vec<u64> = answers.into_iter().map(rank).collect();
+        prove_page(&ranks, &self.ranks[..look_ups], way)?;
+        Ok(took)
+    }
+
+    fn prove_alone(&mut self) -> Result<(), Error> {
+        let mut items: Vec<(&RedisPart, &PlayerId)> = self.parts.iter().zip(&self.players).collect();
+        items[LOOK_UPS / 2].0 = &self.parts[LOOK_UPS];
+        let mut answers = self.ranking.ranks(&items);
+        let lost = answers.remove(LOOK_UPS / 2);
+        prove(lost == Err(RankingError::Lost), || format!("a board that was never loaded says {lost:?}"))?;
+        let mut known = self.ranks.clone();
+        known.remove(LOOK_UPS / 2);
+        let ranks: Vec<u64> = answers.into_iter().map(rank).collect();
+        prove_page(&ranks, &known, Way::Pipeline)
+    }
+}
