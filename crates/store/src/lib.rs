@@ -35,6 +35,17 @@ pub trait Store: Send + Sync + 'static {
     /// The backend's name, for messages, metrics and the contract suite.
     fn name(&self) -> &'static str;
 
+    /// How many databases records are spread over by player.
+    fn shards(&self) -> usize {
+        1
+    }
+
+    /// Which of them has the records of a player: below [`shards`](Self::shards), and always the same. A transaction that
+    /// concerns one of them needs none of the others.
+    fn shard_of(&self, _player: &PlayerId) -> usize {
+        0
+    }
+
     /// Reads the plan, decides, writes and commits. `decide` may be called again after an internal retry: it must
     /// depend on nothing but what was loaded.
     fn run(&self, plan: &Plan, decide: &mut dyn FnMut(&Loaded) -> Changes) -> Result<Committed, StoreError>;
