@@ -127,6 +127,7 @@ impl<W: Work, R: Reply<Result<W::Answer, W::Fault>>> Runner<W, R> {
             let fault = match self.work.commit(requests) {
                 Ok(committed) => break Ok(committed),
                 Err(Failure::Row(fault)) => break Err(Setback::Row(fault)),
+                Err(Failure::Piece(fault)) => break Err(Setback::Piece(fault)),
                 Err(Failure::Away(fault)) => break Err(Setback::Away(fault)),
                 Err(Failure::Retry(fault)) => fault,
                 Err(Failure::Unknown(own)) => match self.resolve(requests) {

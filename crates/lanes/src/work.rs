@@ -115,6 +115,8 @@ pub enum Failure<F> {
     /// Some request is guilty, nothing was done. The batch is halved until the guilty one stands alone and
     /// gets the fault; the others go through, in their order.
     Row(F),
+    /// None of these requests can be done now, nothing was done; what else the batch had may go through.
+    Piece(F),
     /// The store cannot do it now, nothing was done. Everyone in the batch who has no answer yet gets this.
     Away(F),
     /// The connection was lost while committing. The lane asks [`Work::resolve`]; if that cannot tell, the

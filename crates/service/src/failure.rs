@@ -27,6 +27,14 @@ pub enum Fault {
     /// The store cannot be used now: nothing was done, try again later.
     #[error("the store is away: {0}")]
     StoreAway(String),
+    /// A part of the store cannot be used now: nothing was done, try again later; what is elsewhere can be done.
+    #[error("{shard} of the store is away: {why}")]
+    ShardAway {
+        /// Which, as people count.
+        shard: String,
+        /// What happened.
+        why: String,
+    },
     /// Ranks are not exact now: nothing was answered, try again later.
     #[error("ranks cannot be told now: {0}")]
     RanksAway(String),
@@ -50,9 +58,11 @@ impl From<StoreError> for Fault {
             StoreError::Conflict(why) | StoreError::Away(why) | StoreError::Locked(why) => {
                 Self::StoreAway(why)
             }
+            StoreError::ShardAway { shard, why, .. } => Self::ShardAway { shard, why },
             StoreError::LostAtCommit { why, .. } => Self::OutcomeUnknown(why),
             StoreError::Row(_)
             | StoreError::Corrupt(_)
+            | StoreError::Layout(_)
             | StoreError::TooNew { .. }
             | StoreError::TooOld { .. }
             | StoreError::NotOurs(_) => Self::Broken(error.to_string()),

@@ -14,6 +14,16 @@ pub enum StoreError {
     /// The store cannot be reached or cannot write now (I/O error, disk full, read-only): nothing was done.
     #[error("the store is away: {0}")]
     Away(String),
+    /// One of several databases is away: nothing was done. What concerns the others alone can go through.
+    #[error("{shard} of the store is away: {why}")]
+    ShardAway {
+        /// Which, as people count.
+        shard: String,
+        /// Whether it is the only one that the transaction concerns.
+        alone: bool,
+        /// What happened.
+        why: String,
+    },
     /// The connection was lost while committing: it is unknown whether the transaction was done.
     #[error("the connection was lost at commit: {why}")]
     LostAtCommit {
@@ -48,6 +58,9 @@ pub enum StoreError {
         /// The version needed.
         known: u32,
     },
+    /// These databases are not the store's, or not in this order: nothing was touched.
+    #[error("{0}")]
+    Layout(String),
     /// The file is some other program's database; it was not touched.
     #[error("{0} is not a tally store (nothing was changed)")]
     NotOurs(String),

@@ -8,6 +8,8 @@
 mod error;
 pub mod mysql;
 pub mod plan;
+mod shard_set;
+pub mod shards;
 pub mod sqlite;
 
 pub use error::StoreError;
@@ -15,6 +17,8 @@ pub use plan::{
     BanKey, BatchId, Block, BlockKey, BoardChange, BoardNo, BoardRow, Changes, Committed, Durability, Gone,
     ImportKey, ImportRow, KeyChange, KeyRow, Loaded, Part, PartKey, PartRow, Plan, ScoreKey,
 };
+
+pub use shard_set::{SHARDS_MAX, ShardSet};
 
 use tally_rules::profile::Profile;
 use tally_rules::{Micros, PlayerId, Record};
@@ -34,6 +38,17 @@ use tally_rules::{Micros, PlayerId, Record};
 pub trait Store: Send + Sync + 'static {
     /// The backend's name, for messages, metrics and the contract suite.
     fn name(&self) -> &'static str;
+
+    /// How many databases records are spread over by player.
+    fn shards(&self) -> usize {
+        1
+    }
+
+    /// Which of them has the records of a player: below [`shards`](Self::shards), and always the same. A transaction that
+    /// concerns one of them needs none of the others.
+    fn shard_of(&self, _player: &PlayerId) -> usize {
+        0
+    }
 
     /// Reads the plan, decides, writes and commits. `decide` may be called again after an internal retry: it must
     /// depend on nothing but what was loaded.
@@ -71,6 +86,19 @@ pub trait Store: Send + Sync + 'static {
         each: &mut dyn FnMut(PlayerId, Record),
     ) -> Result<usize, StoreError> {
         self.walk_versions(board, part, after, limit, &mut |player, record, _| each(player, record))
+    }
+
+    /// The same for the records of one shard: shards can be walked side by side.
+    fn walk_shard(
+        &self,
+        shard: usize,
+        (board, part): (BoardNo, Part),
+        after: Option<&PlayerId>,
+        limit: usize,
+        each: &mut dyn FnMut(PlayerId, Record, u64),
+    ) -> Result<usize, StoreError> {
+        assert_eq!(shard, 0, "there is one");
+        self.walk_versions(board, part, after, limit, each)
     }
 
     /// Every period of a board that is stored, in order of number.

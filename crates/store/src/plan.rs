@@ -3,6 +3,7 @@
 //! A [`Plan`] names everything before the transaction begins, so a backend can read it in few messages and lock it in
 //! one order. Keys are sorted and unique; a backend asserts that. [`Changes`] holds one row per key: the newest.
 
+use crate::shard_set::ShardSet;
 use std::sync::Arc;
 use tally_rules::idempotency::{RequestKey, Stored};
 use tally_rules::period::Span;
@@ -177,6 +178,12 @@ pub struct Plan {
     pub imports: Vec<ImportKey>,
     /// Profiles.
     pub profiles: Vec<PlayerId>,
+    /// Where records may change although they are not read, as far as that is known: where all of it is one shard's, only
+    /// that one is asked. Only a hint, and only for a store of several.
+    pub shards: ShardSet,
+    /// For each request the shard of the player whom it concerns; empty where `shards` is one, or where nobody knows: then
+    /// every shard is asked.
+    pub request_shards: Vec<usize>,
 }
 
 /// What was read, each list as long as its list in the plan and in the same order.
@@ -269,6 +276,8 @@ impl Plan {
         assert!(ascends(&self.requests), "requests of a plan ascend");
         assert!(ascends(&self.imports), "imports of a plan ascend");
         assert!(ascends(&self.profiles), "profiles of a plan ascend");
+        let known = self.request_shards.len();
+        assert!(known == 0 || known == self.requests.len(), "each request has its shard, or none");
     }
 }
 

@@ -49,6 +49,7 @@ pub(super) enum Fault {
 pub(super) enum Event {
     Fine,
     Retry,
+    Piece,
     Away,
     /// The answer to the commit is lost; the store cannot be asked for the next `silent` times.
     Lost {
@@ -172,6 +173,7 @@ impl Work for Store {
         let guilty = batch.iter().any(|request| self.guilty.contains(&request.id));
         match (self.script)(call) {
             Event::Retry => Err(Failure::Retry(Fault::Deadlock)),
+            Event::Piece => Err(Failure::Piece(Fault::Away)),
             Event::Away => Err(Failure::Away(Fault::Away)),
             Event::Fine | Event::Lost { .. } if guilty => Err(Failure::Row(Fault::Guilty)),
             Event::Fine => Ok(self.transact(batch)),

@@ -98,3 +98,19 @@ fn a_store_that_goes_away_while_splitting_is_not_asked_again() {
         5,
     );
 }
+
+#[test]
+fn a_piece_that_cannot_be_done_now_fails_alone() {
+    shuttle::check_random(
+        || {
+            // The whole and its first half: guilty. The first quarter cannot be done; what comes after it can.
+            let mut store = Store::scripted(&[Event::Fine, Event::Fine, Event::Piece]);
+            store.guilty = [1].into();
+            let requests = (0..8).map(|id| Request::new(id, 0)).collect();
+            let (ears, store, stats) = one_batch(Bounds::default(), store, requests);
+            assert_eq!((store.commits, stats.faults, stats.retries), (5, 2, 0));
+            assert!((0..8).all(|id| (ears.of(id) == Err(Fault::Away)) == (id < 2)));
+        },
+        5,
+    );
+}

@@ -65,6 +65,10 @@ pub(super) fn of_fault(fault: &Fault) -> Problem {
         Fault::StoreAway(_) => {
             Problem::new(503, "store_away", "the store cannot be used now; nothing was done").retry_after(5)
         }
+        Fault::ShardAway { shard, .. } => {
+            let detail = format!("{shard} of the store cannot be used now; nothing was done");
+            Problem::new(503, "store_away", detail).retry_after(5)
+        }
         Fault::RanksAway(_) => {
             Problem::new(503, "loading", "ranks are not exact yet; nothing was done").retry_after(1)
         }

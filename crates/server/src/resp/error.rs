@@ -90,6 +90,9 @@ pub(super) fn of_fault(fault: &Fault) -> Wrong {
         Fault::Draining => "TRYAGAIN the server is shutting down".into(),
         Fault::RanksAway(_) => LOADING.into(),
         Fault::StoreAway(_) => "TRYAGAIN the store cannot be used now; nothing was done".into(),
+        Fault::ShardAway { shard, .. } => {
+            format!("TRYAGAIN {shard} of the store cannot be used now; nothing was done").into()
+        }
         Fault::OutcomeUnknown(_) => {
             "TRYAGAIN the store was lost while it committed; it is not known whether the change was made"
                 .into()

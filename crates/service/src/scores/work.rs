@@ -282,8 +282,12 @@ fn failure(error: StoreError) -> Failure<Fault> {
         StoreError::Conflict(_) => Failure::Retry(error.into()),
         StoreError::Row(_) => Failure::Row(error.into()),
         StoreError::LostAtCommit { .. } => Failure::Unknown(error.into()),
+        // What the others of the batch concern may be there.
+        StoreError::ShardAway { alone: false, .. } => Failure::Row(error.into()),
+        StoreError::ShardAway { .. } => Failure::Piece(error.into()),
         StoreError::Away(_)
         | StoreError::Corrupt(_)
+        | StoreError::Layout(_)
         | StoreError::Locked(_)
         | StoreError::TooNew { .. }
         | StoreError::TooOld { .. }

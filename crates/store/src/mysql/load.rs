@@ -52,7 +52,7 @@ impl Absent {
 
 /// Whether a plan reads anything.
 pub(super) fn reads(plan: &Plan) -> bool {
-    let Plan { durability: _, boards, board_names, scores, requests, imports, profiles } = plan;
+    let Plan { boards, board_names, scores, requests, imports, profiles, .. } = plan;
     !(boards.is_empty()
         && board_names.is_empty()
         && scores.is_empty()

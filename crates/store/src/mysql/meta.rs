@@ -2,6 +2,7 @@
 //!
 //! Names that begin with `store.` are the store's own and refused to callers.
 
+use super::Note;
 use super::fault::corrupt;
 use super::row::Answers;
 use super::text::Script;
@@ -36,6 +37,51 @@ pub(super) fn put(name: &str, value: &[u8]) -> Result<Script, StoreError> {
     let mut script = Script::default();
     script.sql(PUT).bytes(name.as_bytes()).sql(", ").bytes(value).sql(")").end();
     Ok(script)
+}
+
+/// Values under names of the store's own, and `None` for those that go.
+pub(super) fn note(script: &mut Script, notes: &[Note]) {
+    script.rows(
+        "REPLACE INTO meta (name, value) VALUES ",
+        notes.iter().filter_map(|(name, value)| Some((name, value.as_ref()?))),
+        "",
+        |row, (name, value)| {
+            debug_assert!(name.starts_with(OWN), "`{name}` is a caller's");
+            row.bytes(name.as_bytes()).bytes(value);
+        },
+    );
+    let gone = notes.iter().filter(|(_, value)| value.is_none());
+    script.keys("DELETE FROM meta WHERE name IN (", gone, ")", |row, (name, _)| {
+        row.bytes(name.as_bytes());
+    });
+}
+
+/// Asks for every value whose name begins so, in order of names.
+pub(super) fn select_beginning(prefix: &str) -> Script {
+    let mut script = Script::default();
+    script.sql("SELECT name, value FROM meta WHERE LEFT(name, ").number(prefix.len() as u64);
+    script.sql(") = ").bytes(prefix.as_bytes()).sql(" ORDER BY name").end();
+    script
+}
+
+/// The answer.
+pub(super) fn read_all(mut answers: Answers) -> Result<Vec<(String, Vec<u8>)>, StoreError> {
+    let mut found = Vec::new();
+    answers.each(1, "meta", |row| {
+        found.push((row.text()?.to_owned(), row.bytes()?.to_vec()));
+        Ok(())
+    })?;
+    Ok(found)
+}
+
+/// Asks how much there is in a database beside what the store made of it when it was empty.
+pub(super) fn count_all() -> Script {
+    let mut script = Script::default();
+    script.statement(
+        "SELECT (SELECT COUNT(*) FROM boards) + (SELECT COUNT(*) FROM deleted_boards) \
+         + (SELECT COUNT(*) FROM api_keys) + (SELECT COUNT(*) FROM meta WHERE LEFT(name, 6) <> 'store.')",
+    );
+    script
 }
 
 /// Asks for the number of the next board and holds it: whoever changes boards or keys has this row, one at a time.

@@ -8,6 +8,7 @@
 //! - `batches`: what became of a commit whose answer was lost
 //! - `pool`, `link`, `connect`: connections; `fault`: what their errors mean; `stats`; `survey`
 //! - `text`: SQL as text; `row`: results
+//! - `notes`: what `shards` keeps beside a transaction
 //! - `lease`: how a server that keeps orders in memory stays the only one that writes
 //! - `migrate`: whose database it is, and its schema; `purge`: what is deleted at leisure; `check`
 //! - a file for each table, with its statements and the one place where its rows become types
@@ -33,6 +34,7 @@ mod link;
 mod load;
 mod meta;
 mod migrate;
+mod notes;
 mod parts;
 mod pool;
 mod profiles;
@@ -55,6 +57,7 @@ use crate::plan::{
 use crate::{Store, StoreError};
 use connect::{Address, Flavour};
 use lease::Lease;
+pub(crate) use notes::{Note, Noted};
 use pool::Pool;
 use row::{Answers, Fields};
 use std::collections::BTreeMap;
@@ -198,7 +201,7 @@ impl Store for MySqlStore {
     }
 
     fn run(&self, plan: &Plan, decide: &mut dyn FnMut(&Loaded) -> Changes) -> Result<Committed, StoreError> {
-        run::run((&self.pool, self.lease.as_ref()), plan, decide)
+        self.run_noting(plan, &mut |loaded, _| Noted { changes: decide(loaded), ..Noted::default() })
     }
 
     fn became(&self, batch: &BatchId) -> Result<Option<Committed>, StoreError> {

@@ -11,11 +11,12 @@ use super::fault::{self, Fault};
 use super::lease::{self, Lease};
 use super::link::Link;
 use super::load::{self, Read};
+use super::notes::{Decide, Noted};
 use super::pool::Pool;
 use super::text::Script;
 use super::{CLOCK, Version, boards, check, keys, meta, write};
 use crate::StoreError;
-use crate::plan::{BatchId, Changes, Committed, Loaded, Plan};
+use crate::plan::{BatchId, Changes, Committed, Plan};
 use std::sync::atomic::Ordering;
 
 /// Why a transaction that would not ask the database cannot be answered.
@@ -35,7 +36,7 @@ enum Stop {
 pub(super) fn run(
     (pool, lease): (&Pool, Option<&Lease>),
     plan: &Plan,
-    decide: &mut dyn FnMut(&Loaded) -> Changes,
+    decide: Decide<'_>,
 ) -> Result<Committed, StoreError> {
     plan.assert_sorted();
     lease.map_or(Ok(()), Lease::check)?;
@@ -72,12 +73,7 @@ fn found_out(pool: &Pool, batch: BatchId, why: &str) -> Result<Option<u64>, Stor
 }
 
 /// Does it on this connection, and leaves the connection without a transaction, or broken.
-fn attempt(
-    link: &mut Link,
-    lease: Option<&Lease>,
-    plan: &Plan,
-    decide: &mut dyn FnMut(&Loaded) -> Changes,
-) -> Result<u64, Stop> {
+fn attempt(link: &mut Link, lease: Option<&Lease>, plan: &Plan, decide: Decide<'_>) -> Result<u64, Stop> {
     let done = transact(link, lease, plan, decide);
     if matches!(done, Err(Stop::Lost(_) | Stop::LostAtCommit(..))) {
         link.give_up();
@@ -85,12 +81,7 @@ fn attempt(
     done
 }
 
-fn transact(
-    link: &mut Link,
-    lease: Option<&Lease>,
-    plan: &Plan,
-    decide: &mut dyn FnMut(&Loaded) -> Changes,
-) -> Result<u64, Stop> {
+fn transact(link: &mut Link, lease: Option<&Lease>, plan: &Plan, decide: Decide<'_>) -> Result<u64, Stop> {
     let mut guarded = false;
     let (mut script, read) = if load::reads(plan) {
         let asked = load::ask(plan);
@@ -105,15 +96,19 @@ fn transact(
         (script, Read::default())
     };
     read.loaded.assert_answers(plan);
-    let changes = decide(&read.loaded);
+    let Noted { changes, notes, version: least } = decide(&read.loaded, read.version.unwrap_or(0));
     changes.assert_sorted();
-    if changes.is_empty() {
+    if changes.is_empty() && notes.is_empty() {
         return nothing((link, lease), plan, &read, guarded);
     }
     check::changes(&changes).map_err(|error| undo_because(link, error))?;
-    let version = read.version.map_or(Version::Session, Version::Number);
+    let version = match (read.version, least) {
+        (None, 0) => Version::Session,
+        (version, least) => Version::Number(version.unwrap_or(0).max(least)),
+    };
     directory(link, &mut script, &changes)?;
     write::rows(&mut script, &changes, &read.absent, (link.server.flavour, version));
+    meta::note(&mut script, &notes);
     commit(link, lease, script, version)
 }
 

@@ -40,6 +40,56 @@ pub(super) fn all(connection: &Connection) -> Result<Vec<BoardRow>, StoreError> 
     Ok(found)
 }
 
+/// Appends a board, its choices by the names that users see, as in the table.
+pub(crate) fn put_board(value: &BoardRow, out: &mut Vec<u8>) {
+    let of = &value.definition;
+    put_number(value.no.0.into(), out);
+    put_bytes(value.id.as_str().as_bytes(), out);
+    let choices = [of.order.as_str(), of.update.as_str(), of.ranking.as_str(), of.ties.as_str()];
+    for choice in choices.into_iter().chain([of.score.as_str(), of.subscore.as_str()]) {
+        put_bytes(choice.as_bytes(), out);
+    }
+    out.push(of.all_time.into());
+    put_number(of.rules_given.into(), out);
+    out.push(of.implicit.into());
+    put_signed(value.created_at.0, out);
+    put_number(of.periods.len() as u64, out);
+    for period in &of.periods {
+        for text in [&period.name, &period.schedule, &period.time_zone] {
+            put_bytes(text.as_bytes(), out);
+        }
+        for number in [period.keep, period.grace_s, period.no] {
+            put_number(number.into(), out);
+        }
+    }
+}
+
+/// Reads what [`put_board`] wrote.
+pub(crate) fn take_board(input: &mut Input<'_>) -> Option<BoardRow> {
+    let no = BoardNo(input.small()?);
+    let id = BoardId::new(input.text()?).ok()?;
+    let mut definition = Definition {
+        order: Order::parse(input.text()?)?,
+        update: Update::parse(input.text()?)?,
+        ranking: Ranking::parse(input.text()?)?,
+        ties: Ties::parse(input.text()?)?,
+        score: ScoreType::parse(input.text()?)?,
+        subscore: Subscore::parse(input.text()?)?,
+        all_time: input.truth()?,
+        rules_given: input.small()?,
+        implicit: input.truth()?,
+        periods: Vec::new(),
+    };
+    let created_at = Micros(input.signed()?);
+    for _ in 0..input.number()? {
+        let mut text = || input.text().map(str::to_owned);
+        let (name, schedule, time_zone) = (text()?, text()?, text()?);
+        let (keep, grace_s, no) = (input.small()?, input.small()?, input.small()?);
+        definition.periods.push(PeriodRule { no, name, schedule, time_zone, keep, grace_s });
+    }
+    Some(BoardRow { no, id, definition, created_at })
+}
+
 /// The tables, for the journal. A board that is gone leaves its number to `purge`.
 pub(super) struct Boards;
 
@@ -64,53 +114,12 @@ impl Table for Boards {
         input.small().map(BoardNo)
     }
 
-    /// Choices by the names that users see, as in the table.
     fn put_value(value: &BoardRow, out: &mut Vec<u8>) {
-        let of = &value.definition;
-        put_number(value.no.0.into(), out);
-        put_bytes(value.id.as_str().as_bytes(), out);
-        let choices = [of.order.as_str(), of.update.as_str(), of.ranking.as_str(), of.ties.as_str()];
-        for choice in choices.into_iter().chain([of.score.as_str(), of.subscore.as_str()]) {
-            put_bytes(choice.as_bytes(), out);
-        }
-        out.push(of.all_time.into());
-        put_number(of.rules_given.into(), out);
-        out.push(of.implicit.into());
-        put_signed(value.created_at.0, out);
-        put_number(of.periods.len() as u64, out);
-        for period in &of.periods {
-            for text in [&period.name, &period.schedule, &period.time_zone] {
-                put_bytes(text.as_bytes(), out);
-            }
-            for number in [period.keep, period.grace_s, period.no] {
-                put_number(number.into(), out);
-            }
-        }
+        put_board(value, out);
     }
 
     fn take_value(input: &mut Input<'_>) -> Option<BoardRow> {
-        let no = BoardNo(input.small()?);
-        let id = BoardId::new(input.text()?).ok()?;
-        let mut definition = Definition {
-            order: Order::parse(input.text()?)?,
-            update: Update::parse(input.text()?)?,
-            ranking: Ranking::parse(input.text()?)?,
-            ties: Ties::parse(input.text()?)?,
-            score: ScoreType::parse(input.text()?)?,
-            subscore: Subscore::parse(input.text()?)?,
-            all_time: input.truth()?,
-            rules_given: input.small()?,
-            implicit: input.truth()?,
-            periods: Vec::new(),
-        };
-        let created_at = Micros(input.signed()?);
-        for _ in 0..input.number()? {
-            let mut text = || input.text().map(str::to_owned);
-            let (name, schedule, time_zone) = (text()?, text()?, text()?);
-            let (keep, grace_s, no) = (input.small()?, input.small()?, input.small()?);
-            definition.periods.push(PeriodRule { no, name, schedule, time_zone, keep, grace_s });
-        }
-        Some(BoardRow { no, id, definition, created_at })
+        take_board(input)
     }
 
     fn heap_bytes(_key: &BoardNo, value: Option<&BoardRow>) -> usize {

@@ -4,7 +4,7 @@
 //! `None` at whatever it cannot read, and never allocates more than it was given. Not here: what a table puts in.
 
 /// Appends a number.
-pub(super) fn put_number(mut number: u64, out: &mut Vec<u8>) {
+pub(crate) fn put_number(mut number: u64, out: &mut Vec<u8>) {
     while number >= 0x80 {
         out.push(number as u8 | 0x80);
         number >>= 7;
@@ -13,18 +13,18 @@ pub(super) fn put_number(mut number: u64, out: &mut Vec<u8>) {
 }
 
 /// Appends a number that may be negative: 0, -1, 1, -2 … become 0, 1, 2, 3 …
-pub(super) fn put_signed(number: i64, out: &mut Vec<u8>) {
+pub(crate) fn put_signed(number: i64, out: &mut Vec<u8>) {
     put_number(((number << 1) ^ (number >> 63)).cast_unsigned(), out);
 }
 
 /// Appends bytes with their length.
-pub(super) fn put_bytes(bytes: &[u8], out: &mut Vec<u8>) {
+pub(crate) fn put_bytes(bytes: &[u8], out: &mut Vec<u8>) {
     put_number(bytes.len() as u64, out);
     out.extend_from_slice(bytes);
 }
 
 /// Appends what may be missing.
-pub(super) fn put_option<T>(value: Option<T>, out: &mut Vec<u8>, put: impl FnOnce(T, &mut Vec<u8>)) {
+pub(crate) fn put_option<T>(value: Option<T>, out: &mut Vec<u8>, put: impl FnOnce(T, &mut Vec<u8>)) {
     out.push(u8::from(value.is_some()));
     if let Some(value) = value {
         put(value, out);
@@ -32,24 +32,24 @@ pub(super) fn put_option<T>(value: Option<T>, out: &mut Vec<u8>, put: impl FnOnc
 }
 
 /// What is left to read.
-pub(super) struct Input<'a>(&'a [u8]);
+pub(crate) struct Input<'a>(&'a [u8]);
 
 impl<'a> Input<'a> {
-    pub(super) fn new(bytes: &'a [u8]) -> Self {
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
         Self(bytes)
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    pub(super) fn byte(&mut self) -> Option<u8> {
+    pub(crate) fn byte(&mut self) -> Option<u8> {
         let (first, rest) = self.0.split_first()?;
         self.0 = rest;
         Some(*first)
     }
 
-    pub(super) fn truth(&mut self) -> Option<bool> {
+    pub(crate) fn truth(&mut self) -> Option<bool> {
         match self.byte()? {
             0 => Some(false),
             1 => Some(true),
@@ -57,7 +57,7 @@ impl<'a> Input<'a> {
         }
     }
 
-    pub(super) fn number(&mut self) -> Option<u64> {
+    pub(crate) fn number(&mut self) -> Option<u64> {
         let mut number = 0_u64;
         for shift in (0..64).step_by(7) {
             let byte = self.byte()?;
@@ -73,35 +73,35 @@ impl<'a> Input<'a> {
         None
     }
 
-    pub(super) fn signed(&mut self) -> Option<i64> {
+    pub(crate) fn signed(&mut self) -> Option<i64> {
         let folded = self.number()?;
         Some((folded >> 1).cast_signed() ^ -(folded & 1).cast_signed())
     }
 
     /// A number that fits into 32 bits.
-    pub(super) fn small(&mut self) -> Option<u32> {
+    pub(crate) fn small(&mut self) -> Option<u32> {
         self.number()?.try_into().ok()
     }
 
-    pub(super) fn fixed<const N: usize>(&mut self) -> Option<[u8; N]> {
+    pub(crate) fn fixed<const N: usize>(&mut self) -> Option<[u8; N]> {
         let (first, rest) = self.0.split_first_chunk::<N>()?;
         self.0 = rest;
         Some(*first)
     }
 
-    pub(super) fn bytes(&mut self) -> Option<&'a [u8]> {
+    pub(crate) fn bytes(&mut self) -> Option<&'a [u8]> {
         let length = usize::try_from(self.number()?).ok()?;
         let (first, rest) = self.0.split_at_checked(length)?;
         self.0 = rest;
         Some(first)
     }
 
-    pub(super) fn text(&mut self) -> Option<&'a str> {
+    pub(crate) fn text(&mut self) -> Option<&'a str> {
         std::str::from_utf8(self.bytes()?).ok()
     }
 
     /// What may be missing: `Some(None)` where it is.
-    pub(super) fn option<T>(&mut self, get: impl FnOnce(&mut Self) -> Option<T>) -> Option<Option<T>> {
+    pub(crate) fn option<T>(&mut self, get: impl FnOnce(&mut Self) -> Option<T>) -> Option<Option<T>> {
         if self.truth()? { get(self).map(Some) } else { Some(None) }
     }
 }

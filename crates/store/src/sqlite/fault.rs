@@ -101,6 +101,8 @@ mod tests {
                 | StoreError::Locked(_)
                 | StoreError::TooNew { .. }
                 | StoreError::TooOld { .. }
+                | StoreError::Layout(_)
+                | StoreError::ShardAway { .. }
                 | StoreError::NotOurs(_) => "said by another place",
             };
             assert_eq!(got, wanted, "{code}");

@@ -17,7 +17,7 @@ mod backup;
 mod bans;
 mod batch;
 mod boards;
-mod codec;
+pub(crate) mod codec;
 mod connect;
 mod damage;
 mod directory;
@@ -52,6 +52,7 @@ mod tests;
 mod unsynced;
 
 pub use backup::{Copied, backup, restore};
+pub(crate) use boards::{put_board, take_board};
 
 use crate::plan::{
     BatchId, Block, BlockKey, BoardNo, BoardRow, Changes, Committed, ImportKey, ImportRow, KeyRow, Loaded,

@@ -5,4 +5,5 @@
 
 mod contract;
 mod mysql;
+mod shards;
 mod sqlite;

@@ -1,0 +1,160 @@
+//! Which shard of which store a database is: a note in each, so that a wrong list, a wrong order or another store's
+//! database is refused before anything is read from it.
+//!
+//! A note says the layout's version, the store (a random number), the shard's number and how many there are. Not here:
+//! moving records to another number of shards (`reshard`).
+
+use super::split::FIRST;
+use crate::StoreError;
+use crate::mysql::{MySqlStore, Noted};
+use crate::plan::Plan;
+use std::fmt;
+use std::sync::Arc;
+
+/// The note's name.
+pub(super) const SHARD: &str = "store.shard";
+
+/// The way records are spread: what `home` says.
+const VERSION: u32 = 1;
+
+/// What a database is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Mark {
+    /// The store.
+    pub(super) store: String,
+    /// The shard's number, from 0.
+    pub(super) shard: usize,
+    /// How many there are.
+    pub(super) of: usize,
+}
+
+impl fmt::Display for Mark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "shard {} of {} of store {}", self.shard + 1, self.of, self.store)
+    }
+}
+
+impl Mark {
+    pub(super) fn encode(&self) -> Vec<u8> {
+        format!("{VERSION} {} {} {}", self.store, self.shard, self.of).into_bytes()
+    }
+
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        let mut words = std::str::from_utf8(bytes).ok()?.split(' ');
+        let version: u32 = words.next()?.parse().ok()?;
+        let (store, shard, of) =
+            (words.next()?.into(), words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+        (version == VERSION && words.next().is_none()).then_some(Self { store, shard, of })
+    }
+}
+
+/// What a database says it is; nothing where it was never one of several.
+pub(super) fn read(store: &MySqlStore) -> Result<Option<Mark>, StoreError> {
+    let notes = store.notes(SHARD)?;
+    let Some((_, value)) = notes.first() else { return Ok(None) };
+    let unknown =
+        || refused(format!("{}: what it says of its shard is not known to this version", store.url()));
+    Mark::decode(value).map(Some).ok_or_else(unknown)
+}
+
+/// Writes what a database is.
+pub(super) fn write(store: &MySqlStore, mark: &Mark) -> Result<(), StoreError> {
+    let notes = vec![(SHARD.to_owned(), Some(mark.encode()))];
+    let noted = Noted { notes, ..Noted::default() };
+    store.run_noting(&Plan::default(), &mut |_, _| noted.clone()).map(drop)
+}
+
+/// A random name for a store.
+pub(super) fn new_name() -> Result<String, StoreError> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes)
+        .map_err(|error| StoreError::Away(format!("ask for random bytes: {error}")))?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+fn refused(why: String) -> StoreError {
+    StoreError::Layout(format!("{why} (nothing was changed)"))
+}
+
+/// Refuses a list that is not that of the store; makes databases that are all empty its shards.
+pub(super) fn check(all: &[Arc<MySqlStore>]) -> Result<(), StoreError> {
+    if read(&all[FIRST])?.is_some() {
+        return check_set(all);
+    }
+    if !all[FIRST].is_new()? {
+        return Err(refused(format!(
+            "{} is a store of one database; `tally migrate --reshard` with this list spreads it",
+            all[FIRST].url()
+        )));
+    }
+    for (shard, store) in all.iter().enumerate() {
+        // One that was cut short at this before is empty as well.
+        let mark = read(store)?;
+        let fits = mark.as_ref().is_none_or(|mark| (mark.shard, mark.of) == (shard, all.len()));
+        if !fits || !store.is_new()? {
+            let what = mark.map_or_else(|| "is not empty".to_owned(), |mark| format!("is {mark}"));
+            return Err(refused(format!("{} {what}, and {} is empty", store.url(), all[FIRST].url())));
+        }
+    }
+    let name = new_name()?;
+    // The first is the last: its note says that all have theirs.
+    for (shard, store) in all.iter().enumerate().rev() {
+        write(store, &Mark { store: name.clone(), shard, of: all.len() })?;
+    }
+    Ok(())
+}
+
+/// Refuses a list whose databases do not say that they are it.
+pub(super) fn check_set(all: &[Arc<MySqlStore>]) -> Result<(), StoreError> {
+    let first = read(&all[FIRST])?;
+    let Some(first) = first else {
+        return Err(refused(format!("{} is not one of several shards", all[FIRST].url())));
+    };
+    if first.shard == FIRST && first.of != all.len() {
+        return Err(refused(format!(
+            "the list has {} databases, and {} is {first}; give all of them, or change their number with \
+             `tally migrate --reshard`",
+            all.len(),
+            all[FIRST].url()
+        )));
+    }
+    for (shard, store) in all.iter().enumerate() {
+        let wanted = Mark { store: first.store.clone(), shard, of: all.len() };
+        let found = read(store)?;
+        if found.as_ref() != Some(&wanted) {
+            let found = found.map_or_else(|| "no shard of any store".to_owned(), |mark| mark.to_string());
+            return Err(refused(format!(
+                "{} is at place {} of the list and is {found}; the order is that of the list the store was made with",
+                store.url(),
+                shard + 1
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses one database that is one of several.
+pub fn check_alone(store: &MySqlStore) -> Result<(), StoreError> {
+    match read(store)? {
+        Some(mark) if mark.of > 1 => Err(refused(format!(
+            "{} is {mark}; give all of them, in order (`--store` several times)",
+            store.url()
+        ))),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_note_reads_back_and_another_versions_does_not() {
+        let mark = Mark { store: "ab12".into(), shard: 3, of: 5 };
+        assert_eq!(mark.encode(), b"1 ab12 3 5");
+        assert_eq!(Mark::decode(b"1 ab12 3 5"), Some(mark));
+        for other in [&b"2 ab12 3 5"[..], b"1 ab12 3", b"1 ab12 3 5 x", b"\xff", b""] {
+            assert_eq!(Mark::decode(other), None);
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! Records spread by player over several databases, without anything between them and us.
+//!
+//! - `home`: which shard a player's records are in
+//! - `split`: plans and changes shard by shard; `run`: transactions; `reads`: everything else that is asked
+//! - `intent`, `pending`: what makes a transaction of several shards one unit, also after a kill
+//! - `layout`: which shard a database is, so that a wrong list is refused
+//!
+//! A lease on every shard keeps a second process from writing; they are taken in order, so whoever has the first may have
+//! the others. While a shard is away, what concerns it fails and what concerns others does not. Not here: databases
+//! that are no MySQL or MariaDB, and servers that share the shards.
+
+mod home;
+mod intent;
+mod layout;
+mod pending;
+mod reads;
+mod run;
+mod silent;
+mod split;
+
+pub use layout::check_alone;
+
+use crate::mysql::{MySqlStore, Options};
+use crate::plan::{
+    BatchId, Block, BlockKey, BoardNo, BoardRow, Changes, Committed, ImportKey, ImportRow, KeyRow, Loaded,
+    Part, PartRow, Plan, ScoreKey,
+};
+use crate::{SHARDS_MAX, Store, StoreError};
+use pending::Pending;
+use silent::Silent;
+use split::FIRST;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
+use tally_rules::profile::Profile;
+use tally_rules::{Micros, PlayerId, Record};
+
+/// Transactions whose end was lost and may be asked about; a caller asks about one at a time.
+const LOST_MAX: usize = 256;
+
+/// Several databases that are one store.
+#[derive(Debug)]
+pub struct Shards {
+    inner: Inner,
+}
+
+#[derive(Debug)]
+struct Inner {
+    all: Vec<Arc<MySqlStore>>,
+    /// Transactions of one shard pass its gate side by side, one of several has the gates of all of its shards.
+    gates: Vec<RwLock<()>>,
+    pending: Pending,
+    silent: Silent,
+    lost: Mutex<VecDeque<(BatchId, usize)>>,
+}
+
+impl Shards {
+    /// Opens the databases of a list, making their tables where they are empty. What a process that was killed has left
+    /// undone on some of them is done first.
+    pub fn open(urls: &[String], options: &Options) -> Result<Self, StoreError> {
+        Self::open_telling(urls, options, &mut |_| ())
+    }
+
+    /// The same; `tell` hears what is waited for.
+    pub fn open_telling(
+        urls: &[String],
+        options: &Options,
+        tell: &mut dyn FnMut(&str),
+    ) -> Result<Self, StoreError> {
+        let all = connect(urls, options, tell)?;
+        layout::check(&all)?;
+        let pending = Pending::read(&all)?;
+        let inner = Inner::new(all, pending);
+        for shard in 0..inner.all.len() {
+            inner.pending.mend(&inner.all, shard)?;
+        }
+        Ok(Self { inner })
+    }
+
+    /// Opens them beside a process that writes: for reading only, and nothing is mended.
+    pub fn observe(urls: &[String], options: &Options) -> Result<Self, StoreError> {
+        let options = Options { writer: None, ..options.clone() };
+        let all = connect(urls, &options, &mut |_| ())?;
+        layout::check_set(&all)?;
+        Ok(Self { inner: Inner::new(all, Pending::default()) })
+    }
+
+    /// The databases, in order.
+    pub fn each(&self) -> &[Arc<MySqlStore>] {
+        &self.inner.all
+    }
+}
+
+fn connect(
+    urls: &[String],
+    options: &Options,
+    tell: &mut dyn FnMut(&str),
+) -> Result<Vec<Arc<MySqlStore>>, StoreError> {
+    if urls.is_empty() || urls.len() > SHARDS_MAX {
+        return Err(StoreError::Layout(format!("a store has 1 to {SHARDS_MAX} shards, not {}", urls.len())));
+    }
+    let mut all: Vec<Arc<MySqlStore>> = Vec::new();
+    for url in urls {
+        let store = MySqlStore::open_telling(url, options, tell)?;
+        if let Some(at) = all.iter().position(|other| other.url() == store.url()) {
+            let (url, first, second) = (store.url(), at + 1, all.len() + 1);
+            return Err(StoreError::Layout(format!("shards {first} and {second} are the same: {url}")));
+        }
+        all.push(Arc::new(store));
+    }
+    Ok(all)
+}
+
+impl Inner {
+    fn new(all: Vec<Arc<MySqlStore>>, pending: Pending) -> Self {
+        let gates = all.iter().map(|_| RwLock::default()).collect();
+        Self { all, gates, pending, silent: Silent::default(), lost: Mutex::default() }
+    }
+
+    /// A shard as people count and as messages show it.
+    fn name(&self, shard: usize) -> String {
+        format!("shard {} of {}", shard + 1, self.all.len())
+    }
+
+    /// Enters a shard beside others, once it is not behind.
+    fn enter(&self, shard: usize) -> Result<RwLockReadGuard<'_, ()>, StoreError> {
+        loop {
+            let beside = self.gates[shard].read().unwrap_or_else(PoisonError::into_inner);
+            if !self.pending.has(shard) {
+                return Ok(beside);
+            }
+            drop(beside);
+            let _alone = self.gates[shard].write().unwrap_or_else(PoisonError::into_inner);
+            self.pending.mend(&self.all, shard).map_err(|error| self.behind(shard, &error))?;
+        }
+    }
+
+    fn behind(&self, shard: usize, error: &StoreError) -> StoreError {
+        let why = format!("it has not got what was done already: {error}");
+        StoreError::ShardAway { shard: self.name(shard), alone: true, why }
+    }
+}
+
+impl Store for Shards {
+    fn name(&self) -> &'static str {
+        "shards"
+    }
+
+    fn shards(&self) -> usize {
+        self.inner.all.len()
+    }
+
+    fn shard_of(&self, player: &PlayerId) -> usize {
+        home::home(player, self.inner.all.len())
+    }
+
+    fn run(&self, plan: &Plan, decide: &mut dyn FnMut(&Loaded) -> Changes) -> Result<Committed, StoreError> {
+        self.inner.run(plan, decide)
+    }
+
+    fn became(&self, batch: &BatchId) -> Result<Option<Committed>, StoreError> {
+        self.inner.became(batch)
+    }
+
+    fn boards(&self) -> Result<Vec<BoardRow>, StoreError> {
+        self.inner.ask(FIRST, |store| store.boards())
+    }
+
+    fn keys(&self) -> Result<Vec<KeyRow>, StoreError> {
+        self.inner.ask(FIRST, |store| store.keys())
+    }
+
+    fn walk_versions(
+        &self,
+        board: BoardNo,
+        part: Part,
+        after: Option<&PlayerId>,
+        limit: usize,
+        each: &mut dyn FnMut(PlayerId, Record, u64),
+    ) -> Result<usize, StoreError> {
+        self.inner.walk((board, part), after, limit, each)
+    }
+
+    fn walk_shard(
+        &self,
+        shard: usize,
+        (board, part): (BoardNo, Part),
+        after: Option<&PlayerId>,
+        limit: usize,
+        each: &mut dyn FnMut(PlayerId, Record, u64),
+    ) -> Result<usize, StoreError> {
+        self.inner.ask(shard, |store| store.walk_versions(board, part, after, limit, each))
+    }
+
+    fn parts(&self, board: BoardNo) -> Result<Vec<PartRow>, StoreError> {
+        self.inner.parts(board)
+    }
+
+    fn block(&self, key: &BlockKey) -> Result<Option<Block>, StoreError> {
+        self.inner.ask(FIRST, |store| store.block(key))
+    }
+
+    fn records(&self, keys: &[ScoreKey]) -> Result<Vec<Option<Record>>, StoreError> {
+        self.inner.records(keys)
+    }
+
+    fn count_scores(&self, board: BoardNo, part: Part) -> Result<u64, StoreError> {
+        self.inner.sum(|store| store.count_scores(board, part))
+    }
+
+    fn import_progress(&self, key: &ImportKey) -> Result<Option<ImportRow>, StoreError> {
+        self.inner.ask(FIRST, |store| store.import_progress(key))
+    }
+
+    fn bans(&self, board: BoardNo) -> Result<Vec<PlayerId>, StoreError> {
+        self.inner.bans(board)
+    }
+
+    fn profiles(&self, players: &[PlayerId]) -> Result<Vec<Result<Option<Profile>, StoreError>>, StoreError> {
+        self.inner.ask(FIRST, |store| store.profiles(players))
+    }
+
+    fn expire_requests(&self, before: Micros, limit: usize) -> Result<usize, StoreError> {
+        self.inner.up_to(limit, |store, limit| store.expire_requests(before, limit))
+    }
+
+    fn purge_deleted(&self, limit: usize) -> Result<usize, StoreError> {
+        self.inner.up_to(limit, MySqlStore::purge_deleted)
+    }
+
+    fn meta(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        self.inner.ask(FIRST, |store| store.meta(name))
+    }
+
+    fn set_meta(&self, name: &str, value: &[u8]) -> Result<(), StoreError> {
+        self.inner.ask(FIRST, |store| store.set_meta(name, value))
+    }
+
+    fn settle(&self) -> Result<(), StoreError> {
+        self.inner.all.iter().try_for_each(|store| store.settle())
+    }
+
+    fn gauges(&self) -> Vec<(&'static str, f64)> {
+        self.inner.gauges()
+    }
+
+    /// Nobody writes to any shard who has not the lease of the first.
+    fn may_answer(&self) -> bool {
+        self.inner.all[FIRST].may_answer()
+    }
+}

@@ -1,0 +1,181 @@
+//! What is asked outside of transactions: of the first shard, of a player's, or of all and put together.
+//!
+//! A shard that is behind is brought to the present before it is asked. Not here: transactions.
+
+use super::Inner;
+use super::home::home;
+use super::split::FIRST;
+use crate::mysql::MySqlStore;
+use crate::plan::{BatchId, BoardNo, Committed, Part, PartRow, ScoreKey};
+use crate::{Store, StoreError};
+use std::collections::{BTreeMap, VecDeque};
+
+use tally_rules::{PlayerId, Record};
+
+/// Records that a merged walk asks of one shard at a time, at least.
+const FETCH_MIN: usize = 256;
+
+/// One shard's next records in a walk.
+struct Cursor {
+    shard: usize,
+    next: VecDeque<(PlayerId, Record, u64)>,
+    last: Option<PlayerId>,
+    ended: bool,
+}
+
+impl Inner {
+    /// Asks one shard.
+    pub(super) fn ask<T>(
+        &self,
+        shard: usize,
+        ask: impl FnOnce(&MySqlStore) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        if self.pending.has(shard) {
+            drop(self.enter(shard)?);
+        }
+        ask(&self.all[shard]).map_err(|error| match error {
+            StoreError::Away(why) => StoreError::ShardAway { shard: self.name(shard), alone: true, why },
+            error => error,
+        })
+    }
+
+    /// Asks each and adds up.
+    pub(super) fn sum(
+        &self,
+        ask: impl Fn(&MySqlStore) -> Result<u64, StoreError>,
+    ) -> Result<u64, StoreError> {
+        (0..self.all.len()).try_fold(0, |sum, shard| Ok(sum + self.ask(shard, &ask)?))
+    }
+
+    /// Does something to at most so many rows of all. One that is away does not keep the others from it.
+    pub(super) fn up_to(
+        &self,
+        limit: usize,
+        each: impl Fn(&MySqlStore, usize) -> Result<usize, StoreError>,
+    ) -> Result<usize, StoreError> {
+        let (mut done, mut failed) = (0, None);
+        for shard in 0..self.all.len() {
+            match self.ask(shard, |store| each(store, limit - done)) {
+                Ok(rows) => done += rows,
+                Err(error) => failed = Some(error),
+            }
+            if done == limit {
+                break;
+            }
+        }
+        // What was done is told first: the next time nothing is left but the fault.
+        match failed {
+            Some(error) if done == 0 => Err(error),
+            _ => Ok(done),
+        }
+    }
+
+    /// See [`Store::became`].
+    pub(super) fn became(&self, batch: &BatchId) -> Result<Option<Committed>, StoreError> {
+        if let Some(shard) = self.shard_of_lost(batch) {
+            return self.all[shard].became(batch);
+        }
+        for store in &self.all {
+            if let Some(committed) = store.became(batch)? {
+                return Ok(Some(committed));
+            }
+        }
+        Ok(None)
+    }
+
+    pub(super) fn records(&self, keys: &[ScoreKey]) -> Result<Vec<Option<Record>>, StoreError> {
+        let mut by_shard: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for (place, key) in keys.iter().enumerate() {
+            by_shard.entry(home(&key.player, self.all.len())).or_default().push(place);
+        }
+        let mut records = vec![None; keys.len()];
+        for (shard, places) in by_shard {
+            let wanted: Vec<ScoreKey> = places.iter().map(|place| keys[*place].clone()).collect();
+            let found = self.ask(shard, |store| store.records(&wanted))?;
+            places.into_iter().zip(found).for_each(|(place, record)| records[place] = record);
+        }
+        Ok(records)
+    }
+
+    /// A period's row of the first shard holds; one that has only begun may be on any.
+    pub(super) fn parts(&self, board: BoardNo) -> Result<Vec<PartRow>, StoreError> {
+        let mut parts = BTreeMap::new();
+        for shard in 0..self.all.len() {
+            for row in self.ask(shard, |store| store.parts(board))? {
+                parts.entry(row.part).or_insert(row);
+            }
+        }
+        Ok(parts.into_values().collect())
+    }
+
+    pub(super) fn bans(&self, board: BoardNo) -> Result<Vec<PlayerId>, StoreError> {
+        let mut players = Vec::new();
+        for shard in 0..self.all.len() {
+            players.extend(self.ask(shard, |store| store.bans(board))?);
+        }
+        players.sort_unstable();
+        Ok(players)
+    }
+
+    /// A walk over all shards in order of players.
+    pub(super) fn walk(
+        &self,
+        of: (BoardNo, Part),
+        after: Option<&PlayerId>,
+        limit: usize,
+        each: &mut dyn FnMut(PlayerId, Record, u64),
+    ) -> Result<usize, StoreError> {
+        let fetch = (limit / self.all.len()).max(FETCH_MIN).min(limit);
+        let cursor = |shard| Cursor { shard, next: VecDeque::new(), last: after.cloned(), ended: limit == 0 };
+        let mut cursors: Vec<Cursor> = (0..self.all.len()).map(cursor).collect();
+        for given in 0..limit {
+            for cursor in &mut cursors {
+                self.fill(cursor, of, fetch)?;
+            }
+            let least = cursors.iter_mut().filter(|cursor| !cursor.next.is_empty());
+            let least = least.min_by(|a, b| a.next[0].0.cmp(&b.next[0].0));
+            let Some((player, record, version)) = least.and_then(|cursor| cursor.next.pop_front()) else {
+                return Ok(given);
+            };
+            each(player, record, version);
+        }
+        Ok(limit)
+    }
+
+    fn fill(
+        &self,
+        cursor: &mut Cursor,
+        (board, part): (BoardNo, Part),
+        fetch: usize,
+    ) -> Result<(), StoreError> {
+        if !cursor.next.is_empty() || cursor.ended {
+            return Ok(());
+        }
+        let (next, last) = (&mut cursor.next, &cursor.last);
+        let mut each = |player, record, version| next.push_back((player, record, version));
+        let count = self
+            .ask(cursor.shard, |store| store.walk_versions(board, part, last.as_ref(), fetch, &mut each))?;
+        cursor.ended = count < fetch;
+        cursor.last = cursor.next.back().map(|(player, ..)| player.clone());
+        Ok(())
+    }
+
+    /// Those of all shards together; a lease is as long as the first's, because that decides.
+    pub(super) fn gauges(&self) -> Vec<(&'static str, f64)> {
+        let mut all: Vec<(&'static str, f64)> = Vec::new();
+        for (shard, store) in self.all.iter().enumerate() {
+            for (name, value) in store.gauges() {
+                match all.iter_mut().find(|(other, _)| *other == name) {
+                    Some(_) if name == "lease_seconds" => {}
+                    Some((_, sum)) => *sum += value,
+                    None if shard == FIRST || name != "lease_seconds" => all.push((name, value)),
+                    None => {}
+                }
+            }
+        }
+        all.push(("shards", self.all.len() as f64));
+        all.push(("shards_silent", self.silent.get().len() as f64));
+        all.push(("intents_open", self.pending.count() as f64));
+        all
+    }
+}
