@@ -1,4 +1,4 @@
-//! The rules of boards and scores: pure functions of their arguments.
+//! The rules of boards, scores and money: pure functions of their arguments.
 //!
 //! Time, ids and everything stored are arguments; nothing here reads a clock, a file or a random number, so every
 //! rule can be tested against a simple model with random operations, and a batch can be decided twice with the same
@@ -11,6 +11,7 @@ pub mod definition;
 pub mod idempotency;
 pub mod ids;
 pub mod instant;
+pub mod ledger;
 pub mod names;
 pub mod order_key;
 pub mod outcome;

@@ -4,9 +4,29 @@
 //! turns them into its own words in one `match` without a wildcard, so that a new refusal does not compile until
 //! every door has decided.
 
+/// A bound that an amount of money meets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Limit {
+    /// Of one movement.
+    Amount,
+    /// Of one transfer, as configured.
+    PerTransfer,
+    /// Of the transfers of one day, as configured.
+    PerDay,
+    /// Of a balance.
+    Balance,
+}
+
 /// A refusal, in order of precedence.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Refusal {
+    /// The PIN is not looked at for so many seconds.
+    PinLocked {
+        /// Whole seconds.
+        retry_after_s: u32,
+    },
+    /// The PIN is wrong.
+    InvalidPin,
     /// The idempotency key was used for another request.
     IdempotencyKeyReused,
     /// The request of this idempotency key is still running.
@@ -47,6 +67,44 @@ pub enum Refusal {
     ImportRepeated,
     /// The chunk does not follow the last one that was imported: the number of lines already done.
     ImportOutOfOrder(u64),
+    /// An amount of zero, or less.
+    InvalidAmount,
+    /// No hold of that id.
+    HoldNotFound,
+    /// The hold's time has run out.
+    HoldExpired,
+    /// The hold has ended in another way.
+    HoldResolved,
+    /// More than is held.
+    ExceedsHold,
+    /// A hold that ends before it begins.
+    HoldExpiryInPast,
+    /// The currency is not one of those configured.
+    CurrencyMismatch,
+    /// From a wallet to itself.
+    SameWallet,
+    /// No such member.
+    MemberNotFound,
+    /// No such member to give to.
+    RecipientNotFound,
+    /// The member has no wallet in that currency.
+    WalletNotFound,
+    /// The member was closed.
+    MemberClosed,
+    /// More than a bound allows.
+    LimitExceeded(Limit),
+    /// More than is available.
+    InsufficientFunds,
+    /// Another order of the same chain was refused.
+    LinkedFailed,
+    /// Another member has the login.
+    LoginTaken,
+    /// Another member has the phone number.
+    PhoneTaken,
+    /// Another member has the player.
+    PlayerTaken,
+    /// There is money in a wallet of the member.
+    WalletNotEmpty,
 }
 
 impl Refusal {
@@ -72,6 +130,27 @@ impl Refusal {
             Self::KeyNotFound => "key_not_found",
             Self::ImportRepeated => "import_repeated",
             Self::ImportOutOfOrder(_) => "import_out_of_order",
+            Self::PinLocked { .. } => "pin_locked",
+            Self::InvalidPin => "invalid_pin",
+            Self::InvalidAmount => "invalid_amount",
+            Self::HoldNotFound => "hold_not_found",
+            Self::HoldExpired => "hold_expired",
+            Self::HoldResolved => "hold_resolved",
+            Self::ExceedsHold => "exceeds_hold",
+            Self::HoldExpiryInPast => "hold_expiry_in_past",
+            Self::CurrencyMismatch => "currency_mismatch",
+            Self::SameWallet => "same_wallet",
+            Self::MemberNotFound => "member_not_found",
+            Self::RecipientNotFound => "recipient_not_found",
+            Self::WalletNotFound => "wallet_not_found",
+            Self::MemberClosed => "member_closed",
+            Self::LimitExceeded(_) => "limit_exceeded",
+            Self::InsufficientFunds => "insufficient_funds",
+            Self::LinkedFailed => "linked_failed",
+            Self::LoginTaken => "login_taken",
+            Self::PhoneTaken => "phone_taken",
+            Self::PlayerTaken => "player_taken",
+            Self::WalletNotEmpty => "wallet_not_empty",
         }
     }
 
@@ -107,6 +186,40 @@ impl Refusal {
             Self::KeyNotFound => "no such key".into(),
             Self::ImportRepeated => "this file was imported into this leaderboard before".into(),
             Self::ImportOutOfOrder(done) => format!("lines up to {done} are already imported"),
+            Self::PinLocked { retry_after_s } => {
+                format!("too many wrong PINs; the next one is looked at in {retry_after_s} s")
+            }
+            Self::InvalidPin => "the PIN is wrong".into(),
+            Self::InvalidAmount => "an amount is a whole number of the smallest unit, 1 or more".into(),
+            Self::HoldNotFound => "no such hold".into(),
+            Self::HoldExpired => "the hold has expired; what it held is free again".into(),
+            Self::HoldResolved => "the hold has ended in another way".into(),
+            Self::ExceedsHold => "more than the hold holds".into(),
+            Self::HoldExpiryInPast => "`expires_at` must be in the future".into(),
+            Self::CurrencyMismatch => {
+                "the currency is not configured (settings `wallet.currency`, `currencies`)".into()
+            }
+            Self::SameWallet => "money cannot go from a wallet to itself".into(),
+            Self::MemberNotFound => "no such member".into(),
+            Self::RecipientNotFound => "no such member to give to".into(),
+            Self::WalletNotFound => "the member has no wallet in this currency".into(),
+            Self::MemberClosed => "the member was closed".into(),
+            Self::LimitExceeded(Limit::Amount) => "an amount is at most 1000000000000000".into(),
+            Self::LimitExceeded(Limit::PerTransfer) => {
+                "more than one transfer may be (setting `wallet.transfer_max`)".into()
+            }
+            Self::LimitExceeded(Limit::PerDay) => {
+                "more than may be transferred on one day (setting `wallet.day_max`)".into()
+            }
+            Self::LimitExceeded(Limit::Balance) => "a balance is at most 9000000000000000000".into(),
+            Self::InsufficientFunds => "not enough money is available in the wallet".into(),
+            Self::LinkedFailed => "another transfer of the same chain was refused, so none was made".into(),
+            Self::LoginTaken => "another member has this login".into(),
+            Self::PhoneTaken => "another member has this phone number".into(),
+            Self::PlayerTaken => "another member has this player".into(),
+            Self::WalletNotEmpty => {
+                "there is money in the member's wallets; take it out, or close with `force`".into()
+            }
         }
     }
 }

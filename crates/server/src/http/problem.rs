@@ -22,12 +22,25 @@ pub(super) fn of_refusal(refusal: &Refusal) -> Problem {
         | Refusal::PeriodNotFound
         | Refusal::PlayerNotRanked
         | Refusal::PlayerNotFound
-        | Refusal::KeyNotFound => 404,
+        | Refusal::KeyNotFound
+        | Refusal::HoldNotFound
+        | Refusal::MemberNotFound
+        | Refusal::RecipientNotFound
+        | Refusal::WalletNotFound => 404,
+        Refusal::InvalidPin => 403,
+        Refusal::PinLocked { .. } => 423,
         Refusal::IdempotencyInProgress
         | Refusal::PeriodClosed
         | Refusal::DefinitionConflict(_)
         | Refusal::ImportRepeated
-        | Refusal::ImportOutOfOrder(_) => 409,
+        | Refusal::ImportOutOfOrder(_)
+        | Refusal::HoldExpired
+        | Refusal::HoldResolved
+        | Refusal::MemberClosed
+        | Refusal::LoginTaken
+        | Refusal::PhoneTaken
+        | Refusal::PlayerTaken
+        | Refusal::WalletNotEmpty => 409,
         Refusal::IdempotencyKeyReused
         | Refusal::InvalidDefinition(_)
         | Refusal::ReservedName
@@ -35,11 +48,20 @@ pub(super) fn of_refusal(refusal: &Refusal) -> Problem {
         | Refusal::TooManyKeys
         | Refusal::AtInFuture
         | Refusal::ScoreOverflow
-        | Refusal::TooManyAtOnce => 422,
+        | Refusal::TooManyAtOnce
+        | Refusal::InvalidAmount
+        | Refusal::ExceedsHold
+        | Refusal::HoldExpiryInPast
+        | Refusal::CurrencyMismatch
+        | Refusal::SameWallet
+        | Refusal::LimitExceeded(_)
+        | Refusal::InsufficientFunds
+        | Refusal::LinkedFailed => 422,
     };
     let problem = Problem::new(status, refusal.code(), refusal.detail());
     match refusal {
         Refusal::IdempotencyInProgress => problem.retry_after(1),
+        Refusal::PinLocked { retry_after_s } => problem.retry_after(*retry_after_s),
         _ => problem,
     }
 }

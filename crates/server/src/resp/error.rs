@@ -77,7 +77,29 @@ pub(super) fn of_refusal(refusal: &Refusal) -> Wrong {
         | Refusal::PlayerNotFound
         | Refusal::KeyNotFound
         | Refusal::ImportRepeated
-        | Refusal::ImportOutOfOrder(_) => format!("ERR {} {}", refusal.code(), refusal.detail()).into(),
+        | Refusal::ImportOutOfOrder(_)
+        // Of money, which this door does not move.
+        | Refusal::PinLocked { .. }
+        | Refusal::InvalidPin
+        | Refusal::InvalidAmount
+        | Refusal::HoldNotFound
+        | Refusal::HoldExpired
+        | Refusal::HoldResolved
+        | Refusal::ExceedsHold
+        | Refusal::HoldExpiryInPast
+        | Refusal::CurrencyMismatch
+        | Refusal::SameWallet
+        | Refusal::MemberNotFound
+        | Refusal::RecipientNotFound
+        | Refusal::WalletNotFound
+        | Refusal::MemberClosed
+        | Refusal::LimitExceeded(_)
+        | Refusal::InsufficientFunds
+        | Refusal::LinkedFailed
+        | Refusal::LoginTaken
+        | Refusal::PhoneTaken
+        | Refusal::PlayerTaken
+        | Refusal::WalletNotEmpty => format!("ERR {} {}", refusal.code(), refusal.detail()).into(),
         Refusal::InvalidScore(why) => format!("ERR score {why}").into(),
         Refusal::InvalidSubscore(why) => format!("ERR subscore {why}").into(),
     }

@@ -1,0 +1,324 @@
+//! Orders applied in turn to the wallets and holds of one transaction, and what is to be written of it.
+//!
+//! Everything an order may touch is loaded first. Each order sees what those before it left, answers with its own
+//! entry, or is refused and changes nothing. However many orders touch a wallet, it is written once, as it is at the
+//! end; every entry still shows the balance after itself. Orders that belong together are taken back together:
+//! [`Book::mark`] and [`Book::undo`].
+//!
+//! A member is there where its wallet in the home currency is: it gets that one when it is made. Another wallet appears
+//! with its first credit. What is closed takes nothing and gives nothing, but for what the operator takes out of it: a
+//! withdrawal, or a hold that was made before. Not here: idempotency, ids, and limits of queues.
+
+use super::account::Totals;
+use super::entry::{Entry, EntryKey, Kind, Transfer};
+use super::hold::{End, Ending, Hold, Verdict};
+use super::id::{HoldId, MemberId, TransferId};
+use super::limits::Limits;
+use super::money::{Amount, Currencies, Currency};
+use super::order::{Move, Order, Posted, Written};
+use super::wallet::{Wallet, WalletKey};
+use crate::instant::Micros;
+use crate::refusal::Refusal;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// A wallet as a movement leaves it, and whose it is; nobody's where the other side is an account.
+type Side = Option<(MemberId, Wallet)>;
+
+/// What was loaded, and what it is now.
+#[derive(Clone, Copy, Debug)]
+struct Slot<T> {
+    loaded: Option<T>,
+    now: Option<T>,
+}
+
+impl<T: Copy> Slot<T> {
+    fn new(loaded: Option<T>) -> Self {
+        Self { loaded, now: loaded }
+    }
+}
+
+/// The wallets and holds of one transaction.
+#[derive(Debug)]
+pub struct Book<'a> {
+    currencies: &'a Currencies,
+    limits: Limits,
+    wallets: BTreeMap<WalletKey, Slot<Wallet>>,
+    holds: BTreeMap<HoldId, Slot<Hold>>,
+    transfers: Vec<(TransferId, Transfer)>,
+    entries: Vec<(EntryKey, Entry)>,
+    /// Wallets as they were before each change since the last mark.
+    before: Vec<(WalletKey, Option<Wallet>)>,
+}
+
+/// A moment to come back to.
+#[derive(Clone, Copy, Debug)]
+pub struct Mark {
+    transfers: usize,
+    entries: usize,
+}
+
+impl<'a> Book<'a> {
+    /// A book with nothing loaded.
+    pub fn new(currencies: &'a Currencies, limits: Limits) -> Self {
+        Self {
+            currencies,
+            limits,
+            wallets: BTreeMap::new(),
+            holds: BTreeMap::new(),
+            transfers: Vec::new(),
+            entries: Vec::new(),
+            before: Vec::new(),
+        }
+    }
+
+    /// Notes what is stored of a wallet.
+    pub fn load_wallet(&mut self, key: WalletKey, wallet: Option<Wallet>) {
+        self.wallets.insert(key, Slot::new(wallet));
+    }
+
+    /// Notes what is stored of a hold.
+    pub fn load_hold(&mut self, id: HoldId, hold: Option<Hold>) {
+        self.holds.insert(id, Slot::new(hold));
+    }
+
+    /// A wallet as it is now.
+    ///
+    /// # Panics
+    /// If it was not loaded: a wallet that is not there and one that nobody asked for must not look alike.
+    pub fn wallet(&self, key: &WalletKey) -> Option<Wallet> {
+        self.wallets.get(key).expect("a wallet is loaded before it is read").now
+    }
+
+    /// A hold as it is now.
+    ///
+    /// # Panics
+    /// If it was not loaded.
+    pub fn hold(&self, id: &HoldId) -> Option<Hold> {
+        self.holds.get(id).expect("a hold is loaded before it is read").now
+    }
+
+    fn set(&mut self, key: WalletKey, wallet: Wallet) {
+        let slot = self.wallets.get_mut(&key).expect("a wallet is loaded before it is written");
+        self.before.push((key, slot.now));
+        slot.now = Some(wallet);
+    }
+
+    /// The wallet that says whether a member is there and whether it is closed.
+    fn home(&self, member: MemberId) -> Option<Wallet> {
+        self.wallet(&WalletKey { member, currency: self.currencies.home() })
+    }
+
+    /// Gives a new member its wallet.
+    ///
+    /// # Panics
+    /// If it has one.
+    pub fn open(&mut self, member: MemberId) {
+        let key = WalletKey { member, currency: self.currencies.home() };
+        assert!(self.wallet(&key).is_none(), "a member is made once");
+        self.set(key, Wallet::default());
+    }
+
+    /// Closes a member, all of whose wallets are loaded. Doing it again changes nothing.
+    pub fn close(&mut self, member: MemberId, force: bool) -> Result<(), Refusal> {
+        let home = self.home(member).ok_or(Refusal::MemberNotFound)?;
+        if home.closed {
+            return Ok(());
+        }
+        let mut all = self.currencies.all().map(|currency| WalletKey { member, currency });
+        let has_money = all.any(|key| self.wallet(&key).is_some_and(|wallet| !wallet.is_empty()));
+        if has_money && !force {
+            return Err(Refusal::WalletNotEmpty);
+        }
+        let key = WalletKey { member, currency: self.currencies.home() };
+        self.set(key, Wallet { closed: true, ..home });
+        Ok(())
+    }
+
+    /// Does one order.
+    pub fn post(&mut self, id: TransferId, order: &Order, now: Micros) -> Result<Posted, Refusal> {
+        let (from, to) = order.what.sides();
+        if self.currencies.digits(order.currency).is_none() {
+            return Err(Refusal::CurrencyMismatch);
+        }
+        if from.is_some() && from == to {
+            return Err(Refusal::SameWallet);
+        }
+        let payer = from.map(|from| self.home(from).ok_or(Refusal::MemberNotFound)).transpose()?;
+        let payee = to.map(|to| self.home(to).ok_or(Refusal::RecipientNotFound)).transpose()?;
+        let key = |member| WalletKey { member, currency: order.currency };
+        let mut source =
+            from.map(|from| self.wallet(&key(from)).ok_or(Refusal::WalletNotFound)).transpose()?;
+        if [payer, payee].iter().flatten().any(|home| home.closed) && !order.what.reaches_closed() {
+            return Err(Refusal::MemberClosed);
+        }
+        if let (Some(wallet), Move::Transfer { .. }) = (&mut source, order.what) {
+            wallet.spent = self.limits.judge(wallet.spent, order.amount, now)?;
+        }
+        // The limit of the balance that grows comes before the want of money, so it is asked first.
+        let mut target = to.map(|to| self.wallet(&key(to)).unwrap_or_default());
+        target.as_mut().map_or(Ok(()), |wallet| wallet.credit(order.amount))?;
+        source.as_mut().map_or(Ok(()), |wallet| wallet.debit(order.amount))?;
+        let sides = (from.zip(source), to.zip(target));
+        Ok(self.write(id, (order.what.kind(), order.currency, order.amount), sides, order.reference.as_ref()))
+    }
+
+    /// Writes a movement whose wallets are changed already: its transfer, its entries, its wallets.
+    fn write(
+        &mut self,
+        id: TransferId,
+        (kind, currency, amount): (Kind, Currency, Amount),
+        (source, target): (Side, Side),
+        reference: Option<&Arc<str>>,
+    ) -> Posted {
+        let place = |(member, wallet): (MemberId, Wallet)| (member, wallet.sequence);
+        let (debit, credit) = (source.map(place), target.map(place));
+        self.transfers.push((id, Transfer { kind, currency, amount: amount.units(), debit, credit }));
+        let arriving = if source.is_some() { Kind::TransferIn } else { kind };
+        let sides = [(source, kind, target), (target, arriving, source)];
+        let mut posted = None;
+        for (own, kind, other) in sides {
+            let Some((member, wallet)) = own else { continue };
+            let key = WalletKey { member, currency };
+            let entry = Entry {
+                transfer: id,
+                kind,
+                amount: amount.units(),
+                after: wallet.balance,
+                counterparty: other.map(|(member, _)| member),
+                reference: reference.cloned(),
+            };
+            let key_of_entry = EntryKey { wallet: key, sequence: wallet.sequence };
+            posted.get_or_insert_with(|| Posted { key: key_of_entry, entry: entry.clone() });
+            self.entries.push((key_of_entry, entry));
+            self.set(key, wallet);
+        }
+        posted.expect("a movement touches a wallet")
+    }
+
+    /// Makes a hold.
+    pub fn place(
+        &mut self,
+        id: HoldId,
+        wallet: WalletKey,
+        amount: Amount,
+        expires_at: Option<Micros>,
+        now: Micros,
+    ) -> Result<Hold, Refusal> {
+        Hold::check_expiry(expires_at, now)?;
+        if self.currencies.digits(wallet.currency).is_none() {
+            return Err(Refusal::CurrencyMismatch);
+        }
+        let home = self.home(wallet.member).ok_or(Refusal::MemberNotFound)?;
+        let mut held = self.wallet(&wallet).ok_or(Refusal::WalletNotFound)?;
+        if home.closed {
+            return Err(Refusal::MemberClosed);
+        }
+        held.hold(amount)?;
+        self.set(wallet, held);
+        let hold = Hold { wallet, amount: amount.units(), expires_at, end: None };
+        self.holds.insert(id, Slot { loaded: None, now: Some(hold) });
+        Ok(hold)
+    }
+
+    /// Ends a hold; `transfer` is the id of the movement if there will be one.
+    pub fn end(
+        &mut self,
+        id: HoldId,
+        ending: Ending,
+        transfer: TransferId,
+        now: Micros,
+    ) -> Result<Hold, Refusal> {
+        let hold = self.hold(&id).ok_or(Refusal::HoldNotFound)?;
+        let end = match (hold.judge(ending, now)?, ending) {
+            (Verdict::AsItStands, _) => return Ok(hold),
+            (Verdict::Capture(amount), Ending::Capture { to, .. }) => {
+                self.capture(&hold, amount, to, transfer)?;
+                End::Captured { amount: amount.units(), to, transfer }
+            }
+            (Verdict::Void | Verdict::Capture(_), _) => {
+                self.release(&hold);
+                End::Voided
+            }
+        };
+        Ok(self.ended(id, hold, end, now))
+    }
+
+    /// Ends a hold whose time has run out; says nothing of others.
+    pub fn expire(&mut self, id: HoldId, now: Micros) -> Option<Hold> {
+        let hold = self.hold(&id).filter(|hold| hold.is_due(now))?;
+        self.release(&hold);
+        Some(self.ended(id, hold, End::Expired, now))
+    }
+
+    fn ended(&mut self, id: HoldId, hold: Hold, end: End, now: Micros) -> Hold {
+        let hold = Hold { end: Some((end, now)), ..hold };
+        self.holds.get_mut(&id).expect("it was read").now = Some(hold);
+        hold
+    }
+
+    fn release(&mut self, hold: &Hold) {
+        let mut wallet = self.wallet(&hold.wallet).expect("what is held is in a wallet");
+        wallet.release(hold.amount);
+        self.set(hold.wallet, wallet);
+    }
+
+    fn capture(
+        &mut self,
+        hold: &Hold,
+        amount: Amount,
+        to: Option<MemberId>,
+        transfer: TransferId,
+    ) -> Result<(), Refusal> {
+        let WalletKey { member, currency } = hold.wallet;
+        if to == Some(member) {
+            return Err(Refusal::SameWallet);
+        }
+        let payee = to.map(|to| self.home(to).ok_or(Refusal::RecipientNotFound)).transpose()?;
+        if payee.is_some_and(|home| home.closed) {
+            return Err(Refusal::MemberClosed);
+        }
+        let mut target = to.map(|member| self.wallet(&WalletKey { member, currency }).unwrap_or_default());
+        target.as_mut().map_or(Ok(()), |wallet| wallet.credit(amount))?;
+        let mut source = self.wallet(&hold.wallet).expect("what is held is in a wallet");
+        source.release(hold.amount);
+        source.debit(amount)?;
+        self.write(
+            transfer,
+            (Kind::Capture, currency, amount),
+            (Some((member, source)), to.zip(target)),
+            None,
+        );
+        Ok(())
+    }
+
+    /// Notes where a chain of orders begins.
+    pub fn mark(&mut self) -> Mark {
+        self.before.clear();
+        Mark { transfers: self.transfers.len(), entries: self.entries.len() }
+    }
+
+    /// Takes back every order since the mark, which is the last one.
+    pub fn undo(&mut self, mark: Mark) {
+        while let Some((key, wallet)) = self.before.pop() {
+            self.wallets.get_mut(&key).expect("it was changed").now = wallet;
+        }
+        self.transfers.truncate(mark.transfers);
+        self.entries.truncate(mark.entries);
+    }
+
+    /// What is to be written.
+    pub fn into_written(self) -> Written {
+        let Self { wallets, holds, mut transfers, mut entries, .. } = self;
+        let mut totals = Totals::default();
+        transfers.iter().for_each(|(_, transfer)| totals.add(transfer));
+        transfers.sort_unstable_by_key(|(id, _)| *id);
+        entries.sort_unstable_by_key(|(key, _)| *key);
+        Written { wallets: changed(wallets), transfers, entries, holds: changed(holds), totals }
+    }
+}
+
+fn changed<K, T: PartialEq>(slots: BTreeMap<K, Slot<T>>) -> Vec<(K, T)> {
+    let differs = |(key, slot): (K, Slot<T>)| (slot.now != slot.loaded).then_some(key).zip(slot.now);
+    slots.into_iter().filter_map(differs).collect()
+}

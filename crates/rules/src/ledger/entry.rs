@@ -1,0 +1,196 @@
+//! What is written of a movement of money: the transfer itself, and one entry in each wallet that it touches.
+//!
+//! Both are never changed. An entry shows the balance after it, so a history is read without adding anything up.
+
+use super::account::Account;
+use super::id::{MemberId, Side, TransferId, Uuid};
+use super::money::Currency;
+use super::wallet::WalletKey;
+use crate::instant::Micros;
+use crate::named;
+use std::sync::Arc;
+
+/// The longest reference, in bytes.
+pub const REFERENCE_BYTES_MAX: usize = 255;
+
+named! {
+    /// What an entry is, as its wallet sees it.
+    pub enum Kind { /// Money from outside.
+        Deposit = "deposit", /// Money to the outside.
+        Withdrawal = "withdrawal", /// To another member.
+        TransferOut = "transfer_out", /// From another member.
+        TransferIn = "transfer_in", /// Of a hold.
+        Capture = "capture", /// To the house.
+        Fee = "fee", /// From the prizes.
+        Prize = "prize", /// Of a fee.
+        Refund = "refund" }
+}
+
+impl Kind {
+    /// Which side of its movement it is on.
+    pub fn side(self) -> Side {
+        match self {
+            Self::Withdrawal | Self::TransferOut | Self::Capture | Self::Fee => Side::Out,
+            Self::Deposit | Self::TransferIn | Self::Prize | Self::Refund => Side::In,
+        }
+    }
+
+    /// Its number where it is stored.
+    pub fn number(self) -> u8 {
+        match self {
+            Self::Deposit => 1,
+            Self::Withdrawal => 2,
+            Self::TransferOut => 3,
+            Self::TransferIn => 4,
+            Self::Capture => 5,
+            Self::Fee => 6,
+            Self::Prize => 7,
+            Self::Refund => 8,
+        }
+    }
+
+    /// The kind of a stored number.
+    pub fn of_number(number: u8) -> Option<Self> {
+        Self::ALL.iter().copied().find(|one| one.number() == number)
+    }
+}
+
+/// The place of an entry: the how manieth of its wallet it is, from 1 on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct EntryKey {
+    /// The wallet.
+    pub wallet: WalletKey,
+    /// From 1.
+    pub sequence: u64,
+}
+
+/// One line of a wallet's history.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// The movement it is a side of.
+    pub transfer: TransferId,
+    /// What it is.
+    pub kind: Kind,
+    /// How much, always positive.
+    pub amount: i64,
+    /// The balance after it.
+    pub after: i64,
+    /// The member on the other side, where there is one.
+    pub counterparty: Option<MemberId>,
+    /// What the caller wrote to it.
+    pub reference: Option<Arc<str>>,
+}
+
+impl Entry {
+    /// Its own id.
+    pub fn id(&self) -> Uuid {
+        self.transfer.entry(self.kind.side())
+    }
+
+    /// The balance before it.
+    pub fn before(&self) -> i64 {
+        self.after - self.change()
+    }
+
+    /// What it adds to the balance.
+    pub fn change(&self) -> i64 {
+        match self.kind.side() {
+            Side::Out => -self.amount,
+            Side::In => self.amount,
+        }
+    }
+
+    /// When it happened.
+    pub fn at(&self) -> Micros {
+        self.transfer.0.at()
+    }
+}
+
+/// A movement of money: debit and credit of the same amount.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transfer {
+    /// What it is on the side where the money leaves a wallet; where it leaves none, on the other.
+    pub kind: Kind,
+    /// In what.
+    pub currency: Currency,
+    /// How much.
+    pub amount: i64,
+    /// The wallet it leaves, and the number of its entry there.
+    pub debit: Option<(MemberId, u64)>,
+    /// The wallet it arrives in, and the number of its entry there.
+    pub credit: Option<(MemberId, u64)>,
+}
+
+impl Transfer {
+    /// The accounts that are debited and credited.
+    pub fn accounts(&self) -> (Account, Account) {
+        let debit = match (self.debit, self.kind) {
+            (Some(_), _) => Account::BankPayable,
+            (None, Kind::Prize) => Account::Prizes,
+            (None, Kind::Refund) => Account::Fees,
+            (None, _) => Account::BankAsset,
+        };
+        let credit = match (self.credit, self.kind) {
+            (Some(_), _) => Account::BankPayable,
+            (None, Kind::Withdrawal) => Account::BankAsset,
+            (None, _) => Account::Fees,
+        };
+        (debit, credit)
+    }
+
+    /// The places of its entries, where the money leaves and where it arrives.
+    pub fn entries(&self) -> [Option<EntryKey>; 2] {
+        [self.debit, self.credit].map(|side| {
+            let (member, sequence) = side?;
+            Some(EntryKey { wallet: WalletKey { member, currency: self.currency }, sequence })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Account::{BankAsset, BankPayable, Fees, Prizes};
+
+    #[test]
+    fn the_stored_numbers_are_pinned() {
+        let numbers: Vec<u8> = Kind::ALL.iter().map(|one| one.number()).collect();
+        assert_eq!(numbers, [1, 2, 3, 4, 5, 6, 7, 8]);
+        assert!(Kind::ALL.iter().all(|one| Kind::of_number(one.number()) == Some(*one)));
+        assert_eq!(Kind::of_number(9), None);
+    }
+
+    #[test]
+    fn what_each_kind_debits_and_credits() {
+        let member = Some((MemberId(Uuid([1; 16])), 1));
+        let rows = [
+            (Kind::Deposit, None, member, (BankAsset, BankPayable)),
+            (Kind::Withdrawal, member, None, (BankPayable, BankAsset)),
+            (Kind::TransferOut, member, member, (BankPayable, BankPayable)),
+            (Kind::Capture, member, member, (BankPayable, BankPayable)),
+            (Kind::Capture, member, None, (BankPayable, Fees)),
+            (Kind::Fee, member, None, (BankPayable, Fees)),
+            (Kind::Prize, None, member, (Prizes, BankPayable)),
+            (Kind::Refund, None, member, (Fees, BankPayable)),
+        ];
+        for (kind, debit, credit, wanted) in rows {
+            let currency = Currency::parse("KRW").unwrap();
+            assert_eq!(Transfer { kind, currency, amount: 1, debit, credit }.accounts(), wanted, "{kind}");
+        }
+    }
+
+    #[test]
+    fn an_entry_knows_the_balance_before_it() {
+        let entry = |kind| Entry {
+            transfer: TransferId(Uuid::new(Micros(9), 4)),
+            kind,
+            amount: 30,
+            after: 100,
+            counterparty: None,
+            reference: None,
+        };
+        assert_eq!((entry(Kind::Deposit).before(), entry(Kind::Fee).before()), (70, 130));
+        assert_eq!(entry(Kind::Deposit).at(), Micros(9));
+        assert_ne!(entry(Kind::TransferIn).id(), entry(Kind::TransferOut).id());
+    }
+}

@@ -1,0 +1,162 @@
+//! A hold: money that is promised. It raises what is held of a wallet, moves nothing, and ends once.
+//!
+//! It ends by being captured, in part or whole (what is not captured is released), by being voided, or by its time
+//! running out. Asking for the same ending again gives it as it stands; any other is refused. Not here: the wallet.
+
+use super::id::{MemberId, TransferId};
+use super::money::Amount;
+use super::wallet::WalletKey;
+use crate::instant::Micros;
+use crate::refusal::Refusal;
+
+/// Money that is promised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hold {
+    /// Of which wallet.
+    pub wallet: WalletKey,
+    /// How much.
+    pub amount: i64,
+    /// When it ends by itself.
+    pub expires_at: Option<Micros>,
+    /// How it ended, if it did.
+    pub end: Option<(End, Micros)>,
+}
+
+/// How a hold ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// Some of it was taken.
+    Captured {
+        /// How much.
+        amount: i64,
+        /// To whom; nobody: to the house.
+        to: Option<MemberId>,
+        /// The movement.
+        transfer: TransferId,
+    },
+    /// It was let go.
+    Voided,
+    /// Its time ran out.
+    Expired,
+}
+
+/// How somebody wants a hold to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// By taking some of it.
+    Capture {
+        /// How much; all of it where nobody says.
+        amount: Option<Amount>,
+        /// To whom; nobody: to the house.
+        to: Option<MemberId>,
+    },
+    /// By letting it go.
+    Void,
+}
+
+/// What is to be done about an ending.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Nothing: it ended so before.
+    AsItStands,
+    /// So much is taken.
+    Capture(Amount),
+    /// It is let go.
+    Void,
+}
+
+impl Hold {
+    /// Refuses a new one that has ended before it began.
+    pub fn check_expiry(expires_at: Option<Micros>, now: Micros) -> Result<(), Refusal> {
+        match expires_at {
+            Some(at) if at <= now => Err(Refusal::HoldExpiryInPast),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// Whether it has not ended.
+    pub fn is_open(&self) -> bool {
+        self.end.is_none()
+    }
+
+    /// Whether its time has run out without anything else having ended it.
+    pub fn is_due(&self, now: Micros) -> bool {
+        self.end.is_none() && self.expires_at.is_some_and(|at| at <= now)
+    }
+
+    /// Judges an ending.
+    pub fn judge(&self, ending: Ending, now: Micros) -> Result<Verdict, Refusal> {
+        let whole = || Amount::new(self.amount).expect("a hold is of an amount");
+        match (self.end.map(|(end, _)| end), ending) {
+            (Some(End::Expired), _) => Err(Refusal::HoldExpired),
+            (Some(End::Voided), Ending::Void) => Ok(Verdict::AsItStands),
+            (Some(End::Captured { amount, to, .. }), Ending::Capture { amount: wanted, to: target })
+                if to == target && amount == wanted.unwrap_or_else(whole).units() =>
+            {
+                Ok(Verdict::AsItStands)
+            }
+            (Some(End::Voided | End::Captured { .. }), _) => Err(Refusal::HoldResolved),
+            (None, _) if self.is_due(now) => Err(Refusal::HoldExpired),
+            (None, Ending::Void) => Ok(Verdict::Void),
+            (None, Ending::Capture { amount, .. }) => {
+                let amount = amount.unwrap_or_else(whole);
+                if amount.units() > self.amount {
+                    return Err(Refusal::ExceedsHold);
+                }
+                Ok(Verdict::Capture(amount))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::id::Uuid;
+    use super::super::money::Currency;
+    use super::*;
+
+    #[test]
+    fn every_pair_of_an_end_and_an_ending() {
+        let member = |byte| MemberId(Uuid([byte; 16]));
+        let units = |units| Amount::new(units).unwrap();
+        let hold = |end: Option<End>| Hold {
+            wallet: WalletKey { member: member(1), currency: Currency::parse("KRW").unwrap() },
+            amount: 50,
+            expires_at: Some(Micros(100)),
+            end: end.map(|end| (end, Micros(9))),
+        };
+        let captured = |amount| End::Captured { amount, to: None, transfer: TransferId(Uuid([3; 16])) };
+        let capture = |amount: Option<i64>, to| Ending::Capture { amount: amount.map(units), to };
+        let (all, part, other) =
+            (capture(None, None), capture(Some(20), None), capture(None, Some(member(2))));
+        let rows = [
+            // (how it ended, the ending wanted, when, the verdict)
+            (None, all, 99, Ok(Verdict::Capture(units(50)))),
+            (None, part, 99, Ok(Verdict::Capture(units(20)))),
+            (None, capture(Some(51), None), 99, Err(Refusal::ExceedsHold)),
+            (None, Ending::Void, 99, Ok(Verdict::Void)),
+            (None, all, 100, Err(Refusal::HoldExpired)),
+            (None, Ending::Void, 100, Err(Refusal::HoldExpired)),
+            (Some(captured(50)), all, 999, Ok(Verdict::AsItStands)),
+            (Some(captured(50)), capture(Some(50), None), 9, Ok(Verdict::AsItStands)),
+            (Some(captured(20)), part, 9, Ok(Verdict::AsItStands)),
+            (Some(captured(20)), all, 9, Err(Refusal::HoldResolved)),
+            (Some(captured(50)), other, 9, Err(Refusal::HoldResolved)),
+            (Some(captured(50)), Ending::Void, 9, Err(Refusal::HoldResolved)),
+            (Some(End::Voided), Ending::Void, 999, Ok(Verdict::AsItStands)),
+            (Some(End::Voided), all, 9, Err(Refusal::HoldResolved)),
+            (Some(End::Expired), all, 9, Err(Refusal::HoldExpired)),
+            (Some(End::Expired), Ending::Void, 9, Err(Refusal::HoldExpired)),
+        ];
+        for (end, ending, now, wanted) in rows {
+            assert_eq!(hold(end).judge(ending, Micros(now)), wanted, "{end:?} {ending:?} at {now}");
+        }
+    }
+
+    #[test]
+    fn a_hold_that_never_was_open_is_refused() {
+        assert_eq!(Hold::check_expiry(Some(Micros(10)), Micros(10)), Err(Refusal::HoldExpiryInPast));
+        assert_eq!(Hold::check_expiry(Some(Micros(11)), Micros(10)), Ok(()));
+        assert_eq!(Hold::check_expiry(None, Micros(10)), Ok(()));
+    }
+}

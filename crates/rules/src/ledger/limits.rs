@@ -1,0 +1,70 @@
+//! Optional limits of what a member may transfer: at once, and on one day of UTC. Both are off unless they are set.
+//!
+//! Only transfers count: a withdrawal, a hold or a capture is the operator's, who set the limit.
+
+use super::money::Amount;
+use crate::instant::{Micros, SECOND};
+use crate::refusal::{Limit, Refusal};
+
+const DAY: i64 = 86_400 * SECOND;
+
+/// What may be transferred from one wallet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// At once.
+    pub per_transfer: Option<i64>,
+    /// On one day.
+    pub per_day: Option<i64>,
+}
+
+/// What was transferred from a wallet on one day.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spent {
+    /// Days since 1970.
+    pub day: i32,
+    /// How much on that day.
+    pub units: i64,
+}
+
+impl Limits {
+    /// What is spent after a transfer, if it may be.
+    pub fn judge(&self, spent: Spent, amount: Amount, now: Micros) -> Result<Spent, Refusal> {
+        if self.per_transfer.is_some_and(|limit| amount.units() > limit) {
+            return Err(Refusal::LimitExceeded(Limit::PerTransfer));
+        }
+        // A clock that is set back does not begin a day anew.
+        let day = i32::try_from(now.0.div_euclid(DAY)).unwrap_or(i32::MAX).max(spent.day);
+        let before = if spent.day == day { spent.units } else { 0 };
+        let units = before.saturating_add(amount.units());
+        if self.per_day.is_some_and(|limit| units > limit) {
+            return Err(Refusal::LimitExceeded(Limit::PerDay));
+        }
+        Ok(Spent { day, units })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_day_begins_anew_and_no_limit_is_none() {
+        let limits = Limits { per_transfer: Some(60), per_day: Some(100) };
+        let too_much = |limit| Err(Refusal::LimitExceeded(limit));
+        let rows = [
+            // (limits, spent on day 1, amount, instant, outcome)
+            (limits, 0, 60, DAY, Ok(60)),
+            (limits, 0, 61, DAY, too_much(Limit::PerTransfer)),
+            (limits, 40, 60, 2 * DAY - 1, Ok(100)),
+            (limits, 41, 60, 2 * DAY - 1, too_much(Limit::PerDay)),
+            (limits, 100, 60, 2 * DAY, Ok(60)),
+            (limits, 100, 60, DAY - 1, too_much(Limit::PerDay)),
+            (Limits::default(), i64::MAX, 1, DAY, Ok(i64::MAX)),
+        ];
+        for (limits, spent, amount, now, wanted) in rows {
+            let spent = Spent { day: 1, units: spent };
+            let got = limits.judge(spent, Amount::new(amount).unwrap(), Micros(now)).map(|spent| spent.units);
+            assert_eq!(got, wanted, "{spent:?} and {amount} at {now}");
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! Who a member is: the names it is found by, what is needed to sign in, and whether it was closed.
+//!
+//! A login, a phone number and a player each belong to one member at most; [`Handle`] is what makes them unique. A
+//! password is the text of its slow digest, a PIN a keyed digest of few digits: both are made and compared elsewhere.
+//! Money does not depend on any of it but the PIN's attempts (`pin`) and being closed, which its wallet repeats.
+
+use super::id::MemberId;
+use super::pin::Attempts;
+use crate::ids::{BadId, PlayerId};
+use crate::instant::Micros;
+use std::sync::Arc;
+
+/// The longest login, in bytes.
+pub const LOGIN_BYTES_MAX: usize = 128;
+
+/// The longest text of a password's digest, in bytes.
+pub const PASSWORD_BYTES_MAX: usize = 255;
+
+/// Digits of a phone number.
+pub const PHONE_DIGITS: std::ops::RangeInclusive<usize> = 4..=20;
+
+/// What a member signs in with.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Login(Arc<str>);
+
+impl Login {
+    /// Checks a login.
+    pub fn new(text: &str) -> Result<Self, BadId> {
+        if text.is_empty() || text.len() > LOGIN_BYTES_MAX || text.chars().any(char::is_control) {
+            return Err(BadId("must be 1 to 128 bytes without control characters"));
+        }
+        Ok(Self(text.into()))
+    }
+
+    /// The login.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// A phone number in its one normal form: digits.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Phone(Arc<str>);
+
+impl Phone {
+    /// Reads a number as people write it. `country` is the prefix of the country at home, such as `82`: a number that
+    /// begins with it after `+` or `00` is the same as one that begins with a single 0.
+    pub fn parse(text: &str, country: Option<&str>) -> Result<Self, BadId> {
+        const BAD: BadId = BadId("must be 4 to 20 digits; spaces, dashes and one leading + may be between");
+        let text = text.trim();
+        let (abroad, rest) = text.strip_prefix('+').map_or((false, text), |rest| (true, rest));
+        let digits: String = rest.chars().filter(|letter| !matches!(letter, ' ' | '-')).collect();
+        if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Err(BAD);
+        }
+        let whole = if abroad { Some(digits.as_str()) } else { digits.strip_prefix("00") };
+        let at_home = country.and_then(|country| whole?.strip_prefix(country));
+        let normal = match (at_home, whole) {
+            (Some(rest), _) => format!("0{}", rest.trim_start_matches('0')),
+            (None, Some(whole)) => whole.to_owned(),
+            (None, None) => digits.clone(),
+        };
+        if !PHONE_DIGITS.contains(&normal.len()) {
+            return Err(BAD);
+        }
+        Ok(Self(normal.into()))
+    }
+
+    /// The digits.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// What one member alone is found by.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Handle {
+    /// Its login.
+    Login(Login),
+    /// Its phone number.
+    Phone(Phone),
+    /// Its player.
+    Player(PlayerId),
+}
+
+impl Handle {
+    /// Its number where it is stored.
+    pub fn number(&self) -> u8 {
+        match self {
+            Self::Login(_) => 1,
+            Self::Phone(_) => 2,
+            Self::Player(_) => 3,
+        }
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Login(login) => login.as_str(),
+            Self::Phone(phone) => phone.as_str(),
+            Self::Player(player) => player.as_str(),
+        }
+    }
+
+    /// What was stored under that number.
+    pub fn of_stored(number: u8, text: &str) -> Option<Self> {
+        match number {
+            1 => Login::new(text).ok().map(Self::Login),
+            2 => Phone::parse(text, None).ok().filter(|phone| phone.as_str() == text).map(Self::Phone),
+            3 => PlayerId::new(text).ok().map(Self::Player),
+            _ => None,
+        }
+    }
+}
+
+/// A PIN as it is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pin {
+    /// Its keyed digest.
+    pub mac: [u8; 32],
+    /// How many digits it has.
+    pub digits: u8,
+}
+
+/// A member.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Member {
+    /// What it signs in with.
+    pub login: Login,
+    /// Its phone number.
+    pub phone: Option<Phone>,
+    /// The player it is on leaderboards.
+    pub player: PlayerId,
+    /// A name for people.
+    pub name: Arc<str>,
+    /// The digest of its password; without one it cannot sign in.
+    pub password: Option<Arc<str>>,
+    /// Its PIN; without one it cannot transfer by itself.
+    pub pin: Option<Pin>,
+    /// Attempts at the PIN.
+    pub attempts: Attempts,
+    /// Tokens that were given before are not accepted any more.
+    pub tokens_from: Micros,
+    /// When it was closed.
+    pub closed_at: Option<Micros>,
+}
+
+impl Member {
+    /// Everything it is found by, in order.
+    pub fn handles(&self) -> Vec<Handle> {
+        let phone = self.phone.clone().map(Handle::Phone);
+        let player = Handle::Player(self.player.clone());
+        [Some(Handle::Login(self.login.clone())), phone, Some(player)].into_iter().flatten().collect()
+    }
+
+    /// When it was made.
+    pub fn created_at(id: MemberId) -> Micros {
+        id.0.at()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_phone_number_has_one_normal_form() {
+        let rows = [
+            ("010-1234-5678", Some("82"), Some("01012345678")),
+            (" 010 1234 5678 ", None, Some("01012345678")),
+            ("+82 10-1234-5678", Some("82"), Some("01012345678")),
+            ("+82 010 1234 5678", Some("82"), Some("01012345678")),
+            ("0082 10 1234 5678", Some("82"), Some("01012345678")),
+            ("+82 10 1234 5678", None, Some("821012345678")),
+            ("+49 30 123456", Some("82"), Some("4930123456")),
+            ("0049 30 123456", Some("82"), Some("4930123456")),
+            ("123", None, None),
+            ("123456789012345678901", None, None),
+            ("+", None, None),
+            ("", None, None),
+            ("010 1234 567x", None, None),
+            ("01+2345678", None, None),
+            ("٠١٠١٢٣٤", None, None),
+        ];
+        for (text, country, wanted) in rows {
+            let got = Phone::parse(text, country).ok();
+            assert_eq!(got.as_ref().map(Phone::as_str), wanted, "{text:?} in {country:?}");
+        }
+    }
+
+    #[test]
+    fn handles_read_back_from_what_is_stored() {
+        let member = Member {
+            login: Login::new("ann@example.org").unwrap(),
+            phone: Some(Phone::parse("010-1234", None).unwrap()),
+            player: PlayerId::new("ann").unwrap(),
+            name: "Ann".into(),
+            password: None,
+            pin: None,
+            attempts: Attempts::default(),
+            tokens_from: Micros(0),
+            closed_at: None,
+        };
+        let handles = member.handles();
+        assert!(handles.len() == 3 && handles.is_sorted());
+        for (handle, number) in handles.iter().zip(1..) {
+            assert_eq!(handle.number(), number);
+            assert_eq!(Handle::of_stored(number, handle.as_str()).as_ref(), Some(handle));
+        }
+        assert_eq!(Handle::of_stored(2, "010-1234"), None);
+        assert_eq!(Handle::of_stored(4, "ann"), None);
+        assert!(Login::new("a\nb").is_err() && Login::new("").is_err());
+    }
+}

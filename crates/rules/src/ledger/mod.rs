@@ -1,0 +1,30 @@
+//! Money: wallets, transfers, holds and the double entry behind them, as pure functions.
+//!
+//! A movement of money debits one account and credits another by the same amount, so debits equal credits whatever is
+//! done ([`account`]). What a member has is a wallet per currency ([`wallet`]): a balance that is the sum of its entries
+//! ([`entry`]) and what is held of it ([`hold`]). [`book`] applies [`order`]s in turn to the wallets of one transaction and
+//! says what is to be written; [`pin`] and [`limits`] judge who may, [`member`] who somebody is.
+//!
+//! Amounts are integers of the smallest unit and every sum is checked: what does not fit is refused, never rounded.
+//! Not here: how passwords and PINs are compared (this crate has no digests), and where rows are kept.
+
+pub mod account;
+pub mod book;
+pub mod entry;
+pub mod hold;
+pub mod id;
+pub mod limits;
+pub mod member;
+pub mod money;
+pub mod order;
+pub mod pin;
+pub mod wallet;
+
+pub use account::Account;
+pub use entry::{Entry, EntryKey, Kind, Transfer};
+pub use hold::Hold;
+pub use id::{HoldId, MemberId, TransferId, Uuid};
+pub use member::Member;
+pub use money::{Amount, Currencies, Currency};
+pub use order::{Move, Order};
+pub use wallet::{Wallet, WalletKey};

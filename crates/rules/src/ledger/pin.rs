@@ -1,0 +1,107 @@
+//! Attempts at a PIN: counted, and locked when there were too many.
+//!
+//! A PIN of a few digits is safe only where attempts are few, so whoever asks passes here under the lock on the member
+//! and what comes out is stored whatever the answer is: guesses at the same time count. Not here: comparing digits.
+
+use crate::instant::{Micros, SECOND};
+use crate::refusal::Refusal;
+
+/// How many wrong ones in a row lock it, and for how long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PinRule {
+    /// Wrong ones in a row.
+    pub attempts: u8,
+    /// Microseconds.
+    pub lock_micros: i64,
+}
+
+impl Default for PinRule {
+    fn default() -> Self {
+        Self { attempts: 5, lock_micros: 15 * 60 * SECOND }
+    }
+}
+
+/// What is remembered of attempts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Attempts {
+    /// Wrong ones since the last right one.
+    pub wrong: u8,
+    /// Until when none is looked at.
+    pub locked_until: Option<Micros>,
+}
+
+/// Judges an attempt; the attempts after it are to be stored in either case.
+pub fn attempt(before: Attempts, right: bool, now: Micros, rule: PinRule) -> (Attempts, Result<(), Refusal>) {
+    if let Some(until) = before.locked_until.filter(|until| *until > now) {
+        return (before, Err(locked(until, now)));
+    }
+    if right {
+        return (Attempts::default(), Ok(()));
+    }
+    // A lock that is over begins a new count.
+    let counted = if before.locked_until.is_some() { 0 } else { before.wrong };
+    let wrong = counted.saturating_add(1);
+    let locked_until = (wrong >= rule.attempts).then(|| now.plus(rule.lock_micros));
+    (Attempts { wrong, locked_until }, Err(Refusal::InvalidPin))
+}
+
+fn locked(until: Micros, now: Micros) -> Refusal {
+    let seconds = until.since(now).unsigned_abs().div_ceil(SECOND.unsigned_abs());
+    Refusal::PinLocked { retry_after_s: u32::try_from(seconds).unwrap_or(u32::MAX) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Attempts one after the other: `w` is a wrong one and `r` a right one, each at the second before it.
+    fn check(story: &[(i64, char, &str)]) {
+        let rule = PinRule { attempts: 3, lock_micros: 60 * SECOND };
+        let mut attempts = Attempts::default();
+        for (second, what, wanted) in story {
+            let (after, judged) = attempt(attempts, *what == 'r', Micros(second * SECOND), rule);
+            let got = match judged {
+                Ok(()) => "ok".to_owned(),
+                Err(Refusal::PinLocked { retry_after_s }) => format!("locked {retry_after_s}"),
+                Err(refusal) => refusal.code().to_owned(),
+            };
+            assert_eq!(got, *wanted, "at {second} of {story:?}");
+            attempts = after;
+        }
+    }
+
+    #[test]
+    fn a_right_one_begins_a_new_count() {
+        check(&[
+            (0, 'w', "invalid_pin"),
+            (1, 'w', "invalid_pin"),
+            (2, 'r', "ok"),
+            (3, 'w', "invalid_pin"),
+            (4, 'w', "invalid_pin"),
+            (5, 'r', "ok"),
+        ]);
+    }
+
+    #[test]
+    fn too_many_lock_it_for_right_ones_too_until_the_time_is_over() {
+        check(&[
+            (0, 'w', "invalid_pin"),
+            (0, 'w', "invalid_pin"),
+            (0, 'w', "invalid_pin"),
+            (0, 'r', "locked 60"),
+            (59, 'w', "locked 1"),
+            (60, 'w', "invalid_pin"),
+            (61, 'w', "invalid_pin"),
+            (62, 'r', "ok"),
+        ]);
+    }
+
+    #[test]
+    fn by_default_five_lock_for_a_quarter_of_an_hour() {
+        let mut attempts = Attempts::default();
+        for _ in 0..5 {
+            attempts = attempt(attempts, false, Micros(7), PinRule::default()).0;
+        }
+        assert_eq!(attempts, Attempts { wrong: 5, locked_until: Some(Micros(7 + 900 * SECOND)) });
+    }
+}

@@ -1,0 +1,116 @@
+//! A wallet: what a member has in one currency, and what of it is held.
+//!
+//! `0 <= held <= balance <= BALANCE_MAX` after every method, and `sequence` counts the entries. Each method checks
+//! everything before it changes anything.
+
+use super::id::MemberId;
+use super::limits::Spent;
+use super::money::{Amount, BALANCE_MAX, Currency};
+use crate::refusal::{Limit, Refusal};
+
+/// A member's wallet in one currency.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct WalletKey {
+    /// Whose.
+    pub member: MemberId,
+    /// In what.
+    pub currency: Currency,
+}
+
+/// What is in a wallet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Wallet {
+    /// The sum of its entries.
+    pub balance: i64,
+    /// What of the balance is held.
+    pub held: i64,
+    /// How many entries it has.
+    pub sequence: u64,
+    /// Whether its member was closed. Asked of the wallet in the home currency.
+    pub closed: bool,
+    /// What was transferred from it on its last day with a transfer.
+    pub spent: Spent,
+}
+
+impl Wallet {
+    /// What may be spent.
+    pub fn available(&self) -> i64 {
+        self.balance - self.held
+    }
+
+    /// Money arrives.
+    pub fn credit(&mut self, amount: Amount) -> Result<(), Refusal> {
+        let balance = self.balance.saturating_add(amount.units());
+        if balance > BALANCE_MAX {
+            return Err(Refusal::LimitExceeded(Limit::Balance));
+        }
+        self.balance = balance;
+        self.sequence += 1;
+        Ok(())
+    }
+
+    /// Money leaves.
+    pub fn debit(&mut self, amount: Amount) -> Result<(), Refusal> {
+        if amount.units() > self.available() {
+            return Err(Refusal::InsufficientFunds);
+        }
+        self.balance -= amount.units();
+        self.sequence += 1;
+        Ok(())
+    }
+
+    /// Some of the balance may not be spent any more.
+    pub fn hold(&mut self, amount: Amount) -> Result<(), Refusal> {
+        if amount.units() > self.available() {
+            return Err(Refusal::InsufficientFunds);
+        }
+        self.held += amount.units();
+        Ok(())
+    }
+
+    /// What was held may be spent again.
+    ///
+    /// # Panics
+    /// If less is held: a hold was released twice.
+    pub fn release(&mut self, amount: i64) {
+        assert!(self.held >= amount, "what is released was held");
+        self.held -= amount;
+    }
+
+    /// Whether nothing is in it and nothing will be.
+    pub fn is_empty(&self) -> bool {
+        self.balance == 0 && self.held == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_held_cannot_be_spent() {
+        let units = |units| Amount::new(units).unwrap();
+        let mut wallet = Wallet::default();
+        assert_eq!(wallet.debit(units(1)), Err(Refusal::InsufficientFunds));
+        wallet.credit(units(100)).unwrap();
+        wallet.hold(units(60)).unwrap();
+        let before = wallet;
+        assert_eq!(wallet.debit(units(41)), Err(Refusal::InsufficientFunds));
+        assert_eq!(wallet.hold(units(41)), Err(Refusal::InsufficientFunds));
+        assert_eq!(wallet, before);
+        wallet.debit(units(40)).unwrap();
+        assert_eq!((wallet.balance, wallet.available(), wallet.sequence), (60, 0, 2));
+        wallet.release(60);
+        assert_eq!((wallet.available(), wallet.is_empty()), (60, false));
+        wallet.debit(units(60)).unwrap();
+        assert!(wallet.is_empty());
+    }
+
+    #[test]
+    fn a_balance_has_an_end() {
+        let mut wallet = Wallet { balance: BALANCE_MAX - 1, ..Wallet::default() };
+        wallet.credit(Amount::new(1).unwrap()).unwrap();
+        assert_eq!(wallet.credit(Amount::new(1).unwrap()), Err(Refusal::LimitExceeded(Limit::Balance)));
+        assert_eq!((wallet.balance, wallet.sequence), (BALANCE_MAX, 1));
+    }
+}

@@ -1,0 +1,5 @@
+//! The rules of money: stories in words, and random operations against a simple model.
+
+mod soak_model;
+mod stories;
+mod world;

@@ -1,0 +1,128 @@
+//! A ledger in memory: everything a store would keep, read and written by way of a [`Book`], and proven after each step.
+
+use std::collections::BTreeMap;
+use tally_rules::Micros;
+use tally_rules::ledger::account::{Total, Totals};
+use tally_rules::ledger::book::Book;
+use tally_rules::ledger::entry::EntryKey;
+use tally_rules::ledger::limits::Limits;
+use tally_rules::ledger::order::Written;
+use tally_rules::ledger::{
+    Currencies, Currency, Entry, Hold, HoldId, MemberId, Transfer, TransferId, Uuid, Wallet, WalletKey,
+};
+
+/// What is stored.
+pub(crate) struct World {
+    pub(crate) currencies: Currencies,
+    pub(crate) limits: Limits,
+    pub(crate) now: Micros,
+    pub(crate) wallets: BTreeMap<WalletKey, Wallet>,
+    pub(crate) holds: BTreeMap<HoldId, Hold>,
+    pub(crate) entries: BTreeMap<EntryKey, Entry>,
+    pub(crate) transfers: BTreeMap<TransferId, Transfer>,
+    pub(crate) totals: Totals,
+    given: i64,
+}
+
+pub(crate) fn code(text: &str) -> Currency {
+    Currency::parse(text).unwrap()
+}
+
+pub(crate) fn member(number: u8) -> MemberId {
+    MemberId(Uuid([number; 16]))
+}
+
+impl World {
+    pub(crate) fn new(limits: Limits) -> Self {
+        Self {
+            currencies: Currencies::new((code("KRW"), 0), [(code("USD"), 2)]),
+            limits,
+            now: Micros(1_000_000),
+            wallets: BTreeMap::new(),
+            holds: BTreeMap::new(),
+            entries: BTreeMap::new(),
+            transfers: BTreeMap::new(),
+            totals: Totals::default(),
+            given: 0,
+        }
+    }
+
+    /// An id that nothing has.
+    pub(crate) fn id(&mut self) -> Uuid {
+        self.given += 1;
+        Uuid::new(Micros(self.now.0 + self.given), 0)
+    }
+
+    /// One transaction over everything that is stored, the wallets of members 0 to 9 and hold 0 to 99 among it.
+    pub(crate) fn transact<T>(
+        &mut self,
+        work: impl FnOnce(&mut Book<'_>, &mut dyn FnMut() -> Uuid) -> T,
+    ) -> T {
+        let currencies = self.currencies.clone();
+        let mut book = Book::new(&currencies, self.limits);
+        for member in (0..10).map(member) {
+            for currency in currencies.all().chain([code("EUR")]) {
+                let key = WalletKey { member, currency };
+                book.load_wallet(key, self.wallets.get(&key).copied());
+            }
+        }
+        for id in self.holds.keys().copied().chain([HoldId(Uuid([0xff; 16]))]) {
+            book.load_hold(id, self.holds.get(&id).copied());
+        }
+        let done = work(&mut book, &mut || self.id());
+        let written = book.into_written();
+        self.apply(written);
+        self.prove();
+        done
+    }
+
+    fn apply(&mut self, written: Written) {
+        let Written { wallets, transfers, entries, holds, totals } = written;
+        assert!(wallets.is_sorted_by(|a, b| a.0 < b.0) && entries.is_sorted_by(|a, b| a.0 < b.0));
+        assert!(transfers.is_sorted_by(|a, b| a.0 < b.0) && holds.is_sorted_by(|a, b| a.0 < b.0));
+        self.wallets.extend(wallets);
+        for (id, transfer) in transfers {
+            assert_eq!(self.transfers.insert(id, transfer), None, "an id is given once");
+        }
+        for (key, entry) in entries {
+            assert_eq!(self.entries.insert(key, entry), None, "a place is taken once");
+        }
+        for (id, hold) in holds {
+            let before = self.holds.insert(id, hold);
+            assert!(before.is_none_or(|before| before.is_open() && !hold.is_open()), "a hold ends once");
+        }
+        assert!(totals.balanced());
+        for (key, total) in totals.into_rows() {
+            self.totals.account(key.account, key.currency, total);
+        }
+    }
+
+    /// Everything that must always be true.
+    fn prove(&self) {
+        assert!(self.totals.balanced(), "debits equal credits");
+        let mut again = Totals::default();
+        self.transfers.values().for_each(|transfer| again.add(transfer));
+        assert_eq!(again, self.totals, "totals are those of the movements");
+        let mut sums: BTreeMap<WalletKey, (i64, u64)> = BTreeMap::new();
+        for (key, entry) in &self.entries {
+            let (balance, sequence) = sums.entry(key.wallet).or_default();
+            assert_eq!((entry.before(), key.sequence), (*balance, *sequence + 1), "entries join");
+            (*balance, *sequence) = (entry.after, key.sequence);
+            let transfer = &self.transfers[&entry.transfer];
+            assert_eq!((transfer.amount, transfer.currency), (entry.amount, key.wallet.currency));
+            assert!(transfer.entries().contains(&Some(*key)));
+        }
+        for (key, wallet) in &self.wallets {
+            let (balance, sequence) = sums.remove(key).unwrap_or_default();
+            assert_eq!((wallet.balance, wallet.sequence), (balance, sequence), "a balance is its entries");
+            let of_wallet = self.holds.values().filter(|hold| hold.wallet == *key && hold.is_open());
+            assert_eq!(wallet.held, of_wallet.map(|hold| hold.amount).sum::<i64>());
+            assert!(0 <= wallet.held && wallet.held <= wallet.balance);
+        }
+        assert!(sums.is_empty(), "an entry is in a wallet");
+        let owed: i128 = self.wallets.values().map(|wallet| i128::from(wallet.balance)).sum();
+        let payable = self.totals.rows().filter(|(key, _)| key.account.as_str() == "BANK_PAYABLE");
+        let net = |total: &Total| total.credits.cast_signed() - total.debits.cast_signed();
+        assert_eq!(payable.map(|(_, total)| net(total)).sum::<i128>(), owed, "what is owed is in wallets");
+    }
+}
