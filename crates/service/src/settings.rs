@@ -9,7 +9,7 @@ use tally_rules::idempotency::KEEP_DEFAULT_MICROS;
 pub struct Settings {
     /// Where orders are kept.
     pub ranking: Ranking,
-    /// How many score lanes there are: one where the store has one writer.
+    /// How many score lanes there are for each database: one where the store has one writer.
     pub lanes: usize,
     /// Bounds of each.
     pub lane: Bounds,

@@ -37,7 +37,7 @@ impl ScoreLanes {
             let (lane, thread) = Lane::start(&format!("scores-{number}"), bounds, work)?;
             Ok(One { lane, thread: Mutex::new(Some(thread)), times })
         };
-        let lanes = (0..shared.lanes).map(start).collect::<std::io::Result<_>>()?;
+        let lanes = (0..shared.lanes_in_all()).map(start).collect::<std::io::Result<_>>()?;
         Ok(Self { shared, lanes })
     }
 

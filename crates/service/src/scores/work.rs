@@ -35,21 +35,26 @@ pub(crate) struct Shared {
     pub(crate) instants: Mutex<Instants>,
     pub(crate) keep_micros: i64,
     pub(crate) gate: Gate,
-    /// How many there are.
+    /// How many there are for each database that the store is spread over.
     pub(crate) lanes: usize,
 }
 
 impl Shared {
+    /// How many there are.
+    pub(super) fn lanes_in_all(&self) -> usize {
+        self.lanes * self.store.shards()
+    }
+
     /// The lane of a request, where it concerns one lane alone.
     pub(super) fn lane_of(&self, request: &Request) -> Option<usize> {
         let player = request.player()?;
-        if self.lanes == 1 {
+        if self.lanes_in_all() == 1 {
             return Some(0);
         }
         let mut hasher = DefaultHasher::new();
         player.as_bytes().hash(&mut hasher);
-        // Fits: it is less than the number of lanes.
-        Some((hasher.finish() % self.lanes as u64) as usize)
+        // Fits: it is less than the number of lanes. A batch of one database stays a transaction of one database.
+        Some(self.store.shard_of(player) * self.lanes + (hasher.finish() % self.lanes as u64) as usize)
     }
 
     /// Goes on beside what lanes do, or once they have done what they are doing, and alone.
