@@ -50,8 +50,8 @@ pub trait Store: Send + Sync + 'static {
         0
     }
 
-    /// Reads the plan, decides, writes and commits. `decide` may be called again after an internal retry: it must
-    /// depend on nothing but what was loaded.
+    /// Reads the plan, decides, writes and commits. `decide` may be called again, after an internal retry or where what
+    /// was loaded turns out not to be so: it must depend on nothing but what was loaded, and only its last call counts.
     fn run(&self, plan: &Plan, decide: &mut dyn FnMut(&Loaded) -> Changes) -> Result<Committed, StoreError>;
 
     /// What became of a transaction that ended in [`StoreError::LostAtCommit`]: `None` says that it was not done and never

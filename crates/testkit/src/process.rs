@@ -117,6 +117,15 @@ impl Server {
     #[track_caller]
     pub(crate) fn freeze(&self) {
         self.signal("STOP");
+        // Its threads go on until each has heard of it.
+        let stat = format!("/proc/{}/stat", self.id());
+        let stopped = || {
+            let stat = std::fs::read_to_string(&stat).expect("it is running");
+            stat.rsplit(") ").next().is_some_and(|state| state.starts_with('T'))
+        };
+        while !stopped() {
+            std::thread::yield_now();
+        }
     }
 
     /// Lets it go on.

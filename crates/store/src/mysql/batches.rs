@@ -6,11 +6,11 @@
 //! insert waits for an undecided one. Asking twice gives the same answer. Not here: when to ask.
 
 use super::fault::corrupt;
-use super::lease;
 use super::row::{Answers, Fields};
 use super::text::Script;
+use super::{boards, lease};
 use crate::StoreError;
-use crate::plan::BatchId;
+use crate::plan::{BatchId, BoardNo};
 
 pub(super) type Batch = BatchId;
 
@@ -18,8 +18,13 @@ pub(super) type Batch = BatchId;
 const KEEP_MICROS: u64 = 7 * 24 * 3600 * 1_000_000;
 
 /// Writes the row of a transaction in place of that of the one before.
-/// With a lease's number it is refused where the lease has another.
-pub(super) fn put(script: &mut Script, batch: &Batch, version: super::Version, lease: Option<u64>) {
+/// With a lease's number it is refused where the lease has another; with boards, where one of them is not live.
+pub(super) fn put(
+    script: &mut Script,
+    batch: &Batch,
+    version: super::Version,
+    (lease, live): (Option<u64>, &[BoardNo]),
+) {
     script.sql("INSERT INTO batches (link, sequence, version, fence) VALUES (").bytes(&batch.link);
     script.sql(", ").number(batch.sequence).sql(", ");
     version.put(script);
@@ -27,6 +32,10 @@ pub(super) fn put(script: &mut Script, batch: &Batch, version: super::Version, l
     match lease {
         Some(fence) => lease::put_guard(script, fence),
         None => drop(script.number(0_u64)),
+    }
+    if !live.is_empty() {
+        script.sql(" + ");
+        boards::put_guard(script, live);
     }
     script.sql(")").end();
     if batch.sequence > 1 {

@@ -59,6 +59,9 @@ impl From<Fault> for StoreError {
     }
 }
 
+/// A key that is there already.
+pub(super) const DUPLICATE: u16 = 1062;
+
 /// Whether another transaction was in the way: then nothing was done, wherever in a message it is said.
 pub(super) fn is_conflict(code: u16) -> bool {
     matches!(of_code(code), Kind::Conflict)
@@ -75,7 +78,7 @@ fn of_code(code: u16) -> Kind {
     match code {
         // Deadlock, lock wait, no wait, changed since it was read. A duplicate key: what was not there when it was read
         // came meanwhile (names that are taken are found before).
-        1213 | 1205 | 3572 | 1020 | 1062 | 1586 => Kind::Conflict,
+        1213 | 1205 | 3572 | 1020 | DUPLICATE | 1586 => Kind::Conflict,
         // Null, wrong text, too long, out of range, a check (MySQL, MariaDB), a row too large, a message too large.
         1048 | 1366 | 1406 | 1264 | 1690 | 3819 | 4025 | 1118 | 1153 | 1292 => Kind::Row,
         // A table or a column is not there, or its pages are damaged.

@@ -29,7 +29,7 @@ use crate::StoreError;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Renewals in the lease's time: four may be lost or late before it is over.
 const RENEWALS: u32 = 5;
@@ -59,6 +59,8 @@ struct Shared {
     base: Instant,
     /// Until when reads are answered, in microseconds after `base`.
     until: AtomicU64,
+    /// The newest version that was given.
+    newest: AtomicU64,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -128,6 +130,7 @@ impl Lease {
             time: pool.options.lease,
             base: sent,
             until: AtomicU64::new(0),
+            newest: AtomicU64::new(0),
             state: Mutex::default(),
             changed: Condvar::new(),
         });
@@ -143,6 +146,17 @@ impl Lease {
     /// The number that a transaction's last insert must find.
     pub(super) fn fence(&self) -> u64 {
         self.shared.fence
+    }
+
+    /// A version for a transaction that reads no rows: greater than any that was given here, and about the time.
+    /// A row that has a greater one, by a clock that was ahead, grows all the same.
+    pub(super) fn version(&self) -> u64 {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let now = u64::try_from(now.as_micros()).unwrap_or(u64::MAX);
+        let next = |newest: u64| now.max(newest.saturating_add(1));
+        let given =
+            self.shared.newest.fetch_update(Ordering::AcqRel, Ordering::Acquire, |old| Some(next(old)));
+        given.map_or(now, next)
     }
 
     /// Whether what is known in memory is still the present.

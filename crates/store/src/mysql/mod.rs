@@ -57,6 +57,7 @@ use crate::plan::{
 use crate::{Store, StoreError};
 use connect::{Address, Flavour};
 use lease::Lease;
+use notes::Decide;
 pub(crate) use notes::{Note, Noted};
 use pool::Pool;
 use row::{Answers, Fields};
@@ -201,7 +202,8 @@ impl Store for MySqlStore {
     }
 
     fn run(&self, plan: &Plan, decide: &mut dyn FnMut(&Loaded) -> Changes) -> Result<Committed, StoreError> {
-        self.run_noting(plan, &mut |loaded, _| Noted { changes: decide(loaded), ..Noted::default() })
+        let decide: Decide<'_> = &mut |loaded, _| Noted { changes: decide(loaded), ..Noted::default() };
+        run::run((&self.pool, self.lease.as_ref(), true), plan, decide)
     }
 
     fn became(&self, batch: &BatchId) -> Result<Option<Committed>, StoreError> {

@@ -22,9 +22,9 @@ pub(crate) struct Noted {
 pub(super) type Decide<'a> = &'a mut dyn FnMut(&Loaded, u64) -> Noted;
 
 impl MySqlStore {
-    /// A transaction that also writes notes.
+    /// A transaction that also writes notes. What it reads stays locked while it is decided.
     pub(crate) fn run_noting(&self, plan: &Plan, decide: Decide<'_>) -> Result<Committed, StoreError> {
-        run::run((&self.pool, self.lease.as_ref()), plan, decide)
+        run::run((&self.pool, self.lease.as_ref(), false), plan, decide)
     }
 
     /// Notes whose names begin so, in order of names.

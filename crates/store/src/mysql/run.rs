@@ -1,6 +1,8 @@
 //! One transaction: read and lock, decide, write and commit, in two messages.
 //!
-//! A plan that reads nothing is one message. Changes of boards or keys, which are rare, take one more: they refer to what
+//! A plan that reads nothing is one message. So is one of the only writer that asks for nothing but whether boards are live
+//! and requests are new: it is taken for granted, said in the row of the batch and by plain inserts, and read where it
+//! turns out not to be so. Changes of boards or keys, which are rare, take one more: they refer to what
 //! is there. An answer that is lost at COMMIT is looked for at once on a new connection; only when the database cannot
 //! be reached does the caller hear that nobody knows. What was certainly not done on a connection that had lain idle is
 //! begun again, once, on a new one. A relaxed plan is as durable as any other. Not here: any other retry; the lanes
@@ -10,13 +12,13 @@ use super::batches::{self, Batch};
 use super::fault::{self, Fault};
 use super::lease::{self, Lease};
 use super::link::Link;
-use super::load::{self, Read};
+use super::load::{self, Absent, Read};
 use super::notes::{Decide, Noted};
 use super::pool::Pool;
 use super::text::Script;
 use super::{CLOCK, Version, boards, check, keys, meta, write};
 use crate::StoreError;
-use crate::plan::{BatchId, Changes, Committed, Plan};
+use crate::plan::{BatchId, BoardNo, Changes, Committed, Loaded, Plan};
 use std::sync::atomic::Ordering;
 
 /// Why a transaction that would not ask the database cannot be answered.
@@ -30,11 +32,13 @@ enum Stop {
     Lost(String),
     /// The connection was lost when COMMIT was out.
     LostAtCommit(Batch, String),
+    /// It was not done, because something is not as it was taken for.
+    Mistaken(Fault),
 }
 
 /// See [`crate::Store::run`].
 pub(super) fn run(
-    (pool, lease): (&Pool, Option<&Lease>),
+    (pool, lease, guess): (&Pool, Option<&Lease>, bool),
     plan: &Plan,
     decide: Decide<'_>,
 ) -> Result<Committed, StoreError> {
@@ -43,12 +47,13 @@ pub(super) fn run(
     let mut link = pool.take()?;
     let mut may_begin_again = !link.new;
     loop {
-        let done = attempt(link.get(), lease, plan, decide);
+        let done = attempt(link.get(), (lease, guess), plan, decide);
         // Gives it back, or closes it where it is broken.
         drop(link);
         let why = match done {
             Ok(version) => return Ok(Committed { version }),
             Err(Stop::Error(error)) => return Err(error),
+            Err(Stop::Mistaken(fault)) => return Err(refused(lease, fault)),
             Err(Stop::Lost(why)) => why,
             Err(Stop::LostAtCommit(batch, why)) => match found_out(pool, batch, &why)? {
                 Some(version) => return Ok(Committed { version }),
@@ -73,8 +78,22 @@ fn found_out(pool: &Pool, batch: BatchId, why: &str) -> Result<Option<u64>, Stor
 }
 
 /// Does it on this connection, and leaves the connection without a transaction, or broken.
-fn attempt(link: &mut Link, lease: Option<&Lease>, plan: &Plan, decide: Decide<'_>) -> Result<u64, Stop> {
-    let done = transact(link, lease, plan, decide);
+fn attempt(
+    link: &mut Link,
+    (lease, may_guess): (Option<&Lease>, bool),
+    plan: &Plan,
+    decide: Decide<'_>,
+) -> Result<u64, Stop> {
+    let guessed = match lease.filter(|_| may_guess && may_be_guessed(plan)) {
+        Some(lease) => guess(link, lease, plan, decide),
+        None => Ok(None),
+    };
+    let done = match guessed {
+        Ok(Some(version)) => Ok(version),
+        // It is read instead.
+        Ok(None) | Err(Stop::Mistaken(_)) => transact(link, lease, plan, decide),
+        Err(stop) => Err(stop),
+    };
     if matches!(done, Err(Stop::Lost(_) | Stop::LostAtCommit(..))) {
         link.give_up();
     }
@@ -109,7 +128,42 @@ fn transact(link: &mut Link, lease: Option<&Lease>, plan: &Plan, decide: Decide<
     directory(link, &mut script, &changes)?;
     write::rows(&mut script, &changes, &read.absent, (link.server.flavour, version));
     meta::note(&mut script, &notes);
-    commit(link, lease, script, version)
+    commit(link, lease, (script, version, &[]))
+}
+
+/// Whether what the plan reads is nearly always the same: boards are live, and requests are new.
+fn may_be_guessed(plan: &Plan) -> bool {
+    let Plan { boards, board_names, scores, imports, profiles, .. } = plan;
+    !boards.is_empty()
+        && board_names.is_empty()
+        && scores.is_empty()
+        && imports.is_empty()
+        && profiles.is_empty()
+}
+
+/// Decides on what is nearly always so and sends everything in one message, which fails where it is not so. `None` where
+/// there is nothing to send, or where it refers to what must be read.
+fn guess(link: &mut Link, lease: &Lease, plan: &Plan, decide: Decide<'_>) -> Result<Option<u64>, Stop> {
+    let loaded = Loaded {
+        boards: vec![true; plan.boards.len()],
+        requests: vec![None; plan.requests.len()],
+        ..Loaded::default()
+    };
+    loaded.assert_answers(plan);
+    let Noted { changes, notes, version: least } = decide(&loaded, 0);
+    changes.assert_sorted();
+    let nothing = changes.is_empty() && notes.is_empty();
+    if nothing || !changes.boards.is_empty() || !changes.keys.is_empty() {
+        return Ok(None);
+    }
+    check::changes(&changes).map_err(Stop::Error)?;
+    let version = Version::Number(lease.version().max(least));
+    let mut script = Script::default();
+    script.statement("START TRANSACTION");
+    let absent = Absent { requests: plan.requests.clone(), ..Absent::default() };
+    write::rows(&mut script, &changes, &absent, (link.server.flavour, version));
+    meta::note(&mut script, &notes);
+    commit(link, Some(lease), (script, version, &plan.boards)).map(Some)
 }
 
 /// Ends a transaction that changes nothing. What was there was locked while the rest was read; what was not there may
@@ -168,32 +222,53 @@ fn directory(link: &mut Link, script: &mut Script, changes: &Changes) -> Result<
     write().map_err(|error| undo_because(link, error))
 }
 
-/// Sends everything with COMMIT at its end.
-fn commit(link: &mut Link, lease: Option<&Lease>, mut script: Script, version: Version) -> Result<u64, Stop> {
+/// Sends everything with COMMIT at its end. `guessed` are boards that nobody has looked at: they must be live.
+fn commit(
+    link: &mut Link,
+    lease: Option<&Lease>,
+    (mut script, version, guessed): (Script, Version, &[BoardNo]),
+) -> Result<u64, Stop> {
     let batch = BatchId { link: link.name, sequence: link.sequence + 1 };
     let guard = script.len();
-    batches::put(&mut script, &batch, version, lease.map(Lease::fence));
-    script.sql("SELECT ");
-    version.put(&mut script);
-    script.end();
+    batches::put(&mut script, &batch, version, (lease.map(Lease::fence), guessed));
+    let last = script.len();
+    if matches!(version, Version::Session) {
+        script.sql("SELECT ");
+        version.put(&mut script);
+        script.end();
+    }
     script.statement("COMMIT");
-    let statements = script.len();
     match link.send(&script) {
         Ok(mut answers) => {
             link.sequence = batch.sequence;
-            answers.skip(statements - 2);
-            // Done is done, whatever the database says of its clock.
-            Ok(answers.one_number("the version").unwrap_or(0))
+            answers.skip(last);
+            match version {
+                Version::Number(number) => Ok(number),
+                // Done is done, whatever the database says of its clock.
+                Version::Session => Ok(answers.one_number("the version").unwrap_or(0)),
+            }
         }
         Err(Fault::Lost(why)) => Err(Stop::LostAtCommit(batch, why)),
-        Err(fault) if lease::is_refusal(&fault, guard) => Err(undo_because(link, refused(lease, fault))),
-        // COMMIT itself, or the statement before it: the table of batches knows.
-        Err(Fault::Refused { text, answered, code })
-            if answered + 2 >= statements && !fault::is_conflict(code) =>
-        {
+        Err(fault) if lease::is_refusal(&fault, guard) => Err(mistaken(link, fault)),
+        // A request that was done before.
+        Err(fault @ Fault::Refused { code: fault::DUPLICATE, .. }) if !guessed.is_empty() => {
+            Err(mistaken(link, fault))
+        }
+        // COMMIT itself, or what is between it and the row of the batch: the table of batches knows.
+        Err(Fault::Refused { text, answered, code }) if answered >= last && !fault::is_conflict(code) => {
             Err(Stop::LostAtCommit(batch, text))
         }
         Err(fault) => Err(undo(link, fault)),
+    }
+}
+
+/// Undoes what was sent in the belief that it would do.
+fn mistaken(link: &mut Link, fault: Fault) -> Stop {
+    let mut script = Script::default();
+    script.statement("ROLLBACK");
+    match link.send(&script) {
+        Ok(_) => Stop::Mistaken(fault),
+        Err(fault) => undo(link, fault),
     }
 }
 

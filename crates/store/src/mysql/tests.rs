@@ -1,6 +1,10 @@
-//! What only the inside can be asked: migrations that there are not yet.
+//! What only the inside can be asked: migrations that there are not yet, and how many messages a transaction takes.
 
 use super::*;
+use crate::plan::BoardChange;
+use tally_rules::idempotency::{Fingerprint, RequestKey, Stored};
+use tally_rules::outcome::Outcome;
+use tally_rules::{BoardId, Definition};
 use tally_testkit::{DatabaseKind, ScratchDatabase};
 
 const NEXT: &[&str] = &[
@@ -91,5 +95,57 @@ fn a_transaction_is_two_messages_at_most() {
             assert_eq!(messages(&reads, &changes), 2);
         }
         assert_eq!(messages(&reads, &Changes::default()), 2);
+    }
+}
+
+#[test]
+fn the_only_writer_needs_one_message_where_nothing_unusual_is_read() {
+    for kind in [DatabaseKind::MariaDb10, DatabaseKind::MySql9] {
+        let url = ScratchDatabase::shared(kind).create_database();
+        let writer = Some("the only one".to_owned());
+        let store = MySqlStore::open(&url, &Options { writer, ..Options::default() }).unwrap();
+        let (no, id) = (BoardNo(1), BoardId::new("b").unwrap());
+        let definition = Definition::default();
+        let board = BoardRow { no, id: id.clone(), definition, created_at: Micros(0) };
+        let names = Plan { board_names: vec![id], ..Plan::default() };
+        let create = Changes { boards: vec![BoardChange::Create(board)], ..Changes::default() };
+        store.run(&names, &mut |_| create.clone()).unwrap();
+        let player = PlayerId::new("p").unwrap();
+        let key = |number: usize| RequestKey { scope: "s".into(), key: format!("{number}").into() };
+        // Adds one, with a request of that number; gives what was decided on last, and the messages that took.
+        let add = |number: usize| {
+            let plan = Plan { boards: vec![no], requests: vec![key(number)], ..Plan::default() };
+            let before = store.pool.stats.messages.load(std::sync::atomic::Ordering::Relaxed);
+            let mut last = None;
+            store
+                .run(&plan, &mut |loaded| {
+                    last = Some((loaded.boards[0], loaded.requests[0].is_some()));
+                    if last != Some((true, false)) {
+                        return Changes::default();
+                    }
+                    let row = Record { score: number as i64, subscore: 0, at: Micros(0) };
+                    let score = ScoreKey { board: no, part: Part(0), player: player.clone() };
+                    let outcome = Outcome::Removed;
+                    let stored = Stored { fingerprint: Fingerprint([0; 16]), at: Micros(0), outcome };
+                    Changes {
+                        scores: vec![(score, Some(row))],
+                        requests: vec![(key(number), stored)],
+                        ..Changes::default()
+                    }
+                })
+                .unwrap();
+            let after = store.pool.stats.messages.load(std::sync::atomic::Ordering::Relaxed);
+            (last.unwrap(), after - before)
+        };
+        assert_eq!(add(1), ((true, false), 1), "{kind:?}");
+        assert_eq!(add(2), ((true, false), 1), "{kind:?}");
+        // It was done before: found out by what is there, and nothing is done twice.
+        assert_eq!(add(1).0, (true, true), "{kind:?}");
+        let score = ScoreKey { board: no, part: Part(0), player: player.clone() };
+        assert_eq!(store.records(&[score.clone()]).unwrap()[0].unwrap().score, 2);
+        let delete = Changes { boards: vec![BoardChange::Delete(no)], ..Changes::default() };
+        store.run(&Plan::default(), &mut |_| delete.clone()).unwrap();
+        assert_eq!(add(3).0, (false, false), "{kind:?}: the board is gone");
+        assert_eq!(store.records(&[score]).unwrap()[0].map(|record| record.score), Some(2));
     }
 }

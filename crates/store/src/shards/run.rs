@@ -75,13 +75,13 @@ impl Inner {
         let _beside = self.enter(shard)?;
         let split = Split::new(plan, self.all.len(), alone);
         let mut wider = None;
-        let done = self.all[shard].run_noting(plan, &mut |loaded, _| {
+        let done = self.all[shard].run(plan, &mut |loaded| {
             let found = vec![Some(shard); plan.requests.len()];
             let mut parts = split.changes(decide(loaded), &found);
             let needed: ShardSet = parts.keys().copied().collect();
             wider = (!needed.is_within(alone)).then(|| needed.and(alone));
             let changes = if wider.is_some() { None } else { parts.remove(&shard) };
-            Noted { changes: changes.unwrap_or_default(), ..Noted::default() }
+            changes.unwrap_or_default()
         });
         let committed = done.map_err(|error| self.fault(shard, error, true))?;
         self.silent.take(shard);

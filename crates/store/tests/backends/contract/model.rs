@@ -227,9 +227,9 @@ impl Model {
             imports: import.iter().map(|(key, _)| key.clone()).collect(),
             ..Plan::default()
         };
-        let mut after = Vec::new();
+        let (mut after, mut last) = (Vec::new(), Loaded::default());
         let done = run(store, &plan, &mut |loaded| {
-            self.check_loaded(&plan, loaded);
+            last.clone_from(loaded);
             let old = loaded.scores.iter().map(|old| old.map_or(0, |old| old.score));
             after = rows
                 .iter()
@@ -250,6 +250,7 @@ impl Model {
             return;
         }
         done.unwrap();
+        self.check_loaded(&plan, &last);
         for (key, record) in after {
             match record {
                 Some(record) => self.scores.insert(key, record),

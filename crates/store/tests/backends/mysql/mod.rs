@@ -20,11 +20,17 @@ use tally_testkit::{DatabaseKind, Proxy, ScratchDatabase};
 struct Database {
     kind: DatabaseKind,
     url: String,
+    /// Whether it is opened as by the only writer, which need not look at everything before it writes.
+    alone: bool,
 }
 
 impl Database {
     fn new(kind: DatabaseKind) -> Self {
-        Self { kind, url: ScratchDatabase::shared(kind).create_database() }
+        Self { kind, url: ScratchDatabase::shared(kind).create_database(), alone: false }
+    }
+
+    fn of_one_writer(kind: DatabaseKind) -> Self {
+        Self { alone: true, ..Self::new(kind) }
     }
 }
 
@@ -37,11 +43,12 @@ impl Backend for Database {
     }
 
     fn another(&self) -> Box<dyn Backend> {
-        Box::new(Self::new(self.kind))
+        Box::new(Self { alone: self.alone, ..Self::new(self.kind) })
     }
 
     fn open(&self) -> Box<dyn Store> {
-        Box::new(open(&self.url))
+        let writer = self.alone.then(|| "the contract".to_owned());
+        Box::new(MySqlStore::open(&self.url, &Options { writer, ..impatient() }).unwrap())
     }
 }
 
@@ -60,6 +67,26 @@ mod mysql9 {
 
     fn fresh() -> Database {
         Database::new(DatabaseKind::MySql9)
+    }
+
+    store_contract!(fresh);
+}
+
+mod mariadb_of_one_writer {
+    use super::*;
+
+    fn fresh() -> Database {
+        Database::of_one_writer(DatabaseKind::MariaDb10)
+    }
+
+    store_contract!(fresh);
+}
+
+mod mysql9_of_one_writer {
+    use super::*;
+
+    fn fresh() -> Database {
+        Database::of_one_writer(DatabaseKind::MySql9)
     }
 
     store_contract!(fresh);
