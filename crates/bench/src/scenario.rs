@@ -4,7 +4,7 @@ use crate::error::{During, Error};
 use crate::machine::Cpu;
 use crate::options::Options;
 use crate::report::Report;
-use crate::{database, drivers, http, index, page, periods, resp, store, submit, upsert};
+use crate::{database, drivers, http, index, mixed, page, periods, resp, store, submit, upsert};
 
 /// One thing that is measured, with its naive twin.
 #[derive(Clone, Copy, Debug)]
@@ -67,6 +67,12 @@ pub const SCENARIOS: &[Scenario] = &[
         about: "durable submits on MariaDB: the service's lanes beside single and bulk upserts, and the bulk load",
         needs: database::needs,
         measure: upsert::measure,
+    },
+    Scenario {
+        name: "mixed",
+        about: "half ranks around a player, half durable submits: memory, Redis, MariaDB, SQLite; beside upsert and ZADD",
+        needs: mixed::needs,
+        measure: mixed::measure,
     },
     Scenario {
         name: "drivers",
