@@ -1,9 +1,8 @@
 //! A blocking driver, `mysql`, and a thread for each connection.
 
-use crate::{Failed, Mode, Operation, SELECT, SELECT_LOCKING, Seen, UPSERT};
+use crate::{Failed, Mode, Operation, SELECT, SELECT_LOCKING, Seen, UPSERT, threads};
 use mysql::prelude::Queryable;
 use mysql::{Conn, Opts, OptsBuilder, Statement, TxOpts};
-use std::sync::Barrier;
 use std::time::Instant;
 
 pub(crate) fn run(
@@ -16,30 +15,7 @@ pub(crate) fn run(
     for operations in callers {
         connected.push((Caller::new(Conn::new(opts.clone())?, mode)?, operations));
     }
-    let start = Barrier::new(connected.len() + 1);
-    std::thread::scope(|scope| {
-        let threads: Vec<_> = connected
-            .into_iter()
-            .map(|(mut caller, operations)| {
-                let start = &start;
-                scope.spawn(move || {
-                    start.wait();
-                    let mut seen = Seen::new(operations.len());
-                    for one in &operations {
-                        let asked = Instant::now();
-                        let previous = caller.submit(one, mode)?;
-                        seen.add(asked, previous);
-                    }
-                    Ok::<_, mysql::Error>(seen)
-                })
-            })
-            .collect();
-        start.wait();
-        let began = Instant::now();
-        let seen = threads.into_iter().map(|thread| thread.join().expect("a caller does not panic"));
-        let seen = seen.collect::<Result<_, _>>()?;
-        Ok((began, seen))
-    })
+    threads::run(connected, |caller, one| caller.submit(one, mode))
 }
 
 /// A connection and its prepared statements: to read and to write, or to call.

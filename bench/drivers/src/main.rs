@@ -11,6 +11,7 @@
 mod asynchronous;
 mod blocking;
 mod orm;
+mod threads;
 
 use std::time::{Duration, Instant};
 

@@ -1,8 +1,7 @@
 //! A blocking ORM, `diesel`, and a thread for each connection. It keeps the statements it has prepared.
 
-use crate::{Failed, Mode, Operation, Seen};
+use crate::{Failed, Mode, Operation, Seen, threads};
 use diesel::prelude::*;
-use std::sync::Barrier;
 use std::time::Instant;
 
 diesel::table! {
@@ -37,30 +36,7 @@ pub(crate) fn run(
     for operations in callers {
         connected.push((MysqlConnection::establish(url)?, operations));
     }
-    let start = Barrier::new(connected.len() + 1);
-    std::thread::scope(|scope| {
-        let threads: Vec<_> = connected
-            .into_iter()
-            .map(|(mut conn, operations)| {
-                let start = &start;
-                scope.spawn(move || {
-                    start.wait();
-                    let mut seen = Seen::new(operations.len());
-                    for one in &operations {
-                        let asked = Instant::now();
-                        let previous = submit(&mut conn, one, mode)?;
-                        seen.add(asked, previous);
-                    }
-                    Ok::<_, diesel::result::Error>(seen)
-                })
-            })
-            .collect();
-        start.wait();
-        let began = Instant::now();
-        let seen = threads.into_iter().map(|thread| thread.join().expect("a caller does not panic"));
-        let seen = seen.collect::<Result<_, _>>()?;
-        Ok((began, seen))
-    })
+    threads::run(connected, |conn, one| submit(conn, one, mode))
 }
 
 fn submit(conn: &mut MysqlConnection, one: &Operation, mode: Mode) -> QueryResult<i64> {

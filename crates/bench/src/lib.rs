@@ -15,6 +15,7 @@ mod error;
 mod http;
 mod index;
 mod machine;
+mod mixed;
 mod options;
 mod ours;
 mod page;

@@ -34,12 +34,14 @@ pub struct Options {
     pub mysql: String,
     /// The program with the drivers of others that the scenario `drivers` compares with.
     pub drivers: PathBuf,
-    /// Members of the board of the scenario `resp`, where it is not to be as large as usual.
+    /// Members of the board of the scenarios `resp` and `mixed`, where it is not to be as large as usual.
     pub members: Option<u64>,
     /// The command as it was typed, for the report.
     pub command: String,
     /// Hears what is being done, for somebody who waits.
     pub progress: fn(&str),
+    /// Hears how far something long has come: what, how much of it is done, and how much there is.
+    pub bar: fn(&str, u64, u64),
 }
 
 impl Options {
@@ -63,6 +65,7 @@ impl Options {
             members: None,
             command: String::new(),
             progress: |_| {},
+            bar: |_, _, _| {},
         }
     }
 
@@ -77,6 +80,11 @@ impl Options {
     /// The time for one measurement.
     pub(crate) fn duration(&self) -> Duration {
         Duration::from_secs_f64(self.seconds.clamp(0.01, 3_600.0))
+    }
+
+    /// Tells whoever waits how far something long has come.
+    pub(crate) fn tell(&self, what: &str, done: u64, all: u64) {
+        (self.bar)(what, done, all);
     }
 
     /// Tells whoever waits.

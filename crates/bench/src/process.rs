@@ -32,6 +32,11 @@ impl Process {
         let (user, system): (f64, f64) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
         Some((user + system) / TICKS)
     }
+
+    /// Its resident bytes, where the system tells.
+    pub(crate) fn resident_bytes(&self) -> Option<u64> {
+        crate::resident::bytes_of(self.0.id())
+    }
 }
 
 impl Drop for Process {

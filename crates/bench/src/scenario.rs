@@ -4,7 +4,7 @@ use crate::error::{During, Error};
 use crate::machine::Cpu;
 use crate::options::Options;
 use crate::report::Report;
-use crate::{database, drivers, http, index, page, periods, resp, store, submit, upsert};
+use crate::{database, drivers, http, index, mixed, page, periods, resp, store, submit, upsert};
 
 /// One thing that is measured, with its naive twin.
 #[derive(Clone, Copy, Debug)]
@@ -69,6 +69,12 @@ pub const SCENARIOS: &[Scenario] = &[
         measure: upsert::measure,
     },
     Scenario {
+        name: "mixed",
+        about: "half ranks around a player, half durable submits: memory, Redis, MariaDB, SQLite; beside upsert and ZADD",
+        needs: mixed::needs,
+        measure: mixed::measure,
+    },
+    Scenario {
         name: "drivers",
         about: "durable submits on MariaDB: the service's lanes beside a driver that blocks, an ORM, and one that does not",
         needs: database::needs,
@@ -91,12 +97,14 @@ impl Scenario {
     }
 }
 
-/// Runs scenarios one after the other; all of them where none is named. Each report is written to the report directory,
-/// where there is one, before the next scenario begins.
+/// Runs scenarios one after the other; where none is named all of them, but for those that need something that is not
+/// here: their reports say so. Each report is written to the report directory, where there is one, before the next scenario
+/// begins.
 ///
 /// # Errors
 ///
-/// At the first scenario that does not exist or fails; names, and what scenarios need, are checked before anything runs.
+/// At the first scenario that does not exist or fails; names, and what named scenarios need, are checked before anything
+/// runs.
 pub fn run(names: &[String], options: &Options) -> Result<Vec<Report>, Error> {
     let named = |name: &String| {
         let found = SCENARIOS.iter().find(|scenario| scenario.name == name);
@@ -107,12 +115,23 @@ pub fn run(names: &[String], options: &Options) -> Result<Vec<Report>, Error> {
     } else {
         names.iter().map(named).collect::<Result<_, _>>()?
     };
+    let mut missing = Vec::with_capacity(chosen.len());
     for scenario in &chosen {
-        (scenario.needs)(options)?;
+        missing.push(match (scenario.needs)(options) {
+            // Who asks for all asks for what can run here.
+            Err(Error::Missing(why)) if names.is_empty() => Some(why),
+            needs => needs.map(|()| None)?,
+        });
     }
     let mut reports = Vec::with_capacity(chosen.len());
-    for scenario in chosen {
-        let report = scenario.run(options)?;
+    for (scenario, missing) in chosen.into_iter().zip(missing) {
+        let report = match missing {
+            Some(why) => {
+                options.say(&format!("{} is skipped: {why}", scenario.name));
+                Report::skipped(scenario.name, scenario.about, why, options)
+            }
+            None => scenario.run(options)?,
+        };
         if let Some(folder) = &options.report_dir {
             report.write(folder).during("write the report")?;
         }

@@ -13,8 +13,8 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-/// How long it may take to be ready, and to end.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// How long it may take to be ready, with many players in a store, and to end.
+const PATIENCE: Duration = Duration::from_secs(30 * 60);
 
 /// A server that runs; it ends with the value.
 pub(crate) struct Server {
@@ -30,14 +30,26 @@ pub(crate) struct Listens {
 }
 
 impl Server {
-    /// Starts `binary` on an empty store below `folder` and waits until it is ready.
+    /// Starts `binary` on the store below `folder` and waits until it is ready.
     pub(crate) fn start(binary: &Path, folder: &Path) -> Result<Self, Error> {
+        Self::start_with(binary, folder, &[], &[])
+    }
+
+    /// The same with more arguments, and settings by environment.
+    pub(crate) fn start_with(
+        binary: &Path,
+        folder: &Path,
+        args: &[String],
+        settings: &[(&str, &str)],
+    ) -> Result<Self, Error> {
         let errors = folder.join("stderr.log");
         let mut process = Command::new(binary)
             .arg("serve")
             .arg("--data")
             .arg(folder.join("data"))
             .args(["--http", "127.0.0.1:0", "--resp", "127.0.0.1:0"])
+            .args(args)
+            .envs(settings.iter().copied())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(File::create(&errors).during("make a file for what the server says")?)

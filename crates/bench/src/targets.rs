@@ -36,6 +36,11 @@ pub(crate) const LANES_TIMES_BULK: Target = Target { floor: 0.7, aim: 1.0 };
 /// A loop of 100 look-ups in Redis, times the time of the page at once: at least.
 pub(crate) const PAGE_TIMES_LOOP: Target = Target { floor: 15.0, aim: 25.0 };
 
+/// Submits a second, and reads a second beside them, times those of R3: at least.
+pub(crate) const MIXED_TIMES_R3: Target = Target { floor: 2.0, aim: 5.0 };
+/// R3's own, of each.
+pub(crate) const R3_RATE: f64 = 5_000.0;
+
 /// Nakama on PostgreSQL 15, 64 connections: leaderboard writes per second.
 pub(crate) const NAKAMA_SUBMITS: f64 = 2_088.0;
 /// Its top tens per second.

@@ -115,6 +115,15 @@ fn names_are_checked_before_anything_runs() {
 }
 
 #[test]
+fn every_scenario_is_in_the_documentation() {
+    let page = include_str!("../../../docs/bench.md");
+    for scenario in SCENARIOS {
+        assert!(page.contains(&format!("\n| `tally bench {}` |", scenario.name)), "{}", scenario.name);
+    }
+    assert_eq!(page.matches("\n| `tally bench ").count(), SCENARIOS.len());
+}
+
+#[test]
 fn scenarios_have_names_of_their_own() {
     let mut names: Vec<_> = SCENARIOS.iter().map(|scenario| scenario.name).collect();
     names.sort_unstable();

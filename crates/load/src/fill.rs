@@ -16,16 +16,17 @@ const ROWS: u64 = 1_000;
 /// As in the load that follows.
 const SCORE_END: u64 = 1_000_000_000;
 
-/// Creates the board, which keeps the latest score of a player, and gives every player a score.
+/// Creates the board, which keeps the latest score of a player, and gives every player a score. `tell` hears how many
+/// have one.
 ///
 /// # Errors
 ///
 /// If anything is not answered with success.
-pub fn fill(target: &Target, seed: u64) -> io::Result<Acknowledged> {
-    runtime()?.block_on(fill_board(target, seed))
+pub fn fill(target: &Target, seed: u64, tell: &mut dyn FnMut(u64)) -> io::Result<Acknowledged> {
+    runtime()?.block_on(fill_board(target, seed, tell))
 }
 
-async fn fill_board(target: &Target, seed: u64) -> io::Result<Acknowledged> {
+async fn fill_board(target: &Target, seed: u64, tell: &mut dyn FnMut(u64)) -> io::Result<Acknowledged> {
     let mut connection = Connection::open(target.address).await?;
     let mut acknowledged = Acknowledged::new(target.players);
     let (common, mut random) = (target.common(), Random::new(seed));
@@ -55,6 +56,7 @@ async fn fill_board(target: &Target, seed: u64) -> io::Result<Acknowledged> {
             acknowledged.promise(player, score);
         }
         next = end;
+        tell(next);
     }
     Ok(acknowledged)
 }

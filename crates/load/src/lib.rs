@@ -9,6 +9,7 @@
 mod acknowledged;
 mod arrivals;
 mod connection;
+mod draws;
 mod fill;
 mod latencies;
 mod outcome;
@@ -20,6 +21,7 @@ mod verify;
 mod workload;
 
 pub use acknowledged::Acknowledged;
+pub use draws::{Draws, Skew};
 pub use fill::fill;
 pub use latencies::Latencies;
 pub use outcome::Outcome;

@@ -17,14 +17,24 @@ pub struct Outcome {
     pub succeeded: u64,
     /// Other answers, by status; those of the warm-up as well, and 0 for connections that broke.
     pub errors: BTreeMap<u16, u64>,
-    /// From sending a request to its last byte, of answers of success.
-    pub latencies: Latencies,
+    /// From sending a submit to the last byte of its answer, of answers of success.
+    pub submits: Latencies,
+    /// The same of everything else.
+    pub reads: Latencies,
 }
 
 impl Outcome {
     pub(crate) fn new(kind: Kind, connections: usize) -> Self {
-        let (errors, latencies) = (BTreeMap::new(), Latencies::default());
-        Self { kind, connections, seconds: 0.0, succeeded: 0, errors, latencies }
+        let (submits, reads) = (Latencies::default(), Latencies::default());
+        Self { kind, connections, seconds: 0.0, succeeded: 0, errors: BTreeMap::new(), submits, reads }
+    }
+
+    /// Latencies of all that succeeded.
+    #[must_use]
+    pub fn latencies(&self) -> Latencies {
+        let mut all = self.submits.clone();
+        all.merge(&self.reads);
+        all
     }
 
     /// Successes per second.

@@ -6,6 +6,7 @@
 use crate::acknowledged::Acknowledged;
 use crate::arrivals::Closed;
 use crate::connection::Connection;
+use crate::draws::Skew;
 use crate::outcome::Outcome;
 use crate::workload::{Kind, Requests, Sent, Target};
 use std::cell::RefCell;
@@ -19,6 +20,8 @@ use tokio::task::LocalSet;
 pub struct Plan {
     /// What.
     pub kind: Kind,
+    /// Of whom.
+    pub skew: Skew,
     /// By how many connections.
     pub connections: usize,
     /// For how long before anything counts.
@@ -65,7 +68,8 @@ async fn drive(target: &Target, plan: &Plan, shared: &Rc<RefCell<Shared>>) -> io
     let arrivals = Closed::new(Instant::now(), plan.warm_up, plan.duration);
     let mut tasks = Vec::with_capacity(plan.connections);
     for (number, connection) in (0_u64..).zip(connections) {
-        let requests = Requests::new(target, plan.kind, number, plan.connections as u64, plan.seed);
+        let own = (number, plan.connections as u64);
+        let requests = Requests::new(target, (plan.kind, plan.skew), own, plan.seed);
         tasks.push(tokio::task::spawn_local(ask(arrivals, connection, requests, Rc::clone(shared))));
     }
     for task in tasks {
@@ -90,7 +94,9 @@ async fn ask(
         match answered {
             Ok(200..300) if slot.counts => {
                 shared.outcome.succeeded += 1;
-                shared.outcome.latencies.record(idle.saturating_duration_since(slot.due));
+                let outcome = &mut shared.outcome;
+                let latencies = if sent.is_some() { &mut outcome.submits } else { &mut outcome.reads };
+                latencies.record(idle.saturating_duration_since(slot.due));
             }
             Ok(_) => {}
             Err(_) => return,

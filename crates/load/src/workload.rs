@@ -3,6 +3,7 @@
 //! Each connection submits for players of its own, those whose number leaves its remainder, so that the last score that
 //! was acknowledged is known without asking in which order connections were served. Reads are of any player.
 
+use crate::draws::{Draws, Skew};
 use crate::random::Random;
 use crate::request::Common;
 use std::io::Write;
@@ -43,6 +44,8 @@ pub enum Kind {
     Around,
     /// Of ten requests four submits, two tops, two ranks and two arounds, in random order.
     Mix,
+    /// As many submits as arounds, in random order.
+    Half,
 }
 
 impl Kind {
@@ -55,6 +58,7 @@ impl Kind {
             Self::Rank => "rank",
             Self::Around => "around ±5",
             Self::Mix => "mix",
+            Self::Half => "half ±5, half submits",
         }
     }
 }
@@ -77,9 +81,11 @@ pub(crate) struct Requests {
     common: Common,
     kind: Kind,
     board: String,
-    players: u64,
     connection: u64,
     connections: u64,
+    /// Of all players, and of this connection's own.
+    anybody: Draws,
+    own: Draws,
     random: Random,
     request: Vec<u8>,
     body: Vec<u8>,
@@ -91,15 +97,21 @@ impl Requests {
     /// # Panics
     ///
     /// If there are more connections than players: then some would own none.
-    pub(crate) fn new(target: &Target, kind: Kind, connection: u64, connections: u64, seed: u64) -> Self {
+    pub(crate) fn new(
+        target: &Target,
+        (kind, skew): (Kind, Skew),
+        (connection, connections): (u64, u64),
+        seed: u64,
+    ) -> Self {
         assert!(connections <= target.players, "each connection needs a player of its own");
         Self {
             common: target.common(),
             kind,
             board: target.board.clone(),
-            players: target.players,
             connection,
             connections,
+            anybody: Draws::new(skew, target.players),
+            own: Draws::new(skew, (target.players - connection).div_ceil(connections)),
             random: Random::new(seed ^ (connection << 32)),
             request: Vec::new(),
             body: Vec::new(),
@@ -108,21 +120,26 @@ impl Requests {
 
     /// Makes the next request; says what it submits, if it does.
     pub(crate) fn next(&mut self) -> Option<Sent> {
-        let kind = if self.kind == Kind::Mix { self.mixed() } else { self.kind };
+        let kind = match self.kind {
+            Kind::Mix => self.mixed(),
+            Kind::Half if self.random.below(2) == 0 => Kind::Submit,
+            Kind::Half => Kind::Around,
+            kind => kind,
+        };
         let board = &self.board;
         match kind {
-            Kind::Submit | Kind::Mix => return Some(self.submit()),
+            Kind::Submit | Kind::Mix | Kind::Half => return Some(self.submit()),
             Kind::Top => {
                 let path = format_args!("/v1/leaderboards/{board}/scores?limit=10");
                 self.common.get(&mut self.request, path);
             }
             Kind::Rank => {
-                let number = self.random.below(self.players);
+                let number = self.anybody.draw(&mut self.random);
                 let path = format_args!("/v1/leaderboards/{board}/players/player{number:010}");
                 self.common.get(&mut self.request, path);
             }
             Kind::Around => {
-                let number = self.random.below(self.players);
+                let number = self.anybody.draw(&mut self.random);
                 let path = format_args!(
                     "/v1/leaderboards/{board}/players/player{number:010}/around?above=5&below=5"
                 );
@@ -147,8 +164,7 @@ impl Requests {
     }
 
     fn submit(&mut self) -> Sent {
-        let own = (self.players - self.connection).div_ceil(self.connections);
-        let player = self.random.below(own) * self.connections + self.connection;
+        let player = self.own.draw(&mut self.random) * self.connections + self.connection;
         let score = self.random.below(SCORE_END) as i64;
         self.body.clear();
         write!(self.body, "{{\"player\":\"player{player:010}\",\"score\":{score}}}")
@@ -167,7 +183,7 @@ mod tests {
     fn requests(kind: Kind, connection: u64) -> Requests {
         let address = "127.0.0.1:8420".parse().unwrap();
         let target = Target { address, token: None, board: "b".into(), players: 10 };
-        Requests::new(&target, kind, connection, 4, 1)
+        Requests::new(&target, (kind, Skew::Uniform), (connection, 4), 1)
     }
 
     #[test]
@@ -201,5 +217,8 @@ mod tests {
         let mut mix = requests(Kind::Mix, 0);
         let submits = (0..1_000).filter(|_| mix.next().is_some()).count();
         assert!((350..450).contains(&submits), "{submits}");
+        let mut half = requests(Kind::Half, 0);
+        let submits = (0..1_000).filter(|_| half.next().is_some()).count();
+        assert!((450..550).contains(&submits), "{submits}");
     }
 }

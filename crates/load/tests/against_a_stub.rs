@@ -5,7 +5,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
-use tally_load::{Acknowledged, Kind, Outcome, Plan, Target, run, verify};
+use tally_load::{Acknowledged, Kind, Outcome, Plan, Skew, Target, run, verify};
 
 /// Gives the status and the body for the number and the first line of a request; without one the connection breaks.
 type Answer = fn(usize, &str) -> Option<(u16, String)>;
@@ -48,7 +48,7 @@ fn serve(stream: TcpStream, answer: Answer) -> Option<()> {
 fn load(kind: Kind, answer: Answer) -> (Outcome, Acknowledged, Target) {
     let target = Target { address: stub(answer), token: None, board: "b".into(), players: 8 };
     let (warm_up, duration) = (Duration::from_millis(20), Duration::from_millis(100));
-    let plan = Plan { kind, connections: 4, warm_up, duration, seed: 1 };
+    let plan = Plan { kind, skew: Skew::Zipf, connections: 4, warm_up, duration, seed: 1 };
     let mut acknowledged = Acknowledged::new(target.players);
     let outcome = run(&target, &plan, &mut acknowledged).unwrap();
     (outcome, acknowledged, target)
@@ -56,10 +56,10 @@ fn load(kind: Kind, answer: Answer) -> (Outcome, Acknowledged, Target) {
 
 #[test]
 fn answers_of_success_are_counted_and_timed() {
-    for kind in [Kind::Submit, Kind::Top, Kind::Rank, Kind::Around, Kind::Mix] {
+    for kind in [Kind::Submit, Kind::Top, Kind::Rank, Kind::Around, Kind::Mix, Kind::Half] {
         let (outcome, ..) = load(kind, |_, _| Some((200, "{}".into())));
         assert!(outcome.succeeded > 0);
-        assert_eq!(outcome.succeeded, outcome.latencies.count());
+        assert_eq!(outcome.succeeded, outcome.latencies().count());
         assert_eq!(outcome.failed(), 0);
         assert!(outcome.seconds >= 0.1, "{}", outcome.seconds);
     }

@@ -3,8 +3,10 @@
 use crate::cli::BenchArgs;
 use crate::config::Usage;
 use anyhow::{Result, bail};
+use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
 use std::process::ExitCode;
+use std::sync::OnceLock;
 use tally_bench::{Options, SCENARIOS, Size};
 
 /// Runs the subcommand.
@@ -31,12 +33,38 @@ pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode> {
     let words = std::env::args().skip(1).map(|word| without_password(&word));
     options.command = std::iter::once("tally".to_owned()).chain(words).collect::<Vec<_>>().join(" ");
     if std::io::stderr().is_terminal() {
-        options.progress = |what| eprintln!("… {what}");
+        options.progress = |what| {
+            bar().finish_and_clear();
+            eprintln!("… {what}");
+        };
+        options.bar = |what, done, all| {
+            let bar = bar();
+            if bar.is_finished() {
+                bar.reset();
+            }
+            bar.set_message(what.to_owned());
+            bar.set_length(all);
+            bar.set_position(done);
+        };
     }
     for report in tally_bench::run(&names, &options)? {
         println!("{}", report.to_text());
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The one bar, for what is long; made when it is first asked for, which is on a terminal only.
+fn bar() -> &'static ProgressBar {
+    static BAR: OnceLock<ProgressBar> = OnceLock::new();
+    BAR.get_or_init(|| {
+        let bar = ProgressBar::new(0);
+        if let Ok(style) =
+            ProgressStyle::with_template("… {msg} {bar:40} {human_pos}/{human_len}, {eta} left")
+        {
+            bar.set_style(style);
+        }
+        bar
+    })
 }
 
 /// A word of the command line as a report may show it: the password of a database's address left out.

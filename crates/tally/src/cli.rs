@@ -130,6 +130,7 @@ Examples:
   tally bench store --rows 10000000
   tally bench resp --redis /opt/redis/bin/redis-server
   tally bench upsert --mysql mysql://root@127.0.0.1:3306
+  tally bench mixed --players 1000000
   tally bench all --small")]
     Bench(BenchArgs),
 }
@@ -338,7 +339,7 @@ pub(crate) struct BenchArgs {
     /// The program of other drivers that `drivers` compares with; `cargo xtask drivers` builds it
     #[arg(long, value_name = "PROGRAM", default_value = "bench/drivers/target/release/drivers")]
     pub(crate) drivers: PathBuf,
-    /// Members of the board of `resp`, instead of 1,000,000
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1_000..=100_000_000))]
+    /// Members of the boards of `resp` and `mixed`, instead of 1,000,000 and 10,000,000
+    #[arg(long, visible_alias = "players", value_name = "N", value_parser = clap::value_parser!(u64).range(1_000..=100_000_000))]
     pub(crate) members: Option<u64>,
 }

@@ -2,9 +2,8 @@
 //! hold, and they write what they found. Not here: what any figure is.
 
 use serde_json::Value;
-use std::path::Path;
-use tally_testkit::RedisKind;
 use tally_testkit::command::run;
+use tally_testkit::{DatabaseKind, RedisKind};
 
 const TALLY: &str = env!("CARGO_BIN_EXE_tally");
 
@@ -42,12 +41,57 @@ fn resp() {
 }
 
 #[test]
-fn without_redis_the_line_that_installs_it_comes_before_anything_runs() {
-    let nowhere = Path::new("/nowhere/redis-server").to_str().unwrap();
-    for scenario in ["resp", "all"] {
-        let refused = run(TALLY, &["bench", scenario, "--small", "--redis", nowhere]);
+fn mixed() {
+    let (redis, mysql) = (RedisKind::Redis7.program(), DatabaseKind::MariaDb10.program());
+    let (redis, mysql) = (redis.to_str().unwrap(), mysql.to_str().unwrap());
+    let (text, report) = bench("mixed", &["--redis", redis, "--mysql", mysql, "--players", "1200"]);
+    assert!(text.contains("1,200 players") && text.contains("MariaDB"), "{text}");
+    // Four ways, asked for players drawn in two ways.
+    assert_eq!((rows(&report, 0), rows(&report, 1)), (8, 4));
+    let ratios = report["ratios"].as_array().unwrap();
+    assert_eq!(ratios.iter().filter(|ratio| ratio["floor"].is_f64()).count(), 12, "{ratios:?}");
+    assert!(ratios.iter().all(|ratio| ratio["value"].as_f64().unwrap() > 0.0), "{ratios:?}");
+}
+
+#[test]
+fn a_scenario_that_is_named_refuses_without_what_it_needs_and_says_how_to_get_it() {
+    let redis = RedisKind::Redis7.program();
+    let redis = redis.to_str().unwrap();
+    for (scenario, option, package) in [
+        ("resp", "--redis", "redis-server"),
+        ("page", "--redis", "redis-server"),
+        ("upsert", "--mysql", "mariadb-server-core"),
+        ("mixed", "--mysql", "mariadb-server-core"),
+    ] {
+        let mut args = vec!["bench", scenario, "--small", option, "/nowhere/server"];
+        if option != "--redis" {
+            args.extend(["--redis", redis]);
+        }
+        let refused = run(TALLY, &args);
         assert_ne!(refused.code, Some(0));
-        assert!(refused.stderr.contains("apt-get install redis-server"), "{}", refused.stderr);
+        let line = format!("apt-get install {package}");
+        assert!(refused.stderr.contains(&line) && refused.stderr.contains(option), "{}", refused.stderr);
         assert_eq!(refused.stdout, "");
+    }
+}
+
+#[test]
+fn all_leaves_out_what_cannot_run_here_and_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let report = folder.path().to_str().unwrap();
+    let nowhere = ["--redis", "/nowhere/redis-server", "--mysql", "/nowhere/mariadbd"];
+    let args = [&["bench", "all", "--small", "--report", report], &nowhere[..]].concat();
+    let text = run(TALLY, &args).expect(0).to_owned();
+    for scenario in ["resp", "page", "upsert", "drivers", "mixed"] {
+        assert!(text.contains(&format!("\n{scenario}: ")), "{text}");
+        let written = std::fs::read(folder.path().join(format!("{scenario}.json"))).unwrap();
+        let written: Value = serde_json::from_slice(&written).unwrap();
+        assert!(written["skipped"].as_str().unwrap().contains("apt-get install"), "{written}");
+    }
+    assert_eq!(text.matches("  skipped: ").count(), 5, "{text}");
+    for scenario in ["index", "store", "submit", "periods", "http"] {
+        let written = std::fs::read(folder.path().join(format!("{scenario}.json"))).unwrap();
+        let written: Value = serde_json::from_slice(&written).unwrap();
+        assert!(written["skipped"].is_null() && !written["tables"].as_array().unwrap().is_empty());
     }
 }

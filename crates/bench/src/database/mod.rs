@@ -102,6 +102,11 @@ impl Database {
         self.own.as_ref()?.process.cpu_s()
     }
 
+    /// Its resident bytes, likewise.
+    pub(crate) fn resident_bytes(&self) -> Option<u64> {
+        self.own.as_ref()?.process.resident_bytes()
+    }
+
     /// What it says of itself: release and what decides how durable and how fast it is.
     pub(crate) fn says(&self) -> Result<String, Error> {
         let asked = self.runtime.block_on(async {

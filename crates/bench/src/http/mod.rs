@@ -11,7 +11,7 @@ use crate::server::Server;
 use crate::targets::{NAKAMA_AROUNDS, NAKAMA_SUBMITS, NAKAMA_TOPS, TIMES_NAKAMA};
 use std::path::Path;
 use std::time::{Duration, Instant};
-use tally_load::{Acknowledged, Kind, Outcome, Plan, Target, fill, run, verify};
+use tally_load::{Acknowledged, Kind, Outcome, Plan, Skew, Target, fill, run, verify};
 
 /// Players whose score is read back.
 const READ_BACK: u64 = 1_000;
@@ -39,13 +39,14 @@ pub(crate) fn measure(options: &Options) -> Result<Report, Error> {
     let target = Target { address: server.listens.http, token: None, board: "bench".to_owned(), players };
     options.say(&format!("filling a board of {players} players"));
     let began = Instant::now();
-    let mut acknowledged = fill(&target, options.seed).during("fill the board")?;
+    let mut acknowledged = fill(&target, options.seed, &mut |_| {}).during("fill the board")?;
     let filled = players as f64 / began.elapsed().as_secs_f64();
     let mut all = Vec::with_capacity(KINDS.len());
     for kind in KINDS {
         options.say(kind.name());
         let plan = Plan {
             kind,
+            skew: Skew::Uniform,
             connections,
             warm_up: Duration::from_millis(options.pick(100, 1_000)),
             duration: options.duration(),
@@ -116,21 +117,22 @@ fn show(report: &mut Report, all: &[Measured]) {
     let columns = ["request", "per second", "p50 ms", "p99 ms", "p99.9 ms", "max ms", "server cores"];
     let mut table = Table::new("Rate, and latency from sending to the last byte", &columns);
     for Measured { outcome, server_cores } in all {
-        let latency = |percent| number(outcome.latencies.percentile_ms(percent));
+        let latencies = outcome.latencies();
+        let latency = |percent| number(latencies.percentile_ms(percent));
         table.row(vec![
             outcome.kind.name().to_owned(),
             number(outcome.rate()),
             latency(50.0),
             latency(99.0),
             latency(99.9),
-            number(outcome.latencies.max_ms()),
+            number(latencies.max_ms()),
             server_cores.map_or_else(|| "unknown".to_owned(), number),
         ]);
         let peer = match outcome.kind {
             Kind::Submit => Some(("durable submits/s", NAKAMA_SUBMITS)),
             Kind::Top => Some(("top 10/s", NAKAMA_TOPS)),
             Kind::Around => Some(("around ±5/s", NAKAMA_AROUNDS)),
-            Kind::Rank | Kind::Mix => None,
+            Kind::Rank | Kind::Mix | Kind::Half => None,
         };
         if let Some((name, theirs)) = peer {
             let name = format!("{name}, tally / Nakama's {}", number(theirs));
@@ -143,7 +145,7 @@ fn show(report: &mut Report, all: &[Measured]) {
 
 fn chart(all: &[Measured]) -> Chart {
     let line = |one: &Measured| {
-        let latencies = &one.outcome.latencies;
+        let latencies = one.outcome.latencies();
         // A percentile that fewer than one request decides says nothing.
         let known = RARITIES.into_iter().filter(|rarity| *rarity <= latencies.count() as f64);
         let points = known.map(|rarity| (rarity, latencies.percentile_ms(100.0 - 100.0 / rarity))).collect();

@@ -36,6 +36,8 @@ pub struct Report {
     pub small: bool,
     /// How many percent of the processors others used during the run, where the system tells.
     pub others_percent: Option<f64>,
+    /// Why there are no figures, where the scenario was left out.
+    pub skipped: Option<String>,
     /// The figures.
     pub tables: Vec<Table>,
     /// The figures that there are targets for.
@@ -88,11 +90,18 @@ impl Report {
             seed: options.seed,
             small: options.size == Size::Small,
             others_percent: None,
+            skipped: None,
             tables: Vec::new(),
             ratios: Vec::new(),
             notes: Vec::new(),
             charts: Vec::new(),
         }
+    }
+
+    /// The report of a scenario that was left out.
+    #[must_use]
+    pub fn skipped(name: &'static str, title: &str, why: String, options: &Options) -> Self {
+        Self { skipped: Some(why), ..Self::new(name, title, options) }
     }
 
     /// Adds a note.
@@ -136,6 +145,9 @@ impl Report {
 
     /// The circumstances, one line each: for the text and the page.
     fn circumstances(&self) -> Vec<String> {
+        if let Some(why) = &self.skipped {
+            return vec![format!("skipped: {why}")];
+        }
         let machine = &self.machine;
         let (cores, memory) = (machine.cores, machine.memory_mib / 1024);
         let mut lines = vec![

@@ -76,6 +76,17 @@ fn a_run_beside_others_says_that_it_is_not_to_be_quoted() {
 }
 
 #[test]
+fn what_was_left_out_says_so_and_has_no_figures() {
+    let skipped =
+        Report::skipped("a", "what it measures", "there is no <server>".into(), &Options::new(Size::Full));
+    assert_eq!(skipped.to_text(), "a: what it measures\n  skipped: there is no <server>\n");
+    assert!(skipped.to_html().contains("skipped: there is no &lt;server&gt;"));
+    let read: serde_json::Value = serde_json::from_str(&skipped.to_json()).unwrap();
+    assert_eq!(read["skipped"], "there is no <server>");
+    assert!(serde_json::from_str::<serde_json::Value>(&report().to_json()).unwrap()["skipped"].is_null());
+}
+
+#[test]
 fn numbers_have_three_digits_or_all_of_their_thousands() {
     let cases = [
         (0.0, "0"),

@@ -76,7 +76,7 @@ pub(super) fn of_failure(failure: &Failure) -> Problem {
 }
 
 /// The problem of a fault.
-pub(super) fn of_fault(fault: &Fault) -> Problem {
+fn of_fault(fault: &Fault) -> Problem {
     match fault {
         Fault::Overloaded => {
             Problem::new(503, "overloaded", "too much is waiting already; nothing was done").retry_after(1)

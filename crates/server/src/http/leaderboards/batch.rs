@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use tally_rules::idempotency::{Identity, row_key};
 use tally_rules::{BoardId, PlayerId};
-use tally_service::Tally;
 use tally_service::scores::submit::{NewScore, common_fault, submit_batch};
+use tally_service::{Failure, Tally};
 use tally_wire::api::scores::{NewRow, read_key, read_row};
 use tally_wire::numbers::Int64;
 use tally_wire::{Fields, Problem};
@@ -46,7 +46,7 @@ pub(in crate::http) async fn batch(mut call: Call) -> Result<Answer, Problem> {
     if let Some(fault) = common_fault(&done)
         && done.len() == read.len()
     {
-        return Err(problem::of_fault(&fault));
+        return Err(problem::of_failure(&Failure::Fault(fault)));
     }
     Ok(render(read, done, int64))
 }

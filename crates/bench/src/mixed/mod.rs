@@ -1,0 +1,139 @@
+//! Scenario `mixed`: R3's load, half pages of ranks around a player and half durable submits, at once.
+//!
+//! Ours is the real server over HTTP: its store on MariaDB with ranks in memory, then the same database with ranks in
+//! Redis, and SQLite with ranks in memory. The naive way is what R3 replaced: 64 callers with a connection to each, who
+//! upsert one row and then set one member of a sorted set, and read a rank and then its neighbours. Each way is filled with
+//! the same scores and asked in turn for players drawn alike and by Zipf's law. At the end random players must have what
+//! was acknowledged last. Not here: a hundred million players, unless `--members` says so, and recovery.
+
+mod naive;
+mod ours;
+mod redis_memory;
+mod show;
+
+use crate::database::{self, Database};
+use crate::error::{During, Error};
+use crate::options::Options;
+use crate::redis::{self, Redis};
+use crate::report::{Report, number};
+use std::path::Path;
+use std::time::Duration;
+use tally_load::{Latencies, Skew};
+
+/// The board, and the sorted set.
+const BOARD: &str = "bench";
+/// Players who are asked for at the end.
+const READ_BACK: u64 = 1_000;
+const SKEWS: [Skew; 2] = [Skew::Uniform, Skew::Zipf];
+
+/// What one way has shown.
+struct Way {
+    name: &'static str,
+    /// Scores a second while filling, where it was filled.
+    filled: Option<f64>,
+    /// Seconds that the server took to be ready again with all players; naive: none.
+    started_s: Option<f64>,
+    runs: Vec<Run>,
+    memory: Memory,
+}
+
+/// One run.
+struct Run {
+    skew: Skew,
+    seconds: f64,
+    submits: Latencies,
+    reads: Latencies,
+    /// Processor time over time, of the server; naive: of the callers.
+    cores: Option<f64>,
+    database_cores: Option<f64>,
+}
+
+/// Bytes, where they are known.
+#[derive(Clone, Copy, Debug, Default)]
+struct Memory {
+    server: Option<u64>,
+    /// What Redis says that it uses.
+    redis: Option<u64>,
+    database: Option<u64>,
+}
+
+/// What a way is asked to do.
+#[derive(Clone, Copy, Debug)]
+struct Work {
+    players: u64,
+    connections: usize,
+    warm_up: Duration,
+    duration: Duration,
+    seed: u64,
+}
+
+impl Run {
+    fn rate(&self, latencies: &Latencies) -> f64 {
+        latencies.count() as f64 / self.seconds
+    }
+
+    fn all(&self) -> f64 {
+        self.rate(&self.submits) + self.rate(&self.reads)
+    }
+}
+
+/// Measures it.
+pub(crate) fn measure(options: &Options) -> Result<Report, Error> {
+    let binary = ours::binary(options)?;
+    let work = Work {
+        players: options.members.unwrap_or(options.pick(1_000, 10_000_000)),
+        connections: options.pick(8, 64),
+        warm_up: Duration::from_millis(options.pick(100, 2_000)),
+        duration: options.duration(),
+        seed: options.seed,
+    };
+    let (players, connections) = (number(work.players as f64), work.connections);
+    let title =
+        format!("half ranks around ±5, half durable submits: {players} players, {connections} connections");
+    let mut report = Report::new("mixed", &title, options);
+    let sync = crate::disk::sync_ms().during("try the disk")?;
+    let mut ways = Vec::new();
+    let mut database = Database::open(options)?;
+    let folder = tempfile::tempdir().during("make a folder")?;
+    ways.extend(on_database(binary, &mut database, folder.path(), work, options)?);
+    ways.push(naive::measure(&mut database, folder.path(), work, options)?);
+    report.note(database.says()?);
+    drop(database);
+    let place = ours::Place { name: "tally: SQLite, ranks in memory", store: None, ranking: None };
+    let (way, _) = ours::measure(binary, &place, folder.path(), (work, None), options)?;
+    ways.push(way);
+    show::show(&mut report, &ways, work);
+    report.note(crate::disk::sentence(sync));
+    Ok(report)
+}
+
+/// Refuses where something is not there.
+pub(crate) fn needs(options: &Options) -> Result<(), Error> {
+    ours::binary(options)?;
+    redis::needs(&options.redis)?;
+    database::needs(options)
+}
+
+/// Ranks in memory, then the same players with ranks in Redis.
+fn on_database(
+    binary: &Path,
+    database: &mut Database,
+    folder: &Path,
+    work: Work,
+    options: &Options,
+) -> Result<[Way; 2], Error> {
+    let store = database.create("tally")?;
+    let place = ours::Place {
+        name: "tally: MariaDB, ranks in memory",
+        store: Some((&store, &*database)),
+        ranking: None,
+    };
+    // One data directory: the secret belongs to the database.
+    let data = folder.join("on-database");
+    std::fs::create_dir(&data).during("make a folder")?;
+    let (memory, promised) = ours::measure(binary, &place, &data, (work, None), options)?;
+    let redis = Redis::start(&options.redis)?;
+    let place = ours::Place { name: "tally: MariaDB, ranks in Redis", ranking: Some(&redis), ..place };
+    let (in_redis, _) = ours::measure(binary, &place, &data, (work, Some(promised)), options)?;
+    Ok([memory, in_redis])
+}

@@ -1,0 +1,129 @@
+//! The real server over HTTP, on one store with one place for ranks.
+
+use super::{BOARD, Memory, READ_BACK, Run, SKEWS, Way, Work, redis_memory};
+use crate::database::Database;
+use crate::error::{During, Error, prove};
+use crate::options::Options;
+use crate::redis::Redis;
+use crate::server::Server;
+use std::path::Path;
+use std::time::Instant;
+use tally_load::{Acknowledged, Kind, Plan, Skew, Target, fill, run, verify};
+
+/// Loading many players keeps Redis busy, and here everybody shares its processors.
+const RANKING_TIMEOUT: (&str, &str) = ("TALLY_RANKING_TIMEOUT", "20s");
+
+/// Where scores and ranks are kept.
+#[derive(Clone, Copy)]
+pub(super) struct Place<'p> {
+    pub(super) name: &'static str,
+    /// An address in a database; SQLite otherwise.
+    pub(super) store: Option<(&'p str, &'p Database)>,
+    /// Memory otherwise.
+    pub(super) ranking: Option<&'p Redis>,
+}
+
+pub(super) fn binary(options: &Options) -> Result<&Path, Error> {
+    let missing =
+        || Error::Missing("the scenario `mixed` needs the server's binary: give `tally_bin`".to_owned());
+    options.tally_bin.as_deref().ok_or_else(missing)
+}
+
+impl Place<'_> {
+    fn start(&self, binary: &Path, folder: &Path) -> Result<Server, Error> {
+        let mut args = Vec::new();
+        if let Some((url, _)) = self.store {
+            args.extend(["--store".to_owned(), url.to_owned()]);
+        }
+        if let Some(redis) = self.ranking {
+            args.extend(["--ranking".to_owned(), format!("redis://{}", redis.address())]);
+        }
+        Server::start_with(binary, folder, &args, &[RANKING_TIMEOUT])
+    }
+
+    fn database_cpu_s(&self) -> Option<f64> {
+        self.store?.1.cpu_s()
+    }
+
+    fn memory(&self, server: &Server) -> Result<Memory, Error> {
+        Ok(Memory {
+            server: server.process.resident_bytes(),
+            redis: self.ranking.map(redis_memory::used).transpose()?,
+            database: self.store.and_then(|(_, database)| database.resident_bytes()),
+        })
+    }
+}
+
+/// Fills the store, unless somebody did and says what was promised; starts again; asks; reads back.
+pub(super) fn measure(
+    binary: &Path,
+    place: &Place<'_>,
+    folder: &Path,
+    (work, promised): (Work, Option<Acknowledged>),
+    options: &Options,
+) -> Result<(Way, Acknowledged), Error> {
+    let target = |server: &Server| Target {
+        address: server.listens.http,
+        token: None,
+        board: BOARD.to_owned(),
+        players: work.players,
+    };
+    let (mut acknowledged, filled) = match promised {
+        Some(promised) => (promised, None),
+        None => {
+            let server = place.start(binary, folder)?;
+            let began = Instant::now();
+            let what = format!("{}: filling", place.name);
+            let mut tell = |done| options.tell(&what, done, work.players);
+            let filled = fill(&target(&server), work.seed, &mut tell).during("fill the board")?;
+            server.stop()?;
+            (filled, Some(work.players as f64 / began.elapsed().as_secs_f64()))
+        }
+    };
+    options.say(&format!("{}: starting", place.name));
+    let began = Instant::now();
+    let server = place.start(binary, folder)?;
+    let started_s = Some(began.elapsed().as_secs_f64());
+    let target = target(&server);
+    let mut runs = Vec::with_capacity(SKEWS.len());
+    for skew in SKEWS {
+        options.say(&format!("{}: {}", place.name, skew.name()));
+        runs.push(measure_one(place, &server, &target, (work, skew), &mut acknowledged)?);
+    }
+    let memory = place.memory(&server)?;
+    options.say(&format!("{}: reading back", place.name));
+    let samples = READ_BACK.min(work.players);
+    let proof = verify(&target, &acknowledged, samples, !work.seed).during("read scores back")?;
+    prove(proof.wrong.is_empty() && proof.right == samples, || {
+        format!("{}: {} of {samples} right; {}", place.name, proof.right, proof.wrong.join("; "))
+    })?;
+    server.stop()?;
+    Ok((Way { name: place.name, filled, started_s, runs, memory }, acknowledged))
+}
+
+fn measure_one(
+    place: &Place<'_>,
+    server: &Server,
+    target: &Target,
+    (work, skew): (Work, Skew),
+    acknowledged: &mut Acknowledged,
+) -> Result<Run, Error> {
+    let Work { connections, warm_up, duration, seed, .. } = work;
+    let plan = Plan { kind: Kind::Half, skew, connections, warm_up, duration, seed };
+    let (before, database, began) = (server.process.cpu_s(), place.database_cpu_s(), Instant::now());
+    let outcome = run(target, &plan, acknowledged).during("load the server")?;
+    let seconds = began.elapsed().as_secs_f64();
+    let cores = |now: Option<f64>, before: Option<f64>| Some((now? - before?) / seconds);
+    prove(outcome.failed() == 0, || {
+        format!("{}, {}: requests failed, by status {:?}", place.name, skew.name(), outcome.errors)
+    })?;
+    prove(outcome.submits.count() > 0 && outcome.reads.count() > 0, || "nothing was answered".to_owned())?;
+    Ok(Run {
+        skew,
+        seconds: outcome.seconds,
+        submits: outcome.submits,
+        reads: outcome.reads,
+        cores: cores(server.process.cpu_s(), before),
+        database_cores: cores(place.database_cpu_s(), database),
+    })
+}

@@ -1,0 +1,126 @@
+//! The report of `mixed`: rates and latencies of every way, memory, and ratios beside R3 and the naive way.
+
+use super::{READ_BACK, SKEWS, Way, Work};
+use crate::report::{Ratio, Report, Table, number};
+use crate::targets::{MIXED_TIMES_R3, R3_RATE};
+use tally_load::Latencies;
+
+const COLUMNS: [&str; 12] = [
+    "way",
+    "players",
+    "submits/s",
+    "p50 ms",
+    "p99",
+    "p99.9",
+    "±5 reads/s",
+    "p50 ms",
+    "p99",
+    "p99.9",
+    "cores, database's",
+    "× naive",
+];
+
+pub(super) fn show(report: &mut Report, ways: &[Way], work: Work) {
+    report.tables.push(rates(ways));
+    report.tables.push(memory(ways, work));
+    for way in ways.iter().filter(|way| way.name.starts_with("tally")) {
+        for run in &way.runs {
+            for (what, latencies) in [("submits/s", &run.submits), ("±5 reads/s", &run.reads)] {
+                let theirs = number(R3_RATE);
+                let name = format!("{what}, {}, {} / R3's {theirs}", way.name, run.skew.name());
+                report.ratios.push(Ratio::at_least(&name, run.rate(latencies) / R3_RATE, MIXED_TIMES_R3));
+            }
+        }
+    }
+    for (at, skew) in SKEWS.into_iter().enumerate() {
+        let Some(naive) = naive(ways) else { continue };
+        for way in ways.iter().filter(|way| way.name.starts_with("tally")) {
+            let name = format!("submits and reads/s, {} / naive, {}", way.name, skew.name());
+            report.ratios.push(Ratio::times(&name, way.runs[at].all() / naive.runs[at].all()));
+        }
+    }
+    notes(report, work);
+}
+
+fn naive(ways: &[Way]) -> Option<&Way> {
+    ways.iter().find(|way| way.name.starts_with("naive"))
+}
+
+fn rates(ways: &[Way]) -> Table {
+    let mut table = Table::new("Rate, and latency from asking to the whole answer", &COLUMNS);
+    let cores = |cores: Option<f64>| cores.map_or_else(|| "–".to_owned(), number);
+    for way in ways {
+        for (at, run) in way.runs.iter().enumerate() {
+            let mut row = vec![way.name.to_owned(), run.skew.name().to_owned()];
+            let mut add = |latencies: &Latencies| {
+                row.push(number(run.rate(latencies)));
+                row.extend([50.0, 99.0, 99.9].map(|percent| number(latencies.percentile_ms(percent))));
+            };
+            add(&run.submits);
+            add(&run.reads);
+            row.push(format!("{}, {}", cores(run.cores), cores(run.database_cores)));
+            let times = naive(ways).map_or(0.0, |naive| run.all() / naive.runs[at].all());
+            row.push(format!("{} ×", number(times)));
+            table.row(row);
+        }
+    }
+    table
+}
+
+fn memory(ways: &[Way], work: Work) -> Table {
+    let columns = [
+        "way",
+        "server MiB",
+        "Redis MiB",
+        "bytes a player",
+        "database MiB",
+        "filled, scores/s",
+        "started in s",
+    ];
+    let mut table = Table::new("Memory at the end, filling, and a start with all players", &columns);
+    let mib =
+        |bytes: Option<u64>| bytes.map_or_else(|| "–".to_owned(), |bytes| number(bytes as f64 / 1_048_576.0));
+    let or_dash = |figure: Option<f64>| figure.map_or_else(|| "–".to_owned(), number);
+    for way in ways {
+        let of_ranks = way.memory.redis.or(way.memory.server);
+        table.row(vec![
+            way.name.to_owned(),
+            mib(way.memory.server),
+            mib(way.memory.redis),
+            or_dash(of_ranks.map(|bytes| bytes as f64 / work.players as f64)),
+            mib(way.memory.database),
+            or_dash(way.filled),
+            or_dash(way.started_s),
+        ]);
+    }
+    table
+}
+
+fn notes(report: &mut Report, work: Work) {
+    report.note(
+        "tally: the real server over HTTP, closed loop, one thread of load; an answer to a submit has the previous score and \
+         both ranks, and is durable",
+    );
+    report.note(
+        "naive: as many callers, each with a connection to the database and one to Redis, no server between; a submit is an \
+         upsert of one row, then a ZADD; a read is a ZREVRANK, then a ZREVRANGE",
+    );
+    report.note(
+        "each connection submits for players of its own, so a player has one submit on the way at most; Zipf: a connection's \
+         players in proportion to 1/k^0.99, and so are all players for reads",
+    );
+    report.note(
+        "cores: processor time over time, of tally's server or of the naive callers, and of the database",
+    );
+    report.note("bytes a player: of Redis where it has the ranks, else of the whole server; ranks in Redis begin with the rows of the way before");
+    report.note(format!(
+        "R3's {} + {}/s: 100 million players, server and load on 8 processors, database on 4, Redis beside them",
+        number(R3_RATE),
+        number(R3_RATE)
+    ));
+    report.note(format!(
+        "read back: {} random players of each way had the score acknowledged last, the naive way's in both places",
+        READ_BACK.min(work.players)
+    ));
+    report.note("load, server, database and Redis share the machine, so Redis may take 20 s to answer while it is loaded");
+}
