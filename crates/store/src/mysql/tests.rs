@@ -142,7 +142,7 @@ fn the_only_writer_needs_one_message_where_nothing_unusual_is_read() {
         // It was done before: found out by what is there, and nothing is done twice.
         assert_eq!(add(1).0, (true, true), "{kind:?}");
         let score = ScoreKey { board: no, part: Part(0), player: player.clone() };
-        assert_eq!(store.records(&[score.clone()]).unwrap()[0].unwrap().score, 2);
+        assert_eq!(store.records(std::slice::from_ref(&score)).unwrap()[0].unwrap().score, 2);
         let delete = Changes { boards: vec![BoardChange::Delete(no)], ..Changes::default() };
         store.run(&Plan::default(), &mut |_| delete.clone()).unwrap();
         assert_eq!(add(3).0, (false, false), "{kind:?}: the board is gone");
