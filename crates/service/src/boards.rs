@@ -16,7 +16,7 @@ use tally_rules::idempotency::{Identity, Seen, Stored};
 use tally_rules::outcome::Outcome;
 use tally_rules::{BoardId, Definition, Micros, PlayerId, Refusal};
 use tally_store::plan::ALL_TIME;
-use tally_store::{BoardChange, BoardNo, BoardRow, Changes, Loaded, Part, Plan, Store};
+use tally_store::{BoardChange, BoardNo, BoardRow, Changes, Loaded, Part, Plan, ShardSet, Store};
 
 /// How many boards a suggestion is chosen from.
 const NEAREST_AMONG: usize = 200;
@@ -341,6 +341,8 @@ fn plan(id: &BoardId, identity: Option<&Identity>) -> Plan {
     Plan {
         board_names: vec![id.clone()],
         requests: identity.iter().map(|one| one.key.clone()).collect(),
+        // Of no player.
+        shards: ShardSet::of(0),
         ..Plan::default()
     }
 }

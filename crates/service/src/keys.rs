@@ -13,7 +13,7 @@ use tally_rules::idempotency::{self, Identity, Seen, Stored};
 use tally_rules::outcome::Outcome;
 use tally_rules::role::Role;
 use tally_rules::{Micros, Refusal};
-use tally_store::{Changes, KeyChange, Plan, Store};
+use tally_store::{Changes, KeyChange, Plan, ShardSet, Store};
 
 pub use tally_store::KeyRow;
 
@@ -158,7 +158,8 @@ impl Keys {
         now: Micros,
         change: impl Fn(&mut Changes) -> Result<Outcome, Refusal>,
     ) -> Result<Option<Stored>, Failure> {
-        let plan = Plan { requests: identity.iter().map(|one| one.key.clone()).collect(), ..Plan::default() };
+        let requests = identity.iter().map(|one| one.key.clone()).collect();
+        let plan = Plan { requests, shards: ShardSet::of(0), ..Plan::default() };
         crate::boards::run_once(&*self.store, &plan, identity, now, self.keep_micros, |_, changes| {
             change(changes)
         })

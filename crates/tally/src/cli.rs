@@ -101,8 +101,13 @@ embedded store is copied for it. Exit code 1 if something is wrong.")]
     #[command(after_help = "\
 Examples:
   tally migrate
-  tally migrate --data /var/lib/tally")]
-    Migrate,
+  tally migrate --data /var/lib/tally
+  tally migrate --reshard --store mysql://a.example/tally --store mysql://b.example/tally
+
+With --reshard the records of a store are moved to the databases given by --store, with all servers
+stopped: from one to several, to more, or to fewer (then --from names those that have them now). The
+first stays the first. Cut short, the same command goes on; until it has ended no server starts.")]
+    Migrate(MigrateArgs),
     /// Copy the embedded store into one file, also while a server runs on it
     #[command(after_help = "\
 Examples:
@@ -294,6 +299,17 @@ pub(crate) struct DoctorArgs {
     /// Rows per second that the connections should be enough for
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) target_rate: Option<u64>,
+}
+
+/// `tally migrate`
+#[derive(Debug, Args)]
+pub(crate) struct MigrateArgs {
+    /// Move the records to the databases given by --store; no server may run on any of them
+    #[arg(long)]
+    pub(crate) reshard: bool,
+    /// A database that has records now, once for each in order; without it as many of --store as the first says
+    #[arg(long, value_name = "URL", requires = "reshard")]
+    pub(crate) from: Vec<String>,
 }
 
 /// `tally backup`

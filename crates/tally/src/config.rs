@@ -42,7 +42,7 @@ macro_rules! settings {
 settings! {
     "data.dir" = "./tally-data" "Data directory: the embedded store, the secret and the running server's address.";
     "secret.file" = "" "File with the secret, 64 hexadecimal digits; empty: `secret` in the data directory.";
-    "store.url" = "" "`sqlite:PATH` or `mysql://user:password@host:port/database` (MariaDB too); empty: `tally.db` in the data directory.";
+    "store.url" = "" "`sqlite:PATH` or `mysql://user:password@host:port/database` (MariaDB too), or several databases, comma-separated: the shards of one store; empty: `tally.db` in the data directory.";
     "store.pool_max" = "8" "Connections to a database at most; about twice its processors, see `tally doctor`.";
     "store.lanes" = "4" "Lanes of scores in front of a database, each with a transaction of its own in flight; a store in a file has one.";
     "store.connect_timeout" = "5s" "How long a connection to a database may take.";
@@ -149,11 +149,12 @@ impl Config {
         match cli.store.as_slice() {
             [] => {}
             [one] => self.set("store.url", one.clone(), "flag")?,
-            _ => {
-                return Err(Usage(
-                    "several --store (shards) are not possible in this version of tally: give one".into(),
-                )
-                .into());
+            several => {
+                if let Some(other) = several.iter().find(|url| !url.starts_with("mysql:")) {
+                    let why = "several --store are the shards of one store, each a database mysql://…";
+                    return Err(Usage(format!("{why}, not `{}`", without_password(other))).into());
+                }
+                self.set("store.url", several.join(","), "flag")?;
             }
         }
         if let Some(format) = cli.log {
@@ -230,7 +231,7 @@ impl Config {
     /// Every setting with its value and source, for `/v1/status`.
     pub(crate) fn to_json(&self) -> serde_json::Value {
         let one = |(name, (value, source)): (&&str, &(String, &str))| {
-            let shown = if name.ends_with(".url") { without_password(value) } else { value.clone() };
+            let shown = if name.ends_with(".url") { without_passwords(value) } else { value.clone() };
             ((*name).to_owned(), serde_json::json!({"value": shown, "source": source}))
         };
         serde_json::Value::Object(self.values.iter().map(one).collect())
@@ -277,7 +278,13 @@ fn unknown(name: &str) -> String {
     }
 }
 
-/// A URL without what nobody should read in a status page.
+/// A URL, or several, without what nobody should read in a status page.
+fn without_passwords(urls: &str) -> String {
+    let shown: Vec<String> = urls.split(',').map(without_password).collect();
+    shown.join(",")
+}
+
+/// The same of one.
 fn without_password(url: &str) -> String {
     match (url.find("://"), url.rfind('@')) {
         (Some(scheme), Some(at)) if scheme < at => format!("{}://…@{}", &url[..scheme], &url[at + 1..]),

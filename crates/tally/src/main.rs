@@ -47,7 +47,7 @@ fn main() -> ExitCode {
             print(&script)
         }
         Command::Doctor(args) => doctor::run(&cli, args),
-        Command::Migrate => migrate::run(&cli),
+        Command::Migrate(args) => migrate::run(&cli, args),
         Command::Backup(args) => backup::backup(&cli, args),
         Command::Restore(args) => backup::restore(&cli, args),
         Command::Bench(args) => bench::run(args),

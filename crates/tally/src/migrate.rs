@@ -1,19 +1,97 @@
-//! `tally migrate`: bring the store to this version's schema.
+//! `tally migrate`: bring the store to this version's schema, or its records to another number of databases.
 //!
 //! Opening an embedded store migrates it, after a copy is kept; a database on a server is migrated by this command alone,
-//! because others may be working on it.
+//! because others may be working on it. Resharding is the store's (`tally_store::shards`); here it is shown and named.
 
-use crate::cli::Cli;
-use crate::config::Config;
+use crate::cli::{Cli, MigrateArgs};
+use crate::config::{Config, Usage};
 use crate::data_dir::DataDir;
-use anyhow::Result;
+use crate::log;
+use crate::store::{Place, options, tell, writer};
+use anyhow::{Context, Result, bail};
+use indicatif::{ProgressBar, ProgressStyle};
+use std::io::IsTerminal;
 use std::process::ExitCode;
+use std::time::{Duration, Instant};
+use tally_store::shards::{Progress, Resharded, reshard};
+
+/// Between two lines of a log.
+const LINE_PAUSE: Duration = Duration::from_secs(10);
 
 /// Runs the subcommand.
-pub(crate) fn run(cli: &Cli) -> Result<ExitCode> {
+pub(crate) fn run(cli: &Cli, args: &MigrateArgs) -> Result<ExitCode> {
     let config = Config::load(cli)?;
     let data = DataDir::open(&config)?;
-    let opened = data.place(&config)?.open(&config, data.path(), true)?;
+    let place = data.place(&config)?;
+    if args.reshard {
+        return spread(&config, &data, place, &args.from);
+    }
+    let opened = place.open(&config, data.path(), true)?;
     println!("the store {} has the schema of this version", opened.shown);
     Ok(ExitCode::SUCCESS)
+}
+
+fn spread(config: &Config, data: &DataDir, place: Place, from: &[String]) -> Result<ExitCode> {
+    let to = match place {
+        Place::MySql(url) => vec![url],
+        Place::Shards(urls) => urls,
+        Place::Sqlite(_) => bail!(Usage(
+            "--reshard is for databases mysql://…, given by --store; an embedded store is one file".into()
+        )),
+    };
+    log::start(config)?;
+    let options = options(config, true, Some(writer(data.path())))?;
+    let started = Instant::now();
+    let mut shown = Shown::new(started)?;
+    let done = reshard(from, &to, &options, &mut tell, &mut |progress| shown.show(progress));
+    let Resharded { rows, shards: (before, after), resumed } = done.context("move the records")?;
+    let (looked, seconds) = (shown.looked(), started.elapsed().as_secs_f64());
+    println!(
+        "{rows} records are on {after} databases now and were on {before}{}: looked at {looked} in {seconds:.1} s, {:.0} a second",
+        if resumed { "; this went on with what was begun before" } else { "" },
+        looked as f64 / seconds.max(0.001)
+    );
+    Ok(ExitCode::SUCCESS)
+}
+
+/// How far it has come: a bar on a terminal, a line now and then elsewhere.
+struct Shown {
+    bar: Option<ProgressBar>,
+    line: Instant,
+    /// When the first records were looked at, and how many had been before.
+    first: Option<(Instant, u64)>,
+    last: Progress,
+}
+
+impl Shown {
+    fn new(started: Instant) -> Result<Self> {
+        let template = "{msg} {bar:40} {human_pos}/{human_len} records, {per_sec}, {eta} left";
+        let style = ProgressStyle::with_template(template).context("show progress")?;
+        let bar = std::io::stderr()
+            .is_terminal()
+            .then(|| ProgressBar::new(0).with_style(style).with_message("moving"));
+        Ok(Self { bar, line: started, first: None, last: Progress::default() })
+    }
+
+    fn show(&mut self, progress: Progress) {
+        let (began, before) = *self.first.get_or_insert((Instant::now(), progress.done));
+        self.last = progress;
+        if let Some(bar) = &self.bar {
+            bar.set_length(progress.total);
+            bar.set_position(progress.done);
+        } else if self.line.elapsed() > LINE_PAUSE {
+            self.line = Instant::now();
+            let rate = (progress.done - before) as f64 / began.elapsed().as_secs_f64().max(0.001);
+            let left = (progress.total - progress.done) as f64 / rate.max(1.0);
+            let Progress { done, total } = progress;
+            tracing::info!(
+                "{done} of {total} records are where they belong, {rate:.0} a second, {left:.0} s left"
+            );
+        }
+    }
+
+    /// Records that this run has looked at.
+    fn looked(&self) -> u64 {
+        self.last.done - self.first.map_or(0, |(_, before)| before)
+    }
 }

@@ -1,6 +1,6 @@
 //! The store of a command: which one its settings name, and opening it.
 //!
-//! Not here: what a store does, and several of them side by side.
+//! Not here: what a store does.
 
 use crate::config::{Config, Usage};
 use anyhow::{Context, Result, bail};
@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use tally_ranking::redis::{self, RankingError, RedisRanking};
 use tally_service::Ranking;
 use tally_store::mysql::{self, MySqlStore};
+use tally_store::shards::{Shards, check_alone};
 use tally_store::sqlite::{self, SqliteStore};
 use tally_store::{Store, StoreError};
 
@@ -29,6 +30,8 @@ pub(crate) enum Place {
     Sqlite(PathBuf),
     /// In a database of a server, by its URL.
     MySql(String),
+    /// Spread over several.
+    Shards(Vec<String>),
 }
 
 /// A store that is open.
@@ -37,8 +40,8 @@ pub(crate) struct Opened {
     pub(crate) store: Arc<dyn Store>,
     /// The same, where it is a file of this machine.
     embedded: Option<Arc<SqliteStore>>,
-    /// The same, where it is a database.
-    database: Option<Arc<MySqlStore>>,
+    /// The same, where it is a database, or several in order.
+    databases: Vec<Arc<MySqlStore>>,
     /// Its URL, without a password.
     pub(crate) shown: String,
 }
@@ -50,7 +53,14 @@ impl Place {
         match url.split_once(':') {
             None if url.is_empty() => Ok(Self::Sqlite(data.join("tally.db"))),
             Some(("sqlite", path)) if !path.is_empty() => Ok(Self::Sqlite(PathBuf::from(path))),
-            Some(("mysql", _)) => Ok(Self::MySql(url.to_owned())),
+            Some(("mysql", _)) => {
+                let urls = config.list("store.url");
+                match urls.as_slice() {
+                    [one] => Ok(Self::MySql(one.clone())),
+                    _ if urls.iter().all(|url| url.starts_with("mysql:")) => Ok(Self::Shards(urls)),
+                    _ => Err(Usage("the shards of a store are all databases mysql://…".into())),
+                }
+            }
             _ => {
                 let scheme = url.split(':').next().unwrap_or_default();
                 Err(Usage(format!(
@@ -85,7 +95,7 @@ impl Place {
     pub(crate) fn file(self, what: &str) -> Result<PathBuf, Usage> {
         match self {
             Self::Sqlite(path) => Ok(path),
-            Self::MySql(_) => Err(Usage(format!(
+            Self::MySql(_) | Self::Shards(_) => Err(Usage(format!(
                 "`tally {what}` is for a store in a file; a database has tools of its own for that (mysqldump, \
                  mariadb-backup)"
             ))),
@@ -101,23 +111,37 @@ impl Place {
                 Ok(Opened {
                     store: Arc::<SqliteStore>::clone(&store),
                     embedded: Some(store),
-                    database: None,
+                    databases: Vec::new(),
                     shown,
                 })
             }
             Self::MySql(url) => {
                 // Orders in memory are right only while nobody else writes.
                 let store = connect(url, config, migrate, Some(writer(data)))?;
+                check_alone(&store)?;
                 let shown = store.url().to_owned();
                 Ok(Opened {
                     store: Arc::<MySqlStore>::clone(&store),
                     embedded: None,
-                    database: Some(store),
+                    databases: vec![store],
                     shown,
                 })
             }
+            Self::Shards(urls) => {
+                let options = options(config, migrate, Some(writer(data)))?;
+                let store =
+                    Arc::new(Shards::open_telling(urls, &options, &mut tell).context("open the store")?);
+                let shown: Vec<&str> = store.each().iter().map(|one| one.url()).collect();
+                let (shown, databases) = (shown.join(","), store.each().to_vec());
+                Ok(Opened { store, embedded: None, databases, shown })
+            }
         }
     }
+}
+
+/// Says what is waited for.
+pub(crate) fn tell(what: &str) {
+    eprintln!("tally: {what}");
 }
 
 /// Opens a database; without a writer's name beside whoever writes to it.
@@ -127,6 +151,12 @@ pub(crate) fn connect(
     migrate: bool,
     writer: Option<String>,
 ) -> Result<Arc<MySqlStore>> {
+    let options = options(config, migrate, writer)?;
+    Ok(Arc::new(MySqlStore::open_telling(url, &options, &mut tell).context("open the store")?))
+}
+
+/// The bounds of a database, from the settings.
+pub(crate) fn options(config: &Config, migrate: bool, writer: Option<String>) -> Result<mysql::Options> {
     let options = mysql::Options {
         pool_max: config.count("store.pool_max")?,
         connect_timeout: config.duration("store.connect_timeout")?,
@@ -142,8 +172,7 @@ pub(crate) fn connect(
     if options.lease < LEASE_MIN {
         bail!(Usage(format!("setting `store.lease` must be {LEASE_MIN:?} at least")));
     }
-    let tell = &mut |what: &str| eprintln!("tally: {what}");
-    Ok(Arc::new(MySqlStore::open_telling(url, &options, tell).context("open the store")?))
+    Ok(options)
 }
 
 impl Opened {
@@ -161,26 +190,28 @@ impl Opened {
     /// Says where this process answers, for whoever finds the store taken.
     pub(crate) fn announce(&self, address: &str) -> Result<(), StoreError> {
         self.embedded.as_ref().map_or(Ok(()), |store| store.announce(address))?;
-        self.database.as_ref().map_or(Ok(()), |store| store.announce(address))
+        // One that is away is announced to by nobody: whoever comes asks the first one first.
+        self.databases.first().map_or(Ok(()), |store| store.announce(address))
     }
 
     /// Lets the next process have it, where that does not see by itself that this one is gone.
     pub(crate) fn release(&self) {
-        if let Some(store) = &self.database {
-            store.release();
-        }
+        // Whoever comes takes the first one first, and then finds the others free.
+        self.databases.iter().rev().for_each(|store| store.release());
     }
 
     /// Waits until another process has taken it over, and says which; logs when that cannot be known. Never ends for a
     /// store that nobody can take.
     pub(crate) async fn taken(&self) -> String {
-        let Some(store) = &self.database else { return std::future::pending().await };
+        if self.databases.is_empty() {
+            return std::future::pending().await;
+        }
         let mut sure = true;
         loop {
-            if let Some(holder) = store.taken_by() {
+            if let Some(holder) = self.databases.iter().find_map(|store| store.taken_by()) {
                 return holder;
             }
-            let now = store.may_answer();
+            let now = self.store.may_answer();
             if std::mem::replace(&mut sure, now) != now {
                 if now {
                     tracing::info!("the store answers, and nobody has taken it over: ready again");
@@ -194,7 +225,7 @@ impl Opened {
 }
 
 /// Who this process is, for whoever finds the store taken.
-fn writer(data: &Path) -> String {
+pub(crate) fn writer(data: &Path) -> String {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let data = std::path::absolute(data).unwrap_or_else(|_| data.to_owned());
     let host = if host.trim().is_empty() { "this host" } else { host.trim() };

@@ -1,7 +1,7 @@
 //! Where the servers of a test run keep scores and orders: the same tests run on each, chosen by one variable.
 //!
 //! `TALLY_TEST_ON=mariadb` puts every [`TestTally`](crate::TestTally) on a database of its own in a MariaDB that the test
-//! process starts, `mariadb+redis` keeps their orders in a Redis beside it. Without the variable they are on SQLite. A server that is missing fails the run. Not here: which tests
+//! process starts, `shards` on two databases of it, `mariadb+redis` keeps their orders in a Redis beside it. Without the variable they are on SQLite. A server that is missing fails the run. Not here: which tests
 //! run on which (`xtask/src/testing.rs`).
 
 use crate::database::{DatabaseKind, ScratchDatabase};
@@ -29,8 +29,12 @@ pub fn settings() -> Vec<(String, String)> {
         "" | "sqlite" => Vec::new(),
         "mariadb" => database(DatabaseKind::MariaDb10),
         "mysql" => database(DatabaseKind::MySql9),
+        "shards" => shards(),
+        "shards+redis" => [shards(), vec![ranking()]].concat(),
         "mariadb+redis" => [database(DatabaseKind::MariaDb10), vec![ranking()]].concat(),
-        other => panic!("{VARIABLE}={other}: there are sqlite, mariadb, mysql and mariadb+redis"),
+        other => panic!(
+            "{VARIABLE}={other}: there are sqlite, mariadb, mysql, shards, mariadb+redis and shards+redis"
+        ),
     }
 }
 
@@ -44,8 +48,17 @@ fn ranking() -> (String, String) {
 }
 
 fn database(kind: DatabaseKind) -> Vec<(String, String)> {
+    on(ScratchDatabase::shared(kind).create_database())
+}
+
+fn shards() -> Vec<(String, String)> {
+    let server = ScratchDatabase::shared(DatabaseKind::MariaDb10);
+    on(format!("{},{}", server.create_database(), server.create_database()))
+}
+
+fn on(url: String) -> Vec<(String, String)> {
     vec![
-        ("TALLY_STORE_URL".into(), ScratchDatabase::shared(kind).create_database()),
+        ("TALLY_STORE_URL".into(), url),
         // A test that kills its server waits for this at the next start.
         ("TALLY_STORE_LEASE".into(), "4s".into()),
     ]

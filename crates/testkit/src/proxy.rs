@@ -47,6 +47,8 @@ struct State {
     mode: Mode,
     refuses: bool,
     armed: Option<(Vec<u8>, Cut)>,
+    /// Whether nobody connects any more once it is cut there.
+    refuses_then: bool,
     /// Both ends of each: the client's, and the server's once there is one.
     connections: HashMap<u64, Vec<TcpStream>>,
     connections_ever: u64,
@@ -87,10 +89,12 @@ impl Proxy {
         self.shared.lock().upstream = upstream;
     }
 
-    /// Passes everything on, also what was held: the end of [`Self::refuse`], [`Self::delay`] and [`Self::freeze`].
+    /// Passes everything on, also what was held: the end of [`Self::refuse`], [`Self::delay`], [`Self::freeze`] and what was to
+    /// be cut.
     pub fn pass(&self) {
         self.set(Mode::Pass);
-        self.shared.lock().refuses = false;
+        let mut state = self.shared.lock();
+        (state.refuses, state.refuses_then, state.armed) = (false, false, None);
     }
 
     /// Closes every new connection at once; those there are stay.
@@ -121,6 +125,16 @@ impl Proxy {
     pub fn cut_at(&self, pattern: &[u8], cut: Cut) {
         assert!(!pattern.is_empty(), "nothing comes all the time");
         self.shared.lock().armed = Some((pattern.to_owned(), cut));
+    }
+
+    /// The same, and from then on every new connection is closed at once, until [`Self::pass`].
+    ///
+    /// # Panics
+    ///
+    /// If there are no bytes.
+    pub fn cut_off_at(&self, pattern: &[u8], cut: Cut) {
+        self.cut_at(pattern, cut);
+        self.shared.lock().refuses_then = true;
     }
 
     /// Whether the bytes of [`Self::cut_at`] are still to come.
@@ -166,6 +180,7 @@ impl Shared {
             mode: Mode::Pass,
             refuses: false,
             armed: None,
+            refuses_then: false,
             connections: HashMap::new(),
             connections_ever: 0,
             ended: false,
@@ -288,6 +303,7 @@ fn requests(
         match found {
             Some((before, Cut::Before)) => {
                 state.armed = None;
+                state.refuses |= std::mem::take(&mut state.refuses_then);
                 drop(state);
                 server.write_all(&piece[..before])?;
                 shared.lock().cut(id);
@@ -295,6 +311,7 @@ fn requests(
             }
             Some((_, Cut::Answer)) => {
                 state.armed = None;
+                state.refuses |= std::mem::take(&mut state.refuses_then);
                 *swallows.lock().unwrap_or_else(PoisonError::into_inner) = true;
             }
             None => {}

@@ -6,6 +6,7 @@
 use super::LivePart;
 use crate::boards::Board;
 use crate::failure::{Failure, Fault};
+use std::sync::mpsc::sync_channel;
 use tally_ranking::{PartOrder, Source, Standings, StoredBlock};
 use tally_rules::{Micros, PlayerId, Record};
 use tally_store::{
@@ -65,6 +66,7 @@ pub(crate) fn fill(
 }
 
 /// Every record of a part but of those who are hidden; `rows` hears how many were read, and the newest instant of them.
+/// Databases over which they are spread are walked side by side.
 fn walk(
     store: &dyn Store,
     board: &Board,
@@ -72,23 +74,56 @@ fn walk(
     mut rows: impl FnMut(Micros, u64),
     mut each: impl FnMut(&PlayerId, &Record, u64) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    let mut after = None;
+    let mut take = |page: Vec<Row>| {
+        let newest = page.iter().map(|(_, record, _)| record.at).max().unwrap_or(Micros(i64::MIN));
+        let shown = page.iter().filter(|(player, ..)| !board.hides(player));
+        shown.into_iter().try_for_each(|(player, record, version)| each(player, record, *version))?;
+        rows(newest, page.len() as u64);
+        Ok(())
+    };
+    let of = (board.no, part);
+    let shards = store.shards();
+    if shards == 1 {
+        return walk_shard(store, 0, of, &mut take);
+    }
+    std::thread::scope(|scope| {
+        let (send, received) = sync_channel(shards);
+        for shard in 0..shards {
+            let send = send.clone();
+            scope.spawn(move || {
+                // Whoever listens has found a fault and gone: then nobody needs the rest.
+                let gone = || Failure::Fault(Fault::StoreAway("the walk was given up".into()));
+                let mut pass_on = |page| send.send(Ok(page)).map_err(|_| gone());
+                if let Err(failure) = walk_shard(store, shard, of, &mut pass_on) {
+                    drop(send.send(Err(failure)));
+                }
+            });
+        }
+        drop(send);
+        received.into_iter().try_for_each(|page| take(page?))
+    })
+}
+
+/// A record with its player and the version of its row.
+type Row = (PlayerId, Record, u64);
+
+/// The pages of one shard.
+fn walk_shard(
+    store: &dyn Store,
+    shard: usize,
+    of: (BoardNo, Part),
+    take: &mut dyn FnMut(Vec<Row>) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let mut after: Option<PlayerId> = None;
     loop {
-        let (mut last, mut newest, mut taken) = (None, Micros(i64::MIN), Ok(()));
-        let mut one = |player: PlayerId, record: Record, version| {
-            newest = newest.max(record.at);
-            if taken.is_ok() && !board.hides(&player) {
-                taken = each(&player, &record, version);
-            }
-            last = Some(player);
-        };
-        let walked = store.walk_versions(board.no, part, after.as_ref(), WALK_ROWS, &mut one)?;
-        taken?;
-        rows(newest, walked as u64);
+        let mut page = Vec::new();
+        let mut each = |player, record, version| page.push((player, record, version));
+        let walked = store.walk_shard(shard, of, after.as_ref(), WALK_ROWS, &mut each)?;
+        after = page.last().map(|(player, ..): &Row| player.clone());
+        take(page)?;
         if walked < WALK_ROWS {
             return Ok(());
         }
-        after = last;
     }
 }
 

@@ -6,7 +6,7 @@ use tally_rules::idempotency::Identity;
 use tally_rules::outcome::Outcome;
 use tally_rules::profile::Profile;
 use tally_rules::{PlayerId, Refusal};
-use tally_store::{Plan, StoreError};
+use tally_store::{Plan, ShardSet, StoreError};
 
 /// What came of putting a profile.
 #[derive(Clone, Debug)]
@@ -28,6 +28,8 @@ pub fn put(
     let plan = Plan {
         profiles: vec![player.clone()],
         requests: identity.iter().map(|one| one.key.clone()).collect(),
+        // Profiles are not spread.
+        shards: ShardSet::of(0),
         ..Plan::default()
     };
     let mut created = false;

@@ -15,6 +15,7 @@ mod publish;
 mod redefine;
 pub mod remove;
 pub mod select;
+mod spread;
 pub mod steps;
 pub mod submit;
 pub(crate) mod work;

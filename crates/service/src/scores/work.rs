@@ -7,7 +7,7 @@ use super::aim::{Aims, RowAim};
 use super::command::{Done, Imported, Previous, Removed, Request, Submit, Submitted};
 use super::decide::{self, Decision};
 use super::steps::{Step, StepDone, StepReply};
-use super::{plan, publish};
+use super::{plan, publish, spread};
 use crate::clock::Clock;
 use crate::failure::Fault;
 use crate::periods::view::View;
@@ -167,6 +167,7 @@ impl Work for ScoreWork {
         let Shared { store, keep_micros, .. } = &*self.shared;
         let (aims, now, pass) = self.aim(batch).map_err(Failure::Away)?;
         let mut reading = plan::read(batch, &aims);
+        spread::hint(&mut reading.plan, batch, &**store);
         // One request that waits for its commit makes the whole batch durable.
         let relaxed = |request: &Request| matches!(request, Request::Commands(commands) if commands.relaxed);
         if batch.iter().all(relaxed) {

@@ -8,7 +8,7 @@
 //! - `batches`: what became of a commit whose answer was lost
 //! - `pool`, `link`, `connect`: connections; `fault`: what their errors mean; `stats`; `survey`
 //! - `text`: SQL as text; `row`: results
-//! - `notes`: what `shards` keeps beside a transaction
+//! - `notes`: what `shards` keeps beside a transaction; `moving`: rows on their way to another database
 //! - `lease`: how a server that keeps orders in memory stays the only one that writes
 //! - `migrate`: whose database it is, and its schema; `purge`: what is deleted at leisure; `check`
 //! - a file for each table, with its statements and the one place where its rows become types
@@ -34,6 +34,7 @@ mod link;
 mod load;
 mod meta;
 mod migrate;
+pub(crate) mod moving;
 mod notes;
 mod parts;
 mod pool;

@@ -2,6 +2,7 @@
 //!
 //! They stand in `meta`, where no caller can write such names. Not here: what they mean (`shards`).
 
+use super::connect::Address;
 use super::{MySqlStore, check, meta, run};
 use crate::StoreError;
 use crate::plan::{Changes, Committed, Loaded, Plan};
@@ -30,6 +31,11 @@ impl MySqlStore {
     /// Notes whose names begin so, in order of names.
     pub(crate) fn notes(&self, prefix: &str) -> Result<Vec<(String, Vec<u8>)>, StoreError> {
         meta::read_all(self.pool.ask(&meta::select_beginning(prefix))?)
+    }
+
+    /// Whether a URL names this database.
+    pub(crate) fn is_at(&self, url: &str) -> bool {
+        Address::parse(url).is_ok_and(|address| address.shown == self.url())
     }
 
     /// Whether nothing was ever stored in it.

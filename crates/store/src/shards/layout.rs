@@ -14,6 +14,11 @@ use std::sync::Arc;
 /// The note's name.
 pub(super) const SHARD: &str = "store.shard";
 
+/// The name of the note that says that records are being moved, see `reshard`.
+pub(super) const RESHARD: &str = "store.reshard";
+/// Names of the notes that say how far that has come, which go on with the table.
+pub(super) const CURSORS: &str = "store.moved.";
+
 /// The way records are spread: what `home` says.
 const VERSION: u32 = 1;
 
@@ -24,12 +29,15 @@ pub(super) struct Mark {
     pub(super) store: String,
     /// The shard's number, from 0.
     pub(super) shard: usize,
-    /// How many there are.
+    /// How many there are; none where the database is not used any more.
     pub(super) of: usize,
 }
 
 impl fmt::Display for Mark {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.of == 0 {
+            return write!(f, "what was left behind of store {}", self.store);
+        }
         write!(f, "shard {} of {} of store {}", self.shard + 1, self.of, self.store)
     }
 }
@@ -48,8 +56,20 @@ impl Mark {
     }
 }
 
-/// What a database says it is; nothing where it was never one of several.
-pub(super) fn read(store: &MySqlStore) -> Result<Option<Mark>, StoreError> {
+/// What a database says it is; nothing where it was never one of several. One whose records are being moved is refused.
+fn read(store: &MySqlStore) -> Result<Option<Mark>, StoreError> {
+    if !store.notes(RESHARD)?.is_empty() {
+        return Err(StoreError::Layout(format!(
+            "{}: moving its records to other shards was begun and is not finished; go on with the same \
+             `tally migrate --reshard`",
+            store.url()
+        )));
+    }
+    read_calm(store)
+}
+
+/// The same, also while records are moved.
+pub(super) fn read_calm(store: &MySqlStore) -> Result<Option<Mark>, StoreError> {
     let notes = store.notes(SHARD)?;
     let Some((_, value)) = notes.first() else { return Ok(None) };
     let unknown =
@@ -118,8 +138,14 @@ pub(super) fn check_set(all: &[Arc<MySqlStore>]) -> Result<(), StoreError> {
             all[FIRST].url()
         )));
     }
+    check_marks(all)
+}
+
+/// Refuses databases that are not the shards of one store in this order.
+pub(super) fn check_marks(all: &[Arc<MySqlStore>]) -> Result<(), StoreError> {
+    let first = read(&all[FIRST])?.map_or_else(String::new, |mark| mark.store);
     for (shard, store) in all.iter().enumerate() {
-        let wanted = Mark { store: first.store.clone(), shard, of: all.len() };
+        let wanted = Mark { store: first.clone(), shard, of: all.len() };
         let found = read(store)?;
         if found.as_ref() != Some(&wanted) {
             let found = found.map_or_else(|| "no shard of any store".to_owned(), |mark| mark.to_string());
@@ -136,7 +162,7 @@ pub(super) fn check_set(all: &[Arc<MySqlStore>]) -> Result<(), StoreError> {
 /// Refuses one database that is one of several.
 pub fn check_alone(store: &MySqlStore) -> Result<(), StoreError> {
     match read(store)? {
-        Some(mark) if mark.of > 1 => Err(refused(format!(
+        Some(mark) if mark.of != 1 => Err(refused(format!(
             "{} is {mark}; give all of them, in order (`--store` several times)",
             store.url()
         ))),

@@ -3,7 +3,7 @@
 //! - `home`: which shard a player's records are in
 //! - `split`: plans and changes shard by shard; `run`: transactions; `reads`: everything else that is asked
 //! - `intent`, `pending`: what makes a transaction of several shards one unit, also after a kill
-//! - `layout`: which shard a database is, so that a wrong list is refused
+//! - `layout`: which shard a database is, so that a wrong list is refused; `reshard`, `moving`: another number of them
 //!
 //! A lease on every shard keeps a second process from writing; they are taken in order, so whoever has the first may have
 //! the others. While a shard is away, what concerns it fails and what concerns others does not. Not here: databases
@@ -12,13 +12,17 @@
 mod home;
 mod intent;
 mod layout;
+mod moving;
 mod pending;
 mod reads;
+mod reshard;
 mod run;
 mod silent;
 mod split;
 
 pub use layout::check_alone;
+pub use moving::Progress;
+pub use reshard::{Resharded, reshard};
 
 use crate::mysql::{MySqlStore, Options};
 use crate::plan::{

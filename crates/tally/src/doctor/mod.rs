@@ -14,7 +14,7 @@ mod settings;
 use crate::cli::{Cli, DoctorArgs, TargetArgs};
 use crate::config::Config;
 use crate::data_dir::DataDir;
-use crate::store::{Place, connect};
+use crate::store::{Place, connect, options};
 use crate::target::Target;
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
@@ -22,6 +22,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use tally_store::Store;
 use tally_store::mysql::MySqlStore;
+use tally_store::shards::Shards;
 use tally_store::sqlite::{self, SqliteStore};
 
 /// What was found, line by line.
@@ -71,11 +72,18 @@ fn examine(
     match place {
         Place::MySql(url) => {
             let store = connect(url, config, false, None)?;
-            let survey = store.survey().context("ask the database for its settings")?;
-            report.ok(&format!("store {}: {} {}", store.url(), store.name(), survey.version));
-            settings::judge(report, &survey);
+            database(report, "store", &store)?;
             pool::judge(report, config, target, args.target_rate)?;
             ranks::compare(report, &target.client, &mut || Ok(Arc::<MySqlStore>::clone(&store)))
+        }
+        Place::Shards(urls) => {
+            let store = Shards::observe(urls, &options(config, false, None)?).context("open the store")?;
+            let store = Arc::new(store);
+            for (shard, one) in (1..).zip(store.each()) {
+                database(report, &format!("shard {shard} of {}", urls.len()), one)?;
+            }
+            pool::judge(report, config, target, args.target_rate)?;
+            ranks::compare(report, &target.client, &mut || Ok(Arc::<Shards>::clone(&store)))
         }
         Place::Sqlite(path) => {
             file(report, path);
@@ -85,6 +93,13 @@ fn examine(
             ranks::compare(report, &target.client, &mut || copies.make(path))
         }
     }
+}
+
+fn database(report: &mut Report, what: &str, store: &MySqlStore) -> Result<()> {
+    let survey = store.survey().context("ask the database for its settings")?;
+    report.ok(&format!("{what} {}: {} {}", store.url(), store.name(), survey.version));
+    settings::judge(report, &survey);
+    Ok(())
 }
 
 fn file(report: &mut Report, path: &Path) {

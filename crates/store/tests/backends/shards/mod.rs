@@ -1,10 +1,16 @@
 //! Records spread over several databases, under the contract, and what only several can be asked.
 
-use crate::contract::{Backend, store_contract};
+mod faults;
+mod kill;
+mod layout;
+mod reshard;
+
+use crate::contract::{Backend, key, plan_of, record, scores, store_contract};
 use std::time::Duration;
-use tally_store::Store;
+use tally_rules::{PlayerId, Record};
 use tally_store::mysql::Options;
 use tally_store::shards::Shards;
+use tally_store::{Changes, Loaded, Plan, Store, StoreError};
 use tally_testkit::{DatabaseKind, ScratchDatabase};
 
 /// Empty databases on the server that all tests share.
@@ -51,4 +57,41 @@ fn impatient() -> Options {
 
 fn open(urls: &[String]) -> Shards {
     Shards::open(urls, &impatient()).unwrap()
+}
+
+/// Counters on every shard, two on each.
+fn counters(store: &dyn Store, name: &str) -> Plan {
+    let mut wanted: Vec<usize> = (0..store.shards()).chain(0..store.shards()).collect();
+    let mut keys = Vec::new();
+    for number in 0.. {
+        let player = format!("{name} {number}");
+        let home = store.shard_of(&PlayerId::new(&player).unwrap());
+        if let Some(at) = wanted.iter().position(|shard| *shard == home) {
+            wanted.remove(at);
+            keys.push(key(1, 0, &player));
+        }
+        if wanted.is_empty() {
+            break;
+        }
+    }
+    plan_of(keys)
+}
+
+/// One more than was read, of each.
+fn one_more(plan: &Plan, loaded: &Loaded) -> Changes {
+    let next = |old: &Option<Record>| Record { score: old.map_or(0, |old| old.score) + 1, ..record(0) };
+    let rows = plan.scores.iter().cloned().zip(loaded.scores.iter().map(|old| Some(next(old))));
+    scores(rows.collect())
+}
+
+/// What the counters are, which are always equal.
+fn count(store: &dyn Store, plan: &Plan) -> i64 {
+    let found = store.records(&plan.scores).unwrap();
+    let counts: Vec<i64> = found.iter().map(|found| found.map_or(0, |found| found.score)).collect();
+    assert!(counts.windows(2).all(|pair| pair[0] == pair[1]), "half a transaction: {counts:?}");
+    counts[0]
+}
+
+fn is_away<T: std::fmt::Debug>(done: &Result<T, StoreError>) {
+    assert!(matches!(done, Err(StoreError::ShardAway { .. })), "{done:?}");
 }

@@ -1,0 +1,214 @@
+//! Rows of a table in bites, in order of key, to be put into another database: for moving them while nobody serves.
+//!
+//! Values go as they are, versions too. What is put twice is there once. Not here: which rows go where (`shards`).
+
+use super::row::{Answers, Fields};
+use super::text::{Row, Script};
+use super::{MySqlStore, meta};
+use crate::StoreError;
+use crate::mysql::Note;
+
+/// One value of a row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Cell {
+    Signed(i64),
+    Unsigned(u64),
+    Bytes(Vec<u8>),
+}
+
+/// What a column holds.
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Signed,
+    Unsigned,
+    Bytes,
+}
+
+/// A table whose rows move. The first columns are its key.
+#[derive(Debug)]
+pub(crate) struct Moved {
+    pub(crate) name: &'static str,
+    select: &'static str,
+    put: (&'static str, &'static str),
+    delete: &'static str,
+    keys: &'static [&'static str],
+    kinds: &'static [Kind],
+    /// Where it says whose it is; what is nobody's goes everywhere.
+    pub(crate) player: Option<usize>,
+    /// Where it says that it is only the trace of a row.
+    pub(crate) gone: Option<usize>,
+}
+
+/// A row.
+pub(crate) type Cells = Vec<Cell>;
+
+use Kind::{Bytes, Signed, Unsigned};
+
+/// Records.
+pub(crate) const SCORES: Moved = Moved {
+    name: "scores",
+    select: "SELECT board, part, player, score, subscore, `at`, version, gone FROM scores FORCE INDEX (PRIMARY)",
+    put: ("REPLACE INTO scores (board, part, player, score, subscore, `at`, version, gone) VALUES ", ""),
+    delete: "DELETE FROM scores WHERE (board, part, player) IN (",
+    keys: &["board", "part", "player"],
+    kinds: &[Unsigned, Unsigned, Bytes, Signed, Signed, Signed, Unsigned, Unsigned],
+    player: Some(2),
+    gone: Some(7),
+};
+
+/// Who is hidden where.
+pub(crate) const BANS: Moved = Moved {
+    name: "bans",
+    select: "SELECT board, player FROM bans",
+    put: ("REPLACE INTO bans (board, player) VALUES ", ""),
+    delete: "DELETE FROM bans WHERE (board, player) IN (",
+    keys: &["board", "player"],
+    kinds: &[Unsigned, Bytes],
+    player: Some(1),
+    gone: None,
+};
+
+/// Requests do not say whose they are. Of two the newer stays.
+pub(crate) const REQUESTS: Moved = Moved {
+    name: "requests",
+    select: "SELECT scope, `key`, fingerprint, `at`, outcome FROM requests FORCE INDEX (PRIMARY)",
+    put: (
+        "INSERT INTO requests (scope, `key`, fingerprint, `at`, outcome) VALUES ",
+        " ON DUPLICATE KEY UPDATE fingerprint = IF(VALUES(`at`) > requests.`at`, VALUES(fingerprint), requests.fingerprint), \
+         outcome = IF(VALUES(`at`) > requests.`at`, VALUES(outcome), requests.outcome), \
+         `at` = GREATEST(VALUES(`at`), requests.`at`)",
+    ),
+    delete: "",
+    keys: &["scope", "`key`"],
+    kinds: &[Bytes, Bytes, Bytes, Signed, Bytes],
+    player: None,
+    gone: None,
+};
+
+/// Periods that have begun on a shard. One that is there already stays as it is.
+pub(crate) const PARTS: Moved = Moved {
+    name: "parts",
+    select: "SELECT board, part, rule, `starts`, `ends`, closed, version, stale, total FROM parts",
+    put: (
+        "INSERT INTO parts (board, part, rule, `starts`, `ends`, closed, version, stale, total) VALUES ",
+        " ON DUPLICATE KEY UPDATE board = parts.board",
+    ),
+    delete: "",
+    keys: &["board", "part"],
+    kinds: &[Unsigned, Unsigned, Unsigned, Signed, Signed, Unsigned, Unsigned, Unsigned, Unsigned],
+    player: None,
+    gone: None,
+};
+
+impl Moved {
+    /// Asks for the next rows.
+    fn bite(&self, after: Option<&[Cell]>, limit: u64) -> Script {
+        let mut script = Script::default();
+        script.sql(self.select);
+        if let Some(after) = after {
+            // One range for each column that may be the first to be greater.
+            for depth in 0..self.keys.len() {
+                script.sql(if depth == 0 { " WHERE (" } else { " OR (" });
+                for (at, (key, cell)) in self.keys.iter().zip(after).take(depth + 1).enumerate() {
+                    script.sql(if at == 0 { "" } else { " AND " }).sql(key);
+                    script.sql(if at == depth { " > " } else { " = " });
+                    cell.say(&mut script);
+                }
+                script.sql(")");
+            }
+        }
+        for (at, key) in self.keys.iter().enumerate() {
+            script.sql(if at == 0 { " ORDER BY " } else { ", " }).sql(key);
+        }
+        script.sql(" LIMIT ").number(limit).end();
+        script
+    }
+
+    fn read(&self, mut answers: Answers) -> Result<Vec<Cells>, StoreError> {
+        let mut rows = Vec::new();
+        answers.each(1, self.name, |row| {
+            rows.push(self.kinds.iter().map(|kind| kind.read(row)).collect::<Result<_, _>>()?);
+            Ok(())
+        })?;
+        Ok(rows)
+    }
+
+    /// The key of a row.
+    pub(crate) fn key<'a>(&self, row: &'a [Cell]) -> &'a [Cell] {
+        &row[..self.keys.len()]
+    }
+}
+
+impl Kind {
+    fn read(self, row: &mut Fields<'_>) -> Result<Cell, StoreError> {
+        Ok(match self {
+            Self::Signed => Cell::Signed(row.signed()?),
+            Self::Unsigned => Cell::Unsigned(row.number()?),
+            Self::Bytes => Cell::Bytes(row.bytes()?.to_vec()),
+        })
+    }
+}
+
+impl Cell {
+    fn say(&self, script: &mut Script) {
+        match self {
+            Self::Signed(number) => script.signed(*number),
+            Self::Unsigned(number) => script.number(*number),
+            Self::Bytes(bytes) => script.bytes(bytes),
+        };
+    }
+
+    fn put(&self, row: &mut Row<'_>) {
+        match self {
+            Self::Signed(number) => row.signed(*number),
+            Self::Unsigned(number) => row.number(*number),
+            Self::Bytes(bytes) => row.bytes(bytes),
+        };
+    }
+}
+
+impl MySqlStore {
+    /// The next rows of a table, in order of key.
+    pub(crate) fn bite(
+        &self,
+        of: &Moved,
+        after: Option<&[Cell]>,
+        limit: u64,
+    ) -> Result<Vec<Cells>, StoreError> {
+        of.read(self.pool.ask(&of.bite(after, limit))?)
+    }
+
+    /// Puts rows into a table.
+    pub(crate) fn put(&self, of: &Moved, rows: &[&Cells]) -> Result<(), StoreError> {
+        if rows.is_empty() {
+            return Ok(());
+        }
+        self.at_once(|script| {
+            script.rows(of.put.0, rows, of.put.1, |row, cells| cells.iter().for_each(|cell| cell.put(row)));
+        })
+    }
+
+    /// Takes rows out of a table, and notes how far this has come.
+    pub(crate) fn take_out(&self, of: &Moved, rows: &[&Cells], notes: &[Note]) -> Result<(), StoreError> {
+        self.at_once(|script| {
+            script
+                .keys(of.delete, rows, ")", |row, cells| of.key(cells).iter().for_each(|cell| cell.put(row)));
+            meta::note(script, notes);
+        })
+    }
+
+    fn at_once(&self, put: impl FnOnce(&mut Script)) -> Result<(), StoreError> {
+        let mut script = Script::default();
+        script.statement("START TRANSACTION");
+        put(&mut script);
+        script.statement("COMMIT");
+        self.pool.ask(&script).map(drop)
+    }
+
+    /// How many records there are.
+    pub(crate) fn count_all(&self) -> Result<u64, StoreError> {
+        let mut script = Script::default();
+        script.statement("SELECT COUNT(*) FROM scores WHERE gone = 0");
+        self.pool.ask(&script)?.one_number("scores")
+    }
+}

@@ -1,0 +1,298 @@
+//! Moving records to another number of databases, while nobody serves them.
+//!
+//! A mark in each database says that it is under way, between how many, and how far each has come; until the last step no
+//! store opens any of them. Rows are put where they belong before they are taken from where they were, so a kill at any
+//! moment leaves each of them somewhere, and going on puts some of them twice at most. At the end there are as many as at
+//! the beginning, or it does not end. The first database stays the first: it has what is not spread.
+//!
+//! Requests do not say whose they are, so each goes to every shard until its time is over. Not here: leases; whoever
+//! opens the databases has them.
+
+use super::home::home;
+use super::layout::{self, Mark};
+use super::moving::{self, Progress};
+use super::pending::Pending;
+use super::split::FIRST;
+use crate::mysql::moving::{BANS, PARTS, REQUESTS, SCORES};
+use crate::mysql::{MySqlStore, Note, Noted, Options};
+use crate::plan::{BoardChange, Changes, Plan};
+use crate::{Store, StoreError};
+use std::sync::Arc;
+
+/// Rows of deleted boards that are purged at a time, before anything is moved.
+const PURGE_ROWS: usize = 10_000;
+
+/// What a resharding came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Resharded {
+    /// Records altogether.
+    pub rows: u64,
+    /// Shards before and after.
+    pub shards: (usize, usize),
+    /// Whether one that was cut short went on.
+    pub resumed: bool,
+}
+
+/// Two lists of databases.
+struct Lists {
+    /// All of them, those of the old list first.
+    all: Vec<Arc<MySqlStore>>,
+    old: usize,
+    /// The new list, by their places in `all`.
+    new: Vec<usize>,
+}
+
+/// Moves the records of the databases `from` (where that is empty, of as many of `to` as the first says) to `to`. `tell` hears
+/// what is waited for, `progress` how far it has come.
+pub fn reshard(
+    from: &[String],
+    to: &[String],
+    options: &Options,
+    tell: &mut dyn FnMut(&str),
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Resharded, StoreError> {
+    let to = super::connect(to, options, tell)?;
+    let lists = Lists::open(from, to, options, tell)?;
+    let (resumed, state) = lists.begin()?;
+    let shards = (lists.old, lists.new.len());
+    if !lists.is_ending(&state)? {
+        lists.prepare()?;
+        // What is nobody's goes everywhere, and periods that have begun to the first.
+        for table in [&REQUESTS, &PARTS] {
+            for at in 0..lists.old {
+                let targets = if table.name == PARTS.name { vec![FIRST] } else { lists.new.clone() };
+                moving::copy(&lists.all, at, table, &targets)?;
+            }
+        }
+        let target = |player: &_| lists.new[home(player, lists.new.len())];
+        moving::spread((&lists.all, lists.old), &[&BANS, &SCORES], &target, state.rows, progress)?;
+        let found = count(lists.new.iter().map(|at| &lists.all[*at]))?;
+        if found != state.rows {
+            return Err(StoreError::Corrupt(format!(
+                "after moving there are {found} records, and before there were {}",
+                state.rows
+            )));
+        }
+    }
+    lists.end(&state)?;
+    Ok(Resharded { rows: state.rows, shards, resumed })
+}
+
+/// What stands in each database while it is under way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct State {
+    /// The store's new name.
+    store: String,
+    shards: (usize, usize),
+    rows: u64,
+}
+
+impl State {
+    fn encode(&self, place: usize) -> Vec<u8> {
+        format!("1 {} {} {} {} {place}", self.store, self.shards.0, self.shards.1, self.rows).into_bytes()
+    }
+
+    fn decode(bytes: &[u8]) -> Option<(Self, usize)> {
+        let mut words = std::str::from_utf8(bytes).ok()?.split(' ');
+        if words.next()? != "1" {
+            return None;
+        }
+        let store = words.next()?.to_owned();
+        let mut number = || words.next()?.parse::<u64>().ok();
+        let mut small = || usize::try_from(number()?).ok();
+        let shards = (small()?, small()?);
+        let (rows, place) = (number()?, usize::try_from(number()?).ok()?);
+        Some((Self { store, shards, rows }, place))
+    }
+}
+
+impl Lists {
+    fn open(
+        from: &[String],
+        to: Vec<Arc<MySqlStore>>,
+        options: &Options,
+        tell: &mut dyn FnMut(&str),
+    ) -> Result<Self, StoreError> {
+        let first = &to[FIRST];
+        let count = match (read(first)?, layout::read_calm(first)?) {
+            (Some((state, _)), _) => state.shards.0,
+            (None, mark) => mark.map_or(1, |mark| mark.of),
+        };
+        if from.is_empty() && count > to.len() {
+            return Err(refused(format!(
+                "{} is one of {count} databases: give them, in order, with --from",
+                first.url()
+            )));
+        }
+        let mut all: Vec<Arc<MySqlStore>> = Vec::new();
+        for (place, url) in from.iter().enumerate() {
+            match to.iter().find(|store| store.is_at(url)) {
+                Some(store) => all.push(Arc::clone(store)),
+                None => all.push(Arc::new(MySqlStore::open_telling(url, options, tell)?)),
+            }
+            if place == FIRST && all[FIRST].url() != to[FIRST].url() {
+                return Err(refused("the first database of both lists must be the same".into()));
+            }
+        }
+        if from.is_empty() {
+            all.extend(to.iter().take(count).cloned());
+        }
+        if all.len() != count {
+            return Err(refused(format!(
+                "{} is one of {count} databases, not of {}",
+                to[FIRST].url(),
+                all.len()
+            )));
+        }
+        let mut new = Vec::new();
+        for store in to {
+            let place = all.iter().position(|other| other.url() == store.url());
+            new.push(place.unwrap_or(all.len()));
+            if place.is_none() {
+                all.push(store);
+            }
+        }
+        Ok(Self { all, old: count, new })
+    }
+
+    /// Says in each database that it has begun, or sees that it had.
+    fn begin(&self) -> Result<(bool, State), StoreError> {
+        if let Some((state, _)) = read(&self.all[FIRST])? {
+            self.check(&state)?;
+            return Ok((true, state));
+        }
+        let (old, new) = self.all.split_at(self.old);
+        if self.old > 1 {
+            layout::check_marks(old)?;
+            let pending = Pending::read(old)?;
+            (0..old.len()).try_for_each(|shard| pending.mend(old, shard))?;
+        }
+        for store in new {
+            if !store.is_new()? || layout::read_calm(store)?.is_some() {
+                return Err(refused(format!("{} is not empty", store.url())));
+            }
+        }
+        for store in old {
+            while store.purge_deleted(PURGE_ROWS)? > 0 {}
+        }
+        let rows = count(old.iter())?;
+        let state = State { store: layout::new_name()?, shards: (self.old, self.new.len()), rows };
+        // The first is the last: before, nothing was moved.
+        for (place, store) in self.all.iter().enumerate().rev() {
+            let mut notes: Vec<Note> =
+                store.notes(layout::CURSORS)?.into_iter().map(|(name, _)| (name, None)).collect();
+            notes.push((layout::RESHARD.into(), Some(state.encode(place))));
+            note(store, notes)?;
+        }
+        Ok((false, state))
+    }
+
+    /// Refuses lists that are not those it was begun with.
+    fn check(&self, state: &State) -> Result<(), StoreError> {
+        let other = |store: &MySqlStore| {
+            refused(format!("{} is moved between other databases, or in another order", store.url()))
+        };
+        if state.shards != (self.old, self.new.len()) {
+            return Err(other(&self.all[FIRST]));
+        }
+        for (place, store) in self.all.iter().enumerate() {
+            let fits = match read(store)? {
+                Some(found) => found == (state.clone(), place),
+                None => layout::read_calm(store)?.is_some_and(|mark| mark == self.mark(state, place)),
+            };
+            if !fits {
+                return Err(other(store));
+            }
+        }
+        Ok(())
+    }
+
+    /// What a database is at the end.
+    fn mark(&self, state: &State, place: usize) -> Mark {
+        let store = state.store.clone();
+        match self.new.iter().position(|at| *at == place) {
+            Some(shard) => Mark { store, shard, of: self.new.len() },
+            // One that is none any more.
+            None => Mark { store, shard: 0, of: 0 },
+        }
+    }
+
+    /// Whether everything is moved: some say already what they are now.
+    fn is_ending(&self, state: &State) -> Result<bool, StoreError> {
+        for (place, store) in self.all.iter().enumerate() {
+            if layout::read_calm(store)?.is_some_and(|mark| mark == self.mark(state, place)) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Gives new databases the boards.
+    fn prepare(&self) -> Result<(), StoreError> {
+        let boards = self.all[FIRST].boards()?;
+        let next = self.all[FIRST].notes(NEXT_BOARD)?;
+        for store in &self.all[self.old..] {
+            let there = store.boards()?;
+            let missing = boards.iter().filter(|row| there.iter().all(|other| other.no != row.no));
+            let missing: Vec<BoardChange> = missing.cloned().map(BoardChange::Create).collect();
+            for some in missing.chunks(100) {
+                let changes = Changes { boards: some.to_vec(), ..Changes::default() };
+                store.run(&Plan::default(), &mut |_| changes.clone())?;
+            }
+            note(store, next.iter().map(|(name, value)| (name.clone(), Some(value.clone()))).collect())?;
+        }
+        Ok(())
+    }
+
+    /// Says in each what it is now; from the last on the store opens again.
+    fn end(&self, state: &State) -> Result<(), StoreError> {
+        for (place, store) in self.all.iter().enumerate().rev() {
+            let mut gone: Vec<(String, Vec<u8>)> = Vec::new();
+            for prefix in [layout::RESHARD, layout::CURSORS, super::intent::INTENTS, super::intent::APPLIED] {
+                gone.extend(store.notes(prefix)?);
+            }
+            let mut notes: Vec<Note> = gone.into_iter().map(|(name, _)| (name, None)).collect();
+            notes.push((layout::SHARD.into(), Some(self.mark(state, place).encode())));
+            note(store, notes)?;
+        }
+        Ok(())
+    }
+}
+
+/// The note with the number of the next board.
+const NEXT_BOARD: &str = "store.next_board";
+
+fn read(store: &MySqlStore) -> Result<Option<(State, usize)>, StoreError> {
+    let notes = store.notes(layout::RESHARD)?;
+    let Some((_, value)) = notes.first() else { return Ok(None) };
+    let unknown =
+        || refused(format!("{}: what it says of its resharding is not known to this version", store.url()));
+    State::decode(value).map(Some).ok_or_else(unknown)
+}
+
+fn count<'a>(mut stores: impl Iterator<Item = &'a Arc<MySqlStore>>) -> Result<u64, StoreError> {
+    stores.try_fold(0, |sum, store| Ok(sum + store.count_all()?))
+}
+
+fn note(store: &MySqlStore, notes: Vec<Note>) -> Result<(), StoreError> {
+    let noted = Noted { notes, ..Noted::default() };
+    store.run_noting(&Plan::default(), &mut |_, _| noted.clone()).map(drop)
+}
+
+fn refused(why: String) -> StoreError {
+    StoreError::Layout(format!("{why} (nothing was changed)"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_under_way_reads_back() {
+        let state = State { store: "ab".into(), shards: (2, 3), rows: 100 };
+        assert_eq!(state.encode(1), b"1 ab 2 3 100 1");
+        assert_eq!(State::decode(b"1 ab 2 3 100 1"), Some((state, 1)));
+        assert_eq!(State::decode(b"2 ab 2 3 100 1"), None);
+        assert_eq!(State::decode(b"1 ab 2 3"), None);
+    }
+}

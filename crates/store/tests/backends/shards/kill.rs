@@ -1,0 +1,66 @@
+//! Kills one of the databases under load, at random moments, and compares what all have with what was acknowledged: exactly.
+//!
+//! A caller that hears of a lost commit asks what became of it, so at the end everybody knows what was done.
+
+use super::*;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use tally_testkit::Rng;
+use tally_testkit::rng::soak;
+
+const THREADS: usize = 3;
+
+#[test]
+fn a_killed_shard_has_exactly_what_was_acknowledged() {
+    let mut rng = Rng::of("kill a shard");
+    let mut servers = [(); 2].map(|()| ScratchDatabase::start(DatabaseKind::MariaDb10));
+    let urls = servers.each_ref().map(ScratchDatabase::create_database);
+    let mut store = open(&urls);
+    let plans: Vec<Plan> = (0..THREADS).map(|thread| counters(&store, &format!("{thread}"))).collect();
+    let mut acknowledged = [0; THREADS];
+    for round in 0..soak(4) {
+        let (commits, stop) = (AtomicU64::new(0), AtomicBool::new(false));
+        let until = 20 + rng.below(60);
+        std::thread::scope(|scope| {
+            for (plan, acknowledged) in plans.iter().zip(&mut acknowledged) {
+                let (store, commits, stop) = (&store, &commits, &stop);
+                scope.spawn(move || {
+                    while !stop.load(Relaxed) {
+                        *acknowledged += add_and_find_out(store, plan);
+                        commits.fetch_add(1, Relaxed);
+                    }
+                });
+            }
+            while commits.load(Relaxed) < until {
+                std::thread::yield_now();
+            }
+            let server = &mut servers[(rng.below(2)) as usize];
+            server.kill();
+            server.restart();
+            stop.store(true, Relaxed);
+        });
+        if round % 2 == 1 {
+            store = open(&urls);
+        }
+        let found: Vec<i64> = plans.iter().map(|plan| count(&store, plan)).collect();
+        assert_eq!(found, acknowledged);
+    }
+    assert!(acknowledged.iter().sum::<i64>() > 0);
+}
+
+/// Adds one to each counter of a thread; how much was added.
+fn add_and_find_out(store: &dyn Store, plan: &Plan) -> i64 {
+    let batch = match store.run(plan, &mut |loaded| one_more(plan, loaded)) {
+        Ok(_) => return 1,
+        Err(StoreError::LostAtCommit { batch, .. }) => batch,
+        Err(StoreError::ShardAway { .. } | StoreError::Conflict(_)) => return 0,
+        Err(error) => panic!("{error}"),
+    };
+    loop {
+        match store.became(&batch) {
+            Ok(done) => return done.is_some().into(),
+            Err(StoreError::Away(_) | StoreError::Conflict(_)) => std::thread::yield_now(),
+            Err(error) => panic!("{error}"),
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! One of the databases is away.
+
+use super::*;
+use std::time::Duration;
+use tally_testkit::RespClient;
+
+/// What one of its players hears.
+fn refused(client: &mut Client, player: &str) {
+    let answer = client.send(&submit(player, 1));
+    answer.refused(503, "store_away");
+    assert!(answer.text().contains("shard 2 of 2 of the store cannot be used now"), "{}", answer.text());
+}
+
+#[test]
+fn a_shard_that_is_down_fails_its_players_and_no_others() {
+    let mut world = World::of(2);
+    let mut server = world.started(&[0, 1]);
+    server.allow("shard 2 of 2");
+    fill(&mut server.local());
+    let (here, there) = (world.players(0), world.players(1));
+    world.servers[1].kill();
+    let mut client = server.local();
+    for (at, player) in there.iter().chain(&here).chain(&there).enumerate() {
+        if there.contains(player) {
+            refused(&mut client, player);
+        } else {
+            client.send(&submit(player, 1000 + at as i64)).expect(200);
+        }
+    }
+    // Ranks are in memory.
+    assert_eq!(client.get("/v1/leaderboards/b/scores").expect(200)["total"], PLAYERS);
+    // Rows of a batch fail one by one.
+    let rows: Vec<Value> =
+        here.iter().chain(&there).map(|player| json!({"board": "b", "player": player, "score": 5})).collect();
+    let answer = client.post("/v1/scores/batch", &json!({"scores": rows})).expect(200);
+    for (row, player) in answer["results"].as_array().unwrap().iter().zip(here.iter().chain(&there)) {
+        assert_eq!(row["error"]["code"] == "store_away", there.contains(player), "{row}");
+    }
+    // What concerns all of them waits for all.
+    client.put("/v1/leaderboards/new", &json!({})).refused(503, "store_away");
+    client.delete("/v1/leaderboards/b").refused(503, "store_away");
+    let mut resp = RespClient::connect(server.resp());
+    let mut zadd = |args: &[&str]| {
+        String::from_utf8(resp.call_bytes(&[&["ZADD", "b"], args].concat())).expect("it is text")
+    };
+    let (one, other) = (here.first().unwrap(), there.first().unwrap());
+    let (ours, theirs) = (zadd(&["3", one]), zadd(&["3", other]));
+    assert!(ours.starts_with(':') && theirs.starts_with("-TRYAGAIN shard 2 of 2"), "{ours} {theirs}");
+    let both = zadd(&["4", one, "4", other]);
+    assert!(both.starts_with("-TRYAGAIN"), "{both}");
+    world.servers[1].restart();
+    let another = there.iter().next_back().unwrap();
+    while client.send(&submit(another, 9)).status != 200 {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    for player in there.iter().chain(&here) {
+        client.send(&submit(player, 7)).expect(200);
+    }
+    client.put("/v1/leaderboards/new", &json!({})).expect(201);
+    assert_eq!(world.players(1), there);
+}

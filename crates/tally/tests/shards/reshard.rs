@@ -1,0 +1,86 @@
+//! `tally migrate --reshard` from one server to two, to three and back, killed in between.
+
+use super::*;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+use tally_testkit::{Rng, audit::audit};
+
+const ROWS: usize = 10_000;
+const KILLS: usize = 3;
+
+/// What a server on these databases shows.
+fn shown(world: &World, shards: &[usize]) -> Vec<Value> {
+    let mut server = world.stopped(shards);
+    server.restart();
+    let seen = audit(&mut server.local());
+    server.terminate();
+    seen
+}
+
+fn migrate(world: &World, from: &[usize], to: &[usize]) -> Command {
+    let mut command = Command::new(TALLY);
+    let data = std::env::temp_dir().join(format!("tally-reshard-{}", std::process::id()));
+    command.args(["migrate", "--reshard", "--data"]).arg(data);
+    for (flag, shards) in [("--store", to), ("--from", from)] {
+        command.args(shards.iter().flat_map(|shard| [flag, &world.urls[*shard]]));
+    }
+    command.env("TALLY_SECRET", SECRET).env("TALLY_STORE_LEASE", "2s");
+    command
+}
+
+fn kill(mut child: Child) -> bool {
+    let ended = child.try_wait().expect("it can be asked").is_some();
+    child.kill().expect("it can be killed");
+    child.wait().expect("it ends");
+    !ended
+}
+
+#[test]
+fn records_move_between_servers_and_a_killed_move_goes_on() {
+    let world = World::of(3);
+    let mut rng = Rng::of("kill a move");
+    let mut server = world.started(&[0]);
+    let mut client = server.local();
+    fill(&mut client);
+    for chunk in 0..ROWS / 1000 {
+        let row =
+            |at| json!({"board": "b", "player": format!("p{}", chunk * 1000 + at), "score": chunk * at});
+        let scores: Vec<Value> = (0..1000).map(row).collect();
+        client.post("/v1/scores/batch", &json!({"scores": scores})).expect(200);
+    }
+    let keyed = submit("p7", 70).idempotent("once");
+    client.send(&keyed).expect(200);
+    client.put("/v1/players/p7", &json!({"name": "Ann"})).expect(201);
+    client.post("/v1/leaderboards/b/players/p8/ban", &json!({})).expect(200);
+    // A server that runs is not moved from under.
+    let refused = migrate(&world, &[], &[0, 1]).output().expect("it runs");
+    assert!(!refused.status.success() && String::from_utf8_lossy(&refused.stderr).contains("is held by"));
+    server.terminate();
+    let before = shown(&world, &[0]);
+    let lists: [(&[usize], &[usize]); 3] = [(&[0], &[0, 1]), (&[0, 1], &[0, 1, 2]), (&[0, 1, 2], &[0])];
+    for (from, to) in lists {
+        let from = if to.starts_with(from) { &[] } else { from };
+        let mut killed = 0;
+        for round in 0..KILLS {
+            let mut command = migrate(&world, from, to);
+            let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
+            // Anywhere between its first message and its last; after a kill it waits for the lease first.
+            let lease = if round == 0 { 0 } else { 1900 };
+            std::thread::sleep(Duration::from_millis(lease + rng.below(900)));
+            killed += usize::from(kill(child));
+        }
+        let done = migrate(&world, from, to).output().expect("it runs");
+        let said = String::from_utf8_lossy(&done.stdout).into_owned();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        assert!(
+            said.contains(&format!("{} records are on {} databases now", ROWS + PLAYERS, to.len())),
+            "{said}"
+        );
+        assert!(said.contains(" a second"), "{said}");
+        assert!(killed > 0, "each ended before it was killed");
+        assert_eq!(shown(&world, to), before, "{to:?}");
+        let mut server = world.started(to);
+        assert!(server.local().send(&keyed).is_replay(), "{to:?}");
+        server.terminate();
+    }
+}
