@@ -19,6 +19,9 @@ use tokio::runtime::Runtime;
 /// How long a connection that is no longer needed may take to say so.
 const GOODBYE: Duration = Duration::from_millis(200);
 
+/// How long an answer says that the next one will come.
+const FRESH: Duration = Duration::from_millis(50);
+
 /// A connection to the database.
 #[derive(Debug)]
 pub(super) struct Link {
@@ -35,6 +38,8 @@ pub(super) struct Link {
     stats: Arc<Stats>,
     /// Since when nobody uses it; none while it is new.
     pub(super) idle_since: Option<Instant>,
+    /// When it last answered.
+    answered: Option<Instant>,
     broken: bool,
 }
 
@@ -55,6 +60,7 @@ impl Link {
             deadline,
             stats,
             idle_since: None,
+            answered: None,
             broken: false,
         }
     }
@@ -86,7 +92,13 @@ impl Link {
         let done =
             answered.unwrap_or_else(|_| Err(Fault::Lost(format!("no answer within {:?}", self.deadline))));
         self.broken = matches!(done, Err(Fault::Lost(_)));
+        self.answered = (!self.broken).then(Instant::now);
         done
+    }
+
+    /// Whether it answered just now, so that it is hardly lost.
+    pub(super) fn is_fresh(&self) -> bool {
+        self.answered.is_some_and(|at| at.elapsed() < FRESH)
     }
 
     /// Whether it must not be used again.

@@ -2,7 +2,8 @@
 //!
 //! A plan that reads nothing is one message. So is one of the only writer that asks for nothing but whether boards are live
 //! and requests are new: it is taken for granted, said in the row of the batch and by plain inserts, and read where it
-//! turns out not to be so. Changes of boards or keys, which are rare, take one more: they refer to what
+//! turns out not to be so. Only where the connection answered just now: of one that is lost nobody could say whether the
+//! one message arrived. Changes of boards or keys, which are rare, take one more: they refer to what
 //! is there. An answer that is lost at COMMIT is looked for at once on a new connection; only when the database cannot
 //! be reached does the caller hear that nobody knows. What was certainly not done on a connection that had lain idle is
 //! begun again, once, on a new one. A relaxed plan is as durable as any other. Not here: any other retry; the lanes
@@ -84,7 +85,7 @@ fn attempt(
     plan: &Plan,
     decide: Decide<'_>,
 ) -> Result<u64, Stop> {
-    let guessed = match lease.filter(|_| may_guess && may_be_guessed(plan)) {
+    let guessed = match lease.filter(|_| may_guess && link.is_fresh() && may_be_guessed(plan)) {
         Some(lease) => guess(link, lease, plan, decide),
         None => Ok(None),
     };
