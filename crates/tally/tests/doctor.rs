@@ -11,7 +11,6 @@ fn fill(server: &TestTally) {
     let boards = [
         ("plain", json!({})),
         ("dense", json!({"ranking": "dense", "ties": "player", "order": "ascending"})),
-        // What a period holds is not compared, and must not be taken for the board.
         (
             "shared",
             json!({
@@ -35,10 +34,22 @@ fn fill(server: &TestTally) {
         }
         client.post(&format!("/v1/leaderboards/{board}/players/p7/ban"), &json!({})).expect(200);
     }
-    let only_periods = json!({"all_time": false, "periods": [{"name": "day", "schedule": "0 0 * * *"}]});
-    client.put("/v1/leaderboards/daily", &only_periods).expect(201);
+    // An open period, and two that were closed before anybody scored in them.
+    let years =
+        json!({"all_time": false, "periods": [{"name": "year", "schedule": "0 0 1 1 *", "keep": 100}]});
+    client.put("/v1/leaderboards/years", &years).expect(201);
     let score = json!({"player": "ann", "score": 1});
-    client.post("/v1/leaderboards/daily/scores", &score).expect(200);
+    client.post("/v1/leaderboards/years/scores", &score).expect(200);
+    let mut text = String::from("who,points,day\n");
+    for number in 0..1500 {
+        text += &format!("p{},{},{}-05-01\n", number / 2, number % 400, 2019 + number % 2);
+    }
+    let path = server.data().join("years.csv");
+    std::fs::write(&path, text).unwrap();
+    let columns = ["--player", "who", "--score", "points", "--at", "day"];
+    let import = ["import", "scores", "years", path.to_str().unwrap()];
+    server.run(&[&import[..], &columns].concat()).expect(0);
+    std::fs::remove_file(path).unwrap();
 }
 
 fn all_are_equal(text: &str) {
@@ -46,7 +57,13 @@ fn all_are_equal(text: &str) {
         let line = format!("ok    board {board}: all 1199 ranks are those of a sort of the stored rows");
         assert!(text.contains(&line), "no {line:?} in {text}");
     }
-    assert!(!text.contains("WRONG") && !text.contains("board daily"), "{text}");
+    for words in [
+        "board shared: so are 1199 ranks of its periods, 1 in",
+        "board years: so are 1501 ranks of its periods, 3 in",
+    ] {
+        assert!(text.contains(words), "no {words:?} in {text}");
+    }
+    assert!(!text.contains("WRONG") && !text.contains("board years: all"), "{text}");
 }
 
 #[test]
@@ -106,4 +123,9 @@ fn rows_were_changed(kind: DatabaseKind, release: &str) {
     assert!(changed.expect(1).contains("WRONG board plain: at 1: "), "{}", changed.stdout);
     change(3);
     server.run(&["doctor"]).expect(0);
+    let of_a_closed_year = "player = 'p4' AND score = 8 AND part > 0";
+    database.sql(&format!("UPDATE {name}.scores SET score = 9999 WHERE {of_a_closed_year}"));
+    let changed = server.run(&["doctor"]);
+    let text = changed.expect(1);
+    assert!(text.contains("WRONG board years, year:2019-01-01T00:00:00"), "{text}");
 }

@@ -5,7 +5,7 @@
 //!
 //! - `settings`: of the database; `pool`: its connections; `ranks`: the orders
 //!
-//! Not here: mending anything, and the order of periods.
+//! Not here: mending anything.
 
 mod pool;
 mod ranks;

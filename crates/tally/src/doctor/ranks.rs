@@ -1,19 +1,19 @@
-//! Ranks as they are served against a sort of the stored rows.
+//! Ranks as they are served against a sort of the stored rows: of all time, and of every period that is kept.
 //!
-//! A board that is written to meanwhile is compared again; the server's counter of rows says whether it was. Boards with
-//! more than a million rows are compared in their first million ranks, because a sort of all is in memory. Not here:
-//! periods.
+//! A board that is written to meanwhile is compared again; the server's counter of rows says whether it was. Parts with
+//! more than a million rows are compared in their first million ranks, because a sort of all is in memory. A closed period
+//! whose order has yet to be written anew is left out.
 
 use super::Report;
 use crate::client::{Client, segment};
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use tally_rules::rank::{Counts, rank};
 use tally_rules::{PlayerId, Record, order_key};
 use tally_store::plan::ALL_TIME;
-use tally_store::{BoardRow, Store};
+use tally_store::{BoardRow, Part, Store};
 use tally_wire::api::scores::Style;
 use tally_wire::time;
 use ureq::http::Method;
@@ -23,7 +23,7 @@ const ROWS_MAX: usize = 1_000_000;
 const WALK_ROWS: usize = 10_000;
 const TRIES: usize = 3;
 
-/// Compares every board; `open` gives the store as it is now.
+/// Compares every part of every board; `open` gives the store as it is now.
 pub(super) fn compare<S: Store>(
     report: &mut Report,
     client: &Client,
@@ -33,7 +33,13 @@ pub(super) fn compare<S: Store>(
     for (tried, last) in (1..=TRIES).map(|tried| (tried, tried == TRIES)) {
         let before = changes(client)?;
         let store = open()?;
-        let found: Vec<_> = boards.iter().map(|board| (board, compare_one(client, &*store, board))).collect();
+        let mut found = Vec::new();
+        for board in &boards {
+            for (part, period) in parts(&*store, board)? {
+                let outcome = compare_one(client, &*store, board, (part, period.as_deref()));
+                found.push(Found { board: board.id.as_str(), period, outcome });
+            }
+        }
         let quiet = changes(client)? == before;
         if quiet || last {
             return told(report, found, quiet, tried);
@@ -42,27 +48,53 @@ pub(super) fn compare<S: Store>(
     Ok(())
 }
 
-fn told(
-    report: &mut Report,
-    found: Vec<(&BoardRow, Result<Option<Outcome>>)>,
-    quiet: bool,
-    tried: usize,
-) -> Result<()> {
-    for (board, outcome) in found {
-        let id = board.id.as_str();
+/// What was found of one part.
+struct Found<'b> {
+    board: &'b str,
+    period: Option<String>,
+    outcome: Result<Option<Outcome>>,
+}
+
+/// The parts of a board that can be asked for, with the names of periods.
+fn parts(store: &dyn Store, board: &BoardRow) -> Result<Vec<(Part, Option<String>)>> {
+    let mut parts = Vec::new();
+    if board.definition.all_time {
+        parts.push((ALL_TIME, None));
+    }
+    for row in store.parts(board.no)?.into_iter().filter(|row| !row.stale) {
+        let rule = board.definition.periods.iter().find(|rule| rule.no == row.rule);
+        parts.extend(
+            rule.map(|rule| (row.part, Some(format!("{}:{}", rule.name, time::format(row.span.start))))),
+        );
+    }
+    Ok(parts)
+}
+
+fn told(report: &mut Report, found: Vec<Found<'_>>, quiet: bool, tried: usize) -> Result<()> {
+    // Of each board, how many periods are as they should be, with how many ranks.
+    let mut periods: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+    for Found { board, period, outcome } in found {
+        let name = period.as_ref().map_or_else(|| board.to_owned(), |period| format!("{board}, {period}"));
         match outcome? {
             None => {}
+            Some(Outcome::Equal { rows, .. }) if period.is_some() => {
+                let (count, ranks) = periods.entry(board).or_default();
+                (*count, *ranks) = (*count + 1, *ranks + rows);
+            }
             Some(Outcome::Equal { rows, all }) => {
                 let of = if all { "all" } else { "the first" };
-                report.ok(&format!("board {id}: {of} {rows} ranks are those of a sort of the stored rows"));
+                report.ok(&format!("board {name}: {of} {rows} ranks are those of a sort of the stored rows"));
             }
-            Some(Outcome::Differs(what)) if quiet => report.wrong(&format!("board {id}: {what}")),
+            Some(Outcome::Differs(what)) if quiet => report.wrong(&format!("board {name}: {what}")),
             Some(Outcome::Differs(_)) => {
                 report.warn(&format!(
-                    "board {id}: written to during each of {tried} comparisons; ask at a quieter time"
+                    "board {name}: written to during each of {tried} comparisons; ask at a quieter time"
                 ));
             }
         }
+    }
+    for (board, (count, ranks)) in periods {
+        report.ok(&format!("board {board}: so are {ranks} ranks of its periods, {count} in all"));
     }
     Ok(())
 }
@@ -79,11 +111,13 @@ fn changes(client: &Client) -> Result<String> {
     Ok(line.context("the server counts no rows")?.to_owned())
 }
 
-fn compare_one(client: &Client, store: &dyn Store, board: &BoardRow) -> Result<Option<Outcome>> {
-    if !board.definition.all_time {
-        return Ok(None);
-    }
-    let mut rows = stored(store, board)?;
+fn compare_one(
+    client: &Client,
+    store: &dyn Store,
+    board: &BoardRow,
+    (part, period): (Part, Option<&str>),
+) -> Result<Option<Outcome>> {
+    let mut rows = stored(store, board, part)?;
     // One that its first score made is there as long as somebody is on it.
     if rows.is_empty() && board.definition.implicit {
         return Ok(None);
@@ -95,7 +129,12 @@ fn compare_one(client: &Client, store: &dyn Store, board: &BoardRow) -> Result<O
     let all = rows.len() <= ROWS_MAX;
     rows.truncate(ROWS_MAX);
     let mut wanted = expected(board, &rows).into_iter().enumerate();
-    let base = format!("/v1/leaderboards/{}/scores?limit=1000", segment(board.id.as_str()));
+    let period = period.unwrap_or("all_time");
+    let base = format!(
+        "/v1/leaderboards/{}/scores?limit=1000&period={}",
+        segment(board.id.as_str()),
+        segment(period)
+    );
     let mut path = base.clone();
     loop {
         let page = client.ask(&Method::GET, &path, None)?;
@@ -124,19 +163,18 @@ fn compare_one(client: &Client, store: &dyn Store, board: &BoardRow) -> Result<O
 }
 
 /// Every player that has a rank. Of many, the best are kept while walking.
-fn stored(store: &dyn Store, board: &BoardRow) -> Result<Vec<(PlayerId, Record)>> {
+fn stored(store: &dyn Store, board: &BoardRow, part: Part) -> Result<Vec<(PlayerId, Record)>> {
     let hidden: BTreeSet<PlayerId> = store.bans(board.no)?.into_iter().collect();
     let definition = &board.definition;
     let (mut rows, mut after): (Vec<(PlayerId, Record)>, Option<PlayerId>) = (Vec::new(), None);
     loop {
         let mut last = None;
-        let count =
-            store.walk_scores(board.no, ALL_TIME, after.as_ref(), WALK_ROWS, &mut |player, record| {
-                last = Some(player.clone());
-                if !hidden.contains(&player) {
-                    rows.push((player, record));
-                }
-            })?;
+        let count = store.walk_scores(board.no, part, after.as_ref(), WALK_ROWS, &mut |player, record| {
+            last = Some(player.clone());
+            if !hidden.contains(&player) {
+                rows.push((player, record));
+            }
+        })?;
         if rows.len() > 2 * ROWS_MAX {
             rows.select_nth_unstable_by(ROWS_MAX, |a, b| {
                 order_key::compare(definition, (&a.1, a.0.as_bytes()), (&b.1, b.0.as_bytes()))
