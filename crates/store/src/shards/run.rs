@@ -21,6 +21,9 @@ use std::sync::PoisonError;
 /// How often a shard that is behind is brought to the present at once, where another transaction is in the way.
 const TRIES: usize = 5;
 
+/// Notes of an intent at most: 64 MiB, which a million players' removal does not reach.
+const INTENT_NOTES_MAX: usize = 2048;
+
 type Decide<'a> = &'a mut dyn FnMut(&Loaded) -> Changes;
 
 /// A transaction of several shards.
@@ -241,6 +244,11 @@ impl Wide<'_> {
             let rest = rest.map(|(shard, changes)| (*shard, changes.clone())).collect();
             let intent = Intent { version: self.version, rest };
             let notes = intent::notes(self.number, &intent).len();
+            if notes > INTENT_NOTES_MAX {
+                let why = format!("a change of several shards is larger than {INTENT_NOTES_MAX} notes hold");
+                self.stopped = Some((lowest, StoreError::Row(why)));
+                return;
+            }
             self.intent = Some((intent, notes));
         }
     }

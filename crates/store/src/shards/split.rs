@@ -122,14 +122,12 @@ impl<'a> Split<'a> {
         for (key, hidden) in changes.bans {
             parts.of(home(&key.player, self.all)).bans.push((key, hidden));
         }
-        // Where all of it is one player's, it is there; what nobody knows a place for is on the lowest.
+        // Where all of it is one player's, it is there, also where a part of its effect is elsewhere: a retry looks there
+        // alone. What nobody knows a place for is on the lowest.
         let mut of_players = parts.by_shard.keys().copied();
         let only = of_players.next().filter(|_| of_players.next().is_none());
-        let otherwise = match (self.plan.shards.len(), only) {
-            (1, _) => self.lowest(),
-            (_, Some(only)) => only,
-            _ => self.lowest(),
-        };
+        let hinted = self.plan.shards.lowest().filter(|_| self.plan.shards.len() == 1);
+        let otherwise = hinted.or(only).unwrap_or_else(|| self.lowest());
         for (key, stored) in changes.requests {
             let place = self.plan.requests.binary_search(&key).ok();
             let known = place.and_then(|place| self.plan.request_shards.get(place).copied());

@@ -1,6 +1,7 @@
 //! Records spread over several databases, under the contract, and what only several can be asked.
 
 mod faults;
+mod hints;
 mod kill;
 mod layout;
 mod reshard;
