@@ -107,7 +107,7 @@ fn transact(link: &mut Link, lease: Option<&Lease>, plan: &Plan, decide: Decide<
         (version, least) => Version::Number(version.unwrap_or(0).max(least)),
     };
     directory(link, &mut script, &changes)?;
-    write::rows(&mut script, &changes, &read.absent, (link.server.flavour, version));
+    write::rows(&mut script, &changes, &read.absent, (link.server.flavour, version), link.name[0]);
     meta::note(&mut script, &notes);
     commit(link, lease, script, version)
 }

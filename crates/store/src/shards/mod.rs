@@ -12,6 +12,7 @@
 mod home;
 mod intent;
 mod layout;
+mod ledger;
 mod pending;
 mod reads;
 mod run;
@@ -25,7 +26,7 @@ use crate::plan::{
     BatchId, Block, BlockKey, BoardNo, BoardRow, Changes, Committed, ImportKey, ImportRow, KeyRow, Loaded,
     Part, PartRow, Plan, ScoreKey,
 };
-use crate::{SHARDS_MAX, Store, StoreError};
+use crate::{Ledger, SHARDS_MAX, Store, StoreError};
 use pending::Pending;
 use silent::Silent;
 use split::FIRST;
@@ -159,6 +160,10 @@ impl Store for Shards {
 
     fn became(&self, batch: &BatchId) -> Result<Option<Committed>, StoreError> {
         self.inner.became(batch)
+    }
+
+    fn ledger(&self) -> &dyn Ledger {
+        self
     }
 
     fn boards(&self) -> Result<Vec<BoardRow>, StoreError> {
