@@ -5,6 +5,8 @@
 
 use crate::definition::ScoreType;
 use crate::instant::Micros;
+use crate::ledger::entry::EntryKey;
+use crate::ledger::{Currency, HoldId, MemberId, Uuid, WalletKey};
 use crate::record::Record;
 
 /// The outcome of a change.
@@ -37,6 +39,14 @@ pub enum Outcome {
     },
     /// An API key was created; its secret is not part of what is stored.
     KeyCreated,
+    /// Money moved. Entries are never changed, so the place of one is all there is to say.
+    Posted(EntryKey),
+    /// A hold was made.
+    HoldPlaced(HoldId),
+    /// A hold ended; it ends once, so it says how.
+    HoldEnded(HoldId),
+    /// A member was made.
+    MemberMade(MemberId),
 }
 
 const SUBMITTED: u8 = 1;
@@ -48,6 +58,10 @@ const REMOVED: u8 = 2;
 const BOARD_PUT: u8 = 3;
 const KEY_CREATED: u8 = 4;
 const PROFILE_PUT: u8 = 5;
+const POSTED: u8 = 6;
+const HOLD_PLACED: u8 = 7;
+const HOLD_ENDED: u8 = 8;
+const MEMBER_MADE: u8 = 9;
 
 impl Outcome {
     /// The stored form.
@@ -67,6 +81,13 @@ impl Outcome {
             Self::BoardPut { created } => vec![BOARD_PUT, u8::from(*created)],
             Self::KeyCreated => vec![KEY_CREATED],
             Self::ProfilePut { created } => vec![PROFILE_PUT, u8::from(*created)],
+            Self::Posted(EntryKey { wallet, sequence }) => {
+                let (member, currency) = (wallet.member.0.0, wallet.currency.bytes());
+                [&[POSTED][..], &member, &currency, &sequence.to_le_bytes()].concat()
+            }
+            Self::HoldPlaced(id) => with_id(HOLD_PLACED, id.0),
+            Self::HoldEnded(id) => with_id(HOLD_ENDED, id.0),
+            Self::MemberMade(id) => with_id(MEMBER_MADE, id.0),
         }
     }
 
@@ -85,9 +106,23 @@ impl Outcome {
             [BOARD_PUT, created @ (0 | 1)] => Some(Self::BoardPut { created: *created == 1 }),
             [KEY_CREATED] => Some(Self::KeyCreated),
             [PROFILE_PUT, created @ (0 | 1)] => Some(Self::ProfilePut { created: *created == 1 }),
+            [POSTED, rest @ ..] => {
+                let (member, rest) = rest.split_first_chunk()?;
+                let (currency, sequence) = rest.split_first_chunk()?;
+                let (member, currency) = (MemberId(Uuid(*member)), Currency::of_bytes(*currency)?);
+                let sequence = u64::from_le_bytes(sequence.try_into().ok()?);
+                Some(Self::Posted(EntryKey { wallet: WalletKey { member, currency }, sequence }))
+            }
+            [HOLD_PLACED, id @ ..] => Some(Self::HoldPlaced(HoldId(Uuid(id.try_into().ok()?)))),
+            [HOLD_ENDED, id @ ..] => Some(Self::HoldEnded(HoldId(Uuid(id.try_into().ok()?)))),
+            [MEMBER_MADE, id @ ..] => Some(Self::MemberMade(MemberId(Uuid(id.try_into().ok()?)))),
             _ => None,
         }
     }
+}
+
+fn with_id(format: u8, id: Uuid) -> Vec<u8> {
+    [&[format][..], &id.0].concat()
 }
 
 fn put(bytes: &mut Vec<u8>, record: &Record) {
@@ -113,6 +148,22 @@ mod tests {
         assert_eq!(Outcome::BoardPut { created: true }.encode(), [3, 1]);
         assert_eq!(Outcome::KeyCreated.encode(), [4]);
         assert_eq!(Outcome::ProfilePut { created: false }.encode(), [5, 0]);
+        let id = Uuid([9; 16]);
+        let wallet = WalletKey { member: MemberId(id), currency: Currency::parse("KRW").unwrap() };
+        let posted = Outcome::Posted(EntryKey { wallet, sequence: 258 });
+        let bytes = posted.encode();
+        assert_eq!(bytes[..17], [[6].as_slice(), &[9; 16]].concat());
+        assert_eq!(bytes[17..], *b"KRW\0\0\0\0\0\x02\x01\0\0\0\0\0\0");
+        assert_eq!(Outcome::decode(&bytes), Some(posted));
+        let others = [
+            (Outcome::HoldPlaced(HoldId(id)), 7),
+            (Outcome::HoldEnded(HoldId(id)), 8),
+            (Outcome::MemberMade(MemberId(id)), 9),
+        ];
+        for (outcome, number) in others {
+            assert_eq!(outcome.encode(), [[number].as_slice(), &[9; 16]].concat());
+            assert_eq!(Outcome::decode(&outcome.encode()), Some(outcome));
+        }
         let record = Record { score: 1, subscore: 2, at: Micros(3) };
         let (score, subscore) = (ScoreType::Float64, true);
         let encoded = Outcome::Submitted { record, previous: None, changed: true, score, subscore }.encode();

@@ -6,6 +6,8 @@
 //! any retry policy (the lanes have it, from the kinds of [`StoreError`]).
 
 mod error;
+mod hold;
+pub mod ledger;
 pub mod mysql;
 pub mod plan;
 mod shard_set;
@@ -13,6 +15,7 @@ pub mod shards;
 pub mod sqlite;
 
 pub use error::StoreError;
+pub use ledger::{Ledger, LedgerChanges, LedgerLoaded, LedgerPlan};
 pub use plan::{
     BanKey, BatchId, Block, BlockKey, BoardChange, BoardNo, BoardRow, Changes, Committed, Durability, Gone,
     ImportKey, ImportRow, KeyChange, KeyRow, Loaded, Part, PartKey, PartRow, Plan, ScoreKey,
@@ -57,6 +60,9 @@ pub trait Store: Send + Sync + 'static {
     /// What became of a transaction that ended in [`StoreError::LostAtCommit`]: `None` says that it was not done and never
     /// will be. Asking again gives the same answer. An error says that nobody can know now.
     fn became(&self, batch: &BatchId) -> Result<Option<Committed>, StoreError>;
+
+    /// What can be read of members and money.
+    fn ledger(&self) -> &dyn Ledger;
 
     /// Every live board, in order of number.
     fn boards(&self) -> Result<Vec<BoardRow>, StoreError>;

@@ -3,6 +3,7 @@
 //! A [`Plan`] names everything before the transaction begins, so a backend can read it in few messages and lock it in
 //! one order. Keys are sorted and unique; a backend asserts that. [`Changes`] holds one row per key: the newest.
 
+use crate::ledger::{LedgerChanges, LedgerLoaded, LedgerPlan};
 use crate::shard_set::ShardSet;
 use std::sync::Arc;
 use tally_rules::idempotency::{RequestKey, Stored};
@@ -184,6 +185,8 @@ pub struct Plan {
     /// For each request the shard of the player whom it concerns; empty where `shards` is one, or where nobody knows: then
     /// every shard is asked.
     pub request_shards: Vec<usize>,
+    /// Members and money.
+    pub ledger: LedgerPlan,
 }
 
 /// What was read, each list as long as its list in the plan and in the same order.
@@ -203,6 +206,8 @@ pub struct Loaded {
     pub imports: Vec<Option<ImportRow>>,
     /// The profile.
     pub profiles: Vec<Option<Profile>>,
+    /// Members and money.
+    pub ledger: LedgerLoaded,
 }
 
 /// What a transaction writes. Each list is sorted by key and has no key twice.
@@ -228,6 +233,8 @@ pub struct Changes {
     pub boards: Vec<BoardChange>,
     /// Keys.
     pub keys: Vec<KeyChange>,
+    /// Members and money.
+    pub ledger: LedgerChanges,
 }
 
 /// What is known of a transaction that was done.
@@ -278,6 +285,7 @@ impl Plan {
         assert!(ascends(&self.profiles), "profiles of a plan ascend");
         let known = self.request_shards.len();
         assert!(known == 0 || known == self.requests.len(), "each request has its shard, or none");
+        self.ledger.assert_sorted();
     }
 }
 
@@ -290,6 +298,7 @@ impl Loaded {
         assert_eq!(self.requests.len(), plan.requests.len());
         assert_eq!(self.imports.len(), plan.imports.len());
         assert_eq!(self.profiles.len(), plan.profiles.len());
+        self.ledger.assert_answers(&plan.ledger);
     }
 }
 
@@ -325,6 +334,7 @@ impl Changes {
         assert!(self.blocks.is_sorted_by(|a, b| a.0 < b.0), "changed blocks ascend");
         assert!(self.boards.is_sorted_by(|a, b| a.no() < b.no()), "changed boards ascend");
         assert!(self.keys.is_sorted_by(|a, b| a.id() < b.id()), "changed keys ascend");
+        self.ledger.assert_sorted();
     }
 
     /// Whether there is nothing to write.
@@ -339,6 +349,7 @@ impl Changes {
             && self.gone.is_empty()
             && self.boards.is_empty()
             && self.keys.is_empty()
+            && self.ledger.is_empty()
     }
 }
 

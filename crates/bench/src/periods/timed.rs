@@ -10,8 +10,8 @@ use tally_rules::profile::Profile;
 use tally_rules::{Micros, PlayerId, Record};
 use tally_store::sqlite::SqliteStore;
 use tally_store::{
-    BatchId, Block, BlockKey, BoardNo, BoardRow, Changes, Committed, ImportKey, ImportRow, KeyRow, Loaded,
-    Part, PartRow, Plan, ScoreKey, Store, StoreError,
+    BatchId, Block, BlockKey, BoardNo, BoardRow, Changes, Committed, ImportKey, ImportRow, KeyRow, Ledger,
+    Loaded, Part, PartRow, Plan, ScoreKey, Store, StoreError,
 };
 
 /// The store with its times.
@@ -76,6 +76,10 @@ impl Store for Timed {
             (false, false) => {}
         }
         done
+    }
+
+    fn ledger(&self) -> &dyn Ledger {
+        self.inner.ledger()
     }
 
     fn settle(&self) -> Result<(), StoreError> {

@@ -50,6 +50,17 @@ impl Currency {
         Some(Self(bytes))
     }
 
+    /// The code in a fixed number of bytes, the rest zeros.
+    pub fn bytes(self) -> [u8; CURRENCY_BYTES_MAX] {
+        self.0
+    }
+
+    /// Reads what [`bytes`](Self::bytes) gave.
+    pub fn of_bytes(bytes: [u8; CURRENCY_BYTES_MAX]) -> Option<Self> {
+        let length = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+        std::str::from_utf8(&bytes[..length]).ok().and_then(Self::parse).filter(|code| code.0 == bytes)
+    }
+
     /// The code.
     pub fn as_str(&self) -> &str {
         let length = self.0.iter().position(|byte| *byte == 0).unwrap_or(self.0.len());
@@ -130,11 +141,13 @@ mod tests {
     #[test]
     fn codes_are_short_and_plain() {
         for text in ["K", "KRW", "GOLD2026"] {
-            assert_eq!(Currency::parse(text).unwrap().as_str(), text);
+            let code = Currency::parse(text).unwrap();
+            assert_eq!((code.as_str(), Currency::of_bytes(code.bytes())), (text, Some(code)));
         }
         for text in ["", "krw", "KRW ", "K\0", "GOLD20261", "KÖ"] {
             assert_eq!(Currency::parse(text), None, "{text:?}");
         }
+        assert_eq!(Currency::of_bytes(*b"A\0B\0\0\0\0\0"), None);
         let order = ["A", "AA", "B"].map(|text| Currency::parse(text).unwrap());
         assert!(order.is_sorted());
     }

@@ -3,7 +3,7 @@
 //! The bounds are those of the embedded store, so that rows can move between stores. Not here: lengths of names, which
 //! their types have, and boards, which are checked against what is there.
 
-use super::{imports, parts};
+use super::{imports, ledger, parts};
 use crate::StoreError;
 use crate::plan::{Changes, Gone, Part};
 
@@ -13,6 +13,7 @@ pub(super) fn changes(changes: &Changes) -> Result<(), StoreError> {
     changes.imports.iter().try_for_each(|(_, row)| imports::check(row))?;
     changes.parts.iter().try_for_each(|(key, row)| parts::check(*key, row.as_ref()))?;
     changes.blocks.iter().try_for_each(|(key, block)| parts::check_block(key, block))?;
+    ledger::check(&changes.ledger)?;
     changes.gone.iter().try_for_each(|gone| match gone {
         Gone::Part(of) | Gone::Blocks(of, _) => part(of.part),
     })

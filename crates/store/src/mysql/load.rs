@@ -5,7 +5,7 @@
 
 use super::row::Answers;
 use super::text::Script;
-use super::{CLOCK, boards, imports, meta, profiles, requests, scores};
+use super::{CLOCK, boards, imports, ledger, meta, profiles, requests, scores};
 use crate::StoreError;
 use crate::plan::{ImportKey, Loaded, Plan, ScoreKey};
 use tally_rules::idempotency::RequestKey;
@@ -21,6 +21,7 @@ pub(super) struct Asked {
     requests: usize,
     imports: usize,
     profiles: usize,
+    ledger: ledger::Asked,
 }
 
 /// What was read.
@@ -39,6 +40,7 @@ pub(super) struct Absent {
     pub(super) requests: Vec<RequestKey>,
     pub(super) imports: Vec<ImportKey>,
     pub(super) profiles: Vec<PlayerId>,
+    pub(super) ledger: ledger::Absent,
 }
 
 impl Absent {
@@ -47,18 +49,20 @@ impl Absent {
             && self.requests.is_empty()
             && self.imports.is_empty()
             && self.profiles.is_empty()
+            && self.ledger.is_empty()
     }
 }
 
 /// Whether a plan reads anything.
 pub(super) fn reads(plan: &Plan) -> bool {
-    let Plan { boards, board_names, scores, requests, imports, profiles, .. } = plan;
+    let Plan { boards, board_names, scores, requests, imports, profiles, ledger, .. } = plan;
     !(boards.is_empty()
         && board_names.is_empty()
         && scores.is_empty()
         && requests.is_empty()
         && imports.is_empty()
-        && profiles.is_empty())
+        && profiles.is_empty()
+        && ledger.is_empty())
 }
 
 /// Makes the message. Every transaction locks in this order of tables and in order of keys.
@@ -74,6 +78,7 @@ pub(super) fn ask(plan: &Plan) -> Asked {
     asked.requests = requests::select(script, &plan.requests);
     asked.imports = imports::select(script, &plan.imports, true);
     asked.profiles = profiles::select(script, &plan.profiles, true);
+    asked.ledger = ledger::ask(script, &plan.ledger);
     asked.scores = scores::select(script, &plan.scores, true);
     script.sql("SELECT ").sql(CLOCK).end();
     asked
@@ -82,7 +87,7 @@ pub(super) fn ask(plan: &Plan) -> Asked {
 impl Asked {
     /// Whether what was read is of one moment only if nothing came to be between two statements.
     pub(super) fn in_several_statements(&self) -> bool {
-        self.requests + self.imports + self.profiles + self.scores > 1
+        self.requests + self.imports + self.profiles + self.ledger.statements() + self.scores > 1
     }
 
     /// Reads the answer.
@@ -101,6 +106,7 @@ impl Asked {
         loaded.imports = imports::read(&mut answers, self.imports, &plan.imports)?;
         let profiles = profiles::read(&mut answers, self.profiles, &plan.profiles)?;
         loaded.profiles = profiles.into_iter().collect::<Result<_, _>>()?;
+        (loaded.ledger, absent.ledger) = self.ledger.read(&mut answers, &plan.ledger)?;
         let scores = scores::read(&mut answers, self.scores, &plan.scores)?;
         let newest = scores.iter().flatten().map(|row| row.version).max().unwrap_or(0);
         *version = Some(answers.one_number("the clock")?.max(newest.saturating_add(1)));
@@ -113,6 +119,6 @@ impl Asked {
     }
 }
 
-fn absent_of<K: Clone, V>(keys: &[K], found: &[Option<V>]) -> Vec<K> {
+pub(super) fn absent_of<K: Clone, V>(keys: &[K], found: &[Option<V>]) -> Vec<K> {
     keys.iter().zip(found).filter(|(_, found)| found.is_none()).map(|(key, _)| key.clone()).collect()
 }

@@ -27,11 +27,14 @@ mod boards;
 mod check;
 mod connect;
 mod fault;
+mod holds;
 mod imports;
 mod keys;
 mod lease;
+mod ledger;
 mod link;
 mod load;
+mod members;
 mod meta;
 mod migrate;
 pub(crate) mod moving;
@@ -49,13 +52,15 @@ mod survey;
 #[cfg(test)]
 mod tests;
 mod text;
+mod transfers;
+mod wallets;
 mod write;
 
 use crate::plan::{
     BatchId, Block, BlockKey, BoardNo, BoardRow, Changes, Committed, ImportKey, ImportRow, KeyRow, Loaded,
     Part, PartRow, Plan, ScoreKey,
 };
-use crate::{Store, StoreError};
+use crate::{Ledger, Store, StoreError};
 use connect::{Address, Flavour};
 use lease::Lease;
 use notes::Decide;
@@ -209,6 +214,10 @@ impl Store for MySqlStore {
 
     fn became(&self, batch: &BatchId) -> Result<Option<Committed>, StoreError> {
         Ok(self.pool.became(batch)?.map(|version| Committed { version }))
+    }
+
+    fn ledger(&self) -> &dyn Ledger {
+        self
     }
 
     fn boards(&self) -> Result<Vec<BoardRow>, StoreError> {

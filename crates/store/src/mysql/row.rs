@@ -127,6 +127,24 @@ impl<'a> Fields<'a> {
         self.parsed()
     }
 
+    pub(super) fn large(&mut self) -> Result<u128, StoreError> {
+        self.parsed()
+    }
+
+    pub(super) fn tiny(&mut self) -> Result<u8, StoreError> {
+        self.parsed()
+    }
+
+    pub(super) fn maybe_signed(&mut self) -> Result<Option<i64>, StoreError> {
+        let text = self.maybe_text()?;
+        text.map(str::parse).transpose().map_err(|_| self.bad("is no number of its kind"))
+    }
+
+    pub(super) fn maybe_fixed<const N: usize>(&mut self) -> Result<Option<[u8; N]>, StoreError> {
+        let bytes = self.maybe_bytes()?;
+        bytes.map(TryInto::try_into).transpose().map_err(|_| self.bad("has another length"))
+    }
+
     pub(super) fn small(&mut self) -> Result<u32, StoreError> {
         self.parsed()
     }

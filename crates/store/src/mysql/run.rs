@@ -127,15 +127,16 @@ fn transact(link: &mut Link, lease: Option<&Lease>, plan: &Plan, decide: Decide<
         (version, least) => Version::Number(version.unwrap_or(0).max(least)),
     };
     directory(link, &mut script, &changes)?;
-    write::rows(&mut script, &changes, &read.absent, (link.server.flavour, version));
+    write::rows(&mut script, &changes, &read.absent, (link.server.flavour, version), link.name[0]);
     meta::note(&mut script, &notes);
     commit(link, lease, (script, version, &[]))
 }
 
 /// Whether what the plan reads is nearly always the same: boards are live, and requests are new.
 fn may_be_guessed(plan: &Plan) -> bool {
-    let Plan { boards, board_names, scores, imports, profiles, .. } = plan;
+    let Plan { boards, board_names, scores, imports, profiles, ledger, .. } = plan;
     !boards.is_empty()
+        && ledger.is_empty()
         && board_names.is_empty()
         && scores.is_empty()
         && imports.is_empty()
@@ -162,7 +163,7 @@ fn guess(link: &mut Link, lease: &Lease, plan: &Plan, decide: Decide<'_>) -> Res
     let mut script = Script::default();
     script.statement("START TRANSACTION");
     let absent = Absent { requests: plan.requests.clone(), ..Absent::default() };
-    write::rows(&mut script, &changes, &absent, (link.server.flavour, version));
+    write::rows(&mut script, &changes, &absent, (link.server.flavour, version), link.name[0]);
     meta::note(&mut script, &notes);
     commit(link, Some(lease), (script, version, &plan.boards)).map(Some)
 }

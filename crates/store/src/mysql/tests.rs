@@ -1,8 +1,10 @@
 //! What only the inside can be asked: migrations that there are not yet, and how many messages a transaction takes.
 
 use super::*;
+use crate::LedgerChanges;
 use crate::plan::BoardChange;
 use tally_rules::idempotency::{Fingerprint, RequestKey, Stored};
+use tally_rules::ledger::{Currency, MemberId, Uuid, Wallet, WalletKey};
 use tally_rules::outcome::Outcome;
 use tally_rules::{BoardId, Definition};
 use tally_testkit::{DatabaseKind, ScratchDatabase};
@@ -10,6 +12,7 @@ use tally_testkit::{DatabaseKind, ScratchDatabase};
 const NEXT: &[&str] = &[
     migrate::MIGRATIONS[0],
     migrate::MIGRATIONS[1],
+    migrate::MIGRATIONS[2],
     "-- A table more; and a row.\nCREATE TABLE IF NOT EXISTS more (a INT PRIMARY KEY);\nREPLACE INTO more VALUES (1);\n",
 ];
 
@@ -21,7 +24,7 @@ fn an_older_schema_is_migrated_only_when_that_is_asked_for() {
         let rows = || server.try_sql(&format!("SELECT a FROM {}.more", url.rsplit('/').next().unwrap()));
         drop(MySqlStore::open(&url, &Options::default()).unwrap());
         let refused = MySqlStore::open_with(&url, &Options::default(), NEXT, &mut |_| ()).map(drop);
-        assert_eq!(refused, Err(StoreError::TooOld { found: 2, known: 3 }));
+        assert_eq!(refused, Err(StoreError::TooOld { found: 3, known: 4 }));
         assert!(rows().is_err());
         let asked = Options { migrate: true, ..Options::default() };
         drop(MySqlStore::open_with(&url, &asked, NEXT, &mut |_| ()).unwrap());
@@ -29,7 +32,7 @@ fn an_older_schema_is_migrated_only_when_that_is_asked_for() {
         // Neither asks twice, and the older program refuses what it does not know.
         drop(MySqlStore::open_with(&url, &Options::default(), NEXT, &mut |_| ()).unwrap());
         let refused = MySqlStore::open(&url, &Options::default()).map(drop);
-        assert_eq!(refused, Err(StoreError::TooNew { found: 3, known: 2 }));
+        assert_eq!(refused, Err(StoreError::TooNew { found: 4, known: 3 }));
         // An empty database gets the newest without being asked.
         drop(
             MySqlStore::open_with(&server.create_database(), &Options::default(), NEXT, &mut |_| ()).unwrap(),
@@ -45,6 +48,7 @@ fn lists_of_keys_are_ranges_of_the_primary_key() {
         let server = ScratchDatabase::shared(kind);
         let url = server.create_database();
         let store = MySqlStore::open(&url, &Options::default()).unwrap();
+        let currency = Currency::parse("KRW").unwrap();
         for rows in [3_u64, 2000] {
             let player = |number: u64| PlayerId::new(&format!("{number:05}")).unwrap();
             let key =
@@ -62,6 +66,15 @@ fn lists_of_keys_are_ranges_of_the_primary_key() {
             let mut script = Script::default();
             scores::select(&mut script, &keys, true);
             profiles::select(&mut script, &players, true);
+            let wallet =
+                |number: u64| WalletKey { member: MemberId(Uuid::new(Micros(number as i64), 0)), currency };
+            let wallets: Vec<WalletKey> = (0..rows).map(wallet).collect();
+            let filled = wallets.iter().map(|key| (*key, Wallet::default())).collect();
+            let ledger = LedgerChanges { wallets: filled, ..LedgerChanges::default() };
+            store
+                .run(&Plan::default(), &mut |_| Changes { ledger: ledger.clone(), ..Changes::default() })
+                .unwrap();
+            wallets::select(&mut script, &wallets);
             let name = url.rsplit('/').next().unwrap();
             let text = script.messages(1 << 20).unwrap()[0].0;
             for statement in text.split_terminator(';') {

@@ -46,6 +46,11 @@ impl Script {
         self
     }
 
+    pub(super) fn large(&mut self, number: u128) -> &mut Self {
+        write!(self.text, "{number}").expect("a string takes everything");
+        self
+    }
+
     pub(super) fn bytes(&mut self, bytes: &[u8]) -> &mut Self {
         const DIGITS: &[u8; 16] = b"0123456789abcdef";
         self.text.reserve(bytes.len() * 2 + 3);
@@ -199,6 +204,18 @@ impl Row<'_> {
     pub(super) fn number(&mut self, number: impl Into<u64>) -> &mut Self {
         self.next().number(number);
         self
+    }
+
+    pub(super) fn large(&mut self, number: u128) -> &mut Self {
+        self.next().large(number);
+        self
+    }
+
+    pub(super) fn signed_or_null(&mut self, number: Option<i64>) -> &mut Self {
+        match number {
+            Some(number) => self.signed(number),
+            None => self.sql("NULL"),
+        }
     }
 
     pub(super) fn bytes(&mut self, bytes: &[u8]) -> &mut Self {

@@ -8,7 +8,7 @@
 use super::connect::Flavour;
 use super::load::Absent;
 use super::text::Script;
-use super::{Version, bans, imports, parts, profiles, requests, scores};
+use super::{Version, bans, imports, ledger, parts, profiles, requests, scores};
 use crate::plan::Changes;
 
 /// Writes changes of every table but boards and keys.
@@ -17,6 +17,7 @@ pub(super) fn rows(
     changes: &Changes,
     absent: &Absent,
     (flavour, version): (Flavour, Version),
+    slot: u8,
 ) {
     guard(script, Some(changes), absent);
     requests::write(script, &changes.requests, |key| absent.requests.binary_search(key).is_ok(), flavour);
@@ -32,6 +33,7 @@ pub(super) fn rows(
     parts::write(script, &changes.parts, flavour);
     parts::write_blocks(script, &changes.blocks, flavour);
     parts::write_gone(script, &changes.gone);
+    ledger::write(script, &changes.ledger, &absent.ledger, (flavour, slot));
 }
 
 /// Fails where a key that had no row, and is not given one by the changes, has one by now.
@@ -55,4 +57,5 @@ pub(super) fn guard(script: &mut Script, changes: Option<&Changes>, absent: &Abs
         at.is_ok_and(|at| changes.scores[at].1.is_some())
     };
     scores::guard(script, absent.scores.iter().filter(|key| !is_written(*key)));
+    ledger::guard(script, &changes.ledger, &absent.ledger);
 }

@@ -93,9 +93,14 @@ fn decode(bytes: &[u8]) -> Option<Intent> {
 }
 
 fn put(changes: &Changes, out: &mut Vec<u8>) {
-    let Changes { scores, requests, imports, profiles, bans, parts, blocks, gone, boards, keys } = changes;
+    let Changes { scores, requests, imports, profiles, bans, parts, blocks, gone, boards, keys, ledger } =
+        changes;
     assert!(
-        imports.is_empty() && profiles.is_empty() && blocks.is_empty() && keys.is_empty(),
+        imports.is_empty()
+            && profiles.is_empty()
+            && blocks.is_empty()
+            && keys.is_empty()
+            && ledger.is_empty(),
         "they are the first shard's, which is always the lowest"
     );
     list(scores, out, |(key, record), out| {

@@ -12,6 +12,7 @@
 mod home;
 mod intent;
 mod layout;
+mod ledger;
 mod moving;
 mod pending;
 mod reads;
@@ -29,7 +30,7 @@ use crate::plan::{
     BatchId, Block, BlockKey, BoardNo, BoardRow, Changes, Committed, ImportKey, ImportRow, KeyRow, Loaded,
     Part, PartRow, Plan, ScoreKey,
 };
-use crate::{SHARDS_MAX, Store, StoreError};
+use crate::{Ledger, SHARDS_MAX, Store, StoreError};
 use pending::Pending;
 use silent::Silent;
 use split::FIRST;
@@ -163,6 +164,10 @@ impl Store for Shards {
 
     fn became(&self, batch: &BatchId) -> Result<Option<Committed>, StoreError> {
         self.inner.became(batch)
+    }
+
+    fn ledger(&self) -> &dyn Ledger {
+        self
     }
 
     fn boards(&self) -> Result<Vec<BoardRow>, StoreError> {

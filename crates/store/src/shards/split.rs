@@ -5,8 +5,8 @@
 //! here: transactions.
 
 use super::home::home;
-use crate::ShardSet;
 use crate::plan::{Changes, Gone, Loaded, Plan};
+use crate::{LedgerPlan, ShardSet};
 use std::collections::BTreeMap;
 use tally_rules::idempotency::{RequestKey, Stored};
 
@@ -31,7 +31,10 @@ pub(super) fn concerned(plan: &Plan, all: usize) -> ShardSet {
         return ShardSet::first(all);
     }
     shards.extend_with(plan.request_shards.iter().copied());
-    let of_first = !(plan.board_names.is_empty() && plan.imports.is_empty() && plan.profiles.is_empty());
+    let of_first = !(plan.board_names.is_empty()
+        && plan.imports.is_empty()
+        && plan.profiles.is_empty()
+        && plan.ledger.is_empty());
     if of_first || shards.is_empty() {
         shards.insert(FIRST);
     }
@@ -70,6 +73,7 @@ impl<'a> Split<'a> {
             requests: self.requests(shard).map(|(_, key)| key.clone()).collect(),
             imports: if first { plan.imports.clone() } else { Vec::new() },
             profiles: if first { plan.profiles.clone() } else { Vec::new() },
+            ledger: if first { plan.ledger.clone() } else { LedgerPlan::default() },
             ..Plan::default()
         }
     }
@@ -109,6 +113,7 @@ impl<'a> Split<'a> {
             requests,
             imports: first.imports,
             profiles: first.profiles,
+            ledger: first.ledger,
         };
         (loaded, found)
     }
@@ -156,12 +161,14 @@ impl<'a> Split<'a> {
             profiles: changes.profiles,
             blocks: changes.blocks,
             keys: changes.keys,
+            ledger: changes.ledger,
             ..Changes::default()
         };
         if !first.is_empty() {
-            let Changes { imports, profiles, blocks, keys, .. } = first;
+            let Changes { imports, profiles, blocks, keys, ledger, .. } = first;
             let part = parts.of(FIRST);
             (part.imports, part.profiles, part.blocks, part.keys) = (imports, profiles, blocks, keys);
+            part.ledger = ledger;
         }
         parts.by_shard
     }

@@ -8,15 +8,20 @@
 use super::boards::Boards;
 use super::codec::{Input, put_number, put_option};
 use super::directory::{Changed, Directory};
+use super::holds::Holds;
 use super::keys::{KeyState, Keys};
+use super::members::{Handles, Members};
 use super::overlay::Generation;
 use super::parts::{Blocks, Deleted, Parts};
 use super::requests::Requests;
 use super::scores::Scores;
 use super::table::{List, Table};
+use super::transfers::{Entries, Transfers};
+use super::wallets::{Totals, Wallets};
 use super::{bans, imports, profiles, table};
 use crate::plan::Changes;
-use crate::{KeyChange, StoreError};
+use crate::{KeyChange, LedgerChanges, StoreError};
+use tally_rules::ledger::account::{AccountKey, Total};
 
 /// Rows of several tables.
 #[derive(Default)]
@@ -117,6 +122,8 @@ pub(super) struct Present<'a> {
     pub(super) keys: &'a dyn Fn(&str) -> Option<KeyState>,
     /// The number of the next new key.
     pub(super) next_key: u32,
+    /// What each account that is added to has come to.
+    pub(super) totals: &'a [Option<Total>],
 }
 
 /// Changes as rows, and those of boards once more for the directory. One line for each table.
@@ -135,7 +142,21 @@ pub(super) fn of(changes: Changes, present: &Present<'_>) -> Result<(Batch, Chan
     batch.add::<Deleted>(changes.gone.into_iter().map(|gone| (gone.into(), Some(()))).collect())?;
     batch.add::<Boards>(boards.clone())?;
     batch.add::<Keys>(keys(changes.keys, present)?)?;
+    add_ledger(&mut batch, changes.ledger, present.totals)?;
     Ok((batch, boards))
+}
+
+fn add_ledger(batch: &mut Batch, changes: LedgerChanges, totals: &[Option<Total>]) -> Result<(), StoreError> {
+    batch.add::<Members>(there(changes.members))?;
+    batch.add::<Handles>(changes.handles)?;
+    batch.add::<Wallets>(there(changes.wallets))?;
+    let sum = |((key, more), old): ((AccountKey, Total), &Option<Total>)| {
+        (key, Some(old.unwrap_or_default().plus(more)))
+    };
+    batch.add::<Totals>(changes.totals.into_iter().zip(totals).map(sum).collect())?;
+    batch.add::<Transfers>(there(changes.transfers))?;
+    batch.add::<Entries>(there(changes.entries))?;
+    batch.add::<Holds>(there(changes.holds))
 }
 
 fn there<K, V>(rows: Vec<(K, V)>) -> Vec<(K, Option<V>)> {
@@ -197,7 +218,7 @@ mod tests {
     }
 
     fn encoded(changes: Changes) -> Vec<u8> {
-        let present = Present { boards: &Directory::default(), keys: &|_| None, next_key: 1 };
+        let present = Present { boards: &Directory::default(), keys: &|_| None, next_key: 1, totals: &[] };
         let mut out = Vec::new();
         of(changes, &present).unwrap().0.encode(&mut out);
         out

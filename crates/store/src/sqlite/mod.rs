@@ -24,12 +24,15 @@ mod directory;
 mod fault;
 mod files;
 mod fold;
+mod holds;
 mod identity;
 mod imports;
 mod journal;
 mod keys;
+mod ledger;
 mod lock;
 mod log;
+mod members;
 mod meta;
 mod migrate;
 mod overlay;
@@ -49,7 +52,9 @@ mod table;
 mod tables;
 #[cfg(test)]
 mod tests;
+mod transfers;
 mod unsynced;
+mod wallets;
 
 pub use backup::{Copied, backup, restore};
 pub(crate) use boards::{put_board, take_board};
@@ -58,7 +63,7 @@ use crate::plan::{
     BatchId, Block, BlockKey, BoardNo, BoardRow, Changes, Committed, ImportKey, ImportRow, KeyRow, Loaded,
     Part, PartRow, Plan, ScoreKey,
 };
-use crate::{Store, StoreError};
+use crate::{Ledger, Store, StoreError};
 use connect::Readers;
 use directory::Directory;
 use fold::Folder;
@@ -190,6 +195,10 @@ impl Store for SqliteStore {
 
     fn became(&self, _batch: &BatchId) -> Result<Option<Committed>, StoreError> {
         run::undone(&self.shared).map(|()| None)
+    }
+
+    fn ledger(&self) -> &dyn Ledger {
+        self
     }
 
     fn boards(&self) -> Result<Vec<BoardRow>, StoreError> {

@@ -8,18 +8,21 @@ use super::batch::{self, Batch, Present};
 use super::directory::Changed;
 use super::journal::Journal;
 use super::keys::{self, KeyState, Keys};
+use super::ledger;
 use super::overlay::Overlay;
 use super::points::reach;
 use super::reads::{self, fill};
 use super::scores::{self, Scores};
 use super::state::Shared;
 use super::table::Table;
+use super::wallets::{self, Totals};
 use super::{imports, profiles, requests};
 use crate::StoreError;
 use crate::plan::{BatchId, BoardNo, Changes, Durability, KeyChange, Loaded, Plan};
 use rusqlite::Connection;
 use std::collections::BTreeMap;
 use std::time::Instant;
+use tally_rules::ledger::account::{AccountKey, Total};
 
 /// The longest batch. Far beyond what lanes make; SQLite would take a row four times as long.
 const BODY_BYTES_MAX: usize = 256 << 20;
@@ -187,16 +190,31 @@ fn rows(shared: &Shared, writer: &Writer, changes: Changes) -> Result<(Batch, Ch
         let states = fill(found, &changes.keys, |change| keys::get(&snapshot, change.id()))?;
         present.extend(states.into_iter().flatten().map(|state| (state.row.id.to_string(), state)));
     }
+    let totals = totals(shared, writer, &changes)?;
     let overlay = shared.overlay();
     let of_key = |id: &str| present.get(id).cloned();
-    batch::of(changes, &Present { boards: &overlay.boards, keys: &of_key, next_key: writer.next_key })
+    let next_key = writer.next_key;
+    batch::of(changes, &Present { boards: &overlay.boards, keys: &of_key, next_key, totals: &totals })
+}
+
+/// What the accounts that are added to have come to.
+fn totals(shared: &Shared, writer: &Writer, changes: &Changes) -> Result<Vec<Option<Total>>, StoreError> {
+    let added = &changes.ledger.totals;
+    if added.is_empty() {
+        return Ok(Vec::new());
+    }
+    let keys: Vec<AccountKey> = added.iter().map(|(key, _)| *key).collect();
+    let look = |overlay: &Overlay| states::<Totals>(overlay, keys.iter().copied());
+    let (found, snapshot) = shared.moment(&writer.reader, look)?;
+    fill(found, &keys, |key| wallets::total(&snapshot, key))
 }
 
 fn load(shared: &Shared, connection: &Connection, plan: &Plan) -> Result<Loaded, StoreError> {
     let by_key = !plan.scores.is_empty()
         || !plan.requests.is_empty()
         || !plan.imports.is_empty()
-        || !plan.profiles.is_empty();
+        || !plan.profiles.is_empty()
+        || !plan.ledger.is_empty();
     let look = |overlay: &Overlay| boards(overlay, plan);
     if !by_key {
         return Ok(look(&shared.overlay()));
@@ -209,14 +227,17 @@ fn load(shared: &Shared, connection: &Connection, plan: &Plan) -> Result<Loaded,
             states::<requests::Requests>(overlay, plan.requests.iter().cloned()),
             states::<imports::Imports>(overlay, plan.imports.iter().cloned()),
             states::<profiles::Profiles>(overlay, plan.profiles.iter().cloned()),
+            ledger::look(overlay, &plan.ledger),
         )
     };
-    let ((mut loaded, scores, requests, imports, profiles), tables) = shared.moment(connection, look)?;
+    let ((mut loaded, scores, requests, imports, profiles, seen), tables) =
+        shared.moment(connection, look)?;
     let mut statement = tables.prepare_cached(scores::GET)?;
     loaded.scores = fill(scores, &plan.scores, |key| scores::get(&mut statement, key))?;
     loaded.requests = fill(requests, &plan.requests, |key| requests::get(&tables, key))?;
     loaded.imports = fill(imports, &plan.imports, |key| imports::get(&tables, key))?;
     loaded.profiles = fill(profiles, &plan.profiles, |player| profiles::get(&tables, player))?;
+    loaded.ledger = ledger::load(seen, &plan.ledger, &tables)?;
     drop(statement);
     tables.commit()?;
     Ok(loaded)
@@ -233,6 +254,9 @@ fn boards(overlay: &Overlay, plan: &Plan) -> Loaded {
     }
 }
 
-fn states<T: Table>(overlay: &Overlay, keys: impl Iterator<Item = T::Key>) -> reads::Found<T::Value> {
+pub(super) fn states<T: Table>(
+    overlay: &Overlay,
+    keys: impl Iterator<Item = T::Key>,
+) -> reads::Found<T::Value> {
     keys.map(|key| overlay.get::<T>(&key).cloned()).collect()
 }

@@ -10,7 +10,9 @@
 use super::batch::{Batch, take_list};
 use super::codec::Input;
 use super::overlay::{AnyLayer, Layer};
-use super::{bans, boards, imports, keys, parts, profiles, requests, scores};
+use super::{
+    bans, boards, holds, imports, keys, members, parts, profiles, requests, scores, transfers, wallets,
+};
 use crate::StoreError;
 use rusqlite::Connection;
 use std::fmt::Debug;
@@ -104,6 +106,13 @@ pub(super) static TABLES: &[&dyn AnyTable] = &[
     &entry::<parts::Deleted>(),
     &entry::<boards::Boards>(),
     &entry::<keys::Keys>(),
+    &entry::<members::Members>(),
+    &entry::<members::Handles>(),
+    &entry::<wallets::Wallets>(),
+    &entry::<wallets::Totals>(),
+    &entry::<transfers::Transfers>(),
+    &entry::<transfers::Entries>(),
+    &entry::<holds::Holds>(),
 ];
 
 #[cfg(test)]

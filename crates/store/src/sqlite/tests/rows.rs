@@ -1,6 +1,8 @@
 //! Rows as input: what cannot have been written by this program is damage, not a panic.
 
 use super::*;
+use tally_rules::ledger::entry::EntryKey;
+use tally_rules::ledger::{Currency, HoldId, MemberId, TransferId, Uuid, WalletKey};
 
 /// Opens a store whose file was changed by the statements, and asks `read` of it.
 fn corrupt(sql: &str, read: impl Fn(&SqliteStore) -> Result<(), StoreError>) {
@@ -74,6 +76,43 @@ fn requests_keys_imports_and_numbers_that_cannot_be_are_damage() {
 }
 
 #[test]
+fn money_that_cannot_be_is_damage() {
+    let id = "zeroblob(16)";
+    let member = MemberId(Uuid([0; 16]));
+    let wallets = |store: &SqliteStore| store.ledger().wallets_of(member).map(drop);
+    corrupt(&format!("INSERT INTO wallets VALUES ({id}, 'krw', 0, 0, 0, 0, 0, 0);"), wallets);
+    corrupt(&format!("INSERT INTO wallets VALUES ({id}, 'KRW', 0, 0, -1, 0, 0, 0);"), wallets);
+    corrupt(&format!("INSERT INTO wallets VALUES ({id}, 'KRW', 0, 0, 0, 2, 0, 0);"), wallets);
+    let transfer = |store: &SqliteStore| store.ledger().transfer(TransferId(Uuid([0; 16]))).map(drop);
+    corrupt(&format!("INSERT INTO transfers VALUES ({id}, 9, 'KRW', 1, NULL, NULL, {id}, 1);"), transfer);
+    corrupt(&format!("INSERT INTO transfers VALUES ({id}, 1, 'KRW', 1, NULL, NULL, {id}, -1);"), transfer);
+    let key =
+        EntryKey { wallet: WalletKey { member, currency: Currency::parse("KRW").unwrap() }, sequence: 1 };
+    let entry = |store: &SqliteStore| store.ledger().entries(&[key]).map(drop);
+    corrupt(&format!("INSERT INTO entries VALUES ({id}, 'KRW', 1, {id}, 0, 1, 1, NULL, NULL);"), entry);
+    corrupt(&format!("INSERT INTO entries VALUES ({id}, 'KRW', 1, x'00', 1, 1, 1, NULL, NULL);"), entry);
+    let hold = |store: &SqliteStore| store.ledger().hold(HoldId(Uuid([0; 16]))).map(drop);
+    corrupt(
+        &format!("INSERT INTO holds VALUES ({id}, {id}, 'KRW', 1, NULL, 1, NULL, NULL, NULL, NULL);"),
+        hold,
+    );
+    corrupt(
+        &format!("INSERT INTO holds VALUES ({id}, {id}, 'KRW', 1, NULL, 2, NULL, NULL, NULL, NULL);"),
+        hold,
+    );
+    corrupt(&format!("INSERT INTO holds VALUES ({id}, {id}, 'KRW', 1, NULL, 4, NULL, NULL, NULL, 5);"), hold);
+    let who = |store: &SqliteStore| store.ledger().member(member).map(drop);
+    let row = |phone: &str, pin: &str| {
+        format!("INSERT INTO members VALUES ({id}, 'l', {phone}, 'p', 'n', NULL, {pin}, 0, NULL, 0, NULL);")
+    };
+    corrupt(&row("'+1'", "NULL, NULL"), who);
+    corrupt(&row("NULL", "zeroblob(32), NULL"), who);
+    let totals = |store: &SqliteStore| store.ledger().totals().map(drop);
+    corrupt("INSERT INTO totals VALUES (5, 'KRW', '1', '1');", totals);
+    corrupt("INSERT INTO totals VALUES (1, 'KRW', '-1', '1');", totals);
+}
+
+#[test]
 fn a_damaged_page_is_damage() {
     let place = Place::new();
     let store = place.open().unwrap();
@@ -81,7 +120,7 @@ fn a_damaged_page_is_damage() {
     drop(store);
     let mut bytes = std::fs::read(place.path()).unwrap();
     let pages = bytes.len() / 4096;
-    bytes[20 * 4096..(pages - 1) * 4096].fill(0xab);
+    bytes[40 * 4096..(pages - 1) * 4096].fill(0xab);
     std::fs::write(place.path(), bytes).unwrap();
     let store = place.open().unwrap();
     let walked = store.walk_scores(BoardNo(1), Part(0), None, usize::MAX, &mut |_, _| {});
@@ -126,6 +165,22 @@ fn no_statement_of_a_transaction_scans_a_table() {
         bans::OF_BOARD,
         bans::REMOVE,
         purge::DONE,
+        members::GET,
+        members::REMOVE,
+        members::GET_HANDLE,
+        members::REMOVE_HANDLE,
+        wallets::GET,
+        wallets::OF_MEMBER,
+        wallets::REMOVE,
+        wallets::GET_TOTAL,
+        wallets::REMOVE_TOTAL,
+        transfers::GET,
+        transfers::REMOVE,
+        transfers::GET_ENTRY,
+        transfers::REMOVE_ENTRY,
+        holds::GET,
+        holds::REMOVE,
+        holds::DUE,
     ];
     let place = Place::new();
     let store = place.open().unwrap();

@@ -2,8 +2,13 @@
 
 use super::parts::{block, part, row};
 use super::*;
+use tally_rules::ledger::account::{Account, AccountKey, Total};
+use tally_rules::ledger::entry::EntryKey;
+use tally_rules::ledger::hold::End;
+use tally_rules::ledger::member::Handle;
+use tally_rules::ledger::{Hold, HoldId, Kind, Transfer, TransferId, Uuid};
 use tally_rules::period::Span;
-use tally_store::{BlockKey, Durability, Gone, ImportKey, ImportRow, KeyChange};
+use tally_store::{BlockKey, Durability, Gone, ImportKey, ImportRow, KeyChange, LedgerChanges};
 
 /// A row in every table, with the number of a round in it.
 fn everything(round: i64) -> Changes {
@@ -24,7 +29,52 @@ fn everything(round: i64) -> Changes {
         gone: vec![Gone::Blocks(part(9, number), 1)],
         boards: vec![BoardChange::Redefine(BoardNo(1), definition(number))],
         keys: vec![KeyChange::Create(key_row(&name, round))],
+        ledger: money(number),
     }
+}
+
+/// One entry more, a wallet that says so, and the sum of them all.
+fn money(number: u64) -> LedgerChanges {
+    let wallet = ledger::wallet_key(1, "KRW");
+    let end = Some((End::Expired, Micros(number.cast_signed())));
+    let hold = Hold { wallet, amount: 5, expires_at: Some(Micros(9)), end };
+    let member = ledger::a_member("ann", number.is_multiple_of(2));
+    let transfer = TransferId(Uuid([u8::try_from(number).unwrap(); 16]));
+    let (kind, currency, amount) = (Kind::Deposit, wallet.currency, 1);
+    let moved = Transfer { kind, currency, amount, debit: None, credit: Some((wallet.member, number)) };
+    let account = AccountKey { account: Account::BankPayable, currency };
+    LedgerChanges {
+        handles: vec![(
+            Handle::Login(member.login.clone()),
+            (!number.is_multiple_of(3)).then_some(wallet.member),
+        )],
+        members: vec![(wallet.member, member)],
+        wallets: vec![(wallet, ledger::wallet(number.cast_signed(), number))],
+        holds: vec![(HoldId(Uuid([1; 16])), hold)],
+        transfers: vec![(transfer, moved)],
+        entries: vec![(
+            EntryKey { wallet, sequence: number },
+            ledger::entry(7, 1, number.cast_signed(), true),
+        )],
+        totals: vec![(account, Total { debits: 0, credits: 1 })],
+    }
+}
+
+fn verify_money(store: &dyn Store, number: u64) {
+    let (money, read) = (money(number), store.ledger());
+    let (wallet, held) = money.wallets[0];
+    assert_eq!(read.wallets_of(wallet.member).unwrap(), [(wallet.currency, held)]);
+    assert_eq!(read.member(wallet.member).unwrap().as_ref(), Some(&money.members[0].1));
+    assert_eq!(read.member_of(&money.handles[0].0).unwrap(), money.handles[0].1);
+    assert_eq!(read.hold(money.holds[0].0).unwrap(), Some(money.holds[0].1));
+    assert_eq!(read.transfer(money.transfers[0].0).unwrap(), Some(money.transfers[0].1));
+    let keys: Vec<_> = (1..=number + 1).map(|sequence| EntryKey { wallet, sequence }).collect();
+    let entries = read.entries(&keys).unwrap();
+    let after: Vec<_> = entries.iter().map(|entry| entry.as_ref().map(|entry| entry.after)).collect();
+    let mut wanted: Vec<_> = (1..=number).map(|number| Some(number.cast_signed())).collect();
+    wanted.push(None);
+    assert_eq!(after, wanted);
+    assert_eq!(read.totals().unwrap()[0].1, Total { debits: 0, credits: number.into() });
 }
 
 fn import(lines: u64) -> ImportRow {
@@ -79,6 +129,7 @@ fn verify(store: &dyn Store, round: i64) {
     assert_eq!(store.block(&BlockKey { version: 2, ..key }).unwrap(), None);
     let keys: Vec<_> = (1..=round).map(|round| key_row(&format!("{round}"), round)).collect();
     assert_eq!(store.keys().unwrap(), keys);
+    verify_money(store, number);
 }
 
 fn write_as(store: &dyn Store, durability: Durability, changes: &Changes) {

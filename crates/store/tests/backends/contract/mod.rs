@@ -8,6 +8,7 @@ pub(crate) mod batches;
 pub(crate) mod boards;
 pub(crate) mod durability;
 pub(crate) mod keys;
+pub(crate) mod ledger;
 pub(crate) mod model;
 pub(crate) mod parts;
 pub(crate) mod players;
@@ -79,6 +80,13 @@ macro_rules! store_contract {
             durability: [
                 everything_acknowledged_is_seen_at_once_and_stays, order_holds_whatever_a_transaction_waits_for,
                 settling_changes_nothing_and_can_be_repeated, what_no_table_could_hold_is_refused_at_once,
+            ],
+            ledger: [
+                members_read_back_by_id_and_by_what_they_are_found_by, a_login_has_one_member,
+                wallets_read_back_by_key_and_by_member, movements_read_back_with_their_entries,
+                holds_read_back_and_are_found_when_they_are_due, totals_add_up,
+                money_that_cannot_be_is_refused_at_once,
+                transfers_from_all_sides_lose_nothing_and_never_conflict, random_money_agrees_with_its_entries,
             ],
             model: [random_operations_agree_with_a_model],
         );

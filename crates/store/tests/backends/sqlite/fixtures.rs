@@ -6,25 +6,30 @@
 
 use super::fresh;
 use crate::contract::{
-    boards, create, key, key_row, load, open, players, record, request, scores, stored, walk, write,
+    boards, create, key, key_row, ledger, load, open, players, record, request, scores, stored, walk, write,
 };
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
 use tally_rules::definition::ScoreType;
+use tally_rules::ledger::account::{Account, AccountKey, Total};
+use tally_rules::ledger::entry::EntryKey;
+use tally_rules::ledger::{Hold, HoldId, Kind, Transfer, TransferId, Uuid};
 use tally_rules::outcome::Outcome;
 use tally_rules::period::Span;
 use tally_rules::{BoardId, Definition, Micros};
 use tally_store::sqlite::{Options, SqliteStore};
 use tally_store::{
-    Block, BlockKey, BoardChange, BoardNo, Changes, ImportKey, ImportRow, KeyChange, Part, PartKey, PartRow,
-    Plan, Store,
+    Block, BlockKey, BoardChange, BoardNo, Changes, ImportKey, ImportRow, KeyChange, LedgerChanges, Part,
+    PartKey, PartRow, Plan, Store,
 };
 
-const SCHEMA: u32 = 4;
+const SCHEMA: u32 = 5;
 /// What belongs to a file beside it: its journal.
 const BESIDE: [&str; 3] = ["", ".journal-1", ".journal-1-wal"];
 /// The first schema with profiles and bans.
 const WITH_PLAYERS: u32 = 2;
+/// The first schema with members and money.
+const WITH_LEDGER: u32 = 5;
 
 #[test]
 fn files_of_every_schema_open_with_all_their_rows() {
@@ -121,6 +126,41 @@ fn import() -> (ImportKey, ImportRow) {
 
 const PLAYERS: [&str; 4] = ["ann", "bob\0", "zoë", "日本"];
 
+fn money() -> LedgerChanges {
+    let wallet = ledger::wallet_key(1, "KRW");
+    let hold = Hold { wallet, amount: 5, expires_at: Some(Micros(9)), end: None };
+    let (kind, currency) = (Kind::Deposit, wallet.currency);
+    let transfer = Transfer { kind, currency, amount: 50, debit: None, credit: Some((wallet.member, 1)) };
+    let account = AccountKey { account: Account::BankAsset, currency };
+    let member = ledger::a_member("ann", true);
+    LedgerChanges {
+        handles: member.handles().into_iter().map(|handle| (handle, Some(wallet.member))).collect(),
+        members: vec![(wallet.member, member)],
+        wallets: vec![(wallet, ledger::wallet(50, 1))],
+        holds: vec![(HoldId(Uuid([2; 16])), hold)],
+        transfers: vec![(TransferId(Uuid([3; 16])), transfer)],
+        entries: vec![(EntryKey { wallet, sequence: 1 }, ledger::entry(3, 50, 50, true))],
+        totals: vec![(account, Total { debits: 50, credits: 0 })],
+    }
+}
+
+fn verify_money(store: &dyn Store, schema: u32) {
+    let (money, there) = (money(), schema >= WITH_LEDGER);
+    let read = store.ledger();
+    let (wallet, held) = money.wallets[0];
+    let wallets = read.wallets_of(wallet.member).unwrap();
+    assert_eq!(wallets, if there { vec![(wallet.currency, held)] } else { Vec::new() });
+    assert_eq!(read.member(wallet.member).unwrap(), there.then(|| money.members[0].1.clone()));
+    for (handle, member) in &money.handles {
+        assert_eq!(read.member_of(handle).unwrap(), member.filter(|_| there));
+    }
+    let (entry, transfer, hold) = (&money.entries[0], money.transfers[0], money.holds[0]);
+    assert_eq!(read.entries(&[entry.0]).unwrap(), [there.then(|| entry.1.clone())]);
+    assert_eq!(read.transfer(transfer.0).unwrap(), there.then_some(transfer.1));
+    assert_eq!(read.hold(hold.0).unwrap(), there.then_some(hold.1));
+    assert_eq!(read.totals().unwrap(), if there { money.totals } else { Vec::new() });
+}
+
 /// Something in every table.
 fn fill(store: &dyn Store) {
     for name in ["kept", "deleted"] {
@@ -157,6 +197,7 @@ fn fill(store: &dyn Store) {
             BlockKey { part: part().0, version: 1, block: 0 },
             Block { distinct_better: 3, entries: vec![1, 2, 3] },
         )],
+        ledger: money(),
         ..Changes::default()
     };
     write(store, &changes).unwrap();
@@ -206,4 +247,5 @@ fn verify(store: &dyn Store, schema: u32) {
     assert_eq!(store.bans(BoardNo(1)).unwrap(), bans);
     assert_eq!(store.keys().unwrap(), [key_row("live", 1)]);
     assert_eq!(store.meta("secret").unwrap(), Some(vec![0, 1, 255]));
+    verify_money(store, schema);
 }

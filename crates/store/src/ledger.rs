@@ -1,0 +1,133 @@
+//! Money in a store: what a transaction reads and writes of it, and what is read without one.
+//!
+//! Rows are the values of `tally_rules::ledger`. Transfers and entries are only ever added. Totals of accounts are added
+//! to, never read by a transaction: every movement changes them, and a row that all transactions lock would be the end of
+//! doing several at once. Not here: rules, and rows of scores.
+
+use crate::StoreError;
+use tally_rules::Micros;
+use tally_rules::ledger::account::{AccountKey, Total};
+use tally_rules::ledger::entry::EntryKey;
+use tally_rules::ledger::member::Handle;
+use tally_rules::ledger::{
+    Currency, Entry, Hold, HoldId, Member, MemberId, Transfer, TransferId, Wallet, WalletKey,
+};
+
+/// What a transaction reads of the ledger. Each list is sorted and has no key twice.
+#[derive(Clone, Debug, Default)]
+pub struct LedgerPlan {
+    /// Whose a login, a phone number or a player is.
+    pub handles: Vec<Handle>,
+    /// Members.
+    pub members: Vec<MemberId>,
+    /// Wallets.
+    pub wallets: Vec<WalletKey>,
+    /// Holds.
+    pub holds: Vec<HoldId>,
+}
+
+/// What was read, each list as long as its list in the plan and in the same order.
+#[derive(Clone, Debug, Default)]
+pub struct LedgerLoaded {
+    /// The member.
+    pub handles: Vec<Option<MemberId>>,
+    /// The member.
+    pub members: Vec<Option<Member>>,
+    /// The wallet.
+    pub wallets: Vec<Option<Wallet>>,
+    /// The hold.
+    pub holds: Vec<Option<Hold>>,
+}
+
+/// What a transaction writes of the ledger. Each list is sorted by key and has no key twice.
+#[derive(Clone, Debug, Default)]
+pub struct LedgerChanges {
+    /// Whose a login, a phone number or a player is; nobody's any more.
+    pub handles: Vec<(Handle, Option<MemberId>)>,
+    /// Members.
+    pub members: Vec<(MemberId, Member)>,
+    /// Wallets.
+    pub wallets: Vec<(WalletKey, Wallet)>,
+    /// Holds.
+    pub holds: Vec<(HoldId, Hold)>,
+    /// New movements.
+    pub transfers: Vec<(TransferId, Transfer)>,
+    /// New entries.
+    pub entries: Vec<(EntryKey, Entry)>,
+    /// What is added to accounts.
+    pub totals: Vec<(AccountKey, Total)>,
+}
+
+impl LedgerPlan {
+    /// Whether nothing is read.
+    pub fn is_empty(&self) -> bool {
+        self.handles.is_empty() && self.members.is_empty() && self.wallets.is_empty() && self.holds.is_empty()
+    }
+
+    pub(crate) fn assert_sorted(&self) {
+        assert!(self.handles.is_sorted_by(|a, b| a < b), "handles of a plan ascend");
+        assert!(self.members.is_sorted_by(|a, b| a < b), "members of a plan ascend");
+        assert!(self.wallets.is_sorted_by(|a, b| a < b), "wallets of a plan ascend");
+        assert!(self.holds.is_sorted_by(|a, b| a < b), "holds of a plan ascend");
+    }
+}
+
+impl LedgerLoaded {
+    pub(crate) fn assert_answers(&self, plan: &LedgerPlan) {
+        assert_eq!(self.handles.len(), plan.handles.len());
+        assert_eq!(self.members.len(), plan.members.len());
+        assert_eq!(self.wallets.len(), plan.wallets.len());
+        assert_eq!(self.holds.len(), plan.holds.len());
+    }
+}
+
+impl LedgerChanges {
+    /// Whether nothing is written.
+    pub fn is_empty(&self) -> bool {
+        let Self { handles, members, wallets, holds, transfers, entries, totals } = self;
+        handles.is_empty()
+            && members.is_empty()
+            && wallets.is_empty()
+            && holds.is_empty()
+            && transfers.is_empty()
+            && entries.is_empty()
+            && totals.is_empty()
+    }
+
+    pub(crate) fn assert_sorted(&self) {
+        assert!(self.handles.is_sorted_by(|a, b| a.0 < b.0), "changed handles ascend");
+        assert!(self.members.is_sorted_by(|a, b| a.0 < b.0), "changed members ascend");
+        assert!(self.wallets.is_sorted_by(|a, b| a.0 < b.0), "changed wallets ascend");
+        assert!(self.holds.is_sorted_by(|a, b| a.0 < b.0), "changed holds ascend");
+        assert!(self.transfers.is_sorted_by(|a, b| a.0 < b.0), "new transfers ascend");
+        assert!(self.entries.is_sorted_by(|a, b| a.0 < b.0), "new entries ascend");
+        assert!(self.totals.is_sorted_by(|a, b| a.0 < b.0), "totals ascend");
+    }
+}
+
+/// What can be read of the ledger without a transaction.
+pub trait Ledger {
+    /// Every wallet of a member, in order of currency.
+    fn wallets_of(&self, member: MemberId) -> Result<Vec<(Currency, Wallet)>, StoreError>;
+
+    /// The entry of each key.
+    fn entries(&self, keys: &[EntryKey]) -> Result<Vec<Option<Entry>>, StoreError>;
+
+    /// A movement.
+    fn transfer(&self, id: TransferId) -> Result<Option<Transfer>, StoreError>;
+
+    /// A hold.
+    fn hold(&self, id: HoldId) -> Result<Option<Hold>, StoreError>;
+
+    /// At most `limit` open holds whose time has run out at `now`, each with its wallet.
+    fn due_holds(&self, now: Micros, limit: usize) -> Result<Vec<(HoldId, WalletKey)>, StoreError>;
+
+    /// A member.
+    fn member(&self, id: MemberId) -> Result<Option<Member>, StoreError>;
+
+    /// Whose a login, a phone number or a player is.
+    fn member_of(&self, handle: &Handle) -> Result<Option<MemberId>, StoreError>;
+
+    /// All that was ever debited and credited, in order of account and currency.
+    fn totals(&self) -> Result<Vec<(AccountKey, Total)>, StoreError>;
+}

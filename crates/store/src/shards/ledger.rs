@@ -1,0 +1,52 @@
+//! Members and money are on the first shard: a movement of money is a transaction of one database.
+
+use super::Shards;
+use super::split::FIRST;
+use crate::{Ledger, Store, StoreError};
+use tally_rules::Micros;
+use tally_rules::ledger::account::{AccountKey, Total};
+use tally_rules::ledger::entry::EntryKey;
+use tally_rules::ledger::member::Handle;
+use tally_rules::ledger::{
+    Currency, Entry, Hold, HoldId, Member, MemberId, Transfer, TransferId, Wallet, WalletKey,
+};
+
+impl Shards {
+    fn of_first<T>(&self, ask: impl FnOnce(&dyn Ledger) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        self.inner.ask(FIRST, |store| ask(store.ledger()))
+    }
+}
+
+impl Ledger for Shards {
+    fn wallets_of(&self, member: MemberId) -> Result<Vec<(Currency, Wallet)>, StoreError> {
+        self.of_first(|first| first.wallets_of(member))
+    }
+
+    fn entries(&self, keys: &[EntryKey]) -> Result<Vec<Option<Entry>>, StoreError> {
+        self.of_first(|first| first.entries(keys))
+    }
+
+    fn transfer(&self, id: TransferId) -> Result<Option<Transfer>, StoreError> {
+        self.of_first(|first| first.transfer(id))
+    }
+
+    fn hold(&self, id: HoldId) -> Result<Option<Hold>, StoreError> {
+        self.of_first(|first| first.hold(id))
+    }
+
+    fn due_holds(&self, now: Micros, limit: usize) -> Result<Vec<(HoldId, WalletKey)>, StoreError> {
+        self.of_first(|first| first.due_holds(now, limit))
+    }
+
+    fn member(&self, id: MemberId) -> Result<Option<Member>, StoreError> {
+        self.of_first(|first| first.member(id))
+    }
+
+    fn member_of(&self, handle: &Handle) -> Result<Option<MemberId>, StoreError> {
+        self.of_first(|first| first.member_of(handle))
+    }
+
+    fn totals(&self) -> Result<Vec<(AccountKey, Total)>, StoreError> {
+        self.of_first(|first| first.totals())
+    }
+}

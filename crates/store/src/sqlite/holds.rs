@@ -1,0 +1,136 @@
+//! The table `holds`: money that is promised.
+
+use super::codec::{Input, put_option, put_signed};
+use super::fault::corrupt;
+use super::table::{Rows, Table};
+use super::wallets::currency;
+use crate::StoreError;
+use crate::hold::Columns;
+use rusqlite::{Connection, params};
+use tally_rules::Micros;
+use tally_rules::ledger::{Currency, Hold, HoldId, MemberId, Uuid, WalletKey};
+
+pub(super) const GET: &str = "SELECT member, currency, amount, expires_at, state, captured, captured_to, transfer, \
+     ended_at FROM holds WHERE id = ?1";
+pub(super) const PUT: &str = "REPLACE INTO holds (id, member, currency, amount, expires_at, state, captured, \
+     captured_to, transfer, ended_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
+pub(super) const REMOVE: &str = "DELETE FROM holds WHERE id = ?1";
+/// The states are in the text, so that the index of those that are due is used.
+pub(super) const DUE: &str = "SELECT id, member, currency FROM holds INDEXED BY holds_due \
+     WHERE state = 0 AND expires_at IS NOT NULL AND expires_at <= ?1 ORDER BY expires_at";
+
+/// A hold.
+pub(super) fn get(connection: &Connection, id: &HoldId) -> Result<Option<Hold>, StoreError> {
+    let mut statement = connection.prepare_cached(GET)?;
+    let mut rows = statement.query(params![id.0.0])?;
+    let Some(row) = rows.next()? else { return Ok(None) };
+    let member = MemberId(Uuid(row.get(0)?));
+    let wallet = WalletKey { member, currency: currency("holds", &row.get::<_, String>(1)?)? };
+    let columns = Columns {
+        state: row.get(4)?,
+        captured: row.get(5)?,
+        captured_to: row.get(6)?,
+        transfer: row.get(7)?,
+        ended_at: row.get(8)?,
+    };
+    let hold = columns.hold(wallet, row.get(2)?, row.get(3)?);
+    hold.map(Some).ok_or_else(|| corrupt("holds", "a hold that cannot be"))
+}
+
+/// Holds that are due at `now` and that `each` wants, for as long as it says so.
+pub(super) fn due(
+    connection: &Connection,
+    now: Micros,
+    each: &mut dyn FnMut(HoldId, WalletKey) -> bool,
+) -> Result<(), StoreError> {
+    let mut statement = connection.prepare_cached(DUE)?;
+    let mut rows = statement.query(params![now.0])?;
+    while let Some(row) = rows.next()? {
+        let member = MemberId(Uuid(row.get(1)?));
+        let wallet = WalletKey { member, currency: currency("holds", &row.get::<_, String>(2)?)? };
+        if !each(HoldId(Uuid(row.get(0)?)), wallet) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// The table, for the journal.
+pub(super) struct Holds;
+
+impl Table for Holds {
+    const TAG: u8 = 16;
+    type Key = HoldId;
+    type Value = Hold;
+
+    fn check(_key: &HoldId, value: Option<&Hold>) -> Result<(), StoreError> {
+        match value {
+            Some(hold) if hold.amount <= 0 => Err(StoreError::Row("holds: an amount that is none".into())),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    fn put_key(key: &HoldId, out: &mut Vec<u8>) {
+        out.extend_from_slice(&key.0.0);
+    }
+
+    fn take_key(input: &mut Input<'_>) -> Option<HoldId> {
+        Some(HoldId(Uuid(input.fixed()?)))
+    }
+
+    fn put_value(value: &Hold, out: &mut Vec<u8>) {
+        let columns = Columns::of(value);
+        out.extend_from_slice(&value.wallet.member.0.0);
+        out.extend_from_slice(&value.wallet.currency.bytes());
+        put_signed(value.amount, out);
+        put_option(value.expires_at, out, |at, out| put_signed(at.0, out));
+        out.push(columns.state);
+        put_option(columns.captured, out, put_signed);
+        put_option(columns.captured_to, out, |id, out| out.extend_from_slice(&id));
+        put_option(columns.transfer, out, |id, out| out.extend_from_slice(&id));
+        put_option(columns.ended_at, out, put_signed);
+    }
+
+    fn take_value(input: &mut Input<'_>) -> Option<Hold> {
+        let (member, currency) = (MemberId(Uuid(input.fixed()?)), Currency::of_bytes(input.fixed()?)?);
+        let (amount, expires_at) = (input.signed()?, input.option(Input::signed)?);
+        let columns = Columns {
+            state: input.byte()?,
+            captured: input.option(Input::signed)?,
+            captured_to: input.option(Input::fixed)?,
+            transfer: input.option(Input::fixed)?,
+            ended_at: input.option(Input::signed)?,
+        };
+        columns.hold(WalletKey { member, currency }, amount, expires_at)
+    }
+
+    fn heap_bytes(_key: &HoldId, _value: Option<&Hold>) -> usize {
+        0
+    }
+
+    fn write(connection: &Connection, rows: &mut Rows<'_, '_, Self>) -> Result<(), StoreError> {
+        let mut put = connection.prepare_cached(PUT)?;
+        let mut remove = connection.prepare_cached(REMOVE)?;
+        for (id, hold) in rows {
+            match hold {
+                Some(hold) => {
+                    let columns = Columns::of(hold);
+                    put.execute(params![
+                        id.0.0,
+                        hold.wallet.member.0.0,
+                        hold.wallet.currency.as_str(),
+                        hold.amount,
+                        hold.expires_at.map(|at| at.0),
+                        columns.state,
+                        columns.captured,
+                        columns.captured_to,
+                        columns.transfer,
+                        columns.ended_at,
+                    ])?
+                }
+                None => remove.execute(params![id.0.0])?,
+            };
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,126 @@
+//! Reads of members and money: for a transaction, and without one.
+
+use super::SqliteStore;
+use super::holds::{self, Holds};
+use super::members::{self, Handles, Members};
+use super::overlay::Overlay;
+use super::reads::{Found, fill};
+use super::run::states;
+use super::state::Shared;
+use super::table::Table;
+use super::transfers::{self, Entries, Transfers};
+use super::wallets::{self, Totals, Wallets};
+use crate::StoreError;
+use crate::ledger::{Ledger, LedgerLoaded, LedgerPlan};
+use rusqlite::Connection;
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use tally_rules::Micros;
+use tally_rules::ledger::account::{AccountKey, Total};
+use tally_rules::ledger::entry::EntryKey;
+use tally_rules::ledger::member::Handle;
+use tally_rules::ledger::{
+    Currency, Entry, Hold, HoldId, Member, MemberId, Transfer, TransferId, Wallet, WalletKey,
+};
+
+/// What the overlay says of a plan.
+pub(super) struct Seen {
+    handles: Found<MemberId>,
+    members: Found<Member>,
+    wallets: Found<Wallet>,
+    holds: Found<Hold>,
+}
+
+/// Looks into the overlay.
+pub(super) fn look(overlay: &Overlay, plan: &LedgerPlan) -> Seen {
+    Seen {
+        handles: states::<Handles>(overlay, plan.handles.iter().cloned()),
+        members: states::<Members>(overlay, plan.members.iter().copied()),
+        wallets: states::<Wallets>(overlay, plan.wallets.iter().copied()),
+        holds: states::<Holds>(overlay, plan.holds.iter().copied()),
+    }
+}
+
+/// Asks the tables for the rest.
+pub(super) fn load(seen: Seen, plan: &LedgerPlan, tables: &Connection) -> Result<LedgerLoaded, StoreError> {
+    Ok(LedgerLoaded {
+        handles: fill(seen.handles, &plan.handles, |handle| members::of_handle(tables, handle))?,
+        members: fill(seen.members, &plan.members, |id| members::get(tables, id))?,
+        wallets: fill(seen.wallets, &plan.wallets, |key| wallets::get(tables, key))?,
+        holds: fill(seen.holds, &plan.holds, |id| holds::get(tables, id))?,
+    })
+}
+
+/// One row by its key.
+fn one<T: Table>(
+    shared: &Shared,
+    key: &T::Key,
+    of_tables: impl FnOnce(&Connection, &T::Key) -> Result<Option<T::Value>, StoreError>,
+) -> Result<Option<T::Value>, StoreError> {
+    let look = |overlay: &Overlay| overlay.get::<T>(key).cloned();
+    shared.read(look, |found, tables| found.map_or_else(|| of_tables(tables, key), Ok))
+}
+
+impl Ledger for SqliteStore {
+    fn wallets_of(&self, member: MemberId) -> Result<Vec<(Currency, Wallet)>, StoreError> {
+        let first = Currency::parse("0").expect("the first of all codes");
+        let look = |overlay: &Overlay| {
+            let from = Bound::Included(WalletKey { member, currency: first });
+            overlay.range::<Wallets>(from, |key| key.member == member, usize::MAX).0
+        };
+        self.shared.read(look, |newer, tables| {
+            let old = wallets::of_member(tables, member)?.into_iter();
+            let mut all: BTreeMap<_, _> = old.map(|(currency, wallet)| (currency, Some(wallet))).collect();
+            all.extend(newer.into_iter().map(|(key, wallet)| (key.currency, wallet)));
+            Ok(all.into_iter().filter_map(|(currency, wallet)| Some((currency, wallet?))).collect())
+        })
+    }
+
+    fn entries(&self, keys: &[EntryKey]) -> Result<Vec<Option<Entry>>, StoreError> {
+        let look = |overlay: &Overlay| states::<Entries>(overlay, keys.iter().copied());
+        self.shared.read(look, |found, tables| fill(found, keys, |key| transfers::entry(tables, key)))
+    }
+
+    fn transfer(&self, id: TransferId) -> Result<Option<Transfer>, StoreError> {
+        one::<Transfers>(&self.shared, &id, transfers::get)
+    }
+
+    fn hold(&self, id: HoldId) -> Result<Option<Hold>, StoreError> {
+        one::<Holds>(&self.shared, &id, holds::get)
+    }
+
+    fn due_holds(&self, now: Micros, limit: usize) -> Result<Vec<(HoldId, WalletKey)>, StoreError> {
+        let look = |overlay: &Overlay| overlay.range::<Holds>(Bound::Unbounded, |_| true, usize::MAX).0;
+        self.shared.read(look, |newer, tables| {
+            let due = |(id, hold): (&HoldId, &Option<Hold>)| {
+                hold.filter(|hold| hold.is_due(now)).map(|hold| (*id, hold.wallet))
+            };
+            let mut found: Vec<_> = newer.iter().filter_map(due).take(limit).collect();
+            holds::due(tables, now, &mut |id, wallet| {
+                if found.len() < limit && !newer.contains_key(&id) {
+                    found.push((id, wallet));
+                }
+                found.len() < limit
+            })?;
+            Ok(found)
+        })
+    }
+
+    fn member(&self, id: MemberId) -> Result<Option<Member>, StoreError> {
+        one::<Members>(&self.shared, &id, members::get)
+    }
+
+    fn member_of(&self, handle: &Handle) -> Result<Option<MemberId>, StoreError> {
+        one::<Handles>(&self.shared, handle, members::of_handle)
+    }
+
+    fn totals(&self) -> Result<Vec<(AccountKey, Total)>, StoreError> {
+        let look = |overlay: &Overlay| overlay.range::<Totals>(Bound::Unbounded, |_| true, usize::MAX).0;
+        self.shared.read(look, |newer, tables| {
+            let mut all: BTreeMap<_, _> =
+                wallets::totals(tables)?.into_iter().map(|(key, total)| (key, Some(total))).collect();
+            all.extend(newer);
+            Ok(all.into_iter().filter_map(|(key, total)| Some((key, total?))).collect())
+        })
+    }
+}

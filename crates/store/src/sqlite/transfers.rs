@@ -1,0 +1,222 @@
+//! The tables `transfers` and `entries`: movements of money, and the line that each leaves in a wallet. Never changed.
+
+use super::codec::{Input, put_bytes, put_number, put_option, put_signed};
+use super::fault::corrupt;
+use super::table::{Rows, Table};
+use super::wallets::{counted, currency};
+use crate::StoreError;
+use rusqlite::{Connection, Row, params};
+use std::sync::Arc;
+use tally_rules::ledger::entry::EntryKey;
+use tally_rules::ledger::{Currency, Entry, Kind, MemberId, Transfer, TransferId, Uuid, WalletKey};
+
+pub(super) const GET: &str = "SELECT kind, currency, amount, debit_member, debit_sequence, credit_member, \
+     credit_sequence FROM transfers WHERE id = ?1";
+pub(super) const PUT: &str = "REPLACE INTO transfers (id, kind, currency, amount, debit_member, debit_sequence, \
+     credit_member, credit_sequence) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
+pub(super) const REMOVE: &str = "DELETE FROM transfers WHERE id = ?1";
+pub(super) const GET_ENTRY: &str = "SELECT transfer, kind, amount, after, counterparty, reference FROM entries \
+     WHERE member = ?1 AND currency = ?2 AND sequence = ?3";
+pub(super) const PUT_ENTRY: &str = "REPLACE INTO entries (member, currency, sequence, transfer, kind, amount, after, \
+     counterparty, reference) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
+pub(super) const REMOVE_ENTRY: &str =
+    "DELETE FROM entries WHERE member = ?1 AND currency = ?2 AND sequence = ?3";
+
+/// A movement.
+pub(super) fn get(connection: &Connection, id: &TransferId) -> Result<Option<Transfer>, StoreError> {
+    let mut statement = connection.prepare_cached(GET)?;
+    let mut rows = statement.query(params![id.0.0])?;
+    rows.next()?.map(decode).transpose()
+}
+
+fn decode(row: &Row<'_>) -> Result<Transfer, StoreError> {
+    let side = |column: usize| -> Result<Option<(MemberId, u64)>, StoreError> {
+        let member: Option<[u8; 16]> = row.get(column)?;
+        let sequence: Option<i64> = row.get(column + 1)?;
+        let sequence = sequence.map(|number| counted("transfers", number)).transpose()?;
+        Ok(member.map(|member| MemberId(Uuid(member))).zip(sequence))
+    };
+    Ok(Transfer {
+        kind: kind("transfers", row.get(0)?)?,
+        currency: currency("transfers", &row.get::<_, String>(1)?)?,
+        amount: row.get(2)?,
+        debit: side(3)?,
+        credit: side(5)?,
+    })
+}
+
+fn kind(table: &str, number: u8) -> Result<Kind, StoreError> {
+    Kind::of_number(number).ok_or_else(|| corrupt(table, "a kind that there is not"))
+}
+
+/// An entry.
+pub(super) fn entry(connection: &Connection, key: &EntryKey) -> Result<Option<Entry>, StoreError> {
+    let mut statement = connection.prepare_cached(GET_ENTRY)?;
+    let WalletKey { member, currency } = key.wallet;
+    let mut rows = statement.query(params![member.0.0, currency.as_str(), key.sequence.cast_signed()])?;
+    let Some(row) = rows.next()? else { return Ok(None) };
+    let counterparty: Option<[u8; 16]> = row.get(4)?;
+    let reference: Option<String> = row.get(5)?;
+    Ok(Some(Entry {
+        transfer: TransferId(Uuid(row.get(0)?)),
+        kind: kind("entries", row.get(1)?)?,
+        amount: row.get(2)?,
+        after: row.get(3)?,
+        counterparty: counterparty.map(|member| MemberId(Uuid(member))),
+        reference: reference.map(Arc::from),
+    }))
+}
+
+/// A number of an entry, as the tables count.
+fn check_sequence(sequence: u64) -> Result<(), StoreError> {
+    match i64::try_from(sequence) {
+        Ok(1..) => Ok(()),
+        _ => Err(StoreError::Row("entries: a number that no entry has".into())),
+    }
+}
+
+fn check_amount(amount: i64) -> Result<(), StoreError> {
+    if amount > 0 { Ok(()) } else { Err(StoreError::Row("transfers: an amount that is none".into())) }
+}
+
+/// The table `transfers`, for the journal.
+pub(super) struct Transfers;
+
+impl Table for Transfers {
+    const TAG: u8 = 14;
+    type Key = TransferId;
+    type Value = Transfer;
+
+    fn check(_key: &TransferId, value: Option<&Transfer>) -> Result<(), StoreError> {
+        let Some(value) = value else { return Ok(()) };
+        let mut sides = [value.debit, value.credit].into_iter().flatten();
+        sides.try_for_each(|(_, sequence)| check_sequence(sequence))?;
+        check_amount(value.amount)
+    }
+
+    fn put_key(key: &TransferId, out: &mut Vec<u8>) {
+        out.extend_from_slice(&key.0.0);
+    }
+
+    fn take_key(input: &mut Input<'_>) -> Option<TransferId> {
+        Some(TransferId(Uuid(input.fixed()?)))
+    }
+
+    fn put_value(value: &Transfer, out: &mut Vec<u8>) {
+        out.push(value.kind.number());
+        out.extend_from_slice(&value.currency.bytes());
+        put_signed(value.amount, out);
+        for side in [value.debit, value.credit] {
+            put_option(side, out, |(member, sequence), out| {
+                out.extend_from_slice(&member.0.0);
+                put_number(sequence, out);
+            });
+        }
+    }
+
+    fn take_value(input: &mut Input<'_>) -> Option<Transfer> {
+        let kind = Kind::of_number(input.byte()?)?;
+        let (currency, amount) = (Currency::of_bytes(input.fixed()?)?, input.signed()?);
+        let mut side = || input.option(|input| Some((MemberId(Uuid(input.fixed()?)), input.number()?)));
+        Some(Transfer { kind, currency, amount, debit: side()?, credit: side()? })
+    }
+
+    fn heap_bytes(_key: &TransferId, _value: Option<&Transfer>) -> usize {
+        0
+    }
+
+    fn write(connection: &Connection, rows: &mut Rows<'_, '_, Self>) -> Result<(), StoreError> {
+        let mut put = connection.prepare_cached(PUT)?;
+        let mut remove = connection.prepare_cached(REMOVE)?;
+        for (id, transfer) in rows {
+            match transfer {
+                Some(transfer) => put.execute(params![
+                    id.0.0,
+                    transfer.kind.number(),
+                    transfer.currency.as_str(),
+                    transfer.amount,
+                    transfer.debit.map(|(member, _)| member.0.0),
+                    transfer.debit.map(|(_, sequence)| sequence.cast_signed()),
+                    transfer.credit.map(|(member, _)| member.0.0),
+                    transfer.credit.map(|(_, sequence)| sequence.cast_signed()),
+                ])?,
+                None => remove.execute(params![id.0.0])?,
+            };
+        }
+        Ok(())
+    }
+}
+
+/// The table `entries`, for the journal.
+pub(super) struct Entries;
+
+impl Table for Entries {
+    const TAG: u8 = 15;
+    type Key = EntryKey;
+    type Value = Entry;
+
+    fn check(key: &EntryKey, value: Option<&Entry>) -> Result<(), StoreError> {
+        check_sequence(key.sequence)?;
+        match value {
+            Some(entry) if entry.after < 0 => Err(StoreError::Row("entries: a balance below zero".into())),
+            Some(entry) => check_amount(entry.amount),
+            None => Ok(()),
+        }
+    }
+
+    fn put_key(key: &EntryKey, out: &mut Vec<u8>) {
+        out.extend_from_slice(&key.wallet.member.0.0);
+        out.extend_from_slice(&key.wallet.currency.bytes());
+        put_number(key.sequence, out);
+    }
+
+    fn take_key(input: &mut Input<'_>) -> Option<EntryKey> {
+        let (member, currency) = (MemberId(Uuid(input.fixed()?)), Currency::of_bytes(input.fixed()?)?);
+        Some(EntryKey { wallet: WalletKey { member, currency }, sequence: input.number()? })
+    }
+
+    fn put_value(value: &Entry, out: &mut Vec<u8>) {
+        out.extend_from_slice(&value.transfer.0.0);
+        out.push(value.kind.number());
+        put_signed(value.amount, out);
+        put_signed(value.after, out);
+        put_option(value.counterparty, out, |member, out| out.extend_from_slice(&member.0.0));
+        put_option(value.reference.as_ref(), out, |text, out| put_bytes(text.as_bytes(), out));
+    }
+
+    fn take_value(input: &mut Input<'_>) -> Option<Entry> {
+        let (transfer, kind) = (TransferId(Uuid(input.fixed()?)), Kind::of_number(input.byte()?)?);
+        let (amount, after) = (input.signed()?, input.signed()?);
+        let counterparty = input.option(|input| Some(MemberId(Uuid(input.fixed()?))))?;
+        let reference = input.option(|input| input.text().map(Arc::from))?;
+        Some(Entry { transfer, kind, amount, after, counterparty, reference })
+    }
+
+    fn heap_bytes(_key: &EntryKey, value: Option<&Entry>) -> usize {
+        value.and_then(|value| value.reference.as_ref()).map_or(0, |text| 16 + text.len())
+    }
+
+    fn write(connection: &Connection, rows: &mut Rows<'_, '_, Self>) -> Result<(), StoreError> {
+        let mut put = connection.prepare_cached(PUT_ENTRY)?;
+        let mut remove = connection.prepare_cached(REMOVE_ENTRY)?;
+        for (key, entry) in rows {
+            let WalletKey { member, currency } = key.wallet;
+            let (member, currency, sequence) = (member.0.0, currency.as_str(), key.sequence.cast_signed());
+            match entry {
+                Some(entry) => put.execute(params![
+                    member,
+                    currency,
+                    sequence,
+                    entry.transfer.0.0,
+                    entry.kind.number(),
+                    entry.amount,
+                    entry.after,
+                    entry.counterparty.map(|member| member.0.0),
+                    entry.reference.as_deref(),
+                ])?,
+                None => remove.execute(params![member, currency, sequence])?,
+            };
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,232 @@
+//! The tables `wallets` and `totals`: what members have, and what accounts came to.
+
+use super::codec::{Input, put_number, put_signed};
+use super::fault::corrupt;
+use super::table::{Rows, Table};
+use crate::StoreError;
+use rusqlite::{Connection, Row, params};
+use tally_rules::ledger::account::{Account, AccountKey, Total};
+use tally_rules::ledger::limits::Spent;
+use tally_rules::ledger::{Currency, MemberId, Uuid, Wallet, WalletKey};
+
+pub(super) const GET: &str = "SELECT balance, held, sequence, closed, spent_day, spent FROM wallets \
+     WHERE member = ?1 AND currency = ?2";
+pub(super) const OF_MEMBER: &str = "SELECT balance, held, sequence, closed, spent_day, spent, currency FROM wallets \
+     WHERE member = ?1 ORDER BY currency";
+pub(super) const PUT: &str = "REPLACE INTO wallets (member, currency, balance, held, sequence, closed, spent_day, spent) \
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
+pub(super) const REMOVE: &str = "DELETE FROM wallets WHERE member = ?1 AND currency = ?2";
+pub(super) const ALL_TOTALS: &str =
+    "SELECT debits, credits, account, currency FROM totals ORDER BY account, currency";
+pub(super) const GET_TOTAL: &str = "SELECT debits, credits FROM totals WHERE account = ?1 AND currency = ?2";
+pub(super) const PUT_TOTAL: &str =
+    "REPLACE INTO totals (account, currency, debits, credits) VALUES (?1, ?2, ?3, ?4)";
+pub(super) const REMOVE_TOTAL: &str = "DELETE FROM totals WHERE account = ?1 AND currency = ?2";
+
+/// A wallet.
+pub(super) fn get(connection: &Connection, key: &WalletKey) -> Result<Option<Wallet>, StoreError> {
+    let mut statement = connection.prepare_cached(GET)?;
+    let mut rows = statement.query(params![key.member.0.0, key.currency.as_str()])?;
+    rows.next()?.map(decode).transpose()
+}
+
+/// Every wallet of a member, in order of currency.
+pub(super) fn of_member(
+    connection: &Connection,
+    member: MemberId,
+) -> Result<Vec<(Currency, Wallet)>, StoreError> {
+    let mut statement = connection.prepare_cached(OF_MEMBER)?;
+    let mut rows = statement.query(params![member.0.0])?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        found.push((currency("wallets", &row.get::<_, String>(6)?)?, decode(row)?));
+    }
+    Ok(found)
+}
+
+fn decode(row: &Row<'_>) -> Result<Wallet, StoreError> {
+    Ok(Wallet {
+        balance: row.get(0)?,
+        held: row.get(1)?,
+        sequence: counted("wallets", row.get(2)?)?,
+        closed: truth(row.get(3)?)?,
+        spent: Spent { day: row.get(4)?, units: row.get(5)? },
+    })
+}
+
+fn truth(number: i64) -> Result<bool, StoreError> {
+    match number {
+        0 => Ok(false),
+        1 => Ok(true),
+        _ => Err(corrupt("wallets", "closed is neither 0 nor 1")),
+    }
+}
+
+/// A number of entries as it is stored.
+pub(super) fn counted(table: &str, number: i64) -> Result<u64, StoreError> {
+    u64::try_from(number).map_err(|_| corrupt(table, "a negative number of entries"))
+}
+
+/// The code of a currency as it is stored.
+pub(super) fn currency(table: &str, text: &str) -> Result<Currency, StoreError> {
+    Currency::parse(text).ok_or_else(|| corrupt(table, "a currency that cannot be"))
+}
+
+/// A total.
+pub(super) fn total(connection: &Connection, key: &AccountKey) -> Result<Option<Total>, StoreError> {
+    let mut statement = connection.prepare_cached(GET_TOTAL)?;
+    let mut rows = statement.query(params![key.account.number(), key.currency.as_str()])?;
+    rows.next()?.map(decode_total).transpose()
+}
+
+/// Every total.
+pub(super) fn totals(connection: &Connection) -> Result<Vec<(AccountKey, Total)>, StoreError> {
+    let mut statement = connection.prepare_cached(ALL_TOTALS)?;
+    let mut rows = statement.query([])?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        let account = Account::of_number(row.get(2)?).ok_or_else(|| corrupt("totals", "no such account"))?;
+        let currency = currency("totals", &row.get::<_, String>(3)?)?;
+        found.push((AccountKey { account, currency }, decode_total(row)?));
+    }
+    Ok(found)
+}
+
+fn decode_total(row: &Row<'_>) -> Result<Total, StoreError> {
+    let number = |column: usize| -> Result<u128, StoreError> {
+        let text: String = row.get(column)?;
+        text.parse().map_err(|_| corrupt("totals", "a total that is no number"))
+    };
+    Ok(Total { debits: number(0)?, credits: number(1)? })
+}
+
+/// The table `wallets`, for the journal.
+pub(super) struct Wallets;
+
+impl Table for Wallets {
+    const TAG: u8 = 12;
+    type Key = WalletKey;
+    type Value = Wallet;
+
+    fn check(_key: &WalletKey, wallet: Option<&Wallet>) -> Result<(), StoreError> {
+        match wallet {
+            Some(wallet) if wallet.held < 0 || wallet.held > wallet.balance => {
+                Err(StoreError::Row("wallets: what is held is not within the balance".into()))
+            }
+            Some(wallet) if i64::try_from(wallet.sequence).is_err() => {
+                Err(StoreError::Row("wallets: more entries than can be counted".into()))
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    fn put_key(key: &WalletKey, out: &mut Vec<u8>) {
+        out.extend_from_slice(&key.member.0.0);
+        out.extend_from_slice(&key.currency.bytes());
+    }
+
+    fn take_key(input: &mut Input<'_>) -> Option<WalletKey> {
+        Some(WalletKey {
+            member: MemberId(Uuid(input.fixed()?)),
+            currency: Currency::of_bytes(input.fixed()?)?,
+        })
+    }
+
+    fn put_value(value: &Wallet, out: &mut Vec<u8>) {
+        put_signed(value.balance, out);
+        put_signed(value.held, out);
+        put_number(value.sequence, out);
+        out.push(value.closed.into());
+        put_signed(value.spent.day.into(), out);
+        put_signed(value.spent.units, out);
+    }
+
+    fn take_value(input: &mut Input<'_>) -> Option<Wallet> {
+        Some(Wallet {
+            balance: input.signed()?,
+            held: input.signed()?,
+            sequence: input.number()?,
+            closed: input.truth()?,
+            spent: Spent { day: input.signed()?.try_into().ok()?, units: input.signed()? },
+        })
+    }
+
+    fn heap_bytes(_key: &WalletKey, _value: Option<&Wallet>) -> usize {
+        0
+    }
+
+    fn write(connection: &Connection, rows: &mut Rows<'_, '_, Self>) -> Result<(), StoreError> {
+        let mut put = connection.prepare_cached(PUT)?;
+        let mut remove = connection.prepare_cached(REMOVE)?;
+        for (key, wallet) in rows {
+            let (member, currency) = (key.member.0.0, key.currency.as_str());
+            match wallet {
+                Some(wallet) => put.execute(params![
+                    member,
+                    currency,
+                    wallet.balance,
+                    wallet.held,
+                    wallet.sequence.cast_signed(),
+                    wallet.closed,
+                    wallet.spent.day,
+                    wallet.spent.units,
+                ])?,
+                None => remove.execute(params![member, currency])?,
+            };
+        }
+        Ok(())
+    }
+}
+
+/// The table `totals`, for the journal.
+pub(super) struct Totals;
+
+impl Table for Totals {
+    const TAG: u8 = 13;
+    type Key = AccountKey;
+    type Value = Total;
+
+    fn check(_key: &AccountKey, _value: Option<&Total>) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    fn put_key(key: &AccountKey, out: &mut Vec<u8>) {
+        out.push(key.account.number());
+        out.extend_from_slice(&key.currency.bytes());
+    }
+
+    fn take_key(input: &mut Input<'_>) -> Option<AccountKey> {
+        let account = Account::of_number(input.byte()?)?;
+        Some(AccountKey { account, currency: Currency::of_bytes(input.fixed()?)? })
+    }
+
+    fn put_value(value: &Total, out: &mut Vec<u8>) {
+        out.extend_from_slice(&value.debits.to_le_bytes());
+        out.extend_from_slice(&value.credits.to_le_bytes());
+    }
+
+    fn take_value(input: &mut Input<'_>) -> Option<Total> {
+        let debits = u128::from_le_bytes(input.fixed()?);
+        Some(Total { debits, credits: u128::from_le_bytes(input.fixed()?) })
+    }
+
+    fn heap_bytes(_key: &AccountKey, _value: Option<&Total>) -> usize {
+        0
+    }
+
+    fn write(connection: &Connection, rows: &mut Rows<'_, '_, Self>) -> Result<(), StoreError> {
+        for (key, total) in rows {
+            let (account, currency) = (key.account.number(), key.currency.as_str());
+            match total {
+                Some(total) => connection.prepare_cached(PUT_TOTAL)?.execute(params![
+                    account,
+                    currency,
+                    total.debits.to_string(),
+                    total.credits.to_string()
+                ])?,
+                None => connection.prepare_cached(REMOVE_TOTAL)?.execute(params![account, currency])?,
+            };
+        }
+        Ok(())
+    }
+}
