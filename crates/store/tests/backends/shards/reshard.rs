@@ -190,5 +190,5 @@ fn a_move_that_is_cut_goes_on_and_nobody_opens_the_store_meanwhile() {
         assert_eq!(done.rows, before.scores.len() as u64);
         assert_eq!(seen(&*opened(&urls)), before, "{at}, {cut:?}");
     }
-    assert!(cuts > 5, "{cuts}");
+    assert!(cuts > 3, "{cuts}");
 }
