@@ -43,9 +43,16 @@ struct Run {
     seconds: f64,
     submits: Latencies,
     reads: Latencies,
-    /// Processor time over time, of the server; naive: of the callers.
-    cores: Option<f64>,
-    database_cores: Option<f64>,
+    cores: Cores,
+}
+
+/// Processor time over time, where it is known.
+#[derive(Clone, Copy, Debug)]
+struct Cores {
+    /// Of the server; naive: of the callers.
+    server: Option<f64>,
+    database: Option<f64>,
+    redis: Option<f64>,
 }
 
 /// Bytes, where they are known.
@@ -74,6 +81,21 @@ impl Run {
 
     fn all(&self) -> f64 {
         self.rate(&self.submits) + self.rate(&self.reads)
+    }
+
+    /// Microseconds of a processor for one submit or read, of everybody who is known.
+    fn cpu_us(&self) -> f64 {
+        let Cores { server, database, redis } = self.cores;
+        let cores: f64 = [server, database, redis].into_iter().flatten().sum();
+        cores * 1e6 / self.all()
+    }
+}
+
+impl Cores {
+    /// Between two looks at seconds of processor time.
+    fn between(before: [Option<f64>; 3], now: [Option<f64>; 3], seconds: f64) -> Self {
+        let over = |at: usize| Some((now[at]? - before[at]?) / seconds);
+        Self { server: over(0), database: over(1), redis: over(2) }
     }
 }
 

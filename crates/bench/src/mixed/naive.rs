@@ -4,7 +4,7 @@
 //! takes their requests is left out, which favours this way. A submit is durable in the database before Redis hears of it,
 //! and what a crash in between leaves is nobody's concern here. Players belong to callers, so what each must have is known.
 
-use super::{BOARD, Memory, READ_BACK, Run, SKEWS, Way, Work, redis_memory};
+use super::{BOARD, Cores, Memory, READ_BACK, Run, SKEWS, Way, Work, redis_memory};
 use crate::database::table::{self, Lines};
 use crate::database::{self, Database};
 use crate::error::{During, Error, prove};
@@ -52,7 +52,7 @@ pub(super) fn measure(
     let (mut promised, mut runs) = (Promised::new(), Vec::with_capacity(SKEWS.len()));
     for skew in SKEWS {
         options.say(&format!("{NAME}: {}", skew.name()));
-        runs.push(run((&url, redis.address()), database, (work, skew), &mut promised)?);
+        runs.push(run((&url, &redis), database, (work, skew), &mut promised)?);
     }
     let memory = Memory {
         server: None,
@@ -180,16 +180,20 @@ impl Caller {
 }
 
 fn run(
-    places: (&str, SocketAddr),
+    (url, redis): (&str, &Redis),
     database: &Database,
     (work, skew): (Work, Skew),
     promised: &mut Promised,
 ) -> Result<Run, Error> {
     let mut callers = (0..work.connections as u64)
-        .map(|number| Caller::new(places, (work, skew), number))
+        .map(|number| Caller::new((url, redis.address()), (work, skew), number))
         .collect::<Result<Vec<_>, _>>()?;
     let start = Barrier::new(callers.len() + 1);
-    let (before, database_before) = (spent::spent(), database.cpu_s());
+    let cpu_s = || {
+        let here = spent::spent().map(|spent| spent.cpu_seconds);
+        [here, database.cpu_s(), redis.process().cpu_s()]
+    };
+    let before = cpu_s();
     let (seconds, whole) = std::thread::scope(|scope| {
         let start = &start;
         let threads: Vec<_> = callers
@@ -210,8 +214,7 @@ fn run(
         let whole = began.elapsed();
         Ok::<_, Error>((whole.saturating_sub(work.warm_up).as_secs_f64(), whole.as_secs_f64()))
     })?;
-    let cores = spent::since(before).map(|spent| spent.cpu_seconds / whole);
-    let database_cores = database.cpu_s().zip(database_before).map(|(now, before)| (now - before) / whole);
+    let cores = Cores::between(before, cpu_s(), whole);
     let (mut submits, mut reads) = (Latencies::default(), Latencies::default());
     for caller in callers {
         submits.merge(&caller.submits);
@@ -220,7 +223,7 @@ fn run(
         caller.runtime.block_on(caller.conn.disconnect()).during("disconnect")?;
     }
     prove(submits.count() > 0 && reads.count() > 0, || format!("{NAME}: nothing was done"))?;
-    Ok(Run { skew, seconds, submits, reads, cores, database_cores })
+    Ok(Run { skew, seconds, submits, reads, cores })
 }
 
 /// That both have what was promised last.

@@ -1,6 +1,6 @@
 //! The real server over HTTP, on one store with one place for ranks.
 
-use super::{BOARD, Memory, READ_BACK, Run, SKEWS, Way, Work, redis_memory};
+use super::{BOARD, Cores, Memory, READ_BACK, Run, SKEWS, Way, Work, redis_memory};
 use crate::database::Database;
 use crate::error::{During, Error, prove};
 use crate::options::Options;
@@ -41,8 +41,10 @@ impl Place<'_> {
         Server::start_with(binary, folder, &args, &[RANKING_TIMEOUT])
     }
 
-    fn database_cpu_s(&self) -> Option<f64> {
-        self.store?.1.cpu_s()
+    /// Seconds of processor time so far, of the server, its database and its Redis.
+    fn cpu_s(&self, server: &Server) -> [Option<f64>; 3] {
+        let database = self.store.and_then(|(_, database)| database.cpu_s());
+        [server.process.cpu_s(), database, self.ranking.and_then(|redis| redis.process().cpu_s())]
     }
 
     fn memory(&self, server: &Server) -> Result<Memory, Error> {
@@ -110,20 +112,13 @@ fn measure_one(
 ) -> Result<Run, Error> {
     let Work { connections, warm_up, duration, seed, .. } = work;
     let plan = Plan { kind: Kind::Half, skew, connections, warm_up, duration, seed };
-    let (before, database, began) = (server.process.cpu_s(), place.database_cpu_s(), Instant::now());
+    let (before, began) = (place.cpu_s(server), Instant::now());
     let outcome = run(target, &plan, acknowledged).during("load the server")?;
-    let seconds = began.elapsed().as_secs_f64();
-    let cores = |now: Option<f64>, before: Option<f64>| Some((now? - before?) / seconds);
+    let cores = Cores::between(before, place.cpu_s(server), began.elapsed().as_secs_f64());
     prove(outcome.failed() == 0, || {
         format!("{}, {}: requests failed, by status {:?}", place.name, skew.name(), outcome.errors)
     })?;
     prove(outcome.submits.count() > 0 && outcome.reads.count() > 0, || "nothing was answered".to_owned())?;
-    Ok(Run {
-        skew,
-        seconds: outcome.seconds,
-        submits: outcome.submits,
-        reads: outcome.reads,
-        cores: cores(server.process.cpu_s(), before),
-        database_cores: cores(place.database_cpu_s(), database),
-    })
+    let (submits, reads) = (outcome.submits, outcome.reads);
+    Ok(Run { skew, seconds: outcome.seconds, submits, reads, cores })
 }
