@@ -88,6 +88,26 @@ impl From<StoreError> for Failure {
     }
 }
 
+/// What the lane does next, by the kind of the store's fault.
+pub(crate) fn in_lane(error: StoreError) -> tally_lanes::Failure<Fault> {
+    use tally_lanes::Failure;
+    match error {
+        StoreError::Conflict(_) => Failure::Retry(error.into()),
+        StoreError::Row(_) => Failure::Row(error.into()),
+        StoreError::LostAtCommit { .. } => Failure::Unknown(error.into()),
+        // What the others of the batch concern may be there.
+        StoreError::ShardAway { alone: false, .. } => Failure::Row(error.into()),
+        StoreError::ShardAway { .. } => Failure::Piece(error.into()),
+        StoreError::Away(_)
+        | StoreError::Corrupt(_)
+        | StoreError::Layout(_)
+        | StoreError::Locked(_)
+        | StoreError::TooNew { .. }
+        | StoreError::TooOld { .. }
+        | StoreError::NotOurs(_) => Failure::Away(error.into()),
+    }
+}
+
 /// Runs what blocks on the store away from the threads that serve connections.
 pub async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Failure> + Send + 'static,

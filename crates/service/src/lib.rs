@@ -20,6 +20,8 @@ pub mod scores;
 pub mod secret;
 pub mod settings;
 pub mod tally;
+mod waiting;
+pub mod wallets;
 
 pub use clock::Clock;
 pub use failure::{Failure, Fault, blocking};

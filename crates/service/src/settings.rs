@@ -1,5 +1,6 @@
 //! What the use cases can be told to do differently.
 
+use crate::wallets::LedgerSettings;
 use tally_lanes::Bounds;
 use tally_ranking::Ranking;
 use tally_rules::idempotency::KEEP_DEFAULT_MICROS;
@@ -19,6 +20,8 @@ pub struct Settings {
     pub boards_max: usize,
     /// How many API keys there may be.
     pub keys_max: usize,
+    /// Money.
+    pub ledger: LedgerSettings,
 }
 
 impl Default for Settings {
@@ -30,6 +33,7 @@ impl Default for Settings {
             idempotency_keep_micros: KEEP_DEFAULT_MICROS,
             boards_max: 10_000,
             keys_max: 1_000,
+            ledger: LedgerSettings::default(),
         }
     }
 }

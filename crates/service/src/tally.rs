@@ -18,6 +18,7 @@ use crate::scores::lane::ScoreLanes;
 use crate::scores::work::Shared;
 use crate::secret::{Secret, Use};
 use crate::settings::Settings;
+use crate::wallets::lane::LedgerLane;
 use std::sync::{Arc, Mutex};
 use tally_lanes::{Gate, Times};
 use tally_rules::idempotency::{Identity, RequestKey, Seen, Stored};
@@ -49,6 +50,7 @@ pub struct Tally {
     pub(crate) keeper: Keeper,
     pub(crate) maintenance: Maintenance,
     pub(crate) lane: ScoreLanes,
+    pub(crate) ledger: LedgerLane,
 }
 
 /// Refuses a store that was written with another secret; a new store remembers this one.
@@ -88,6 +90,8 @@ impl Tally {
         };
         let lane = ScoreLanes::start(shared, settings.lane)
             .map_err(|error| Fault::Broken(format!("no thread for a score lane: {error}")))?;
+        let keep_micros = settings.idempotency_keep_micros;
+        let ledger = LedgerLane::start(&store, &clock, &settings.ledger, keep_micros)?;
         let maintenance =
             Maintenance::start(Arc::clone(&store), Arc::clone(&clock), settings.idempotency_keep_micros);
         let tally = Arc::new(Self {
@@ -103,6 +107,7 @@ impl Tally {
             keeper: Keeper::default(),
             maintenance,
             lane,
+            ledger,
         });
         let keeper = tally.keeper.start(Arc::downgrade(&tally));
         keeper.map_err(|error| Fault::Broken(format!("no thread to close periods: {error}")))?;
@@ -147,6 +152,7 @@ impl Tally {
     pub fn drain(&self) {
         self.keeper.stop();
         self.lane.drain();
+        self.ledger.drain();
         self.maintenance.stop();
     }
 
@@ -158,6 +164,11 @@ impl Tally {
     /// How many score lanes there are.
     pub fn lanes(&self) -> usize {
         self.lane.count()
+    }
+
+    /// Counters of the ledger's lane.
+    pub fn ledger_stats(&self) -> tally_lanes::Stats {
+        self.ledger.stats()
     }
 
     /// Where the time of the score lanes' requests goes: by stage, waiting first.

@@ -1,19 +1,20 @@
-//! The queues in front of the score work, and how callers hear.
+//! The queues in front of the score work.
 //!
 //! A store with one writer has one lane. Elsewhere players spread over several, each with a transaction of its own in
 //! flight; what concerns more than one player goes through the first.
 
 use super::command::{Done, Request};
 use super::work::{ScoreWork, Shared, StoreTimes};
-use crate::failure::{Failure, Fault};
+use crate::failure::Failure;
 use crate::requests::Running;
+use crate::waiting::{self, Told};
 use std::sync::{Arc, Mutex, PoisonError};
-use tally_lanes::{Bounds, Lane, LaneThread, Pass, Refused, Reply, Stats, Times};
-use tally_rules::Refusal;
-use tokio::sync::oneshot;
+use tally_lanes::{Bounds, Lane, LaneThread, Pass, Stats, Times};
 
 /// What a caller hears.
-pub(crate) type Answer = Result<Result<Done, Refusal>, Fault>;
+pub(crate) type Answer = Told<Done>;
+
+type Waiter = waiting::Waiter<Done>;
 
 /// The lanes of scores.
 pub(crate) struct ScoreLanes {
@@ -55,10 +56,7 @@ impl ScoreLanes {
 
     /// One request; the caller waits, the lane does not.
     pub(crate) async fn ask(&self, request: Request, running: Option<Running>) -> Result<Done, Failure> {
-        let (tell, told) = oneshot::channel();
-        let waiter = Waiter { _running: running, to: To::One(tell) };
-        self.of(&request).submit(request, waiter).map_err(refused)?;
-        Ok(told.await.map_err(|_| lost())???)
+        waiting::ask(self.of(&request), request, running.into_iter().collect()).await
     }
 
     /// Neighbours in one lane, or none of them; answers in order. They have their instants in that order, so where they
@@ -67,23 +65,9 @@ impl ScoreLanes {
         &self,
         requests: Vec<(Request, Option<Running>)>,
     ) -> Result<Vec<Answer>, Failure> {
-        let (tell, told) = oneshot::channel();
-        let answers = Arc::new(Collector {
-            state: Mutex::new((requests.iter().map(|_| None).collect(), requests.len(), Some(tell))),
-        });
-        if requests.is_empty() {
-            return Ok(Vec::new());
-        }
         let lane = self.of_all(&requests);
-        let many = requests
-            .into_iter()
-            .enumerate()
-            .map(|(at, (request, running))| {
-                (request, Waiter { _running: running, to: To::Place(Arc::clone(&answers), at) })
-            })
-            .collect();
-        lane.submit_all(many).map_err(refused)?;
-        told.await.map_err(|_| lost())
+        let many = requests.into_iter().map(|(request, running)| (request, running.into_iter().collect()));
+        waiting::ask_all(lane, many.collect()).await
     }
 
     /// Waits until every batch that is being decided now has been published; none is begun until this is dropped. Blocks.
@@ -119,61 +103,4 @@ impl ScoreLanes {
             }
         }
     }
-}
-
-/// Where an answer goes. Dropping the receiving end drops only the wait.
-pub(crate) struct Waiter {
-    /// Ends with the answer, so that a retry is told "in progress" exactly as long as it is.
-    _running: Option<Running>,
-    to: To,
-}
-
-enum To {
-    One(oneshot::Sender<Answer>),
-    Place(Arc<Collector>, usize),
-}
-
-/// Answers so far, how many are missing, and who waits for all.
-type Collected = (Vec<Option<Answer>>, usize, Option<oneshot::Sender<Vec<Answer>>>);
-
-struct Collector {
-    state: Mutex<Collected>,
-}
-
-impl Reply<Answer> for Waiter {
-    fn send(self, answer: Answer) {
-        let Self { _running, to } = self;
-        drop(_running);
-        match to {
-            // Nobody listens any more: the client has hung up, its work is done all the same.
-            To::One(tell) => drop(tell.send(answer)),
-            To::Place(collector, at) => collector.put(at, answer),
-        }
-    }
-}
-
-impl Collector {
-    fn put(&self, at: usize, answer: Answer) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let (answers, missing, tell) = &mut *state;
-        answers[at] = Some(answer);
-        *missing -= 1;
-        if *missing == 0 {
-            let all = answers.drain(..).map(|one| one.expect("every place was answered")).collect();
-            if let Some(tell) = tell.take() {
-                drop(tell.send(all));
-            }
-        }
-    }
-}
-
-fn refused<T>(refused: Refused<T>) -> Failure {
-    Failure::Fault(match refused {
-        Refused::Full(_) => Fault::Overloaded,
-        Refused::Draining(_) => Fault::Draining,
-    })
-}
-
-fn lost() -> Failure {
-    Failure::Fault(Fault::OutcomeUnknown("the score lane stopped before it answered".into()))
 }

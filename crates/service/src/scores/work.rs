@@ -9,7 +9,7 @@ use super::decide::{self, Decision};
 use super::steps::{Step, StepDone, StepReply};
 use super::{plan, publish, spread};
 use crate::clock::Clock;
-use crate::failure::Fault;
+use crate::failure::{Fault, in_lane};
 use crate::periods::view::View;
 use crate::periods::{ALL_TIME_NAME, order};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -199,7 +199,7 @@ impl Work for ScoreWork {
                 if let StoreError::LostAtCommit { batch, .. } = &error {
                     self.open = Some((*batch, decided));
                 }
-                Err(failure(error))
+                Err(in_lane(error))
             }
         }
     }
@@ -280,25 +280,6 @@ impl ScoreWork {
 
 fn before(record: Option<Record>, rank: Option<u64>) -> Option<Previous> {
     record.map(|record| Previous { record, rank })
-}
-
-/// What the lane does next, by the kind of the store's fault.
-fn failure(error: StoreError) -> Failure<Fault> {
-    match error {
-        StoreError::Conflict(_) => Failure::Retry(error.into()),
-        StoreError::Row(_) => Failure::Row(error.into()),
-        StoreError::LostAtCommit { .. } => Failure::Unknown(error.into()),
-        // What the others of the batch concern may be there.
-        StoreError::ShardAway { alone: false, .. } => Failure::Row(error.into()),
-        StoreError::ShardAway { .. } => Failure::Piece(error.into()),
-        StoreError::Away(_)
-        | StoreError::Corrupt(_)
-        | StoreError::Layout(_)
-        | StoreError::Locked(_)
-        | StoreError::TooNew { .. }
-        | StoreError::TooOld { .. }
-        | StoreError::NotOurs(_) => Failure::Away(error.into()),
-    }
 }
 
 fn answer(

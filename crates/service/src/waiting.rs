@@ -1,0 +1,120 @@
+//! How callers of a lane hear: each waits on a channel, and dropping the wait drops nothing else.
+//!
+//! Not here: what is asked and what is answered.
+
+use crate::failure::{Failure, Fault};
+use crate::requests::Running;
+use std::sync::{Arc, Mutex, PoisonError};
+use tally_lanes::{Lane, Refused, Reply, Work};
+use tally_rules::Refusal;
+use tokio::sync::oneshot;
+
+/// What a caller hears.
+pub(crate) type Told<T> = Result<Result<T, Refusal>, Fault>;
+
+/// Where an answer goes. Dropping the receiving end drops only the wait.
+pub(crate) struct Waiter<T> {
+    /// Ends with the answer, so that a retry is told "in progress" exactly as long as it is.
+    _running: Vec<Running>,
+    to: To<T>,
+}
+
+enum To<T> {
+    One(oneshot::Sender<Told<T>>),
+    Place(Arc<Collector<T>>, usize),
+}
+
+/// Answers so far, how many are missing, and who waits for all.
+type Collected<T> = (Vec<Option<Told<T>>>, usize, Option<oneshot::Sender<Vec<Told<T>>>>);
+
+struct Collector<T> {
+    state: Mutex<Collected<T>>,
+}
+
+/// One request; the caller waits, the lane does not.
+pub(crate) async fn ask<W, T: Send + 'static>(
+    lane: &Lane<W, Waiter<T>>,
+    request: W::Request,
+    running: Vec<Running>,
+) -> Result<T, Failure>
+where
+    W: Work<Answer = Result<T, Refusal>, Fault = Fault>,
+{
+    let (tell, told) = oneshot::channel();
+    let waiter = Waiter { _running: running, to: To::One(tell) };
+    lane.submit(request, waiter).map_err(refused)?;
+    Ok(told.await.map_err(|_| lost())???)
+}
+
+/// The same on a thread that may block.
+pub(crate) fn ask_blocking<W, T: Send + 'static>(
+    lane: &Lane<W, Waiter<T>>,
+    request: W::Request,
+) -> Result<T, Failure>
+where
+    W: Work<Answer = Result<T, Refusal>, Fault = Fault>,
+{
+    let (tell, told) = oneshot::channel();
+    lane.submit(request, Waiter { _running: Vec::new(), to: To::One(tell) }).map_err(refused)?;
+    Ok(told.blocking_recv().map_err(|_| lost())???)
+}
+
+/// Neighbours in one lane, or none of them; answers in order.
+pub(crate) async fn ask_all<W, T: Send + 'static>(
+    lane: &Lane<W, Waiter<T>>,
+    requests: Vec<(W::Request, Vec<Running>)>,
+) -> Result<Vec<Told<T>>, Failure>
+where
+    W: Work<Answer = Result<T, Refusal>, Fault = Fault>,
+{
+    if requests.is_empty() {
+        return Ok(Vec::new());
+    }
+    let (tell, told) = oneshot::channel();
+    let answers = Arc::new(Collector {
+        state: Mutex::new((requests.iter().map(|_| None).collect(), requests.len(), Some(tell))),
+    });
+    let many = requests.into_iter().enumerate().map(|(at, (request, running))| {
+        (request, Waiter { _running: running, to: To::Place(Arc::clone(&answers), at) })
+    });
+    lane.submit_all(many.collect()).map_err(refused)?;
+    told.await.map_err(|_| lost())
+}
+
+impl<T: Send + 'static> Reply<Told<T>> for Waiter<T> {
+    fn send(self, answer: Told<T>) {
+        let Self { _running, to } = self;
+        drop(_running);
+        match to {
+            // Nobody listens any more: the client has hung up, its work is done all the same.
+            To::One(tell) => drop(tell.send(answer)),
+            To::Place(collector, at) => collector.put(at, answer),
+        }
+    }
+}
+
+impl<T> Collector<T> {
+    fn put(&self, at: usize, answer: Told<T>) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let (answers, missing, tell) = &mut *state;
+        answers[at] = Some(answer);
+        *missing -= 1;
+        if *missing == 0 {
+            let all = answers.drain(..).map(|one| one.expect("every place was answered")).collect();
+            if let Some(tell) = tell.take() {
+                drop(tell.send(all));
+            }
+        }
+    }
+}
+
+fn refused<T>(refused: Refused<T>) -> Failure {
+    Failure::Fault(match refused {
+        Refused::Full(_) => Fault::Overloaded,
+        Refused::Draining(_) => Fault::Draining,
+    })
+}
+
+fn lost() -> Failure {
+    Failure::Fault(Fault::OutcomeUnknown("the lane stopped before it answered".into()))
+}

@@ -1,0 +1,116 @@
+//! What is asked of the ledger's lane, and its answers.
+
+use tally_rules::Micros;
+use tally_rules::Refusal;
+use tally_rules::idempotency::Identity;
+use tally_rules::ledger::hold::Ending;
+use tally_rules::ledger::order::Posted;
+use tally_rules::ledger::{Amount, EntryKey, Hold, HoldId, Member, MemberId, Order, WalletKey};
+
+/// One movement.
+#[derive(Clone, Debug)]
+pub struct NewMove {
+    /// What is to move.
+    pub order: Order,
+    /// For retries.
+    pub identity: Option<Identity>,
+}
+
+/// A hold to be made.
+#[derive(Clone, Debug)]
+pub struct NewHold {
+    /// Of which wallet.
+    pub wallet: WalletKey,
+    /// How much.
+    pub amount: Amount,
+    /// When it ends by itself.
+    pub expires_at: Option<Micros>,
+    /// For retries.
+    pub identity: Option<Identity>,
+}
+
+/// A hold to be ended.
+#[derive(Clone, Debug)]
+pub struct EndHold {
+    /// Which.
+    pub hold: HoldId,
+    /// Of which wallet it is: that never changes, so it may be read before.
+    pub wallet: WalletKey,
+    /// How.
+    pub ending: Ending,
+    /// For retries.
+    pub identity: Option<Identity>,
+}
+
+/// A member to be made.
+#[derive(Clone, Debug)]
+pub struct NewMember {
+    /// Who; without a player it is its own id.
+    pub member: Member,
+    /// Whether the player is to be the member's id.
+    pub player_is_id: bool,
+    /// For retries.
+    pub identity: Option<Identity>,
+}
+
+/// A member to be closed.
+#[derive(Clone, Debug)]
+pub struct CloseMember {
+    /// Who.
+    pub member: MemberId,
+    /// Whether there may be money in its wallets.
+    pub force: bool,
+    /// For retries.
+    pub identity: Option<Identity>,
+}
+
+/// One entry of the lane.
+#[derive(Debug)]
+pub(crate) enum Request {
+    /// Movements that are done in order and whole, or not at all. Most are of one.
+    Chain(Vec<NewMove>),
+    Hold(NewHold),
+    End(EndHold),
+    /// Holds that were due when somebody looked.
+    Expire(Vec<(HoldId, WalletKey)>),
+    Create(NewMember),
+    Close(CloseMember),
+}
+
+/// Its answer; the kind is that of the request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Done {
+    Chain(Vec<Result<Moved, Refusal>>),
+    Hold(Held),
+    /// How many have ended.
+    Expired(usize),
+    Created(Created),
+    Closed,
+}
+
+/// What came of a movement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Moved {
+    /// It was done now.
+    Posted(Posted),
+    /// It was done before; its entry has not changed since.
+    Replayed(EntryKey),
+}
+
+/// What came of a hold or of its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Held {
+    /// It was done now, and this is the hold after it.
+    Now(HoldId, Hold),
+    /// It was done before.
+    Replayed(HoldId),
+}
+
+/// What came of a member.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Created {
+    /// Its id.
+    pub id: MemberId,
+    /// Whether this repeats an earlier answer.
+    pub replayed: bool,
+}

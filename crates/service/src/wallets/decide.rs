@@ -1,0 +1,389 @@
+//! A batch of the ledger in memory: every request applied in turn to what was loaded, each wallet written once.
+//!
+//! Pure: what was loaded, ids and the time are arguments, so a batch can be decided again after a conflict.
+
+use super::LedgerSettings;
+use super::command::{
+    CloseMember, Created, Done, EndHold, Held, Moved, NewHold, NewMember, NewMove, Request,
+};
+use crate::keys::seen_before;
+use std::slice;
+use tally_lanes::{WorkingSet, keys_to_load};
+use tally_rules::idempotency::{Identity, RequestKey, Seen, Stored};
+use tally_rules::ledger::book::Book;
+use tally_rules::ledger::hold::Ending;
+use tally_rules::ledger::member::Handle;
+use tally_rules::ledger::order::{Written, wallets_of};
+use tally_rules::ledger::{HoldId, Member, MemberId, TransferId, Uuid, WalletKey};
+use tally_rules::outcome::Outcome;
+use tally_rules::{Micros, PlayerId, Refusal};
+use tally_store::{Changes, LedgerChanges, Loaded, Plan, ShardSet};
+
+/// The answer to one request.
+pub(super) type Decision = Result<Done, Refusal>;
+
+/// The shard that has all members and money.
+const FIRST: usize = 0;
+
+/// How many ids a request may use.
+pub(super) fn ids_of(request: &Request) -> usize {
+    match request {
+        Request::Chain(moves) => moves.len(),
+        Request::Hold(_) | Request::End(_) | Request::Create(_) => 1,
+        Request::Expire(_) | Request::Close(_) => 0,
+    }
+}
+
+/// Everything a batch reads; `ids` are those of its requests, one after the other.
+pub(super) fn read(batch: &[Request], ids: &[Uuid], settings: &LedgerSettings) -> Plan {
+    let mut plan = Plan { shards: ShardSet::of(FIRST), ..Plan::default() };
+    let home = settings.currencies.home();
+    let mut ids = ids.iter();
+    for request in batch {
+        let ids: Vec<Uuid> = ids.by_ref().take(ids_of(request)).copied().collect();
+        plan.requests.extend(identities(request).map(|one| one.key.clone()));
+        let ledger = &mut plan.ledger;
+        match request {
+            Request::Chain(moves) => {
+                ledger.wallets.extend(moves.iter().flat_map(|one| one.order.wallets(home)));
+            }
+            Request::Hold(new) => {
+                ledger.wallets.extend(wallets_of([Some(new.wallet.member), None], new.wallet.currency, home));
+            }
+            Request::End(EndHold { hold, wallet, ending, .. }) => {
+                let to = match ending {
+                    Ending::Capture { to, .. } => *to,
+                    Ending::Void => None,
+                };
+                ledger.holds.push(*hold);
+                ledger.wallets.push(*wallet);
+                ledger.wallets.extend(wallets_of([to, None], wallet.currency, home));
+            }
+            Request::Expire(due) => {
+                ledger.holds.extend(due.iter().map(|(hold, _)| *hold));
+                ledger.wallets.extend(due.iter().map(|(_, wallet)| *wallet));
+            }
+            Request::Create(new) => {
+                let id = MemberId(ids[0]);
+                ledger.handles.extend(named(new, id).handles());
+                ledger.wallets.push(WalletKey { member: id, currency: home });
+            }
+            Request::Close(CloseMember { member, .. }) => {
+                let key = |currency| WalletKey { member: *member, currency };
+                ledger.members.push(*member);
+                ledger.wallets.extend(settings.currencies.all().map(key));
+            }
+        }
+    }
+    plan.requests = keys_to_load(std::mem::take(&mut plan.requests));
+    let ledger = &mut plan.ledger;
+    ledger.handles = keys_to_load(std::mem::take(&mut ledger.handles));
+    ledger.members = keys_to_load(std::mem::take(&mut ledger.members));
+    ledger.wallets = keys_to_load(std::mem::take(&mut ledger.wallets));
+    ledger.holds = keys_to_load(std::mem::take(&mut ledger.holds));
+    plan
+}
+
+fn identities(request: &Request) -> impl Iterator<Item = &Identity> {
+    let (moves, one): (&[NewMove], _) = match request {
+        Request::Chain(moves) => (moves, None),
+        Request::Hold(new) => (&[], new.identity.as_ref()),
+        Request::End(end) => (&[], end.identity.as_ref()),
+        Request::Create(new) => (&[], new.identity.as_ref()),
+        Request::Close(close) => (&[], close.identity.as_ref()),
+        Request::Expire(_) => (&[], None),
+    };
+    moves.iter().filter_map(|one| one.identity.as_ref()).chain(one)
+}
+
+/// A new member with its player.
+fn named(new: &NewMember, id: MemberId) -> Member {
+    let player =
+        new.player_is_id.then(|| PlayerId::new(&id.0.to_string()).expect("the text of an id is short"));
+    Member { player: player.unwrap_or_else(|| new.member.player.clone()), ..new.member.clone() }
+}
+
+/// Applies a batch to what its plan loaded.
+pub(super) fn decide(
+    batch: &[Request],
+    ids: &[Uuid],
+    (plan, loaded): (&Plan, &Loaded),
+    settings: &LedgerSettings,
+    (now, keep_micros): (Micros, i64),
+) -> (Changes, Vec<Decision>) {
+    let mut state = State::new(plan, loaded, settings, now, keep_micros);
+    let mut ids = ids.iter();
+    let decisions = batch.iter().map(|request| match request {
+        Request::Chain(moves) => Ok(Done::Chain(state.chain(moves, &mut ids))),
+        Request::Hold(new) => state.hold(new, &mut ids),
+        Request::End(end) => state.end(end, &mut ids),
+        Request::Expire(due) => {
+            let ended = due.iter().filter(|(hold, _)| state.book.expire(*hold, now).is_some());
+            Ok(Done::Expired(ended.count()))
+        }
+        Request::Create(new) => state.create(new, &mut ids),
+        Request::Close(close) => state.close(close),
+    });
+    let decisions = decisions.collect();
+    (state.into_changes(), decisions)
+}
+
+type Ids<'a, 'i> = &'a mut slice::Iter<'i, Uuid>;
+
+fn next(ids: Ids<'_, '_>) -> Uuid {
+    *ids.next().expect("as many ids as the requests may use")
+}
+
+/// What a batch knows and has done so far.
+struct State<'a> {
+    now: Micros,
+    keep_micros: i64,
+    book: Book<'a>,
+    requests: WorkingSet<RequestKey, Stored>,
+    handles: WorkingSet<Handle, MemberId>,
+    members: WorkingSet<MemberId, Member>,
+}
+
+impl<'a> State<'a> {
+    fn new(
+        plan: &Plan,
+        loaded: &Loaded,
+        settings: &'a LedgerSettings,
+        now: Micros,
+        keep_micros: i64,
+    ) -> Self {
+        let mut state = Self {
+            now,
+            keep_micros,
+            book: Book::new(&settings.currencies, settings.limits),
+            requests: WorkingSet::new(),
+            handles: WorkingSet::new(),
+            members: WorkingSet::new(),
+        };
+        for (key, stored) in plan.requests.iter().zip(&loaded.requests) {
+            state.requests.load(key.clone(), stored.clone());
+        }
+        let (plan, loaded) = (&plan.ledger, &loaded.ledger);
+        for (handle, member) in plan.handles.iter().zip(&loaded.handles) {
+            state.handles.load(handle.clone(), *member);
+        }
+        for (id, member) in plan.members.iter().zip(&loaded.members) {
+            state.members.load(*id, member.clone());
+        }
+        for (key, wallet) in plan.wallets.iter().zip(&loaded.wallets) {
+            state.book.load_wallet(*key, *wallet);
+        }
+        for (id, hold) in plan.holds.iter().zip(&loaded.holds) {
+            state.book.load_hold(*id, *hold);
+        }
+        state
+    }
+
+    /// All of it, or nothing: then the first that was refused says why, and the others that it was not they.
+    fn chain(&mut self, moves: &[NewMove], ids: Ids<'_, '_>) -> Vec<Result<Moved, Refusal>> {
+        let mark = self.book.mark();
+        let mut before: Vec<(RequestKey, Option<Stored>)> = Vec::new();
+        let mut refused = None;
+        let mut done = Vec::with_capacity(moves.len());
+        for (place, one) in moves.iter().enumerate() {
+            let id = TransferId(next(ids));
+            if refused.is_some() {
+                continue;
+            }
+            match self.one(one, id) {
+                Ok(moved) => {
+                    if let (Some(identity), Moved::Posted(posted)) = (&one.identity, &moved) {
+                        before.push((identity.key.clone(), self.requests.get(&identity.key).cloned()));
+                        self.remember(Some(identity), Outcome::Posted(posted.key));
+                    }
+                    done.push(moved);
+                }
+                Err(refusal) => refused = Some((place, refusal)),
+            }
+        }
+        let Some((guilty, refusal)) = refused else { return done.into_iter().map(Ok).collect() };
+        self.book.undo(mark);
+        for (key, stored) in before.into_iter().rev() {
+            self.requests.set(&key, stored);
+        }
+        let others = |place| if place == guilty { refusal.clone() } else { Refusal::LinkedFailed };
+        (0..moves.len()).map(|place| Err(others(place))).collect()
+    }
+
+    fn one(&mut self, one: &NewMove, id: TransferId) -> Result<Moved, Refusal> {
+        if let Some(Outcome::Posted(key)) = self.replay(one.identity.as_ref())? {
+            return Ok(Moved::Replayed(key));
+        }
+        self.book.post(id, &one.order, self.now).map(Moved::Posted)
+    }
+
+    fn hold(&mut self, new: &NewHold, ids: Ids<'_, '_>) -> Decision {
+        let id = HoldId(next(ids));
+        if let Some(Outcome::HoldPlaced(first)) = self.replay(new.identity.as_ref())? {
+            return Ok(Done::Hold(Held::Replayed(first)));
+        }
+        let hold = self.book.place(id, new.wallet, new.amount, new.expires_at, self.now)?;
+        self.remember(new.identity.as_ref(), Outcome::HoldPlaced(id));
+        Ok(Done::Hold(Held::Now(id, hold)))
+    }
+
+    fn end(&mut self, end: &EndHold, ids: Ids<'_, '_>) -> Decision {
+        let transfer = TransferId(next(ids));
+        if let Some(Outcome::HoldEnded(first)) = self.replay(end.identity.as_ref())? {
+            return Ok(Done::Hold(Held::Replayed(first)));
+        }
+        let hold = self.book.end(end.hold, end.ending, transfer, self.now)?;
+        self.remember(end.identity.as_ref(), Outcome::HoldEnded(end.hold));
+        Ok(Done::Hold(Held::Now(end.hold, hold)))
+    }
+
+    fn create(&mut self, new: &NewMember, ids: Ids<'_, '_>) -> Decision {
+        let id = MemberId(next(ids));
+        if let Some(Outcome::MemberMade(id)) = self.replay(new.identity.as_ref())? {
+            return Ok(Done::Created(Created { id, replayed: true }));
+        }
+        let member = named(new, id);
+        // In the order of handles, which is that of the refusals.
+        for handle in member.handles() {
+            if self.handles.get(&handle).is_some() {
+                return Err(match handle {
+                    Handle::Login(_) => Refusal::LoginTaken,
+                    Handle::Phone(_) => Refusal::PhoneTaken,
+                    Handle::Player(_) => Refusal::PlayerTaken,
+                });
+            }
+        }
+        for handle in member.handles() {
+            self.handles.set(&handle, Some(id));
+        }
+        self.members.load(id, None);
+        self.members.set(&id, Some(member));
+        self.book.open(id);
+        self.remember(new.identity.as_ref(), Outcome::MemberMade(id));
+        Ok(Done::Created(Created { id, replayed: false }))
+    }
+
+    fn close(&mut self, close: &CloseMember) -> Decision {
+        if self.replay(close.identity.as_ref())?.is_some() {
+            return Ok(Done::Closed);
+        }
+        let member = self.members.get(&close.member).cloned().ok_or(Refusal::MemberNotFound)?;
+        self.book.close(close.member, close.force)?;
+        let closed_at = member.closed_at.or(Some(self.now));
+        self.members.set(&close.member, Some(Member { closed_at, ..member }));
+        self.remember(close.identity.as_ref(), Outcome::Removed);
+        Ok(Done::Closed)
+    }
+
+    fn replay(&self, identity: Option<&Identity>) -> Result<Option<Outcome>, Refusal> {
+        let stored = identity.and_then(|one| self.requests.get(&one.key));
+        match seen_before(identity, stored, self.now, self.keep_micros)? {
+            Seen::Replay(outcome) => Ok(Some(*outcome)),
+            Seen::New => Ok(None),
+        }
+    }
+
+    fn remember(&mut self, identity: Option<&Identity>, outcome: Outcome) {
+        if let Some(one) = identity {
+            let stored = Stored { fingerprint: one.fingerprint, at: self.now, outcome };
+            self.requests.set(&one.key, Some(stored));
+        }
+    }
+
+    fn into_changes(self) -> Changes {
+        fn there<K, V>(rows: Vec<(K, Option<V>)>) -> Vec<(K, V)> {
+            rows.into_iter().map(|(key, row)| (key, row.expect("nothing is removed here"))).collect()
+        }
+        let Written { wallets, transfers, entries, holds, totals } = self.book.into_written();
+        let (handles, members) = (self.handles.into_writes(), there(self.members.into_writes()));
+        let totals = totals.into_rows();
+        Changes {
+            requests: there(self.requests.into_writes()),
+            ledger: LedgerChanges { handles, members, wallets, holds, transfers, entries, totals },
+            ..Changes::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tally_rules::idempotency::{Fingerprint, KEEP_DEFAULT_MICROS};
+    use tally_rules::ledger::{Amount, Currency, Move, Order, Wallet};
+
+    const NOW: Micros = Micros(1_000_000_000);
+
+    fn member(number: u8) -> MemberId {
+        MemberId(Uuid([number; 16]))
+    }
+
+    fn moving(from: u8, to: u8, units: i64, key: &str) -> NewMove {
+        let (what, currency) =
+            (Move::Transfer { from: member(from), to: member(to) }, Currency::parse("KRW").unwrap());
+        let order = Order { what, currency, amount: Amount::new(units).unwrap(), reference: None };
+        let key = RequestKey { scope: "s".into(), key: key.into() };
+        NewMove { order, identity: Some(Identity { key, fingerprint: Fingerprint([1; 16]) }) }
+    }
+
+    /// Decides a batch on wallets 1, 2 and 3 with 100 each.
+    fn decided(batch: &[Request]) -> (Changes, Vec<Decision>) {
+        let settings = LedgerSettings::default();
+        let ids: Vec<Uuid> =
+            (0..batch.iter().map(ids_of).sum()).map(|at: usize| Uuid::new(Micros(at as i64), 4)).collect();
+        let plan = read(batch, &ids, &settings);
+        let mut loaded = Loaded { requests: vec![None; plan.requests.len()], ..Loaded::default() };
+        let of =
+            |key: &WalletKey| (key.member.0.0[0] <= 3).then(|| Wallet { balance: 100, ..Wallet::default() });
+        loaded.ledger.wallets = plan.ledger.wallets.iter().map(of).collect();
+        decide(batch, &ids, (&plan, &loaded), &settings, (NOW, KEEP_DEFAULT_MICROS))
+    }
+
+    #[test]
+    fn a_hot_wallet_is_written_once_and_each_entry_shows_its_own_balance() {
+        let batch: Vec<_> =
+            (0..50).map(|row| Request::Chain(vec![moving(1, 2, 2, &format!("{row}"))])).collect();
+        let (changes, decisions) = decided(&batch);
+        let ledger = &changes.ledger;
+        assert_eq!((ledger.wallets.len(), ledger.transfers.len(), ledger.entries.len()), (2, 50, 100));
+        assert_eq!((ledger.wallets[0].1.balance, ledger.wallets[1].1.balance), (0, 200));
+        assert_eq!((ledger.totals.len(), ledger.totals[0].1.debits), (1, 100));
+        for (decision, wanted) in decisions.iter().zip((0..50).map(|row| 98 - 2 * row)) {
+            let Ok(Done::Chain(done)) = decision else { panic!("{decision:?}") };
+            let [Ok(Moved::Posted(posted))] = &done[..] else { panic!("{done:?}") };
+            assert_eq!((posted.entry.before(), posted.entry.after), (wanted + 2, wanted));
+        }
+    }
+
+    #[test]
+    fn who_has_too_little_fails_alone() {
+        let batch = [moving(1, 2, 80, "a"), moving(1, 2, 80, "b"), moving(2, 1, 5, "c")];
+        let (changes, decisions) = decided(&batch.map(|one| Request::Chain(vec![one])));
+        let refused = |at: usize| decisions[at] == Ok(Done::Chain(vec![Err(Refusal::InsufficientFunds)]));
+        assert!(!refused(0) && refused(1) && !refused(2));
+        assert_eq!((changes.requests.len(), changes.ledger.transfers.len()), (2, 2));
+    }
+
+    #[test]
+    fn a_chain_leaves_nothing_of_itself_when_one_of_it_is_refused() {
+        let chain =
+            Request::Chain(vec![moving(1, 2, 100, "a"), moving(2, 9, 10, "b"), moving(2, 3, 200, "c")]);
+        let (changes, decisions) = decided(&[chain, Request::Chain(vec![moving(1, 3, 60, "a")])]);
+        let linked = Err(Refusal::LinkedFailed);
+        let wanted = Done::Chain(vec![linked.clone(), Err(Refusal::RecipientNotFound), linked]);
+        assert_eq!(decisions[0], Ok(wanted));
+        // Its key is as if it had not been: the same key is new for the next.
+        let Ok(Done::Chain(done)) = &decisions[1] else { panic!("{decisions:?}") };
+        assert!(matches!(&done[..], [Ok(Moved::Posted(posted))] if posted.entry.after == 40), "{done:?}");
+        assert_eq!((changes.requests.len(), changes.ledger.transfers.len()), (1, 1));
+    }
+
+    #[test]
+    fn the_same_key_has_one_effect_within_a_batch_and_within_a_chain() {
+        let twice = || vec![moving(1, 2, 10, "a"), moving(1, 2, 10, "a")];
+        let (changes, decisions) = decided(&[Request::Chain(twice()), Request::Chain(twice())]);
+        assert_eq!(changes.ledger.transfers.len(), 1);
+        let key = changes.ledger.entries[0].0;
+        let again = Ok(Moved::Replayed(key));
+        assert_eq!(decisions[1], Ok(Done::Chain(vec![again.clone(), again])));
+    }
+}

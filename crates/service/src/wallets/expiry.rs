@@ -1,0 +1,70 @@
+//! What ends holds whose time has run out: a thread that looks every second and puts what it finds into the lane.
+//!
+//! Several servers may find the same hold; the book ends it once. A server that was down ends what became due meanwhile
+//! when it starts. Not here: refusing to capture a hold that is due and not yet ended; the rule does that by its time.
+
+use super::command::Request;
+use super::lane::Handle;
+use crate::clock::Clock;
+use crate::failure::Failure;
+use crate::waiting;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use tally_store::Store;
+
+/// Between two looks.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Looks that failed in a row before that is said. A store that is away for a moment is said by whoever asks it.
+const SAID_EVERY: u32 = 60;
+
+/// Holds of one request to the lane.
+const BITE: usize = 200;
+
+/// The thread.
+pub(super) struct Expiry {
+    thread: Mutex<Option<(Sender<()>, JoinHandle<()>)>>,
+}
+
+impl Expiry {
+    pub(super) fn start(store: Arc<dyn Store>, clock: Clock, lane: Handle) -> std::io::Result<Self> {
+        let (stop, stopped) = channel();
+        let thread = std::thread::Builder::new().name("holds".into()).spawn(move || {
+            let (mut pause, mut failed) = (Duration::ZERO, 0_u32);
+            while stopped.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
+                let looked = look(&*store, &clock, &lane);
+                pause = if matches!(looked, Ok(BITE)) { Duration::ZERO } else { PAUSE };
+                failed = looked.as_ref().map_or(failed + 1, |_| 0);
+                if let Err(error) = looked.as_ref().map_err(ToString::to_string)
+                    && failed.is_multiple_of(SAID_EVERY)
+                {
+                    tracing::warn!(%error, "holds whose time has run out are not ended");
+                }
+            }
+        })?;
+        Ok(Self { thread: Mutex::new(Some((stop, thread))) })
+    }
+
+    /// Ends after the present look.
+    pub(super) fn stop(&self) {
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some((stop, thread)) = thread {
+            drop(stop);
+            if thread.join().is_err() {
+                tracing::error!("the thread that ends holds panicked");
+            }
+        }
+    }
+}
+
+/// Ends what is due; how many that were. What cannot be ended now is found again.
+fn look(store: &dyn Store, clock: &Clock, lane: &Handle) -> Result<usize, Failure> {
+    let due = store.ledger().due_holds(clock(), BITE)?;
+    let found = due.len();
+    if found > 0 {
+        waiting::ask_blocking(lane, Request::Expire(due))?;
+    }
+    Ok(found)
+}

@@ -1,0 +1,78 @@
+//! The queue in front of the ledger's work, and its beginning and end.
+
+use super::LedgerSettings;
+use super::command::{Done, Request};
+use super::expiry::Expiry;
+use super::work::{HOME_META, LedgerWork};
+use crate::clock::Clock;
+use crate::failure::{Failure, Fault};
+use crate::requests::Running;
+use crate::waiting::{self, Told};
+use std::sync::{Arc, Mutex, PoisonError};
+use tally_lanes::{Lane, LaneThread, Stats};
+use tally_store::Store;
+
+/// A lane of the ledger, for whoever puts something in.
+pub(super) type Handle = Lane<LedgerWork, waiting::Waiter<Done>>;
+
+/// The one lane that moves money.
+pub(crate) struct LedgerLane {
+    lane: Handle,
+    thread: Mutex<Option<LaneThread<LedgerWork>>>,
+    expiry: Expiry,
+}
+
+impl LedgerLane {
+    /// Starts it, if members have their wallets in the home currency of the settings.
+    pub(crate) fn start(
+        store: &Arc<dyn Store>,
+        clock: &Clock,
+        settings: &LedgerSettings,
+        keep_micros: i64,
+    ) -> Result<Self, Failure> {
+        let home = settings.currencies.home();
+        if let Some(known) = store.meta(HOME_META)?.filter(|known| known != home.as_str().as_bytes()) {
+            let known = String::from_utf8_lossy(&known).into_owned();
+            return Err(Fault::Broken(format!(
+                "the members of this store have their first wallets in {known}: set `wallet.currency` to that, and {home} \
+                 among `currencies`"
+            ))
+            .into());
+        }
+        let mut node = [0; 8];
+        getrandom::fill(&mut node).map_err(|error| Fault::Broken(format!("no random numbers: {error}")))?;
+        let node = u64::from_le_bytes(node);
+        let work = LedgerWork::new(Arc::clone(store), Arc::clone(clock), settings.clone(), keep_micros, node);
+        let no_thread = |error| Fault::Broken(format!("no thread for the ledger's lane: {error}"));
+        let (lane, thread) = Lane::start("ledger", settings.lane, work).map_err(no_thread)?;
+        let expiry = Expiry::start(Arc::clone(store), Arc::clone(clock), lane.clone()).map_err(no_thread)?;
+        Ok(Self { lane, thread: Mutex::new(Some(thread)), expiry })
+    }
+
+    /// One request; the caller waits, the lane does not.
+    pub(crate) async fn ask(&self, request: Request, running: Vec<Running>) -> Result<Done, Failure> {
+        waiting::ask(&self.lane, request, running).await
+    }
+
+    /// Neighbours in the lane, or none of them; answers in order.
+    pub(crate) async fn ask_all(
+        &self,
+        requests: Vec<(Request, Vec<Running>)>,
+    ) -> Result<Vec<Told<Done>>, Failure> {
+        waiting::ask_all(&self.lane, requests).await
+    }
+
+    pub(crate) fn stats(&self) -> Stats {
+        self.lane.stats()
+    }
+
+    /// Completes what was accepted. Blocks.
+    pub(crate) fn drain(&self) {
+        self.expiry.stop();
+        self.lane.drain();
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if thread.is_some_and(|thread| thread.join().is_err()) {
+            tracing::error!("the ledger's lane panicked");
+        }
+    }
+}

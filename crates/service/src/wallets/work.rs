@@ -1,0 +1,115 @@
+//! What the ledger's lane does with a batch: one transaction, then the answers. Nothing is published: balances are never
+//! kept outside of the store.
+
+use super::LedgerSettings;
+use super::command::{Done, Request};
+use super::decide::{self, Decision};
+use crate::clock::Clock;
+use crate::failure::{Fault, in_lane};
+use std::sync::Arc;
+use tally_lanes::{Failure, Resolution, Weight, Work};
+use tally_rules::Refusal;
+use tally_rules::instant::Instants;
+use tally_rules::ledger::Uuid;
+use tally_store::{BatchId, Store, StoreError};
+
+/// Bytes a movement holds, with its keys and a reference: for the queue's bound.
+const MOVE_BYTES: u32 = 512;
+
+/// The name under which the store remembers which currency every member has a wallet in.
+pub(super) const HOME_META: &str = "wallet_currency";
+
+/// The work of the lane.
+pub(super) struct LedgerWork {
+    store: Arc<dyn Store>,
+    clock: Clock,
+    settings: LedgerSettings,
+    keep_micros: i64,
+    instants: Instants,
+    /// The random part of this server's ids.
+    node: u64,
+    /// Whether the store knows the home currency.
+    remembered: bool,
+    /// The batch that may have been committed, and what it decided.
+    open: Option<(BatchId, Vec<Decision>)>,
+}
+
+impl LedgerWork {
+    pub(super) fn new(
+        store: Arc<dyn Store>,
+        clock: Clock,
+        settings: LedgerSettings,
+        keep_micros: i64,
+        node: u64,
+    ) -> Self {
+        let instants = Instants::default();
+        Self { store, clock, settings, keep_micros, instants, node, remembered: false, open: None }
+    }
+
+    /// Members have their first wallet in the home currency, so from the first one on it is fixed.
+    fn remember_home(&mut self, batch: &[Request]) -> Result<(), StoreError> {
+        if !self.remembered && batch.iter().any(|request| matches!(request, Request::Create(_))) {
+            self.store.set_meta(HOME_META, self.settings.currencies.home().as_str().as_bytes())?;
+            self.remembered = true;
+        }
+        Ok(())
+    }
+}
+
+impl Work for LedgerWork {
+    type Request = Request;
+    type Answer = Result<Done, Refusal>;
+    type Fault = Fault;
+    type Committed = Vec<Decision>;
+
+    fn weight(request: &Request) -> Weight {
+        let rows = match request {
+            Request::Chain(moves) => u32::try_from(moves.len()).unwrap_or(u32::MAX),
+            Request::Expire(due) => u32::try_from(due.len()).unwrap_or(u32::MAX),
+            Request::Hold(_) | Request::End(_) | Request::Create(_) | Request::Close(_) => 1,
+        };
+        Weight { rows, bytes: rows.saturating_mul(MOVE_BYTES) }
+    }
+
+    fn commit(&mut self, batch: &[Request]) -> Result<Vec<Decision>, Failure<Fault>> {
+        self.remember_home(batch).map_err(in_lane)?;
+        let now = (self.clock)();
+        let count = batch.iter().map(decide::ids_of).sum();
+        let id = |_| Uuid::new(self.instants.next(now), self.node);
+        let ids: Vec<Uuid> = std::iter::repeat_n((), count).map(id).collect();
+        let plan = decide::read(batch, &ids, &self.settings);
+        let mut decisions = Vec::new();
+        let done = self.store.run(&plan, &mut |loaded| {
+            let when = (now, self.keep_micros);
+            let (changes, decided) = decide::decide(batch, &ids, (&plan, loaded), &self.settings, when);
+            decisions = decided;
+            changes
+        });
+        match done {
+            Ok(_) => Ok(decisions),
+            Err(error) => {
+                if let StoreError::LostAtCommit { batch, .. } = &error {
+                    self.open = Some((*batch, decisions));
+                }
+                Err(in_lane(error))
+            }
+        }
+    }
+
+    /// The store knows by the name of the batch; what it decided was kept, because it must not be decided again.
+    fn resolve(&mut self, _batch: &[Request]) -> Result<Resolution<Vec<Decision>, Fault>, Fault> {
+        let (batch, _) = self.open.as_ref().expect("a commit was lost");
+        let done = self.store.became(batch)?;
+        let (_, decisions) = self.open.take().expect("a commit was lost");
+        Ok(match done {
+            Some(_) => Resolution::Committed(decisions),
+            None => {
+                Resolution::NotCommitted(Fault::StoreAway("the connection was lost before the commit".into()))
+            }
+        })
+    }
+
+    fn publish(&mut self, _batch: Vec<Request>, decisions: Vec<Decision>) -> Vec<Result<Done, Refusal>> {
+        decisions
+    }
+}

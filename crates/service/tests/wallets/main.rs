@@ -1,0 +1,7 @@
+//! The ledger's lane on real stores: the embedded one, MariaDB, MySQL.
+
+mod crowd;
+mod holds;
+mod lost;
+mod moves;
+mod world;
