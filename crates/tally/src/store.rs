@@ -1,6 +1,6 @@
 //! The store of a command: which one its settings name, and opening it.
 //!
-//! Not here: what a store does, and several of them side by side.
+//! Not here: what a store does.
 
 use crate::config::{Config, Usage};
 use anyhow::{Context, Result, bail};
@@ -21,6 +21,9 @@ const LOCK_PAUSE: Duration = Duration::from_millis(50);
 const LEASE_MIN: Duration = Duration::from_secs(1);
 /// How long after a store was taken it may be noticed; nothing is answered meanwhile.
 const LOOK_PAUSE: Duration = Duration::from_millis(100);
+
+/// The setting of orders that are kept in this process.
+const MEMORY: &str = "memory";
 
 /// Where the store is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,7 +66,7 @@ impl Place {
     /// Where the orders of this store are kept. Redis is connected to when it is needed.
     pub(crate) fn ranking(&self, config: &Config) -> Result<Ranking> {
         let url = config.text("ranking.url");
-        if url == "memory" {
+        if url == MEMORY {
             return Ok(Ranking::Memory);
         }
         if matches!(self, Self::Sqlite(_)) {
@@ -107,7 +110,8 @@ impl Place {
             }
             Self::MySql(url) => {
                 // Orders in memory are right only while nobody else writes.
-                let store = connect(url, config, migrate, Some(writer(data)))?;
+                let alone = config.text("ranking.url") == MEMORY;
+                let store = connect(url, config, migrate, Some((writer(data), alone)))?;
                 let shown = store.url().to_owned();
                 Ok(Opened {
                     store: Arc::<MySqlStore>::clone(&store),
@@ -120,13 +124,18 @@ impl Place {
     }
 }
 
-/// Opens a database; without a writer's name beside whoever writes to it.
+/// Opens a database, for a writer of that name who must be alone or not; without one beside whoever writes to it.
 pub(crate) fn connect(
     url: &str,
     config: &Config,
     migrate: bool,
-    writer: Option<String>,
+    writer: Option<(String, bool)>,
 ) -> Result<Arc<MySqlStore>> {
+    let (writer, beside) = match writer {
+        Some((who, true)) => (Some(who), None),
+        Some((who, false)) => (None, Some(who)),
+        None => (None, None),
+    };
     let options = mysql::Options {
         pool_max: config.count("store.pool_max")?,
         connect_timeout: config.duration("store.connect_timeout")?,
@@ -134,6 +143,7 @@ pub(crate) fn connect(
         lock_wait: config.duration("store.lock_wait")?,
         migrate,
         writer,
+        beside,
         lease: config.duration("store.lease")?,
     };
     if options.lock_wait >= options.query_timeout {

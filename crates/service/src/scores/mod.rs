@@ -7,6 +7,7 @@
 mod aim;
 pub mod command;
 mod decide;
+mod hiding;
 pub mod import;
 pub(crate) mod lane;
 pub mod orders;
@@ -15,6 +16,7 @@ mod publish;
 mod redefine;
 pub mod remove;
 pub mod select;
+mod standing;
 pub mod steps;
 pub mod submit;
 mod work;

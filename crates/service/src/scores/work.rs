@@ -3,23 +3,28 @@
 use super::aim::{Aims, RowAim};
 use super::command::{Done, Imported, Previous, Removed, Request, Submit, Submitted};
 use super::decide::{self, Decision};
+use super::standing::{Standing, Stood, Unready};
 use super::steps::{Step, StepDone, StepReply};
 use super::{plan, publish};
 use crate::clock::Clock;
 use crate::failure::Fault;
+use crate::periods::ALL_TIME_NAME;
 use crate::periods::view::View;
-use crate::periods::{ALL_TIME_NAME, order};
+use crate::servers::{self, marks};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tally_lanes::{Failure, Histogram, Kind, Resolution, Weight, Work};
 use tally_ranking::Published;
 use tally_rules::instant::Instants;
 use tally_rules::outcome::Outcome;
 use tally_rules::{Micros, Record, Refusal};
-use tally_store::{BatchId, Changes, Durability, Store, StoreError};
+use tally_store::{BatchId, Changes, Durability, ScoreKey, Store, StoreError};
 
 /// Bytes a request holds beside its player's name: a rough sum of the structures, for the queue's bound.
 const REQUEST_BYTES: u32 = 256;
+
+/// How often a batch is planned again before it is one of those that met others.
+const TRIES: usize = 16;
 
 /// The work of one lane of scores.
 pub(super) struct ScoreWork {
@@ -29,11 +34,11 @@ pub(super) struct ScoreWork {
     keep_micros: i64,
     times: Arc<StoreTimes>,
     /// The batch that may have been committed, and what it decided.
-    open: Option<(BatchId, Vec<Decision>, Aims)>,
+    open: Option<(BatchId, Vec<Decision>, Aims, Stood)>,
 }
 
-/// A batch as decided, and the version of its transaction.
-type Decided = (Vec<Decision>, Aims, u64);
+/// A batch as decided, and its transaction.
+type Decided = (Vec<Decision>, Aims, Stood);
 
 /// How long the store took for each attempt of a batch.
 #[derive(Debug, Default)]
@@ -95,51 +100,28 @@ impl Work for ScoreWork {
     }
 
     fn commit(&mut self, batch: &[Request]) -> Result<Decided, Failure<Fault>> {
-        let now = (self.clock)();
-        let aims = Aims::new(batch, &mut self.instants, now);
-        let mut reading = plan::read(batch, &aims);
-        // One request that waits for its commit makes the whole batch durable.
-        let relaxed = |request: &Request| matches!(request, Request::Commands(commands) if commands.relaxed);
-        if batch.iter().all(relaxed) {
-            reading.plan.durability = Durability::Relaxed;
-        }
-        for (board, live) in aims.opened.values() {
-            // Where that fails it is done again with the next look at what is behind.
-            drop(order::fill(&*self.store, board, live.part, &live.order, |_, _| {}));
-        }
-        let mut decisions = Ok(Vec::new());
-        let (times, mut since) = (&self.times, Instant::now());
-        let done = self.store.run(&reading.plan, &mut |loaded| {
-            times.read.record(since.elapsed());
-            let decided = decide::decide(batch, &aims, &reading, loaded, (now, self.keep_micros));
-            let (changes, decided) = decided.map_or_else(
-                |fault| (Changes::default(), Err(fault)),
-                |(changes, decided)| (changes, Ok(decided)),
-            );
-            decisions = decided;
-            since = Instant::now();
-            changes
-        });
-        times.commit.record(since.elapsed());
-        let decisions = decisions.map_err(|error| Failure::Away(error.into()))?;
-        match done {
-            Ok(committed) => Ok((decisions, aims, committed.version)),
-            Err(error) => {
-                if let StoreError::LostAtCommit { batch, .. } = &error {
-                    self.open = Some((*batch, decisions, aims));
-                }
-                Err(failure(error))
+        let mut more = Vec::new();
+        for _ in 0..TRIES {
+            let unready = match self.attempt(batch, &more)? {
+                Ok(decided) => return Ok(decided),
+                Err(unready) => unready,
+            };
+            if let Err(fault) = self.prepare(batch, unready, &mut more) {
+                return Err(Failure::Away(fault));
             }
         }
+        let why = "its leaderboards are changed by other servers all the time";
+        Err(Failure::Retry(Fault::StoreAway(why.into())))
     }
 
     /// The store knows by the name of the batch; what it decided was kept, because it must not be decided again.
     fn resolve(&mut self, _batch: &[Request]) -> Result<Resolution<Decided, Fault>, Fault> {
         let (batch, ..) = self.open.as_ref().expect("a commit was lost");
         let done = self.store.became(batch)?;
-        let (_, decisions, aims) = self.open.take().expect("a commit was lost");
+        let (_, decisions, aims, stood) = self.open.take().expect("a commit was lost");
         if let Some(committed) = done {
-            return Ok(Resolution::Committed((decisions, aims, committed.version)));
+            let stood = stood.committed(committed, Vec::new());
+            return Ok(Resolution::Committed((decisions, aims, stood)));
         }
         Ok(Resolution::NotCommitted(Fault::StoreAway("the connection was lost before the commit".into())))
     }
@@ -147,10 +129,16 @@ impl Work for ScoreWork {
     fn publish(
         &mut self,
         mut batch: Vec<Request>,
-        (mut decisions, aims, version): Decided,
+        (mut decisions, aims, stood): Decided,
     ) -> Vec<Result<Done, Refusal>> {
         aims.install();
-        let ranks = publish::publish(&mut batch, &mut decisions, &aims, version);
+        stood.check_age(&batch);
+        let ranks = publish::publish(&mut batch, &mut decisions, &aims, stood.committed.version);
+        let marked = stood.committed.marked.filter(|_| Standing::is_published(&batch));
+        stood.end();
+        if let Some(marked) = marked {
+            self.store.published(marked);
+        }
         let rows = batch.iter().zip(decisions).zip(&aims.rows).zip(ranks);
         rows.map(|(((request, decision), rows), ranks)| match (request, decision) {
             (
@@ -172,6 +160,90 @@ impl Work for ScoreWork {
 }
 
 impl ScoreWork {
+    /// One transaction, if everything is as it was planned.
+    fn attempt(
+        &mut self,
+        batch: &[Request],
+        more: &[ScoreKey],
+    ) -> Result<Result<Decided, Unready>, Failure<Fault>> {
+        let now = (self.clock)();
+        let standing = Standing::of(batch);
+        let aims = Aims::new(batch, &mut self.instants, now);
+        let mut reading = plan::read(batch, &aims);
+        reading.add(more);
+        // One request that waits for its commit makes the whole batch durable.
+        let relaxed = |request: &Request| matches!(request, Request::Commands(commands) if commands.relaxed);
+        if batch.iter().all(relaxed) {
+            reading.plan.durability = Durability::Relaxed;
+        }
+        let Some(stood) = standing.plan(batch, &aims, &mut reading.plan) else {
+            return Ok(Err(Unready::Moved(Vec::new())));
+        };
+        for (board, live) in aims.opened.values() {
+            servers::open_order(&*self.store, board, live.part, &live.order);
+        }
+        let mut decided = Ok((Vec::new(), Vec::new()));
+        let (times, mut since) = (&self.times, Instant::now());
+        let done = self.store.run(&reading.plan, &mut |loaded| {
+            times.read.record(since.elapsed());
+            let all = standing
+                .moved(&reading.plan, loaded)
+                .and_then(|()| decide::decide(batch, &aims, &reading, loaded, (now, self.keep_micros)));
+            let (changes, done) = match all {
+                Ok((changes, decisions)) => {
+                    let changed = standing.changed(&changes);
+                    (changes, Ok((decisions, changed)))
+                }
+                Err(unready) => (Changes::default(), Err(unready)),
+            };
+            decided = done;
+            since = Instant::now();
+            changes
+        });
+        times.commit.record(since.elapsed());
+        let (decisions, changed) = match decided {
+            Err(Unready::Ranking(error)) => return Err(Failure::Away(error.into())),
+            Err(unready) => return Ok(Err(unready)),
+            Ok(decided) => decided,
+        };
+        match done {
+            Ok(committed) => Ok(Ok((decisions, aims, stood.committed(committed, changed)))),
+            Err(error) => {
+                if let StoreError::LostAtCommit { batch, .. } = &error {
+                    self.open = Some((*batch, decisions, aims, stood));
+                }
+                Err(failure(error))
+            }
+        }
+    }
+
+    /// Does what it takes to plan a batch again.
+    fn prepare(&self, batch: &[Request], why: Unready, more: &mut Vec<ScoreKey>) -> Result<(), Fault> {
+        let fault = |failure: crate::Failure| match failure {
+            crate::Failure::Fault(fault) => fault,
+            crate::Failure::Refused(refusal) => Fault::Broken(refusal.detail()),
+        };
+        match why {
+            Unready::Moved(boards) => {
+                for board in &boards {
+                    servers::renew(&*self.store, board).map_err(fault)?;
+                }
+                // A batch of another lane may be about to change it here.
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            Unready::Missing(keys) => more.extend(keys),
+            Unready::Behind(keys) => {
+                let standing = Standing::of(batch);
+                for ScoreKey { board, part, player } in keys {
+                    let Some(board) = standing.board(board) else { continue };
+                    marks::publish_one(&*self.store, board, part, &player).map_err(fault)?;
+                }
+            }
+            Unready::Ranking(error) => return Err(error.into()),
+        }
+        Ok(())
+    }
+
     fn step_reply(&self, step: &Step, done: StepDone) -> StepReply {
         match (step, done) {
             (

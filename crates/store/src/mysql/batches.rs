@@ -6,7 +6,8 @@
 //! insert waits for an undecided one. Asking twice gives the same answer. Not here: when to ask.
 
 use super::fault::corrupt;
-use super::lease;
+use super::leases;
+use super::pool::Pool;
 use super::row::{Answers, Fields};
 use super::text::Script;
 use crate::StoreError;
@@ -17,22 +18,48 @@ pub(super) type Batch = BatchId;
 /// How old rows of connections that are gone become: longer than anyone asks.
 const KEEP_MICROS: u64 = 7 * 24 * 3600 * 1_000_000;
 
-/// Writes the row of a transaction in place of that of the one before.
-/// With a lease's number it is refused where the lease has another.
-pub(super) fn put(script: &mut Script, batch: &Batch, version: super::Version, lease: Option<u64>) {
-    script.sql("INSERT INTO batches (link, sequence, version, fence) VALUES (").bytes(&batch.link);
+/// Rows of transactions that are published, deleted with one transaction.
+pub(super) const SETTLED_MAX: usize = 64;
+
+/// Writes the row of a transaction. With a lease's number it is refused where the lease has another.
+pub(super) fn put(
+    script: &mut Script,
+    batch: &Batch,
+    (version, marks): (super::Version, Option<&[u8]>),
+    lease: Option<u64>,
+) {
+    script.sql("INSERT INTO batches (link, sequence, version, marks, fence) VALUES (").bytes(&batch.link);
     script.sql(", ").number(batch.sequence).sql(", ");
     version.put(script);
     script.sql(", ");
+    match marks {
+        Some(marks) => script.bytes(marks),
+        None => script.sql("NULL"),
+    };
+    script.sql(", ");
     match lease {
-        Some(fence) => lease::put_guard(script, fence),
+        Some(fence) => leases::put_guard(script, fence),
         None => drop(script.number(0_u64)),
     }
     script.sql(")").end();
-    if batch.sequence > 1 {
-        script.sql("DELETE FROM batches WHERE link = ").bytes(&batch.link);
-        script.sql(" AND sequence = ").number(batch.sequence - 1).end();
+}
+
+/// Deletes rows that nobody asks for any more: their commits were answered, and what they left is published.
+pub(super) fn delete(script: &mut Script, settled: &[Batch]) {
+    script.keys("DELETE FROM batches WHERE (link, sequence) IN (", settled, ")", |row, batch| {
+        row.bytes(&batch.link).number(batch.sequence);
+    });
+}
+
+/// The same where no transaction comes that could do it.
+pub(super) fn forget_settled(pool: &Pool) -> Result<(), StoreError> {
+    let mut script = Script::default();
+    let settled = pool.take_settled();
+    delete(&mut script, &settled);
+    if script.len() == 0 {
+        return Ok(());
     }
+    pool.ask(&script).map(drop).inspect_err(|_| pool.give_back_settled(settled))
 }
 
 /// Asks what became of a transaction.

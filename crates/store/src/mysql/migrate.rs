@@ -17,6 +17,7 @@ use std::time::Duration;
 pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/mysql/0001_tables.sql"),
     include_str!("../../migrations/mysql/0002_leases.sql"),
+    include_str!("../../migrations/mysql/0003_servers.sql"),
 ];
 
 /// The comment of our `meta`.

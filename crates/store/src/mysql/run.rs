@@ -8,12 +8,14 @@
 
 use super::batches::{self, Batch};
 use super::fault::{self, Fault};
-use super::lease::{self, Lease};
+use super::lease::Lease;
+use super::leases;
 use super::link::Link;
 use super::load::{self, Read};
 use super::pool::Pool;
+use super::row::{Answers, Fields};
 use super::text::Script;
-use super::{CLOCK, Version, boards, check, keys, meta, write};
+use super::{CLOCK, Version, boards, check, keys, marks, meta, revisions, write};
 use crate::StoreError;
 use crate::plan::{BatchId, Changes, Committed, Loaded, Plan};
 use std::sync::atomic::Ordering;
@@ -42,15 +44,17 @@ pub(super) fn run(
     let mut link = pool.take()?;
     let mut may_begin_again = !link.new;
     loop {
-        let done = attempt(link.get(), lease, plan, decide);
+        let done = attempt(link.get(), (pool, lease), plan, decide);
         // Gives it back, or closes it where it is broken.
         drop(link);
         let why = match done {
-            Ok(version) => return Ok(Committed { version }),
+            Ok(committed) => return Ok(committed),
             Err(Stop::Error(error)) => return Err(error),
             Err(Stop::Lost(why)) => why,
             Err(Stop::LostAtCommit(batch, why)) => match found_out(pool, batch, &why)? {
-                Some(version) => return Ok(Committed { version }),
+                Some(version) => {
+                    return Ok(Committed { version, marked: Some(batch), ..Committed::default() });
+                }
                 None => why,
             },
         };
@@ -74,11 +78,11 @@ fn found_out(pool: &Pool, batch: BatchId, why: &str) -> Result<Option<u64>, Stor
 /// Does it on this connection, and leaves the connection without a transaction, or broken.
 fn attempt(
     link: &mut Link,
-    lease: Option<&Lease>,
+    at: (&Pool, Option<&Lease>),
     plan: &Plan,
     decide: &mut dyn FnMut(&Loaded) -> Changes,
-) -> Result<u64, Stop> {
-    let done = transact(link, lease, plan, decide);
+) -> Result<Committed, Stop> {
+    let done = transact(link, at, plan, decide);
     if matches!(done, Err(Stop::Lost(_) | Stop::LostAtCommit(..))) {
         link.give_up();
     }
@@ -87,10 +91,10 @@ fn attempt(
 
 fn transact(
     link: &mut Link,
-    lease: Option<&Lease>,
+    (pool, lease): (&Pool, Option<&Lease>),
     plan: &Plan,
     decide: &mut dyn FnMut(&Loaded) -> Changes,
-) -> Result<u64, Stop> {
+) -> Result<Committed, Stop> {
     let mut guarded = false;
     let (mut script, read) = if load::reads(plan) {
         let asked = load::ask(plan);
@@ -108,13 +112,16 @@ fn transact(
     let changes = decide(&read.loaded);
     changes.assert_sorted();
     if changes.is_empty() {
-        return nothing((link, lease), plan, &read, guarded);
+        let version = nothing((link, lease), plan, &read, guarded)?;
+        return Ok(Committed { version, ..Committed::default() });
     }
     check::changes(&changes).map_err(|error| undo_because(link, error))?;
     let version = read.version.map_or(Version::Session, Version::Number);
     directory(link, &mut script, &changes)?;
     write::rows(&mut script, &changes, &read.absent, (link.server.flavour, version));
-    commit(link, lease, script, version)
+    let revised = revisions::bump(&mut script, &changes);
+    let marks = plan.marks.then(|| marks::of(&changes)).flatten();
+    commit(link, (pool, lease), script, (version, revised, marks.as_deref()))
 }
 
 /// Ends a transaction that changes nothing. What was there was locked while the rest was read; what was not there may
@@ -138,12 +145,12 @@ fn nothing(
     script.statement("ROLLBACK");
     let before = script.len();
     if lease.is_some() {
-        lease::select(&mut script);
+        leases::select(&mut script);
     }
     let mut answers = link.send(&script).map_err(|fault| undo(link, fault))?;
     answers.skip(before);
     match lease {
-        Some(lease) if lease::read_fence(&mut answers).map_err(Stop::Error)? != lease.fence() => {
+        Some(lease) if leases::read_fence(&mut answers).map_err(Stop::Error)? != lease.fence() => {
             Err(Stop::Error(lease.refused()))
         }
         _ => Ok(read.version.unwrap_or(0)),
@@ -174,24 +181,40 @@ fn directory(link: &mut Link, script: &mut Script, changes: &Changes) -> Result<
 }
 
 /// Sends everything with COMMIT at its end.
-fn commit(link: &mut Link, lease: Option<&Lease>, mut script: Script, version: Version) -> Result<u64, Stop> {
+fn commit(
+    link: &mut Link,
+    (pool, lease): (&Pool, Option<&Lease>),
+    mut script: Script,
+    (version, revised, marks): (Version, bool, Option<&[u8]>),
+) -> Result<Committed, Stop> {
     let batch = BatchId { link: link.name, sequence: link.sequence + 1 };
+    let settled = pool.take_settled();
+    batches::delete(&mut script, &settled);
     let guard = script.len();
-    batches::put(&mut script, &batch, version, lease.map(Lease::fence));
+    batches::put(&mut script, &batch, (version, marks), lease.map(Lease::fence));
     script.sql("SELECT ");
     version.put(&mut script);
-    script.end();
+    script.sql(if revised { ", @revision" } else { ", 0" }).end();
     script.statement("COMMIT");
     let statements = script.len();
-    match link.send(&script) {
+    let sent = link.send(&script);
+    if sent.is_err() {
+        pool.give_back_settled(settled);
+    }
+    match sent {
         Ok(mut answers) => {
             link.sequence = batch.sequence;
             answers.skip(statements - 2);
+            let marked = marks.map(|_| batch);
+            if marked.is_none() {
+                pool.settled(batch);
+            }
             // Done is done, whatever the database says of its clock.
-            Ok(answers.one_number("the version").unwrap_or(0))
+            let (version, revision) = versions(&mut answers).unwrap_or_default();
+            Ok(Committed { version, revision, marked })
         }
         Err(Fault::Lost(why)) => Err(Stop::LostAtCommit(batch, why)),
-        Err(fault) if lease::is_refusal(&fault, guard) => Err(undo_because(link, refused(lease, fault))),
+        Err(fault) if leases::is_refusal(&fault, guard) => Err(undo_because(link, refused(lease, fault))),
         // COMMIT itself, or the statement before it: the table of batches knows.
         Err(Fault::Refused { text, answered, code })
             if answered + 2 >= statements && !fault::is_conflict(code) =>
@@ -200,6 +223,13 @@ fn commit(link: &mut Link, lease: Option<&Lease>, mut script: Script, version: V
         }
         Err(fault) => Err(undo(link, fault)),
     }
+}
+
+fn versions(answers: &mut Answers) -> Result<(u64, u64), StoreError> {
+    let rows = answers.rows();
+    let row = rows.first().ok_or_else(|| fault::corrupt("the version", "a row is missing"))?;
+    let mut row = Fields::new("the version", row);
+    Ok((row.number()?, row.number()?))
 }
 
 /// The lease was not ours.
