@@ -41,8 +41,14 @@ impl Servers {
             for (name, value) in settings {
                 server.set(&format!("TALLY_{name}"), value);
             }
-            // On a busy machine a look may be late; who was frozen or has lost its Redis says so.
-            for text in ["look what other servers", "bring ranks to what is stored", "`store.lease`"] {
+            // On a busy machine a look may be late; who was frozen or has lost its Redis says so, and who is asked for a
+            // board that was deleted and made again a moment ago.
+            for text in [
+                "look what other servers",
+                "bring ranks to what is stored",
+                "`store.lease`",
+                "ranks cannot be told now",
+            ] {
                 server.allow(text);
             }
             server.restart();
