@@ -20,6 +20,8 @@ struct Slot<V> {
     loaded: Option<V>,
     /// The newest state, `None` as long as nobody has set one.
     newest: Option<Option<V>>,
+    /// Whether it is written although it may be as it was.
+    touched: bool,
 }
 
 /// The keys to read before a batch is decided: sorted, each once.
@@ -43,7 +45,7 @@ impl<K: Ord + Hash, V: PartialEq> WorkingSet<K, V> {
     /// If the key was loaded before: the second read would hide changes.
     pub fn load(&mut self, key: K, value: Option<V>) {
         match self.slots.entry(key) {
-            Entry::Vacant(slot) => slot.insert(Slot { loaded: value, newest: None }),
+            Entry::Vacant(slot) => slot.insert(Slot { loaded: value, newest: None, touched: false }),
             Entry::Occupied(_) => panic!("a key is loaded once per batch"),
         };
     }
@@ -67,6 +69,14 @@ impl<K: Ord + Hash, V: PartialEq> WorkingSet<K, V> {
         slot.newest = Some(value);
     }
 
+    /// Writes `key` whether or not it changes: what the store notes of a write matters.
+    ///
+    /// # Panics
+    /// If the key was not loaded.
+    pub fn touch(&mut self, key: &K) {
+        self.slots.get_mut(key).expect("a key is loaded before it is written").touched = true;
+    }
+
     /// Whether the key was loaded.
     #[must_use]
     pub fn is_loaded(&self, key: &K) -> bool {
@@ -75,7 +85,7 @@ impl<K: Ord + Hash, V: PartialEq> WorkingSet<K, V> {
 
     /// The same where the key may have been noted before, with the same value.
     pub fn load_known(&mut self, key: K, value: impl FnOnce() -> Option<V>) {
-        self.slots.entry(key).or_insert_with(|| Slot { loaded: value(), newest: None });
+        self.slots.entry(key).or_insert_with(|| Slot { loaded: value(), newest: None, touched: false });
     }
 
     /// The keys that somebody has set, in any order, with their newest state; `None` for a deleted one.
@@ -83,11 +93,12 @@ impl<K: Ord + Hash, V: PartialEq> WorkingSet<K, V> {
         self.slots.iter().filter_map(|(key, slot)| Some((key, slot.newest.as_ref()?.as_ref())))
     }
 
-    /// The keys that differ from what was loaded, in order, with their newest state; `None` deletes.
+    /// The keys that differ from what was loaded or were touched, in order, with their newest state; `None` deletes.
     #[must_use]
     pub fn into_writes(self) -> Vec<(K, Option<V>)> {
         let changed = |(key, slot): (K, Slot<V>)| match slot.newest {
-            Some(newest) if newest != slot.loaded => Some((key, newest)),
+            Some(newest) if newest != slot.loaded || slot.touched => Some((key, newest)),
+            None if slot.touched => Some((key, slot.loaded)),
             Some(_) | None => None,
         };
         let mut writes: Vec<_> = self.slots.into_iter().filter_map(changed).collect();

@@ -20,5 +20,5 @@ pub use memory::{Held, Movement, PartOrder, Published};
 pub use page::{Among, Edge, Page, PageQuery, Place, Ranked, Start};
 pub use reads::Reads;
 pub use redis::{RankingError, RedisRanking};
-pub use remote::Remote;
+pub use remote::{Look, PUBLISHED_WITHIN, Remote, Row};
 pub use standings::{HeldStandings, Ranking, Standings};

@@ -1,69 +1,109 @@
-//! The order of one part in Redis, as the one server sees it that publishes to it.
+//! The order of one part in Redis, as one of the servers sees it that publish to it.
 //!
-//! What was committed and could not be published waits here, in order, and nobody is told a rank meanwhile: it would be
-//! wrong. Whoever keeps periods publishes it again, or loads the part anew where Redis has lost it; both are harmless
-//! to repeat, because a change that is not newer than what is there does nothing. Not here: when that is tried, and where
-//! records come from.
+//! What is there is known to Redis alone: any server may load it, publish to it or lose it, and a change that is not newer
+//! than what is there does nothing. So a server publishes whatever it has committed, whether or not it believes the part to
+//! be loaded; where Redis says that it is not, whoever loads it reads the change from the store, because its load has yet to
+//! begin. What could not be sent waits here, in order, and nobody is told a rank meanwhile: it would be wrong. Not here:
+//! when that is tried, who loads, and where records come from.
 
 use crate::memory::{Movement, Published};
 use crate::reads::Reads;
 use crate::redis::{Loader, RankingError, RedisPart, VersionedMovement};
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 use tally_rules::{PlayerId, Record};
 
 /// Changes that may wait; past it the part is loaded anew, which costs less.
 const WAITING_MAX: usize = 100_000;
+/// A change that was committed so long ago is not published any more, and the part is loaded anew: who went is forgotten
+/// after twice the time, in Redis and in the store, and an older change would bring the player back.
+pub const PUBLISHED_WITHIN: Duration = Duration::from_secs(1_800);
+/// Transactions that may be published in turn, call by call.
+const IN_TURN_MAX: usize = 64;
 /// Room for the changes of one player in one transaction: their versions lie between that of the transaction and the
 /// next one's. A transaction's version is microseconds since 1970, so 52 bits are left for it.
 const TURN_BITS: u32 = 12;
-const LAST_TURN: u64 = (1 << TURN_BITS) - 1;
+/// What a hidden player's row is to Redis: nobody, and newer than the row itself, which somebody may be publishing late.
+const HIDDEN_TURN: u64 = (1 << TURN_BITS) - 1;
+/// What a transaction leaves is what it did last.
+const ROW_TURN: u64 = HIDDEN_TURN - 1;
+const LAST_TURN: u64 = ROW_TURN - 1;
 
 /// The order of one part.
 #[derive(Debug)]
 pub struct Remote {
     part: RedisPart,
-    /// How many players it had when somebody looked last.
-    total: AtomicU64,
+    /// Whether something has to be done before it can be asked: what `state` says, without its lock, which is held while
+    /// somebody publishes.
+    behind: AtomicBool,
     state: Mutex<State>,
 }
 
+/// What this server knows.
 #[derive(Debug, Default)]
 struct State {
-    phase: Phase,
-    /// Committed and not published yet, oldest first.
+    /// Redis has said that it is not loaded.
+    lost: bool,
+    /// A change was given up, so that only another load makes it whole.
+    missed: bool,
+    /// Committed and not published yet, oldest first, and since when there is any.
     waiting: Vec<VersionedMovement>,
-    /// The transaction that is being published.
-    version: u64,
-    /// How often it has changed each player so far.
-    turns: HashMap<PlayerId, u64>,
+    waiting_since: Option<Instant>,
+    /// The last transactions by version, and how often each has changed each player so far.
+    turns: VecDeque<(u64, HashMap<PlayerId, u64>)>,
 }
 
-/// What is in Redis.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Phase {
-    /// Nothing to rely on. What is committed now is read by whoever loads it later.
-    #[default]
-    Lost,
-    /// Rows are on their way, and so are changes.
-    Loading,
-    /// The same, but a change did not arrive.
-    Failed,
-    /// Everything but what waits.
+/// What a look at a part has found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Look {
+    /// It can be asked.
     Ready,
+    /// Somebody loads it, or has begun to.
+    Loading,
+    /// It has to be loaded.
+    Lost,
+}
+
+/// A row of the store, for Redis.
+#[derive(Clone, Copy, Debug)]
+pub struct Row<'a> {
+    /// Who.
+    pub player: &'a PlayerId,
+    /// The record; none where it was removed.
+    pub record: Option<&'a Record>,
+    /// The version of the transaction that wrote it.
+    pub version: u64,
+    /// Whether the player is hidden.
+    pub hidden: bool,
+}
+
+impl Row<'_> {
+    fn shown(&self) -> Option<Record> {
+        self.record.copied().filter(|_| !self.hidden)
+    }
+
+    fn version(&self) -> u64 {
+        (self.version << TURN_BITS) | if self.hidden { HIDDEN_TURN } else { ROW_TURN }
+    }
 }
 
 impl Remote {
-    /// An order that has yet to be loaded.
+    /// An order of which nothing is known here yet.
     pub(crate) fn new(part: RedisPart) -> Self {
-        Self { part, total: AtomicU64::new(0), state: Mutex::default() }
+        Self { part, behind: AtomicBool::new(false), state: Mutex::default() }
     }
 
-    /// How many players it had when it was published to last.
+    /// How many players it had by the last answer.
     pub fn total(&self) -> u64 {
-        self.total.load(Ordering::Relaxed)
+        self.part.known_total()
+    }
+
+    /// Asks how many players it has; where that cannot be said now, it stays what is known.
+    pub fn count(&self) {
+        drop(self.part.total());
     }
 
     /// Asks it.
@@ -73,7 +113,7 @@ impl Remote {
         }
         let answer = self.part.read(with);
         if matches!(answer, Err(RankingError::Lost)) {
-            self.lock().lose();
+            self.change(|state| state.lost = true);
         }
         answer
     }
@@ -85,65 +125,84 @@ impl Remote {
         version: u64,
         published: impl FnMut(usize, Published),
     ) {
-        let mut state = self.lock();
-        if movements.is_empty() || state.phase == Phase::Lost {
+        if movements.is_empty() {
             return;
         }
-        let movements: Vec<VersionedMovement> =
-            movements.iter().map(|movement| state.versioned(movement.clone(), version)).collect();
-        if !state.waiting.is_empty() {
-            return state.wait(movements);
-        }
-        let done = self.part.publish(&movements, published);
-        match (state.phase, done) {
-            (Phase::Ready, Ok(_)) => self.count(),
-            (Phase::Ready, Err(RankingError::Lost)) => state.lose(),
-            (Phase::Ready, Err(_)) => state.wait(movements),
-            (_, Ok(_)) => {}
-            (_, Err(_)) => state.phase = Phase::Failed,
+        self.change(|state| {
+            let movements: Vec<VersionedMovement> =
+                movements.iter().map(|movement| state.versioned(movement.clone(), version)).collect();
+            if state.missed {
+                // Whoever loads it reads them.
+                return;
+            }
+            if !state.waiting.is_empty() {
+                return state.wait(movements);
+            }
+            match self.part.publish(&movements, published) {
+                Ok(_) => {}
+                Err(RankingError::Lost) => state.lost = true,
+                Err(_) => state.wait(movements),
+            }
+        });
+    }
+
+    /// Publishes what rows of the store say, whoever wrote them: harmless to repeat.
+    pub fn republish<'a>(&self, rows: impl IntoIterator<Item = Row<'a>>) -> Result<(), RankingError> {
+        let movement = |row: Row<'_>| {
+            let movement = Movement { player: row.player.clone(), record: row.shown(), ranked: false };
+            VersionedMovement { movement, version: row.version(), previous: None }
+        };
+        match self.part.publish(&rows.into_iter().map(movement).collect::<Vec<_>>(), |_, _| {}) {
+            // Whoever loads it reads them.
+            Ok(_) | Err(RankingError::Lost) => Ok(()),
+            Err(error) => Err(error),
         }
     }
 
     /// Whether something has to be done before it can be asked.
     pub fn is_behind(&self) -> bool {
-        let state = self.lock();
-        state.phase != Phase::Ready || !state.waiting.is_empty()
+        self.behind.load(Ordering::Acquire)
     }
 
-    /// Whether it has to be loaded anew.
-    pub fn is_lost(&self) -> bool {
-        self.lock().phase != Phase::Ready
+    /// Publishes what waits, and looks whether Redis has the rest.
+    pub fn catch_up(&self) -> Result<Look, RankingError> {
+        self.change(|state| {
+            if state.waiting_since.is_some_and(|since| since.elapsed() > PUBLISHED_WITHIN) {
+                state.miss();
+            }
+            if state.missed {
+                return Ok(Look::Lost);
+            }
+            let published = self.part.publish(&state.waiting, |_, _| {});
+            if matches!(published, Ok(_) | Err(RankingError::Lost)) {
+                (state.waiting, state.waiting_since) = (Vec::new(), None);
+            }
+            let look = match published.and_then(|_| self.part.total()) {
+                Ok(_) => Look::Ready,
+                Err(RankingError::Loading) => Look::Loading,
+                Err(RankingError::Lost) => Look::Lost,
+                Err(error) => return Err(error),
+            };
+            state.lost = look == Look::Lost;
+            Ok(look)
+        })
     }
 
-    /// Begins to load it. Records must be read from the store after this.
+    /// What was committed cannot be published any more: it has to be loaded.
+    pub fn miss(&self) {
+        self.change(State::miss);
+    }
+
+    /// Begins to load it. Rows must be read from the store after this.
     pub fn load(&self) -> Result<Loading<'_>, RankingError> {
         // Keyed by chance for each value: that is all that is asked of it.
         let epoch = RandomState::new().build_hasher().finish();
-        let loader = self.part.load(epoch)?;
-        let mut state = self.lock();
-        (state.phase, state.waiting) = (Phase::Loading, Vec::new());
-        Ok(Loading { remote: self, loader: Some(loader) })
-    }
-
-    /// Publishes what waits, and looks whether Redis still has the rest.
-    pub fn catch_up(&self) -> Result<(), RankingError> {
-        let mut state = self.lock();
-        if state.phase != Phase::Ready {
-            return Ok(());
-        }
-        let done = self.part.publish(&state.waiting, |_, _| {}).and_then(|_| self.part.total());
-        match done {
-            Ok(total) => {
-                state.waiting = Vec::new();
-                self.total.store(total, Ordering::Relaxed);
-                Ok(())
-            }
-            Err(RankingError::Lost) => {
-                state.lose();
-                Ok(())
-            }
-            Err(error) => Err(error),
-        }
+        self.change(|state| {
+            let loader = self.part.load(epoch)?;
+            // What was committed before is among the rows that are read now.
+            (state.missed, state.waiting, state.waiting_since) = (false, Vec::new(), None);
+            Ok(Loading { remote: self, loader: Some(loader) })
+        })
     }
 
     /// Forgets those who went before a transaction of that version.
@@ -156,38 +215,41 @@ impl Remote {
         self.part.forget()
     }
 
-    /// A total that cannot be asked stays what it was: the next change asks again.
-    fn count(&self) {
-        if let Ok(total) = self.part.total() {
-            self.total.store(total, Ordering::Relaxed);
-        }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The one way to change the state.
+    fn change<T>(&self, with: impl FnOnce(&mut State) -> T) -> T {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let done = with(&mut state);
+        let behind = state.lost || state.missed || !state.waiting.is_empty();
+        self.behind.store(behind, Ordering::Release);
+        done
     }
 }
 
 impl State {
     fn versioned(&mut self, movement: Movement, version: u64) -> VersionedMovement {
-        if self.version != version {
-            (self.version, self.turns) = (version, HashMap::new());
+        if !self.turns.iter().any(|one| one.0 == version) {
+            self.turns.push_back((version, HashMap::new()));
+            if self.turns.len() > IN_TURN_MAX {
+                self.turns.pop_front();
+            }
         }
-        let turn = self.turns.entry(movement.player.clone()).or_default();
+        let of_this = self.turns.iter_mut().find(|one| one.0 == version).expect("it was just put in");
+        let turn = of_this.1.entry(movement.player.clone()).or_default();
         let version = (version << TURN_BITS) | (*turn).min(LAST_TURN);
         *turn += 1;
         VersionedMovement { movement, version, previous: None }
     }
 
     fn wait(&mut self, movements: Vec<VersionedMovement>) {
+        self.waiting_since.get_or_insert_with(Instant::now);
         self.waiting.extend(movements);
         if self.waiting.len() > WAITING_MAX {
-            self.lose();
+            self.miss();
         }
     }
 
-    fn lose(&mut self) {
-        (self.phase, self.waiting) = (Phase::Lost, Vec::new());
+    fn miss(&mut self) {
+        (self.missed, self.waiting, self.waiting_since) = (true, Vec::new(), None);
     }
 }
 
@@ -199,31 +261,29 @@ pub struct Loading<'a> {
 }
 
 impl Loading<'_> {
-    /// Takes one record with the version of the transaction that wrote it.
-    pub fn push(&mut self, player: &PlayerId, record: &Record, version: u64) -> Result<(), RankingError> {
+    /// Takes one row.
+    pub fn push(&mut self, row: Row<'_>) -> Result<(), RankingError> {
         let loader = self.loader.as_mut().expect("it is there until the load ends");
-        // What a transaction leaves is what it did last.
-        loader.push(player, record, (version << TURN_BITS) | LAST_TURN)
+        match row.shown() {
+            Some(record) => loader.push(row.player, &record, row.version()),
+            None => loader.push_gone(row.player, row.version()),
+        }
     }
 
     /// Makes it readable.
     pub fn finish(mut self) -> Result<(), RankingError> {
         self.loader.take().expect("it is there until the load ends").finish()?;
-        let mut state = self.remote.lock();
-        if state.phase != Phase::Loading {
-            return Err(RankingError::Superseded);
-        }
-        state.phase = Phase::Ready;
-        self.remote.count();
-        Ok(())
+        self.remote.change(|state| state.lost = false);
+        // The total is known from now on.
+        self.remote.part.total().map(drop)
     }
 }
 
 impl Drop for Loading<'_> {
     fn drop(&mut self) {
-        let mut state = self.remote.lock();
-        if state.phase != Phase::Ready {
-            state.lose();
+        // An end that failed has taken it too: the next look says what is there.
+        if self.loader.is_some() {
+            self.remote.change(|state| state.lost = true);
         }
     }
 }

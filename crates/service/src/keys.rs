@@ -67,16 +67,31 @@ impl Keys {
         clock: Clock,
         settings: &crate::Settings,
     ) -> Result<Self, Failure> {
-        let rows = store.keys()?.into_iter().map(|row| (Arc::clone(&row.id), row)).collect();
-        Ok(Self {
+        let rows = RwLock::new(HashMap::new());
+        let keys = Self {
             store,
             secret,
             clock,
             keep_micros: settings.idempotency_keep_micros,
             keys_max: settings.keys_max,
             changing: Mutex::new(()),
-            rows: RwLock::new(rows),
-        })
+            rows,
+        };
+        keys.reload()?;
+        Ok(keys)
+    }
+
+    /// Takes over what is stored: another server may have made a key or revoked one. Blocks on the store.
+    pub(crate) fn reload(&self) -> Result<(), Failure> {
+        // What this server changes is stored before it is known here, so the lock comes first.
+        let _one = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        self.read_again()
+    }
+
+    fn read_again(&self) -> Result<(), Failure> {
+        let rows = self.store.keys()?.into_iter().map(|row| (Arc::clone(&row.id), row)).collect();
+        *self.rows.write().unwrap_or_else(PoisonError::into_inner) = rows;
+        Ok(())
     }
 
     /// Whether no key exists: then this machine, and nobody else, needs none.
@@ -120,6 +135,7 @@ impl Keys {
             name: name.to_owned(),
             created_at: now,
         };
+        self.read_again()?;
         let full = self.rows.read().unwrap_or_else(PoisonError::into_inner).len() >= self.keys_max;
         let stored = self.once(identity, now, |changes| {
             if full {
@@ -140,6 +156,7 @@ impl Keys {
     pub fn revoke(&self, id: &str, identity: Option<&Identity>) -> Result<bool, Failure> {
         let _one = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let now = (self.clock)();
+        self.read_again()?;
         let present =
             self.rows.read().unwrap_or_else(PoisonError::into_inner).get(id).map(|row| Arc::clone(&row.id));
         let stored = self.once(identity, now, |changes| {

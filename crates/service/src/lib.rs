@@ -18,6 +18,7 @@ pub mod rebuild;
 pub mod requests;
 pub mod scores;
 pub mod secret;
+mod servers;
 pub mod settings;
 pub mod tally;
 mod waiting;

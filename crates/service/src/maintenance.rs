@@ -8,12 +8,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tally_rules::Micros;
-use tally_store::{Store, StoreError};
+use tally_store::{Store, StoreError, Task};
 
 /// Rows in one bite.
 const BITE_ROWS: usize = 500;
 /// Between two bites while there is something to do: at most 50,000 rows a second.
 const BITE_PAUSE: Duration = Duration::from_millis(10);
+/// How long a server that says nothing stays the one that does it: more than the pause between two looks.
+const TURN: Duration = Duration::from_secs(40);
 /// Between two looks.
 const LOOK_PAUSE: Duration = Duration::from_secs(30);
 
@@ -62,6 +64,8 @@ fn run(store: &dyn Store, clock: &Clock, keep_micros: i64, woken: &Receiver<()>)
         }
         let before = clock().plus(-keep_micros);
         pause = match bite(store, before) {
+            // Somebody else was at it: it is found again.
+            Err(StoreError::Conflict(_)) => LOOK_PAUSE,
             Ok(0) => LOOK_PAUSE,
             Ok(_) => BITE_PAUSE,
             Err(error) => {
@@ -73,5 +77,8 @@ fn run(store: &dyn Store, clock: &Clock, keep_micros: i64, woken: &Receiver<()>)
 }
 
 fn bite(store: &dyn Store, before: Micros) -> Result<usize, StoreError> {
+    if !store.take_turn(Task::Clean, TURN)? {
+        return Ok(0);
+    }
     Ok(store.expire_requests(before, BITE_ROWS)? + store.purge_deleted(BITE_ROWS)?)
 }

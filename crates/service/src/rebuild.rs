@@ -5,13 +5,15 @@
 
 use crate::boards::{Board, Boards};
 use crate::failure::{Failure, Fault};
-use crate::periods::{LivePart, keeper, order};
+use crate::periods::{behind, keeper, order};
 use crate::progress::Progress;
+use crate::servers::marks;
 use std::sync::Arc;
+use std::time::Duration;
 use tally_ranking::{Ranking, Standings};
 use tally_rules::{Micros, Refusal};
 use tally_store::plan::ALL_TIME;
-use tally_store::{BoardRow, Part, Store};
+use tally_store::{BoardRow, Name, Part, Store};
 
 /// What a start needs to know.
 pub struct Rebuilt {
@@ -39,10 +41,23 @@ pub fn rebuild(
     progress.begin("loading", total);
     let boards = Boards::default();
     let mut newest = Micros(i64::MIN);
+    let mut start = match ranking {
+        Ranking::Memory => None,
+        Ranking::Redis(_) => Some(behind::Start::new(store)?),
+    };
     for row in rows {
         newest = newest.max(row.created_at);
-        boards.insert(Arc::new(load((store, ranking), row, now, &mut newest, progress)?));
+        let board = match &mut start {
+            None => Some(Arc::new(load((store, ranking), row, now, &mut newest, progress)?)),
+            Some(start) => join((store, ranking), row, start, progress)?,
+        };
+        if let Some(board) = board {
+            boards.set(&board.id.clone(), Some(board));
+        }
     }
+    // Whoever was here before may have been killed between its last commit and its publication.
+    start.map_or(Ok(()), behind::Start::end)?;
+    marks::republish(store, &boards, Duration::ZERO)?;
     Ok(Rebuilt { boards, newest })
 }
 
@@ -56,6 +71,8 @@ fn load(
     let hidden = store.bans(row.no)?;
     let broken = |refusal: Refusal| Fault::Broken(refusal.detail());
     let board = Board::new(row, hidden, ranking).map_err(broken)?;
+    let rows = store.parts(board.no)?;
+    board.periods_mut().place(&rows, |_| None, |row| board.order_of_part(row.part));
     let mut fill = |part: Part, order: &Standings| {
         order::fill(store, &board, part, order, |at, rows| {
             *newest = (*newest).max(at);
@@ -63,24 +80,26 @@ fn load(
         })
     };
     fill(ALL_TIME, &board.order)?;
-    for row in store.parts(board.no)? {
-        let live = if row.closed {
-            None
-        } else {
-            let order = board.order_of_part(row.part);
-            fill(row.part, &order)?;
-            Some(Arc::new(LivePart { part: row.part, rule: row.rule, span: row.span, order }))
-        };
-        let mut periods = board.periods_mut();
-        let Some(state) = periods.rule_mut(row.rule) else { continue };
-        match live {
-            Some(live) => state.live.push(live),
-            None => state.closed.push(row),
-        }
-        state.live.sort_by_key(|live| live.span.start);
-        state.closed.sort_by_key(|row| row.span.start);
+    for live in board.live() {
+        fill(live.part, &live.order)?;
     }
     keeper::close_board(store, &board, now)?;
     keeper::refresh(store, &board, |row| row.stale)?;
     Ok(board)
+}
+
+/// A board that other servers serve as well: nothing is loaded that is there, and periods are closed by whose turn it is.
+fn join(
+    (store, ranking): (&dyn Store, &Ranking),
+    row: BoardRow,
+    start: &mut behind::Start<'_>,
+    progress: &Progress,
+) -> Result<Option<Arc<Board>>, Failure> {
+    let broken = |refusal: Refusal| Fault::Broken(refusal.detail());
+    let Some(state) = store.board(Name::No(row.no))? else { return Ok(None) };
+    let board = Arc::new(Board::new(row, Vec::new(), ranking).map_err(broken)?);
+    board.renew(&state).map_err(broken)?;
+    start.load(&board, |rows| progress.add(rows))?;
+    keeper::refresh(store, &board, |row| row.stale)?;
+    Ok(Some(board))
 }

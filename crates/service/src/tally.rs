@@ -4,7 +4,7 @@
 //! whether it may answer; while there is none, the doors say so.
 
 use crate::Fault;
-use crate::boards::{Boards, run_once};
+use crate::boards::{Board, Boards, run_once};
 use crate::clock::Clock;
 use crate::failure::{Failure, blocking};
 use crate::fingerprint::Fingerprints;
@@ -17,15 +17,17 @@ use crate::requests::{InProgress, Running};
 use crate::scores::lane::ScoreLanes;
 use crate::scores::work::Shared;
 use crate::secret::{Secret, Use};
+use crate::servers::{Followed, Follower};
 use crate::settings::Settings;
 use crate::wallets::lane::LedgerLane;
 use std::sync::{Arc, Mutex};
 use tally_lanes::{Gate, Times};
+use tally_ranking::{Ranking, Remote, Standings};
 use tally_rules::idempotency::{Identity, RequestKey, Seen, Stored};
 use tally_rules::instant::Instants;
 use tally_rules::outcome::Outcome;
-use tally_rules::{Micros, Refusal};
-use tally_store::{Changes, Loaded, Plan, Store};
+use tally_rules::{BoardId, Micros, Refusal};
+use tally_store::{BoardNo, Changes, Loaded, Plan, Store};
 
 /// The name under which the store remembers the secret's fingerprint.
 pub const SECRET_META: &str = "secret_fingerprint";
@@ -51,6 +53,8 @@ pub struct Tally {
     pub(crate) maintenance: Maintenance,
     pub(crate) lane: ScoreLanes,
     pub(crate) ledger: LedgerLane,
+    /// Follows other servers, where there may be any.
+    pub(crate) follower: Option<Follower>,
 }
 
 /// Refuses a store that was written with another secret; a new store remembers this one.
@@ -78,6 +82,9 @@ impl Tally {
         settings: Settings,
         progress: &Progress,
     ) -> Result<Arc<Self>, Failure> {
+        // What others change from here on is looked at.
+        let is_shared = matches!(settings.ranking, Ranking::Redis(_));
+        let followed = is_shared.then(|| Followed::begin(&*store, clock())).transpose()?;
         let rebuilt = rebuild::rebuild(&*store, &settings.ranking, clock(), progress)?;
         let instants = Instants::after(rebuilt.newest);
         let shared = Shared {
@@ -108,7 +115,12 @@ impl Tally {
             maintenance,
             lane,
             ledger,
+            follower: is_shared.then(Follower::new),
         });
+        if let (Some(follower), Some(followed)) = (&tally.follower, followed) {
+            let started = follower.start(&tally, followed);
+            started.map_err(|error| Fault::Broken(format!("no thread to follow other servers: {error}")))?;
+        }
         let keeper = tally.keeper.start(Arc::downgrade(&tally));
         keeper.map_err(|error| Fault::Broken(format!("no thread to close periods: {error}")))?;
         Ok(tally)
@@ -121,7 +133,71 @@ impl Tally {
 
     /// Whether what is in memory is still the present.
     pub fn may_answer(&self) -> bool {
-        self.store.may_answer()
+        let knows = |follower: &Follower| follower.may_answer(self.keys.protected_mode());
+        self.store.may_answer() && self.follower.as_ref().is_none_or(knows)
+    }
+
+    /// Whether other servers may write to the same store.
+    pub fn has_others(&self) -> bool {
+        self.follower.is_some()
+    }
+
+    /// The board of that name, also one that another server has just made. May block on the store.
+    pub fn board(&self, id: &BoardId) -> Option<Arc<Board>> {
+        self.boards.get(id).or_else(|| {
+            self.follower.as_ref()?.look_now();
+            self.boards.get(id)
+        })
+    }
+
+    /// The board of that name, also one that another server has just made, or a refusal.
+    pub async fn find(&self, id: &BoardId) -> Result<Arc<Board>, Refusal> {
+        let found = self.boards.find(id);
+        if found.is_ok() || !self.has_others() {
+            return found;
+        }
+        self.looked_now().await;
+        // One that seems to have no players may have some of another server.
+        self.counted(self.boards.get(id).into_iter().collect()).await;
+        self.boards.find(id)
+    }
+
+    /// Asks how many players boards have and which periods there are, where others change that.
+    pub async fn counted(&self, boards: Vec<Arc<Board>>) {
+        if boards.is_empty() || !self.has_others() {
+            return;
+        }
+        self.looked_now().await;
+        let count = move || {
+            let counted = |order: &Standings| order.remote().map_or((), Remote::count);
+            boards.iter().for_each(|board| board.each_order(|_, order| counted(order)));
+            Ok(())
+        };
+        // It cannot fail.
+        drop(blocking(count).await);
+    }
+
+    /// Whether a name stands for another board by now than `known`, which was found to be gone: then it is asked again.
+    pub(crate) async fn is_another(&self, id: &BoardId, known: Option<BoardNo>) -> bool {
+        if !self.has_others() {
+            return false;
+        }
+        self.looked_now().await;
+        self.boards.get(id).is_some_and(|board| Some(board.no) != known)
+    }
+
+    /// Learns what other servers had changed by now. May block on the store.
+    pub(crate) fn look_now(&self) {
+        if let Some(follower) = &self.follower {
+            follower.look_now();
+        }
+    }
+
+    /// The same for whoever must not block.
+    pub async fn looked_now(&self) {
+        if let Some(follower) = &self.follower {
+            follower.looked_now().await;
+        }
     }
 
     /// What was stored of a request, without doing it.
@@ -153,6 +229,9 @@ impl Tally {
         self.keeper.stop();
         self.lane.drain();
         self.ledger.drain();
+        if let Some(follower) = &self.follower {
+            follower.stop();
+        }
         self.maintenance.stop();
     }
 

@@ -10,6 +10,7 @@ mod hold;
 pub mod ledger;
 pub mod mysql;
 pub mod plan;
+pub mod servers;
 mod shard_set;
 pub mod shards;
 pub mod sqlite;
@@ -20,9 +21,11 @@ pub use plan::{
     BanKey, BatchId, Block, BlockKey, BoardChange, BoardNo, BoardRow, Changes, Committed, Durability, Gone,
     ImportKey, ImportRow, KeyChange, KeyRow, Loaded, Part, PartKey, PartRow, Plan, ScoreKey,
 };
+pub use servers::{BoardState, Changed, Mark, Marked, Name, ScoreState, Task};
 
 pub use shard_set::{SHARDS_MAX, ShardSet};
 
+use std::time::Duration;
 use tally_rules::profile::Profile;
 use tally_rules::{Micros, PlayerId, Record};
 
@@ -105,6 +108,66 @@ pub trait Store: Send + Sync + 'static {
     ) -> Result<usize, StoreError> {
         assert_eq!(shard, 0, "there is one");
         self.walk_versions(board, part, after, limit, each)
+    }
+
+    /// The same with those that were removed not long ago, as `None`: whoever loads an order outside from them keeps an
+    /// older version that comes late from bringing them back.
+    fn walk_states(
+        &self,
+        board: BoardNo,
+        part: Part,
+        after: Option<&PlayerId>,
+        limit: usize,
+        each: &mut dyn FnMut(PlayerId, Option<Record>, u64),
+    ) -> Result<usize, StoreError> {
+        let some = &mut |player, record, version| each(player, Some(record), version);
+        self.walk_versions(board, part, after, limit, some)
+    }
+
+    /// The record of each key with its version, `None` in it for one that was removed not long ago; without a transaction.
+    fn states(&self, keys: &[ScoreKey]) -> Result<Vec<Option<ScoreState>>, StoreError> {
+        Ok(self.records(keys)?.into_iter().map(|record| record.map(|record| (Some(record), 0))).collect())
+    }
+
+    /// Everything of a live board that servers keep in memory.
+    fn board(&self, name: Name<'_>) -> Result<Option<BoardState>, StoreError> {
+        let named = |row: &BoardRow| match name {
+            Name::No(no) => row.no == no,
+            Name::Id(id) => row.id == *id,
+        };
+        let Some(row) = self.boards()?.into_iter().find(named) else { return Ok(None) };
+        let (bans, parts) = (self.bans(row.no)?, self.parts(row.no)?);
+        Ok(Some(BoardState { row, revision: 0, bans, parts }))
+    }
+
+    /// What others may have changed after a revision. Where one process writes: nothing.
+    fn changed(&self, revision: u64) -> Result<Changed, StoreError> {
+        Ok(Changed { revision, ..Changed::default() })
+    }
+
+    /// A number that is another one where this process began while nobody else was there: what is kept outside may be of another
+    /// store, or of another state of this one.
+    fn generation(&self) -> u64 {
+        0
+    }
+
+    /// Takes or keeps the turn of a task for so long, or gives it back where that is no time; whether it is ours. Two may
+    /// believe that they have it.
+    fn take_turn(&self, _task: Task, _time: Duration) -> Result<bool, StoreError> {
+        Ok(true)
+    }
+
+    /// What a transaction left to publish is published. Cheap: it is noted with a later transaction.
+    fn published(&self, _batch: BatchId) {}
+
+    /// Some transactions whose marks are so old and still there.
+    fn marks(&self, _age: Duration) -> Result<Vec<Mark>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    /// Takes marks of any server's off: somebody has published what they name.
+    fn take_marks_off(&self, _batches: &[BatchId]) -> Result<(), StoreError> {
+        Ok(())
     }
 
     /// Every period of a board that is stored, in order of number.

@@ -167,8 +167,12 @@ pub enum Durability {
 pub struct Plan {
     /// What it waits for.
     pub durability: Durability,
-    /// Boards that must still be there.
+    /// Boards that must still be there, and unchanged until the transaction ends.
     pub boards: Vec<BoardNo>,
+    /// Whether it may change what these boards are: then nobody else reads them so meanwhile.
+    pub alone: bool,
+    /// Whether what it writes is published outside, and leaves a mark until [`crate::Store::published`] says that it was.
+    pub marks: bool,
     /// Boards by name, for creating and deleting them.
     pub board_names: Vec<BoardId>,
     /// Records.
@@ -192,8 +196,9 @@ pub struct Plan {
 /// What was read, each list as long as its list in the plan and in the same order.
 #[derive(Clone, Debug, Default)]
 pub struct Loaded {
-    /// Whether the board is live.
-    pub boards: Vec<bool>,
+    /// The revision of each board that is live: another number means that something of it has changed that servers keep in
+    /// memory. 0 where one process writes.
+    pub boards: Vec<Option<u64>>,
     /// The live board of that name.
     pub board_names: Vec<Option<BoardRow>>,
     /// The number for the next new board; only where the plan has names.
@@ -243,6 +248,10 @@ pub struct Committed {
     /// Greater than that of every transaction whose rows it read: what is derived from them outside keeps the greatest.
     /// 0 where one process writes, and nothing outside can be older.
     pub version: u64,
+    /// The revision that boards have now that it has changed; 0 for none.
+    pub revision: u64,
+    /// Its name, where it left a mark.
+    pub marked: Option<BatchId>,
 }
 
 /// The name of a transaction, for asking what became of it.

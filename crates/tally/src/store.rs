@@ -23,6 +23,9 @@ const LEASE_MIN: Duration = Duration::from_secs(1);
 /// How long after a store was taken it may be noticed; nothing is answered meanwhile.
 const LOOK_PAUSE: Duration = Duration::from_millis(100);
 
+/// The setting of orders that are kept in this process.
+const MEMORY: &str = "memory";
+
 /// Where the store is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
@@ -73,7 +76,7 @@ impl Place {
     /// Where the orders of this store are kept. Redis is connected to when it is needed.
     pub(crate) fn ranking(&self, config: &Config) -> Result<Ranking> {
         let url = config.text("ranking.url");
-        if url == "memory" {
+        if url == MEMORY {
             return Ok(Ranking::Memory);
         }
         if matches!(self, Self::Sqlite(_)) {
@@ -117,7 +120,8 @@ impl Place {
             }
             Self::MySql(url) => {
                 // Orders in memory are right only while nobody else writes.
-                let store = connect(url, config, migrate, Some(writer(data)))?;
+                let alone = config.text("ranking.url") == MEMORY;
+                let store = connect(url, config, migrate, Some((writer(data), alone)))?;
                 check_alone(&store)?;
                 let shown = store.url().to_owned();
                 Ok(Opened {
@@ -144,14 +148,19 @@ pub(crate) fn tell(what: &str) {
     eprintln!("tally: {what}");
 }
 
-/// Opens a database; without a writer's name beside whoever writes to it.
+/// Opens a database, for a writer of that name who must be alone or not; without one beside whoever writes to it.
 pub(crate) fn connect(
     url: &str,
     config: &Config,
     migrate: bool,
-    writer: Option<String>,
+    writer: Option<(String, bool)>,
 ) -> Result<Arc<MySqlStore>> {
-    let options = options(config, migrate, writer)?;
+    let (writer, beside) = match writer {
+        Some((who, true)) => (Some(who), None),
+        Some((who, false)) => (None, Some(who)),
+        None => (None, None),
+    };
+    let options = mysql::Options { beside, ..options(config, migrate, writer)? };
     Ok(Arc::new(MySqlStore::open_telling(url, &options, &mut tell).context("open the store")?))
 }
 

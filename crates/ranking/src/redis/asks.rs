@@ -141,6 +141,7 @@ impl RedisPart {
     pub(super) fn answer(&self, ask: &Ask, want: Want, value: Value) -> Result<Answer, RankingError> {
         let mut values = reply::list(value)?.into_iter();
         let total = reply::number(&reply::next(&mut values)?)?;
+        self.saw(ask.partition, total);
         let mut players = Vec::with_capacity(ask.players.len());
         for field in &ask.players {
             players.push(self.look(field, want, reply::next(&mut values)?));

@@ -2,11 +2,11 @@
 //!
 //! What was there is deleted first, so nobody stays who should not be there; then rows are written like any other change,
 //! the newer version winning, so a change that is published meanwhile is kept, and one who was removed stays out although
-//! the row was read before. The part is readable once every row was acknowledged by every partition and no other load
-//! began after this one. A load that is dropped leaves it as it is: loading, until somebody begins again.
+//! the row was read before. Who went not long ago is written too, as a version: a change from before that comes late must
+//! not bring the player back. The part is readable once every row was acknowledged by every partition; a load that another
+//! one has followed writes nothing more. A load that is dropped leaves it as it is: loading, until somebody begins again.
 
 use super::RankingError;
-use super::asks::decimal;
 use super::client::Request;
 use super::part::RedisPart;
 use super::publish::VersionedMovement;
@@ -35,14 +35,22 @@ impl Loader {
     pub(super) fn begin(part: &RedisPart, epoch: u64) -> Result<Self, RankingError> {
         let rows = vec![Vec::new(); part.partitions()];
         let loader = Self { part: part.clone(), epoch, rows, under_way: VecDeque::new() };
-        // Changes are counted from a number that no load before had, and stay exact in Lua.
-        loader.everywhere(Script::Begin, &[loader.epoch(), decimal(epoch >> 16)])?;
+        loader.everywhere(Script::Begin, &[loader.epoch()])?;
         Ok(loader)
     }
 
     /// Takes one row. An error is that of rows before it; then the load is over.
     pub fn push(&mut self, player: &PlayerId, record: &Record, version: u64) -> Result<(), RankingError> {
-        let movement = Movement { player: player.clone(), record: Some(*record), ranked: false };
+        self.put(player, Some(*record), version)
+    }
+
+    /// The same of a player who is not there.
+    pub fn push_gone(&mut self, player: &PlayerId, version: u64) -> Result<(), RankingError> {
+        self.put(player, None, version)
+    }
+
+    fn put(&mut self, player: &PlayerId, record: Option<Record>, version: u64) -> Result<(), RankingError> {
+        let movement = Movement { player: player.clone(), record, ranked: false };
         let row = self.part.row(&VersionedMovement { movement, version, previous: None });
         let partition = self.part.partition_of(player);
         self.rows[partition].push(row);
@@ -71,7 +79,7 @@ impl Loader {
     fn send(&mut self, partition: usize) {
         let rows = std::mem::take(&mut self.rows[partition]);
         if !rows.is_empty() {
-            let request = self.part.bulk(partition, rows.into_iter());
+            let request = self.part.bulk(partition, self.epoch(), rows.into_iter());
             self.under_way.push_back(self.part.redis().start(request));
         }
     }

@@ -12,6 +12,7 @@ use super::{Options, RankingError, looks, reply};
 use crate::page::Ranked;
 use crate::reads::Reads;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use tally_rules::PlayerId;
 use tally_rules::definition::{Definition, Ranking};
 
@@ -42,6 +43,7 @@ impl RedisRanking {
             redis: Arc::clone(&self.redis),
             codec: Codec::new(definition),
             ranking: definition.ranking,
+            totals: keys.iter().map(|_| AtomicU64::new(0)).collect(),
             keys,
         };
         RedisPart { inner: Arc::new(inner) }
@@ -70,6 +72,7 @@ struct Inner {
     codec: Codec,
     ranking: Ranking,
     keys: Vec<PartitionKeys>,
+    totals: Vec<AtomicU64>,
 }
 
 impl RedisPart {
@@ -83,6 +86,11 @@ impl RedisPart {
     /// How many players it has.
     pub fn total(&self) -> Result<u64, RankingError> {
         Ok(self.totals()?.iter().sum())
+    }
+
+    /// How many players it had by the last answer of each partition.
+    pub fn known_total(&self) -> u64 {
+        self.inner.totals.iter().map(|total| total.load(Ordering::Relaxed)).sum()
     }
 
     /// Whether it may be read: everything that a load has written is there, and no change was lost since.
@@ -113,17 +121,6 @@ impl RedisPart {
         self.redis().all(&requests).into_iter().try_for_each(|answer| answer.map(drop))
     }
 
-    /// A number that grows with every publication: the same before and after means that nothing moved between.
-    pub fn changes(&self) -> Result<u64, RankingError> {
-        let requests: Vec<Request> =
-            (0..self.partitions()).map(|at| self.request(Script::Changes, at, Vec::new())).collect();
-        let mut sum = 0_u64;
-        for answer in self.redis().all(&requests) {
-            sum = sum.wrapping_add(reply::number(&answer?)?);
-        }
-        Ok(sum)
-    }
-
     /// Forgets players who went with an older version than this, when no change older than that can still arrive.
     /// Gives how many.
     pub fn purge(&self, before: u64) -> Result<u64, RankingError> {
@@ -152,6 +149,11 @@ impl RedisPart {
     /// The same of each partition.
     pub(super) fn totals(&self) -> Result<Vec<u64>, RankingError> {
         Ok(self.ask_everywhere(&Ask::default(), Want::Kept)?.iter().map(|answer| answer.total).collect())
+    }
+
+    /// An answer has said how many players a partition has.
+    pub(super) fn saw(&self, partition: usize, total: u64) {
+        self.inner.totals[partition].store(total, Ordering::Relaxed);
     }
 
     pub(super) fn redis(&self) -> &Redis {

@@ -76,6 +76,7 @@ impl RedisPart {
         }
         let mut answer = reply::list(self.one(Script::Publish, 0, args)?)?.into_iter();
         let ready = reply::bytes(reply::next(&mut answer)?)? == b"R";
+        self.saw(0, reply::number(&reply::next(&mut answer)?)?);
         let answer = answer.map(|value| reply::signed(&value)).collect::<Result<Vec<i64>, _>>()?;
         if answer.len() != 3 * movements.len() {
             return Err(reply::strange("another number of changes than were published"));
@@ -185,12 +186,14 @@ impl RedisPart {
         let rows: Vec<(usize, Vec<&VersionedMovement>)> =
             rows.into_iter().enumerate().filter(|(_, rows)| !rows.is_empty()).collect();
         let request = |(partition, rows): &(usize, Vec<&VersionedMovement>)| {
-            self.bulk(*partition, rows.iter().map(|one| self.row(one)))
+            self.bulk(*partition, Vec::new(), rows.iter().map(|one| self.row(one)))
         };
         let requests: Vec<Request> = rows.iter().map(request).collect();
         let mut there: HashMap<&PlayerId, u64> = HashMap::new();
-        for ((_, rows), answer) in rows.iter().zip(self.redis().all(&requests)) {
-            for (one, version) in rows.iter().zip(reply::list(answer?)?.into_iter().skip(1)) {
+        for ((partition, rows), answer) in rows.iter().zip(self.redis().all(&requests)) {
+            let mut answer = reply::list(answer?)?.into_iter().skip(1);
+            self.saw(*partition, reply::number(&reply::next(&mut answer)?)?);
+            for (one, version) in rows.iter().zip(answer) {
                 if let Some(version) = reply::bytes(version)?.first_chunk() {
                     there.insert(&one.movement.player, u64::from_be_bytes(*version));
                 }
@@ -208,9 +211,15 @@ impl RedisPart {
         Ok(late)
     }
 
-    /// A request that writes rows of a partition, each of another player.
-    pub(super) fn bulk(&self, partition: usize, rows: impl Iterator<Item = [Vec<u8>; 3]>) -> Request {
+    /// A request that writes rows of a partition, each of another player; of a load with its epoch.
+    pub(super) fn bulk(
+        &self,
+        partition: usize,
+        epoch: Vec<u8>,
+        rows: impl Iterator<Item = [Vec<u8>; 3]>,
+    ) -> Request {
         let mut args = self.widths();
+        args.push(epoch);
         args.extend(rows.flatten());
         self.request(Script::Bulk, partition, args)
     }

@@ -15,13 +15,12 @@ pub(super) enum Script {
     Begin,
     Finish,
     Purge,
-    Changes,
     Forget,
 }
 
 impl Script {
     /// In the order of their digests.
-    pub(super) const ALL: [Self; 11] = [
+    pub(super) const ALL: [Self; 10] = [
         Self::Ask,
         Self::Page,
         Self::Probe,
@@ -31,7 +30,6 @@ impl Script {
         Self::Begin,
         Self::Finish,
         Self::Purge,
-        Self::Changes,
         Self::Forget,
     ];
 
@@ -49,7 +47,6 @@ impl Script {
             Self::Begin => include_str!("scripts/begin.lua"),
             Self::Finish => include_str!("scripts/finish.lua"),
             Self::Purge => include_str!("scripts/purge.lua"),
-            Self::Changes => include_str!("scripts/changes.lua"),
             Self::Forget => include_str!("scripts/forget.lua"),
         };
         let newer = if matches!(self, Self::Publish | Self::Bulk | Self::Purge) { newer } else { "" };

@@ -140,7 +140,7 @@ pub(super) fn delete_in_transaction(making: &mut Making<'_>, args: Args<'_>) -> 
             Err(wrong) if key.contains(&b'@') => return Err(wrong),
             Err(_) => continue,
         };
-        let Some(board) = making.tally.boards.get(&id) else { continue };
+        let Some(board) = making.tally.board(&id) else { continue };
         if !board.is_implicit() {
             return Err(
                 "ERR a leaderboard made by PUT or LB.CREATE cannot be deleted in a transaction".into()

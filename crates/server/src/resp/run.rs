@@ -128,6 +128,9 @@ impl Session {
                 Ok(replies) => return self.write(run, Ok(replies), log, out).await,
                 // Whoever deletes a board takes it from the list a moment after the store has lost it.
                 Err(Failure::Refused(Refusal::LeaderboardNotFound(_))) if attempt < ATTEMPTS => {
+                    if let Ok(tally) = self.tally() {
+                        tally.looked_now().await;
+                    }
                     tokio::time::sleep(PAUSE).await;
                 }
                 Err(failure) => {

@@ -55,13 +55,22 @@ impl Reading<'_> {
     /// What a key names.
     pub(super) fn target(&self, key: &[u8]) -> Result<Target, Wrong> {
         let (name, period) = split(key)?;
-        let found = name.and_then(|name| self.tally.boards.get(name));
+        let found = name.map_or(Ok(None), |name| self.find(name))?;
         let Some(board) = found else { return Ok(Target::Missing) };
         if period.is_none() && board.definition.all_time {
             return Ok(Target::Board(board));
         }
         let view = View::find(&board, period, self.tally.now(), time::parse);
         Ok(view.map_or(Target::Missing, Target::View))
+    }
+
+    /// The board of that name; of several servers another one may have made it a moment ago.
+    fn find(&self, name: &str) -> Result<Option<Arc<Board>>, Wrong> {
+        let found = self.tally.boards.get(name);
+        let (None, true, Ok(id)) = (&found, self.tally.has_others(), BoardId::new(name)) else {
+            return Ok(found);
+        };
+        if self.serving { Err(error::WAITS.into()) } else { Ok(self.tally.board(&id)) }
     }
 
     /// Asks what a key names; nothing where it names nothing.
@@ -100,7 +109,7 @@ impl Reading<'_> {
                 }
                 let read = self.orders.read(view, store, |order| with(&view.board.definition, order));
                 read.map(Some).map_err(|failure| match failure {
-                    _ if view.is_stale() || !self.tally.boards.has(&view.board) => error::AGAIN.into(),
+                    _ if view.is_stale(store) || !self.tally.boards.has(&view.board) => error::AGAIN.into(),
                     failure => error::of_failure(&failure),
                 })
             }

@@ -1,66 +1,190 @@
-//! Orders that are kept elsewhere and are not what is stored: published again, or loaded anew.
+//! Orders that are kept elsewhere and are not what is stored: published again, or loaded anew by one server for all.
 //!
 //! Until that is done, nobody is told a rank of them. Not here: orders in memory, which cannot be behind.
 
 use super::order;
 use crate::boards::Board;
 use crate::failure::Failure;
+use crate::servers::{self, marks};
 use crate::tally::Tally;
 use std::sync::Arc;
-use tally_ranking::Standings;
+use std::time::{Duration, Instant};
+use tally_ranking::{Look, Ranking, Standings};
 use tally_rules::instant::SECOND;
 use tally_store::plan::ALL_TIME;
-use tally_store::{BoardNo, Part, Store};
+use tally_store::{BoardNo, Part, Store, Task};
 
 /// How long those who went are remembered, as in the store.
 const KEPT_MICROS: i64 = 3_600 * SECOND;
+/// How long a server that says nothing stays the one that loads.
+const TURN: Duration = Duration::from_secs(5);
+/// Between two looks at a load of another server.
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
+/// The name under which the store remembers which generation of servers has loaded everything.
+const LOADED: &str = "ranking_loaded";
+/// How often a load says that it goes on.
+const SAY_AGAIN: Duration = Duration::from_secs(1);
 
-/// Brings every order to what is stored; with `everywhere` also those are looked at that seem right. The first that
-/// cannot be mended ends it: the others are as far away.
+/// Whether orders are kept elsewhere.
+pub(super) fn are_elsewhere(tally: &Tally) -> bool {
+    matches!(tally.settings.ranking, Ranking::Redis(_))
+}
+
+/// Brings every order to what is stored; with `everywhere` also those are looked at that seem right, and what other servers
+/// have left. The first that cannot be mended ends it: the others are as far away.
 pub(super) fn catch_up(tally: &Tally, everywhere: bool) -> Result<(), Failure> {
+    let store = &*tally.store;
+    let mut turn = Turn::new(store);
     for board in tally.boards.from_no(BoardNo(0), usize::MAX) {
-        if board.order.remote().is_none() {
-            return Ok(());
+        for (part, order) in orders(&board) {
+            mend(&mut turn, &board, (part, &order), everywhere)?;
         }
-        if board.definition.all_time {
-            mend(&*tally.store, &board, ALL_TIME, &board.order, everywhere)?;
-        }
-        let live = board.periods().rules.iter().flat_map(|state| state.live.clone()).collect::<Vec<_>>();
-        for live in live {
-            mend(&*tally.store, &board, live.part, &live.order, everywhere)?;
+    }
+    if everywhere && store.take_turn(Task::Marks, TURN)? {
+        let found = marks::republish(store, &tally.boards, marks::AGE)?;
+        if found > 0 {
+            tracing::info!(batches = found, "published what a server had committed and not published");
         }
     }
     Ok(())
+}
+
+/// The loading of a server that starts.
+pub(crate) struct Start<'a> {
+    turn: Turn<'a>,
+    /// Which generation of servers has to load everything: where nobody was there, nobody knows what is elsewhere, or of
+    /// which store it is.
+    generation: Option<Vec<u8>>,
+}
+
+impl<'a> Start<'a> {
+    /// Begins; waits while another server loads everything.
+    pub(crate) fn new(store: &'a dyn Store) -> Result<Self, Failure> {
+        let mut turn = Turn::new(store);
+        let generation = store.generation().to_string().into_bytes();
+        loop {
+            if store.meta(LOADED)?.as_ref() == Some(&generation) {
+                return Ok(Self { turn, generation: None });
+            }
+            if turn.take()? {
+                return Ok(Self { turn, generation: Some(generation) });
+            }
+            std::thread::sleep(LOOK_AGAIN);
+        }
+    }
+
+    /// Loads a board's orders where they have to be, or waits until another server has.
+    pub(crate) fn load(&mut self, board: &Arc<Board>, mut each: impl FnMut(u64)) -> Result<(), Failure> {
+        let store = self.turn.store;
+        for (part, order) in orders(board) {
+            let Some(remote) = order.get().remote() else { continue };
+            let mut must = self.generation.is_some();
+            while must || remote.catch_up()? != Look::Ready {
+                if !self.turn.take()? {
+                    std::thread::sleep(LOOK_AGAIN);
+                    continue;
+                }
+                order::fill(store, board, part, order.get(), |_, rows| {
+                    self.turn.go_on();
+                    each(rows);
+                })?;
+                must = false;
+            }
+        }
+        Ok(())
+    }
+
+    /// Everything is loaded.
+    pub(crate) fn end(self) -> Result<(), Failure> {
+        let store = self.turn.store;
+        Ok(self.generation.map_or(Ok(()), |generation| store.set_meta(LOADED, &generation))?)
+    }
 }
 
 /// Forgets who went from orders that are kept elsewhere, when nothing older than that can still arrive there.
 pub(super) fn purge(tally: &Tally) {
     let before = u64::try_from(tally.now().plus(-KEPT_MICROS).0).unwrap_or(0);
     for board in tally.boards.from_no(BoardNo(0), usize::MAX) {
-        let live = board.periods().rules.iter().flat_map(|state| state.live.clone()).collect::<Vec<_>>();
-        let orders = std::iter::once(&board.order).chain(live.iter().map(|live| &live.order));
-        for remote in orders.filter_map(Standings::remote).filter(|remote| !remote.is_behind()) {
+        board.each_order(|_, order| {
             // It costs memory until the next time, and nothing else.
-            drop(remote.purge(before));
+            let remote = order.remote().filter(|remote| !remote.is_behind());
+            drop(remote.map(|remote| remote.purge(before)));
+        });
+    }
+}
+
+/// The order of a part, held while it is mended.
+enum Order {
+    AllTime(Arc<Board>),
+    Live(Arc<super::LivePart>),
+}
+
+impl Order {
+    fn get(&self) -> &Standings {
+        match self {
+            Self::AllTime(board) => &board.order,
+            Self::Live(live) => &live.order,
         }
     }
 }
 
+fn orders(board: &Arc<Board>) -> Vec<(Part, Order)> {
+    let all_time = board.definition.all_time.then(|| (ALL_TIME, Order::AllTime(Arc::clone(board))));
+    all_time.into_iter().chain(board.live().into_iter().map(|live| (live.part, Order::Live(live)))).collect()
+}
+
 fn mend(
-    store: &dyn Store,
+    turn: &mut Turn<'_>,
     board: &Arc<Board>,
-    part: Part,
-    order: &Standings,
+    (part, order): (Part, &Order),
     everywhere: bool,
 ) -> Result<(), Failure> {
-    let Some(remote) = order.remote() else { return Ok(()) };
+    let Some(remote) = order.get().remote() else { return Ok(()) };
     if !everywhere && !remote.is_behind() {
         return Ok(());
     }
-    remote.catch_up()?;
-    if remote.is_lost() {
-        tracing::info!(board = board.id.as_str(), part = part.0, "load an order that was lost");
-        order::fill(store, board, part, order, |_, _| {})?;
+    if remote.catch_up()? == Look::Ready || !turn.take()? {
+        return Ok(());
     }
-    Ok(())
+    // It may be lost because it was deleted or closed, which may not be known here yet.
+    let store = turn.store;
+    let is_there = servers::renew(store, board)?;
+    if !is_there || part != ALL_TIME && board.periods().live(part).is_none() {
+        return Ok(());
+    }
+    tracing::info!(board = board.id.as_str(), part = part.0, "load an order that was lost");
+    order::fill(store, board, part, order.get(), |_, _| turn.go_on())
+}
+
+/// The turn to load, given back when it goes.
+struct Turn<'a> {
+    store: &'a dyn Store,
+    said: Option<Instant>,
+}
+
+impl<'a> Turn<'a> {
+    fn new(store: &'a dyn Store) -> Self {
+        Self { store, said: None }
+    }
+
+    fn take(&mut self) -> Result<bool, Failure> {
+        let ours = self.store.take_turn(Task::Load, TURN)?;
+        self.said = ours.then(Instant::now);
+        Ok(ours)
+    }
+
+    /// It goes on. Where that is not heard another one may load too, which costs time and nothing else.
+    fn go_on(&mut self) {
+        if self.said.is_none_or(|said| said.elapsed() > SAY_AGAIN) {
+            drop(self.take());
+        }
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        if self.said.is_some() {
+            drop(self.store.take_turn(Task::Load, Duration::ZERO));
+        }
+    }
 }

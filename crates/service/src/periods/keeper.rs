@@ -8,6 +8,7 @@ use super::order::{self, Written};
 use super::{LivePart, RuleState, behind};
 use crate::boards::Board;
 use crate::failure::Failure;
+use crate::servers;
 use crate::tally::Tally;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -15,12 +16,14 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use tally_ranking::PartOrder;
 use tally_rules::{Micros, PlayerId};
-use tally_store::{Part, PartRow, ScoreKey, Store};
+use tally_store::{Changes, Loaded, Part, PartKey, PartRow, Plan, ScoreKey, Store, StoreError, Task};
 
 /// Between two looks at the clock.
 const LOOK_PAUSE: Duration = Duration::from_millis(200);
 /// Every so many looks, those who went long ago are forgotten where orders are kept elsewhere: every ten minutes.
 const PURGE_EVERY: u32 = 3_000;
+/// How long a server that says nothing stays the one that closes periods.
+const TURN: Duration = Duration::from_secs(5);
 /// Every so many looks, orders that seem right are looked at too.
 const LOOK_EVERYWHERE: u32 = 10;
 
@@ -60,6 +63,9 @@ fn run(tally: &Weak<Tally>, stopped: &Receiver<()>) {
             tracing::warn!(%failure, "close a period; it is tried again");
         }
         looks += 1;
+        if !behind::are_elsewhere(&tally) {
+            continue;
+        }
         if let Err(failure) = behind::catch_up(&tally, looks.is_multiple_of(LOOK_EVERYWHERE)) {
             tracing::warn!(%failure, "bring ranks to what is stored; it is tried again");
         }
@@ -72,12 +78,16 @@ fn run(tally: &Weak<Tally>, stopped: &Receiver<()>) {
 /// Closes every period that is due now, oldest first. Blocks.
 pub fn close_due(tally: &Tally) -> Result<(), Failure> {
     for board in tally.boards.list(None, usize::MAX) {
-        let parts = if is_due(&board, tally.now()) {
+        if board.is_shared() {
+            close_shared(tally, &board, tally.now())?;
+            continue;
+        }
+        let parts = if late(&board, tally.now()).is_empty() {
+            Vec::new()
+        } else {
             // Every batch is decided and published before it, or comes after it.
             let _held = tally.lane.hold()?;
             seal(&board, tally.now())
-        } else {
-            Vec::new()
         };
         if parts.is_empty() && surplus(&board).is_empty() {
             continue;
@@ -88,37 +98,80 @@ pub fn close_due(tally: &Tally) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The same of a board that other servers write to. That a period is closed is a change of the board, so no batch that was
+/// planned before it is written after it, whatever the clocks say; what the store has then is all there will be.
+fn close_shared(tally: &Tally, board: &Board, now: Micros) -> Result<(), Failure> {
+    let store = &*tally.store;
+    let stale = || board.periods().rules.iter().any(|state| state.closed.iter().any(|row| row.stale));
+    if late(board, now).is_empty() && surplus(board).is_empty() && !stale() {
+        return Ok(());
+    }
+    if !store.take_turn(Task::Periods, TURN)? {
+        return Ok(());
+    }
+    let _one = tally.closing.lock().unwrap_or_else(PoisonError::into_inner);
+    let parts = seal_stored(store, board, now)?;
+    close(store, board, &parts)?;
+    refresh(store, board, |row| row.stale)
+}
+
+/// Marks periods in the store as closed that are due, and gives them, oldest first.
+fn seal_stored(store: &dyn Store, board: &Board, now: Micros) -> Result<Vec<Part>, Failure> {
+    for _ in 0..servers::TRIES {
+        let revision = board.followed();
+        let due = late(board, now);
+        let open = |live: &&Arc<LivePart>| board.periods().closed(live.part).is_none();
+        let key = |live: &Arc<LivePart>| PartKey { board: board.no, part: live.part };
+        let mut rows: Vec<_> = due.iter().filter(open).map(|live| (key(live), Some(row(live)))).collect();
+        rows.sort_unstable_by_key(|(key, _)| *key);
+        if rows.is_empty() {
+            return Ok(due.iter().map(|live| live.part).collect());
+        }
+        let plan = Plan { boards: vec![board.no], alone: true, ..Plan::default() };
+        let as_planned = |loaded: &Loaded| loaded.boards[0].is_some() && loaded.boards[0] == revision;
+        servers::run(store, &plan, &mut |loaded| {
+            let parts = if as_planned(loaded) { rows.clone() } else { Vec::new() };
+            Changes { parts, ..Changes::default() }
+        })?;
+        servers::renew(store, board)?;
+    }
+    // Others change it all the time: the next look tries again.
+    Ok(Vec::new())
+}
+
+/// Periods in memory that take no more scores, oldest first.
+fn late(board: &Board, now: Micros) -> Vec<Arc<LivePart>> {
+    let periods = board.periods();
+    let of_rule = |state: &RuleState| {
+        state.live.iter().filter(|live| !state.takes(live.span, now)).cloned().collect::<Vec<_>>()
+    };
+    let mut late: Vec<_> = periods.rules.iter().flat_map(of_rule).collect();
+    late.sort_unstable_by_key(|live| (live.span.end, live.part));
+    late
+}
+
 /// Closes what is due on one board that nobody serves yet.
 pub(crate) fn close_board(store: &dyn Store, board: &Board, now: Micros) -> Result<(), Failure> {
     let parts = seal(board, now);
     close(store, board, &parts)
 }
 
-/// Whether a period in memory takes no more scores.
-fn is_due(board: &Board, now: Micros) -> bool {
-    let past = |state: &RuleState| state.live.iter().any(|live| !state.takes(live.span, now));
-    board.periods().rules.iter().any(past)
-}
-
 /// Periods in memory that take no more scores, oldest first. From now on nothing opens them again: neither a clock that
 /// is set back nor a longer grace.
 fn seal(board: &Board, now: Micros) -> Vec<Part> {
-    if !is_due(board, now) {
+    let late = late(board, now);
+    if late.is_empty() {
         return Vec::new();
     }
-    let mut sealed: Vec<(Micros, Part)> = Vec::new();
-    for state in &mut board.periods_mut().rules {
-        let late: Vec<_> = state.live.iter().filter(|live| !state.takes(live.span, now)).cloned().collect();
-        for live in late {
-            sealed.push((live.span.end, live.part));
-            if state.closed(live.span).is_none() {
-                state.closed.push(row(&live));
-                state.closed.sort_by_key(|row| row.span.start);
-            }
+    let mut periods = board.periods_mut();
+    for live in &late {
+        let Some(state) = periods.rule_mut(live.rule) else { continue };
+        if state.closed(live.span).is_none() {
+            state.closed.push(row(live));
+            state.closed.sort_by_key(|row| row.span.start);
         }
     }
-    sealed.sort_unstable();
-    sealed.into_iter().map(|(_, part)| part).collect()
+    late.into_iter().map(|live| live.part).collect()
 }
 
 /// As it is stored before its order is.
@@ -130,17 +183,22 @@ fn row(live: &LivePart) -> PartRow {
 /// Stores the orders of sealed periods and takes them out of memory. Nothing else may change closed periods meanwhile.
 fn close(store: &dyn Store, board: &Board, parts: &[Part]) -> Result<(), Failure> {
     for part in parts {
+        let revision = board.followed();
         let Some(live) = board.periods().live(*part).cloned() else { continue };
         let follows = |state: &RuleState| state.calendar_follows(live.span);
         let keep_empty = board.periods().rule_no(live.rule).is_some_and(|state| !follows(state));
         let written = order::in_memory(store, board, &live, |order| {
-            order::write(store, board.no, &row(&live), order, keep_empty)
+            order::write(store, (board.no, revision), &row(&live), order, keep_empty)
         })?;
         let Written::Closed(closed) = written else {
             // Somebody was hidden or erased meanwhile. It is read from memory until the next look.
             continue;
         };
-        live.order.forget();
+        if board.is_shared() {
+            servers::renew(store, board)?;
+            live.order.forget();
+            continue;
+        }
         let (mut late, mut gone) = (false, true);
         if let Some(state) = board.periods_mut().rule_mut(live.rule) {
             state.live.retain(|live| live.part != *part);
@@ -183,7 +241,13 @@ fn surplus(board: &Board) -> Vec<Part> {
 /// Forgets closed periods beyond those that are kept.
 fn forget_oldest(store: &dyn Store, board: &Board) -> Result<(), Failure> {
     let gone = surplus(board);
+    if gone.is_empty() {
+        return Ok(());
+    }
     order::forget(store, board.no, &gone)?;
+    if board.is_shared() {
+        return servers::renew(store, board).map(drop);
+    }
     for state in &mut board.periods_mut().rules {
         state.closed.retain(|row| !gone.contains(&row.part));
     }
@@ -223,7 +287,8 @@ pub fn refresh_parts(tally: &Tally, board: &Arc<Board>, parts: &[Part]) -> Resul
     refresh(&*tally.store, board, |row| parts.contains(&row.part))
 }
 
-/// Writes anew the order of the closed periods that are chosen.
+/// Writes anew the order of the closed periods that are chosen. Where other servers change the board meanwhile, it is done
+/// again on what they left.
 pub(crate) fn refresh(
     store: &dyn Store,
     board: &Board,
@@ -232,20 +297,46 @@ pub(crate) fn refresh(
     // One that is still in memory is closed from there.
     let stored = |state: &RuleState| {
         let rows = state.closed.iter().filter(|row| state.live(row.part).is_none());
-        rows.map(|row| (*row, !state.calendar_follows(row.span))).collect::<Vec<_>>()
+        rows.filter(|row| chosen(row)).map(|row| row.part).collect::<Vec<_>>()
     };
-    let rows: Vec<(PartRow, bool)> = board.periods().rules.iter().flat_map(stored).collect();
-    for (row, keep_empty) in rows.into_iter().filter(|(row, _)| chosen(row)) {
-        let fresh = PartOrder::new(&board.definition);
-        order::load(store, board, row.part, &fresh, |_, _| {})?;
-        let Written::Closed(written) = order::write(store, board.no, &row, &fresh, keep_empty)? else {
-            unreachable!("nobody else knows this order")
-        };
-        if let Some(state) = board.periods_mut().rule_mut(row.rule) {
-            state.closed.retain(|old| old.part != row.part);
-            state.closed.extend(written);
-            state.closed.sort_by_key(|row| row.span.start);
+    let parts: Vec<Part> = board.periods().rules.iter().flat_map(stored).collect();
+    for part in parts {
+        let mut tries = 1;
+        while !refresh_part(store, board, part)? {
+            if tries == servers::TRIES {
+                let why = "a board is changed all the time while the order of a closed period is written";
+                return Err(StoreError::Conflict(why.into()).into());
+            }
+            std::thread::sleep(tally_lanes::backoff(tries));
+            tries += 1;
         }
     }
     Ok(())
+}
+
+/// Writes one of them; whether nobody changed the board meanwhile.
+fn refresh_part(store: &dyn Store, board: &Board, part: Part) -> Result<bool, Failure> {
+    let revision = board.followed();
+    let found = {
+        let periods = board.periods();
+        let row = periods.closed(part).copied();
+        let state = row.and_then(|row| periods.rule_no(row.rule));
+        row.zip(state).map(|(row, state)| (row, !state.calendar_follows(row.span)))
+    };
+    let Some((row, keep_empty)) = found else { return Ok(true) };
+    let fresh = PartOrder::new(&board.definition);
+    order::load(store, board, part, &fresh, |_, _| {})?;
+    let written = order::write(store, (board.no, revision), &row, &fresh, keep_empty)?;
+    if board.is_shared() {
+        servers::renew(store, board)?;
+    }
+    let Written::Closed(written) = written else { return Ok(false) };
+    if !board.is_shared()
+        && let Some(state) = board.periods_mut().rule_mut(row.rule)
+    {
+        state.closed.retain(|old| old.part != row.part);
+        state.closed.extend(written);
+        state.closed.sort_by_key(|row| row.span.start);
+    }
+    Ok(true)
 }

@@ -5,7 +5,7 @@
 //! stays so, whatever the clock or a longer grace says. Only the lane and the keeper change this state: [`keeper`]
 //! closes what is due, [`order`] writes the order of closed parts, [`view`] reads.
 
-mod behind;
+pub(crate) mod behind;
 pub mod keeper;
 pub mod order;
 pub mod view;
@@ -160,6 +160,36 @@ impl Periods {
     /// The period in memory of that number.
     pub fn live(&self, part: Part) -> Option<&Arc<LivePart>> {
         self.rules.iter().find_map(|state| state.live(part))
+    }
+
+    /// Those in memory.
+    pub fn live_parts(&self) -> impl Iterator<Item = &Arc<LivePart>> {
+        self.rules.iter().flat_map(|state| &state.live)
+    }
+
+    /// Puts periods in as they are stored. `known` gives those that are in memory already, `order` makes the order of
+    /// another one. A closed one whose order is not stored yet is read from memory; but where lines of an import have made
+    /// it, nobody has its order.
+    pub(crate) fn place(
+        &mut self,
+        rows: &[PartRow],
+        known: impl Fn(Part) -> Option<Arc<LivePart>>,
+        order: impl Fn(&PartRow) -> Standings,
+    ) {
+        for row in rows {
+            let Some(state) = self.rule_mut(row.rule) else { continue };
+            let known = known(row.part).filter(|known| known.span == row.span);
+            if !row.closed || row.version == 0 && (known.is_some() || !row.stale) {
+                let PartRow { part, rule, span, .. } = *row;
+                let fresh = || Arc::new(LivePart { part, rule, span, order: order(row) });
+                state.live.push(known.unwrap_or_else(fresh));
+            }
+            if row.closed {
+                state.closed.push(*row);
+            }
+            state.live.sort_by_key(|live| live.span.start);
+            state.closed.sort_by_key(|row| row.span.start);
+        }
     }
 
     /// Which periods a score of that instant counts for now, and the names of those it comes too late for.

@@ -6,8 +6,10 @@
 use super::LivePart;
 use crate::boards::Board;
 use crate::failure::{Failure, Fault};
+use crate::servers;
+use std::collections::HashSet;
 use std::sync::mpsc::sync_channel;
-use tally_ranking::{PartOrder, Source, Standings, StoredBlock};
+use tally_ranking::{PartOrder, Row, Source, Standings, StoredBlock};
 use tally_rules::{Micros, PlayerId, Record};
 use tally_store::{
     Block, BlockKey, BoardNo, Changes, Gone, Loaded, Part, PartKey, PartRow, Plan, ScoreKey, Store,
@@ -18,6 +20,8 @@ use tally_store::{
 const BLOCKS_AT_ONCE: usize = 64;
 /// Rows read in one go: large enough to hide the statement, small enough to show progress.
 const WALK_ROWS: usize = 50_000;
+/// The same with versions: they are held until it is known who is hidden.
+const VERSIONS_ROWS: usize = 10_000;
 
 /// Loads the order of a part from its records, without those who are hidden. `each` sees every record's instant.
 pub(crate) fn load(
@@ -28,21 +32,9 @@ pub(crate) fn load(
     each: impl FnMut(Micros, u64),
 ) -> Result<(), Failure> {
     let mut loading = order.loading();
-    walk(store, board, part, each, |player, record, _| {
-        loading.push(player, record);
-        Ok(())
-    })?;
+    walk(store, board, part, each, |player, record| loading.push(player, record))?;
     let twice = |twice| Fault::Broken(format!("board `{}`: {twice}", board.id.as_str()));
     Ok(order.load(loading).map_err(twice)?)
-}
-
-/// The order of a part that this process has not seen before. In memory it is empty, because nobody else writes;
-/// elsewhere it may have begun long ago.
-pub(crate) fn begin(store: &dyn Store, board: &Board, part: Part, order: &Standings) -> Result<(), Failure> {
-    match order {
-        Standings::Memory(_) => Ok(()),
-        Standings::Redis(_) => fill(store, board, part, order, |_, _| {}),
-    }
 }
 
 /// Makes the order of a part exact, wherever it is kept.
@@ -57,11 +49,37 @@ pub(crate) fn fill(
         Standings::Memory(order) => load(store, board, part, order, each),
         Standings::Redis(remote) => {
             let mut loading = remote.load()?;
-            walk(store, board, part, each, |player, record, version| {
-                Ok(loading.push(player, record, version)?)
-            })?;
+            walk_with_versions(store, board.no, part, each, |row| Ok(loading.push(row)?))?;
             Ok(loading.finish()?)
         }
+    }
+}
+
+/// Every row of a part for Redis. Who is hidden is asked after rows were read: see `servers/marks`.
+fn walk_with_versions(
+    store: &dyn Store,
+    board: BoardNo,
+    part: Part,
+    mut each: impl FnMut(Micros, u64),
+    mut push: impl FnMut(Row<'_>) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let mut after = None;
+    loop {
+        let mut rows = Vec::new();
+        let mut one = |player, record, version| rows.push((player, record, version));
+        let walked = store.walk_states(board, part, after.as_ref(), VERSIONS_ROWS, &mut one)?;
+        let hidden: HashSet<PlayerId> = store.bans(board)?.into_iter().collect();
+        let mut newest = Micros(i64::MIN);
+        for (player, record, version) in &rows {
+            let hidden = hidden.contains(player);
+            newest = newest.max(record.as_ref().map_or(newest, |record: &Record| record.at));
+            push(Row { player, record: record.as_ref(), version: *version, hidden })?;
+        }
+        each(newest, walked as u64);
+        if walked < VERSIONS_ROWS {
+            return Ok(());
+        }
+        after = rows.pop().map(|(player, ..)| player);
     }
 }
 
@@ -72,12 +90,12 @@ fn walk(
     board: &Board,
     part: Part,
     mut rows: impl FnMut(Micros, u64),
-    mut each: impl FnMut(&PlayerId, &Record, u64) -> Result<(), Failure>,
+    mut each: impl FnMut(&PlayerId, &Record),
 ) -> Result<(), Failure> {
-    let mut take = |page: Vec<Row>| {
-        let newest = page.iter().map(|(_, record, _)| record.at).max().unwrap_or(Micros(i64::MIN));
-        let shown = page.iter().filter(|(player, ..)| !board.hides(player));
-        shown.into_iter().try_for_each(|(player, record, version)| each(player, record, *version))?;
+    let mut take = |page: Page| {
+        let newest = page.iter().map(|(_, record)| record.at).max().unwrap_or(Micros(i64::MIN));
+        let shown = page.iter().filter(|(player, _)| !board.hides(player));
+        shown.into_iter().for_each(|(player, record)| each(player, record));
         rows(newest, page.len() as u64);
         Ok(())
     };
@@ -104,22 +122,22 @@ fn walk(
     })
 }
 
-/// A record with its player and the version of its row.
-type Row = (PlayerId, Record, u64);
+/// Records with their players.
+type Page = Vec<(PlayerId, Record)>;
 
 /// The pages of one shard.
 fn walk_shard(
     store: &dyn Store,
     shard: usize,
     of: (BoardNo, Part),
-    take: &mut dyn FnMut(Vec<Row>) -> Result<(), Failure>,
+    take: &mut dyn FnMut(Page) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let mut after: Option<PlayerId> = None;
     loop {
         let mut page = Vec::new();
-        let mut each = |player, record, version| page.push((player, record, version));
+        let mut each = |player, record, _| page.push((player, record));
         let walked = store.walk_shard(shard, of, after.as_ref(), WALK_ROWS, &mut each)?;
-        after = page.last().map(|(player, ..): &Row| player.clone());
+        after = page.last().map(|(player, _)| player.clone());
         take(page)?;
         if walked < WALK_ROWS {
             return Ok(());
@@ -152,32 +170,37 @@ pub(crate) enum Written {
 }
 
 /// Writes the order of a part and closes it. An empty part goes instead, unless it is to be kept. Nothing is written of
-/// a board that is gone.
+/// a board that is gone, and nothing where another server has changed the board after that revision, at which the order was
+/// made: so whoever writes the same blocks at once writes the same.
 pub(crate) fn write(
     store: &dyn Store,
-    board: BoardNo,
+    (board, revision): (BoardNo, Option<u64>),
     row: &PartRow,
     order: &PartOrder,
     keep_empty: bool,
 ) -> Result<Written, StoreError> {
     let key = PartKey { board, part: row.part };
     let (version, changes) = (row.version + 1, order.changes());
-    let plan = Plan { boards: vec![board], ..Plan::default() };
     let run = |changes: Changes| {
-        let mut decide =
-            |loaded: &Loaded| if loaded.boards[0] { changes.clone() } else { Changes::default() };
-        store.run(&plan, &mut decide).map(drop)
+        let plan = Plan { boards: vec![board], alone: !changes.parts.is_empty(), ..Plan::default() };
+        let mut moved = false;
+        let mut decide = |loaded: &Loaded| {
+            moved = revision.is_some() && loaded.boards[0].is_some() && loaded.boards[0] != revision;
+            if moved || loaded.boards[0].is_none() { Changes::default() } else { changes.clone() }
+        };
+        servers::run(store, &plan, &mut decide).map(|_| moved)
     };
-    let mut blocks: Vec<(BlockKey, Block)> = Vec::new();
+    let (mut blocks, mut moved): (Vec<(BlockKey, Block)>, _) = (Vec::new(), false);
     let total = order.blocks(|block, stored| {
         let StoredBlock { distinct_better, entries } = stored;
         blocks.push((BlockKey { part: key, version, block }, Block { distinct_better, entries }));
         if blocks.len() < BLOCKS_AT_ONCE {
-            return Ok(());
+            return Ok::<(), StoreError>(());
         }
-        run(Changes { blocks: std::mem::take(&mut blocks), ..Changes::default() })
+        moved |= run(Changes { blocks: std::mem::take(&mut blocks), ..Changes::default() })?;
+        Ok(())
     })?;
-    if order.changes() != changes {
+    if moved || order.changes() != changes {
         return Ok(Written::Moved);
     }
     let closed = PartRow { closed: true, version, stale: false, total, ..*row };
@@ -189,7 +212,9 @@ pub(crate) fn write(
     if row.version > 0 {
         last.gone.push(Gone::Blocks(key, row.version));
     }
-    run(last)?;
+    if run(last)? {
+        return Ok(Written::Moved);
+    }
     Ok(Written::Closed((!empty).then_some(closed)))
 }
 
@@ -199,7 +224,7 @@ pub(crate) fn forget(store: &dyn Store, board: BoardNo, parts: &[Part]) -> Resul
     if changes.is_empty() {
         return Ok(());
     }
-    store.run(&Plan::default(), &mut |_| changes.clone()).map(drop)
+    servers::run(store, &Plan::default(), &mut |_| changes.clone()).map(drop)
 }
 
 /// The changes that remove parts.
@@ -288,12 +313,13 @@ mod tests {
                 }
             });
             // Whether the two meet is up to the machine.
-            let moved = (0..500)
-                .any(|_| matches!(write(&store, BoardNo(1), &row(), &order, false), Ok(Written::Moved)));
+            let moved = (0..500).any(|_| {
+                matches!(write(&store, (BoardNo(1), None), &row(), &order, false), Ok(Written::Moved))
+            });
             stop.store(true, Ordering::SeqCst);
             assert!(moved);
         });
-        let written = write(&store, BoardNo(1), &row(), &order, false).unwrap();
+        let written = write(&store, (BoardNo(1), None), &row(), &order, false).unwrap();
         let Written::Closed(Some(closed)) = written else { panic!("{written:?}") };
         assert_eq!((closed.total, closed.version), (2_000, 1));
         assert_eq!(store.parts(BoardNo(1)).unwrap(), [closed]);
@@ -305,7 +331,7 @@ mod tests {
         let store = store(&folder, None);
         let order = PartOrder::new(&Definition::default());
         order.publish(&[movement(1, true)], |_, _| {});
-        write(&store, BoardNo(1), &row(), &order, false).unwrap();
+        write(&store, (BoardNo(1), None), &row(), &order, false).unwrap();
         let part = PartKey { board: BoardNo(1), part: row().part };
         assert_eq!(store.block(&BlockKey { part, version: 1, block: 0 }).unwrap(), None);
         assert_eq!(store.parts(BoardNo(1)).unwrap(), []);

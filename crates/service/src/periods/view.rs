@@ -4,6 +4,7 @@ use super::order::StoredPart;
 use super::{ALL_TIME_NAME, LivePart};
 use crate::boards::Board;
 use crate::failure::Failure;
+use crate::servers;
 use std::sync::Arc;
 use tally_ranking::{Closed, PartOrder, Reads};
 use tally_rules::period::Span;
@@ -28,8 +29,8 @@ pub struct View {
 enum Of {
     AllTime,
     Live(Arc<LivePart>),
-    /// Open, and nobody has scored yet.
-    Empty,
+    /// Open, and nobody has scored yet, as far as is known here.
+    Empty(Part),
     Closed(PartRow),
 }
 
@@ -89,7 +90,7 @@ impl View {
         } else if let Some(row) = state.closed.iter().find(|row| row.part == part && row.version > 0) {
             Of::Closed(*row)
         } else if span == current {
-            Of::Empty
+            Of::Empty(part)
         } else {
             return Err(Refusal::PeriodNotFound);
         };
@@ -101,7 +102,7 @@ impl View {
         match &self.of {
             Of::AllTime => self.board.order.waits(),
             Of::Live(live) => live.order.waits(),
-            Of::Empty => false,
+            Of::Empty(_) => self.board.is_shared(),
             Of::Closed(_) => true,
         }
     }
@@ -110,7 +111,7 @@ impl View {
     pub fn total(&self) -> u64 {
         match &self.of {
             Of::Closed(row) => row.total,
-            Of::Empty => 0,
+            Of::Empty(_) => 0,
             Of::AllTime => self.board.order.total(),
             Of::Live(live) => live.order.total(),
         }
@@ -122,7 +123,7 @@ impl View {
             Of::AllTime => Some(ALL_TIME),
             Of::Live(live) => Some(live.part),
             Of::Closed(row) => Some(row.part),
-            Of::Empty => None,
+            Of::Empty(_) => None,
         }
     }
 
@@ -135,7 +136,7 @@ impl View {
                 Ok(answer) => return Ok(answer),
                 Err(error) => error,
             };
-            newer = Some(Self { of: Of::Closed(view.renewed()?.ok_or(error)?), ..self.clone() });
+            newer = Some(Self { of: Of::Closed(view.renewed(store)?.ok_or(error)?), ..self.clone() });
         }
     }
 
@@ -144,7 +145,15 @@ impl View {
         match &self.of {
             Of::AllTime => Ok(self.board.order.read(with)?),
             Of::Live(live) => Ok(live.order.read(with)?),
-            Of::Empty => Ok(PartOrder::new(&self.board.definition).read(with)),
+            Of::Empty(part) => {
+                // Another server may have opened it a moment ago.
+                servers::renew(store, &self.board)?;
+                let live = self.board.periods().live(*part).cloned();
+                match live.filter(|live| live.order.waits()) {
+                    Some(live) => Ok(live.order.read(with)?),
+                    None => Ok(PartOrder::new(&self.board.definition).read(with)),
+                }
+            }
             Of::Closed(row) => {
                 let source = StoredPart { store, board: self.board.no, row: *row };
                 Ok(Closed::new(&self.board.definition, row.total, &source).read(with)?)
@@ -153,17 +162,24 @@ impl View {
     }
 
     /// Whether the order of this closed part was stored anew since the view was found.
-    pub fn is_stale(&self) -> bool {
-        self.renewed().is_ok_and(|row| row.is_some())
+    pub fn is_stale(&self, store: &dyn Store) -> bool {
+        self.renewed(store).is_ok_and(|row| row.is_some())
     }
 
-    /// The newer order of a closed part, if there is one; refused where the part is gone.
-    fn renewed(&self) -> Result<Option<PartRow>, Refusal> {
-        let Of::Closed(row) = self.of else { return Ok(None) };
-        match self.board.periods().closed(row.part) {
-            Some(present) if present.version > row.version => Ok(Some(*present)),
-            Some(_) => Ok(None),
-            None => Err(Refusal::PeriodNotFound),
+    /// The newer order of a part that is closed by now, if there is one; refused where the part is gone. Another server may
+    /// have written it.
+    fn renewed(&self, store: &dyn Store) -> Result<Option<PartRow>, Failure> {
+        let (part, version) = match &self.of {
+            Of::Closed(row) => (row.part, row.version),
+            Of::Live(live) if live.order.waits() => (live.part, 0),
+            Of::AllTime | Of::Live(_) | Of::Empty(_) => return Ok(None),
+        };
+        servers::renew(store, &self.board)?;
+        let periods = self.board.periods();
+        match periods.closed(part) {
+            Some(present) if present.version > version => Ok(Some(*present)),
+            None if periods.live(part).is_none() => Err(Refusal::PeriodNotFound.into()),
+            _ => Ok(None),
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::scores::remove::gone;
 use crate::tally::Tally;
 use std::sync::{Arc, PoisonError};
 use tally_rules::idempotency::Identity;
-use tally_rules::{BoardId, PlayerId};
+use tally_rules::{BoardId, PlayerId, Refusal};
 use tally_store::{BoardNo, Part};
 
 /// Hides a player on a board, or shows it again. Says whether it was a replay.
@@ -22,7 +22,24 @@ pub async fn ban(
     hidden: bool,
     identity: Option<Identity>,
 ) -> Result<bool, Failure> {
-    let board = match tally.boards.find(board) {
+    let known = tally.boards.get(board).map(|board| board.no);
+    let done = ban_once(tally, board, player.clone(), hidden, identity.clone()).await;
+    match done {
+        Err(Failure::Refused(Refusal::LeaderboardNotFound(_))) if tally.is_another(board, known).await => {
+            ban_once(tally, board, player, hidden, identity).await
+        }
+        done => done,
+    }
+}
+
+async fn ban_once(
+    tally: &Arc<Tally>,
+    board: &BoardId,
+    player: PlayerId,
+    hidden: bool,
+    identity: Option<Identity>,
+) -> Result<bool, Failure> {
+    let board = match tally.find(board).await {
         Ok(board) => board,
         Err(refusal) => return gone(tally, identity.as_ref(), refusal).await.map(|_| true),
     };
@@ -44,7 +61,8 @@ pub async fn erase(
     identity: Option<Identity>,
 ) -> Result<bool, Failure> {
     let running = identity.as_ref().map(|one| tally.running.begin(&one.key)).transpose()?;
-    // Also those whose last player is hidden.
+    // Those of other servers too, and those whose last player is hidden.
+    tally.looked_now().await;
     let boards = tally.boards.from_no(BoardNo(0), usize::MAX);
     let (tally, of) = (Arc::clone(tally), (boards.clone(), player.clone()));
     let reader = Arc::clone(&tally);

@@ -16,9 +16,8 @@ use tally_store::{BoardNo, Part, PartKey, PartRow};
 
 /// Every part of a board that is in memory, due or not: hiding and showing concern them all.
 fn in_memory(board: &Board, now: Micros) -> RowAim {
-    let live = board.periods().rules.iter().flat_map(|state| state.live.clone()).collect::<Vec<_>>();
-    let all_time = board.definition.all_time.then_some(tally_store::plan::ALL_TIME);
-    let parts = all_time.into_iter().chain(live.iter().map(|live| live.part)).collect();
+    let mut parts = Vec::new();
+    board.each_order(|part, _| parts.push(part));
     RowAim { at: Ok(now), parts, closed: Vec::new() }
 }
 
@@ -213,6 +212,7 @@ impl Aims {
     pub(super) fn install(&self) {
         for (board, live) in self.opened.values() {
             if let Some(state) = board.periods_mut().rule_mut(live.rule) {
+                state.live.retain(|known| known.part != live.part);
                 state.live.push(Arc::clone(live));
                 state.live.sort_by_key(|live| live.span.start);
             }

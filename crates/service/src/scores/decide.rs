@@ -3,14 +3,14 @@
 //! Pure: what was loaded and the instants are arguments, so a batch can be decided again after a conflict.
 
 use super::aim::{Aims, RowAim};
-use super::command::{Ban, Erase, ImportChunk, Redefine, Remove, Request, ScoreWrite, Submit};
+use super::command::{ImportChunk, Redefine, Remove, Request, ScoreWrite, Submit};
 use super::plan::{Reading, score_key};
 use super::redefine::{self, Redefinition};
+use super::standing::Unready;
 use super::steps::StepDone;
 use crate::boards::Board;
 use crate::keys::seen_before;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use tally_lanes::WorkingSet;
 use tally_ranking::RankingError;
 use tally_rules::definition::Definition;
@@ -65,7 +65,7 @@ pub(super) fn decide(
     reading: &Reading,
     loaded: &Loaded,
     (now, keep_micros): (Micros, i64),
-) -> Result<(Changes, Vec<Decision>), RankingError> {
+) -> Result<(Changes, Vec<Decision>), Unready> {
     let mut state = State::new(reading, loaded, now, keep_micros);
     let decisions = batch
         .iter()
@@ -85,7 +85,13 @@ pub(super) fn decide(
         })
         .collect();
     if let Some(fault) = state.fault.take() {
-        return Err(fault);
+        return Err(fault.into());
+    }
+    if !state.missing.is_empty() {
+        return Err(Unready::Missing(state.missing));
+    }
+    if !state.behind.is_empty() {
+        return Err(Unready::Behind(state.behind));
     }
     let mut changes = state.into_changes();
     // A part may have been removed by this very batch: what is removed stays removed.
@@ -110,16 +116,20 @@ pub(super) struct State {
     pub(super) scores: WorkingSet<ScoreKey, Record>,
     requests: WorkingSet<RequestKey, Stored>,
     imports: WorkingSet<ImportKey, ImportRow>,
-    profiles: WorkingSet<PlayerId, Profile>,
-    bans: BTreeMap<BanKey, bool>,
+    pub(super) profiles: WorkingSet<PlayerId, Profile>,
+    pub(super) bans: BTreeMap<BanKey, bool>,
     /// Present definitions of the boards that are redefined.
     definitions: BTreeMap<BoardNo, Definition>,
     redefined: BTreeMap<BoardNo, Definition>,
-    parts: BTreeMap<PartKey, Option<PartRow>>,
+    pub(super) parts: BTreeMap<PartKey, Option<PartRow>>,
     gone: Vec<Gone>,
     vanished: Vec<BoardNo>,
     /// Why an order could not be asked: then nothing of the batch is done.
     pub(super) fault: Option<RankingError>,
+    /// Records that turned out to matter and were not read.
+    pub(super) missing: Vec<ScoreKey>,
+    /// Records of which an order elsewhere does not know the present.
+    pub(super) behind: Vec<ScoreKey>,
 }
 
 impl State {
@@ -128,7 +138,7 @@ impl State {
         let mut state = Self {
             now,
             keep_micros,
-            live: plan.boards.iter().copied().zip(loaded.boards.iter().copied()).collect(),
+            live: plan.boards.iter().copied().zip(loaded.boards.iter().map(Option::is_some)).collect(),
             scores: WorkingSet::new(),
             requests: WorkingSet::new(),
             imports: WorkingSet::new(),
@@ -140,6 +150,8 @@ impl State {
             gone: Vec::new(),
             vanished: Vec::new(),
             fault: None,
+            missing: Vec::new(),
+            behind: Vec::new(),
         };
         let present = loaded.board_names.iter().flatten();
         state.definitions.extend(present.map(|row| (row.no, row.definition.clone())));
@@ -198,60 +210,6 @@ impl State {
         }
         self.remember(remove.identity.as_ref(), Outcome::Removed);
         Ok(Decision::Remove { replayed: false })
-    }
-
-    fn ban(&mut self, ban: &Ban, aim: &RowAim) -> Result<Decision, Refusal> {
-        let replayed = self.replay(ban.identity.as_ref())?.is_some();
-        if !replayed {
-            self.check_live(ban.board.no)?;
-            self.bans.insert(BanKey { board: ban.board.no, player: ban.player.clone() }, ban.hidden);
-            self.mark_stale(&ban.board, &ban.player);
-            self.remember(ban.identity.as_ref(), Outcome::Removed);
-        }
-        let record =
-            |part: &Part| Some((*part, *self.scores.get(&score_key(ban.board.no, *part, &ban.player))?));
-        Ok(Decision::Ban { records: aim.parts.iter().filter_map(record).collect(), replayed })
-    }
-
-    fn erase(&mut self, erase: &Erase) -> Result<Decision, Refusal> {
-        if self.replay(erase.identity.as_ref())?.is_some() {
-            return Ok(Decision::Erase { replayed: true });
-        }
-        let ban = |no| BanKey { board: no, player: erase.player.clone() };
-        let keys: Vec<ScoreKey> = erase
-            .boards
-            .iter()
-            .flat_map(|board| Aims::every_part(board))
-            .map(|(no, part)| score_key(no, part, &erase.player))
-            .collect();
-        // A ban of this very batch is not published yet.
-        let hidden = |board: &Arc<Board>| {
-            self.bans.get(&ban(board.no)).copied().unwrap_or_else(|| board.hides(&erase.player))
-        };
-        let known = self.profiles.get(&erase.player).is_some()
-            || keys.iter().any(|key| self.scores.get(key).is_some())
-            || erase.boards.iter().any(hidden);
-        if !known {
-            return Err(Refusal::PlayerNotFound);
-        }
-        erase.boards.iter().for_each(|board| self.mark_stale(board, &erase.player));
-        keys.iter().for_each(|key| self.scores.set(key, None));
-        self.bans.extend(erase.boards.iter().map(|board| (ban(board.no), false)));
-        self.profiles.set(&erase.player, None);
-        self.remember(erase.identity.as_ref(), Outcome::Removed);
-        Ok(Decision::Erase { replayed: false })
-    }
-
-    /// Notes, with the change itself, that the stored orders of a player's closed periods are no longer right: whoever
-    /// asked writes them anew before the answer, and if that is cut short, the next start does.
-    fn mark_stale(&mut self, board: &Board, player: &PlayerId) {
-        for row in board.periods().packed() {
-            let key = score_key(board.no, row.part, player);
-            if self.scores.is_loaded(&key) && self.scores.get(&key).is_some() {
-                let part = PartKey { board: board.no, part: row.part };
-                self.parts.insert(part, Some(PartRow { stale: true, ..row }));
-            }
-        }
     }
 
     fn import(&mut self, chunk: &ImportChunk, rows: &[RowAim]) -> Result<Decision, Refusal> {
@@ -357,7 +315,7 @@ impl State {
         }
     }
 
-    fn replay(&self, identity: Option<&Identity>) -> Result<Option<Outcome>, Refusal> {
+    pub(super) fn replay(&self, identity: Option<&Identity>) -> Result<Option<Outcome>, Refusal> {
         let stored = identity.and_then(|one| self.requests.get(&one.key));
         match seen_before(identity, stored, self.now, self.keep_micros)? {
             Seen::Replay(outcome) => Ok(Some(*outcome)),
@@ -365,7 +323,7 @@ impl State {
         }
     }
 
-    fn remember(&mut self, identity: Option<&Identity>, outcome: Outcome) {
+    pub(super) fn remember(&mut self, identity: Option<&Identity>, outcome: Outcome) {
         if let Some(one) = identity {
             let stored = Stored { fingerprint: one.fingerprint, at: self.now, outcome };
             self.requests.set(&one.key, Some(stored));

@@ -45,13 +45,15 @@ pub struct NewChunk {
 
 /// How far an import of this file into this board has come. Blocks on the store.
 pub fn progress(tally: &Tally, board: &BoardId, digest: [u8; 32]) -> Result<Option<ImportRow>, Failure> {
+    // Another server may have made it a moment ago.
+    drop(tally.board(board));
     let board = tally.boards.find(board)?;
     Ok(tally.store.import_progress(&ImportKey { board: board.no, digest })?)
 }
 
 /// Imports a chunk.
 pub async fn import(tally: &Arc<Tally>, chunk: NewChunk) -> Result<Imported, Failure> {
-    let board = tally.boards.find(&chunk.board)?;
+    let board = tally.find(&chunk.board).await?;
     let mut refused = Vec::new();
     let mut rows = Vec::with_capacity(chunk.rows.len());
     for row in chunk.rows {

@@ -7,6 +7,7 @@
 mod aim;
 pub mod command;
 mod decide;
+mod hiding;
 pub mod import;
 pub(crate) mod lane;
 pub mod orders;
@@ -16,6 +17,7 @@ mod redefine;
 pub mod remove;
 pub mod select;
 mod spread;
+mod standing;
 pub mod steps;
 pub mod submit;
 pub(crate) mod work;

@@ -40,6 +40,7 @@ pub(super) fn read(batch: &[Request], aims: &Aims) -> Reading {
                 identity.as_ref()
             }
             Request::Erase(Erase { player, boards, identity }) => {
+                reading.plan.boards.extend(boards.iter().map(|board| board.no));
                 let parts = boards.iter().flat_map(|board| Aims::every_part(board));
                 reading.plan.scores.extend(parts.map(|(board, part)| score_key(board, part, player)));
                 reading.plan.profiles.push(player.clone());
@@ -62,6 +63,7 @@ pub(super) fn read(batch: &[Request], aims: &Aims) -> Reading {
             }
             Request::Redefine(Redefine { board, identity, .. }) => {
                 reading.plan.board_names.push(board.id.clone());
+                reading.plan.boards.push(board.no);
                 identity.as_ref()
             }
             Request::Vanish(board) => {
@@ -124,6 +126,12 @@ impl Reading {
                 }
             });
         }
+    }
+
+    /// Reads these too.
+    pub(super) fn add(&mut self, more: &[ScoreKey]) {
+        self.plan.scores.extend_from_slice(more);
+        self.plan.scores = keys_to_load(std::mem::take(&mut self.plan.scores));
     }
 
     fn sorted(mut self) -> Self {

@@ -159,8 +159,10 @@ fn effects_by_board<'a>(
 
 /// Every part of a board in memory, with nobody in it.
 fn every_part(board: &Board) -> Vec<(Part, Option<Record>)> {
-    let live = board.periods().rules.iter().flat_map(|state| state.live.clone()).collect::<Vec<_>>();
-    std::iter::once(ALL_TIME).chain(live.iter().map(|live| live.part)).map(|part| (part, None)).collect()
+    std::iter::once(ALL_TIME)
+        .chain(board.live().iter().map(|live| live.part))
+        .map(|part| (part, None))
+        .collect()
 }
 
 /// Effects as movements of each part's order, where a hidden player does not move. The first part of a request tells

@@ -13,7 +13,23 @@ pub async fn remove(
     player: PlayerId,
     identity: Option<Identity>,
 ) -> Result<Removed, Failure> {
-    let board = match tally.boards.find(board) {
+    let known = tally.boards.get(board).map(|board| board.no);
+    let done = remove_once(tally, board, player.clone(), identity.clone()).await;
+    match done {
+        Err(Failure::Refused(Refusal::LeaderboardNotFound(_))) if tally.is_another(board, known).await => {
+            remove_once(tally, board, player, identity).await
+        }
+        done => done,
+    }
+}
+
+async fn remove_once(
+    tally: &Tally,
+    board: &BoardId,
+    player: PlayerId,
+    identity: Option<Identity>,
+) -> Result<Removed, Failure> {
+    let board = match tally.find(board).await {
         Ok(board) => board,
         Err(refusal) => return gone(tally, identity.as_ref(), refusal).await,
     };

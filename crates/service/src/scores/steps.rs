@@ -261,8 +261,9 @@ impl State {
                     return Err(Refusal::TooManyAtOnce);
                 }
                 let mut moves = Vec::with_capacity(took.len() * aim.parts.len());
-                for (player, _) in &took {
+                for (player, record) in &took {
                     self.know(board, player, &aim.parts, aims);
+                    self.agree(board.no, aim.parts[0], player, record);
                     self.drop_player(board.no, player, aim, &mut moves);
                 }
                 let reply = took.into_iter().map(|(player, record)| (player, record.score)).collect();
@@ -329,10 +330,23 @@ impl State {
         shown
     }
 
-    /// Notes what the orders in memory hold of a player that was found there.
+    /// Notes where an order elsewhere has found a player whom another server has changed meanwhile.
+    fn agree(&mut self, board: BoardNo, part: Part, player: &PlayerId, found: &Record) {
+        let key = ScoreKey { board, part, player: player.clone() };
+        let stored = self.scores.get(&key).map(|record| (record.score, record.subscore));
+        if stored != Some((found.score, found.subscore)) {
+            self.behind.push(key);
+        }
+    }
+
+    /// Notes what the orders in memory hold of a player that was found there. What others may write is read by the
+    /// transaction instead, or by the next one.
     fn know(&mut self, board: &Arc<Board>, player: &PlayerId, parts: &[Part], aims: &Aims) {
         for part in parts {
             let key = ScoreKey { board: board.no, part: *part, player: player.clone() };
+            if board.is_shared() && !self.scores.is_loaded(&key) {
+                self.missing.push(key.clone());
+            }
             self.scores.load_known(key, || {
                 let found = aims.order_of(board, *part)?;
                 found.order().read(|order| order.record(player.as_bytes())).ok()?

@@ -34,9 +34,21 @@ pub struct NewScore {
 
 /// Submits one score.
 pub async fn submit(tally: &Tally, new: NewScore) -> RowResult {
-    let (board, request, running) = match prepare(tally, &new) {
+    let known = tally.boards.get(&new.board).map(|board| board.no);
+    match submit_once(tally, &new).await {
+        Err(Failure::Refused(Refusal::LeaderboardNotFound(_)))
+            if tally.is_another(&new.board, known).await =>
+        {
+            submit_once(tally, &new).await
+        }
+        done => done,
+    }
+}
+
+async fn submit_once(tally: &Tally, new: &NewScore) -> RowResult {
+    let (board, request, running) = match prepare(tally, new) {
         Ok(prepared) => prepared,
-        Err(refusal) => return earlier(tally, &new, refusal).await,
+        Err(refusal) => return earlier(tally, new, refusal).await,
     };
     let done = tally.lane.ask(request, running).await?;
     Ok((board, submitted(done)))
@@ -49,6 +61,8 @@ pub type RowResult = Result<(Arc<Board>, Submitted), Failure>;
 pub async fn submit_batch(tally: &Tally, rows: Vec<NewScore>) -> Result<Vec<RowResult>, Failure> {
     let mut results: Vec<Option<RowResult>> = Vec::with_capacity(rows.len());
     let (mut requests, mut boards) = (Vec::with_capacity(rows.len()), Vec::with_capacity(rows.len()));
+    // What other servers have made or deleted: one look for all rows.
+    tally.looked_now().await;
     for row in rows {
         match prepare(tally, &row) {
             Ok((board, request, running)) => {

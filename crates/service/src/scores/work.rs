@@ -6,12 +6,14 @@
 use super::aim::{Aims, RowAim};
 use super::command::{Done, Imported, Previous, Removed, Request, Submit, Submitted};
 use super::decide::{self, Decision};
+use super::standing::{Standing, Stood, Unready};
 use super::steps::{Step, StepDone, StepReply};
 use super::{plan, publish, spread};
 use crate::clock::Clock;
 use crate::failure::{Fault, in_lane};
+use crate::periods::ALL_TIME_NAME;
 use crate::periods::view::View;
-use crate::periods::{ALL_TIME_NAME, order};
+use crate::servers::{self, marks};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -20,13 +22,16 @@ use tally_ranking::Published;
 use tally_rules::instant::Instants;
 use tally_rules::outcome::Outcome;
 use tally_rules::{Micros, Record, Refusal};
-use tally_store::{BatchId, Changes, Durability, Store, StoreError};
+use tally_store::{BatchId, Changes, Durability, ScoreKey, Store, StoreError};
 
 /// Bytes a request holds beside its player's name: a rough sum of the structures, for the queue's bound.
 const REQUEST_BYTES: u32 = 256;
 
 /// How long a batch waits for those of other lanes. They take as long only while nobody can say what became of one.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How often a batch is planned again before it is one of those that met others.
+const TRIES: usize = 16;
 
 /// What all lanes of scores share.
 pub(crate) struct Shared {
@@ -78,8 +83,8 @@ pub(super) struct ScoreWork {
 pub(super) struct Decided {
     decisions: Vec<Decision>,
     aims: Aims,
-    /// That of its transaction.
-    version: u64,
+    /// Its transaction, and what it stands on.
+    stood: Stood,
     /// Until it is published.
     _pass: Pass,
 }
@@ -164,44 +169,18 @@ impl Work for ScoreWork {
     }
 
     fn commit(&mut self, batch: &[Request]) -> Result<Decided, Failure<Fault>> {
-        let Shared { store, keep_micros, .. } = &*self.shared;
-        let (aims, now, pass) = self.aim(batch).map_err(Failure::Away)?;
-        let mut reading = plan::read(batch, &aims);
-        spread::hint(&mut reading.plan, batch, &**store);
-        // One request that waits for its commit makes the whole batch durable.
-        let relaxed = |request: &Request| matches!(request, Request::Commands(commands) if commands.relaxed);
-        if batch.iter().all(relaxed) {
-            reading.plan.durability = Durability::Relaxed;
-        }
-        for (board, live) in aims.opened.values() {
-            // Where that fails it is done again with the next look at what is behind.
-            drop(order::begin(&**store, board, live.part, &live.order));
-        }
-        let mut decisions = Ok(Vec::new());
-        let (times, mut since) = (&self.times, Instant::now());
-        let done = store.run(&reading.plan, &mut |loaded| {
-            times.read.record(since.elapsed());
-            let decided = decide::decide(batch, &aims, &reading, loaded, (now, *keep_micros));
-            let (changes, decided) = decided.map_or_else(
-                |fault| (Changes::default(), Err(fault)),
-                |(changes, decided)| (changes, Ok(decided)),
-            );
-            decisions = decided;
-            since = Instant::now();
-            changes
-        });
-        times.commit.record(since.elapsed());
-        let decisions = decisions.map_err(|error| Failure::Away(error.into()))?;
-        let decided = Decided { decisions, aims, version: 0, _pass: pass };
-        match done {
-            Ok(committed) => Ok(Decided { version: committed.version, ..decided }),
-            Err(error) => {
-                if let StoreError::LostAtCommit { batch, .. } = &error {
-                    self.open = Some((*batch, decided));
-                }
-                Err(in_lane(error))
+        let mut more = Vec::new();
+        for _ in 0..TRIES {
+            let unready = match self.attempt(batch, &more)? {
+                Ok(decided) => return Ok(decided),
+                Err(unready) => unready,
+            };
+            if let Err(fault) = self.prepare(batch, unready, &mut more) {
+                return Err(Failure::Away(fault));
             }
         }
+        let why = "its leaderboards are changed by other servers all the time";
+        Err(Failure::Retry(Fault::StoreAway(why.into())))
     }
 
     /// The store knows by the name of the batch; what it decided was kept, because it must not be decided again.
@@ -210,15 +189,22 @@ impl Work for ScoreWork {
         let done = self.shared.store.became(batch)?;
         let (_, decided) = self.open.take().expect("a commit was lost");
         if let Some(committed) = done {
-            return Ok(Resolution::Committed(Decided { version: committed.version, ..decided }));
+            let stood = decided.stood.committed(committed, Vec::new());
+            return Ok(Resolution::Committed(Decided { stood, ..decided }));
         }
         Ok(Resolution::NotCommitted(Fault::StoreAway("the connection was lost before the commit".into())))
     }
 
     fn publish(&mut self, mut batch: Vec<Request>, decided: Decided) -> Vec<Result<Done, Refusal>> {
-        let Decided { mut decisions, aims, version, _pass } = decided;
+        let Decided { mut decisions, aims, stood, _pass } = decided;
         aims.install();
-        let ranks = publish::publish(&mut batch, &mut decisions, &aims, version);
+        stood.check_age(&batch);
+        let ranks = publish::publish(&mut batch, &mut decisions, &aims, stood.committed.version);
+        let marked = stood.committed.marked.filter(|_| Standing::is_published(&batch));
+        stood.end();
+        if let Some(marked) = marked {
+            self.shared.store.published(marked);
+        }
         let rows = batch.iter().zip(decisions).zip(&aims.rows).zip(ranks);
         rows.map(|(((request, decision), rows), ranks)| match (request, decision) {
             (
@@ -240,6 +226,94 @@ impl Work for ScoreWork {
 }
 
 impl ScoreWork {
+    /// One transaction, if everything is as it was planned.
+    fn attempt(
+        &mut self,
+        batch: &[Request],
+        more: &[ScoreKey],
+    ) -> Result<Result<Decided, Unready>, Failure<Fault>> {
+        let Shared { store, keep_micros, .. } = &*self.shared;
+        let standing = Standing::of(batch);
+        let (aims, now, pass) = self.aim(batch).map_err(Failure::Away)?;
+        let mut reading = plan::read(batch, &aims);
+        reading.add(more);
+        spread::hint(&mut reading.plan, batch, &**store);
+        // One request that waits for its commit makes the whole batch durable.
+        let relaxed = |request: &Request| matches!(request, Request::Commands(commands) if commands.relaxed);
+        if batch.iter().all(relaxed) {
+            reading.plan.durability = Durability::Relaxed;
+        }
+        let Some(stood) = standing.plan(batch, &aims, &mut reading.plan) else {
+            return Ok(Err(Unready::Moved(Vec::new())));
+        };
+        for (board, live) in aims.opened.values() {
+            servers::open_order(&**store, board, live.part, &live.order);
+        }
+        let mut decided = Ok((Vec::new(), Vec::new()));
+        let (times, mut since) = (&self.times, Instant::now());
+        let done = store.run(&reading.plan, &mut |loaded| {
+            times.read.record(since.elapsed());
+            let all = standing
+                .moved(&reading.plan, loaded)
+                .and_then(|()| decide::decide(batch, &aims, &reading, loaded, (now, *keep_micros)));
+            let (changes, done) = match all {
+                Ok((changes, decisions)) => {
+                    let changed = standing.changed(&changes);
+                    (changes, Ok((decisions, changed)))
+                }
+                Err(unready) => (Changes::default(), Err(unready)),
+            };
+            decided = done;
+            since = Instant::now();
+            changes
+        });
+        times.commit.record(since.elapsed());
+        let (decisions, changed) = match decided {
+            Err(Unready::Ranking(error)) => return Err(Failure::Away(error.into())),
+            Err(unready) => return Ok(Err(unready)),
+            Ok(decided) => decided,
+        };
+        match done {
+            Ok(committed) => {
+                let stood = stood.committed(committed, changed);
+                Ok(Ok(Decided { decisions, aims, stood, _pass: pass }))
+            }
+            Err(error) => {
+                if let StoreError::LostAtCommit { batch, .. } = &error {
+                    self.open = Some((*batch, Decided { decisions, aims, stood, _pass: pass }));
+                }
+                Err(in_lane(error))
+            }
+        }
+    }
+
+    /// Does what it takes to plan a batch again.
+    fn prepare(&self, batch: &[Request], why: Unready, more: &mut Vec<ScoreKey>) -> Result<(), Fault> {
+        let fault = |failure: crate::Failure| match failure {
+            crate::Failure::Fault(fault) => fault,
+            crate::Failure::Refused(refusal) => Fault::Broken(refusal.detail()),
+        };
+        match why {
+            Unready::Moved(boards) => {
+                for board in &boards {
+                    servers::renew(&*self.shared.store, board).map_err(fault)?;
+                }
+                // A batch of another lane may be about to change it here.
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            Unready::Missing(keys) => more.extend(keys),
+            Unready::Behind(keys) => {
+                let standing = Standing::of(batch);
+                for ScoreKey { board, part, player } in keys {
+                    let Some(board) = standing.board(board) else { continue };
+                    marks::publish_one(&*self.shared.store, board, part, &player).map_err(fault)?;
+                }
+            }
+            Unready::Ranking(error) => return Err(error.into()),
+        }
+        Ok(())
+    }
+
     fn step_reply(&self, step: &Step, done: StepDone) -> StepReply {
         match (step, done) {
             (

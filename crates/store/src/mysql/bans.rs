@@ -15,7 +15,7 @@ pub(super) fn select(board: BoardNo) -> Script {
 }
 
 /// The answer, in order of bytes.
-pub(super) fn read(mut answers: Answers) -> Result<Vec<PlayerId>, StoreError> {
+pub(super) fn read(answers: &mut Answers) -> Result<Vec<PlayerId>, StoreError> {
     let mut players = Vec::new();
     answers.each(1, "bans", |row| {
         players.push(player(row)?);

@@ -6,9 +6,10 @@
 //! insert waits for an undecided one. Asking twice gives the same answer. Not here: when to ask.
 
 use super::fault::corrupt;
+use super::pool::Pool;
 use super::row::{Answers, Fields};
 use super::text::Script;
-use super::{boards, lease};
+use super::{boards, leases};
 use crate::StoreError;
 use crate::plan::{BatchId, BoardNo};
 
@@ -17,20 +18,28 @@ pub(super) type Batch = BatchId;
 /// How old rows of connections that are gone become: longer than anyone asks.
 const KEEP_MICROS: u64 = 7 * 24 * 3600 * 1_000_000;
 
-/// Writes the row of a transaction in place of that of the one before.
-/// With a lease's number it is refused where the lease has another; with boards, where one of them is not live.
+/// Rows of transactions that are published, deleted with one transaction.
+pub(super) const SETTLED_MAX: usize = 64;
+
+/// Writes the row of a transaction. With a lease's number it is refused where the lease has another; with boards, where one
+/// of them is not live.
 pub(super) fn put(
     script: &mut Script,
     batch: &Batch,
-    version: super::Version,
+    (version, marks): (super::Version, Option<&[u8]>),
     (lease, live): (Option<u64>, &[BoardNo]),
 ) {
-    script.sql("INSERT INTO batches (link, sequence, version, fence) VALUES (").bytes(&batch.link);
+    script.sql("INSERT INTO batches (link, sequence, version, marks, fence) VALUES (").bytes(&batch.link);
     script.sql(", ").number(batch.sequence).sql(", ");
     version.put(script);
     script.sql(", ");
+    match marks {
+        Some(marks) => script.bytes(marks),
+        None => script.sql("NULL"),
+    };
+    script.sql(", ");
     match lease {
-        Some(fence) => lease::put_guard(script, fence),
+        Some(fence) => leases::put_guard(script, fence),
         None => drop(script.number(0_u64)),
     }
     if !live.is_empty() {
@@ -38,10 +47,24 @@ pub(super) fn put(
         boards::put_guard(script, live);
     }
     script.sql(")").end();
-    if batch.sequence > 1 {
-        script.sql("DELETE FROM batches WHERE link = ").bytes(&batch.link);
-        script.sql(" AND sequence = ").number(batch.sequence - 1).end();
+}
+
+/// Deletes rows that nobody asks for any more: their commits were answered, and what they left is published.
+pub(super) fn delete(script: &mut Script, settled: &[Batch]) {
+    script.keys("DELETE FROM batches WHERE (link, sequence) IN (", settled, ")", |row, batch| {
+        row.bytes(&batch.link).number(batch.sequence);
+    });
+}
+
+/// The same where no transaction comes that could do it.
+pub(super) fn forget_settled(pool: &Pool) -> Result<(), StoreError> {
+    let mut script = Script::default();
+    let settled = pool.take_settled();
+    delete(&mut script, &settled);
+    if script.len() == 0 {
+        return Ok(());
     }
+    pool.ask(&script).map(drop).inspect_err(|_| pool.give_back_settled(settled))
 }
 
 /// Asks what became of a transaction.

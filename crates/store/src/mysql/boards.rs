@@ -7,9 +7,10 @@
 use super::fault::corrupt;
 use super::row::{Answers, Fields};
 use super::text::Script;
-use super::{found, meta};
+use super::{bans, meta, parts};
 use crate::StoreError;
 use crate::plan::{BoardChange, BoardNo, BoardRow};
+use crate::servers::{BoardState, Name};
 use tally_rules::definition::{Order, Ranking, ScoreType, Subscore, Ties, Update};
 use tally_rules::period::PeriodRule;
 use tally_rules::{BoardId, Definition, Micros};
@@ -18,7 +19,7 @@ use tally_rules::{BoardId, Definition, Micros};
 macro_rules! rows {
     () => {
         "SELECT b.`no`, b.id, b.`order`, b.`update`, b.ranking, b.ties, b.score, b.subscore, b.all_time, \
-     b.rules_given, b.implicit, b.created_at, p.rule, p.name, p.`schedule`, p.time_zone, p.keep, p.grace_s \
+     b.rules_given, b.implicit, b.created_at, p.rule, p.name, p.`schedule`, p.time_zone, p.keep, p.grace_s, p.position \
      FROM boards b LEFT JOIN periods p ON p.board = b.`no`"
     };
 }
@@ -26,31 +27,53 @@ macro_rules! rows {
 /// Asks for every live board. One statement, so that boards and periods are of one moment.
 pub(super) fn select_all() -> Script {
     let mut script = Script::default();
-    script.sql(rows!()).sql(" ORDER BY b.`no`, p.position").end();
+    script.sql(rows!()).sql(" ORDER BY b.`no`").end();
     script
 }
 
 /// Asks for boards by name; how many statements that takes. The caller holds the row of the next number.
 pub(super) fn select_names(script: &mut Script, names: &[BoardId]) -> usize {
-    script.keys(concat!(rows!(), " WHERE b.id IN ("), names, ") ORDER BY b.`no`, p.position", |row, name| {
+    script.keys(concat!(rows!(), " WHERE b.id IN ("), names, ") ORDER BY b.`no`", |row, name| {
         row.bytes(name.as_str().as_bytes());
     })
 }
 
+/// Asks for one board.
+pub(super) fn select_one(script: &mut Script, name: Name<'_>) {
+    match name {
+        Name::No(no) => script.sql(rows!()).sql(" WHERE b.`no` = ").number(no.0),
+        Name::Id(id) => script.sql(rows!()).sql(" WHERE b.id = ").bytes(id.as_str().as_bytes()),
+    };
+    script.end();
+}
+
+/// The answer to [`super::revisions::select_board`].
+pub(super) fn read_one(mut answers: Answers) -> Result<Option<BoardState>, StoreError> {
+    answers.skip(2);
+    let Some(row) = read_all(&mut answers, 1)?.pop() else { return Ok(None) };
+    let revision = answers.one_number("revisions")?;
+    let (bans, parts) = (bans::read(&mut answers)?, parts::read(&mut answers)?);
+    Ok(Some(BoardState { row, revision, bans, parts }))
+}
+
 /// The answer, in order of number.
 pub(super) fn read_all(answers: &mut Answers, statements: usize) -> Result<Vec<BoardRow>, StoreError> {
-    let mut boards: Vec<BoardRow> = Vec::new();
+    // Sorted here: the database would make a temporary table for it, with texts, on its disk.
+    let mut boards: Vec<(BoardRow, Vec<(u32, PeriodRule)>)> = Vec::new();
     answers.each(statements, "boards", |row| {
         let (board, period) = decode(row)?;
         match boards.last_mut() {
-            Some(last) if last.no == board.no => last.definition.periods.extend(period),
-            _ => {
-                boards.push(board);
-                boards.last_mut().expect("just pushed").definition.periods.extend(period);
-            }
+            Some((last, periods)) if last.no == board.no => periods.extend(period),
+            _ => boards.push((board, period.into_iter().collect())),
         }
         Ok(())
     })?;
+    let whole = |(mut board, mut periods): (BoardRow, Vec<(u32, PeriodRule)>)| {
+        periods.sort_unstable_by_key(|(position, _)| *position);
+        board.definition.periods = periods.into_iter().map(|(_, period)| period).collect();
+        board
+    };
+    let boards: Vec<BoardRow> = boards.into_iter().map(whole).collect();
     for board in &boards {
         board.definition.check().map_err(|refusal| {
             corrupt("boards", &format!("`{}` contradicts itself: {refusal:?}", board.id.as_str()))
@@ -59,8 +82,8 @@ pub(super) fn read_all(answers: &mut Answers, statements: usize) -> Result<Vec<B
     Ok(boards)
 }
 
-/// One row of the join: a board without its periods, and one of them.
-fn decode(row: &mut Fields<'_>) -> Result<(BoardRow, Option<PeriodRule>), StoreError> {
+/// One row of the join: a board without its periods, and one of them with its place.
+fn decode(row: &mut Fields<'_>) -> Result<(BoardRow, Option<(u32, PeriodRule)>), StoreError> {
     let no = BoardNo(row.small()?);
     let id = BoardId::new(row.text()?).map_err(|bad| corrupt("boards", &format!("a name {}", bad.0)))?;
     let definition = Definition {
@@ -83,26 +106,7 @@ fn decode(row: &mut Fields<'_>) -> Result<(BoardRow, Option<PeriodRule>), StoreE
         (row.text()?.to_owned(), row.text()?.to_owned(), row.text()?.to_owned());
     let period =
         PeriodRule { no: rule, name, schedule, time_zone, keep: row.small()?, grace_s: row.small()? };
-    Ok((BoardRow { no, id, definition, created_at }, Some(period)))
-}
-
-/// Asks which boards are live, and keeps them so: others may ask the same, and whoever deletes one waits. How many
-/// statements that takes.
-pub(super) fn select_live(script: &mut Script, boards: &[BoardNo]) -> usize {
-    let head = "SELECT `no` FROM boards FORCE INDEX (PRIMARY) WHERE `no` IN (";
-    script.keys(head, boards, ") LOCK IN SHARE MODE", |row, no| {
-        row.number(no.0);
-    })
-}
-
-/// The answer.
-pub(super) fn read_live(
-    answers: &mut Answers,
-    statements: usize,
-    boards: &[BoardNo],
-) -> Result<Vec<bool>, StoreError> {
-    let live = found(answers, statements, "boards", boards, |row| Ok((BoardNo(row.small()?), ())))?;
-    Ok(live.iter().map(Option::is_some).collect())
+    Ok((BoardRow { no, id, definition, created_at }, Some((row.small()?, period))))
 }
 
 /// The value of a column that may not be null: 0 where all of these boards are live, null else. None of them goes from then

@@ -1,4 +1,5 @@
-//! The lease of the one writer: a row of the database that one server holds, renews, and loses when it is silent.
+//! The lease of the writers: a row of the database that one server holds, renews, and loses when it is silent; or another row,
+//! that all servers renew which may write side by side.
 //!
 //! A server that keeps orders in memory is right only while nobody else writes. So it takes the lease when it opens the
 //! store, under a number that grows with every holder (the fence), and a thread of its own on a connection of its own
@@ -15,14 +16,19 @@
 //! A database that is away takes nothing: the lease that is renewed afterwards has the same number, so nobody wrote
 //! meanwhile, and the orders in memory are still exact.
 //!
-//! Not here: servers that share a store, and what is deleted at leisure (`purge`, `requests`): whoever does it, it is the
-//! same.
+//! Servers whose orders are elsewhere write side by side ([`Kind::Beside`]). They hold nothing against each other, but
+//! exclude one that would write alone: it does not begin while one of them renews their common row, and when it does begin,
+//! the number that they have found is another, so one that was frozen meanwhile is fenced like any other.
+//!
+//! Not here: what such servers tell each other (`revisions`), and what is deleted at leisure (`purge`, `requests`): whoever
+//! does it, it is the same.
 
 use super::connect::{self, Address};
-use super::fault::{Fault, corrupt};
+pub(super) use super::leases::Kind;
+use super::leases::{Found, Taken, micros, read, select, short, try_take};
 use super::link::Link;
 use super::pool::Pool;
-use super::row::{Answers, Fields};
+use super::row::Answers;
 use super::text::Script;
 use super::{CLOCK, Options};
 use crate::StoreError;
@@ -37,12 +43,6 @@ const RENEWALS: u32 = 5;
 /// Parts of the lease's time after which a renewal that failed is tried again, and who waits looks again.
 const LOOKS: u32 = 20;
 
-/// Bytes of a holder's name in its column.
-const HOLDER_BYTES_MAX: usize = 1024;
-
-/// What is read of the row, in this order.
-const COLUMNS: &str = "SELECT fence, holder, expires_at FROM leases WHERE name = 'writer'";
-
 /// Held until it is released, dropped or taken by another.
 #[derive(Debug)]
 pub(super) struct Lease {
@@ -53,7 +53,9 @@ pub(super) struct Lease {
 #[derive(Debug)]
 struct Shared {
     pool: Arc<Pool>,
+    kind: Kind,
     fence: u64,
+    generation: u64,
     time: Duration,
     /// What instants are counted from.
     base: Instant,
@@ -75,34 +77,26 @@ struct State {
     taken: Option<String>,
 }
 
-/// The row.
-#[derive(Debug, PartialEq, Eq)]
-struct Found {
-    fence: u64,
-    holder: String,
-    expires_at: u64,
-}
-
 impl Lease {
     /// Takes the lease. One whose holder is silent is waited for until it is over, which `tell` hears; one that is renewed
     /// is refused.
     pub(super) fn take(
         pool: &Arc<Pool>,
-        holder: &str,
+        (kind, holder): (Kind, &str),
         tell: &mut dyn FnMut(&str),
     ) -> Result<Self, StoreError> {
         let (time, began) = (pool.options.lease, Instant::now());
         let mut before: Option<Found> = None;
         loop {
             let mut link = pool.take()?;
-            let tried = try_take(link.get(), holder, time);
+            let tried = try_take(link.get(), (kind, holder), time);
             if tried.is_err() {
                 // Its transaction may be open.
                 link.get().give_up();
             }
             drop(link);
             let found = match tried {
-                Ok(Ok((fence, sent))) => return Self::keep(pool, fence, sent),
+                Ok(Ok(taken)) => return Self::keep((pool, kind), &taken),
                 Ok(Err(found)) => found,
                 // A transaction of the last holder is at its end.
                 Err(StoreError::Conflict(_)) if began.elapsed() < time => continue,
@@ -123,10 +117,13 @@ impl Lease {
         }
     }
 
-    fn keep(pool: &Arc<Pool>, fence: u64, sent: Instant) -> Result<Self, StoreError> {
+    fn keep((pool, kind): (&Arc<Pool>, Kind), taken: &Taken) -> Result<Self, StoreError> {
+        let Taken { fence, generation, sent } = *taken;
         let shared = Arc::new(Shared {
             pool: Arc::clone(pool),
+            kind,
             fence,
+            generation,
             time: pool.options.lease,
             base: sent,
             until: AtomicU64::new(0),
@@ -157,6 +154,19 @@ impl Lease {
         let given =
             self.shared.newest.fetch_update(Ordering::AcqRel, Ordering::Acquire, |old| Some(next(old)));
         given.map_or(now, next)
+    }
+
+    /// How often servers that write side by side have begun while none was there; of the only one, how often it was taken.
+    pub(super) fn generation(&self) -> u64 {
+        match self.shared.kind {
+            Kind::Alone => self.shared.fence | 1 << 63,
+            Kind::Beside => self.shared.generation,
+        }
+    }
+
+    /// Whether nobody else writes.
+    pub(super) fn is_alone(&self) -> bool {
+        self.shared.kind == Kind::Alone
     }
 
     /// Whether what is known in memory is still the present.
@@ -194,11 +204,8 @@ impl Lease {
     /// Says more of who holds it, for whoever finds it taken.
     pub(super) fn announce(&self, holder: &str) -> Result<(), StoreError> {
         let mut script = Script::default();
-        script
-            .sql("UPDATE leases SET holder = ")
-            .bytes(short(holder))
-            .sql(" WHERE name = 'writer' AND fence = ");
-        script.number(self.shared.fence).end();
+        script.sql("UPDATE leases SET holder = ").bytes(short(holder));
+        self.shared.kind.put_row(&mut script, self.shared.fence);
         self.shared.pool.ask(&script).map(drop)
     }
 
@@ -265,6 +272,10 @@ impl Shared {
             }
         }
         self.until.store(0, Ordering::Release);
+        if self.kind == Kind::Beside {
+            // Others may be there.
+            return;
+        }
         // It ends by itself where this is not heard.
         let _ = self.say(&mut link, |script| {
             script.sql("UPDATE leases SET holder = '', expires_at = 0 WHERE name = 'writer' AND fence = ");
@@ -285,7 +296,7 @@ impl Shared {
     fn renew(&self, link: &mut Option<Link>) -> Result<Found, StoreError> {
         let mut answers = self.say(link, |script| {
             script.sql("UPDATE leases SET expires_at = ").sql(CLOCK).sql(" + ").number(micros(self.time));
-            script.sql(" WHERE name = 'writer' AND fence = ").number(self.fence).end();
+            self.kind.put_row(script, self.fence);
             select(script);
         })?;
         answers.skip(1);
@@ -313,78 +324,4 @@ fn connect_apart(pool: &Pool, time: Duration) -> Result<Link, StoreError> {
         ..pool.options.clone()
     };
     connect::connect(address, &options, &pool.stats)
-}
-
-/// Takes the lease if nobody has it: its number, and when that was sent. Else who has it.
-fn try_take(
-    link: &mut Link,
-    holder: &str,
-    time: Duration,
-) -> Result<Result<(u64, Instant), Found>, StoreError> {
-    let mut script = Script::default();
-    script.statement("START TRANSACTION");
-    script.sql(COLUMNS).sql(" FOR UPDATE").end();
-    // After the lock is there, however long that took.
-    script.sql("SELECT ").sql(CLOCK).end();
-    let mut answers = link.send(&script)?;
-    answers.skip(1);
-    let found = read(&mut answers)?;
-    let now = answers.one_number("the clock")?;
-    let mut script = Script::default();
-    if found.expires_at > now {
-        script.statement("ROLLBACK");
-        link.send(&script)?;
-        return Ok(Err(found));
-    }
-    let fence = found.fence + 1;
-    script.sql("UPDATE leases SET fence = ").number(fence).sql(", holder = ").bytes(short(holder));
-    script
-        .sql(", expires_at = ")
-        .sql(CLOCK)
-        .sql(" + ")
-        .number(micros(time))
-        .sql(" WHERE name = 'writer'")
-        .end();
-    script.statement("COMMIT");
-    let sent = Instant::now();
-    link.send(&script)?;
-    Ok(Ok((fence, sent)))
-}
-
-fn read(answers: &mut Answers) -> Result<Found, StoreError> {
-    let rows = answers.rows();
-    let row = rows.first().ok_or_else(|| corrupt("leases", "the row of the writer is missing"))?;
-    let mut row = Fields::new("leases", row);
-    let (fence, holder) = (row.number()?, String::from_utf8_lossy(row.bytes()?).into_owned());
-    Ok(Found { fence, holder, expires_at: row.number()? })
-}
-
-/// Asks who has it.
-pub(super) fn select(script: &mut Script) {
-    script.statement(COLUMNS);
-}
-
-/// The number in the answer.
-pub(super) fn read_fence(answers: &mut Answers) -> Result<u64, StoreError> {
-    Ok(read(answers)?.fence)
-}
-
-/// The value of a column that may not be null: 0 where the lease has this number, null else. Nobody takes it from then on
-/// until the transaction ends.
-pub(super) fn put_guard(script: &mut Script, fence: u64) {
-    script.sql("(SELECT 0 FROM leases WHERE name = 'writer' AND fence = ").number(fence);
-    script.sql(" LOCK IN SHARE MODE)");
-}
-
-/// Whether this is how a statement with the guard is refused.
-pub(super) fn is_refusal(fault: &Fault, statement: usize) -> bool {
-    matches!(fault, Fault::Refused { code: 1048, answered, .. } if *answered == statement)
-}
-
-fn short(holder: &str) -> &[u8] {
-    &holder.as_bytes()[..holder.len().min(HOLDER_BYTES_MAX)]
-}
-
-fn micros(time: Duration) -> u64 {
-    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }

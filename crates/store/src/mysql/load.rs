@@ -5,7 +5,7 @@
 
 use super::row::Answers;
 use super::text::Script;
-use super::{CLOCK, boards, imports, ledger, meta, profiles, requests, scores};
+use super::{CLOCK, boards, imports, ledger, meta, profiles, requests, revisions, scores};
 use crate::StoreError;
 use crate::plan::{ImportKey, Loaded, Plan, ScoreKey};
 use tally_rules::idempotency::RequestKey;
@@ -74,7 +74,7 @@ pub(super) fn ask(plan: &Plan) -> Asked {
         meta::lock_next_board(script);
     }
     asked.names = boards::select_names(script, &plan.board_names);
-    asked.boards = boards::select_live(script, &plan.boards);
+    asked.boards = revisions::select(script, &plan.boards, plan.alone);
     asked.requests = requests::select(script, &plan.requests);
     asked.imports = imports::select(script, &plan.imports, true);
     asked.profiles = profiles::select(script, &plan.profiles, true);
@@ -101,7 +101,7 @@ impl Asked {
         let rows = boards::read_all(&mut answers, self.names)?;
         let by_name = |name: &BoardId| rows.iter().find(|row| row.id == *name).cloned();
         loaded.board_names = plan.board_names.iter().map(by_name).collect();
-        loaded.boards = boards::read_live(&mut answers, self.boards, &plan.boards)?;
+        loaded.boards = revisions::read(&mut answers, self.boards, &plan.boards)?;
         loaded.requests = requests::read(&mut answers, self.requests, &plan.requests)?;
         loaded.imports = imports::read(&mut answers, self.imports, &plan.imports)?;
         let profiles = profiles::read(&mut answers, self.profiles, &plan.profiles)?;

@@ -7,9 +7,10 @@
 //! - `run`: the write path; `load`: its first message; `write`: its second
 //! - `batches`: what became of a commit whose answer was lost
 //! - `pool`, `link`, `connect`: connections; `fault`: what their errors mean; `stats`; `survey`
-//! - `text`: SQL as text; `row`: results
+//! - `options`: bounds; `text`: SQL as text; `row`: results
 //! - `notes`: what `shards` keeps beside a transaction; `moving`: rows on their way to another database
-//! - `lease`: how a server that keeps orders in memory stays the only one that writes
+//! - `lease`, `leases`: how a server that keeps orders in memory stays the only one that writes
+//! - `revisions`, `turns`, `marks`: how several servers share a store
 //! - `migrate`: whose database it is, and its schema; `purge`: what is deleted at leisure; `check`
 //! - a file for each table, with its statements and the one place where its rows become types
 //!
@@ -31,19 +32,23 @@ mod holds;
 mod imports;
 mod keys;
 mod lease;
+mod leases;
 mod ledger;
 mod link;
 mod load;
+mod marks;
 mod members;
 mod meta;
 mod migrate;
 pub(crate) mod moving;
 mod notes;
+mod options;
 mod parts;
 mod pool;
 mod profiles;
 mod purge;
 mod requests;
+mod revisions;
 mod row;
 mod run;
 mod scores;
@@ -53,6 +58,7 @@ mod survey;
 mod tests;
 mod text;
 mod transfers;
+mod turns;
 mod wallets;
 mod write;
 
@@ -60,15 +66,17 @@ use crate::plan::{
     BatchId, Block, BlockKey, BoardNo, BoardRow, Changes, Committed, ImportKey, ImportRow, KeyRow, Loaded,
     Part, PartRow, Plan, ScoreKey,
 };
+use crate::servers::{BoardState, Changed, Mark, Name, ScoreState, Task};
 use crate::{Ledger, Store, StoreError};
 use connect::{Address, Flavour};
-use lease::Lease;
+use lease::{Kind, Lease};
+use link::Link;
 use notes::Decide;
 pub(crate) use notes::{Note, Noted};
+pub use options::{Options, Survey};
 use pool::Pool;
 use row::{Answers, Fields};
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tally_rules::profile::Profile;
 use tally_rules::{Micros, PlayerId, Record};
@@ -77,60 +85,16 @@ use text::{Row, Script};
 /// The database's clock at the moment the statement is run, in microseconds since 1970.
 const CLOCK: &str = "CAST(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000 AS UNSIGNED)";
 
-/// The bounds of a store.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Options {
-    /// Connections at most: more callers than that wait. Default: 8.
-    pub pool_max: usize,
-    /// How long a new connection may take. Default: 5 s.
-    pub connect_timeout: Duration,
-    /// How long a message may take, and how long a caller waits for a connection. A database that does not answer in
-    /// this time is away. More than `lock_wait`. Default: 20 s.
-    pub query_timeout: Duration,
-    /// How long the database lets a statement wait for rows that another transaction has, in whole seconds. Default:
-    /// 5 s.
-    pub lock_wait: Duration,
-    /// Whether a schema of an older version is brought to the present one. An empty database always is. Default: no.
-    pub migrate: bool,
-    /// Who this is, where it must be the only one that writes: the process and its place, for messages. None: others may
-    /// write as well. Default: none.
-    pub writer: Option<String>,
-    /// How long the only one stays so without a word; renewed five times in it. Longer: whoever follows one that was killed
-    /// waits longer. Shorter: a pause of the network or of the machine stops answers. Default: 10 s.
-    pub lease: Duration,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            pool_max: 8,
-            connect_timeout: Duration::from_secs(5),
-            query_timeout: Duration::from_secs(20),
-            lock_wait: Duration::from_secs(5),
-            migrate: false,
-            writer: None,
-            lease: Duration::from_secs(10),
-        }
-    }
-}
-
-/// What a database says of itself.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Survey {
-    /// Its version, in its words.
-    pub version: String,
-    /// Settings that matter here, by name.
-    pub settings: BTreeMap<String, String>,
-    /// About how large the tables of the store are, with their indexes.
-    pub tables_bytes: u64,
-}
-
 /// A store in one database of a MySQL or MariaDB server.
 #[derive(Debug)]
 pub struct MySqlStore {
     pool: Arc<Pool>,
     flavour: Flavour,
     lease: Option<Lease>,
+    /// Random, for turns.
+    name: [u8; 16],
+    /// For [`Store::changed`], which must not wait for connections of the pool.
+    follower: Mutex<Option<Link>>,
 }
 
 impl MySqlStore {
@@ -156,7 +120,8 @@ impl MySqlStore {
 
     /// Says where this process answers, for whoever finds the store taken.
     pub fn announce(&self, address: &str) -> Result<(), StoreError> {
-        match (&self.lease, &self.pool.options.writer) {
+        let options = &self.pool.options;
+        match (&self.lease, options.writer.as_ref().or(options.beside.as_ref())) {
             (Some(lease), Some(who)) => lease.announce(&format!("{who}, which answers at {address}")),
             _ => Ok(()),
         }
@@ -194,11 +159,15 @@ impl MySqlStore {
             link.get().give_up();
         }
         migrated?;
-        let flavour = link.get().server.flavour;
+        let (flavour, name) = (link.get().server.flavour, link.get().name);
         drop(link);
-        let take = |holder: &String| Lease::take(&pool, holder, tell);
-        let lease = options.writer.as_ref().map(take).transpose()?;
-        Ok(Self { pool, flavour, lease })
+        let holder = match (&options.writer, &options.beside) {
+            (Some(who), _) => Some((Kind::Alone, who.as_str())),
+            (None, Some(who)) => Some((Kind::Beside, who.as_str())),
+            (None, None) => None,
+        };
+        let lease = holder.map(|holder| Lease::take(&pool, holder, tell)).transpose()?;
+        Ok(Self { pool, flavour, lease, name, follower: Mutex::default() })
     }
 }
 
@@ -209,11 +178,14 @@ impl Store for MySqlStore {
 
     fn run(&self, plan: &Plan, decide: &mut dyn FnMut(&Loaded) -> Changes) -> Result<Committed, StoreError> {
         let decide: Decide<'_> = &mut |loaded, _| Noted { changes: decide(loaded), ..Noted::default() };
-        run::run((&self.pool, self.lease.as_ref(), true), plan, decide)
+        let alone = self.lease.as_ref().is_some_and(Lease::is_alone);
+        run::run((&self.pool, self.lease.as_ref(), alone), plan, decide)
     }
 
     fn became(&self, batch: &BatchId) -> Result<Option<Committed>, StoreError> {
-        Ok(self.pool.became(batch)?.map(|version| Committed { version }))
+        // Which revision it gave is not known by now: whoever keeps boards reads them again.
+        let marked = Some(*batch);
+        Ok(self.pool.became(batch)?.map(|version| Committed { version, marked, ..Committed::default() }))
     }
 
     fn ledger(&self) -> &dyn Ledger {
@@ -236,27 +208,61 @@ impl Store for MySqlStore {
         limit: usize,
         each: &mut dyn FnMut(PlayerId, Record, u64),
     ) -> Result<usize, StoreError> {
-        let mut after = after.cloned();
-        let mut given = 0;
-        while given < limit {
-            let want = scores::WALK_ROWS.min(limit - given);
-            let answers = self.pool.ask(&scores::walk(board, part, after.as_ref(), want))?;
-            let mut last = None;
-            let count = scores::read_walk(answers, &mut |player, record, version| {
-                last = Some(player.clone());
+        scores::walk_all(&self.pool, (board, part, false), after, limit, &mut |player, record, version| {
+            if let Some(record) = record {
                 each(player, record, version);
-            })?;
-            given += count;
-            if count < want {
-                break;
             }
-            after = last;
-        }
-        Ok(given)
+        })
+    }
+
+    fn walk_states(
+        &self,
+        board: BoardNo,
+        part: Part,
+        after: Option<&PlayerId>,
+        limit: usize,
+        each: &mut dyn FnMut(PlayerId, Option<Record>, u64),
+    ) -> Result<usize, StoreError> {
+        scores::walk_all(&self.pool, (board, part, true), after, limit, each)
+    }
+
+    fn states(&self, keys: &[ScoreKey]) -> Result<Vec<Option<ScoreState>>, StoreError> {
+        scores::states(&self.pool, keys)
+    }
+
+    fn board(&self, name: Name<'_>) -> Result<Option<BoardState>, StoreError> {
+        boards::read_one(self.pool.ask(&revisions::select_board(name))?)
+    }
+
+    fn changed(&self, revision: u64) -> Result<Changed, StoreError> {
+        let mut follower = self.follower.lock().unwrap_or_else(PoisonError::into_inner);
+        revisions::read_since(self.pool.ask_apart(&mut follower, &revisions::since(revision))?, revision)
+    }
+
+    fn generation(&self) -> u64 {
+        self.lease.as_ref().map_or(0, Lease::generation)
+    }
+
+    fn take_turn(&self, task: Task, time: Duration) -> Result<bool, StoreError> {
+        Ok(self.pool.ask(&turns::take(task, &self.name, time))?.affected() > 0)
+    }
+
+    fn published(&self, batch: BatchId) {
+        self.pool.settled(batch);
+    }
+
+    fn marks(&self, age: Duration) -> Result<Vec<Mark>, StoreError> {
+        batches::forget_settled(&self.pool)?;
+        marks::read(self.pool.ask(&marks::find(age))?)
+    }
+
+    fn take_marks_off(&self, batches: &[BatchId]) -> Result<(), StoreError> {
+        let script = marks::take_off(batches);
+        if script.len() == 0 { Ok(()) } else { self.pool.ask(&script).map(drop) }
     }
 
     fn parts(&self, board: BoardNo) -> Result<Vec<PartRow>, StoreError> {
-        parts::read(self.pool.ask(&parts::select(board))?)
+        parts::read(&mut self.pool.ask(&parts::select(board))?)
     }
 
     fn block(&self, key: &BlockKey) -> Result<Option<Block>, StoreError> {
@@ -264,17 +270,7 @@ impl Store for MySqlStore {
     }
 
     fn records(&self, keys: &[ScoreKey]) -> Result<Vec<Option<Record>>, StoreError> {
-        if keys.is_empty() {
-            return Ok(Vec::new());
-        }
-        let mut sorted = keys.to_vec();
-        sorted.sort_unstable();
-        sorted.dedup();
-        let mut script = Script::default();
-        let statements = scores::select(&mut script, &sorted, false);
-        let found = scores::read(&mut self.pool.ask(&script)?, statements, &sorted)?;
-        let record = |key| found[sorted.binary_search(key).expect("it is one of them")]?.record;
-        Ok(keys.iter().map(record).collect())
+        Ok(self.states(keys)?.into_iter().map(|state| state?.0).collect())
     }
 
     fn count_scores(&self, board: BoardNo, part: Part) -> Result<u64, StoreError> {
@@ -289,7 +285,7 @@ impl Store for MySqlStore {
     }
 
     fn bans(&self, board: BoardNo) -> Result<Vec<PlayerId>, StoreError> {
-        bans::read(self.pool.ask(&bans::select(board))?)
+        bans::read(&mut self.pool.ask(&bans::select(board))?)
     }
 
     fn profiles(&self, players: &[PlayerId]) -> Result<Vec<Result<Option<Profile>, StoreError>>, StoreError> {

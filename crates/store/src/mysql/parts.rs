@@ -9,17 +9,19 @@ use crate::plan::{Block, BlockKey, BoardNo, Gone, Part, PartKey, PartRow};
 use tally_rules::Micros;
 use tally_rules::period::Span;
 
+/// Periods of a board, whose number follows.
+pub(super) const SELECT: &str =
+    "SELECT part, rule, `starts`, `ends`, closed, version, stale, total FROM parts WHERE board = ";
+
 /// Asks for every period of a board.
 pub(super) fn select(board: BoardNo) -> Script {
     let mut script = Script::default();
-    script
-        .sql("SELECT part, rule, `starts`, `ends`, closed, version, stale, total FROM parts WHERE board = ");
-    script.number(board.0).sql(" ORDER BY part").end();
+    script.sql(SELECT).number(board.0).sql(" ORDER BY part").end();
     script
 }
 
 /// The answer.
-pub(super) fn read(mut answers: Answers) -> Result<Vec<PartRow>, StoreError> {
+pub(super) fn read(answers: &mut Answers) -> Result<Vec<PartRow>, StoreError> {
     let mut found = Vec::new();
     answers.each(1, "parts", |row| {
         found.push(PartRow {

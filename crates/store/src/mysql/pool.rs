@@ -18,6 +18,9 @@ use std::time::{Duration, Instant};
 /// A connection that nobody used for so long is closed: behind it a server or a firewall may be gone.
 const IDLE_MAX: Duration = Duration::from_secs(60);
 
+/// How long an answer may take on a connection apart.
+const APART_MAX: Duration = Duration::from_secs(1);
+
 /// The connections of a store.
 #[derive(Debug)]
 pub(super) struct Pool {
@@ -26,6 +29,8 @@ pub(super) struct Pool {
     pub(super) stats: Arc<Stats>,
     state: Mutex<State>,
     freed: Condvar,
+    /// Transactions that are published, and whose rows are still there.
+    settled: Mutex<Vec<Batch>>,
 }
 
 #[derive(Debug, Default)]
@@ -46,7 +51,14 @@ pub(super) struct Taken<'a> {
 impl Pool {
     pub(super) fn new(address: Address, options: Options) -> Self {
         let stats = Arc::new(Stats::default());
-        Self { address, options, stats, state: Mutex::default(), freed: Condvar::new() }
+        Self {
+            address,
+            options,
+            stats,
+            state: Mutex::default(),
+            freed: Condvar::new(),
+            settled: Mutex::default(),
+        }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -122,6 +134,48 @@ impl Pool {
         let mut link = self.take_new()?;
         let answered = link.get().send(script);
         link.after(answered)
+    }
+
+    /// Asks on a connection that the caller keeps for this, and once more where that was lost.
+    pub(super) fn ask_apart(&self, kept: &mut Option<Link>, script: &Script) -> Result<Answers, StoreError> {
+        let query_timeout = self.options.query_timeout.min(APART_MAX);
+        let options = Options { query_timeout, ..self.options.clone() };
+        loop {
+            let new = kept.is_none();
+            let link = match kept {
+                Some(link) => link,
+                None => kept.insert(connect::connect(&self.address, &options, &self.stats)?),
+            };
+            match link.send(script) {
+                Ok(answers) => return Ok(answers),
+                Err(fault) => {
+                    *kept = None;
+                    if new {
+                        return Err(fault.into());
+                    }
+                }
+            }
+        }
+    }
+
+    /// A transaction's row is not needed any more.
+    pub(super) fn settled(&self, batch: Batch) {
+        self.settled.lock().unwrap_or_else(PoisonError::into_inner).push(batch);
+    }
+
+    /// Some of them, for whoever deletes them.
+    pub(super) fn take_settled(&self) -> Vec<Batch> {
+        let mut settled = self.settled.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = settled.len().min(super::batches::SETTLED_MAX);
+        let mut some: Vec<Batch> = settled.drain(..count).collect();
+        // In the order of the key, as whoever else locks several.
+        some.sort_unstable();
+        some
+    }
+
+    /// They were not deleted: the next transaction tries again.
+    pub(super) fn give_back_settled(&self, batches: Vec<Batch>) {
+        self.settled.lock().unwrap_or_else(PoisonError::into_inner).extend(batches);
     }
 
     /// See [`crate::Store::became`].

@@ -6,7 +6,7 @@
 use super::pool::Pool;
 use super::row::Answers;
 use super::text::Script;
-use super::{CLOCK, batches};
+use super::{CLOCK, batches, revisions};
 use crate::StoreError;
 
 /// A removed record keeps its row for so long: longer than anyone can be late with an older version.
@@ -44,6 +44,10 @@ pub(super) fn some(pool: &Pool, limit: usize) -> Result<usize, StoreError> {
     if left > 0 {
         left -= removed(pool, left)?.min(left);
         let forget = batches::forget(pool.ask(&batches::find_old())?)?;
+        if forget.len() > 0 {
+            pool.ask(&forget)?;
+        }
+        let forget = revisions::forget(pool.ask(&revisions::find_old())?)?;
         if forget.len() > 0 {
             pool.ask(&forget)?;
         }

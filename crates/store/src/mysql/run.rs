@@ -11,13 +11,15 @@
 
 use super::batches::{self, Batch};
 use super::fault::{self, Fault};
-use super::lease::{self, Lease};
+use super::lease::Lease;
+use super::leases;
 use super::link::Link;
 use super::load::{self, Absent, Read};
 use super::notes::{Decide, Noted};
 use super::pool::Pool;
+use super::row::{Answers, Fields};
 use super::text::Script;
-use super::{CLOCK, Version, boards, check, keys, meta, write};
+use super::{CLOCK, Version, boards, check, keys, marks, meta, revisions, write};
 use crate::StoreError;
 use crate::plan::{BatchId, BoardNo, Changes, Committed, Loaded, Plan};
 use std::sync::atomic::Ordering;
@@ -48,16 +50,18 @@ pub(super) fn run(
     let mut link = pool.take()?;
     let mut may_begin_again = !link.new;
     loop {
-        let done = attempt(link.get(), (lease, guess), plan, decide);
+        let done = attempt(link.get(), (pool, lease, guess), plan, decide);
         // Gives it back, or closes it where it is broken.
         drop(link);
         let why = match done {
-            Ok(version) => return Ok(Committed { version }),
+            Ok(committed) => return Ok(committed),
             Err(Stop::Error(error)) => return Err(error),
             Err(Stop::Mistaken(fault)) => return Err(refused(lease, fault)),
             Err(Stop::Lost(why)) => why,
             Err(Stop::LostAtCommit(batch, why)) => match found_out(pool, batch, &why)? {
-                Some(version) => return Ok(Committed { version }),
+                Some(version) => {
+                    return Ok(Committed { version, marked: Some(batch), ..Committed::default() });
+                }
                 None => why,
             },
         };
@@ -81,18 +85,18 @@ fn found_out(pool: &Pool, batch: BatchId, why: &str) -> Result<Option<u64>, Stor
 /// Does it on this connection, and leaves the connection without a transaction, or broken.
 fn attempt(
     link: &mut Link,
-    (lease, may_guess): (Option<&Lease>, bool),
+    (pool, lease, may_guess): (&Pool, Option<&Lease>, bool),
     plan: &Plan,
     decide: Decide<'_>,
-) -> Result<u64, Stop> {
+) -> Result<Committed, Stop> {
     let guessed = match lease.filter(|_| may_guess && link.is_fresh() && may_be_guessed(plan)) {
-        Some(lease) => guess(link, lease, plan, decide),
+        Some(lease) => guess(link, (pool, lease), plan, decide),
         None => Ok(None),
     };
     let done = match guessed {
-        Ok(Some(version)) => Ok(version),
+        Ok(Some(committed)) => Ok(committed),
         // It is read instead.
-        Ok(None) | Err(Stop::Mistaken(_)) => transact(link, lease, plan, decide),
+        Ok(None) | Err(Stop::Mistaken(_)) => transact(link, (pool, lease), plan, decide),
         Err(stop) => Err(stop),
     };
     if matches!(done, Err(Stop::Lost(_) | Stop::LostAtCommit(..))) {
@@ -101,7 +105,12 @@ fn attempt(
     done
 }
 
-fn transact(link: &mut Link, lease: Option<&Lease>, plan: &Plan, decide: Decide<'_>) -> Result<u64, Stop> {
+fn transact(
+    link: &mut Link,
+    (pool, lease): (&Pool, Option<&Lease>),
+    plan: &Plan,
+    decide: Decide<'_>,
+) -> Result<Committed, Stop> {
     let mut guarded = false;
     let (mut script, read) = if load::reads(plan) {
         let asked = load::ask(plan);
@@ -119,7 +128,8 @@ fn transact(link: &mut Link, lease: Option<&Lease>, plan: &Plan, decide: Decide<
     let Noted { changes, notes, version: least } = decide(&read.loaded, read.version.unwrap_or(0));
     changes.assert_sorted();
     if changes.is_empty() && notes.is_empty() {
-        return nothing((link, lease), plan, &read, guarded);
+        let version = nothing((link, lease), plan, &read, guarded)?;
+        return Ok(Committed { version, ..Committed::default() });
     }
     check::changes(&changes).map_err(|error| undo_because(link, error))?;
     let version = match (read.version, least) {
@@ -129,13 +139,18 @@ fn transact(link: &mut Link, lease: Option<&Lease>, plan: &Plan, decide: Decide<
     directory(link, &mut script, &changes)?;
     write::rows(&mut script, &changes, &read.absent, (link.server.flavour, version), link.name[0]);
     meta::note(&mut script, &notes);
-    commit(link, lease, (script, version, &[]))
+    let revised = revisions::bump(&mut script, &changes);
+    let marks = plan.marks.then(|| marks::of(&changes)).flatten();
+    let last = Last { version, revised, marks: marks.as_deref(), guessed: &[] };
+    commit(link, (pool, lease), script, &last)
 }
 
 /// Whether what the plan reads is nearly always the same: boards are live, and requests are new.
 fn may_be_guessed(plan: &Plan) -> bool {
-    let Plan { boards, board_names, scores, imports, profiles, ledger, .. } = plan;
+    let Plan { boards, board_names, scores, imports, profiles, ledger, alone, marks, .. } = plan;
     !boards.is_empty()
+        && !alone
+        && !marks
         && ledger.is_empty()
         && board_names.is_empty()
         && scores.is_empty()
@@ -145,9 +160,15 @@ fn may_be_guessed(plan: &Plan) -> bool {
 
 /// Decides on what is nearly always so and sends everything in one message, which fails where it is not so. `None` where
 /// there is nothing to send, or where it refers to what must be read.
-fn guess(link: &mut Link, lease: &Lease, plan: &Plan, decide: Decide<'_>) -> Result<Option<u64>, Stop> {
+fn guess(
+    link: &mut Link,
+    (pool, lease): (&Pool, &Lease),
+    plan: &Plan,
+    decide: Decide<'_>,
+) -> Result<Option<Committed>, Stop> {
     let loaded = Loaded {
-        boards: vec![true; plan.boards.len()],
+        // Nobody else writes, so nobody asks for revisions.
+        boards: vec![Some(0); plan.boards.len()],
         requests: vec![None; plan.requests.len()],
         ..Loaded::default()
     };
@@ -155,7 +176,7 @@ fn guess(link: &mut Link, lease: &Lease, plan: &Plan, decide: Decide<'_>) -> Res
     let Noted { changes, notes, version: least } = decide(&loaded, 0);
     changes.assert_sorted();
     let nothing = changes.is_empty() && notes.is_empty();
-    if nothing || !changes.boards.is_empty() || !changes.keys.is_empty() {
+    if nothing || revisions::touches(&changes) {
         return Ok(None);
     }
     check::changes(&changes).map_err(Stop::Error)?;
@@ -165,7 +186,8 @@ fn guess(link: &mut Link, lease: &Lease, plan: &Plan, decide: Decide<'_>) -> Res
     let absent = Absent { requests: plan.requests.clone(), ..Absent::default() };
     write::rows(&mut script, &changes, &absent, (link.server.flavour, version), link.name[0]);
     meta::note(&mut script, &notes);
-    commit(link, Some(lease), (script, version, &plan.boards)).map(Some)
+    let last = Last { version, revised: false, marks: None, guessed: &plan.boards };
+    commit(link, (pool, Some(lease)), script, &last).map(Some)
 }
 
 /// Ends a transaction that changes nothing. What was there was locked while the rest was read; what was not there may
@@ -189,12 +211,12 @@ fn nothing(
     script.statement("ROLLBACK");
     let before = script.len();
     if lease.is_some() {
-        lease::select(&mut script);
+        leases::select(&mut script);
     }
     let mut answers = link.send(&script).map_err(|fault| undo(link, fault))?;
     answers.skip(before);
     match lease {
-        Some(lease) if lease::read_fence(&mut answers).map_err(Stop::Error)? != lease.fence() => {
+        Some(lease) if leases::read_fence(&mut answers).map_err(Stop::Error)? != lease.fence() => {
             Err(Stop::Error(lease.refused()))
         }
         _ => Ok(read.version.unwrap_or(0)),
@@ -224,34 +246,58 @@ fn directory(link: &mut Link, script: &mut Script, changes: &Changes) -> Result<
     write().map_err(|error| undo_because(link, error))
 }
 
-/// Sends everything with COMMIT at its end. `guessed` are boards that nobody has looked at: they must be live.
+/// The end of a transaction.
+struct Last<'a> {
+    version: Version,
+    /// Whether it gives a revision.
+    revised: bool,
+    /// What it leaves to publish.
+    marks: Option<&'a [u8]>,
+    /// Boards that nobody has looked at: they must be live.
+    guessed: &'a [BoardNo],
+}
+
+/// Sends everything with COMMIT at its end.
 fn commit(
     link: &mut Link,
-    lease: Option<&Lease>,
-    (mut script, version, guessed): (Script, Version, &[BoardNo]),
-) -> Result<u64, Stop> {
+    (pool, lease): (&Pool, Option<&Lease>),
+    mut script: Script,
+    &Last { version, revised, marks, guessed }: &Last<'_>,
+) -> Result<Committed, Stop> {
     let batch = BatchId { link: link.name, sequence: link.sequence + 1 };
+    let settled = pool.take_settled();
+    batches::delete(&mut script, &settled);
     let guard = script.len();
-    batches::put(&mut script, &batch, version, (lease.map(Lease::fence), guessed));
+    batches::put(&mut script, &batch, (version, marks), (lease.map(Lease::fence), guessed));
     let last = script.len();
-    if matches!(version, Version::Session) {
+    let asks = revised || matches!(version, Version::Session);
+    if asks {
         script.sql("SELECT ");
         version.put(&mut script);
-        script.end();
+        script.sql(if revised { ", @revision" } else { ", 0" }).end();
     }
     script.statement("COMMIT");
-    match link.send(&script) {
+    let sent = link.send(&script);
+    if sent.is_err() {
+        pool.give_back_settled(settled);
+    }
+    match sent {
         Ok(mut answers) => {
             link.sequence = batch.sequence;
             answers.skip(last);
-            match version {
-                Version::Number(number) => Ok(number),
-                // Done is done, whatever the database says of its clock.
-                Version::Session => Ok(answers.one_number("the version").unwrap_or(0)),
+            let marked = marks.map(|_| batch);
+            if marked.is_none() {
+                pool.settled(batch);
             }
+            let (version, revision) = match version {
+                Version::Number(number) if !asks => (number, 0),
+                // Done is done, whatever the database says of its clock.
+                _ => versions(&mut answers).unwrap_or_default(),
+            };
+            Ok(Committed { version, revision, marked })
         }
         Err(Fault::Lost(why)) => Err(Stop::LostAtCommit(batch, why)),
-        Err(fault) if lease::is_refusal(&fault, guard) => Err(mistaken(link, fault)),
+        Err(fault) if leases::is_refusal(&fault, guard) => Err(mistaken(link, fault)),
         // A request that was done before.
         Err(fault @ Fault::Refused { code: fault::DUPLICATE, .. }) if !guessed.is_empty() => {
             Err(mistaken(link, fault))
@@ -272,6 +318,13 @@ fn mistaken(link: &mut Link, fault: Fault) -> Stop {
         Ok(_) => Stop::Mistaken(fault),
         Err(fault) => undo(link, fault),
     }
+}
+
+fn versions(answers: &mut Answers) -> Result<(u64, u64), StoreError> {
+    let rows = answers.rows();
+    let row = rows.first().ok_or_else(|| fault::corrupt("the version", "a row is missing"))?;
+    let mut row = Fields::new("the version", row);
+    Ok((row.number()?, row.number()?))
 }
 
 /// The lease was not ours.

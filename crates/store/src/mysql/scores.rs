@@ -5,15 +5,17 @@
 
 use super::connect::Flavour;
 use super::fault::corrupt;
+use super::pool::Pool;
 use super::row::{Answers, Fields};
 use super::text::{Row, Script, keys_end};
 use super::{Version, found, player};
 use crate::StoreError;
 use crate::plan::{BoardNo, Part, ScoreKey};
+use crate::servers::ScoreState;
 use tally_rules::{Micros, PlayerId, Record};
 
 /// Records of one message of a walk.
-pub(super) const WALK_ROWS: usize = 10_000;
+const WALK_ROWS: usize = 10_000;
 
 /// So many records of a part are counted, more are estimated.
 const COUNT_MAX: u64 = 100_000;
@@ -104,28 +106,72 @@ pub(super) fn guard<'a>(script: &mut Script, absent: impl Iterator<Item = &'a Sc
     script.keys("DELETE FROM scores WHERE (board, part, player) IN (", absent, ")", put_key);
 }
 
+/// What there is of some keys, in any order, without a lock.
+pub(super) fn states(pool: &Pool, keys: &[ScoreKey]) -> Result<Vec<Option<ScoreState>>, StoreError> {
+    if keys.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut sorted = keys.to_vec();
+    sorted.sort_unstable();
+    sorted.dedup();
+    let mut script = Script::default();
+    let statements = select(&mut script, &sorted, false);
+    let found = read(&mut pool.ask(&script)?, statements, &sorted)?;
+    let state = |key| found[sorted.binary_search(key).expect("it is one of them")];
+    Ok(keys.iter().map(|key| state(key).map(|state| (state.record, state.version))).collect())
+}
+
+/// Walks a part, with those who were removed or without; how many there were.
+pub(super) fn walk_all(
+    pool: &Pool,
+    of: (BoardNo, Part, bool),
+    after: Option<&PlayerId>,
+    limit: usize,
+    each: &mut dyn FnMut(PlayerId, Option<Record>, u64),
+) -> Result<usize, StoreError> {
+    let mut after = after.cloned();
+    let mut given = 0;
+    while given < limit {
+        let want = WALK_ROWS.min(limit - given);
+        let answers = pool.ask(&walk(of, after.as_ref(), want))?;
+        let mut last = None;
+        let count = read_walk(answers, &mut |player, record, version| {
+            last = Some(player.clone());
+            each(player, record, version);
+        })?;
+        given += count;
+        if count < want {
+            break;
+        }
+        after = last;
+    }
+    Ok(given)
+}
+
 /// Asks for a page of a walk.
-pub(super) fn walk(board: BoardNo, part: Part, after: Option<&PlayerId>, limit: usize) -> Script {
+fn walk((board, part, removed): (BoardNo, Part, bool), after: Option<&PlayerId>, limit: usize) -> Script {
     let mut script = Script::default();
     script.sql(
-        "SELECT player, score, subscore, `at`, version FROM scores FORCE INDEX (PRIMARY) WHERE board = ",
+        "SELECT player, score, subscore, `at`, version, gone FROM scores FORCE INDEX (PRIMARY) WHERE board = ",
     );
     script.number(board.0).sql(" AND part = ").number(part.0);
     if let Some(after) = after {
         script.sql(" AND player > ").bytes(after.as_bytes());
     }
-    script.sql(" AND gone = 0 ORDER BY player LIMIT ").number(limit as u64).end();
+    script.sql(if removed { "" } else { " AND gone = 0" });
+    script.sql(" ORDER BY player LIMIT ").number(limit as u64).end();
     script
 }
 
 /// The answer; how many there were.
-pub(super) fn read_walk(
+fn read_walk(
     mut answers: Answers,
-    each: &mut dyn FnMut(PlayerId, Record, u64),
+    each: &mut dyn FnMut(PlayerId, Option<Record>, u64),
 ) -> Result<usize, StoreError> {
     let mut count = 0;
     answers.each(1, "scores", |row| {
-        each(player(row)?, record(row)?, row.number()?);
+        let (player, record, version) = (player(row)?, record(row)?, row.number()?);
+        each(player, (!row.truth()?).then_some(record), version);
         count += 1;
         Ok(())
     })?;

@@ -134,7 +134,7 @@ fn the_only_writer_needs_one_message_where_nothing_unusual_is_read() {
             let mut last = None;
             store
                 .run(&plan, &mut |loaded| {
-                    last = Some((loaded.boards[0], loaded.requests[0].is_some()));
+                    last = Some((loaded.boards[0].is_some(), loaded.requests[0].is_some()));
                     if last != Some((true, false)) {
                         return Changes::default();
                     }

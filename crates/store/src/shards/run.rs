@@ -129,7 +129,7 @@ impl Inner {
             self.pending.add((lowest, wide.number, *notes), intent, None, left);
             behind.into_iter().for_each(|shard| self.mend_soon(shard));
         }
-        Ok(Ok(Committed { version: wide.version }))
+        Ok(Ok(Committed { version: wide.version, ..Committed::default() }))
     }
 
     fn begin<'a>(&self, shards: ShardSet, plan: &'a Plan) -> Wide<'a> {

@@ -247,7 +247,7 @@ fn load(shared: &Shared, connection: &Connection, plan: &Plan) -> Result<Loaded,
 fn boards(overlay: &Overlay, plan: &Plan) -> Loaded {
     let boards = &overlay.boards;
     Loaded {
-        boards: plan.boards.iter().map(|no| boards.is_live(*no)).collect(),
+        boards: plan.boards.iter().map(|no| boards.is_live(*no).then_some(0)).collect(),
         board_names: plan.board_names.iter().map(|name| boards.by_name(name).cloned()).collect(),
         next_board: if plan.board_names.is_empty() { BoardNo(0) } else { boards.next() },
         ..Loaded::default()

@@ -1,4 +1,4 @@
--- Begins a load: nothing is left of what was there. ARGV: run, epoch, the number that changes are counted from.
+-- Begins a load: nothing is left of what was there. ARGV: run, epoch.
 redis.call('UNLINK', unpack(KEYS))
-redis.call('HSET', m, STATE, 'L' .. ARGV[1] .. ARGV[2], GONE, 0, CHANGES, ARGV[3])
+redis.call('HSET', m, STATE, 'L' .. ARGV[1] .. ARGV[2], GONE, 0)
 return redis.status_reply('OK')

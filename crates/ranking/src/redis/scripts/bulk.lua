@@ -1,19 +1,22 @@
 -- Publishes changes that nobody wants ranks of, each of another player: a few commands for all of them.
--- ARGV: run, bytes of a head, bytes of a score, and per change: field, version, what is to be kept ('' where the player
---   goes). Gives the state, and per change the version that was there, '' where there was none.
-local state = open()
+-- ARGV: run, bytes of a head, bytes of a score, the epoch of the load that they are part of ('' for none), and per change:
+--   field, version, what is to be kept ('' where the player goes).
+-- Gives the state, the total, and per change the version that was there, '' where there was none.
+local state, total, epoch = open()
 if not state then return redis.status_reply('LOST') end
+-- A load that another one has followed has read its rows before that one began.
+if ARGV[4] ~= '' and (state ~= 'L' or epoch ~= ARGV[4]) then return redis.status_reply('SUPERSEDED') end
 
 local head, width = tonumber(ARGV[2]), tonumber(ARGV[3])
 
 local fields = {}
-for i = 4, #ARGV, 3 do fields[#fields + 1] = ARGV[i] end
+for i = 5, #ARGV, 3 do fields[#fields + 1] = ARGV[i] end
 local all = redis.call('HMGET', m, unpack(fields))
 
-local answer, gone = { state }, 0
+local answer, gone = { state, 0 }, 0
 local sets, adds, removals, scores, left = {}, {}, {}, {}, {}
 for at, field in ipairs(fields) do
-  local version, keep, kept = ARGV[2 + 3 * at], ARGV[3 + 3 * at], all[at]
+  local version, keep, kept = ARGV[3 + 3 * at], ARGV[4 + 3 * at], all[at]
   answer[#answer + 1] = kept and string.sub(kept, 1, 8) or ''
   if not kept or newer(version, string.sub(kept, 1, 8)) then
     local value = version .. keep
@@ -42,7 +45,7 @@ for _, score in ipairs(left) do
 end
 if #sets > 0 then
   redis.call('HSET', m, unpack(sets))
-  redis.call('HINCRBY', m, CHANGES, 1)
 end
 if gone ~= 0 then redis.call('HINCRBY', m, GONE, gone) end
+answer[2] = redis.call('ZCARD', z)
 return answer

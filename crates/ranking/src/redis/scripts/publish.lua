@@ -1,7 +1,7 @@
 -- Publishes changes one by one, with the ranks around those that want them.
 -- ARGV: run, bytes of a head, bytes of a score, kind of ranking ('o', 'c', 'd'), and per change: field, version, whether
 --   ranks are wanted ('1'), what is to be kept ('' where the player goes).
--- Gives the state, and per change: whether it was newer (1), and how many are ahead before and after, -1 for nobody there.
+-- Gives the state, the total, and per change: whether it was newer (1), and how many are ahead before and after, -1 for nobody there.
 local state = open()
 if not state then return redis.status_reply('LOST') end
 
@@ -26,7 +26,7 @@ local function move(was, now)
   if new then redis.call('ZADD', d, 0, new) end
 end
 
-local answer, gone, changed = { state }, 0, false
+local answer, gone = { state, 0 }, 0
 for i = 5, #ARGV, 4 do
   local field, version, ranked, keep = ARGV[i], ARGV[i + 1], ARGV[i + 2] == '1', ARGV[i + 3]
   local kept = redis.call('HGET', m, field)
@@ -42,10 +42,9 @@ for i = 5, #ARGV, 4 do
     -- Who goes stays as a version, so that an older change that comes late does not bring the player back.
     if kept and not was then gone = gone - 1 end
     if not now then gone = gone + 1 end
-    changed = true
     answer[#answer + 1], answer[#answer + 2], answer[#answer + 3] = 1, first, ranked and ahead(now) or -1
   end
 end
 if gone ~= 0 then redis.call('HINCRBY', m, GONE, gone) end
-if changed then redis.call('HINCRBY', m, CHANGES, 1) end
+answer[2] = redis.call('ZCARD', z)
 return answer

@@ -14,7 +14,7 @@ pub(in crate::http) async fn among(mut call: Call) -> Result<Answer, Problem> {
     let wanted = wants_players(&mut call.query);
     call.finish_query()?;
     let (tally, int64) = (call.tally()?, call.int64()?);
-    let board = find(&tally, &call.board()?)?;
+    let board = find(&tally, &call.board()?).await?;
     let view = view(&tally, &board, period.as_deref())?;
     let players = read_players(call.json().await?)?;
     let among = read(&tally, &view, move |order| order.among(&players)).await?;

@@ -16,7 +16,7 @@ pub(in crate::http) async fn around(mut call: Call) -> Result<Answer, Problem> {
     let players = wants_players(&mut call.query);
     call.finish_query()?;
     let (tally, int64) = (call.tally()?, call.int64()?);
-    let (board, player) = (find(&tally, &call.board()?)?, call.player()?);
+    let (board, player) = (find(&tally, &call.board()?).await?, call.player()?);
     let view = view(&tally, &board, period.as_deref())?;
     let (above, below) = (above as usize, below as usize);
     let page = read(&tally, &view, move |order| order.around(&player, above, below)).await?;

@@ -3,10 +3,15 @@
 use super::{find, write_board};
 use crate::http::answer::{self, Answer};
 use crate::http::call::Call;
+use std::sync::Arc;
 use tally_wire::Problem;
 
 pub(in crate::http) async fn get(mut call: Call) -> Result<Answer, Problem> {
     call.finish_query()?;
     let tally = call.tally()?;
-    Ok(answer::ok(&write_board(&tally, &*find(&tally, &call.board()?)?)))
+    // As it is now, whoever changed it.
+    tally.looked_now().await;
+    let board = find(&tally, &call.board()?).await?;
+    tally.counted(vec![Arc::clone(&board)]).await;
+    Ok(answer::ok(&write_board(&tally, &board)))
 }

@@ -22,10 +22,13 @@ pub(in crate::http) async fn list(mut call: Call) -> Result<Answer, Problem> {
             Some(name.ok_or_else(invalid_cursor)?)
         }
     };
+    // Others may have made some a moment ago.
+    tally.looked_now().await;
     // One more than asked for tells whether there is a next page.
     let mut boards = tally.boards.list(after.as_ref(), limit + 1);
     let more = boards.len() > limit;
     boards.truncate(limit);
+    tally.counted(boards.clone()).await;
     let mut answer =
         json!({"items": boards.iter().map(|board| write_board(&tally, board)).collect::<Vec<_>>()});
     if let (true, Some(last)) = (more, boards.last()) {

@@ -31,8 +31,8 @@ use tally_wire::numbers::Int64;
 use tally_wire::{Problem, Query, time};
 
 /// The live board of that name.
-fn find(tally: &Tally, board: &BoardId) -> Result<Arc<Board>, Problem> {
-    tally.boards.find(board).map_err(|refusal| problem::of_refusal(&refusal))
+async fn find(tally: &Tally, board: &BoardId) -> Result<Arc<Board>, Problem> {
+    tally.find(board).await.map_err(|refusal| problem::of_refusal(&refusal))
 }
 
 /// The part of a board that `period` names.
@@ -54,11 +54,14 @@ async fn read<T: Send + 'static>(
     } else {
         view.read(&*tally.store, with)
     };
-    answer.map_err(|failure| {
-        // Deleted in the middle of the question.
-        let gone = !boards.boards.has(&board);
-        problem::of_failure(&if gone { Refusal::LeaderboardNotFound(None).into() } else { failure })
-    })
+    let failure = match answer {
+        Ok(answer) => return Ok(answer),
+        Err(failure) => failure,
+    };
+    // Deleted in the middle of the question; where another one has its name, who asks again hears of that.
+    boards.looked_now().await;
+    let gone = boards.boards.get(&board.id).is_none();
+    Err(problem::of_failure(&if gone { Refusal::LeaderboardNotFound(None).into() } else { failure }))
 }
 
 fn write_board(tally: &Tally, board: &Board) -> Value {

@@ -31,7 +31,7 @@ pub(in crate::http) async fn page(mut call: Call) -> Result<Answer, Problem> {
     }
     call.finish_query()?;
     let (tally, int64) = (call.tally()?, call.int64()?);
-    let board = find(&tally, &call.board()?)?;
+    let board = find(&tally, &call.board()?).await?;
     let view = view(&tally, &board, period.as_deref())?;
     let list = list_digest(&board, &view.name, edge);
     let start = match (cursor, offset) {

@@ -14,11 +14,12 @@ pub(in crate::http) async fn periods(mut call: Call) -> Result<Answer, Problem> 
     let cursor = call.query.text("cursor");
     call.finish_query()?;
     let tally = call.tally()?;
-    let board = find(&tally, &call.board()?)?;
+    let board = find(&tally, &call.board()?).await?;
     let after = match cursor {
         None => None,
         Some(text) => Some(cursor::decode_name(Names::Periods, &text).ok_or_else(invalid_cursor)?),
     };
+    tally.counted(vec![std::sync::Arc::clone(&board)]).await;
     let all = list(&board, tally.now());
     let rest = all.iter().skip_while(|one| after.as_ref().is_some_and(|after| place(one) < *after));
     let mut rest = rest.skip_while(|one| after.as_ref().is_some_and(|after| place(one) == *after));

@@ -12,7 +12,7 @@ pub(in crate::http) async fn player(mut call: Call) -> Result<Answer, Problem> {
     let period = call.query.text("period");
     call.finish_query()?;
     let (tally, int64) = (call.tally()?, call.int64()?);
-    let (board, player) = (find(&tally, &call.board()?)?, call.player()?);
+    let (board, player) = (find(&tally, &call.board()?).await?, call.player()?);
     let view = view(&tally, &board, period.as_deref())?;
     let of = player.clone();
     let ranked = read(&tally, &view, move |order| order.ranked(&of)).await?;

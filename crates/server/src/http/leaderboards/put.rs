@@ -22,6 +22,7 @@ pub(in crate::http) async fn put(mut call: Call) -> Result<Answer, Problem> {
         let tally = Arc::clone(&tally);
         blocking(move || boards::put(&tally, &id, &wish, identity.as_ref())).await?
     };
+    tally.counted(vec![Arc::clone(&put.board)]).await;
     let status = if put.created { StatusCode::CREATED } else { StatusCode::OK };
     Ok(answer::replayed(answer::json(status, &write_board(&tally, &put.board)), put.replayed))
 }

@@ -76,6 +76,8 @@ pub(in crate::resp) fn submit_many(making: &mut Making<'_>, args: Args<'_>) -> R
 
 fn board(making: &Making<'_>, args: Args<'_>) -> Result<Arc<Board>, Wrong> {
     let id = board_id(args.get(1))?;
+    // Another server may have made it a moment ago.
+    drop(making.tally.board(&id));
     let board = making.tally.boards.find(&id);
     board.map_err(|_| error::NO_BOARD.into())
 }

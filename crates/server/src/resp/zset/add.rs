@@ -53,7 +53,7 @@ fn add(
     changed: bool,
 ) -> Result<Made, Wrong> {
     let id = board_id(args.get(1));
-    let board = id.as_ref().ok().and_then(|id| making.tally.boards.get(id));
+    let board = id.as_ref().ok().and_then(|id| making.tally.board(id));
     let kind = board.as_ref().map_or(ScoreType::Float64, |board| board.definition.score);
     let pairs = (first..args.len()).step_by(2);
     // As in Redis every score is read before anything else can fail.

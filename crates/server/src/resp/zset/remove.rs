@@ -94,7 +94,7 @@ fn take(
 /// The board that is changed, if there is one.
 fn board(making: &Making<'_>, args: Args<'_>) -> Result<Option<Arc<Board>>, Wrong> {
     match board_id(args.get(1)) {
-        Ok(id) => Ok(making.tally.boards.get(&id)),
+        Ok(id) => Ok(making.tally.board(&id)),
         // What can be no board's name is an empty key, but a period is refused.
         Err(wrong) if args.get(1).contains(&b'@') => Err(wrong),
         Err(_) => Ok(None),

@@ -136,7 +136,7 @@ pub(crate) fn a_deleted_board_is_gone_and_its_name_free(backend: &dyn Backend) {
     let plan =
         Plan { boards: vec![old], board_names: vec![BoardId::new("board").unwrap()], ..Plan::default() };
     let loaded = load(&*store, &plan);
-    assert_eq!((loaded.boards, loaded.board_names), (vec![false], vec![None]));
+    assert_eq!((loaded.boards, loaded.board_names), (vec![None], vec![None]));
     let new = create(&*store, "board", &Definition::default()).unwrap();
     assert!(new > old);
     assert_eq!(store.boards().unwrap()[0].definition.periods, []);

@@ -104,6 +104,11 @@ macro_rules! store_contract {
 }
 pub(crate) use store_contract;
 
+/// Which of the boards of the plan are live.
+pub(crate) fn live(loaded: &Loaded) -> Vec<bool> {
+    loaded.boards.iter().map(Option::is_some).collect()
+}
+
 /// Opens the database and asserts who answers.
 pub(crate) fn open(backend: &dyn Backend) -> Box<dyn Store> {
     let store = backend.open();

@@ -8,7 +8,7 @@ pub(super) fn part(board: u32, part: u64) -> PartKey {
     PartKey { board: BoardNo(board), part: Part(part) }
 }
 
-pub(super) fn row(part: u64, closed: bool, version: u32) -> PartRow {
+pub(crate) fn row(part: u64, closed: bool, version: u32) -> PartRow {
     let span = Span { start: Micros(-1), end: Micros(i64::MAX) };
     PartRow { part: Part(part), rule: 7, span, closed, version, stale: closed, total: part }
 }

@@ -12,6 +12,7 @@ for_both!(
     nobody_takes_it_from_a_commit_that_waits,
     a_database_that_was_away_takes_nothing,
     shared_stores_need_none,
+    side_by_side_and_alone_exclude_each_other,
 );
 
 const LEASE: Duration = Duration::from_secs(3);
@@ -210,4 +211,35 @@ fn shared_stores_need_none(kind: DatabaseKind) {
         assert!(store.may_answer() && store.taken_by().is_none());
     }
     assert_eq!(count(&stores[0]), 2);
+}
+
+fn side_by_side_and_alone_exclude_each_other(kind: DatabaseKind) {
+    let server = ScratchDatabase::shared(kind);
+    let url = server.create_database();
+    let beside = |name: &str| {
+        let options = Options { beside: Some(name.into()), lease: LEASE, ..impatient() };
+        MySqlStore::open(&url, &options)
+    };
+    let (first, second) = (beside("the first").unwrap(), beside("the second").unwrap());
+    for round in 1..=3 {
+        let store = if round == 2 { &second } else { &first };
+        run(store, &counter(), &mut |loaded| one_more(loaded.scores[0].map_or(0, |old| old.score))).unwrap();
+    }
+    // While one of them is there nobody writes alone.
+    drop(first);
+    is_locked(&open_as(&url, "alone").map(drop));
+    assert!(second.may_answer());
+    // One that was frozen for longer than that is fenced.
+    steal(server, &url);
+    is_locked(&add(&second, |_| ()));
+    wait_until(|| second.taken_by().is_some());
+    assert!(!second.may_answer());
+    drop(second);
+    // While one writes alone nobody joins.
+    server.sql(&format!("UPDATE {}.leases SET expires_at = 0", name(&url)));
+    let alone = open_as(&url, "alone").unwrap();
+    is_locked(&beside("the third").map(drop));
+    add(&alone, |_| ()).unwrap();
+    alone.release();
+    assert_eq!(count(&beside("the third").unwrap()), 4);
 }

@@ -8,6 +8,7 @@ mod kill;
 mod lease;
 mod present;
 mod schema;
+mod servers;
 mod spider;
 
 use crate::contract::{Backend, key, plan_of, record, run, scores, store_contract};

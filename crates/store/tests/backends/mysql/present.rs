@@ -92,7 +92,7 @@ fn versions_grow_whoever_writes(kind: DatabaseKind) {
             // Written by a server whose clock was ahead by a day.
             let ahead = last.version + 24 * 3600 * 1_000_000;
             server.sql(&format!("UPDATE {name}.scores SET version = {ahead}"));
-            last = Committed { version: ahead };
+            last.version = ahead;
         }
     }
     // Without reading: the row's version grows all the same.

@@ -1,0 +1,321 @@
+//! Boards: the live ones by name, with everything of them that is in memory.
+//!
+//! What several servers share of a board is in the store, under a revision; here is what this one knows, and the revision it
+//! knew it at. Not here: putting and deleting them ([`put`]), and following others' changes (`servers`).
+
+mod put;
+
+use crate::periods::{LivePart, Periods};
+use std::borrow::Borrow;
+use std::collections::{BTreeMap, HashSet};
+use std::ops::Bound;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use tally_ranking::{Ranking, Standings};
+use tally_rules::{BoardId, Definition, Micros, PlayerId, Refusal};
+use tally_store::plan::ALL_TIME;
+use tally_store::{BoardNo, BoardRow, BoardState, Part};
+
+pub(crate) use put::run_once;
+pub use put::{Put, delete, put, sorted_set};
+
+/// How many boards a suggestion is chosen from.
+const NEAREST_AMONG: usize = 200;
+/// How many letters a suggestion may be away.
+const NEAREST_MAX: usize = 3;
+
+/// A live board.
+#[derive(Debug)]
+pub struct Board {
+    /// Its number in the store.
+    pub no: BoardNo,
+    /// Its name.
+    pub id: BoardId,
+    /// What it is.
+    pub definition: Definition,
+    /// When it was created.
+    pub created_at: Micros,
+    /// The order over all time, without those who are hidden.
+    pub order: Standings,
+    /// Where its orders are kept.
+    ranking: Ranking,
+    /// Players who are hidden here. Changed by the lane only, with the order; it is not asked when a batch is decided,
+    /// because a hidden player's submits count like any other.
+    pub(crate) hidden: RwLock<HashSet<PlayerId>>,
+    /// Whether it was made by its first score; a wish for it ends that.
+    implicit: AtomicBool,
+    /// Its periods; in `definition` are those of its creation.
+    periods: RwLock<Periods>,
+    /// Which change of it is known here; 0 where nobody else makes any.
+    revision: AtomicU64,
+    /// Batches under way that change it here when they are published.
+    changing: AtomicUsize,
+}
+
+/// A batch that will change a board: until it is dropped the board is not renewed.
+#[derive(Debug)]
+pub(crate) struct Changing(Arc<Board>);
+
+impl Drop for Changing {
+    fn drop(&mut self) {
+        self.0.changing.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl Board {
+    /// A board without records; refused where a schedule cannot be read.
+    pub fn new(row: BoardRow, hidden: Vec<PlayerId>, ranking: &Ranking) -> Result<Self, Refusal> {
+        let order = ranking.of_part(row.no.0, ALL_TIME.0, &row.definition);
+        let ranking = ranking.clone();
+        let hidden = RwLock::new(hidden.into_iter().collect());
+        let periods = RwLock::new(Periods::new(&row.definition).map_err(Refusal::InvalidDefinition)?);
+        let BoardRow { no, id, definition, created_at } = row;
+        let implicit = AtomicBool::new(definition.implicit);
+        let (revision, changing) = (AtomicU64::new(0), AtomicUsize::new(0));
+        Ok(Self {
+            no,
+            id,
+            definition,
+            created_at,
+            order,
+            ranking,
+            hidden,
+            implicit,
+            periods,
+            revision,
+            changing,
+        })
+    }
+
+    /// Which change of it is known here. Asked before anything else of it is.
+    pub(crate) fn revision(&self) -> u64 {
+        self.revision.load(Ordering::SeqCst)
+    }
+
+    /// Keeps it as it is for a batch that was planned on that revision; nothing where it is another by now.
+    pub(crate) fn change(self: &Arc<Self>, planned: u64) -> Option<Changing> {
+        self.changing.fetch_add(1, Ordering::SeqCst);
+        let changing = Changing(Arc::clone(self));
+        (self.revision() == planned).then_some(changing)
+    }
+
+    /// A batch that has changed it is published: it is as of this revision.
+    pub(crate) fn advance(&self, revision: u64) {
+        self.revision.fetch_max(revision, Ordering::SeqCst);
+    }
+
+    /// Takes over what is stored, where that is newer. Not while a batch that changes it is under way: then it says so.
+    pub(crate) fn renew(&self, state: &BoardState) -> Result<bool, Refusal> {
+        let mut fresh = Periods::new(&state.row.definition).map_err(Refusal::InvalidDefinition)?;
+        // In this order everywhere.
+        let mut hidden = self.hidden.write().unwrap_or_else(PoisonError::into_inner);
+        let mut periods = self.periods_mut();
+        if self.changing.load(Ordering::SeqCst) > 0 {
+            return Ok(false);
+        }
+        if state.revision > self.revision() {
+            let known = |part: Part| periods.live(part).cloned();
+            fresh.place(&state.parts, known, |row| self.order_of_part(row.part));
+            *periods = fresh;
+            *hidden = state.bans.iter().cloned().collect();
+            self.implicit.store(state.row.definition.implicit, Ordering::Release);
+            self.revision.store(state.revision, Ordering::SeqCst);
+        }
+        Ok(true)
+    }
+
+    /// Whether others may change it too.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.order.waits()
+    }
+
+    /// The revision that is known here, where others may change it too.
+    pub(crate) fn followed(&self) -> Option<u64> {
+        self.is_shared().then(|| self.revision())
+    }
+
+    /// Its periods in memory.
+    pub(crate) fn live(&self) -> Vec<Arc<LivePart>> {
+        self.periods().live_parts().cloned().collect()
+    }
+
+    /// Asks something of the order of each part in memory, that over all time first.
+    pub(crate) fn each_order(&self, mut with: impl FnMut(Part, &Standings)) {
+        if self.definition.all_time {
+            with(ALL_TIME, &self.order);
+        }
+        self.live().iter().for_each(|live| with(live.part, &live.order));
+    }
+
+    /// The order of a part that is new to this process.
+    pub(crate) fn order_of_part(&self, part: Part) -> Standings {
+        self.ranking.of_part(self.no.0, part.0, &self.definition)
+    }
+
+    /// What is kept of its orders elsewhere is not needed any more.
+    pub(crate) fn forget_orders(&self) {
+        self.order.forget();
+        self.live().iter().for_each(|live| live.order.forget());
+    }
+
+    /// Whether anybody may see it: one that was made by its first score is gone with its last player,
+    /// shown or hidden.
+    pub fn is_there(&self) -> bool {
+        !self.is_implicit() || self.order.total() > 0 || self.hides_anybody()
+    }
+
+    /// Whether it was made by its first score, and nobody has wished for it since.
+    pub fn is_implicit(&self) -> bool {
+        self.implicit.load(Ordering::Acquire)
+    }
+
+    /// It stays from now on, with players or without.
+    pub(crate) fn keep(&self) {
+        self.implicit.store(false, Ordering::Release);
+    }
+
+    /// Its periods now.
+    pub fn periods(&self) -> RwLockReadGuard<'_, Periods> {
+        self.periods.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// For the lane and the keeper.
+    pub(crate) fn periods_mut(&self) -> RwLockWriteGuard<'_, Periods> {
+        self.periods.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The definition with its present periods.
+    pub fn present_definition(&self) -> Definition {
+        let periods = self.periods();
+        Definition {
+            periods: periods.rules.iter().map(|state| state.rule.clone()).collect(),
+            rules_given: periods.rules_given,
+            implicit: self.is_implicit(),
+            ..self.definition.clone()
+        }
+    }
+
+    /// Whether any player is hidden here.
+    pub(crate) fn hides_anybody(&self) -> bool {
+        !self.hidden.read().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+
+    /// Whether a player is hidden here.
+    pub fn hides(&self, player: &PlayerId) -> bool {
+        self.hidden.read().unwrap_or_else(PoisonError::into_inner).contains(player)
+    }
+}
+
+/// Live boards by name and by number.
+#[derive(Debug, Default)]
+pub struct Boards {
+    all: RwLock<Registry>,
+    /// Changes with every board that comes or goes.
+    version: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct Registry {
+    by_id: BTreeMap<BoardId, Arc<Board>>,
+    by_no: BTreeMap<BoardNo, Arc<Board>>,
+}
+
+impl Boards {
+    /// The board of that name, also one that has no players and is not [there](Board::is_there).
+    pub fn get<Q: Ord + ?Sized>(&self, id: &Q) -> Option<Arc<Board>>
+    where
+        BoardId: Borrow<Q>,
+    {
+        self.read().by_id.get(id).cloned()
+    }
+
+    /// Whether a board is still the one of its name: orders of others may be gone, and who asked too late is told so.
+    pub fn has(&self, board: &Board) -> bool {
+        self.read().by_no.contains_key(&board.no)
+    }
+
+    /// Whoever remembers a board asks whether this has changed.
+    pub fn version(&self) -> u64 {
+        self.version.load(Ordering::Acquire)
+    }
+
+    /// The board of that name, or a refusal that says which name is near.
+    pub fn find(&self, id: &BoardId) -> Result<Arc<Board>, Refusal> {
+        let found = self.get(id).filter(|board| board.is_there());
+        found.ok_or_else(|| Refusal::LeaderboardNotFound(self.nearest(id)))
+    }
+
+    /// A name that is a slip of the finger away, among the first ones only: a guess is not worth a walk.
+    fn nearest(&self, id: &BoardId) -> Option<String> {
+        let distance = |board: &Arc<Board>| strsim::damerau_levenshtein(board.id.as_str(), id.as_str());
+        let boards = self.list(None, NEAREST_AMONG);
+        let (far, board) = boards.iter().map(|board| (distance(board), board)).min_by_key(|(far, _)| *far)?;
+        (far <= NEAREST_MAX).then(|| board.id.as_str().to_owned())
+    }
+
+    /// Boards in order of their names' bytes, at most `limit`, from the first after `after`.
+    pub fn list(&self, after: Option<&BoardId>, limit: usize) -> Vec<Arc<Board>> {
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let all = self.read();
+        let there = all.by_id.range::<BoardId, _>((from, Bound::Unbounded)).map(|(_, board)| board);
+        there.filter(|board| board.is_there()).take(limit).cloned().collect()
+    }
+
+    /// Boards in order of number, at most `limit`, from the first that is not before `from`; all that were there all
+    /// the while are met by a walk.
+    pub fn from_no(&self, from: BoardNo, limit: usize) -> Vec<Arc<Board>> {
+        self.read().by_no.range(from..).take(limit).map(|(_, board)| Arc::clone(board)).collect()
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.read().by_id.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The board of that number.
+    pub(crate) fn by_no(&self, no: BoardNo) -> Option<Arc<Board>> {
+        self.read().by_no.get(&no).cloned()
+    }
+
+    /// Puts a board in the place of that name, or leaves it empty; gives what was there. A board that is there stays itself:
+    /// whoever made it and whoever follows what is stored may both bring it.
+    pub(crate) fn set(&self, id: &BoardId, board: Option<Arc<Board>>) -> Option<Arc<Board>> {
+        let mut all = self.write();
+        if board.as_ref().is_some_and(|board| all.by_no.contains_key(&board.no)) {
+            return None;
+        }
+        let old = match &board {
+            Some(board) => all.by_id.insert(id.clone(), Arc::clone(board)),
+            None => all.by_id.remove(id),
+        };
+        if let Some(old) = &old {
+            all.by_no.remove(&old.no);
+        }
+        all.by_no.extend(board.map(|board| (board.no, board)));
+        self.version.fetch_add(1, Ordering::AcqRel);
+        old
+    }
+
+    /// A board is gone; its name may have another one by now, or again.
+    pub(crate) fn set_gone(&self, board: &Board) {
+        let mut all = self.write();
+        all.by_no.remove(&board.no);
+        if all.by_id.get(&board.id).is_some_and(|named| named.no == board.no) {
+            all.by_id.remove(&board.id);
+        }
+        self.version.fetch_add(1, Ordering::AcqRel);
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Registry> {
+        self.all.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Registry> {
+        self.all.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}

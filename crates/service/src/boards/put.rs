@@ -1,0 +1,274 @@
+//! Putting and deleting boards.
+//!
+//! Each is one transaction, which finds a name that another server has taken: then its board is read and the wish is one for
+//! that. Not here: changing a board that is there, which goes through the lane (`scores/redefine`).
+
+use super::Board;
+use crate::failure::Failure;
+use crate::keys::seen_before;
+use crate::scores::command::{Done, Redefine, Request};
+use crate::servers;
+use crate::tally::Tally;
+use std::sync::{Arc, PoisonError};
+use tally_ranking::Ranking;
+use tally_rules::definition::Wish;
+use tally_rules::idempotency::{Identity, Seen, Stored};
+use tally_rules::outcome::Outcome;
+use tally_rules::{BoardId, Definition, Micros, Refusal};
+use tally_store::plan::ALL_TIME;
+use tally_store::{BoardChange, BoardNo, BoardRow, Changes, Loaded, Plan, ShardSet, Store, StoreError};
+
+/// What came of putting a board.
+#[derive(Clone, Debug)]
+pub struct Put {
+    /// The board.
+    pub board: Arc<Board>,
+    /// Whether it is new.
+    pub created: bool,
+    /// Whether this repeats an earlier answer.
+    pub replayed: bool,
+}
+
+/// Creates a board, finds that it is there as wished, or changes its periods. Blocks on the store and the lane.
+pub fn put(tally: &Tally, id: &BoardId, wish: &Wish, identity: Option<&Identity>) -> Result<Put, Failure> {
+    let running = identity.map(|one| tally.running.begin(&one.key)).transpose()?;
+    let _one = tally.changing_boards.lock().unwrap_or_else(PoisonError::into_inner);
+    if id.is_reserved() {
+        return Err(Refusal::ReservedName.into());
+    }
+    tally.look_now();
+    let there = || tally.board(id).filter(|board| board.is_there());
+    let board = match there() {
+        Some(board) => board,
+        None => match create(tally, id, || wish.create(), identity)? {
+            Made::New(put) => return Ok(put),
+            Made::Taken => there().ok_or_else(|| taken(id))?,
+        },
+    };
+    let identity = identity.cloned();
+    let request = Request::Redefine(Redefine { board: Arc::clone(&board), wish: wish.clone(), identity });
+    let done = tokio::runtime::Handle::current().block_on(tally.lane.ask(request, running))?;
+    let Done::Redefined { created, replayed } = done else {
+        unreachable!("a redefinition is answered as one")
+    };
+    Ok(Put { board, created, replayed })
+}
+
+/// The board of that name, made as a sorted set if there is none. Blocks on the store.
+pub fn sorted_set(tally: &Tally, id: &BoardId) -> Result<Arc<Board>, Failure> {
+    let _one = tally.changing_boards.lock().unwrap_or_else(PoisonError::into_inner);
+    if id.is_reserved() {
+        return Err(Refusal::ReservedName.into());
+    }
+    if let Some(board) = tally.board(id) {
+        return Ok(board);
+    }
+    match create(tally, id, || Ok(Definition::sorted_set()), None)? {
+        Made::New(put) => Ok(put.board),
+        Made::Taken => Ok(tally.board(id).ok_or_else(|| taken(id))?),
+    }
+}
+
+/// What came of making a board.
+enum Made {
+    /// It is made, or was by the same request.
+    New(Put),
+    /// Another server has made one of that name.
+    Taken,
+}
+
+/// A name that comes and goes faster than it can be asked for.
+fn taken(id: &BoardId) -> StoreError {
+    StoreError::Conflict(format!("the leaderboard `{}` is made and deleted by others", id.as_str()))
+}
+
+/// Makes a board, in place of one of that name that is not there any more.
+fn create(
+    tally: &Tally,
+    id: &BoardId,
+    definition: impl Fn() -> Result<Definition, Refusal>,
+    identity: Option<&Identity>,
+) -> Result<Made, Failure> {
+    let now = tally.now();
+    if tally.boards.len() >= tally.settings.boards_max {
+        sweep(tally)?;
+    }
+    let full = tally.boards.len() >= tally.settings.boards_max;
+    // One that nobody sees is replaced.
+    let unseen = tally.boards.get(id);
+    let mut plan = plan(id, identity);
+    plan.alone = true;
+    plan.boards.extend(unseen.as_ref().map(|board| board.no));
+    let (mut new, mut is_taken) = (None, false);
+    let stored = tally.once(&plan, identity, now, |loaded, changes| {
+        let old = loaded.board_names[0].as_ref();
+        let replaced = |old: &BoardRow| {
+            let unseen = unseen.as_ref().filter(|unseen| unseen.no == old.no);
+            unseen.is_some_and(|unseen| may_go(tally, unseen, loaded.boards[0]))
+        };
+        is_taken = old.is_some_and(|old| !replaced(old));
+        if is_taken {
+            // Any refusal would do: nothing is changed.
+            return Err(Refusal::LeaderboardNotFound(None));
+        }
+        if full {
+            return Err(Refusal::TooManyBoards);
+        }
+        let row =
+            BoardRow { no: loaded.next_board, id: id.clone(), definition: definition()?, created_at: now };
+        let board = Board::new(row.clone(), Vec::new(), &tally.settings.ranking)?;
+        if board.is_shared() {
+            // Others may ask it as soon as it is stored. Nobody else has its number while this transaction holds the next one.
+            servers::open_order(&*tally.store, &board, ALL_TIME, &board.order);
+        }
+        new = Some(board);
+        changes.boards.extend(old.map(|old| BoardChange::Delete(old.no)));
+        changes.boards.push(BoardChange::Create(row));
+        Ok(Outcome::BoardPut { created: true })
+    });
+    if is_taken {
+        return Ok(Made::Taken);
+    }
+    let stored = stored?;
+    if let (None, Some(board)) = (&stored, new) {
+        let board = Arc::new(board);
+        if board.is_shared() {
+            // Where that fails its first batch does it.
+            drop(servers::renew(&*tally.store, &board));
+        }
+        set(tally, id, Some(Arc::clone(&board)));
+        let board = tally.boards.by_no(board.no).unwrap_or(board);
+        return Ok(Made::New(Put { board, created: true, replayed: false }));
+    }
+    // It was deleted since: the first answer showed it new and empty.
+    let created_at = stored.as_ref().map_or(now, |stored| stored.at);
+    let row = BoardRow { no: BoardNo(0), id: id.clone(), definition: definition()?, created_at };
+    let created = stored.is_some_and(|stored| matches!(stored.outcome, Outcome::BoardPut { created: true }));
+    let board = Arc::new(Board::new(row, Vec::new(), &Ranking::Memory)?);
+    Ok(Made::New(Put { board, created, replayed: true }))
+}
+
+/// Puts a board in the place of that name, and forgets the orders of the one that was there.
+fn set(tally: &Tally, id: &BoardId, board: Option<Arc<Board>>) {
+    if let Some(old) = tally.boards.set(id, board) {
+        old.forget_orders();
+    }
+}
+
+/// Whether a board goes that nobody sees any more. Asked in the transaction that deletes it: where others write too, that
+/// one has locked the board's row, so the store holds still.
+fn may_go(tally: &Tally, board: &Board, revision: Option<u64>) -> bool {
+    if !board.is_shared() {
+        return !board.is_there();
+    }
+    let known = revision == Some(board.revision());
+    let shown = !board.is_implicit() || board.hides_anybody();
+    known && !shown && {
+        let found = tally.store.walk_scores(board.no, ALL_TIME, None, 1, &mut |_, _| {});
+        matches!(found, Ok(0))
+    }
+}
+
+/// Lets boards go that nobody sees any more: they stay until their room is needed. Whoever is about to write to one is
+/// told by the lane that it is gone, and makes it again.
+fn sweep(tally: &Tally) -> Result<(), Failure> {
+    let unseen = tally.boards.from_no(BoardNo(0), usize::MAX).into_iter().filter(|board| !board.is_there());
+    for board in unseen {
+        let id = board.id.clone();
+        let gone = if board.is_shared() {
+            vanish(tally, &board)?
+        } else {
+            let asked = tally.lane.ask(Request::Vanish(board), None);
+            let done = tokio::runtime::Handle::current().block_on(asked)?;
+            matches!(done, Done::Vanished(true))
+        };
+        if gone {
+            set(tally, &id, None);
+        }
+    }
+    tally.maintenance.wake();
+    Ok(())
+}
+
+/// Deletes a board that nobody sees, whoever else writes.
+fn vanish(tally: &Tally, board: &Board) -> Result<bool, Failure> {
+    let plan = Plan { boards: vec![board.no], alone: true, ..Plan::default() };
+    let mut gone = false;
+    servers::run(&*tally.store, &plan, &mut |loaded| {
+        gone = may_go(tally, board, loaded.boards[0]);
+        let boards = if gone { vec![BoardChange::Delete(board.no)] } else { Vec::new() };
+        Changes { boards, ..Changes::default() }
+    })?;
+    Ok(gone)
+}
+
+/// Deletes a board. Blocks on the store. Says whether it was a replay.
+pub fn delete(tally: &Tally, id: &BoardId, identity: Option<&Identity>) -> Result<bool, Failure> {
+    let _running = identity.map(|one| tally.running.begin(&one.key)).transpose()?;
+    let _one = tally.changing_boards.lock().unwrap_or_else(PoisonError::into_inner);
+    let now = (tally.clock)();
+    tally.look_now();
+    let stored = tally.once(&plan(id, identity), identity, now, |loaded, changes| {
+        let there = tally.boards.get(id).is_some_and(|board| board.is_there());
+        let present = loaded.board_names[0].as_ref().filter(|_| there);
+        let present = present.ok_or(Refusal::LeaderboardNotFound(None))?;
+        changes.boards.push(BoardChange::Delete(present.no));
+        Ok(Outcome::Removed)
+    })?;
+    if stored.is_none() {
+        set(tally, id, None);
+        tally.maintenance.wake();
+    }
+    Ok(stored.is_some())
+}
+
+fn plan(id: &BoardId, identity: Option<&Identity>) -> Plan {
+    Plan {
+        board_names: vec![id.clone()],
+        requests: identity.iter().map(|one| one.key.clone()).collect(),
+        // Of no player.
+        shards: ShardSet::of(0),
+        ..Plan::default()
+    }
+}
+
+/// Runs a change and stores its outcome under its identity, in one transaction; gives what was stored where the same
+/// request was done before, and then changes nothing.
+pub(crate) fn run_once(
+    store: &dyn Store,
+    plan: &Plan,
+    identity: Option<&Identity>,
+    now: Micros,
+    keep_micros: i64,
+    mut change: impl FnMut(&Loaded, &mut Changes) -> Result<Outcome, Refusal>,
+) -> Result<Option<Stored>, Failure> {
+    let mut result = Ok(None);
+    let mut decide =
+        |loaded: &Loaded| {
+            let mut changes = Changes::default();
+            let stored = loaded.requests.first().and_then(Option::as_ref);
+            let done = match seen_before(identity, stored, now, keep_micros) {
+                Ok(Seen::Replay(_)) => {
+                    result = Ok(stored.cloned());
+                    return changes;
+                }
+                Ok(Seen::New) => change(loaded, &mut changes),
+                Err(refusal) => Err(refusal),
+            };
+            match done {
+                Ok(outcome) => {
+                    result = Ok(None);
+                    changes.requests.extend(identity.map(|one| {
+                        (one.key.clone(), Stored { fingerprint: one.fingerprint, at: now, outcome })
+                    }));
+                    changes
+                }
+                Err(refusal) => {
+                    result = Err(refusal);
+                    Changes::default()
+                }
+            }
+        };
+    servers::run(store, plan, &mut decide)?;
+    Ok(result?)
+}

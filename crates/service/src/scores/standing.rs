@@ -1,0 +1,151 @@
+//! Which revision of its boards a batch stands on, where other servers change them too.
+//!
+//! A batch is aimed and planned with what is known here of schedules, periods and hidden players. Its transaction locks its
+//! boards and reads their revisions: where one is another by now, nothing is written, the board is read again and the batch
+//! planned anew. So no score lands by an old schedule or in a closed period, and nobody is published who is hidden. While a
+//! batch that changes a board is between its plan and its publication, nobody renews that board here: what it was decided
+//! on is what it is published on.
+
+use super::aim::Aims;
+use super::command::Request;
+use super::steps::Step;
+use crate::boards::{Board, Changing};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Instant;
+use tally_ranking::{PUBLISHED_WITHIN, RankingError, Remote};
+use tally_store::{BoardChange, BoardNo, Changes, Committed, Loaded, Plan, ScoreKey};
+
+/// Why a batch has to be planned again, or cannot be decided now.
+#[derive(Debug)]
+pub(super) enum Unready {
+    /// These boards have changed since it was planned.
+    Moved(Vec<Arc<Board>>),
+    /// It turns out to depend on records that were not read.
+    Missing(Vec<ScoreKey>),
+    /// The order elsewhere says something else of these than the store: a change is on its way there.
+    Behind(Vec<ScoreKey>),
+    /// An order cannot be asked.
+    Ranking(RankingError),
+}
+
+impl From<RankingError> for Unready {
+    fn from(error: RankingError) -> Self {
+        Self::Ranking(error)
+    }
+}
+
+/// The boards of a batch that others may change, each with the revision that was known before anything else was asked.
+pub(super) struct Standing {
+    boards: BTreeMap<BoardNo, (Arc<Board>, u64)>,
+}
+
+/// What was committed, until it is published.
+#[derive(Debug)]
+pub(super) struct Stood {
+    pub(super) committed: Committed,
+    /// When it was planned.
+    began: Instant,
+    changing: Vec<Changing>,
+    /// Boards that it changed.
+    changed: Vec<Arc<Board>>,
+}
+
+impl Standing {
+    pub(super) fn of(batch: &[Request]) -> Self {
+        let mut boards = BTreeMap::new();
+        let mut add = |board: &Arc<Board>| {
+            if let Some(revision) = board.followed() {
+                boards.entry(board.no).or_insert_with(|| (Arc::clone(board), revision));
+            }
+        };
+        for request in batch {
+            match request {
+                Request::Submit(submit) => add(&submit.board),
+                Request::Remove(remove) => add(&remove.board),
+                Request::Ban(ban) => add(&ban.board),
+                Request::Redefine(redefine) => add(&redefine.board),
+                Request::Import(chunk) => add(&chunk.board),
+                Request::Vanish(board) => add(board),
+                Request::Erase(erase) => erase.boards.iter().for_each(&mut add),
+                Request::Commands(commands) => {
+                    commands.steps.iter().filter_map(Step::board).for_each(&mut add)
+                }
+            }
+        }
+        Self { boards }
+    }
+
+    /// Notes in the plan what it takes to share boards, and keeps them as they are where the batch may change them. Nothing
+    /// where one is not as it was any more.
+    pub(super) fn plan(&self, batch: &[Request], aims: &Aims, plan: &mut Plan) -> Option<Stood> {
+        plan.marks = !self.boards.is_empty();
+        let changes = |request: &Request| {
+            matches!(request, Request::Ban(_) | Request::Erase(_) | Request::Redefine(_) | Request::Vanish(_))
+        };
+        plan.alone = !aims.opened.is_empty() || !aims.stale.is_empty() || batch.iter().any(changes);
+        let (committed, began) = (Committed::default(), Instant::now());
+        let mut stood = Stood { committed, began, changing: Vec::new(), changed: Vec::new() };
+        if plan.alone {
+            for (board, revision) in self.boards.values() {
+                stood.changing.push(board.change(*revision)?);
+            }
+        }
+        Some(stood)
+    }
+
+    /// Boards that are not what the batch was planned on.
+    pub(super) fn moved(&self, plan: &Plan, loaded: &Loaded) -> Result<(), Unready> {
+        let moved = |(no, now): (&BoardNo, &Option<u64>)| {
+            let (board, stood) = self.boards.get(no)?;
+            now.is_some_and(|now| now != *stood).then(|| Arc::clone(board))
+        };
+        let moved: Vec<_> = plan.boards.iter().zip(&loaded.boards).filter_map(moved).collect();
+        if moved.is_empty() { Ok(()) } else { Err(Unready::Moved(moved)) }
+    }
+
+    /// The boards that changes change, as a transaction gives them a revision.
+    pub(super) fn changed(&self, changes: &Changes) -> Vec<Arc<Board>> {
+        let mut touched: BTreeSet<BoardNo> = changes.bans.iter().map(|(key, _)| key.board).collect();
+        touched.extend(changes.parts.iter().map(|(key, _)| key.board));
+        touched.extend(changes.boards.iter().map(BoardChange::no));
+        touched.iter().filter_map(|no| self.boards.get(no)).map(|(board, _)| Arc::clone(board)).collect()
+    }
+
+    /// The board of that number.
+    pub(super) fn board(&self, no: BoardNo) -> Option<&Arc<Board>> {
+        self.boards.get(&no).map(|(board, _)| board)
+    }
+
+    /// Whether all that the batch has committed is published: no order of its boards waits for anything.
+    pub(super) fn is_published(batch: &[Request]) -> bool {
+        let mut behind = false;
+        for (board, _) in Self::of(batch).boards.values() {
+            board.each_order(|_, order| behind |= order.remote().is_some_and(Remote::is_behind));
+        }
+        !behind
+    }
+}
+
+impl Stood {
+    pub(super) fn committed(mut self, committed: Committed, changed: Vec<Arc<Board>>) -> Self {
+        (self.committed, self.changed) = (committed, changed);
+        self
+    }
+
+    /// Where this process was stopped for very long since it was planned, what it committed is not published any more.
+    pub(super) fn check_age(&self, batch: &[Request]) {
+        if self.began.elapsed() > PUBLISHED_WITHIN {
+            for (board, _) in Standing::of(batch).boards.values() {
+                board.each_order(|_, order| order.remote().map_or((), Remote::miss));
+            }
+        }
+    }
+
+    /// It is published: boards may be renewed again. What it changed is known here as of its revision; where that was lost
+    /// with the answer, they are read again.
+    pub(super) fn end(self) {
+        self.changed.iter().for_each(|board| board.advance(self.committed.revision));
+        drop(self.changing);
+    }
+}

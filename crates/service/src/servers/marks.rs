@@ -1,0 +1,163 @@
+//! Publishing what a server committed and did not publish: it died in between, was frozen, or Redis was away from it.
+//!
+//! Every batch leaves a mark with its transaction, which goes when it is published. One that stays is published by whoever
+//! has the turn, from the rows as they are by then: a row's version keeps an older state of it from staying, whoever
+//! publishes it, and when. Not here: what this very process could not send (`Remote` has it), which is the same change
+//! with the same version.
+
+use super::renew;
+use crate::boards::{Board, Boards};
+use crate::failure::Failure;
+use std::collections::{BTreeMap, HashSet};
+use std::time::Duration;
+use tally_ranking::{Remote, Row, Standings};
+use tally_rules::{PlayerId, Record};
+use tally_store::plan::ALL_TIME;
+use tally_store::{BoardNo, Mark, Marked, Name, Part, PartKey, ScoreKey, Store};
+
+/// A mark so old is not that of a server that is about to publish.
+pub(crate) const AGE: Duration = Duration::from_secs(3);
+/// Rows of a part that are published at once.
+const ROWS: usize = 5_000;
+
+/// A player, what the store has of it, and the version of that.
+type Found = (PlayerId, Option<Record>, u64);
+
+/// Publishes what marks of that age name, and takes them off; how many there were.
+pub(crate) fn republish(store: &dyn Store, boards: &Boards, age: Duration) -> Result<usize, Failure> {
+    let mut count = 0;
+    loop {
+        let marks = store.marks(age)?;
+        if marks.is_empty() {
+            return Ok(count);
+        }
+        let mut keys: BTreeMap<PartKey, BTreeMap<PlayerId, u64>> = BTreeMap::new();
+        let mut parts = HashSet::new();
+        for Mark { version, what, .. } in &marks {
+            match what {
+                Marked::Parts(some) => parts.extend(some.iter().copied()),
+                Marked::Records(some) => {
+                    for ScoreKey { board, part, player } in some {
+                        let of_part = keys.entry(PartKey { board: *board, part: *part }).or_default();
+                        let newest = of_part.entry(player.clone()).or_default();
+                        *newest = (*newest).max(*version);
+                    }
+                }
+            }
+        }
+        let mut unknown = HashSet::new();
+        for part in parts {
+            keys.remove(&part);
+            let publish = |board: &Board, remote: &Remote| whole(store, board, part.part, remote);
+            if !with_order((store, boards), part, publish)? {
+                unknown.insert(part);
+            }
+        }
+        for (part, players) in keys {
+            let publish = |board: &Board, remote: &Remote| some(store, board, part.part, (players, remote));
+            if !with_order((store, boards), part, publish)? {
+                unknown.insert(part);
+            }
+        }
+        let names = |what: &Marked| match what {
+            Marked::Parts(some) => some.iter().any(|part| unknown.contains(part)),
+            Marked::Records(some) => {
+                some.iter().any(|key| unknown.contains(&PartKey { board: key.board, part: key.part }))
+            }
+        };
+        let done: Vec<_> = marks.iter().filter(|mark| !names(&mark.what)).map(|mark| mark.batch).collect();
+        store.take_marks_off(&done)?;
+        count += done.len();
+        if done.len() < marks.len() {
+            // They are looked at again when this server knows those boards.
+            return Ok(count);
+        }
+    }
+}
+
+/// Publishes what is stored of one player.
+pub(crate) fn publish_one(
+    store: &dyn Store,
+    board: &Board,
+    part: Part,
+    player: &PlayerId,
+) -> Result<(), Failure> {
+    let live = board.periods().live(part).cloned();
+    let order = if part == ALL_TIME { Some(&board.order) } else { live.as_ref().map(|live| &live.order) };
+    let remote = order.and_then(Standings::remote);
+    let players = BTreeMap::from([(player.clone(), 0)]);
+    remote.map_or(Ok(()), |remote| some(store, board, part, (players, remote)))
+}
+
+/// Publishes what is stored of some players, whose changes had these versions at least.
+fn some(
+    store: &dyn Store,
+    board: &Board,
+    part: Part,
+    (players, remote): (BTreeMap<PlayerId, u64>, &Remote),
+) -> Result<(), Failure> {
+    let key = |player: &PlayerId| ScoreKey { board: board.no, part, player: player.clone() };
+    let keys: Vec<ScoreKey> = players.keys().map(key).collect();
+    let states = store.states(&keys)?;
+    let rows = players.into_iter().zip(states).map(|((player, least), state)| {
+        let (record, version) = state.unwrap_or((None, least));
+        (player, record, version)
+    });
+    publish(store, board.no, remote, rows.collect())
+}
+
+/// Publishes whatever is stored of a part.
+fn whole(store: &dyn Store, board: &Board, part: Part, remote: &Remote) -> Result<(), Failure> {
+    let mut after = None;
+    loop {
+        let mut rows: Vec<Found> = Vec::new();
+        let mut each = |player, record, version| rows.push((player, record, version));
+        let walked = store.walk_states(board.no, part, after.as_ref(), ROWS, &mut each)?;
+        after = rows.last().map(|(player, ..)| player.clone());
+        publish(store, board.no, remote, rows)?;
+        if walked < ROWS {
+            return Ok(());
+        }
+    }
+}
+
+/// Who is hidden is asked after the rows were read: hiding writes a player's rows anew, so a row from before it is older than
+/// what hiding publishes, and of one from after it is known here.
+fn publish(store: &dyn Store, board: BoardNo, remote: &Remote, rows: Vec<Found>) -> Result<(), Failure> {
+    let hidden: HashSet<PlayerId> = store.bans(board)?.into_iter().collect();
+    let row = |(player, record, version): &Found| {
+        let hidden = hidden.contains(player);
+        (player.clone(), *record, *version, hidden)
+    };
+    let rows: Vec<_> = rows.iter().map(row).collect();
+    let rows = rows.iter().map(|(player, record, version, hidden)| Row {
+        player,
+        record: record.as_ref(),
+        version: *version,
+        hidden: *hidden,
+    });
+    Ok(remote.republish(rows)?)
+}
+
+/// Does it with the order of a part, where there is one still: a closed part and one that is gone have none. False where
+/// this server does not know the board yet.
+fn with_order(
+    (store, boards): (&dyn Store, &Boards),
+    part: PartKey,
+    with: impl FnOnce(&Board, &Remote) -> Result<(), Failure>,
+) -> Result<bool, Failure> {
+    let Some(board) = boards.by_no(part.board) else {
+        return Ok(store.board(Name::No(part.board))?.is_none());
+    };
+    if part.part == ALL_TIME {
+        board.order.remote().map_or(Ok(()), |remote| with(&board, remote))?;
+        return Ok(true);
+    }
+    if board.periods().live(part.part).is_none() {
+        // It may have been opened a moment ago.
+        renew(store, &board)?;
+    }
+    let live = board.periods().live(part.part).cloned();
+    live.and_then(|live| live.order.remote().map(|remote| with(&board, remote))).unwrap_or(Ok(()))?;
+    Ok(true)
+}

@@ -1,0 +1,218 @@
+//! Several services on one database and one Redis, with clocks that the test moves and that differ.
+//!
+//! Not here: processes that die or freeze (`tally/tests/servers.rs`).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::time::{Duration, Instant};
+use tally_ranking::redis::{Options as RedisOptions, RedisRanking};
+use tally_ranking::{PageQuery, Ranking};
+use tally_rules::definition::{Update, Wish};
+use tally_rules::instant::SECOND;
+use tally_rules::period::PeriodRule;
+use tally_rules::score::Given;
+use tally_rules::{BoardId, Micros, PlayerId, Refusal};
+use tally_service::boards::{self, Board};
+use tally_service::periods::view::View;
+use tally_service::players::erase::ban;
+use tally_service::scores::submit::{NewScore, submit};
+use tally_service::secret::Secret;
+use tally_service::{Clock, Failure, Keys, Progress, Settings, Tally};
+use tally_store::Store;
+use tally_store::mysql::{MySqlStore, Options};
+use tally_testkit::redis::{RedisKind, ScratchRedis};
+use tally_testkit::{DatabaseKind, Rng, ScratchDatabase};
+use tokio::runtime::Runtime;
+
+const DAY: i64 = 86_400 * SECOND;
+/// No answer in this time is a fault; no measurement.
+const GIVE_UP: Duration = Duration::from_secs(60);
+
+struct World {
+    tallies: Vec<Arc<Tally>>,
+    clocks: Vec<Arc<AtomicI64>>,
+    runtime: Runtime,
+    _redis: ScratchRedis,
+}
+
+impl World {
+    /// Services whose clocks are half a second apart.
+    fn new(now: i64, count: i64) -> Self {
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        let redis = ScratchRedis::start(RedisKind::Redis7, &[]);
+        let database = ScratchDatabase::shared(DatabaseKind::MariaDb10).create_database();
+        let clocks: Vec<_> = (0..count).map(|nth| Arc::new(AtomicI64::new(now + nth * SECOND / 2))).collect();
+        let start = |clock: &Arc<AtomicI64>| {
+            let store: Arc<dyn Store> = Arc::new({
+                let options = Options { beside: Some("a test".into()), ..Options::default() };
+                MySqlStore::open(&database, &options).unwrap()
+            });
+            let url = format!("redis://{}", redis.address());
+            let ranking = Ranking::Redis(RedisRanking::connect(&url, &RedisOptions::default()).unwrap());
+            let settings = Settings { ranking, ..Settings::default() };
+            let clock = Arc::clone(clock);
+            let clock: Clock = Arc::new(move || Micros(clock.load(Ordering::SeqCst)));
+            let secret = Secret::new([1; 32]);
+            let keys = Keys::load(Arc::clone(&store), secret.clone(), Arc::clone(&clock), &settings).unwrap();
+            Tally::start(store, Arc::new(keys), &secret, clock, settings, &Progress::default()).unwrap()
+        };
+        let tallies = clocks.iter().map(start).collect();
+        Self { tallies, clocks, runtime, _redis: redis }
+    }
+
+    fn advance(&self, micros: i64) {
+        for clock in &self.clocks {
+            clock.fetch_add(micros, Ordering::SeqCst);
+        }
+    }
+
+    fn put(&self, at: usize, wish: &Wish) -> Arc<Board> {
+        let (tally, wish) = (Arc::clone(&self.tallies[at]), wish.clone());
+        let put = move || boards::put(&tally, &id(), &wish, None);
+        self.runtime.block_on(async { tokio::task::spawn_blocking(put).await.unwrap() }).unwrap().board
+    }
+
+    /// Who is in a period at one service, with their scores.
+    fn page(&self, at: usize, period: &str) -> Result<BTreeMap<String, i64>, Refusal> {
+        let tally = &self.tallies[at];
+        let board = self.runtime.block_on(tally.find(&id()))?;
+        let view = View::find(&board, Some(period), tally.now(), |_| None)?;
+        let query = PageQuery { limit: 1_000, ..PageQuery::default() };
+        let page = view.read(&*tally.store, |order| order.page(&query)).unwrap();
+        let entry = |place: tally_ranking::Place| (place.player.as_str().to_owned(), place.record.score);
+        Ok(page.entries.into_iter().map(entry).collect())
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        self.tallies.iter().for_each(|tally| tally.drain());
+    }
+}
+
+fn id() -> BoardId {
+    BoardId::new("b").unwrap()
+}
+
+fn daily(keep: u32) -> Wish {
+    let rule = PeriodRule {
+        no: 0,
+        name: "daily".into(),
+        schedule: "0 0 * * *".into(),
+        time_zone: "UTC".into(),
+        keep,
+        grace_s: 0,
+    };
+    Wish { periods: Some(vec![rule]), update: Some(Update::Sum), all_time: Some(false), ..Wish::default() }
+}
+
+#[track_caller]
+fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !done() {
+        assert!(began.elapsed() < GIVE_UP, "{what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// What was added to whom, by period.
+type Added = BTreeMap<(String, String), i64>;
+
+/// Adds until it is told to stop.
+fn add_until(stop: &AtomicBool, tally: &Tally, (nth, runtime): (usize, &Runtime)) -> Added {
+    let (mut rng, mut added) = (Rng::of(&format!("writer {nth}")), Added::new());
+    while !stop.load(Ordering::SeqCst) {
+        let (name, score) = (format!("p{}", rng.below(20)), rng.between(1, 9));
+        let player = PlayerId::new(&name).unwrap();
+        let new = NewScore {
+            board: id(),
+            player,
+            score: Given::Int(score),
+            subscore: None,
+            at: None,
+            identity: None,
+        };
+        match runtime.block_on(submit(tally, new)) {
+            Ok((_, done)) => *added.entry((done.period, name)).or_default() += score,
+            // At the boundary: its own clock is behind that of the server which has closed it.
+            Err(Failure::Refused(Refusal::PeriodClosed)) => {}
+            Err(failure) => panic!("{failure}"),
+        }
+    }
+    added
+}
+
+/// Every score counts for one period at most, whichever server took it and whichever has closed it, and none is in a
+/// period that was not told so.
+#[test]
+fn periods_end_while_all_write() {
+    let world = World::new(10 * DAY - SECOND, 3);
+    world.put(0, &daily(9));
+    let stop = AtomicBool::new(false);
+    let added: Vec<Added> = std::thread::scope(|scope| {
+        let (stop, runtime) = (&stop, &world.runtime);
+        let writers: Vec<_> = world
+            .tallies
+            .iter()
+            .enumerate()
+            .map(|(nth, tally)| scope.spawn(move || add_until(stop, tally, (nth, runtime))))
+            .collect();
+        for _ in 0..3 {
+            // Some are past the boundary before the others, and then all are.
+            for _ in 0..6 {
+                std::thread::sleep(Duration::from_millis(80));
+                world.advance(SECOND / 4);
+            }
+            world.advance(DAY - 3 * SECOND / 2);
+        }
+        stop.store(true, Ordering::SeqCst);
+        writers.into_iter().map(|writer| writer.join().unwrap()).collect()
+    });
+    let mut wanted: BTreeMap<String, BTreeMap<String, i64>> = BTreeMap::new();
+    for ((period, player), score) in added.into_iter().flatten() {
+        *wanted.entry(period).or_default().entry(player).or_default() += score;
+    }
+    assert!(wanted.len() >= 3, "{:?}", wanted.keys());
+    world.advance(DAY);
+    for at in 0..3 {
+        let board = world.tallies[at].boards.get(&id()).unwrap();
+        let closed = |board: &Board| board.periods().packed().len() == wanted.len();
+        wait_until("every period is closed at every server", || closed(&board));
+        for (period, players) in &wanted {
+            assert_eq!(&world.page(at, period).unwrap(), players, "{period} at {at}");
+        }
+    }
+    // Hidden at one, hidden in what is closed at all.
+    let (period, players) = wanted.iter().next_back().unwrap();
+    let hidden = players.keys().next().unwrap();
+    let player = PlayerId::new(hidden).unwrap();
+    world.runtime.block_on(ban(&world.tallies[1], &id(), player, true, None)).unwrap();
+    for at in [1, 0, 2] {
+        wait_until("it is hidden", || !world.page(at, period).unwrap().contains_key(hidden));
+    }
+}
+
+/// A board that is changed at one server is another one at the next batch of the others.
+#[test]
+fn a_changed_schedule_holds_everywhere_at_once() {
+    let world = World::new(10 * DAY + 1, 2);
+    world.put(0, &daily(2));
+    let add = |at: usize, name: &str| {
+        let (player, score) = (PlayerId::new(name).unwrap(), Given::Int(1));
+        let (subscore, at_, identity) = (None, None, None);
+        let new = NewScore { board: id(), player, score, subscore, at: at_, identity };
+        world.runtime.block_on(submit(&world.tallies[at], new)).unwrap().1.period
+    };
+    assert_eq!(add(1, "ann"), "daily:1970-01-11");
+    assert_eq!(world.page(0, "daily").unwrap().len(), 1, "a period that another server has opened");
+    let mut wish = daily(2);
+    wish.periods.as_mut().unwrap()[0].name = "hourly".into();
+    wish.periods.as_mut().unwrap()[0].schedule = "0 * * * *".into();
+    world.put(1, &wish);
+    // It is another rule: the old one is gone with its period, at whoever asks.
+    assert_eq!(add(0, "bob"), "hourly:1970-01-11");
+    assert_eq!(world.page(1, "hourly").unwrap().keys().collect::<Vec<_>>(), ["bob"]);
+    assert_eq!(world.page(0, "daily").map(drop), Err(Refusal::PeriodNotFound));
+}

@@ -1,0 +1,134 @@
+//! The table `leases`: who may write, and until when by the database's clock.
+//!
+//! Statements and rows; when they are sent is the business of `lease`.
+
+use super::CLOCK;
+use super::fault::{Fault, corrupt};
+use super::link::Link;
+use super::row::{Answers, Fields};
+use super::text::Script;
+use crate::StoreError;
+use std::time::{Duration, Instant};
+
+/// Bytes of a holder's name in its column.
+const HOLDER_BYTES_MAX: usize = 1024;
+
+/// What is read of the row of one who writes alone.
+const ALONE: &str = "SELECT fence, holder, expires_at FROM leases WHERE name = 'writer'";
+/// The same of the row of those who write side by side.
+const BESIDE: &str = "SELECT fence, holder, expires_at FROM leases WHERE name = 'servers'";
+
+/// Who may write as well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Nobody.
+    Alone,
+    /// Others of this kind.
+    Beside,
+}
+
+impl Kind {
+    /// Ends a statement with the row that is renewed.
+    pub(super) fn put_row(self, script: &mut Script, fence: u64) {
+        match self {
+            Self::Alone => script.sql(" WHERE name = 'writer' AND fence = ").number(fence),
+            Self::Beside => script.sql(" WHERE name = 'servers'"),
+        };
+        script.end();
+    }
+}
+
+/// What was taken, and when that was sent.
+pub(super) struct Taken {
+    pub(super) fence: u64,
+    pub(super) generation: u64,
+    pub(super) sent: Instant,
+}
+
+/// The row.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Found {
+    pub(super) fence: u64,
+    pub(super) holder: String,
+    pub(super) expires_at: u64,
+}
+
+/// Takes the lease if nobody has it: its number, and when that was sent. Else who has it. Whoever takes any row has locked
+/// that of one who writes alone.
+pub(super) fn try_take(
+    link: &mut Link,
+    (kind, holder): (Kind, &str),
+    time: Duration,
+) -> Result<Result<Taken, Found>, StoreError> {
+    let mut script = Script::default();
+    script.statement("START TRANSACTION");
+    script.sql(ALONE).sql(" FOR UPDATE").end();
+    script.sql(BESIDE).sql(" FOR UPDATE").end();
+    // After the lock is there, however long that took.
+    script.sql("SELECT ").sql(CLOCK).end();
+    let mut answers = link.send(&script)?;
+    answers.skip(1);
+    let (alone, beside) = (read(&mut answers)?, read(&mut answers)?);
+    let now = answers.one_number("the clock")?;
+    let mut script = Script::default();
+    let fence = alone.fence + u64::from(kind == Kind::Alone);
+    // Who finds that nobody is there begins a new one.
+    let generation = beside.fence + u64::from(kind == Kind::Beside && beside.expires_at <= now);
+    let excludes = |found: &Found| found.expires_at > now;
+    if let Some(found) =
+        [Some(alone), Some(beside).filter(|_| kind == Kind::Alone)].into_iter().flatten().find(excludes)
+    {
+        script.statement("ROLLBACK");
+        link.send(&script)?;
+        return Ok(Err(found));
+    }
+    script.sql("UPDATE leases SET holder = ").bytes(short(holder));
+    script.sql(", expires_at = ").sql(CLOCK).sql(" + ").number(micros(time));
+    match kind {
+        Kind::Alone => script.sql(", fence = ").number(fence).sql(" WHERE name = 'writer'"),
+        Kind::Beside => script.sql(", fence = ").number(generation).sql(" WHERE name = 'servers'"),
+    };
+    script.end();
+    script.statement("COMMIT");
+    let sent = Instant::now();
+    link.send(&script)?;
+    Ok(Ok(Taken { fence, generation, sent }))
+}
+
+pub(super) fn read(answers: &mut Answers) -> Result<Found, StoreError> {
+    let rows = answers.rows();
+    let row = rows.first().ok_or_else(|| corrupt("leases", "the row of the writer is missing"))?;
+    let mut row = Fields::new("leases", row);
+    let (fence, holder) = (row.number()?, String::from_utf8_lossy(row.bytes()?).into_owned());
+    Ok(Found { fence, holder, expires_at: row.number()? })
+}
+
+/// Asks who has it.
+pub(super) fn select(script: &mut Script) {
+    script.statement(ALONE);
+}
+
+/// The number in the answer.
+pub(super) fn read_fence(answers: &mut Answers) -> Result<u64, StoreError> {
+    Ok(read(answers)?.fence)
+}
+
+/// The value of a column that may not be null: 0 where the lease has this number, null else. Nobody takes it from then on
+/// until the transaction ends.
+pub(super) fn put_guard(script: &mut Script, fence: u64) {
+    script.sql("(SELECT 0 FROM leases WHERE name = 'writer' AND fence = ").number(fence);
+    script.sql(" LOCK IN SHARE MODE)");
+}
+
+/// Whether this is how a statement with the guard is refused.
+pub(super) fn is_refusal(fault: &Fault, statement: usize) -> bool {
+    matches!(fault, Fault::Refused { code: 1048, answered, .. } if *answered == statement)
+}
+
+pub(super) fn short(holder: &str) -> &[u8] {
+    &holder.as_bytes()[..holder.len().min(HOLDER_BYTES_MAX)]
+}
+
+pub(super) fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}

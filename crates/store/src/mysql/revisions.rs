@@ -1,0 +1,172 @@
+//! The table `revisions`: when anything changed that servers keep in memory, by numbers that only grow.
+//!
+//! A transaction locks the rows of its boards and finds their numbers: what it was planned on is the present exactly where
+//! they are those of the plan. One that changes a board gives it the next number, under the lock of row 0, which it takes last:
+//! so numbers are committed in their order, and a follower that asks for greater ones misses none. Numbers are microseconds
+//! since 1970 or one more than the last, so their age is known. Not here: what changed; a follower reads the board again.
+
+use super::found;
+use super::row::Answers;
+use super::text::Script;
+use super::{CLOCK, boards};
+use crate::StoreError;
+use crate::plan::{BoardChange, BoardNo, Changes};
+use crate::servers::{Changed, Name};
+use std::collections::BTreeSet;
+
+/// The row of the API keys.
+const KEYS: BoardNo = BoardNo(u32::MAX);
+/// The row whose lock gives numbers.
+const NUMBERS: BoardNo = BoardNo(0);
+
+/// Changes of one question; there may be more.
+const CHANGES_MAX: usize = 1_000;
+
+/// A deleted board's row stays so long; who follows less often looks at everything.
+const GONE_MICROS: u64 = 3600 * 1_000_000;
+
+/// Asks which boards are live and locks them: `alone` where the transaction may change one, else with others that do not.
+/// How many statements that takes.
+pub(super) fn select(script: &mut Script, boards: &[BoardNo], alone: bool) -> usize {
+    let before = script.len();
+    let head = "SELECT board, revision, gone FROM revisions FORCE INDEX (PRIMARY) WHERE board IN (";
+    let tail = if alone { ") FOR UPDATE" } else { ") LOCK IN SHARE MODE" };
+    script.keys(head, boards, tail, |row, no| {
+        row.number(no.0);
+    });
+    script.len() - before
+}
+
+/// The answer: the revision of each that is live.
+pub(super) fn read(
+    answers: &mut Answers,
+    statements: usize,
+    boards: &[BoardNo],
+) -> Result<Vec<Option<u64>>, StoreError> {
+    let all = found(answers, statements, "revisions", boards, |row| {
+        Ok((BoardNo(row.small()?), (row.number()?, row.truth()?)))
+    })?;
+    let live = |(no, one): (&BoardNo, Option<(u64, bool)>)| {
+        let one = one.filter(|(_, gone)| !gone && *no != NUMBERS && *no != KEYS);
+        one.map(|(revision, _)| revision)
+    };
+    Ok(boards.iter().zip(all).map(live).collect())
+}
+
+/// Whether changes change what servers keep in memory.
+pub(super) fn touches(changes: &Changes) -> bool {
+    let Changes { bans, parts, boards, keys, .. } = changes;
+    !(bans.is_empty() && parts.is_empty() && boards.is_empty() && keys.is_empty())
+}
+
+/// Gives what these changes touch the next number, in the variable `@revision`; whether there is any.
+pub(super) fn bump(script: &mut Script, changes: &Changes) -> bool {
+    let mut touched: BTreeSet<BoardNo> = changes.bans.iter().map(|(key, _)| key.board).collect();
+    touched.extend(changes.parts.iter().map(|(key, _)| key.board));
+    touched.extend(changes.boards.iter().map(BoardChange::no));
+    if !changes.keys.is_empty() {
+        touched.insert(KEYS);
+    }
+    if touched.is_empty() {
+        return false;
+    }
+    let created = |change: &&BoardChange| matches!(change, BoardChange::Create(_));
+    let new: Vec<BoardNo> = changes.boards.iter().filter(created).map(BoardChange::no).collect();
+    touched.retain(|no| !new.contains(no));
+    // The boards first, the numbers last: as everybody else.
+    script.keys("SELECT board FROM revisions WHERE board IN (", &touched, ") FOR UPDATE", |row, no| {
+        row.number(no.0);
+    });
+    script.sql("SELECT GREATEST(revision + 1, ").sql(CLOCK).sql(") INTO @revision FROM revisions");
+    script.sql(" WHERE board = 0 FOR UPDATE").end();
+    touched.insert(NUMBERS);
+    script.keys("UPDATE revisions SET revision = @revision WHERE board IN (", &touched, ")", |row, no| {
+        row.number(no.0);
+    });
+    let deleted = changes.boards.iter().filter(|change| matches!(change, BoardChange::Delete(_)));
+    script.keys("UPDATE revisions SET gone = 1 WHERE board IN (", deleted, ")", |row, change| {
+        row.number(change.no().0);
+    });
+    script.rows("INSERT INTO revisions (board, revision, gone) VALUES ", new, "", |row, no| {
+        row.number(no.0).sql("@revision, 0");
+    });
+    true
+}
+
+/// Asks what has changed since a number.
+pub(super) fn since(revision: u64) -> Script {
+    let mut script = Script::default();
+    script.sql("SELECT board, revision FROM revisions WHERE revision > ").number(revision);
+    script.sql(" ORDER BY revision LIMIT ").number(CHANGES_MAX as u64).end();
+    script
+}
+
+/// The answer.
+pub(super) fn read_since(mut answers: Answers, revision: u64) -> Result<Changed, StoreError> {
+    let mut changed = Changed { revision, ..Changed::default() };
+    let mut rows = 0;
+    answers.each(1, "revisions", |row| {
+        let (board, revision) = (BoardNo(row.small()?), row.number()?);
+        changed.revision = changed.revision.max(revision);
+        match board {
+            NUMBERS => {}
+            KEYS => changed.keys = true,
+            board => changed.boards.push(board),
+        }
+        rows += 1;
+        Ok(())
+    })?;
+    // Rows of one transaction have one number: some of them may be behind the bound.
+    if rows == CHANGES_MAX {
+        changed.more = true;
+        changed.revision = changed.revision.saturating_sub(1).max(revision);
+    }
+    Ok(changed)
+}
+
+/// Asks for everything of one board, as of one moment.
+pub(super) fn select_board(name: Name<'_>) -> Script {
+    let mut script = Script::default();
+    // For the next transaction only: what its first statement sees, all see.
+    script.statement("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ");
+    script.statement("START TRANSACTION READ ONLY");
+    boards::select_one(&mut script, name);
+    for (head, tail) in [
+        ("SELECT revision FROM revisions WHERE board = ", ""),
+        ("SELECT player FROM bans WHERE board = ", " ORDER BY player"),
+        (super::parts::SELECT, " ORDER BY part"),
+    ] {
+        script.sql(head);
+        match name {
+            Name::No(no) => drop(script.number(no.0)),
+            Name::Id(id) => {
+                script.sql("(SELECT `no` FROM boards WHERE id = ").bytes(id.as_str().as_bytes()).sql(")");
+            }
+        }
+        script.sql(tail).end();
+    }
+    script.statement("COMMIT");
+    script
+}
+
+/// Rows of boards that were deleted long ago, looked for without a lock.
+pub(super) fn find_old() -> Script {
+    let mut script = Script::default();
+    script.sql("SELECT board FROM revisions WHERE gone = 1 AND revision + ").number(GONE_MICROS);
+    script.sql(" < ").sql(CLOCK).sql(" LIMIT 1000").end();
+    script
+}
+
+/// Forgets what [`find_old`] found.
+pub(super) fn forget(mut answers: Answers) -> Result<Script, StoreError> {
+    let mut old = Vec::new();
+    answers.each(1, "revisions", |row| {
+        old.push(row.small()?);
+        Ok(())
+    })?;
+    let mut script = Script::default();
+    script.keys("DELETE FROM revisions WHERE gone = 1 AND board IN (", old, ")", |row, no| {
+        row.number(no);
+    });
+    Ok(script)
+}

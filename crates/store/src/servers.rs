@@ -1,0 +1,89 @@
+//! What several servers of one store ask it of each other's changes.
+//!
+//! Apart from [`crate::plan`], which is what one transaction reads and writes. Not here: what a server does with it.
+
+use crate::plan::{BatchId, BoardNo, BoardRow, PartKey, PartRow, ScoreKey};
+use tally_rules::{BoardId, PlayerId, Record};
+
+/// A board by number or by name.
+#[derive(Clone, Copy, Debug)]
+pub enum Name<'a> {
+    /// By number.
+    No(BoardNo),
+    /// By name.
+    Id(&'a BoardId),
+}
+
+/// Everything of a board that servers keep in memory, as of one moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BoardState {
+    /// What it is.
+    pub row: BoardRow,
+    /// Which change of it this is.
+    pub revision: u64,
+    /// Who is hidden, in order of bytes.
+    pub bans: Vec<PlayerId>,
+    /// Its periods, in order of number.
+    pub parts: Vec<PartRow>,
+}
+
+/// What changed after some revision.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Changed {
+    /// What to ask after the next time.
+    pub revision: u64,
+    /// Boards that were made, changed or deleted.
+    pub boards: Vec<BoardNo>,
+    /// Whether API keys were made or revoked.
+    pub keys: bool,
+    /// Whether there is more: to be asked for at once.
+    pub more: bool,
+}
+
+/// What a transaction left to publish.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mark {
+    /// Which one.
+    pub batch: BatchId,
+    /// Its version.
+    pub version: u64,
+    /// What it wrote.
+    pub what: Marked,
+}
+
+/// What there is of a record: the record, or nothing where it was removed not long ago; and the version of that.
+pub type ScoreState = (Option<Record>, u64);
+
+/// What is to be published again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Marked {
+    /// These records.
+    Records(Vec<ScoreKey>),
+    /// Whatever is in these parts: there were too many.
+    Parts(Vec<PartKey>),
+}
+
+/// What one of several servers does for all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Task {
+    /// Deleting what nobody needs any more.
+    Clean,
+    /// Loading orders that are kept outside.
+    Load,
+    /// Publishing what others left.
+    Marks,
+    /// Closing periods.
+    Periods,
+}
+
+impl Task {
+    /// As it is stored.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Clean => "clean",
+            Self::Load => "load",
+            Self::Marks => "marks",
+            Self::Periods => "periods",
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! What several servers of one store hear of each other: revisions, marks and turns.
+
+use super::*;
+use crate::contract::{create, key_row, load, write};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tally_rules::{BoardId, Definition, PlayerId};
+use tally_store::{
+    BanKey, BoardChange, BoardNo, BoardState, Changed, KeyChange, Marked, Name, Part, PartKey, Task,
+};
+
+for_both!(
+    every_change_has_a_revision_that_followers_hear_of,
+    a_follower_misses_nothing_whoever_writes,
+    a_transaction_knows_which_revision_it_stands_on,
+    marks_stay_until_somebody_has_published,
+    removed_records_are_walked_with_their_versions,
+    one_has_a_turn_until_its_time_is_over,
+);
+
+fn ban(board: BoardNo, player: &str, hidden: bool) -> Changes {
+    let player = PlayerId::new(player).unwrap();
+    Changes { bans: vec![(BanKey { board, player }, hidden)], ..Changes::default() }
+}
+
+/// What changed since; the follower goes on from there.
+fn next(store: &dyn Store, from: &mut u64) -> Changed {
+    let changed = store.changed(*from).unwrap();
+    assert!(changed.revision >= *from && !changed.more);
+    *from = changed.revision;
+    changed
+}
+
+fn every_change_has_a_revision_that_followers_hear_of(kind: DatabaseKind) {
+    let url = ScratchDatabase::shared(kind).create_database();
+    let (store, other) = (open(&url), open(&url));
+    let mut from = 0;
+    next(&other, &mut from);
+    let board = create(&store, "b", &Definition::default()).unwrap();
+    let elsewhere = create(&store, "c", &Definition::default()).unwrap();
+    assert_eq!(next(&other, &mut from).boards, [board, elsewhere]);
+    assert_eq!(next(&other, &mut from).boards, []);
+    let part = crate::contract::parts::row(5, false, 0);
+    let key = PartKey { board, part: part.part };
+    let redefined = Definition { implicit: true, ..Definition::default() };
+    let changes = [
+        ban(board, "p", true),
+        Changes { parts: vec![(key, Some(part))], ..Changes::default() },
+        Changes { boards: vec![BoardChange::Redefine(board, redefined.clone())], ..Changes::default() },
+    ];
+    for change in changes {
+        let plan = Plan { boards: vec![board], alone: true, ..Plan::default() };
+        let done = store.run(&plan, &mut |_| change.clone()).unwrap();
+        let changed = next(&other, &mut from);
+        assert_eq!((changed.boards, changed.keys), (vec![board], false), "{change:?}");
+        assert_eq!(other.board(Name::No(board)).unwrap().unwrap().revision, done.revision);
+    }
+    let state = other.board(Name::Id(&BoardId::new("b").unwrap())).unwrap().unwrap();
+    let BoardState { row, bans, parts, .. } = state;
+    assert_eq!((row.no, row.definition), (board, redefined));
+    assert_eq!((bans, parts), (vec![PlayerId::new("p").unwrap()], vec![part]));
+    // Records are nothing that servers keep.
+    add(&store, |_| ()).unwrap();
+    assert_eq!(next(&other, &mut from), Changed { revision: from, ..Changed::default() });
+    let keys = vec![KeyChange::Create(key_row("k", 1))];
+    write(&store, &Changes { keys, ..Changes::default() }).unwrap();
+    let changed = next(&other, &mut from);
+    assert_eq!((changed.boards, changed.keys), (vec![], true));
+    let gone = Changes { boards: vec![BoardChange::Delete(board)], ..Changes::default() };
+    write(&store, &gone).unwrap();
+    assert_eq!(next(&other, &mut from).boards, [board]);
+    assert_eq!(other.board(Name::No(board)).unwrap(), None);
+    assert_eq!(load(&other, &Plan { boards: vec![board], ..Plan::default() }).boards, [None]);
+    let purged = other.purge_deleted(100).unwrap() + other.purge_deleted(100).unwrap();
+    assert_eq!(purged, 3, "ban, part and record");
+}
+
+/// Three write at once, one follows: at the end its copy is what is stored.
+fn a_follower_misses_nothing_whoever_writes(kind: DatabaseKind) {
+    const ROUNDS: usize = 40;
+    let url = ScratchDatabase::shared(kind).create_database();
+    let store = open(&url);
+    let boards: Vec<BoardNo> =
+        (0..5).map(|nth| create(&store, &format!("b{nth}"), &Definition::default()).unwrap()).collect();
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let writers: Vec<_> = (0..3)
+            .map(|writer| {
+                let (url, boards) = (&url, &boards);
+                scope.spawn(move || {
+                    let store = open(url);
+                    for round in 0..ROUNDS {
+                        let board = boards[(writer * 7 + round * 3) % boards.len()];
+                        let change = ban(board, &format!("p{}", round % 4), (round + writer) % 2 == 0);
+                        let plan = Plan { boards: vec![board], alone: round % 3 == 0, ..Plan::default() };
+                        run(&store, &plan, &mut |_| change.clone()).unwrap();
+                    }
+                })
+            })
+            .collect();
+        let follower = scope.spawn(|| {
+            let store = open(&url);
+            let (mut from, mut copies) = (0, BTreeMap::new());
+            loop {
+                let last = done.load(Ordering::SeqCst);
+                for board in next(&store, &mut from).boards {
+                    copies.insert(board, store.board(Name::No(board)).unwrap().unwrap());
+                }
+                if last {
+                    return copies;
+                }
+            }
+        });
+        for writer in writers {
+            writer.join().unwrap();
+        }
+        done.store(true, Ordering::SeqCst);
+        for (board, copy) in follower.join().unwrap() {
+            assert_eq!(Some(copy), store.board(Name::No(board)).unwrap());
+        }
+    });
+}
+
+fn a_transaction_knows_which_revision_it_stands_on(kind: DatabaseKind) {
+    let url = ScratchDatabase::shared(kind).create_database();
+    let (store, other) = (open(&url), open(&url));
+    let board = create(&store, "b", &Definition::default()).unwrap();
+    let known = store.board(Name::No(board)).unwrap().unwrap().revision;
+    let plan = Plan { boards: vec![board], ..counter() };
+    let mut seen = Vec::new();
+    // Somebody who hides a player waits until this one has ended.
+    std::thread::scope(|scope| {
+        let mut hiding = None;
+        store
+            .run(&plan, &mut |loaded| {
+                seen.push(loaded.boards[0]);
+                hiding = Some(scope.spawn(|| run(&other, &Plan::default(), &mut |_| ban(board, "p", true))));
+                std::thread::sleep(Duration::from_millis(50));
+                assert_eq!(store.bans(board).unwrap(), []);
+                one_more(0)
+            })
+            .unwrap();
+        hiding.unwrap().join().unwrap().unwrap();
+    });
+    assert_eq!(seen, [Some(known)]);
+    let now = load(&store, &plan).boards[0];
+    assert!(now > Some(known), "{now:?} after {known}");
+}
+
+fn marks_stay_until_somebody_has_published(kind: DatabaseKind) {
+    let server = ScratchDatabase::shared(kind);
+    let url = server.create_database();
+    let (store, other) = (open(&url), open(&url));
+    let plan = Plan { marks: true, ..counter() };
+    let mark = || store.run(&plan, &mut |loaded| one_more(loaded.scores[0].map_or(0, |old| old.score)));
+    let first = mark().unwrap();
+    let second = mark().unwrap();
+    let found = other.marks(Duration::ZERO).unwrap();
+    assert_eq!(found.len(), 2, "another server sees both");
+    assert!(found.iter().all(|one| one.what == Marked::Records(counter().scores)));
+    assert_eq!(other.marks(Duration::from_secs(3600)).unwrap(), []);
+    // Published: it goes with the next transaction of its server, or with its next look.
+    store.published(first.marked.unwrap());
+    add(&store, |_| ()).unwrap();
+    let left: Vec<_> = other.marks(Duration::ZERO).unwrap().into_iter().map(|one| one.batch).collect();
+    assert_eq!(left, [second.marked.unwrap()]);
+    // Published by another: the row still says what became of the commit.
+    other.take_marks_off(&left).unwrap();
+    assert_eq!(other.marks(Duration::ZERO).unwrap(), []);
+    assert_eq!(other.became(&left[0]).unwrap().map(|done| done.version), Some(second.version));
+    // Nothing was written, so nothing is left.
+    assert_eq!(store.run(&plan, &mut |_| Changes::default()).unwrap().marked, None);
+    let third = mark().unwrap();
+    store.published(third.marked.unwrap());
+    assert_eq!(store.marks(Duration::ZERO).unwrap(), []);
+}
+
+fn removed_records_are_walked_with_their_versions(kind: DatabaseKind) {
+    let url = ScratchDatabase::shared(kind).create_database();
+    let store = open(&url);
+    let keys = [key(1, 0, "a"), key(1, 0, "b")];
+    let both = scores(keys.iter().map(|key| (key.clone(), Some(record(1)))).collect());
+    let first = store.run(&plan_of(keys.to_vec()), &mut |_| both.clone()).unwrap().version;
+    let gone = scores(vec![(keys[0].clone(), None)]);
+    let second = store.run(&plan_of(keys.to_vec()), &mut |_| gone.clone()).unwrap().version;
+    let mut seen = Vec::new();
+    let mut each = |player: PlayerId, record: Option<Record>, version| seen.push((player, record, version));
+    assert_eq!(store.walk_states(BoardNo(1), Part(0), None, 9, &mut each), Ok(2));
+    let names = keys.clone().map(|key| key.player);
+    assert_eq!(seen, [(names[0].clone(), None, second), (names[1].clone(), Some(record(1)), first)]);
+    let states = store.states(&[keys[1].clone(), key(1, 0, "c"), keys[0].clone()]).unwrap();
+    assert_eq!(states, [Some((Some(record(1)), first)), None, Some((None, second))]);
+}
+
+fn one_has_a_turn_until_its_time_is_over(kind: DatabaseKind) {
+    let url = ScratchDatabase::shared(kind).create_database();
+    let (store, other) = (open(&url), open(&url));
+    let long = Duration::from_secs(60);
+    assert_eq!(store.take_turn(Task::Load, long), Ok(true));
+    assert_eq!(store.take_turn(Task::Load, long), Ok(true), "it is kept");
+    assert_eq!(other.take_turn(Task::Load, long), Ok(false));
+    assert_eq!(other.take_turn(Task::Marks, long), Ok(true), "each task by itself");
+    assert_eq!(store.take_turn(Task::Load, Duration::ZERO), Ok(true), "given back");
+    assert_eq!(other.take_turn(Task::Load, long), Ok(true));
+    assert_eq!(store.take_turn(Task::Load, Duration::ZERO), Ok(false));
+    for task in [Task::Clean, Task::Periods] {
+        assert_eq!(store.take_turn(task, Duration::ZERO), Ok(true));
+    }
+}
