@@ -53,7 +53,8 @@ pub fn reshard(
 ) -> Result<Resharded, StoreError> {
     let to = super::connect(to, options, tell)?;
     if is_done(&to)? {
-        return Ok(Resharded { rows: count(to.iter())?, shards: (to.len(), to.len()), resumed: false });
+        // It has ended before, and whoever asked did not hear of it.
+        return Ok(Resharded { rows: count(to.iter())?, shards: (to.len(), to.len()), resumed: true });
     }
     let lists = Lists::open(from, to, options, tell)?;
     let (resumed, state) = lists.begin()?;

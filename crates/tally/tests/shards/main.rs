@@ -18,13 +18,15 @@ const PLAYERS: usize = 40;
 struct World {
     servers: Vec<ScratchDatabase>,
     urls: Vec<String>,
+    /// For commands that have no server.
+    folder: tempfile::TempDir,
 }
 
 impl World {
     fn of(count: usize) -> Self {
         let servers: Vec<_> = (0..count).map(|_| ScratchDatabase::start(DatabaseKind::MariaDb10)).collect();
         let urls = servers.iter().map(ScratchDatabase::create_database).collect();
-        Self { servers, urls }
+        Self { servers, urls, folder: tempfile::tempdir().expect("a temporary directory can be made") }
     }
 
     /// A server on some of them that is not started, with a data directory of its own.

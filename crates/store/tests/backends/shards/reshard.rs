@@ -138,6 +138,9 @@ fn records_move_from_one_to_two_to_three_to_one_and_nothing_else_changes() {
         let done = move_to(if grows { &[] } else { &from }, &to).unwrap();
         assert_eq!((done.rows, done.shards), (before.scores.len() as u64, (from.len(), to.len())));
         assert_eq!(seen(&*opened(&to)), before, "{list:?}");
+        // Whoever did not hear that it has ended says the same again.
+        let again = reshard(&from, &to, &impatient(), &mut |_| (), &mut |_| ()).unwrap();
+        assert_eq!((again.rows, again.resumed), (done.rows, true));
         assert_eq!(seen(&*opened(&to)), before, "{list:?}");
         // What was left behind is no store.
         for url in from.iter().filter(|url| !to.contains(url)) {
