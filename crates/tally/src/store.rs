@@ -173,6 +173,7 @@ pub(crate) fn options(config: &Config, migrate: bool, writer: Option<String>) ->
         lock_wait: config.duration("store.lock_wait")?,
         migrate,
         writer,
+        beside: None,
         lease: config.duration("store.lease")?,
     };
     if options.lock_wait >= options.query_timeout {
