@@ -9,22 +9,31 @@ use tally_rules::outcome::Outcome;
 use tally_rules::{BoardId, Definition};
 use tally_testkit::{DatabaseKind, ScratchDatabase};
 
-const NEXT: &[&str] = &[
-    migrate::MIGRATIONS[0],
-    migrate::MIGRATIONS[1],
-    migrate::MIGRATIONS[2],
-    "-- A table more; and a row.\nCREATE TABLE IF NOT EXISTS more (a INT PRIMARY KEY);\nREPLACE INTO more VALUES (1);\n",
-];
+const KNOWN: usize = migrate::MIGRATIONS.len();
+
+const MORE: &str = "-- A table more; and a row.\nCREATE TABLE IF NOT EXISTS more (a INT PRIMARY KEY);\nREPLACE INTO more VALUES (1);\n";
+
+/// The migrations there are, and one more.
+const NEXT: &[&str] = &{
+    let mut all = [MORE; KNOWN + 1];
+    let mut at = 0;
+    while at < KNOWN {
+        all[at] = migrate::MIGRATIONS[at];
+        at += 1;
+    }
+    all
+};
 
 #[test]
 fn an_older_schema_is_migrated_only_when_that_is_asked_for() {
+    let (older, newer) = (KNOWN as u32, NEXT.len() as u32);
     for kind in [DatabaseKind::MariaDb10, DatabaseKind::MySql9] {
         let server = ScratchDatabase::shared(kind);
         let url = server.create_database();
         let rows = || server.try_sql(&format!("SELECT a FROM {}.more", url.rsplit('/').next().unwrap()));
         drop(MySqlStore::open(&url, &Options::default()).unwrap());
         let refused = MySqlStore::open_with(&url, &Options::default(), NEXT, &mut |_| ()).map(drop);
-        assert_eq!(refused, Err(StoreError::TooOld { found: 3, known: 4 }));
+        assert_eq!(refused, Err(StoreError::TooOld { found: older, known: newer }));
         assert!(rows().is_err());
         let asked = Options { migrate: true, ..Options::default() };
         drop(MySqlStore::open_with(&url, &asked, NEXT, &mut |_| ()).unwrap());
@@ -32,7 +41,7 @@ fn an_older_schema_is_migrated_only_when_that_is_asked_for() {
         // Neither asks twice, and the older program refuses what it does not know.
         drop(MySqlStore::open_with(&url, &Options::default(), NEXT, &mut |_| ()).unwrap());
         let refused = MySqlStore::open(&url, &Options::default()).map(drop);
-        assert_eq!(refused, Err(StoreError::TooNew { found: 4, known: 3 }));
+        assert_eq!(refused, Err(StoreError::TooNew { found: newer, known: older }));
         // An empty database gets the newest without being asked.
         drop(
             MySqlStore::open_with(&server.create_database(), &Options::default(), NEXT, &mut |_| ()).unwrap(),
