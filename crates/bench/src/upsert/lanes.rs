@@ -38,7 +38,10 @@ pub(crate) struct Lanes {
 impl Lanes {
     /// Starts it in an empty database, with so many boards.
     pub(crate) fn start(url: &str, boards: usize, players: u64) -> Result<Self, Error> {
-        let store = MySqlStore::open(url, &Options::default()).during("open the store")?;
+        // As the product opens it: with orders in memory one server writes.
+        let writer = Some("the bench".to_owned());
+        let store =
+            MySqlStore::open(url, &Options { writer, ..Options::default() }).during("open the store")?;
         let store: Arc<dyn Store> = Arc::new(store);
         let fill = |number| ours::fill(&*store, &board(number), players);
         let boards = (0..boards).map(fill).collect::<Result<_, _>>().during("fill the store")?;
