@@ -4,6 +4,7 @@
 //! HTTP, JSON or a command line. Not here: rules (crate `rules`), SQL (crate `store`), ranks (crate `ranking`) and
 //! batching (crate `lanes`); this is where they meet.
 
+mod background;
 pub mod boards;
 pub mod calendar;
 pub mod clock;

@@ -2,10 +2,10 @@
 //!
 //! Each bite is a short transaction of its own, so no submit waits for more than one of them.
 
+use crate::background::Background;
 use crate::clock::Clock;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 use tally_rules::Micros;
 use tally_store::{Store, StoreError, Task};
@@ -21,37 +21,29 @@ const LOOK_PAUSE: Duration = Duration::from_secs(30);
 
 /// The thread that does it.
 pub struct Maintenance {
-    thread: Mutex<Option<(Sender<()>, JoinHandle<()>)>>,
+    thread: Background,
 }
 
 impl Maintenance {
     /// Starts the thread.
     pub(crate) fn start(store: Arc<dyn Store>, clock: Clock, keep_micros: i64) -> Self {
-        let (wake, woken) = channel();
-        let thread = std::thread::Builder::new()
-            .name("maintenance".into())
-            .spawn(move || run(&*store, &clock, keep_micros, &woken))
-            .map_err(|error| tracing::error!(%error, "no thread for maintenance: old requests stay"));
-        Self { thread: Mutex::new(thread.ok().map(|thread| (wake, thread))) }
+        let thread = Background::default();
+        if let Err(error) =
+            thread.start("maintenance", move |woken| run(&*store, &clock, keep_micros, &woken))
+        {
+            tracing::error!(%error, "no thread for maintenance: old requests stay");
+        }
+        Self { thread }
     }
 
     /// Looks at once.
     pub(crate) fn wake(&self) {
-        if let Some((wake, _)) = &*self.thread.lock().unwrap_or_else(PoisonError::into_inner) {
-            // A thread that has ended needs no waking.
-            let _ = wake.send(());
-        }
+        self.thread.wake();
     }
 
     /// Ends after the present bite.
     pub(crate) fn stop(&self) {
-        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some((wake, thread)) = thread {
-            drop(wake);
-            if thread.join().is_err() {
-                tracing::error!("the maintenance thread panicked");
-            }
-        }
+        self.thread.stop();
     }
 }
 

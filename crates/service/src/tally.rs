@@ -177,8 +177,24 @@ impl Tally {
         drop(blocking(count).await);
     }
 
-    /// Whether a name stands for another board by now than `known`, which was found to be gone: then it is asked again.
-    pub(crate) async fn is_another(&self, id: &BoardId, known: Option<BoardNo>) -> bool {
+    /// Asks something of the board of that name, and once more where it was found to be gone and another server has made it
+    /// anew.
+    pub(crate) async fn of_present<T, F: Future<Output = Result<T, Failure>>>(
+        &self,
+        id: &BoardId,
+        ask: impl Fn() -> F,
+    ) -> Result<T, Failure> {
+        let known = self.boards.get(id).map(|board| board.no);
+        match ask().await {
+            Err(Failure::Refused(Refusal::LeaderboardNotFound(_))) if self.is_another(id, known).await => {
+                ask().await
+            }
+            done => done,
+        }
+    }
+
+    /// Whether a name stands for another board by now than `known`, which was found to be gone.
+    async fn is_another(&self, id: &BoardId, known: Option<BoardNo>) -> bool {
         if !self.has_others() {
             return false;
         }

@@ -6,13 +6,13 @@
 
 use super::order::{self, Written};
 use super::{LivePart, RuleState, behind};
+use crate::background::Background;
 use crate::boards::Board;
 use crate::failure::Failure;
 use crate::servers;
 use crate::tally::Tally;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
-use std::thread::JoinHandle;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::{Arc, PoisonError, Weak};
 use std::time::Duration;
 use tally_ranking::PartOrder;
 use tally_rules::{Micros, PlayerId};
@@ -30,28 +30,18 @@ const LOOK_EVERYWHERE: u32 = 10;
 /// The thread that closes periods.
 #[derive(Default)]
 pub struct Keeper {
-    thread: Mutex<Option<(Sender<()>, JoinHandle<()>)>>,
+    thread: Background,
 }
 
 impl Keeper {
     /// Starts the thread; it ends when the service does.
     pub(crate) fn start(&self, tally: Weak<Tally>) -> std::io::Result<()> {
-        let (stop, stopped) = channel();
-        let thread =
-            std::thread::Builder::new().name("periods".into()).spawn(move || run(&tally, &stopped))?;
-        *self.thread.lock().unwrap_or_else(PoisonError::into_inner) = Some((stop, thread));
-        Ok(())
+        self.thread.start("periods", move |stopped| run(&tally, &stopped))
     }
 
     /// Ends after the period being closed.
     pub(crate) fn stop(&self) {
-        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some((stop, thread)) = thread {
-            drop(stop);
-            if thread.join().is_err() {
-                tracing::error!("the thread that closes periods panicked");
-            }
-        }
+        self.thread.stop();
     }
 }
 

@@ -11,7 +11,7 @@ use crate::scores::remove::gone;
 use crate::tally::Tally;
 use std::sync::{Arc, PoisonError};
 use tally_rules::idempotency::Identity;
-use tally_rules::{BoardId, PlayerId, Refusal};
+use tally_rules::{BoardId, PlayerId};
 use tally_store::{BoardNo, Part};
 
 /// Hides a player on a board, or shows it again. Says whether it was a replay.
@@ -22,14 +22,7 @@ pub async fn ban(
     hidden: bool,
     identity: Option<Identity>,
 ) -> Result<bool, Failure> {
-    let known = tally.boards.get(board).map(|board| board.no);
-    let done = ban_once(tally, board, player.clone(), hidden, identity.clone()).await;
-    match done {
-        Err(Failure::Refused(Refusal::LeaderboardNotFound(_))) if tally.is_another(board, known).await => {
-            ban_once(tally, board, player, hidden, identity).await
-        }
-        done => done,
-    }
+    tally.of_present(board, || ban_once(tally, board, player.clone(), hidden, identity.clone())).await
 }
 
 async fn ban_once(

@@ -13,14 +13,7 @@ pub async fn remove(
     player: PlayerId,
     identity: Option<Identity>,
 ) -> Result<Removed, Failure> {
-    let known = tally.boards.get(board).map(|board| board.no);
-    let done = remove_once(tally, board, player.clone(), identity.clone()).await;
-    match done {
-        Err(Failure::Refused(Refusal::LeaderboardNotFound(_))) if tally.is_another(board, known).await => {
-            remove_once(tally, board, player, identity).await
-        }
-        done => done,
-    }
+    tally.of_present(board, || remove_once(tally, board, player.clone(), identity.clone())).await
 }
 
 async fn remove_once(

@@ -34,15 +34,7 @@ pub struct NewScore {
 
 /// Submits one score.
 pub async fn submit(tally: &Tally, new: NewScore) -> RowResult {
-    let known = tally.boards.get(&new.board).map(|board| board.no);
-    match submit_once(tally, &new).await {
-        Err(Failure::Refused(Refusal::LeaderboardNotFound(_)))
-            if tally.is_another(&new.board, known).await =>
-        {
-            submit_once(tally, &new).await
-        }
-        done => done,
-    }
+    tally.of_present(&new.board, || submit_once(tally, &new)).await
 }
 
 async fn submit_once(tally: &Tally, new: &NewScore) -> RowResult {

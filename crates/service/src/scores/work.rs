@@ -52,10 +52,10 @@ impl Shared {
 
     /// The lane of a request, where it concerns one lane alone.
     pub(super) fn lane_of(&self, request: &Request) -> Option<usize> {
-        let player = request.player()?;
         if self.lanes_in_all() == 1 {
             return Some(0);
         }
+        let player = request.player()?;
         let mut hasher = DefaultHasher::new();
         player.as_bytes().hash(&mut hasher);
         // Fits: it is less than the number of lanes. A batch of one database stays a transaction of one database.

@@ -5,12 +5,12 @@
 
 use super::command::Request;
 use super::lane::Handle;
+use crate::background::Background;
 use crate::clock::Clock;
 use crate::failure::Failure;
 use crate::waiting;
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
+use std::sync::Arc;
+use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 use tally_store::Store;
 
@@ -25,13 +25,13 @@ const BITE: usize = 200;
 
 /// The thread.
 pub(super) struct Expiry {
-    thread: Mutex<Option<(Sender<()>, JoinHandle<()>)>>,
+    thread: Background,
 }
 
 impl Expiry {
     pub(super) fn start(store: Arc<dyn Store>, clock: Clock, lane: Handle) -> std::io::Result<Self> {
-        let (stop, stopped) = channel();
-        let thread = std::thread::Builder::new().name("holds".into()).spawn(move || {
+        let thread = Background::default();
+        thread.start("holds", move |stopped| {
             let (mut pause, mut failed) = (Duration::ZERO, 0_u32);
             while stopped.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
                 let looked = look(&*store, &clock, &lane);
@@ -44,18 +44,12 @@ impl Expiry {
                 }
             }
         })?;
-        Ok(Self { thread: Mutex::new(Some((stop, thread))) })
+        Ok(Self { thread })
     }
 
     /// Ends after the present look.
     pub(super) fn stop(&self) {
-        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some((stop, thread)) = thread {
-            drop(stop);
-            if thread.join().is_err() {
-                tracing::error!("the thread that ends holds panicked");
-            }
-        }
+        self.thread.stop();
     }
 }
 
