@@ -4,7 +4,7 @@
 //! to, never read by a transaction: every movement changes them, and a row that all transactions lock would be the end of
 //! doing several at once. Not here: rules, and rows of scores.
 
-use crate::StoreError;
+use crate::{Books, StoreError};
 use tally_rules::Micros;
 use tally_rules::ledger::account::{AccountKey, Total};
 use tally_rules::ledger::entry::EntryKey;
@@ -130,4 +130,7 @@ pub trait Ledger {
 
     /// All that was ever debited and credited, in order of account and currency.
     fn totals(&self) -> Result<Vec<(AccountKey, Total)>, StoreError>;
+
+    /// All of it as it is at this moment, for reading it whole. Whoever writes meanwhile is not kept from it.
+    fn books(&self) -> Result<Box<dyn Books + '_>, StoreError>;
 }

@@ -5,6 +5,7 @@
 //! rows map to types in one place per table. Not here: rules (a transaction asks the caller to `decide`), ranks, and
 //! any retry policy (the lanes have it, from the kinds of [`StoreError`]).
 
+pub mod books;
 mod error;
 mod hold;
 pub mod ledger;
@@ -15,6 +16,7 @@ mod shard_set;
 pub mod shards;
 pub mod sqlite;
 
+pub use books::Books;
 pub use error::StoreError;
 pub use ledger::{Ledger, LedgerChanges, LedgerLoaded, LedgerPlan};
 pub use plan::{

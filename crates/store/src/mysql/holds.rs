@@ -34,7 +34,7 @@ pub(super) fn read(
     found(answers, statements, "holds", keys, decode)
 }
 
-fn decode(row: &mut Fields<'_>) -> Result<(HoldId, Hold), StoreError> {
+pub(super) fn decode(row: &mut Fields<'_>) -> Result<(HoldId, Hold), StoreError> {
     let (id, wallet) = (HoldId(Uuid(row.fixed()?)), wallets::key(row)?);
     let (amount, expires_at) = (row.signed()?, row.maybe_signed()?);
     let columns = Columns {

@@ -1,13 +1,14 @@
 //! Members and money in a transaction: asked for, guarded and written table by table; and reads without one.
 
 use super::MySqlStore;
+use super::books::Snapshot;
 use super::connect::Flavour;
 use super::load::absent_of;
 use super::row::Answers;
 use super::text::Script;
 use super::{holds, members, transfers, wallets};
-use crate::StoreError;
 use crate::ledger::{Ledger, LedgerChanges, LedgerLoaded, LedgerPlan};
+use crate::{Books, StoreError};
 use tally_rules::Micros;
 use tally_rules::ledger::account::{AccountKey, Total};
 use tally_rules::ledger::entry::EntryKey;
@@ -179,5 +180,9 @@ impl Ledger for MySqlStore {
 
     fn totals(&self) -> Result<Vec<(AccountKey, Total)>, StoreError> {
         wallets::read_totals(self.pool.ask(&wallets::select_totals())?)
+    }
+
+    fn books(&self) -> Result<Box<dyn Books + '_>, StoreError> {
+        Ok(Box::new(Snapshot::begin(&self.pool)?))
     }
 }

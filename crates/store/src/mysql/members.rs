@@ -36,7 +36,7 @@ pub(super) fn read(
     found(answers, statements, "members", keys, decode)
 }
 
-fn decode(row: &mut Fields<'_>) -> Result<(MemberId, Member), StoreError> {
+pub(super) fn decode(row: &mut Fields<'_>) -> Result<(MemberId, Member), StoreError> {
     let bad = |what: &str| corrupt("members", &format!("a {what} that cannot be"));
     let id = MemberId(Uuid(row.fixed()?));
     let login = Login::new(row.text()?).map_err(|_| bad("login"))?;

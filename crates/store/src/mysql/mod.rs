@@ -12,6 +12,7 @@
 //! - `lease`, `leases`: how a server that keeps orders in memory stays the only one that writes
 //! - `revisions`, `turns`, `marks`: how several servers share a store
 //! - `migrate`: whose database it is, and its schema; `purge`: what is deleted at leisure; `check`
+//! - `books`: the ledger as it was at one moment
 //! - a file for each table, with its statements and the one place where its rows become types
 //!
 //! **Present and absent.** Transactions are READ COMMITTED and lock every row they read, in order of tables and keys. A
@@ -25,6 +26,7 @@
 mod bans;
 mod batches;
 mod boards;
+pub(crate) mod books;
 mod check;
 mod connect;
 mod fault;
@@ -125,6 +127,11 @@ impl MySqlStore {
             (Some(lease), Some(who)) => lease.announce(&format!("{who}, which answers at {address}")),
             _ => Ok(()),
         }
+    }
+
+    /// See [`Ledger::books`]; it may outlive the store.
+    pub(crate) fn snapshot(&self) -> Result<books::Snapshot, StoreError> {
+        books::Snapshot::begin(&self.pool)
     }
 
     /// What the database says of itself.

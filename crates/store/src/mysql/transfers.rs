@@ -57,17 +57,22 @@ pub(super) fn select(id: TransferId) -> Script {
 pub(super) fn read(mut answers: Answers) -> Result<Option<Transfer>, StoreError> {
     let mut transfer = None;
     answers.each(1, "transfers", |row| {
-        let kind = kind("transfers", row)?;
-        let (currency, amount) = (row.choice(Currency::parse)?, row.signed()?);
-        let mut side = || -> Result<Option<(MemberId, u64)>, StoreError> {
-            let member = row.maybe_fixed()?.map(|member| MemberId(Uuid(member)));
-            let sequence = row.maybe_signed()?.map(u64::try_from).transpose();
-            Ok(member.zip(sequence.map_err(|_| corrupt("transfers", "a negative number of an entry"))?))
-        };
-        transfer = Some(Transfer { kind, currency, amount, debit: side()?, credit: side()? });
+        transfer = Some(decode(row)?);
         Ok(())
     })?;
     Ok(transfer)
+}
+
+/// The next columns, without the id.
+pub(super) fn decode(row: &mut Fields<'_>) -> Result<Transfer, StoreError> {
+    let kind = kind("transfers", row)?;
+    let (currency, amount) = (row.choice(Currency::parse)?, row.signed()?);
+    let mut side = || -> Result<Option<(MemberId, u64)>, StoreError> {
+        let member = row.maybe_fixed()?.map(|member| MemberId(Uuid(member)));
+        let sequence = row.maybe_signed()?.map(u64::try_from).transpose();
+        Ok(member.zip(sequence.map_err(|_| corrupt("transfers", "a negative number of an entry"))?))
+    };
+    Ok(Transfer { kind, currency, amount, debit: side()?, credit: side()? })
 }
 
 fn kind(table: &str, row: &mut Fields<'_>) -> Result<Kind, StoreError> {
@@ -91,12 +96,15 @@ pub(super) fn read_entries(
     statements: usize,
     keys: &[EntryKey],
 ) -> Result<Vec<Option<Entry>>, StoreError> {
-    found(&mut answers, statements, "entries", keys, |row| {
-        let key = EntryKey { wallet: wallets::key(row)?, sequence: row.number()? };
-        let (transfer, kind) = (TransferId(Uuid(row.fixed()?)), kind("entries", row)?);
-        let (amount, after) = (row.signed()?, row.signed()?);
-        let counterparty = row.maybe_fixed()?.map(|member| MemberId(Uuid(member)));
-        let reference = row.maybe_text()?.map(Arc::from);
-        Ok((key, Entry { transfer, kind, amount, after, counterparty, reference }))
-    })
+    found(&mut answers, statements, "entries", keys, decode_entry)
+}
+
+/// The next columns, the key first.
+pub(super) fn decode_entry(row: &mut Fields<'_>) -> Result<(EntryKey, Entry), StoreError> {
+    let key = EntryKey { wallet: wallets::key(row)?, sequence: row.number()? };
+    let (transfer, kind) = (TransferId(Uuid(row.fixed()?)), kind("entries", row)?);
+    let (amount, after) = (row.signed()?, row.signed()?);
+    let counterparty = row.maybe_fixed()?.map(|member| MemberId(Uuid(member)));
+    let reference = row.maybe_text()?.map(Arc::from);
+    Ok((key, Entry { transfer, kind, amount, after, counterparty, reference }))
 }

@@ -38,7 +38,7 @@ pub(super) fn read(
     found(answers, statements, "wallets", keys, decode)
 }
 
-fn decode(row: &mut Fields<'_>) -> Result<(WalletKey, Wallet), StoreError> {
+pub(super) fn decode(row: &mut Fields<'_>) -> Result<(WalletKey, Wallet), StoreError> {
     let key = key(row)?;
     let wallet = Wallet {
         balance: row.signed()?,

@@ -2,7 +2,7 @@
 
 use super::Shards;
 use super::split::FIRST;
-use crate::{Ledger, Store, StoreError};
+use crate::{Books, Ledger, Store, StoreError};
 use tally_rules::Micros;
 use tally_rules::ledger::account::{AccountKey, Total};
 use tally_rules::ledger::entry::EntryKey;
@@ -48,5 +48,9 @@ impl Ledger for Shards {
 
     fn totals(&self) -> Result<Vec<(AccountKey, Total)>, StoreError> {
         self.of_first(|first| first.totals())
+    }
+
+    fn books(&self) -> Result<Box<dyn Books + '_>, StoreError> {
+        Ok(Box::new(self.inner.ask(FIRST, crate::mysql::MySqlStore::snapshot)?))
     }
 }

@@ -6,7 +6,7 @@ use super::table::{Rows, Table};
 use super::wallets::currency;
 use crate::StoreError;
 use crate::hold::Columns;
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, Row, params};
 use tally_rules::Micros;
 use tally_rules::ledger::{Currency, Hold, HoldId, MemberId, Uuid, WalletKey};
 
@@ -23,7 +23,11 @@ pub(super) const DUE: &str = "SELECT id, member, currency FROM holds INDEXED BY 
 pub(super) fn get(connection: &Connection, id: &HoldId) -> Result<Option<Hold>, StoreError> {
     let mut statement = connection.prepare_cached(GET)?;
     let mut rows = statement.query(params![id.0.0])?;
-    let Some(row) = rows.next()? else { return Ok(None) };
+    rows.next()?.map(decode).transpose()
+}
+
+/// The columns from the first one on.
+pub(super) fn decode(row: &Row<'_>) -> Result<Hold, StoreError> {
     let member = MemberId(Uuid(row.get(0)?));
     let wallet = WalletKey { member, currency: currency("holds", &row.get::<_, String>(1)?)? };
     let columns = Columns {
@@ -34,7 +38,7 @@ pub(super) fn get(connection: &Connection, id: &HoldId) -> Result<Option<Hold>, 
         ended_at: row.get(8)?,
     };
     let hold = columns.hold(wallet, row.get(2)?, row.get(3)?);
-    hold.map(Some).ok_or_else(|| corrupt("holds", "a hold that cannot be"))
+    hold.ok_or_else(|| corrupt("holds", "a hold that cannot be"))
 }
 
 /// Holds that are due at `now` and that `each` wants, for as long as it says so.

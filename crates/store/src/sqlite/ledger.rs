@@ -1,6 +1,7 @@
 //! Reads of members and money: for a transaction, and without one.
 
 use super::SqliteStore;
+use super::books::Snapshot;
 use super::holds::{self, Holds};
 use super::members::{self, Handles, Members};
 use super::overlay::Overlay;
@@ -10,8 +11,8 @@ use super::state::Shared;
 use super::table::Table;
 use super::transfers::{self, Entries, Transfers};
 use super::wallets::{self, Totals, Wallets};
-use crate::StoreError;
 use crate::ledger::{Ledger, LedgerLoaded, LedgerPlan};
+use crate::{Books, StoreError};
 use rusqlite::Connection;
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -122,5 +123,9 @@ impl Ledger for SqliteStore {
             all.extend(newer);
             Ok(all.into_iter().filter_map(|(key, total)| Some((key, total?))).collect())
         })
+    }
+
+    fn books(&self) -> Result<Box<dyn Books + '_>, StoreError> {
+        Ok(Box::new(Snapshot::begin(&self.shared)?))
     }
 }

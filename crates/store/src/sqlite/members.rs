@@ -36,7 +36,8 @@ pub(super) fn of_handle(connection: &Connection, handle: &Handle) -> Result<Opti
     Ok(Some(MemberId(Uuid(row.get(0)?))))
 }
 
-fn decode(row: &Row<'_>) -> Result<Member, StoreError> {
+/// The columns from the first one on.
+pub(super) fn decode(row: &Row<'_>) -> Result<Member, StoreError> {
     let bad = |what: &str| corrupt("members", &format!("a {what} that cannot be"));
     let phone: Option<String> = row.get(1)?;
     let phone = phone.map(|text| Phone::parse(&text, None).map_err(|_| bad("phone"))).transpose()?;

@@ -17,6 +17,7 @@ mod backup;
 mod bans;
 mod batch;
 mod boards;
+mod books;
 pub(crate) mod codec;
 mod connect;
 mod damage;

@@ -29,7 +29,8 @@ pub(super) fn get(connection: &Connection, id: &TransferId) -> Result<Option<Tra
     rows.next()?.map(decode).transpose()
 }
 
-fn decode(row: &Row<'_>) -> Result<Transfer, StoreError> {
+/// The columns from the first one on.
+pub(super) fn decode(row: &Row<'_>) -> Result<Transfer, StoreError> {
     let side = |column: usize| -> Result<Option<(MemberId, u64)>, StoreError> {
         let member: Option<[u8; 16]> = row.get(column)?;
         let sequence: Option<i64> = row.get(column + 1)?;
@@ -54,17 +55,21 @@ pub(super) fn entry(connection: &Connection, key: &EntryKey) -> Result<Option<En
     let mut statement = connection.prepare_cached(GET_ENTRY)?;
     let WalletKey { member, currency } = key.wallet;
     let mut rows = statement.query(params![member.0.0, currency.as_str(), key.sequence.cast_signed()])?;
-    let Some(row) = rows.next()? else { return Ok(None) };
+    rows.next()?.map(decode_entry).transpose()
+}
+
+/// The columns from the first one on.
+pub(super) fn decode_entry(row: &Row<'_>) -> Result<Entry, StoreError> {
     let counterparty: Option<[u8; 16]> = row.get(4)?;
     let reference: Option<String> = row.get(5)?;
-    Ok(Some(Entry {
+    Ok(Entry {
         transfer: TransferId(Uuid(row.get(0)?)),
         kind: kind("entries", row.get(1)?)?,
         amount: row.get(2)?,
         after: row.get(3)?,
         counterparty: counterparty.map(|member| MemberId(Uuid(member))),
         reference: reference.map(Arc::from),
-    }))
+    })
 }
 
 /// A number of an entry, as the tables count.

@@ -44,7 +44,8 @@ pub(super) fn of_member(
     Ok(found)
 }
 
-fn decode(row: &Row<'_>) -> Result<Wallet, StoreError> {
+/// The columns from the first one on.
+pub(super) fn decode(row: &Row<'_>) -> Result<Wallet, StoreError> {
     Ok(Wallet {
         balance: row.get(0)?,
         held: row.get(1)?,

@@ -6,6 +6,7 @@
 
 pub(crate) mod batches;
 pub(crate) mod boards;
+pub(crate) mod books;
 pub(crate) mod durability;
 pub(crate) mod keys;
 pub(crate) mod ledger;
@@ -87,6 +88,9 @@ macro_rules! store_contract {
                 holds_read_back_and_are_found_when_they_are_due, totals_add_up,
                 money_that_cannot_be_is_refused_at_once,
                 transfers_from_all_sides_lose_nothing_and_never_conflict, random_money_agrees_with_its_entries,
+            ],
+            books: [
+                every_row_is_walked_once_in_order_of_keys, books_stay_as_they_were_at_their_moment,
             ],
             model: [random_operations_agree_with_a_model],
         );

@@ -1,0 +1,42 @@
+//! The whole ledger as it was at one moment, read page by page: what replays it sees every row once, and none half done.
+//!
+//! Pages are in order of keys, so memory is that of one page however many rows there are. Not here: what the rows must
+//! agree in, and reading of the present, which is [`Ledger`](crate::Ledger).
+
+use crate::StoreError;
+use tally_rules::ledger::account::{AccountKey, Total};
+use tally_rules::ledger::entry::EntryKey;
+use tally_rules::ledger::{Entry, Hold, HoldId, Member, MemberId, Transfer, TransferId, Wallet, WalletKey};
+
+/// Some rows of a table, in order of keys.
+pub type Page<K, V> = Result<Vec<(K, V)>, StoreError>;
+
+/// The ledger at one moment. A page has at most `limit` rows, from the first one after `after`; fewer mean the end.
+pub trait Books {
+    /// Members.
+    fn members(&mut self, after: Option<MemberId>, limit: usize) -> Page<MemberId, Member>;
+
+    /// Wallets.
+    fn wallets(&mut self, after: Option<WalletKey>, limit: usize) -> Page<WalletKey, Wallet>;
+
+    /// Entries: wallet by wallet, each in its order.
+    fn entries(&mut self, after: Option<EntryKey>, limit: usize) -> Page<EntryKey, Entry>;
+
+    /// Movements, the oldest first.
+    fn transfers(&mut self, after: Option<TransferId>, limit: usize) -> Page<TransferId, Transfer>;
+
+    /// Holds, the oldest first.
+    fn holds(&mut self, after: Option<HoldId>, limit: usize) -> Page<HoldId, Hold>;
+
+    /// The entry of each key, which ascend.
+    fn entries_of(&mut self, keys: &[EntryKey]) -> Result<Vec<Option<Entry>>, StoreError>;
+
+    /// The movement of each id, which ascend.
+    fn transfers_of(&mut self, ids: &[TransferId]) -> Result<Vec<Option<Transfer>>, StoreError>;
+
+    /// All that was ever debited and credited, in order of account and currency.
+    fn totals(&mut self) -> Page<AccountKey, Total>;
+
+    /// About how many rows a walk of all five tables gives; for progress only.
+    fn rows(&mut self) -> Result<u64, StoreError>;
+}

@@ -1,0 +1,171 @@
+//! The ledger at one moment: a transaction that only reads, on a connection of its own.
+//!
+//! InnoDB keeps what is changed meanwhile for it, so it costs the writers nothing at once; one that is lost ends the
+//! reading, because another would be of another moment.
+
+use super::connect;
+use super::fault::Fault;
+use super::found;
+use super::holds;
+use super::link::Link;
+use super::members;
+use super::pool::Pool;
+use super::row::{Answers, Fields};
+use super::text::{Row, Script};
+use super::transfers;
+use super::wallets;
+use crate::StoreError;
+use crate::books::{Books, Page};
+use tally_rules::ledger::account::{AccountKey, Total};
+use tally_rules::ledger::entry::EntryKey;
+use tally_rules::ledger::{
+    Entry, Hold, HoldId, Member, MemberId, Transfer, TransferId, Uuid, Wallet, WalletKey,
+};
+
+const MEMBERS: &str = "SELECT id, login, phone, player, name, password, pin, pin_digits, pin_wrong, pin_locked_until, \
+     tokens_from, closed_at FROM members FORCE INDEX (PRIMARY)";
+const WALLETS: &str = "SELECT member, currency, balance, held, sequence, closed, spent_day, spent FROM wallets \
+     FORCE INDEX (PRIMARY)";
+const ENTRIES: &str = "SELECT member, currency, sequence, transfer, kind, amount, `after`, counterparty, reference \
+     FROM entries FORCE INDEX (PRIMARY)";
+const TRANSFERS: &str = "SELECT id, kind, currency, amount, debit_member, debit_sequence, credit_member, \
+     credit_sequence FROM transfers FORCE INDEX (PRIMARY)";
+const HOLDS: &str = "SELECT id, member, currency, amount, expires_at, state, captured, captured_to, transfer, \
+     ended_at FROM holds FORCE INDEX (PRIMARY)";
+
+/// See the head of the file.
+pub(crate) struct Snapshot {
+    link: Link,
+}
+
+impl Snapshot {
+    pub(super) fn begin(pool: &Pool) -> Result<Self, StoreError> {
+        let link = connect::connect(&pool.address, &pool.options, &pool.stats)?;
+        let mut snapshot = Self { link };
+        let mut script = Script::default();
+        script.statement("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ");
+        script.statement("START TRANSACTION WITH CONSISTENT SNAPSHOT");
+        snapshot.ask(&script)?;
+        Ok(snapshot)
+    }
+
+    fn ask(&mut self, script: &Script) -> Result<Answers, StoreError> {
+        self.link.send(script).map_err(|fault: Fault| fault.into())
+    }
+
+    /// A page of a table whose key is an id.
+    fn by_id<K, V>(
+        &mut self,
+        (select, table): (&'static str, &'static str),
+        after: Option<Uuid>,
+        limit: usize,
+        decode: impl Fn(&mut Fields<'_>) -> Result<(K, V), StoreError>,
+    ) -> Page<K, V> {
+        let mut script = Script::default();
+        script.sql(select);
+        if let Some(after) = after {
+            script.sql(" WHERE id > ").bytes(&after.0);
+        }
+        script.sql(" ORDER BY id LIMIT ").number(limit as u64).end();
+        read(self.ask(&script)?, table, decode)
+    }
+}
+
+fn read<K, V>(
+    mut answers: Answers,
+    table: &'static str,
+    decode: impl Fn(&mut Fields<'_>) -> Result<(K, V), StoreError>,
+) -> Page<K, V> {
+    let mut page = Vec::new();
+    answers.each(1, table, |row| {
+        page.push(decode(row)?);
+        Ok(())
+    })?;
+    Ok(page)
+}
+
+/// ` WHERE` what comes after the key of a wallet, and after `sequence` in it. Ranges of the index: a comparison of tuples
+/// would read all of it.
+fn after_key(script: &mut Script, wallet: &WalletKey, sequence: Option<u64>) {
+    let (member, currency) = (&wallet.member.0.0, wallet.currency.as_str().as_bytes());
+    script.sql(" WHERE member > ").bytes(member);
+    script.sql(" OR (member = ").bytes(member).sql(" AND currency > ").bytes(currency).sql(")");
+    if let Some(sequence) = sequence {
+        script.sql(" OR (member = ").bytes(member).sql(" AND currency = ").bytes(currency);
+        script.sql(" AND sequence > ").number(sequence).sql(")");
+    }
+}
+
+impl Books for Snapshot {
+    fn members(&mut self, after: Option<MemberId>, limit: usize) -> Page<MemberId, Member> {
+        self.by_id((MEMBERS, "members"), after.map(|id| id.0), limit, members::decode)
+    }
+
+    fn wallets(&mut self, after: Option<WalletKey>, limit: usize) -> Page<WalletKey, Wallet> {
+        let mut script = Script::default();
+        script.sql(WALLETS);
+        if let Some(key) = after {
+            after_key(&mut script, &key, None);
+        }
+        script.sql(" ORDER BY member, currency LIMIT ").number(limit as u64).end();
+        read(self.ask(&script)?, "wallets", wallets::decode)
+    }
+
+    fn entries(&mut self, after: Option<EntryKey>, limit: usize) -> Page<EntryKey, Entry> {
+        let mut script = Script::default();
+        script.sql(ENTRIES);
+        if let Some(key) = after {
+            after_key(&mut script, &key.wallet, Some(key.sequence));
+        }
+        script.sql(" ORDER BY member, currency, sequence LIMIT ").number(limit as u64).end();
+        read(self.ask(&script)?, "entries", transfers::decode_entry)
+    }
+
+    fn transfers(&mut self, after: Option<TransferId>, limit: usize) -> Page<TransferId, Transfer> {
+        self.by_id((TRANSFERS, "transfers"), after.map(|id| id.0), limit, transfer)
+    }
+
+    fn holds(&mut self, after: Option<HoldId>, limit: usize) -> Page<HoldId, Hold> {
+        self.by_id((HOLDS, "holds"), after.map(|id| id.0), limit, holds::decode)
+    }
+
+    fn entries_of(&mut self, keys: &[EntryKey]) -> Result<Vec<Option<Entry>>, StoreError> {
+        if keys.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut script = Script::default();
+        let statements = transfers::select_entries(&mut script, keys);
+        transfers::read_entries(self.ask(&script)?, statements, keys)
+    }
+
+    fn transfers_of(&mut self, ids: &[TransferId]) -> Result<Vec<Option<Transfer>>, StoreError> {
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut script = Script::default();
+        let head = "SELECT id, kind, currency, amount, debit_member, debit_sequence, credit_member, credit_sequence \
+             FROM transfers FORCE INDEX (PRIMARY) WHERE id IN (";
+        let put = |row: &mut Row<'_>, id: &TransferId| {
+            row.bytes(&id.0.0);
+        };
+        let statements = script.keys(head, ids, ")", put);
+        found(&mut self.ask(&script)?, statements, "transfers", ids, transfer)
+    }
+
+    fn totals(&mut self) -> Page<AccountKey, Total> {
+        wallets::read_totals(self.ask(&wallets::select_totals())?)
+    }
+
+    fn rows(&mut self) -> Result<u64, StoreError> {
+        let mut script = Script::default();
+        // As many members as wallets, and two entries of a movement: near enough for a bar.
+        script.statement(
+            "SELECT CAST(2 * COUNT(*) + 1.5 * COALESCE(SUM(sequence), 0) AS UNSIGNED) FROM wallets",
+        );
+        self.ask(&script)?.one_number("wallets")
+    }
+}
+
+fn transfer(row: &mut Fields<'_>) -> Result<(TransferId, Transfer), StoreError> {
+    Ok((TransferId(Uuid(row.fixed()?)), transfers::decode(row)?))
+}

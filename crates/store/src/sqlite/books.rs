@@ -1,0 +1,213 @@
+//! The ledger at one moment: a snapshot of the tables that is held, and a copy of what was not in them yet.
+//!
+//! The journal is folded first, so the copy is of what came in between. A held snapshot keeps the log of the tables from
+//! starting over: whoever reads for long beside a busy server works on a copy of the file instead (see `backup`).
+
+use super::connect::Lent;
+use super::holds::{self, Holds};
+use super::members::{self, Members};
+use super::overlay::Overlay;
+use super::state::Shared;
+use super::table::Table;
+use super::transfers::{self, Entries, Transfers};
+use super::wallets::{self, Totals, Wallets};
+use crate::StoreError;
+use crate::books::{Books, Page};
+use rusqlite::{Params, Row, params};
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use tally_rules::ledger::account::{AccountKey, Total};
+use tally_rules::ledger::entry::EntryKey;
+use tally_rules::ledger::{
+    Entry, Hold, HoldId, Member, MemberId, Transfer, TransferId, Uuid, Wallet, WalletKey,
+};
+
+const MEMBERS: &str = "SELECT login, phone, player, name, password, pin, pin_digits, pin_wrong, \
+     pin_locked_until, tokens_from, closed_at, id FROM members WHERE id > ?1 ORDER BY id LIMIT ?2";
+const WALLETS: &str = "SELECT balance, held, sequence, closed, spent_day, spent, member, currency FROM wallets \
+     WHERE (member, currency) > (?1, ?2) ORDER BY member, currency LIMIT ?3";
+const ENTRIES: &str = "SELECT transfer, kind, amount, after, counterparty, reference, member, currency, sequence \
+     FROM entries WHERE (member, currency, sequence) > (?1, ?2, ?3) ORDER BY member, currency, sequence LIMIT ?4";
+const TRANSFERS: &str = "SELECT kind, currency, amount, debit_member, debit_sequence, credit_member, \
+     credit_sequence, id FROM transfers WHERE id > ?1 ORDER BY id LIMIT ?2";
+const HOLDS: &str = "SELECT member, currency, amount, expires_at, state, captured, captured_to, transfer, ended_at, \
+     id FROM holds WHERE id > ?1 ORDER BY id LIMIT ?2";
+/// As many members as wallets, and two entries of a movement: near enough for a bar.
+const ROWS: &str = "SELECT CAST(2 * count(*) + 1.5 * total(sequence) AS INTEGER) FROM wallets";
+
+type Newer<T> = BTreeMap<<T as Table>::Key, Option<<T as Table>::Value>>;
+
+/// What was not in the tables at that moment.
+struct Overlaid {
+    members: Newer<Members>,
+    wallets: Newer<Wallets>,
+    entries: Newer<Entries>,
+    transfers: Newer<Transfers>,
+    holds: Newer<Holds>,
+    totals: Newer<Totals>,
+}
+
+impl Overlaid {
+    fn of(overlay: &Overlay) -> Self {
+        fn all<T: Table>(overlay: &Overlay) -> Newer<T> {
+            overlay.range::<T>(Bound::Unbounded, |_| true, usize::MAX).0
+        }
+        Self {
+            members: all::<Members>(overlay),
+            wallets: all::<Wallets>(overlay),
+            entries: all::<Entries>(overlay),
+            transfers: all::<Transfers>(overlay),
+            holds: all::<Holds>(overlay),
+            totals: all::<Totals>(overlay),
+        }
+    }
+}
+
+/// See the head of the file.
+pub(super) struct Snapshot<'a> {
+    reader: Lent<'a>,
+    newer: Overlaid,
+}
+
+impl<'a> Snapshot<'a> {
+    pub(super) fn begin(shared: &'a Shared) -> Result<Self, StoreError> {
+        shared.folding.fold_now()?;
+        let reader = shared.readers.lend();
+        let (newer, snapshot) = shared.moment(&reader, Overlaid::of)?;
+        // It lasts as long as this value; what it read of itself is undone by no one.
+        std::mem::forget(snapshot);
+        Ok(Self { reader, newer })
+    }
+
+    /// A page of the tables.
+    fn page<K, V>(
+        &self,
+        sql: &'static str,
+        after: impl Params,
+        decode: impl Fn(&Row<'_>) -> Result<(K, V), StoreError>,
+    ) -> Page<K, V> {
+        let mut statement = self.reader.prepare_cached(sql)?;
+        let mut rows = statement.query(after)?;
+        let mut page = Vec::new();
+        while let Some(row) = rows.next()? {
+            page.push(decode(row)?);
+        }
+        Ok(page)
+    }
+}
+
+impl Drop for Snapshot<'_> {
+    fn drop(&mut self) {
+        // A connection that stayed in it would read the past for whoever has it next.
+        let _closed_with_the_store = self.reader.execute_batch("ROLLBACK");
+    }
+}
+
+/// Lays newer states over a page. Rows of these tables are never removed, so there are at least as many as in the page.
+fn laid<K: Ord + Copy, V: Clone>(
+    page: Vec<(K, V)>,
+    newer: &BTreeMap<K, Option<V>>,
+    after: Option<K>,
+    limit: usize,
+) -> Vec<(K, V)> {
+    let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+    let until = match page.last() {
+        Some((last, _)) if page.len() == limit => Bound::Included(*last),
+        _ => Bound::Unbounded,
+    };
+    if newer.is_empty() {
+        return page;
+    }
+    let mut all: BTreeMap<K, V> = page.into_iter().collect();
+    all.extend(newer.range((from, until)).filter_map(|(key, value)| Some((*key, value.clone()?))));
+    all.into_iter().take(limit).collect()
+}
+
+fn sql_limit(limit: usize) -> i64 {
+    i64::try_from(limit).unwrap_or(i64::MAX)
+}
+
+/// The bytes of an id to go on after; those of none are before all others.
+fn bytes(id: Option<&Uuid>) -> &[u8] {
+    id.map_or(&[], |id| &id.0)
+}
+
+fn wallet_key(row: &Row<'_>, table: &str, column: usize) -> Result<WalletKey, StoreError> {
+    let member = MemberId(Uuid(row.get(column)?));
+    Ok(WalletKey { member, currency: wallets::currency(table, &row.get::<_, String>(column + 1)?)? })
+}
+
+/// Says in which row it was that something could not be read.
+fn within<K: std::fmt::Debug, V>(key: K, decoded: Result<V, StoreError>) -> Result<(K, V), StoreError> {
+    match decoded {
+        Ok(value) => Ok((key, value)),
+        Err(StoreError::Corrupt(why)) => Err(StoreError::Corrupt(format!("{why}, in {key:?}"))),
+        Err(error) => Err(error),
+    }
+}
+
+impl Books for Snapshot<'_> {
+    fn members(&mut self, after: Option<MemberId>, limit: usize) -> Page<MemberId, Member> {
+        let from = bytes(after.as_ref().map(|id| &id.0));
+        let page = self.page(MEMBERS, params![from, sql_limit(limit)], |row| {
+            within(MemberId(Uuid(row.get(11)?)), members::decode(row))
+        })?;
+        Ok(laid(page, &self.newer.members, after, limit))
+    }
+
+    fn wallets(&mut self, after: Option<WalletKey>, limit: usize) -> Page<WalletKey, Wallet> {
+        let from = bytes(after.as_ref().map(|key| &key.member.0));
+        let currency = after.as_ref().map_or("", |key| key.currency.as_str());
+        let page = self.page(WALLETS, params![from, currency, sql_limit(limit)], |row| {
+            within(wallet_key(row, "wallets", 6)?, wallets::decode(row))
+        })?;
+        Ok(laid(page, &self.newer.wallets, after, limit))
+    }
+
+    fn entries(&mut self, after: Option<EntryKey>, limit: usize) -> Page<EntryKey, Entry> {
+        let from = bytes(after.as_ref().map(|key| &key.wallet.member.0));
+        let currency = after.as_ref().map_or("", |key| key.wallet.currency.as_str());
+        let sequence = after.map_or(0, |key| key.sequence.cast_signed());
+        let page = self.page(ENTRIES, params![from, currency, sequence, sql_limit(limit)], |row| {
+            let sequence = wallets::counted("entries", row.get(8)?)?;
+            let key = EntryKey { wallet: wallet_key(row, "entries", 6)?, sequence };
+            within(key, transfers::decode_entry(row))
+        })?;
+        Ok(laid(page, &self.newer.entries, after, limit))
+    }
+
+    fn transfers(&mut self, after: Option<TransferId>, limit: usize) -> Page<TransferId, Transfer> {
+        let from = bytes(after.as_ref().map(|id| &id.0));
+        let page = self.page(TRANSFERS, params![from, sql_limit(limit)], |row| {
+            within(TransferId(Uuid(row.get(7)?)), transfers::decode(row))
+        })?;
+        Ok(laid(page, &self.newer.transfers, after, limit))
+    }
+
+    fn holds(&mut self, after: Option<HoldId>, limit: usize) -> Page<HoldId, Hold> {
+        let from = bytes(after.as_ref().map(|id| &id.0));
+        let page = self.page(HOLDS, params![from, sql_limit(limit)], |row| {
+            within(HoldId(Uuid(row.get(9)?)), holds::decode(row))
+        })?;
+        Ok(laid(page, &self.newer.holds, after, limit))
+    }
+
+    fn entries_of(&mut self, keys: &[EntryKey]) -> Result<Vec<Option<Entry>>, StoreError> {
+        let newer = |key: &EntryKey| self.newer.entries.get(key).cloned();
+        keys.iter().map(|key| newer(key).map_or_else(|| transfers::entry(&self.reader, key), Ok)).collect()
+    }
+
+    fn transfers_of(&mut self, ids: &[TransferId]) -> Result<Vec<Option<Transfer>>, StoreError> {
+        let newer = |id: &TransferId| self.newer.transfers.get(id).copied();
+        ids.iter().map(|id| newer(id).map_or_else(|| transfers::get(&self.reader, id), Ok)).collect()
+    }
+
+    fn totals(&mut self) -> Page<AccountKey, Total> {
+        Ok(laid(wallets::totals(&self.reader)?, &self.newer.totals, None, usize::MAX))
+    }
+
+    fn rows(&mut self) -> Result<u64, StoreError> {
+        let rows: i64 = self.reader.query_row(ROWS, [], |row| row.get(0))?;
+        Ok(u64::try_from(rows).unwrap_or(0))
+    }
+}
