@@ -22,6 +22,7 @@ pub mod secret;
 mod servers;
 pub mod settings;
 pub mod tally;
+pub mod verify;
 mod waiting;
 pub mod wallets;
 

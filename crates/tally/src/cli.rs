@@ -97,6 +97,16 @@ Examples:
 Beside a running server it compares what that serves; without one it loads the store itself. An
 embedded store is copied for it. Exit code 1 if something is wrong.")]
     Doctor(DoctorArgs),
+    /// Replay the ledger: whether every balance, every movement and every total agrees
+    #[command(after_help = "\
+Examples:
+  tally verify
+  tally verify --data /var/lib/tally
+  tally verify --store mysql://tally@db.example/tally
+
+It may run beside a server: it reads the ledger as it was at one moment, an embedded store from a copy
+that is deleted afterwards. Every row that disagrees is named. Exit code 1 if there is one.")]
+    Verify,
     /// Bring the store to this version's schema, after keeping a copy
     #[command(after_help = "\
 Examples:

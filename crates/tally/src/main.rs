@@ -9,6 +9,7 @@ mod bench;
 mod cli;
 mod client;
 mod config;
+mod copies;
 mod csv_scores;
 mod data_dir;
 mod demo;
@@ -22,6 +23,7 @@ mod migrate;
 mod serve;
 mod store;
 mod target;
+mod verify;
 
 use clap::{CommandFactory, Parser};
 use cli::{Cli, Command};
@@ -47,6 +49,7 @@ fn main() -> ExitCode {
             print(&script)
         }
         Command::Doctor(args) => doctor::run(&cli, args),
+        Command::Verify => verify::run(&cli),
         Command::Migrate(args) => migrate::run(&cli, args),
         Command::Backup(args) => backup::backup(&cli, args),
         Command::Restore(args) => backup::restore(&cli, args),

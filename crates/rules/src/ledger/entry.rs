@@ -138,6 +138,17 @@ impl Transfer {
         (debit, credit)
     }
 
+    /// What its entry on each side says of it: its place, its kind, and the member on the other side.
+    pub fn sides(&self) -> [Option<(EntryKey, Kind, Option<MemberId>)>; 2] {
+        let arriving = if self.debit.is_some() { Kind::TransferIn } else { self.kind };
+        let [out, into] = self.entries();
+        let member = |side: Option<(MemberId, u64)>| side.map(|(member, _)| member);
+        [
+            out.map(|key| (key, self.kind, member(self.credit))),
+            into.map(|key| (key, arriving, member(self.debit))),
+        ]
+    }
+
     /// The places of its entries, where the money leaves and where it arrives.
     pub fn entries(&self) -> [Option<EntryKey>; 2] {
         [self.debit, self.credit].map(|side| {

@@ -17,6 +17,8 @@ pub mod members;
 pub mod post;
 mod work;
 
+pub(crate) use work::HOME_META;
+
 use tally_lanes::Bounds;
 use tally_rules::ledger::Currencies;
 use tally_rules::ledger::limits::Limits;

@@ -17,7 +17,7 @@ use tally_store::{BatchId, Store, StoreError};
 const MOVE_BYTES: u32 = 512;
 
 /// The name under which the store remembers which currency every member has a wallet in.
-pub(super) const HOME_META: &str = "wallet_currency";
+pub(crate) const HOME_META: &str = "wallet_currency";
 
 /// The work of the lane.
 pub(super) struct LedgerWork {

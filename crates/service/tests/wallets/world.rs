@@ -154,6 +154,7 @@ impl World {
     pub(crate) fn end(self, members: &[MemberId]) {
         self.tally.drain();
         prove(&*self.tally.store, members);
+        assert_eq!(crate::verify::verify(&*self.tally.store).1, [""; 0]);
     }
 }
 

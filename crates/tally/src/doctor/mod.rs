@@ -13,17 +13,17 @@ mod settings;
 
 use crate::cli::{Cli, DoctorArgs, TargetArgs};
 use crate::config::Config;
+use crate::copies::Copies;
 use crate::data_dir::DataDir;
 use crate::store::{Place, connect, options};
 use crate::target::Target;
 use anyhow::{Context, Result};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use tally_store::Store;
 use tally_store::mysql::MySqlStore;
 use tally_store::shards::Shards;
-use tally_store::sqlite::{self, SqliteStore};
 
 /// What was found, line by line.
 #[derive(Default)]
@@ -89,8 +89,8 @@ fn examine(
             file(report, path);
             pool::measured(report, target, args.target_rate)?;
             // A file has one process that opens it: the server. Beside it there is the copy that a backup is.
-            let copies = Copies(data.join(format!("doctor-{}.db", std::process::id())));
-            ranks::compare(report, &target.client, &mut || copies.make(path))
+            let copies = Copies::new(data, "doctor");
+            ranks::compare(report, &target.client, &mut || copies.make(path, &mut |_, _| ()))
         }
     }
 }
@@ -111,33 +111,4 @@ fn file(report: &mut Report, path: &Path) {
     let ours = journal.filter(|entry| entry.file_name().to_string_lossy().starts_with(&prefix));
     let bytes: u64 = ours.map(|entry| length(&entry.path())).sum();
     report.ok(&format!("its journal: {bytes} bytes, folded into it when the server ends"));
-}
-
-/// Copies of an embedded store, one after the other.
-struct Copies(PathBuf);
-
-impl Copies {
-    fn make(&self, from: &Path) -> Result<Arc<SqliteStore>> {
-        self.remove();
-        sqlite::backup(from, &self.0, &mut |_, _| ()).context("copy the store")?;
-        Ok(Arc::new(SqliteStore::open(&self.0, &sqlite::Options::default()).context("open the copy")?))
-    }
-
-    /// With what a store keeps beside its file.
-    fn remove(&self) {
-        let (Some(folder), Some(name)) = (self.0.parent(), self.0.file_name()) else { return };
-        let ours = |entry: &std::fs::DirEntry| {
-            entry.file_name().as_encoded_bytes().starts_with(name.as_encoded_bytes())
-        };
-        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten().filter(ours) {
-            // What stays is a copy, in a directory that only its owner reads.
-            let _ = std::fs::remove_file(entry.path());
-        }
-    }
-}
-
-impl Drop for Copies {
-    fn drop(&mut self) {
-        self.remove();
-    }
 }

@@ -1,0 +1,152 @@
+//! Replaying the ledger: whether every balance, every movement and every total agrees with the rows behind it.
+//!
+//! Rows are read in the order of their keys from books of one moment, so memory is that of some pages however long the
+//! ledger is. Every row that disagrees is named; nothing is mended.
+//!
+//! - `wallets`: balances against entries and open holds, wallets against members
+//! - `moves`: movements against entries and captured holds, totals against movements
+//! - `ahead`: what is not in the order it is needed in; `walk`: pages; `sum`: two sets of rows compared without keeping them
+//!
+//! Not here: the rows' own form, which a store checks as it reads them, and ranks.
+
+mod ahead;
+mod moves;
+mod sum;
+mod walk;
+mod wallets;
+
+use crate::failure::Failure;
+use crate::wallets::HOME_META;
+use std::collections::BTreeMap;
+use std::fmt;
+use tally_rules::ledger::Currency;
+use tally_rules::ledger::account::{Account, AccountKey, Total, Totals};
+use tally_store::{Books, Store};
+
+/// A row that disagrees.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Disagreement {
+    /// Its table.
+    pub table: &'static str,
+    /// Its key.
+    pub row: String,
+    /// With what, and how.
+    pub what: String,
+}
+
+impl fmt::Display for Disagreement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}: {}", self.table, self.row, self.what)
+    }
+}
+
+/// What was replayed.
+#[derive(Clone, Debug, Default)]
+pub struct Replayed {
+    /// Members.
+    pub members: u64,
+    /// Wallets.
+    pub wallets: u64,
+    /// Entries.
+    pub entries: u64,
+    /// Movements.
+    pub transfers: u64,
+    /// Holds.
+    pub holds: u64,
+    /// What movements add up to, in order of account and currency.
+    pub totals: Vec<(AccountKey, Total)>,
+    /// How many rows disagree.
+    pub disagreements: u64,
+}
+
+/// Who is told while it goes on.
+pub struct Listener<'a> {
+    /// Each row that disagrees.
+    pub found: &'a mut dyn FnMut(&Disagreement),
+    /// How many rows were read since it was last told.
+    pub read: &'a mut dyn FnMut(u64),
+}
+
+/// The currency that every member has a wallet in, once there is a member.
+pub fn home(store: &dyn Store) -> Result<Option<Currency>, Failure> {
+    let stored = store.meta(HOME_META)?;
+    Ok(stored.and_then(|bytes| Currency::parse(std::str::from_utf8(&bytes).ok()?)))
+}
+
+/// Replays all of it.
+pub fn replay(
+    books: &mut dyn Books,
+    home: Option<Currency>,
+    listener: Listener<'_>,
+) -> Result<Replayed, Failure> {
+    let mut run = Run { listener, replayed: Replayed::default(), key: sum::key()? };
+    let seen = wallets::replay(books, home, &mut run)?;
+    let totals = moves::replay(books, seen.entries, &mut run)?;
+    check_totals(&totals, &books.totals()?, &seen.balances, &mut run);
+    run.replayed.totals = totals.into_rows();
+    Ok(run.replayed)
+}
+
+/// What is known so far.
+struct Run<'a> {
+    listener: Listener<'a>,
+    replayed: Replayed,
+    key: [u8; 32],
+}
+
+impl Run<'_> {
+    fn found(&mut self, table: &'static str, row: impl fmt::Display, what: impl Into<String>) {
+        self.replayed.disagreements += 1;
+        (self.listener.found)(&Disagreement { table, row: row.to_string(), what: what.into() });
+    }
+
+    fn read(&mut self, rows: usize) {
+        (self.listener.read)(rows as u64);
+    }
+}
+
+/// Totals as stored against those of all movements, debits against credits, and what is owed against what wallets have.
+fn check_totals(
+    replayed: &Totals,
+    stored: &[(AccountKey, Total)],
+    balances: &BTreeMap<Currency, i128>,
+    run: &mut Run<'_>,
+) {
+    let name = |key: &AccountKey| format!("{}/{}", key.account, key.currency);
+    let shown = |total: &Total| format!("debits {} and credits {}", total.debits, total.credits);
+    let mut wanted: BTreeMap<AccountKey, Total> =
+        replayed.rows().map(|(key, total)| (*key, *total)).collect();
+    let mut debits: BTreeMap<Currency, (u128, u128)> = BTreeMap::new();
+    for (key, total) in stored {
+        let sums = debits.entry(key.currency).or_default();
+        *sums = (sums.0.saturating_add(total.debits), sums.1.saturating_add(total.credits));
+        let of_moves = wanted.remove(key).unwrap_or_default();
+        if of_moves != *total {
+            run.found(
+                "totals",
+                name(key),
+                format!("{}, and its movements come to {}", shown(total), shown(&of_moves)),
+            );
+        }
+    }
+    for (key, total) in wanted {
+        run.found("totals", name(&key), format!("is not there, and its movements come to {}", shown(&total)));
+    }
+    for (currency, (debits, credits)) in debits {
+        if debits != credits {
+            run.found("totals", currency, format!("debits are {debits} and credits {credits}"));
+        }
+    }
+    let mut owed: BTreeMap<Currency, i128> = balances.keys().map(|code| (*code, 0)).collect();
+    for (key, total) in stored.iter().filter(|(key, _)| key.account == Account::BankPayable) {
+        // Where a total does not fit it was found above.
+        owed.insert(key.currency, total.credits.cast_signed().wrapping_sub(total.debits.cast_signed()));
+    }
+    for (currency, owed) in owed {
+        let have = balances.get(&currency).copied().unwrap_or_default();
+        if owed != have {
+            let row = format!("{}/{currency}", Account::BankPayable);
+            run.found("totals", row, format!("{owed} is owed, and wallets have {have}"));
+        }
+    }
+}

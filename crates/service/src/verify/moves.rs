@@ -1,0 +1,200 @@
+//! Movements against what they left: an entry on each side, the hold that they captured, and the totals of accounts.
+//!
+//! A movement's entries are anywhere, so first only the sums of all lines are compared: what movements say of entries and
+//! what entries say of themselves. Where they differ, everything is looked up by key to name the rows.
+
+use super::Run;
+use super::ahead::{Ahead, Put};
+use super::sum::{Line, Sum};
+use super::walk::{PAGE_ROWS, Walk};
+use super::wallets::{line, name_of_entry};
+use crate::failure::Failure;
+use std::collections::BTreeMap;
+use tally_rules::ledger::account::Totals;
+use tally_rules::ledger::entry::EntryKey;
+use tally_rules::ledger::hold::End;
+use tally_rules::ledger::{Entry, Hold, HoldId, Kind, MemberId, Transfer, TransferId, WalletKey};
+use tally_store::{Books, StoreError};
+
+/// Captured holds that are kept in memory.
+const CAPTURED_MAX: usize = 200_000;
+
+/// Movements of a page whose entries are looked up.
+const LOOKED_UP: usize = 1_000;
+
+/// What a hold says of the movement that captured it.
+#[derive(Clone, Copy, Debug)]
+struct Captured {
+    hold: HoldId,
+    wallet: WalletKey,
+    amount: i64,
+    to: Option<MemberId>,
+    /// Holds that name the same movement.
+    holds: u32,
+}
+
+/// Walks movements; what all of them add up to.
+pub(super) fn replay(books: &mut dyn Books, of_entries: Sum, run: &mut Run<'_>) -> Result<Totals, Failure> {
+    let (mut totals, mut lines) = (Totals::default(), Sum::default());
+    let mut holds = 0;
+    let mut captured = Ahead::gather(CAPTURED_MAX, again, |put| captured_holds(books, &mut holds, put))?;
+    run.replayed.holds = holds;
+    let mut transfers = Walk::default();
+    loop {
+        let read = transfers.fill(|after, limit| books.transfers(after, limit))?;
+        run.read(read);
+        let Some((id, transfer)) = transfers.next() else { break };
+        run.replayed.transfers += 1;
+        totals.add(&transfer);
+        each_line(id, &transfer, |line| lines.add(&run.key, &line));
+        if transfer.amount <= 0 {
+            run.found("transfers", id.0, format!("an amount of {}", transfer.amount));
+        }
+        if transfer.entries() == [None, None] {
+            run.found("transfers", id.0, "it is of no wallet");
+        }
+        let scan = |put: &mut Put<'_, _, _>| captured_holds(books, &mut holds, put);
+        let hold = captured.at(&id, scan, &mut |id, hold| not_there(run, id, &hold))?;
+        check_capture(run, id, &transfer, hold);
+    }
+    let scan = |put: &mut Put<'_, _, _>| captured_holds(books, &mut holds, put);
+    captured.rest(scan, &mut |id, hold| not_there(run, id, &hold))?;
+    if lines != of_entries {
+        name_sides(books, run)?;
+        name_entries(books, run)?;
+    }
+    Ok(totals)
+}
+
+/// What a movement says of each of its entries.
+fn each_line(id: TransferId, transfer: &Transfer, mut each: impl FnMut(Line)) {
+    for (key, kind, counterparty) in transfer.sides().into_iter().flatten() {
+        each(Line { key, transfer: id, kind, amount: transfer.amount, counterparty });
+    }
+}
+
+fn again(known: &mut Captured, _more: Captured) {
+    known.holds += 1;
+}
+
+/// What captured holds say of movements.
+fn captured_holds(
+    books: &mut dyn Books,
+    count: &mut u64,
+    put: &mut Put<'_, TransferId, Captured>,
+) -> Result<(), StoreError> {
+    let mut after: Option<HoldId> = None;
+    *count = 0;
+    loop {
+        let page = books.holds(after, PAGE_ROWS)?;
+        *count += page.len() as u64;
+        for (id, Hold { wallet, end, .. }) in &page {
+            if let Some((End::Captured { amount, to, transfer }, _)) = end {
+                put(*transfer, Captured { hold: *id, wallet: *wallet, amount: *amount, to: *to, holds: 1 });
+            }
+        }
+        match page.last() {
+            Some((last, _)) if page.len() == PAGE_ROWS => after = Some(*last),
+            _ => return Ok(()),
+        }
+    }
+}
+
+fn not_there(run: &mut Run<'_>, transfer: TransferId, hold: &Captured) {
+    run.found("holds", hold.hold.0, format!("the movement that captured it is not there: {}", transfer.0));
+}
+
+fn check_capture(run: &mut Run<'_>, id: TransferId, transfer: &Transfer, hold: Option<Captured>) {
+    match hold {
+        None if transfer.kind == Kind::Capture => run.found("transfers", id.0, "no hold was captured by it"),
+        None => {}
+        Some(hold) => {
+            let [out, _] = transfer.entries();
+            let is_same = transfer.kind == Kind::Capture
+                && transfer.amount == hold.amount
+                && out.map(|key| key.wallet) == Some(hold.wallet)
+                && transfer.credit.map(|(member, _)| member) == hold.to;
+            if !is_same {
+                run.found(
+                    "holds",
+                    hold.hold.0,
+                    format!("it is not as the movement that captured it: {}", id.0),
+                );
+            }
+            if hold.holds > 1 {
+                run.found("transfers", id.0, format!("{} holds say that it captured them", hold.holds));
+            }
+        }
+    }
+}
+
+/// Looks at every movement's entries.
+fn name_sides(books: &mut dyn Books, run: &mut Run<'_>) -> Result<(), StoreError> {
+    let mut after = None;
+    loop {
+        let page = books.transfers(after, LOOKED_UP)?;
+        let mut lines: BTreeMap<EntryKey, Vec<Line>> = BTreeMap::new();
+        for (id, transfer) in &page {
+            each_line(*id, transfer, |line| lines.entry(line.key).or_default().push(line));
+        }
+        let keys: Vec<EntryKey> = lines.keys().copied().collect();
+        for (key, entry) in keys.iter().zip(books.entries_of(&keys)?) {
+            lines[key].iter().for_each(|wanted| check_side(run, wanted, entry.as_ref()));
+        }
+        match page.last() {
+            Some((last, _)) if page.len() == LOOKED_UP => after = Some(*last),
+            _ => return Ok(()),
+        }
+    }
+}
+
+fn check_side(run: &mut Run<'_>, wanted: &Line, entry: Option<&Entry>) {
+    let place = name_of_entry(&wanted.key);
+    let Some(entry) = entry else {
+        return run.found("transfers", wanted.transfer.0, format!("its entry is not there: {place}"));
+    };
+    let found = line(&wanted.key, entry);
+    if found == *wanted {
+        return;
+    }
+    let what = if found.transfer == wanted.transfer {
+        let shown = |line: &Line| {
+            let other = line.counterparty.map_or_else(|| "nobody".into(), |member| member.0.to_string());
+            format!("{} of {} with {other}", line.kind, line.amount)
+        };
+        format!("its entry {place} is {}, and it is {}", shown(&found), shown(wanted))
+    } else {
+        format!("its entry {place} is of another movement: {}", found.transfer.0)
+    };
+    run.found("transfers", wanted.transfer.0, what);
+}
+
+/// Looks whether every entry's movement knows it.
+fn name_entries(books: &mut dyn Books, run: &mut Run<'_>) -> Result<(), StoreError> {
+    let mut after = None;
+    loop {
+        let page = books.entries(after, LOOKED_UP)?;
+        let mut ids: Vec<TransferId> = page.iter().map(|(_, entry)| entry.transfer).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        let found = books.transfers_of(&ids)?;
+        for (key, entry) in &page {
+            let transfer = ids.binary_search(&entry.transfer).ok().and_then(|at| found[at]);
+            match transfer {
+                None => {
+                    let what = format!("its movement is not there: {}", entry.transfer.0);
+                    run.found("entries", name_of_entry(key), what);
+                }
+                Some(transfer) if !transfer.entries().contains(&Some(*key)) => {
+                    let what = format!("its movement has no such entry: {}", entry.transfer.0);
+                    run.found("entries", name_of_entry(key), what);
+                }
+                Some(_) => {}
+            }
+        }
+        match page.last() {
+            Some((last, _)) if page.len() == LOOKED_UP => after = Some(*last),
+            _ => return Ok(()),
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! Whether two sets of rows are the same, seen in different orders and not kept: the sum of their digests.
+//!
+//! Two different sets have the same sum by chance alone, and the key of each replay is random, so that nobody can make
+//! them so.
+
+use crate::failure::{Failure, Fault};
+use tally_rules::ledger::entry::EntryKey;
+use tally_rules::ledger::{Kind, MemberId, TransferId};
+
+/// What a movement says of one of its entries, and an entry of itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Line {
+    pub(super) key: EntryKey,
+    pub(super) transfer: TransferId,
+    pub(super) kind: Kind,
+    pub(super) amount: i64,
+    pub(super) counterparty: Option<MemberId>,
+}
+
+/// The sum so far, and of how many.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Sum {
+    count: u64,
+    digests: u128,
+}
+
+/// A key for one replay.
+pub(super) fn key() -> Result<[u8; 32], Failure> {
+    let mut key = [0; 32];
+    getrandom::fill(&mut key).map_err(|error| Fault::Broken(format!("no random numbers: {error}")))?;
+    Ok(key)
+}
+
+impl Sum {
+    pub(super) fn add(&mut self, key: &[u8; 32], line: &Line) {
+        let Line { key: place, transfer, kind, amount, counterparty } = line;
+        let mut bytes = [0; 74];
+        bytes[..16].copy_from_slice(&place.wallet.member.0.0);
+        bytes[16..24].copy_from_slice(&place.wallet.currency.bytes());
+        bytes[24..32].copy_from_slice(&place.sequence.to_be_bytes());
+        bytes[32..48].copy_from_slice(&transfer.0.0);
+        bytes[48] = kind.number();
+        bytes[49..57].copy_from_slice(&amount.to_be_bytes());
+        if let Some(member) = counterparty {
+            bytes[57] = 1;
+            bytes[58..74].copy_from_slice(&member.0.0);
+        }
+        let digest = blake3::keyed_hash(key, &bytes);
+        let (half, _) = digest.as_bytes().split_first_chunk().expect("a digest of 32 bytes");
+        self.digests = self.digests.wrapping_add(u128::from_be_bytes(*half));
+        self.count += 1;
+    }
+}

@@ -1,0 +1,247 @@
+//! Wallets against what is behind them: entries give the balance, open holds what is held, and each has its member.
+
+use super::Run;
+use super::ahead::{Ahead, Put};
+use super::sum::{Line, Sum};
+use super::walk::{PAGE_ROWS, Walk};
+use crate::failure::Failure;
+use std::collections::BTreeMap;
+use tally_rules::ledger::entry::EntryKey;
+use tally_rules::ledger::id::Side;
+use tally_rules::ledger::{Currency, Entry, HoldId, Member, MemberId, Wallet, WalletKey};
+use tally_store::{Books, StoreError};
+
+/// Wallets with an open hold that are kept in memory.
+const HELD_MAX: usize = 200_000;
+
+/// What is needed afterwards.
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    /// All entries.
+    pub(super) entries: Sum,
+    /// What all wallets have.
+    pub(super) balances: BTreeMap<Currency, i128>,
+}
+
+pub(super) fn name(key: &WalletKey) -> String {
+    format!("{}/{}", key.member.0, key.currency)
+}
+
+pub(super) fn name_of_entry(key: &EntryKey) -> String {
+    format!("{}/{}", name(&key.wallet), key.sequence)
+}
+
+/// Walks members, wallets and entries side by side.
+pub(super) fn replay(
+    books: &mut dyn Books,
+    home: Option<Currency>,
+    run: &mut Run<'_>,
+) -> Result<Seen, Failure> {
+    let mut held = Ahead::gather(HELD_MAX, add, |put| open_holds(books, put))?;
+    let (mut wallets, mut seen) = (Walk::default(), Seen::default());
+    let mut members = Members { walk: Walk::default(), present: None, home };
+    let mut entries = Walk::default();
+    loop {
+        let read = wallets.fill(|after, limit| books.wallets(after, limit))?;
+        run.read(read);
+        let Some((key, wallet)) = wallets.next() else { break };
+        run.replayed.wallets += 1;
+        members.reach(books, &key, &wallet, run)?;
+        let mut no_wallet = |key, units| report_held(run, &key, units);
+        let promised = held.at(&key, |put| open_holds(books, put), &mut no_wallet)?;
+        let of_entries = of_wallet(books, &mut entries, &key, (&mut seen.entries, run))?;
+        compare(run, &key, &wallet, (of_entries, promised.unwrap_or_default()));
+        *seen.balances.entry(key.currency).or_default() += i128::from(wallet.balance);
+    }
+    held.rest(|put| open_holds(books, put), &mut |key, units| report_held(run, &key, units))?;
+    without_wallet(books, &mut entries, None, (&mut seen.entries, run))?;
+    members.finish(books, run)?;
+    Ok(seen)
+}
+
+fn add(sum: &mut i128, more: i128) {
+    *sum += more;
+}
+
+/// What open holds promise, by wallet.
+fn open_holds(books: &mut dyn Books, put: &mut Put<'_, WalletKey, i128>) -> Result<(), StoreError> {
+    let mut after: Option<HoldId> = None;
+    loop {
+        let page = books.holds(after, PAGE_ROWS)?;
+        let open = page.iter().filter(|(_, hold)| hold.is_open());
+        open.for_each(|(_, hold)| put(hold.wallet, i128::from(hold.amount)));
+        match page.last() {
+            Some((last, _)) if page.len() == PAGE_ROWS => after = Some(*last),
+            _ => return Ok(()),
+        }
+    }
+}
+
+fn report_held(run: &mut Run<'_>, key: &WalletKey, units: i128) {
+    run.found("holds", name(key), format!("{units} is held of a wallet that is not there"));
+}
+
+/// What the entries of one wallet come to.
+#[derive(Clone, Copy, Debug, Default)]
+struct Story {
+    balance: i128,
+    last: u64,
+}
+
+fn compare(run: &mut Run<'_>, key: &WalletKey, wallet: &Wallet, (story, promised): (Story, i128)) {
+    if i128::from(wallet.balance) != story.balance {
+        let what = format!("its balance is {}, and its entries leave {}", wallet.balance, story.balance);
+        run.found("wallets", name(key), what);
+    }
+    if wallet.sequence != story.last {
+        let what = format!("it counts {} entries, and the last is {}", wallet.sequence, story.last);
+        run.found("wallets", name(key), what);
+    }
+    if i128::from(wallet.held) != promised {
+        run.found("wallets", name(key), format!("{} is held, and open holds are {promised}", wallet.held));
+    }
+    if wallet.held < 0 || wallet.held > wallet.balance {
+        let what = format!("{} is held of a balance of {}", wallet.held, wallet.balance);
+        run.found("wallets", name(key), what);
+    }
+}
+
+type Entries = Walk<EntryKey, Entry>;
+
+/// Replays the entries of a wallet; those before it have none.
+fn of_wallet(
+    books: &mut dyn Books,
+    entries: &mut Entries,
+    wallet: &WalletKey,
+    (sum, run): (&mut Sum, &mut Run<'_>),
+) -> Result<Story, StoreError> {
+    without_wallet(books, entries, Some(wallet), (sum, run))?;
+    let mut story = Story::default();
+    while let Some((key, entry)) = next(books, entries, |key| key.wallet == *wallet, (sum, run))? {
+        if key.sequence != story.last + 1 {
+            let what = format!("it follows entry {}: what is between is missing", story.last);
+            run.found("entries", name_of_entry(&key), what);
+        }
+        let change = match entry.kind.side() {
+            Side::Out => -i128::from(entry.amount),
+            Side::In => i128::from(entry.amount),
+        };
+        let before = i128::from(entry.after) - change;
+        if before != story.balance {
+            let what =
+                format!("the balance before it is {before}, and the one below leaves {}", story.balance);
+            run.found("entries", name_of_entry(&key), what);
+        }
+        if entry.amount <= 0 || entry.after < 0 {
+            let what = format!("an amount of {} that leaves {}", entry.amount, entry.after);
+            run.found("entries", name_of_entry(&key), what);
+        }
+        story = Story { balance: entry.after.into(), last: key.sequence };
+    }
+    Ok(story)
+}
+
+/// Names entries of wallets that are not there, each wallet once.
+fn without_wallet(
+    books: &mut dyn Books,
+    entries: &mut Entries,
+    until: Option<&WalletKey>,
+    (sum, run): (&mut Sum, &mut Run<'_>),
+) -> Result<(), StoreError> {
+    let is_before = |key: &EntryKey| until.is_none_or(|until| key.wallet < *until);
+    let mut last = None;
+    while let Some((key, _)) = next(books, entries, is_before, (sum, run))? {
+        if last.replace(key.wallet) != Some(key.wallet) {
+            run.found("entries", name_of_entry(&key), "its wallet is not there");
+        }
+    }
+    Ok(())
+}
+
+/// The next entry, if it is `wanted`.
+fn next(
+    books: &mut dyn Books,
+    entries: &mut Entries,
+    wanted: impl Fn(&EntryKey) -> bool,
+    (sum, run): (&mut Sum, &mut Run<'_>),
+) -> Result<Option<(EntryKey, Entry)>, StoreError> {
+    let read = entries.fill(|after, limit| books.entries(after, limit))?;
+    run.read(read);
+    if !entries.peek().is_some_and(|(key, _)| wanted(key)) {
+        return Ok(None);
+    }
+    let Some((key, entry)) = entries.next() else { return Ok(None) };
+    run.replayed.entries += 1;
+    sum.add(&run.key, &line(&key, &entry));
+    Ok(Some((key, entry)))
+}
+
+/// What an entry says of itself.
+pub(super) fn line(key: &EntryKey, entry: &Entry) -> Line {
+    let Entry { transfer, kind, amount, counterparty, .. } = entry;
+    Line { key: *key, transfer: *transfer, kind: *kind, amount: *amount, counterparty: *counterparty }
+}
+
+/// Members, beside the wallets.
+struct Members {
+    walk: Walk<MemberId, Member>,
+    /// The one whose wallets pass, and whether that in the home currency has.
+    present: Option<(MemberId, Member, bool)>,
+    home: Option<Currency>,
+}
+
+impl Members {
+    /// Goes on to the member of a wallet.
+    fn reach(
+        &mut self,
+        books: &mut dyn Books,
+        key: &WalletKey,
+        wallet: &Wallet,
+        run: &mut Run<'_>,
+    ) -> Result<(), StoreError> {
+        while self.present.as_ref().is_none_or(|(id, ..)| *id < key.member) {
+            self.leave(run);
+            if !self.next(books, run)? {
+                break;
+            }
+        }
+        match &mut self.present {
+            Some((id, member, at_home)) if *id == key.member => {
+                if self.home.is_none_or(|home| home == key.currency) {
+                    *at_home = true;
+                    let (closed, is_closed) = (wallet.closed, member.closed_at.is_some());
+                    if closed != is_closed && self.home.is_some() {
+                        let word = |closed| if closed { "closed" } else { "open" };
+                        let what = format!("it is {}, and its member is {}", word(closed), word(is_closed));
+                        run.found("wallets", name(key), what);
+                    }
+                }
+            }
+            _ => run.found("wallets", name(key), "its member is not there"),
+        }
+        Ok(())
+    }
+
+    fn next(&mut self, books: &mut dyn Books, run: &mut Run<'_>) -> Result<bool, StoreError> {
+        let read = self.walk.fill(|after, limit| books.members(after, limit))?;
+        run.read(read);
+        let next = self.walk.next();
+        run.replayed.members += u64::from(next.is_some());
+        self.present = next.map(|(id, member)| (id, member, false));
+        Ok(self.present.is_some())
+    }
+
+    fn leave(&mut self, run: &mut Run<'_>) {
+        if let Some((id, _, false)) = self.present.take() {
+            run.found("members", id.0, "its wallet is not there");
+        }
+    }
+
+    fn finish(mut self, books: &mut dyn Books, run: &mut Run<'_>) -> Result<(), StoreError> {
+        self.leave(run);
+        while self.next(books, run)? {
+            self.leave(run);
+        }
+        Ok(())
+    }
+}

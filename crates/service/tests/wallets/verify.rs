@@ -1,0 +1,316 @@
+//! Replaying the ledger: nothing where nothing is wrong, and by SQL one row of each kind wrong, each named.
+
+use crate::world::*;
+use tally_rules::ledger::account::{Account, Total};
+use tally_rules::ledger::entry::EntryKey;
+use tally_rules::ledger::hold::Ending;
+use tally_rules::ledger::{Amount, HoldId, MemberId, Move, Order, TransferId, Uuid, WalletKey};
+use tally_service::verify::{Disagreement, Listener, Replayed, home, replay};
+use tally_service::wallets::command::NewHold;
+use tally_service::wallets::holds;
+use tally_store::{Changes, LedgerChanges, Plan, Store};
+use tally_testkit::{DatabaseKind, ScratchDatabase};
+
+const TABLES: [&str; 6] = ["members", "wallets", "entries", "transfers", "holds", "totals"];
+
+/// What a replay finds.
+pub(crate) fn verify(store: &dyn Store) -> (Replayed, Vec<String>) {
+    let (mut found, mut rows) = (Vec::new(), 0);
+    let listener = Listener {
+        found: &mut |one: &Disagreement| found.push(one.to_string()),
+        read: &mut |more| rows += more,
+    };
+    let home = home(store).unwrap();
+    let mut books = store.ledger().books().unwrap();
+    let replayed = replay(&mut *books, home, listener).unwrap();
+    assert_eq!(found.len() as u64, replayed.disagreements);
+    assert_eq!(rows, replayed.members + replayed.wallets + replayed.entries + replayed.transfers);
+    (replayed, found)
+}
+
+/// Ids of what was made.
+struct Made {
+    ann: MemberId,
+    bob: MemberId,
+    cid: MemberId,
+    open: HoldId,
+    captured: HoldId,
+    voided: HoldId,
+    first: TransferId,
+    second: TransferId,
+}
+
+/// Three members, two currencies, and holds that are open, captured in part, captured whole, and let go.
+fn make(world: &World) -> Made {
+    let [ann, bob, cid] =
+        [("ann", 1000), ("bob", 500), ("cid", 0)].map(|(name, units)| world.member(name, units));
+    let dollars = Order { currency: code("USD"), ..order(Move::Deposit { to: ann }, 7) };
+    world.post(dollars, None).unwrap();
+    let posted = |receipt: tally_service::wallets::post::Receipt| receipt.posted.entry.transfer;
+    let first = posted(world.transfer(ann, bob, 100, None).unwrap());
+    let second = posted(world.transfer(bob, cid, 50, None).unwrap());
+    world.post(order(Move::Withdrawal { from: cid }, 10), None).unwrap();
+    world.post(order(Move::Fee { from: ann }, 3), None).unwrap();
+    let hold = |member, units| {
+        let wallet = WalletKey { member, currency: code("KRW") };
+        let new = NewHold { wallet, amount: Amount::new(units).unwrap(), expires_at: None, identity: None };
+        world.wait(holds::place(&world.tally, new)).unwrap().id
+    };
+    let end = |id, ending| world.wait(holds::end(&world.tally, id, ending, None)).unwrap();
+    let (open, captured, house, voided) = (hold(ann, 30), hold(bob, 20), hold(bob, 5), hold(bob, 4));
+    let part = Some(Amount::new(12).unwrap());
+    end(captured, Ending::Capture { amount: part, to: Some(cid) });
+    end(house, Ending::Capture { amount: None, to: None });
+    end(voided, Ending::Void);
+    Made { ann, bob, cid, open, captured, voided, first, second }
+}
+
+fn hex(id: Uuid) -> String {
+    format!("x'{:032x}'", u128::from_be_bytes(id.0))
+}
+
+#[test]
+fn a_ledger_that_nobody_touched_agrees() {
+    for kind in [Kind::Sqlite, Kind::MariaDb, Kind::MySql] {
+        let world = World::new(kind);
+        assert_eq!(verify(&*world.tally.store).1, [""; 0]);
+        let made = make(&world);
+        let (replayed, found) = verify(&*world.tally.store);
+        assert_eq!(found, [""; 0]);
+        let Replayed { members, wallets, entries, transfers, holds, totals, .. } = replayed;
+        assert_eq!((members, wallets, entries, transfers, holds), (3, 4, 12, 9, 4));
+        let fees = totals.iter().find(|(key, _)| key.account == Account::Fees);
+        assert_eq!(fees.map(|(_, total)| *total), Some(Total { debits: 0, credits: 8 }));
+        world.end(&[made.ann, made.bob, made.cid]);
+    }
+}
+
+/// Each fault as SQL, what is said of it, and how many rows disagree.
+fn faults(made: &Made) -> Vec<(String, Vec<String>)> {
+    let Made { ann, bob, cid, open, captured, voided, first, second } = made;
+    let [ann, bob, cid] = [ann, bob, cid].map(|member| member.0);
+    let (open, captured, voided) = (open.0, captured.0, voided.0);
+    let (first, second) = (first.0, second.0);
+    let ghost = Uuid([1; 16]);
+    let at = |member: Uuid| format!("member = {} AND currency = 'KRW'", hex(member));
+    let entry = |member: Uuid, number: u8| format!("{} AND sequence = {number}", at(member));
+    let fault = |sql: String, wanted: &[&str]| {
+        (sql, wanted.iter().map(|text| (*text).to_owned()).collect::<Vec<String>>())
+    };
+    let owed = "BANK_PAYABLE/KRW: ";
+    vec![
+        fault(
+            format!("UPDATE wallets SET balance = balance + 1 WHERE {}", at(ann)),
+            &[&format!("wallets {ann}/KRW: its balance is 898, and its entries leave 897"), owed],
+        ),
+        fault(
+            format!("UPDATE wallets SET sequence = 9 WHERE {}", at(bob)),
+            &[&format!("wallets {bob}/KRW: it counts 9 entries, and the last is 5")],
+        ),
+        fault(
+            format!("UPDATE wallets SET held = 31 WHERE {}", at(ann)),
+            &[&format!("wallets {ann}/KRW: 31 is held, and open holds are 30")],
+        ),
+        fault(
+            format!("UPDATE wallets SET held = 9999 WHERE {}", at(ann)),
+            &[
+                "9999 is held, and open holds are 30",
+                &format!("wallets {ann}/KRW: 9999 is held of a balance of 897"),
+            ],
+        ),
+        fault(
+            format!("UPDATE wallets SET closed = 1 WHERE {}", at(cid)),
+            &[&format!("wallets {cid}/KRW: it is closed, and its member is open")],
+        ),
+        fault(
+            format!("DELETE FROM wallets WHERE {}", at(cid)),
+            &[
+                &format!("members {cid}: its wallet is not there"),
+                &format!("entries {cid}/KRW/1: its wallet is not there"),
+                owed,
+            ],
+        ),
+        fault(
+            format!("DELETE FROM members WHERE id = {}", hex(bob)),
+            &[&format!("wallets {bob}/KRW: its member is not there")],
+        ),
+        fault(
+            format!("UPDATE entries SET `after` = `after` + 1 WHERE {}", entry(bob, 2)),
+            &[
+                &format!("entries {bob}/KRW/2: the balance before it is 501, and the one below leaves 500"),
+                &format!("entries {bob}/KRW/3: the balance before it is 600, and the one below leaves 601"),
+            ],
+        ),
+        fault(
+            format!("DELETE FROM entries WHERE {}", entry(bob, 2)),
+            &[
+                &format!("entries {bob}/KRW/3: it follows entry 1: what is between is missing"),
+                &format!("entries {bob}/KRW/3: the balance before it is 600, and the one below leaves 500"),
+                &format!("transfers {first}: its entry is not there: {bob}/KRW/2"),
+            ],
+        ),
+        fault(
+            format!("DELETE FROM entries WHERE {}", entry(bob, 5)),
+            &[
+                &format!("wallets {bob}/KRW: its balance is 533, and its entries leave 538"),
+                &format!("wallets {bob}/KRW: it counts 5 entries, and the last is 4"),
+                "its entry is not there",
+            ],
+        ),
+        fault(
+            format!("UPDATE entries SET kind = 2 WHERE {}", entry(ann, 2)),
+            &[&format!(
+                "transfers {first}: its entry {ann}/KRW/2 is withdrawal of 100 with {bob}, and it is transfer_out of 100 with {bob}"
+            )],
+        ),
+        fault(
+            format!("UPDATE entries SET counterparty = NULL WHERE {}", entry(ann, 2)),
+            &[&format!("is transfer_out of 100 with nobody, and it is transfer_out of 100 with {bob}")],
+        ),
+        fault(
+            format!("UPDATE entries SET transfer = {} WHERE {}", hex(ghost), entry(ann, 2)),
+            &[
+                &format!("transfers {first}: its entry {ann}/KRW/2 is of another movement: {ghost}"),
+                &format!("entries {ann}/KRW/2: its movement is not there: {ghost}"),
+            ],
+        ),
+        fault(
+            format!("UPDATE entries SET transfer = {} WHERE {}", hex(second), entry(ann, 2)),
+            &[
+                "is of another movement",
+                &format!("entries {ann}/KRW/2: its movement has no such entry: {second}"),
+            ],
+        ),
+        fault(
+            format!("DELETE FROM transfers WHERE id = {}", hex(first)),
+            &[
+                "totals BANK_PAYABLE/KRW: debits",
+                &format!("entries {ann}/KRW/2: its movement is not there: {first}"),
+                &format!("entries {bob}/KRW/2: its movement is not there: {first}"),
+            ],
+        ),
+        fault(
+            format!("UPDATE transfers SET amount = 101 WHERE id = {}", hex(first)),
+            &[
+                &format!("transfers {first}: its entry {ann}/KRW/2 is transfer_out of 100"),
+                &format!("transfers {first}: its entry {bob}/KRW/2 is transfer_in of 100"),
+                "and its movements come to",
+            ],
+        ),
+        fault(
+            "UPDATE totals SET debits = debits + 1 WHERE account = 1 AND currency = 'KRW' LIMIT 1".into(),
+            &[
+                "totals BANK_ASSET/KRW: debits 1501 and credits 10, and its movements come to debits 1500",
+                "totals KRW: debits are",
+            ],
+        ),
+        fault(
+            "DELETE FROM totals WHERE currency = 'USD' AND account = 2".into(),
+            &[
+                "totals BANK_PAYABLE/USD: is not there",
+                "totals USD: debits are 7 and credits 0",
+                "totals BANK_PAYABLE/USD: 0 is owed, and wallets have 7",
+            ],
+        ),
+        fault(
+            format!("UPDATE holds SET amount = 29 WHERE id = {}", hex(open)),
+            &[&format!("wallets {ann}/KRW: 30 is held, and open holds are 29")],
+        ),
+        fault(
+            format!("DELETE FROM holds WHERE id = {}", hex(open)),
+            &[&format!("wallets {ann}/KRW: 30 is held, and open holds are 0")],
+        ),
+        fault(
+            format!("UPDATE holds SET member = {} WHERE id = {}", hex(ghost), hex(open)),
+            &[
+                "30 is held, and open holds are 0",
+                &format!("holds {ghost}/KRW: 30 is held of a wallet that is not there"),
+            ],
+        ),
+        fault(
+            format!("UPDATE holds SET captured = 13 WHERE id = {}", hex(captured)),
+            &[&format!("holds {captured}: it is not as the movement that captured it")],
+        ),
+        fault(
+            format!("UPDATE holds SET transfer = {} WHERE id = {}", hex(ghost), hex(captured)),
+            &[
+                &format!("holds {captured}: the movement that captured it is not there: {ghost}"),
+                "no hold was captured by it",
+            ],
+        ),
+        fault(
+            format!(
+                "UPDATE holds JOIN holds AS other ON other.id = {} SET holds.state = 1, holds.captured = 4, \
+                 holds.transfer = other.transfer WHERE holds.id = {}",
+                hex(captured),
+                hex(voided)
+            ),
+            &["2 holds say that it captured them"],
+        ),
+        fault(
+            format!(
+                "UPDATE holds SET state = 2, captured = NULL, captured_to = NULL, transfer = NULL WHERE id = {}",
+                hex(captured)
+            ),
+            &["no hold was captured by it"],
+        ),
+    ]
+}
+
+#[test]
+fn every_kind_of_row_that_was_broken_by_sql_is_named() {
+    let database = ScratchDatabase::shared(DatabaseKind::MariaDb10);
+    let url = database.create_database();
+    let name = url.rsplit('/').next().unwrap().to_owned();
+    let options = tally_store::mysql::Options::default();
+    let store = std::sync::Arc::new(tally_store::mysql::MySqlStore::open(&url, &options).unwrap());
+    let world = World::on(store, tempfile::tempdir().unwrap());
+    let made = make(&world);
+    let each = |text: &dyn Fn(&str) -> String| TABLES.iter().map(|table| text(table)).collect::<String>();
+    database.sql(&format!(
+        "USE {name}; {}",
+        each(&|table| format!("CREATE TABLE kept_{table} AS SELECT * FROM {table}; "))
+    ));
+    for (sql, wanted) in faults(&made) {
+        database.sql(&format!("USE {name}; {sql}"));
+        let (_, found) = verify(&*world.tally.store);
+        assert_eq!(found.len(), wanted.len(), "{sql}: {found:#?}");
+        for wanted in wanted {
+            assert!(found.iter().any(|found| found.contains(&wanted)), "{sql}: no {wanted:?} in {found:#?}");
+        }
+        let back =
+            |table: &str| format!("DELETE FROM {table}; INSERT INTO {table} SELECT * FROM kept_{table}; ");
+        database.sql(&format!("USE {name}; {}", each(&back)));
+        assert_eq!(verify(&*world.tally.store).1, [""; 0], "after {sql}");
+    }
+    world.end(&[made.ann, made.bob, made.cid]);
+}
+
+#[test]
+fn rows_of_a_file_are_named_as_well_wherever_they_are_kept() {
+    let world = World::new(Kind::Sqlite);
+    let made = make(&world);
+    let store = &*world.tally.store;
+    let key = EntryKey { wallet: WalletKey { member: made.bob, currency: code("KRW") }, sequence: 2 };
+    let entry = store.ledger().entries(&[key]).unwrap().remove(0).unwrap();
+    let write = |amount| {
+        let entries = vec![(key, tally_rules::ledger::Entry { amount, ..entry.clone() })];
+        let ledger = LedgerChanges { entries, ..LedgerChanges::default() };
+        store
+            .run(&Plan::default(), &mut |_| Changes { ledger: ledger.clone(), ..Changes::default() })
+            .unwrap();
+    };
+    for settled in [false, true] {
+        write(99);
+        if settled {
+            store.settle().unwrap();
+        }
+        let (_, found) = verify(store);
+        assert_eq!(found.len(), 2, "{found:#?}");
+        assert!(found[0].contains("/KRW/2: the balance before it is 501"), "{found:#?}");
+        assert!(found[1].contains("is transfer_in of 99 with"), "{found:#?}");
+        write(100);
+        assert_eq!(verify(store).1, [""; 0]);
+    }
+    world.end(&[made.ann, made.bob, made.cid]);
+}
