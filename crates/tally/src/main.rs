@@ -21,6 +21,7 @@ mod keys;
 mod log;
 mod migrate;
 mod serve;
+mod settings;
 mod store;
 mod target;
 mod verify;
