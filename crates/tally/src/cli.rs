@@ -1,5 +1,9 @@
 //! What can be typed: subcommands, flags and their help.
 
+mod ledger;
+
+pub(crate) use ledger::{ImportMembersArgs, SeedArgs, SeedScoresArgs, SeedWalletsArgs, SeedWhat};
+
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -61,8 +65,12 @@ Examples:
 Examples:
   tally import scores goals goalscorers.csv --player scorer --score-value 1 --at date \\
         --where own_goal=FALSE --missing NA --create update=sum
-  tally import scores speedrun runs.csv --player name --score millis --create order=ascending")]
+  tally import scores speedrun runs.csv --player name --score millis --create order=ascending
+  tally import members members.csv")]
     Import(ImportArgs),
+    /// Fill the store with realistic data
+    #[command(after_help = ledger::SEED)]
+    Seed(SeedArgs),
     /// Write a leaderboard to stdout, best first
     #[command(after_help = "\
 Examples:
@@ -202,6 +210,9 @@ Examples:
 Interrupted, the same command continues. The same file into the same leaderboard again says so and
 changes nothing. Lines that cannot be taken go to goals.rejects.csv (for goals.csv) with their number and the reason.")]
     Scores(ImportScoresArgs),
+    /// Members, each with its wallet and its opening balance
+    #[command(after_help = ledger::IMPORT_MEMBERS)]
+    Members(ImportMembersArgs),
 }
 
 /// `tally import scores`

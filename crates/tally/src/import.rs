@@ -7,12 +7,14 @@ use crate::cli::{Cli, ImportArgs, ImportScoresArgs, ImportWhat};
 use crate::client::{Client, segment};
 use crate::config::Usage;
 use crate::csv_scores::{Columns, Filter, Line, Lines, Outcome, ScoreSource};
+use crate::import_members;
 use crate::target::Target;
 use anyhow::{Context, Result, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Map, Value, json};
 use std::fs::File;
 use std::io::{BufReader, IsTerminal};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
@@ -25,11 +27,11 @@ const CHUNK_ROWS: usize = 2_000;
 
 /// How the server saw the import when it was asked.
 #[derive(Clone, Copy, Debug, Default)]
-struct Done {
-    lines: u64,
-    taken: u64,
-    refused: u64,
-    finished: bool,
+pub(crate) struct Done {
+    pub(crate) lines: u64,
+    pub(crate) taken: u64,
+    pub(crate) refused: u64,
+    pub(crate) finished: bool,
 }
 
 /// Counts of this run.
@@ -41,7 +43,10 @@ struct Counts {
 
 /// Runs the subcommand.
 pub(crate) fn run(cli: &Cli, args: &ImportArgs) -> Result<ExitCode> {
-    let ImportWhat::Scores(args) = &args.what;
+    let args = match &args.what {
+        ImportWhat::Scores(args) => args,
+        ImportWhat::Members(args) => return import_members::run(cli, args),
+    };
     let columns = columns(args)?;
     let create = args.create.as_deref().map(create_body).transpose()?;
     let lines = Lines::new(open(&args.file)?, columns)?;
@@ -215,7 +220,7 @@ impl Run<'_> {
     }
 }
 
-fn read_done(answer: &Value) -> Result<Done> {
+pub(crate) fn read_done(answer: &Value) -> Result<Done> {
     let number = |name: &str| answer.get(name).and_then(Value::as_u64);
     let read = || {
         Some(Done {
@@ -263,12 +268,12 @@ fn create_body(text: &str) -> Result<Value, Usage> {
     Ok(Value::Object(body))
 }
 
-fn open(path: &Path) -> Result<BufReader<File>> {
+pub(crate) fn open(path: &Path) -> Result<BufReader<File>> {
     let file = File::open(path).with_context(|| format!("open {}", path.display()))?;
     Ok(BufReader::with_capacity(1 << 20, file))
 }
 
-fn progress_bar(path: &Path) -> Result<ProgressBar> {
+pub(crate) fn progress_bar(path: &Path) -> Result<ProgressBar> {
     if !std::io::stderr().is_terminal() {
         return Ok(ProgressBar::hidden());
     }
@@ -279,7 +284,7 @@ fn progress_bar(path: &Path) -> Result<ProgressBar> {
 }
 
 /// `FILE.rejects.csv` beside `FILE.csv`, made with the first reject.
-struct Rejects {
+pub(crate) struct Rejects {
     path: PathBuf,
     header: Vec<String>,
     file: Option<csv::Writer<File>>,
@@ -287,7 +292,7 @@ struct Rejects {
 
 impl Rejects {
     /// Keeps what an interrupted import has written about lines that are done.
-    fn open(input: &Path, header: &[String], lines_done: u64) -> Result<Self> {
+    pub(crate) fn open(input: &Path, header: &[String], lines_done: u64) -> Result<Self> {
         let path = input.with_extension("rejects.csv");
         let mut rejects = Self { path, header: header.to_vec(), file: None };
         if !rejects.path.exists() {
@@ -309,15 +314,23 @@ impl Rejects {
     }
 
     fn add(&mut self, line: &Line, reason: &str) -> Result<()> {
-        let number = line.number.to_string();
+        self.note(line.number, &line.record, reason)
+    }
+
+    /// Notes a line with the reason.
+    pub(crate) fn note(&mut self, number: u64, fields: &csv::ByteRecord, reason: &str) -> Result<()> {
+        let number = number.to_string();
         let mut record = csv::ByteRecord::from(vec![number.as_bytes(), reason.as_bytes()]);
-        line.record.iter().for_each(|field| record.push_field(field));
+        fields.iter().for_each(|field| record.push_field(field));
         Ok(self.writer()?.write_byte_record(&record)?)
     }
 
     fn writer(&mut self) -> Result<&mut csv::Writer<File>> {
         if self.file.is_none() {
-            let mut writer = csv::WriterBuilder::new().flexible(true).from_path(&self.path)?;
+            // What it repeats may be passwords.
+            let mut options = File::options();
+            let file = options.write(true).create(true).truncate(true).mode(0o600).open(&self.path)?;
+            let mut writer = csv::WriterBuilder::new().flexible(true).from_writer(file);
             let names = ["line", "reason"].into_iter().map(str::to_owned).chain(self.header.iter().cloned());
             writer.write_record(names)?;
             self.file = Some(writer);
@@ -325,11 +338,11 @@ impl Rejects {
         self.file.as_mut().context("the file of rejects")
     }
 
-    fn flush(&mut self) -> Result<()> {
+    pub(crate) fn flush(&mut self) -> Result<()> {
         Ok(self.file.as_mut().map_or(Ok(()), csv::Writer::flush)?)
     }
 
-    fn mention(&self) -> String {
+    pub(crate) fn mention(&self) -> String {
         self.file.as_ref().map_or_else(String::new, |_| format!(", see {}", self.path.display()))
     }
 }

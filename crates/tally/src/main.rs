@@ -6,10 +6,12 @@
 
 mod backup;
 mod bench;
+mod chunks;
 mod cli;
 mod client;
 mod config;
 mod copies;
+mod csv_members;
 mod csv_scores;
 mod data_dir;
 mod demo;
@@ -17,9 +19,11 @@ mod doctor;
 mod export;
 mod football;
 mod import;
+mod import_members;
 mod keys;
 mod log;
 mod migrate;
+mod seed;
 mod serve;
 mod settings;
 mod store;
@@ -41,6 +45,7 @@ fn main() -> ExitCode {
     let done = match &cli.command {
         Command::Serve(args) => serve::run(&cli, args),
         Command::Import(args) => import::run(&cli, args),
+        Command::Seed(args) => seed::run(&cli, args),
         Command::Export(args) => export::run(&cli, args),
         Command::Keys(args) => keys::run(&cli, args),
         Command::Config => print(config::reference().as_bytes()),

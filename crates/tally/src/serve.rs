@@ -327,7 +327,8 @@ fn settings(config: &Config) -> Result<Settings, Usage> {
     Ok(settings)
 }
 
-fn members(config: &Config) -> Result<MemberSettings, Usage> {
+/// What can be set about members.
+pub(crate) fn members(config: &Config) -> Result<MemberSettings, Usage> {
     let country = config.text("members.phone_country");
     if !country.bytes().all(|byte| byte.is_ascii_digit()) || country.starts_with('0') || country.len() > 4 {
         return Err(config.wrong("members.phone_country", "1 to 4 digits that do not begin with 0, or empty"));

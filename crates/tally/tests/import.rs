@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use tally_testkit::command::{Finished, command};
-use tally_testkit::{Request, TestTally};
+use tally_testkit::{DatabaseKind, Request, ScratchDatabase, TestTally};
 
 const TALLY: &str = env!("CARGO_BIN_EXE_tally");
 const GOALS: &str = "\
@@ -250,4 +250,128 @@ fn chunks_are_taken_once_and_in_order() {
         .map(|one| (&one["player"], &one["score"]))
         .collect();
     assert_eq!(shown, [(&json!("a"), &json!(11)), (&json!("c"), &json!(3)), (&json!("b"), &json!(2))]);
+}
+
+const MEMBERS: &str = "\
+login_id,password,pin,phone_number,name,player,balance
+ann,correct horse,1234,010-5555-0001,Ann,ann,500
+bob,,,,,,
+cid,,12,,,,
+ann,,,,Other,,
+dee,,,010 5555 0001,,,
+eve,,,,\"Eve
+of two lines\",,0
+fay,,,,,ann,
+gus,,,,,,1.5
+hal,,,,,,1000000000000000
+";
+
+#[test]
+fn members_are_imported_once_with_and_without_a_server() {
+    for running in [false, true] {
+        let mut server = TestTally::stopped(TALLY);
+        if running {
+            server.restart();
+        }
+        let path = file(&server, "members.csv", MEMBERS);
+        let import = |more: &[&str]| {
+            server.run(&[&["import", "members", path.to_str().expect("a path of text")], more].concat())
+        };
+        let done = import(&["--strict"]);
+        assert!(done.expect(1).contains("imported 4 members"), "{}", done.stdout);
+        assert!(done.stdout.contains("5 rejected"), "{}", done.stdout);
+        let rejects = std::fs::read_to_string(path.with_extension("rejects.csv")).expect("it is there");
+        for line in [
+            "4,pin: must be 4 to 8 digits,cid",
+            "5,login_id: ",
+            "6,phone_number: ",
+            "9,player: ",
+            "10,balance: must be",
+        ] {
+            assert!(rejects.contains(&format!("\n{line}")), "no {line:?} in {rejects}");
+        }
+        let again = import(&["--strict"]);
+        assert!(again.expect(0).contains("was imported before: 4 members"), "{}", again.stdout);
+        let verified = server.run(&["verify"]);
+        assert!(
+            verified.expect(0).contains("4 members, 4 wallets, 2 entries, 2 movements"),
+            "{}",
+            verified.stdout
+        );
+        if !running {
+            server.restart();
+        }
+        let found = server.client().get("/v1/members?login_id=ann").expect(200);
+        let ann = &found["items"][0];
+        assert_eq!((&ann["name"], &ann["player"]), (&json!("Ann"), &json!("ann")), "{ann}");
+    }
+    let server = TestTally::stopped(TALLY);
+    let path = file(&server, "bad.csv", "login_id,sex\nann,f\n");
+    let bad = server.run(&["import", "members", path.to_str().expect("a path of text")]);
+    bad.expect(2);
+    assert!(bad.stderr.contains("`sex` means nothing here; there are: login_id, password"), "{}", bad.stderr);
+}
+
+/// Seeds twice, the second time further, with a server and without one, and replays the ledger.
+fn seeded(server: &mut TestTally) {
+    let seed = |server: &TestTally, members: &str, transactions: &str| {
+        server
+            .run(&["seed", "wallets", "--members", members, "--transactions", transactions])
+            .expect(0)
+            .to_owned()
+    };
+    let text = seed(server, "30", "2500");
+    for words in
+        ["30 members made", "2500 transactions with 5000 entries", "password  tally-seed", "01000000001"]
+    {
+        assert!(text.contains(words), "no {words:?} in {text}");
+    }
+    let again = seed(server, "30", "2500");
+    assert!(again.contains("0 members made") && again.contains("0 transactions"), "{again}");
+    server.restart();
+    let further = seed(server, "40", "100");
+    assert!(further.contains("10 members made") && further.contains("100 transactions"), "{further}");
+    let whole = "40 members, 40 wallets, 5240 entries, 2640 movements and 0 holds";
+    let beside = server.run(&["verify"]);
+    assert!(beside.expect(0).contains(whole), "{}", beside.stdout);
+    server.run(&["seed", "scores", "seeded", "--players", "2500"]).expect(0);
+    let further = server.run(&["seed", "scores", "seeded", "--players", "3000"]);
+    assert!(further.expect(0).contains("500 scores on `seeded`"), "{}", further.stdout);
+    let total = server.client().get("/v1/leaderboards/seeded").expect(200);
+    assert_eq!(total["counts"]["all_time"].as_u64(), Some(3000), "{total}");
+    server.terminate();
+    let alone = server.run(&["verify"]);
+    assert!(alone.expect(0).contains(whole), "{}", alone.stdout);
+    let left = std::fs::read_dir(server.data()).expect("it is there").flatten();
+    assert!(!left.map(|one| one.file_name()).any(|name| name.to_string_lossy().starts_with("verify")));
+}
+
+#[test]
+fn a_file_is_seeded_in_balance() {
+    let mut server = TestTally::stopped(TALLY);
+    server.set("TALLY_STORE_URL", "");
+    seeded(&mut server);
+}
+
+#[test]
+fn a_database_is_seeded_in_balance_and_a_broken_row_is_named() {
+    let database = ScratchDatabase::shared(DatabaseKind::MariaDb10);
+    let url = database.create_database();
+    let mut server = TestTally::stopped(TALLY);
+    server.set("TALLY_STORE_URL", &url);
+    seeded(&mut server);
+    let name = url.rsplit('/').next().expect("it ends in its name");
+    database.sql(&format!("UPDATE {name}.wallets SET balance = balance + 1"));
+    let broken = server.run(&["verify"]);
+    let text = broken.expect(1);
+    assert!(text.contains("its balance is ") && text.contains("41 rows disagree"), "{text}");
+}
+
+#[test]
+fn shards_are_seeded_in_balance() {
+    let database = ScratchDatabase::shared(DatabaseKind::MariaDb10);
+    let urls = [database.create_database(), database.create_database()];
+    let mut server = TestTally::stopped(TALLY);
+    server.set("TALLY_STORE_URL", &urls.join(","));
+    seeded(&mut server);
 }

@@ -25,6 +25,15 @@ fn request(route: &Route, number: usize) -> Request {
             let row = json!({"line": 2, "player": "imported", "score": 1});
             request.body("application/x-ndjson", format!("{head}\n{row}"))
         }
+        ("POST", path @ ("/v1/imports/members" | "/v1/imports/transfers")) => {
+            let head = json!({"digest": "c".repeat(64), "lines_before": 0, "lines_after": 2});
+            let row = if path.ends_with("/members") {
+                json!({"line": 2, "login_id": "imported"})
+            } else {
+                json!({"line": 2, "from": "nobody", "to": "imported", "amount": 1})
+            };
+            request.body("application/x-ndjson", format!("{head}\n{row}"))
+        }
         ("POST", "/v1/keys") => request.json(&json!({"role": "reader"})),
         ("POST", "/v1/scores/batch") => {
             request.json(&json!({"scores": [{"board": board, "player": "p", "score": 2}]}))
@@ -49,7 +58,7 @@ const FORBIDDEN: Expected = Refused(403, "forbidden");
 /// What the contract says of a caller of this role at an operation that needs this right.
 fn of_role(role: &str, right: &str) -> Expected {
     match (role, right) {
-        ("admin", _) | ("server", "Read" | "Write") | ("reader", "Read") => Allowed,
+        ("admin", _) | ("server", "Read" | "Write" | "Members") | ("reader", "Read") => Allowed,
         _ => FORBIDDEN,
     }
 }

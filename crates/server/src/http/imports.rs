@@ -61,7 +61,7 @@ fn read(bytes: &[u8]) -> Result<NewChunk, Problem> {
     Ok(NewChunk { board, digest, lines_before, lines_after, rows, last })
 }
 
-fn json((number, line): (usize, &[u8])) -> Result<Value, Problem> {
+pub(super) fn json((number, line): (usize, &[u8])) -> Result<Value, Problem> {
     serde_json::from_slice(line).map_err(|error| {
         Problem::new(400, "malformed_json", format!("line {number} of the body is not JSON: {error}"))
     })

@@ -8,6 +8,7 @@ mod guard;
 mod imports;
 mod keys;
 mod leaderboards;
+mod ledger_imports;
 pub mod listen;
 mod members;
 mod openapi;

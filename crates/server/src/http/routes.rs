@@ -2,7 +2,7 @@
 
 use super::answer::Answer;
 use super::call::Call;
-use super::{imports, keys, leaderboards, members, players, service};
+use super::{imports, keys, leaderboards, ledger_imports, members, players, service};
 use std::future::Future;
 use std::pin::Pin;
 use tally_rules::role::Right::{self, Administer, Members, Observe, Read, Write};
@@ -55,6 +55,8 @@ pub(super) const ROUTES: &[Route] = &[
     route!("DELETE" "/v1/players/{player}" Write players::erase),
     route!("GET" "/v1/imports/{board}/{digest}" Write imports::progress),
     route!("POST" "/v1/imports" Write imports::import),
+    route!("POST" "/v1/imports/members" Members ledger_imports::members),
+    route!("POST" "/v1/imports/transfers" Members ledger_imports::transfers),
     route!("POST" "/v1/members" Members members::create),
     route!("GET" "/v1/members" Members members::search),
     route!("GET" "/v1/members/{member}" Members members::get),

@@ -6,6 +6,7 @@ use tally_rules::idempotency::Identity;
 use tally_rules::ledger::hold::Ending;
 use tally_rules::ledger::order::Posted;
 use tally_rules::ledger::{Amount, EntryKey, Hold, HoldId, Member, MemberId, Order, WalletKey};
+use tally_store::{ImportKey, ImportRow};
 
 /// One movement.
 #[derive(Clone, Debug)]
@@ -64,6 +65,43 @@ pub struct CloseMember {
     pub identity: Option<Identity>,
 }
 
+/// A line of a file of members or of movements.
+#[derive(Clone, Debug)]
+pub enum ImportLine {
+    /// A new member, and what is deposited for it at once.
+    Member(Box<NewMember>, Option<Amount>),
+    /// A movement.
+    Move(Order),
+}
+
+/// Consecutive lines of one file.
+#[derive(Clone, Debug)]
+pub struct LedgerChunk {
+    /// Which file.
+    pub key: ImportKey,
+    /// Lines of the file before this chunk.
+    pub lines_before: u64,
+    /// Lines of the file up to the end of this chunk.
+    pub lines_after: u64,
+    /// What the lines say, each with its number.
+    pub rows: Vec<(u64, ImportLine)>,
+    /// How many lines were refused before.
+    pub refused: u64,
+    /// Whether the file ends here.
+    pub last: bool,
+}
+
+/// What came of a chunk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ChunkDone {
+    /// The whole import so far.
+    pub(crate) progress: ImportRow,
+    /// Lines that were refused.
+    pub(crate) refused: Vec<(u64, Refusal)>,
+    /// Whether the chunk had been done before.
+    pub(crate) replayed: bool,
+}
+
 /// One entry of the lane.
 #[derive(Debug)]
 pub(crate) enum Request {
@@ -75,6 +113,7 @@ pub(crate) enum Request {
     Expire(Vec<(HoldId, WalletKey)>),
     Create(NewMember),
     Close(CloseMember),
+    Import(LedgerChunk),
 }
 
 /// Its answer; the kind is that of the request.
@@ -86,6 +125,7 @@ pub(crate) enum Done {
     Expired(usize),
     Created(Created),
     Closed,
+    Imported(ChunkDone),
 }
 
 /// What came of a movement.

@@ -2,6 +2,10 @@
 //!
 //! Pure: what was loaded, ids and the time are arguments, so a batch can be decided again after a conflict.
 
+mod import;
+#[cfg(test)]
+mod tests;
+
 use super::LedgerSettings;
 use super::command::{
     CloseMember, Created, Done, EndHold, Held, Moved, NewHold, NewMember, NewMove, Request,
@@ -14,10 +18,10 @@ use tally_rules::ledger::book::Book;
 use tally_rules::ledger::hold::Ending;
 use tally_rules::ledger::member::Handle;
 use tally_rules::ledger::order::{Written, wallets_of};
-use tally_rules::ledger::{HoldId, Member, MemberId, TransferId, Uuid, WalletKey};
+use tally_rules::ledger::{Currency, HoldId, Member, MemberId, TransferId, Uuid, WalletKey};
 use tally_rules::outcome::Outcome;
 use tally_rules::{Micros, PlayerId, Refusal};
-use tally_store::{Changes, LedgerChanges, Loaded, Plan, ShardSet};
+use tally_store::{Changes, ImportKey, ImportRow, LedgerChanges, Loaded, Plan, ShardSet};
 
 /// The answer to one request.
 pub(super) type Decision = Result<Done, Refusal>;
@@ -31,6 +35,7 @@ pub(super) fn ids_of(request: &Request) -> usize {
         Request::Chain(moves) => moves.len(),
         Request::Hold(_) | Request::End(_) | Request::Create(_) => 1,
         Request::Expire(_) | Request::Close(_) => 0,
+        Request::Import(chunk) => import::ids_of(chunk),
     }
 }
 
@@ -68,6 +73,7 @@ pub(super) fn read(batch: &[Request], ids: &[Uuid], settings: &LedgerSettings) -
                 ledger.handles.extend(named(new, id).handles());
                 ledger.wallets.push(WalletKey { member: id, currency: home });
             }
+            Request::Import(chunk) => import::read(&mut plan, chunk, &ids, home),
             Request::Close(CloseMember { member, .. }) => {
                 let key = |currency| WalletKey { member: *member, currency };
                 ledger.members.push(*member);
@@ -76,6 +82,7 @@ pub(super) fn read(batch: &[Request], ids: &[Uuid], settings: &LedgerSettings) -
         }
     }
     plan.requests = keys_to_load(std::mem::take(&mut plan.requests));
+    plan.imports = keys_to_load(std::mem::take(&mut plan.imports));
     let ledger = &mut plan.ledger;
     ledger.handles = keys_to_load(std::mem::take(&mut ledger.handles));
     ledger.members = keys_to_load(std::mem::take(&mut ledger.members));
@@ -91,7 +98,7 @@ fn identities(request: &Request) -> impl Iterator<Item = &Identity> {
         Request::End(end) => (&[], end.identity.as_ref()),
         Request::Create(new) => (&[], new.identity.as_ref()),
         Request::Close(close) => (&[], close.identity.as_ref()),
-        Request::Expire(_) => (&[], None),
+        Request::Expire(_) | Request::Import(_) => (&[], None),
     };
     moves.iter().filter_map(|one| one.identity.as_ref()).chain(one)
 }
@@ -123,6 +130,7 @@ pub(super) fn decide(
         }
         Request::Create(new) => state.create(new, &mut ids),
         Request::Close(close) => state.close(close),
+        Request::Import(chunk) => state.import(chunk, &mut ids),
     });
     let decisions = decisions.collect();
     (state.into_changes(), decisions)
@@ -138,10 +146,13 @@ fn next(ids: Ids<'_, '_>) -> Uuid {
 struct State<'a> {
     now: Micros,
     keep_micros: i64,
+    /// What new members get their deposit in.
+    home: Currency,
     book: Book<'a>,
     requests: WorkingSet<RequestKey, Stored>,
     handles: WorkingSet<Handle, MemberId>,
     members: WorkingSet<MemberId, Member>,
+    imports: WorkingSet<ImportKey, ImportRow>,
 }
 
 impl<'a> State<'a> {
@@ -155,11 +166,16 @@ impl<'a> State<'a> {
         let mut state = Self {
             now,
             keep_micros,
+            home: settings.currencies.home(),
             book: Book::new(&settings.currencies, settings.limits),
             requests: WorkingSet::new(),
             handles: WorkingSet::new(),
             members: WorkingSet::new(),
+            imports: WorkingSet::new(),
         };
+        for (key, row) in plan.imports.iter().zip(&loaded.imports) {
+            state.imports.load(key.clone(), *row);
+        }
         for (key, stored) in plan.requests.iter().zip(&loaded.requests) {
             state.requests.load(key.clone(), stored.clone());
         }
@@ -299,91 +315,9 @@ impl<'a> State<'a> {
         let totals = totals.into_rows();
         Changes {
             requests: there(self.requests.into_writes()),
+            imports: there(self.imports.into_writes()),
             ledger: LedgerChanges { handles, members, wallets, holds, transfers, entries, totals },
             ..Changes::default()
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use tally_rules::idempotency::{Fingerprint, KEEP_DEFAULT_MICROS};
-    use tally_rules::ledger::{Amount, Currency, Move, Order, Wallet};
-
-    const NOW: Micros = Micros(1_000_000_000);
-
-    fn member(number: u8) -> MemberId {
-        MemberId(Uuid([number; 16]))
-    }
-
-    fn moving(from: u8, to: u8, units: i64, key: &str) -> NewMove {
-        let (what, currency) =
-            (Move::Transfer { from: member(from), to: member(to) }, Currency::parse("KRW").unwrap());
-        let order = Order { what, currency, amount: Amount::new(units).unwrap(), reference: None };
-        let key = RequestKey { scope: "s".into(), key: key.into() };
-        NewMove { order, identity: Some(Identity { key, fingerprint: Fingerprint([1; 16]) }) }
-    }
-
-    /// Decides a batch on wallets 1, 2 and 3 with 100 each.
-    fn decided(batch: &[Request]) -> (Changes, Vec<Decision>) {
-        let settings = LedgerSettings::default();
-        let ids: Vec<Uuid> =
-            (0..batch.iter().map(ids_of).sum()).map(|at: usize| Uuid::new(Micros(at as i64), 4)).collect();
-        let plan = read(batch, &ids, &settings);
-        let mut loaded = Loaded { requests: vec![None; plan.requests.len()], ..Loaded::default() };
-        let of =
-            |key: &WalletKey| (key.member.0.0[0] <= 3).then(|| Wallet { balance: 100, ..Wallet::default() });
-        loaded.ledger.wallets = plan.ledger.wallets.iter().map(of).collect();
-        decide(batch, &ids, (&plan, &loaded), &settings, (NOW, KEEP_DEFAULT_MICROS))
-    }
-
-    #[test]
-    fn a_hot_wallet_is_written_once_and_each_entry_shows_its_own_balance() {
-        let batch: Vec<_> =
-            (0..50).map(|row| Request::Chain(vec![moving(1, 2, 2, &format!("{row}"))])).collect();
-        let (changes, decisions) = decided(&batch);
-        let ledger = &changes.ledger;
-        assert_eq!((ledger.wallets.len(), ledger.transfers.len(), ledger.entries.len()), (2, 50, 100));
-        assert_eq!((ledger.wallets[0].1.balance, ledger.wallets[1].1.balance), (0, 200));
-        assert_eq!((ledger.totals.len(), ledger.totals[0].1.debits), (1, 100));
-        for (decision, wanted) in decisions.iter().zip((0..50).map(|row| 98 - 2 * row)) {
-            let Ok(Done::Chain(done)) = decision else { panic!("{decision:?}") };
-            let [Ok(Moved::Posted(posted))] = &done[..] else { panic!("{done:?}") };
-            assert_eq!((posted.entry.before(), posted.entry.after), (wanted + 2, wanted));
-        }
-    }
-
-    #[test]
-    fn who_has_too_little_fails_alone() {
-        let batch = [moving(1, 2, 80, "a"), moving(1, 2, 80, "b"), moving(2, 1, 5, "c")];
-        let (changes, decisions) = decided(&batch.map(|one| Request::Chain(vec![one])));
-        let refused = |at: usize| decisions[at] == Ok(Done::Chain(vec![Err(Refusal::InsufficientFunds)]));
-        assert!(!refused(0) && refused(1) && !refused(2));
-        assert_eq!((changes.requests.len(), changes.ledger.transfers.len()), (2, 2));
-    }
-
-    #[test]
-    fn a_chain_leaves_nothing_of_itself_when_one_of_it_is_refused() {
-        let chain =
-            Request::Chain(vec![moving(1, 2, 100, "a"), moving(2, 9, 10, "b"), moving(2, 3, 200, "c")]);
-        let (changes, decisions) = decided(&[chain, Request::Chain(vec![moving(1, 3, 60, "a")])]);
-        let linked = Err(Refusal::LinkedFailed);
-        let wanted = Done::Chain(vec![linked.clone(), Err(Refusal::RecipientNotFound), linked]);
-        assert_eq!(decisions[0], Ok(wanted));
-        // Its key is as if it had not been: the same key is new for the next.
-        let Ok(Done::Chain(done)) = &decisions[1] else { panic!("{decisions:?}") };
-        assert!(matches!(&done[..], [Ok(Moved::Posted(posted))] if posted.entry.after == 40), "{done:?}");
-        assert_eq!((changes.requests.len(), changes.ledger.transfers.len()), (1, 1));
-    }
-
-    #[test]
-    fn the_same_key_has_one_effect_within_a_batch_and_within_a_chain() {
-        let twice = || vec![moving(1, 2, 10, "a"), moving(1, 2, 10, "a")];
-        let (changes, decisions) = decided(&[Request::Chain(twice()), Request::Chain(twice())]);
-        assert_eq!(changes.ledger.transfers.len(), 1);
-        let key = changes.ledger.entries[0].0;
-        let again = Ok(Moved::Replayed(key));
-        assert_eq!(decisions[1], Ok(Done::Chain(vec![again.clone(), again])));
     }
 }

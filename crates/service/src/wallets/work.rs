@@ -48,7 +48,9 @@ impl LedgerWork {
 
     /// Members have their first wallet in the home currency, so from the first one on it is fixed.
     fn remember_home(&mut self, batch: &[Request]) -> Result<(), StoreError> {
-        if !self.remembered && batch.iter().any(|request| matches!(request, Request::Create(_))) {
+        if !self.remembered
+            && batch.iter().any(|request| matches!(request, Request::Create(_) | Request::Import(_)))
+        {
             self.store.set_meta(HOME_META, self.settings.currencies.home().as_str().as_bytes())?;
             self.remembered = true;
         }
@@ -66,6 +68,7 @@ impl Work for LedgerWork {
         let rows = match request {
             Request::Chain(moves) => u32::try_from(moves.len()).unwrap_or(u32::MAX),
             Request::Expire(due) => u32::try_from(due.len()).unwrap_or(u32::MAX),
+            Request::Import(chunk) => u32::try_from(chunk.rows.len()).unwrap_or(u32::MAX),
             Request::Hold(_) | Request::End(_) | Request::Create(_) | Request::Close(_) => 1,
         };
         Weight { rows, bytes: rows.saturating_mul(MOVE_BYTES) }

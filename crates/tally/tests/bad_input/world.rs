@@ -118,6 +118,12 @@ pub(crate) fn valid(route: &Route) -> Request {
     let request = Request::new(&route.method, path(route, &[]));
     match (route.method.as_str(), route.path.as_str()) {
         ("POST", "/v1/imports") => request.body("application/x-ndjson", import(&head(), &[row()])),
+        ("POST", "/v1/imports/members") => {
+            request.body("application/x-ndjson", import(&ledger_head(), &[member_row()]))
+        }
+        ("POST", "/v1/imports/transfers") => {
+            request.body("application/x-ndjson", import(&ledger_head(), &[transfer_row()]))
+        }
         ("POST", "/v1/keys") => request.json(&json!({"role": "reader"})),
         ("POST", "/v1/scores/batch") => {
             request.json(&json!({"scores": [{"board": "b", "player": "new", "score": 1}]}))
@@ -133,6 +139,21 @@ pub(crate) fn valid(route: &Route) -> Request {
 /// The head of an import's chunk.
 pub(crate) fn head() -> Value {
     json!({"board": "b", "digest": DIGEST, "lines_before": 0, "lines_after": 2, "last": false})
+}
+
+/// The head of a chunk of members or of movements.
+pub(crate) fn ledger_head() -> Value {
+    json!({"digest": DIGEST, "lines_before": 0, "lines_after": 2, "last": false})
+}
+
+/// A row of a chunk of members.
+pub(crate) fn member_row() -> Value {
+    json!({"line": 2, "login_id": "new"})
+}
+
+/// A row of a chunk of movements.
+pub(crate) fn transfer_row() -> Value {
+    json!({"line": 2, "from": "new", "to": "other", "amount": 1})
 }
 
 /// A row of an import's chunk.

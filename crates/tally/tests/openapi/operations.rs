@@ -322,6 +322,17 @@ fn by_rules(tour: &mut Tour<'_>) {
     tour.refused("importChunk", 409, "import_out_of_order", &chunk("a", 5, 6));
     tour.good("importChunk", 200, chunk("b", 0, 9));
     tour.refused("importChunk", 409, "import_repeated", &chunk("b", 9, 12));
+    for (id, what) in [("importMembers", "members"), ("importTransfers", "transfers")] {
+        let chunk = |digest: &str, before: u64, after: u64| {
+            let head = json!({"digest": digest.repeat(64), "lines_before": before, "lines_after": after, "last": true});
+            Request::new("POST", format!("/v1/imports/{what}")).body("application/x-ndjson", head.to_string())
+        };
+        // Of which kind a file is does not matter here: its digest is its name.
+        let (new, done) = if what == "members" { ("a", "b") } else { ("d", "e") };
+        tour.refused(id, 409, "import_out_of_order", &chunk(new, 5, 6));
+        tour.good(id, 200, chunk(done, 0, 9));
+        tour.refused(id, 409, "import_repeated", &chunk(done, 9, 12));
+    }
 }
 
 /// What takes things away.

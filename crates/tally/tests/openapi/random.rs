@@ -283,6 +283,7 @@ impl Maker<'_> {
                 .rng
                 .pick(&[json!(0.5), json!("inf"), json!(i64::MAX), json!("1e3"), json!("-.5")])
                 .clone(),
+            "AmountIn" => score(self.rng.between(1, 40)),
             "ScoreIn" | "Int64In" => score(self.rng.between(-40, 40)),
             "min" | "max" => json!(self.rng.between(-40, 40).to_string()),
             "period" if self.rng.percent(80) => json!("all_time"),

@@ -3,6 +3,7 @@
 pub mod imports;
 pub mod keys;
 pub mod leaderboards;
+pub mod ledger_imports;
 pub mod members;
 pub mod players;
 pub mod scores;

@@ -1,0 +1,85 @@
+//! Imports of members and of movements: chunks of a file, each line once, as those of scores.
+
+use super::answer::{self, Answer};
+use super::call::Call;
+use super::imports::json;
+use super::problem;
+use serde_json::Value;
+use tally_service::Failure;
+use tally_service::wallets::import::{self, Imported, NewChunk, NewMemberLine, NewTransfer};
+use tally_wire::Problem;
+use tally_wire::api::imports;
+use tally_wire::api::ledger_imports::{self, CHUNK_ROWS_MAX, Head};
+use tally_wire::fields::FieldError;
+
+/// `POST /v1/imports/members`: one chunk.
+pub(super) async fn members(mut call: Call) -> Result<Answer, Problem> {
+    let bytes = body(&mut call).await?;
+    let tally = call.tally()?;
+    let chunk = read(&bytes, |number, value| {
+        let row = ledger_imports::read_member(number, value)?;
+        let member = NewMemberLine {
+            login: row.login,
+            password_hash: row.password_hash,
+            pin: row.pin,
+            phone_number: row.phone_number,
+            name: row.name,
+            player: row.player,
+            balance: row.balance,
+        };
+        Ok((row.line, member))
+    })?;
+    answer(import::members(&tally, chunk).await)
+}
+
+/// `POST /v1/imports/transfers`: one chunk.
+pub(super) async fn transfers(mut call: Call) -> Result<Answer, Problem> {
+    let bytes = body(&mut call).await?;
+    let tally = call.tally()?;
+    let chunk = read(&bytes, |number, value| {
+        let row = ledger_imports::read_transfer(number, value)?;
+        Ok((row.line, NewTransfer { from: row.from, to: row.to, amount: row.amount }))
+    })?;
+    answer(import::transfers(&tally, chunk).await)
+}
+
+async fn body(call: &mut Call) -> Result<hyper::body::Bytes, Problem> {
+    call.finish_query()?;
+    call.check_content_type("application/x-ndjson")?;
+    // A chunk is its own key: the file's digest and the lines. A header's key adds nothing, but must be one.
+    call.key()?;
+    call.bytes().await
+}
+
+fn read<L>(
+    bytes: &[u8],
+    row: impl Fn(usize, Value) -> Result<(u64, L), Vec<FieldError>>,
+) -> Result<NewChunk<L>, Problem> {
+    let mut lines = bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).enumerate();
+    let head = lines.next().ok_or_else(|| Problem::field("/0", "must be the head of the chunk"))?;
+    let Head { digest, lines_before, lines_after, last } =
+        ledger_imports::read_head(json(head)?).map_err(Problem::fields)?;
+    let mut rows: Vec<(u64, L)> = Vec::new();
+    for (number, line) in lines {
+        if rows.len() == CHUNK_ROWS_MAX {
+            return Err(Problem::field("", format!("a chunk has at most {CHUNK_ROWS_MAX} rows")));
+        }
+        let (line, row) = row(number, json((number, line))?).map_err(Problem::fields)?;
+        let previous = rows.last().map_or(lines_before, |(line, _)| *line);
+        if line <= previous || line > lines_after {
+            let detail = "must ascend between lines_before (exclusive) and lines_after (inclusive)";
+            return Err(Problem::field(format!("/{number}/line"), detail));
+        }
+        rows.push((line, row));
+    }
+    Ok(NewChunk { digest, lines_before, lines_after, rows, last })
+}
+
+fn answer(done: Result<Imported, Failure>) -> Result<Answer, Problem> {
+    let done = done.map_err(|failure| problem::of_failure(&failure))?;
+    let row = |row: &import::RefusedLine| (row.line, row.code, format!("{}: {}", row.field, row.detail));
+    let rows: Vec<_> = done.refused.iter().map(row).collect();
+    let progress = done.progress;
+    let body = imports::write(progress.lines, progress.taken, progress.refused, progress.finished, &rows);
+    Ok(answer::replayed(answer::ok(&body), done.replayed))
+}

@@ -1,0 +1,226 @@
+//! Importing members and movements from a file, chunk by chunk, each line exactly once.
+//!
+//! A chunk and the number of lines done are one transaction, so a chunk that is sent again after a crash changes
+//! nothing. What a line says of members by login is looked up first: a login never changes.
+
+use super::command::{Done, ImportLine, LedgerChunk, NewMember, Request};
+use crate::failure::{Failure, Fault, blocking};
+use crate::members::password::check_digest;
+use crate::members::pin::is_pin;
+use crate::tally::Tally;
+use std::sync::Arc;
+use tally_rules::ledger::member::{Handle, Login, Phone};
+use tally_rules::ledger::pin::Attempts;
+use tally_rules::ledger::{Amount, Member, MemberId, Move, Order};
+use tally_rules::{Micros, PlayerId, Refusal};
+use tally_store::{BoardNo, Changes, ImportKey, ImportRow, LedgerPlan, Plan};
+
+/// Imports of no board: numbers of boards begin at 1.
+const NO_BOARD: BoardNo = BoardNo(0);
+
+/// The longest name for people, in bytes.
+const NAME_BYTES_MAX: usize = 256;
+
+/// Consecutive lines of a file.
+#[derive(Clone, Debug)]
+pub struct NewChunk<L> {
+    /// Which file, and how it is read.
+    pub digest: [u8; 32],
+    /// Lines before this chunk.
+    pub lines_before: u64,
+    /// Lines up to its end.
+    pub lines_after: u64,
+    /// What they say, each with its number.
+    pub rows: Vec<(u64, L)>,
+    /// Whether the file ends here.
+    pub last: bool,
+}
+
+/// A movement by the logins of who gives and who gets.
+#[derive(Clone, Debug)]
+pub struct NewTransfer {
+    /// Who gives it.
+    pub from: Login,
+    /// Who gets it.
+    pub to: Login,
+    /// How much.
+    pub amount: Amount,
+}
+
+/// A line that was refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RefusedLine {
+    /// Its number.
+    pub line: u64,
+    /// Which field was at fault.
+    pub field: &'static str,
+    /// The stable word.
+    pub code: &'static str,
+    /// Why.
+    pub detail: String,
+}
+
+/// What came of a chunk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Imported {
+    /// The whole import so far.
+    pub progress: ImportRow,
+    /// Lines of this chunk that were refused, in order.
+    pub refused: Vec<RefusedLine>,
+    /// Whether the chunk had been done before.
+    pub replayed: bool,
+}
+
+/// A new member as a file has it.
+#[derive(Clone, Debug)]
+pub struct NewMemberLine {
+    /// What it signs in with.
+    pub login: Login,
+    /// The digest of its password.
+    pub password_hash: Option<String>,
+    /// Its PIN.
+    pub pin: Option<String>,
+    /// Its phone number, as people write it.
+    pub phone_number: Option<String>,
+    /// A name for people; the login where there is none.
+    pub name: Option<String>,
+    /// The player it is; its id where there is none.
+    pub player: Option<PlayerId>,
+    /// What is deposited at once.
+    pub balance: Option<Amount>,
+}
+
+/// Imports members, each with its wallet and its deposit.
+pub async fn members(tally: &Tally, chunk: NewChunk<NewMemberLine>) -> Result<Imported, Failure> {
+    let mut refused = Vec::new();
+    let mut rows = Vec::with_capacity(chunk.rows.len());
+    for (line, row) in chunk.rows {
+        let balance = row.balance;
+        match new_member(tally, row) {
+            Ok(new) => rows.push((line, ImportLine::Member(Box::new(new), balance))),
+            Err((field, detail)) => {
+                refused.push(RefusedLine { line, field, code: "invalid_field", detail: detail.into() });
+            }
+        }
+    }
+    let chunk =
+        NewChunk { rows, ..of_lines(chunk.digest, (chunk.lines_before, chunk.lines_after), chunk.last) };
+    done(tally, chunk, refused).await
+}
+
+/// The member of a line, or what is wrong with which field.
+fn new_member(tally: &Tally, line: NewMemberLine) -> Result<NewMember, (&'static str, &'static str)> {
+    let NewMemberLine { login, password_hash, pin, phone_number, name, player, .. } = line;
+    let country = tally.members.settings().phone_country.as_deref();
+    let phone = phone_number.map(|text| Phone::parse(&text, country).map_err(|bad| ("phone_number", bad.0)));
+    if let Some(text) = &password_hash {
+        check_digest(text).map_err(|bad| ("password_hash", bad))?;
+    }
+    if name.as_ref().is_some_and(|name| !(1..=NAME_BYTES_MAX).contains(&name.len())) {
+        return Err(("name", "must be 1 to 256 bytes"));
+    }
+    let pin = pin.map(|text| {
+        let digits = is_pin(&text).then(|| tally.members.pins.pin(&login, &text));
+        digits.ok_or(("pin", "must be 4 to 8 digits"))
+    });
+    let member = Member {
+        phone: phone.transpose()?,
+        player: player.clone().unwrap_or_else(|| PlayerId::new("-").expect("a name of one byte")),
+        name: name.as_deref().unwrap_or(login.as_str()).into(),
+        password: password_hash.map(Arc::from),
+        pin: pin.transpose()?,
+        attempts: Attempts::default(),
+        tokens_from: Micros(0),
+        closed_at: None,
+        login,
+    };
+    Ok(NewMember { member, player_is_id: player.is_none(), identity: None })
+}
+
+/// Imports movements between members, in the home currency.
+pub async fn transfers(tally: &Arc<Tally>, chunk: NewChunk<NewTransfer>) -> Result<Imported, Failure> {
+    let logins = chunk.rows.iter().flat_map(|(_, row)| [row.from.clone(), row.to.clone()]).collect();
+    let members = members_of(tally, logins).await?;
+    let id = |login: &Login| {
+        let at = members.binary_search_by(|(known, _)| known.cmp(login)).ok()?;
+        members[at].1
+    };
+    let currency = tally.settings.ledger.currencies.home();
+    let mut refused = Vec::new();
+    let mut rows = Vec::with_capacity(chunk.rows.len());
+    for (line, NewTransfer { from, to, amount }) in chunk.rows {
+        match (id(&from), id(&to)) {
+            (Some(from), Some(to)) => {
+                let what = Move::Transfer { from, to };
+                rows.push((line, ImportLine::Move(Order { what, currency, amount, reference: None })));
+            }
+            (None, _) => refused.push(refused_line(line, &Refusal::MemberNotFound)),
+            (_, None) => refused.push(refused_line(line, &Refusal::RecipientNotFound)),
+        }
+    }
+    let chunk =
+        NewChunk { rows, ..of_lines(chunk.digest, (chunk.lines_before, chunk.lines_after), chunk.last) };
+    done(tally, chunk, refused).await
+}
+
+fn of_lines(digest: [u8; 32], (lines_before, lines_after): (u64, u64), last: bool) -> NewChunk<ImportLine> {
+    NewChunk { digest, lines_before, lines_after, rows: Vec::new(), last }
+}
+
+/// Who has these logins, in order of login.
+async fn members_of(
+    tally: &Arc<Tally>,
+    mut logins: Vec<Login>,
+) -> Result<Vec<(Login, Option<MemberId>)>, Failure> {
+    logins.sort_unstable();
+    logins.dedup();
+    let store = Arc::clone(&tally.store);
+    blocking(move || {
+        let handles = logins.iter().cloned().map(Handle::Login).collect();
+        let ledger = LedgerPlan { handles, ..LedgerPlan::default() };
+        let mut found = Vec::new();
+        store.run(&Plan { ledger, ..Plan::default() }, &mut |loaded| {
+            found.clone_from(&loaded.ledger.handles);
+            Changes::default()
+        })?;
+        Ok(logins.into_iter().zip(found).collect())
+    })
+    .await
+}
+
+/// Puts a chunk into the lane; `before` are the lines that were refused on the way.
+async fn done(
+    tally: &Tally,
+    chunk: NewChunk<ImportLine>,
+    before: Vec<RefusedLine>,
+) -> Result<Imported, Failure> {
+    let request = Request::Import(LedgerChunk {
+        key: ImportKey { board: NO_BOARD, digest: chunk.digest },
+        lines_before: chunk.lines_before,
+        lines_after: chunk.lines_after,
+        rows: chunk.rows,
+        refused: before.len() as u64,
+        last: chunk.last,
+    });
+    match tally.ledger.ask(request, Vec::new()).await? {
+        Done::Imported(done) => {
+            let mut refused = before;
+            refused.extend(done.refused.iter().map(|(line, refusal)| refused_line(*line, refusal)));
+            refused.sort_by_key(|row| row.line);
+            Ok(Imported { progress: done.progress, refused, replayed: done.replayed })
+        }
+        other => Err(Fault::Broken(format!("a chunk is answered as a chunk, not as {other:?}")).into()),
+    }
+}
+
+fn refused_line(line: u64, refusal: &Refusal) -> RefusedLine {
+    let field = match refusal {
+        Refusal::LoginTaken => "login_id",
+        Refusal::PhoneTaken => "phone_number",
+        Refusal::PlayerTaken => "player",
+        Refusal::MemberNotFound => "from",
+        Refusal::RecipientNotFound | Refusal::SameWallet => "to",
+        _ => "amount",
+    };
+    RefusedLine { line, field, code: refusal.code(), detail: refusal.detail() }
+}

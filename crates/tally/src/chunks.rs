@@ -1,0 +1,61 @@
+//! Lines of a file, or of one that is made up, sent to a server in chunks, each once.
+//!
+//! The server keeps how many lines of which digest are done. Not here: what lines say.
+
+use crate::client::Client;
+use crate::import::{Done, read_done};
+use anyhow::{Context, Result};
+use serde_json::{Value, json};
+use tally_service::secret::hex;
+use ureq::http::Method;
+
+/// Rows of one chunk: far below the server's bounds, large enough to hide the round trip.
+pub(crate) const CHUNK_ROWS: usize = 2_000;
+
+/// Where chunks go, and how far they are.
+pub(crate) struct Chunks<'a> {
+    client: &'a Client,
+    path: &'static str,
+    head: Value,
+    /// How the server saw it last.
+    pub(crate) done: Done,
+}
+
+impl<'a> Chunks<'a> {
+    /// Asks how far the file of that digest is; `head` is what the first line of a chunk has beside the lines.
+    pub(crate) fn find(
+        client: &'a Client,
+        path: &'static str,
+        head: Value,
+        digest: [u8; 32],
+    ) -> Result<Self> {
+        let mut chunks = Self { client, path, head, done: Done::default() };
+        chunks.head["digest"] = json!(hex(&digest));
+        // No lines, so nothing is changed.
+        chunks.send("", 0, false)?;
+        Ok(chunks)
+    }
+
+    /// Sends rows, each on its line after a line break, which bring the file up to the line `until`. The answer.
+    pub(crate) fn send(&mut self, rows: &str, until: u64, last: bool) -> Result<Value> {
+        let mut head = self.head.clone();
+        head["lines_before"] = json!(self.done.lines.min(until));
+        head["lines_after"] = json!(until);
+        head["last"] = json!(last);
+        let body = format!("{head}{rows}");
+        let answer = self
+            .client
+            .ask(&Method::POST, self.path, Some(("application/x-ndjson", body.as_bytes())))
+            .with_context(|| format!("import up to line {until}; the same command continues from there"))?;
+        self.done = read_done(&answer)?;
+        Ok(answer)
+    }
+}
+
+/// The refused rows of an answer: line and reason.
+pub(crate) fn refused(answer: &Value) -> impl Iterator<Item = (u64, &str)> {
+    answer.get("rows").and_then(Value::as_array).into_iter().flatten().map(|row| {
+        let line = row.get("line").and_then(Value::as_u64).unwrap_or_default();
+        (line, row.get("detail").and_then(Value::as_str).unwrap_or_default())
+    })
+}

@@ -1,0 +1,191 @@
+//! Reading members from CSV: each line becomes a row, or a reject that names the field and what is wrong with it.
+//!
+//! Pure over any reader. Not here: digests of passwords, and what only the server can know.
+
+use crate::config::Usage;
+use csv::{ByteRecord, Reader, ReaderBuilder};
+use std::io::Read;
+use tally_rules::PlayerId;
+use tally_rules::ledger::member::{Login, Phone};
+use tally_service::members::{password, pin};
+use tally_wire::api::ledger_imports::read_amount;
+
+/// Every column there may be.
+const COLUMNS: [&str; 8] =
+    ["login_id", "password", "password_hash", "pin", "phone_number", "name", "player", "balance"];
+
+/// A member as the file has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Row {
+    /// Values by column; empty ones are missing.
+    values: [Option<String>; COLUMNS.len()],
+}
+
+/// One record of the file.
+#[derive(Clone, Debug)]
+pub(crate) struct Line {
+    /// The line it begins at, from 1; the header is line 1.
+    pub(crate) number: u64,
+    /// The line it ends at.
+    pub(crate) end: u64,
+    /// The row, or why it is none.
+    pub(crate) read: Result<Row, String>,
+    /// Its fields, for the list of rejects.
+    pub(crate) record: ByteRecord,
+}
+
+/// Reads records one by one.
+pub(crate) struct Lines<R> {
+    reader: Reader<R>,
+    header: Vec<String>,
+    places: [Option<usize>; COLUMNS.len()],
+}
+
+impl Row {
+    /// What the column of that name says.
+    pub(crate) fn get(&self, column: &str) -> Option<&str> {
+        let at = COLUMNS.iter().position(|name| *name == column)?;
+        self.values[at].as_deref()
+    }
+}
+
+impl<R: Read> Lines<R> {
+    /// Reads the header; a column that means nothing is an error that names those that do.
+    pub(crate) fn new(input: R) -> anyhow::Result<Self> {
+        let mut reader = ReaderBuilder::new().flexible(true).from_reader(input);
+        let names = reader.byte_headers()?.iter();
+        let header: Vec<String> = names
+            .map(|name| String::from_utf8_lossy(name).trim_start_matches('\u{feff}').to_owned())
+            .collect();
+        if let Some(other) = header.iter().find(|name| !COLUMNS.contains(&name.as_str())) {
+            let all = COLUMNS.join(", ");
+            return Err(Usage(format!("the column `{other}` means nothing here; there are: {all}")).into());
+        }
+        let places = COLUMNS.map(|name| header.iter().position(|column| column == name));
+        if places[0].is_none() {
+            return Err(Usage("there is no column `login_id`".into()).into());
+        }
+        if header.iter().enumerate().any(|(at, name)| header[..at].contains(name)) {
+            return Err(Usage("a column is there twice".into()).into());
+        }
+        Ok(Self { reader, header, places })
+    }
+
+    /// Names of the columns.
+    pub(crate) fn header(&self) -> &[String] {
+        &self.header
+    }
+
+    /// Whether there are passwords to be digested.
+    pub(crate) fn has_passwords(&self) -> bool {
+        self.header.iter().any(|name| name == "password")
+    }
+
+    /// Bytes read so far.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.reader.position().byte()
+    }
+
+    /// The next record.
+    pub(crate) fn next(&mut self) -> anyhow::Result<Option<Line>> {
+        let mut record = ByteRecord::new();
+        if !self.reader.read_byte_record(&mut record)? {
+            return Ok(None);
+        }
+        let number = record.position().map_or(0, csv::Position::line);
+        let end = self.reader.position().line().saturating_sub(1).max(number);
+        let read = self.read(&record);
+        Ok(Some(Line { number, end, read, record }))
+    }
+
+    fn read(&self, record: &ByteRecord) -> Result<Row, String> {
+        let (has, wanted) = (record.len(), self.header.len());
+        if has != wanted {
+            return Err(format!("the line has {has} fields, the header {wanted}"));
+        }
+        let mut values: [Option<String>; COLUMNS.len()] = Default::default();
+        for ((value, place), column) in values.iter_mut().zip(self.places).zip(COLUMNS) {
+            let Some(place) = place else { continue };
+            let text = std::str::from_utf8(&record[place]).map_err(|_| format!("{column}: must be UTF-8"))?;
+            *value = Some(text.to_owned()).filter(|text| !text.is_empty());
+        }
+        let mut row = Row { values };
+        // Nobody opens an account with nothing in it by a deposit.
+        if row.get("balance") == Some("0") {
+            row.values[COLUMNS.len() - 1] = None;
+        }
+        check(&row).map_err(|(column, why)| format!("{column}: {why}"))?;
+        Ok(row)
+    }
+}
+
+/// What is wrong with which field of a row.
+fn check(row: &Row) -> Result<(), (&'static str, &'static str)> {
+    let login = row.get("login_id").ok_or(("login_id", "is required"))?;
+    Login::new(login).map_err(|bad| ("login_id", bad.0))?;
+    match (row.get("password"), row.get("password_hash")) {
+        (Some(_), Some(_)) => return Err(("password_hash", "must not be there beside a password")),
+        (Some(text), None) if text.len() > password::GIVEN_BYTES_MAX => {
+            return Err(("password", "must be at most 256 bytes"));
+        }
+        (None, Some(text)) => password::check_digest(text).map_err(|bad| ("password_hash", bad))?,
+        _ => {}
+    }
+    if row.get("pin").is_some_and(|text| !pin::is_pin(text)) {
+        return Err(("pin", "must be 4 to 8 digits"));
+    }
+    if let Some(text) = row.get("phone_number") {
+        Phone::parse(text, None).map_err(|bad| ("phone_number", bad.0))?;
+    }
+    if row.get("name").is_some_and(|name| name.len() > 256) {
+        return Err(("name", "must be at most 256 bytes"));
+    }
+    if let Some(text) = row.get("player") {
+        PlayerId::new(text).map_err(|bad| ("player", bad.0))?;
+    }
+    if row.get("balance").is_some_and(|text| read_amount(text).is_none()) {
+        return Err(("balance", "must be a whole number of minor units up to 10^15"));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_wrong_field_is_named() {
+        let rows = [
+            ("ann,1234,0101,500", None),
+            ("ann,,,", None),
+            ("ann,,,0", None),
+            (",1234,,", Some("login_id: is required")),
+            ("ann,123,,", Some("pin: must be 4 to 8 digits")),
+            (
+                "ann,,01x,",
+                Some("phone_number: must be 4 to 20 digits; spaces, dashes and one leading + may be between"),
+            ),
+            ("ann,,,-1", Some("balance: must be a whole number of minor units up to 10^15")),
+            ("ann,,,1.5", Some("balance: must be a whole number of minor units up to 10^15")),
+            ("ann,,", Some("the line has 3 fields, the header 4")),
+        ];
+        for (text, wanted) in rows {
+            let text = format!("login_id,pin,phone_number,balance\n{text}\n");
+            let line = Lines::new(text.as_bytes()).unwrap().next().unwrap().unwrap();
+            assert_eq!((line.number, line.end), (2, 2));
+            assert_eq!(line.read.err().as_deref(), wanted, "{text}");
+        }
+    }
+
+    #[test]
+    fn columns_that_mean_nothing_are_named() {
+        for (header, wanted) in [
+            ("login_id,sex\n", "the column `sex` means nothing here"),
+            ("pin\n", "there is no column `login_id`"),
+            ("login_id,pin,pin\n", "a column is there twice"),
+        ] {
+            let error = Lines::new(header.as_bytes()).err().unwrap().to_string();
+            assert!(error.contains(wanted), "{error}");
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! `tally import members`: a CSV file of members with their opening balances, chunk by chunk, each line exactly once.
+//!
+//! Passwords are digested here, on all processors: the server would have to stop for it. Rejects go to a file beside the
+//! input and never stop the import.
+
+use crate::chunks::{CHUNK_ROWS, Chunks, refused};
+use crate::cli::{Cli, ImportMembersArgs};
+use crate::client::Client;
+use crate::config::Config;
+use crate::csv_members::{Line, Lines, Row};
+use crate::import::{Rejects, open, progress_bar};
+use crate::serve;
+use crate::target::Target;
+use anyhow::{Context, Result};
+use indicatif::ProgressBar;
+use serde_json::{Value, json};
+use std::fs::File;
+use std::io::BufReader;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Instant;
+use tally_service::members::password::{self, Cost};
+
+/// Rows of a chunk whose passwords are to be digested: some seconds of work.
+const PASSWORD_ROWS: usize = 200;
+
+/// Runs the subcommand.
+pub(crate) fn run(cli: &Cli, args: &ImportMembersArgs) -> Result<ExitCode> {
+    let cost = serve::members(&Config::load(cli)?)?.cost;
+    let lines = Lines::new(open(&args.file)?)?;
+    let target = Target::find(cli, &args.target)?;
+    let imported = import(&target.client, args, lines, cost);
+    target.finish();
+    imported
+}
+
+fn import(
+    client: &Client,
+    args: &ImportMembersArgs,
+    mut lines: Lines<BufReader<File>>,
+    cost: Cost,
+) -> Result<ExitCode> {
+    let mut hasher = blake3::Hasher::new_derive_key("tally 2026 import of members");
+    let file = File::open(&args.file).with_context(|| format!("open {}", args.file.display()))?;
+    hasher.update_reader(file).with_context(|| format!("read {}", args.file.display()))?;
+    let digest = *hasher.finalize().as_bytes();
+    let chunks = Chunks::find(client, "/v1/imports/members", json!({}), digest)?;
+    let before = chunks.done;
+    if before.finished {
+        println!(
+            "{} was imported before: {} members, {} refused; nothing was changed",
+            args.file.display(),
+            before.taken,
+            before.refused
+        );
+        return Ok(ExitCode::SUCCESS);
+    }
+    if before.lines > 0 {
+        eprintln!("continuing behind line {}", before.lines);
+    }
+    let started = Instant::now();
+    let rejects = Rejects::open(&args.file, lines.header(), before.lines)?;
+    let bar = progress_bar(&args.file)?;
+    let mut run = Run { chunks, cost, rejects, rejected: 0, bar };
+    run.all(&mut lines)?;
+    let taken = run.chunks.done.taken - before.taken;
+    let seconds = started.elapsed().as_secs_f64();
+    println!(
+        "imported {taken} members in {seconds:.1} s ({:.0} rows/s); {} rejected{}",
+        taken as f64 / seconds.max(1e-6),
+        run.rejected,
+        run.rejects.mention(),
+    );
+    Ok(ExitCode::from(u8::from(args.strict && run.rejected > 0)))
+}
+
+struct Run<'a> {
+    chunks: Chunks<'a>,
+    cost: Cost,
+    rejects: Rejects,
+    rejected: u64,
+    bar: ProgressBar,
+}
+
+impl Run<'_> {
+    fn all(&mut self, lines: &mut Lines<BufReader<File>>) -> Result<()> {
+        let rows = if lines.has_passwords() { PASSWORD_ROWS } else { CHUNK_ROWS };
+        let mut chunk: Vec<Line> = Vec::with_capacity(rows);
+        let skip = self.chunks.done.lines;
+        let mut end = skip.max(1);
+        while let Some(line) = lines.next()? {
+            if line.number <= skip {
+                continue;
+            }
+            end = line.end;
+            chunk.push(line);
+            if chunk.len() == rows {
+                self.send(&mut chunk, end, false)?;
+                self.bar.set_position(lines.bytes());
+            }
+        }
+        self.send(&mut chunk, end, true)?;
+        self.bar.finish_and_clear();
+        Ok(())
+    }
+
+    /// Sends a chunk and empties it.
+    fn send(&mut self, chunk: &mut Vec<Line>, end: u64, last: bool) -> Result<()> {
+        let digests = digests(chunk, self.cost)?;
+        let mut rows = String::new();
+        for (line, digest) in chunk.iter().zip(digests) {
+            match &line.read {
+                Ok(row) => {
+                    rows.push('\n');
+                    rows.push_str(&body(line.number, row, digest.as_deref()).to_string());
+                }
+                Err(reason) => {
+                    self.rejected += 1;
+                    self.rejects.note(line.number, &line.record, reason)?;
+                }
+            }
+        }
+        // Before the chunk is done: what is written twice is dropped when the import continues, what is lost is lost.
+        self.rejects.flush()?;
+        let answer = self.chunks.send(&rows, end, last)?;
+        for (number, reason) in refused(&answer) {
+            self.rejected += 1;
+            if let Some(line) = chunk.iter().find(|line| line.number == number) {
+                self.rejects.note(number, &line.record, reason)?;
+            }
+        }
+        self.rejects.flush()?;
+        chunk.clear();
+        Ok(())
+    }
+}
+
+fn body(line: u64, row: &Row, digest: Option<&str>) -> Value {
+    let mut body = json!({"line": line});
+    for column in ["login_id", "password_hash", "pin", "phone_number", "name", "player", "balance"] {
+        if let Some(text) = row.get(column) {
+            body[column] = json!(text);
+        }
+    }
+    if let Some(digest) = digest {
+        body["password_hash"] = json!(digest);
+    }
+    body
+}
+
+/// The digest of each line's password, where it has one.
+fn digests(chunk: &[Line], cost: Cost) -> Result<Vec<Option<Arc<str>>>> {
+    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let part = chunk.len().div_ceil(threads).max(1);
+    let of = |line: &Line| {
+        let password = line.read.as_ref().ok().and_then(|row| row.get("password"));
+        password.map(|text| password::digest(text, cost)).transpose()
+    };
+    let parts = std::thread::scope(|scope| {
+        let work = |part| scope.spawn(move || <[Line]>::iter(part).map(of).collect::<Result<Vec<_>, _>>());
+        let running: Vec<_> = chunk.chunks(part).map(work).collect();
+        running
+            .into_iter()
+            .map(|one| one.join().expect("digests panic nowhere"))
+            .collect::<Result<Vec<_>, _>>()
+    });
+    Ok(parts.context("digest the passwords")?.into_iter().flatten().collect())
+}

@@ -1,0 +1,49 @@
+//! `tally seed`: realistic data, as if from a file without an end of which so many lines are taken.
+//!
+//! What a line says depends on its number alone, and the server keeps how many lines are done, so an interrupted command
+//! goes on, and a greater number continues. Not here: load (`tally load` measures), and names of real people.
+
+mod scores;
+mod wallets;
+
+use crate::cli::{Cli, SeedArgs, SeedWhat};
+use crate::config::Config;
+use crate::serve;
+use crate::target::Target;
+use anyhow::{Context, Result};
+use indicatif::{ProgressBar, ProgressStyle};
+use std::io::IsTerminal;
+use std::process::ExitCode;
+
+/// Runs the subcommand.
+pub(crate) fn run(cli: &Cli, args: &SeedArgs) -> Result<ExitCode> {
+    let cost = serve::members(&Config::load(cli)?)?.cost;
+    let target = Target::find(cli, &args.target)?;
+    let seeded = match &args.what {
+        SeedWhat::Wallets(args) => wallets::seed(&target.client, args, cost),
+        SeedWhat::Scores(args) => scores::seed(&target.client, args),
+    };
+    target.finish();
+    seeded.map(|()| ExitCode::SUCCESS)
+}
+
+/// Progress, on a terminal only.
+fn bar(what: &'static str, done: u64, all: u64) -> Result<ProgressBar> {
+    if !std::io::stderr().is_terminal() {
+        return Ok(ProgressBar::hidden());
+    }
+    let template = "{msg:12} {bar:40} {human_pos}/{human_len}, {per_sec}, {eta} left";
+    let style = ProgressStyle::with_template(template).context("show progress")?;
+    let bar = ProgressBar::new(all).with_style(style).with_message(what);
+    bar.set_position(done);
+    bar.reset_eta();
+    Ok(bar)
+}
+
+/// Random bits of one line and one use of it (SplitMix64's mixing).
+fn random(line: u64, salt: u64) -> u64 {
+    let mut bits = line.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ salt.wrapping_mul(0xd1b5_4a32_d192_ed03);
+    bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    bits ^ (bits >> 31)
+}

@@ -1,0 +1,58 @@
+//! Scores of one leaderboard: many small ones, few large ones.
+
+use super::{bar, random};
+use crate::chunks::{CHUNK_ROWS, Chunks};
+use crate::cli::SeedScoresArgs;
+use crate::client::{Client, explain, segment};
+use anyhow::{Result, bail};
+use serde_json::json;
+use std::fmt::Write;
+use std::time::Instant;
+use ureq::http::Method;
+
+/// Makes what is missing.
+pub(super) fn seed(client: &Client, args: &SeedScoresArgs) -> Result<()> {
+    let path = format!("/v1/leaderboards/{}", segment(&args.board));
+    let found = client.send(&Method::GET, &path, None)?;
+    match found.status {
+        200 => {}
+        404 => drop(client.ask(&Method::PUT, &path, Some(("application/json", b"{}")))?),
+        _ => bail!(explain(&found)),
+    }
+    let started = Instant::now();
+    let digest = blake3::derive_key("tally 2026 seed", b"scores");
+    let head = json!({"board": args.board});
+    let mut chunks = Chunks::find(client, "/v1/imports", head, digest)?;
+    let before = chunks.done;
+    let bar = bar("players", before.lines, args.players)?;
+    while chunks.done.lines < args.players {
+        let first = chunks.done.lines + 1;
+        let last = args.players.min(chunks.done.lines + CHUNK_ROWS as u64);
+        let mut rows = String::with_capacity(CHUNK_ROWS * 64);
+        for line in first..=last {
+            // Names of letters and digits need no escaping.
+            let score = score(line);
+            write!(rows, "\n{{\"line\":{line},\"player\":\"player{line:09}\",\"score\":{score}}}")?;
+        }
+        chunks.send(&rows, last, false)?;
+        bar.set_position(last);
+    }
+    bar.finish_and_clear();
+    let (made, seconds) = (chunks.done.taken - before.taken, started.elapsed().as_secs_f64());
+    println!(
+        "{made} scores on `{}` in {seconds:.1} s ({:.0} a second); players are player000000001 and so on",
+        args.board,
+        made as f64 / seconds.max(1e-6)
+    );
+    let refused = chunks.done.refused - before.refused;
+    if refused > 0 {
+        println!("refused: {refused}, because the leaderboard takes no such scores");
+    }
+    Ok(())
+}
+
+/// Falls off by half with every thousand.
+fn score(line: u64) -> u64 {
+    let bits = random(line, 8);
+    u64::from(bits.leading_zeros()) * 1000 + random(line, 9) % 1000
+}

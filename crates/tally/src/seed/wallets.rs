@@ -1,0 +1,178 @@
+//! Members with wallets, and money that moved between them.
+//!
+//! What everybody has is computed along, from the first movement on, so that nobody is asked for more than is there. If
+//! others move the same money meanwhile, some lines may be refused; they are counted.
+
+use super::{bar, random};
+use crate::chunks::{CHUNK_ROWS, Chunks};
+use crate::cli::SeedWalletsArgs;
+use crate::client::Client;
+use anyhow::{Context, Result};
+use serde_json::{Value, json};
+use std::fmt::Write;
+use std::sync::Arc;
+use std::time::Instant;
+use tally_service::members::password::{self, Cost};
+
+/// What each member begins with, in minor units.
+const OPENING: i64 = 1_000_000;
+const PASSWORD: &str = "tally-seed";
+const PIN: &str = "1234";
+
+const GIVEN: [&str; 16] = [
+    "Ada", "Ben", "Chloe", "Dmitri", "Elif", "Femi", "Grace", "Hugo", "Ines", "Jin", "Kofi", "Lena", "Minji",
+    "Noor", "Olga", "Pablo",
+];
+const FAMILY: [&str; 16] = [
+    "Abe", "Bauer", "Costa", "Dubois", "Eriksen", "Fontana", "Garcia", "Haddad", "Ito", "Jensen", "Kim",
+    "Lopez", "Moreau", "Novak", "Okafor", "Park",
+];
+
+/// Makes what is missing.
+pub(super) fn seed(client: &Client, args: &SeedWalletsArgs, cost: Cost) -> Result<()> {
+    let started = Instant::now();
+    let (made, refused_members) = members(client, args.members, cost)?;
+    let seconds = started.elapsed().as_secs_f64();
+    println!("{made} members made in {seconds:.1} s");
+    let started = Instant::now();
+    let (moved, refused) = transfers(client, args)?;
+    let seconds = started.elapsed().as_secs_f64();
+    let rate = moved as f64 / seconds.max(1e-6);
+    println!("{moved} transactions with {} entries in {seconds:.1} s ({rate:.0} a second)", 2 * moved);
+    if refused_members + refused > 0 {
+        println!(
+            "refused: {refused_members} members and {refused} transactions, because somebody else was there"
+        );
+    }
+    println!(
+        "each member began with {OPENING}; number N of {} is:\n  login     user0000001 (N in 7 digits)\n  password  \
+         {PASSWORD}\n  PIN       {PIN}\n  phone     01000000001 (010 and N in 8 digits)\n  player    the login",
+        args.members
+    );
+    Ok(())
+}
+
+fn digest(what: &str) -> [u8; 32] {
+    blake3::derive_key("tally 2026 seed", what.as_bytes())
+}
+
+fn login(number: u64) -> String {
+    format!("user{number:07}")
+}
+
+/// How many were made now, and how many were refused.
+fn members(client: &Client, wanted: u64, cost: Cost) -> Result<(u64, u64)> {
+    let mut chunks = Chunks::find(client, "/v1/imports/members", json!({}), digest("members"))?;
+    let before = chunks.done;
+    let bar = bar("members", before.lines, wanted)?;
+    // One digest for all: it is the same password.
+    let hash: Arc<str> = password::digest(PASSWORD, cost).context("digest the password")?;
+    while chunks.done.lines < wanted {
+        let first = chunks.done.lines + 1;
+        let last = wanted.min(chunks.done.lines + CHUNK_ROWS as u64);
+        let mut rows = String::new();
+        for number in first..=last {
+            rows.push('\n');
+            rows.push_str(&member(number, &hash).to_string());
+        }
+        chunks.send(&rows, last, false)?;
+        bar.set_position(last);
+    }
+    bar.finish_and_clear();
+    Ok((chunks.done.taken - before.taken, chunks.done.refused - before.refused))
+}
+
+fn member(number: u64, hash: &str) -> Value {
+    let pick = |names: &[&'static str; 16], salt| names[(random(number, salt) % 16) as usize];
+    json!({
+        "line": number,
+        "login_id": login(number),
+        "password_hash": hash,
+        "pin": PIN,
+        "phone_number": format!("010{number:08}"),
+        "name": format!("{} {}", pick(&GIVEN, 1), pick(&FAMILY, 2)),
+        "player": login(number),
+        "balance": OPENING,
+    })
+}
+
+/// How many were done now, and how many were refused.
+fn transfers(client: &Client, args: &SeedWalletsArgs) -> Result<(u64, u64)> {
+    // Who gives and who gets depends on how many there are.
+    let digest = digest(&format!("transfers between {}", args.members));
+    let mut chunks = Chunks::find(client, "/v1/imports/transfers", json!({}), digest)?;
+    let before = chunks.done;
+    let bar = bar("transactions", before.lines, args.transactions)?;
+    let mut world = World { balances: vec![OPENING; usize::try_from(args.members)?] };
+    for line in 1..=before.lines {
+        world.movement(line);
+    }
+    while chunks.done.lines < args.transactions {
+        let first = chunks.done.lines + 1;
+        let last = args.transactions.min(chunks.done.lines + CHUNK_ROWS as u64);
+        let mut rows = String::with_capacity(CHUNK_ROWS * 96);
+        for line in first..=last {
+            let (from, to, amount) = world.movement(line);
+            let (from, to) = (login(from), login(to));
+            // Names of digits need no escaping.
+            write!(rows, "\n{{\"line\":{line},\"from\":\"{from}\",\"to\":\"{to}\",\"amount\":{amount}}}")?;
+        }
+        chunks.send(&rows, last, false)?;
+        bar.set_position(last);
+    }
+    bar.finish_and_clear();
+    Ok((chunks.done.taken - before.taken, chunks.done.refused - before.refused))
+}
+
+/// What everybody has, as far as these movements go.
+struct World {
+    balances: Vec<i64>,
+}
+
+impl World {
+    /// Who gives how much to whom in a line: numbers of members from 1. A fifth goes to one member in a hundred.
+    fn movement(&mut self, line: u64) -> (u64, u64, i64) {
+        let count = self.balances.len() as u64;
+        let mut from = random(line, 3) % count;
+        let crowd = if random(line, 4).is_multiple_of(5) { count.div_ceil(100) } else { count };
+        let mut to = random(line, 5) % crowd;
+        if to == from {
+            to = (to + 1) % count;
+        }
+        if self.balances[from as usize] == 0 {
+            std::mem::swap(&mut from, &mut to);
+        }
+        while self.balances[from as usize] == 0 {
+            from = (from + 1) % count;
+        }
+        if to == from {
+            to = (to + 1) % count;
+        }
+        // Small sums are frequent: from 100 to 51,200, in hundreds.
+        let exponent = random(line, 6) % 10;
+        let amount = 100 * i64::try_from((1 << exponent) - (random(line, 7) % (1 << exponent))).unwrap_or(1);
+        let amount = amount.min(self.balances[from as usize]);
+        self.balances[from as usize] -= amount;
+        self.balances[to as usize] += amount;
+        (from + 1, to + 1, amount)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_gives_more_than_there_is_and_nothing_is_lost() {
+        for members in [2, 3, 50] {
+            let mut world = World { balances: vec![OPENING; members] };
+            for line in 1..200_000 {
+                let (from, to, amount) = world.movement(line);
+                assert!(from != to && amount > 0, "{line}: {from} {to} {amount}");
+                assert!((1..=members as u64).contains(&from) && (1..=members as u64).contains(&to));
+            }
+            assert!(world.balances.iter().all(|balance| *balance >= 0));
+            assert_eq!(world.balances.iter().sum::<i64>(), OPENING * members as i64);
+        }
+    }
+}
