@@ -169,6 +169,17 @@ fn render_service(text: &mut String, gate: &Gate) -> std::fmt::Result {
         writeln!(text, "tally_batch_cut_total{{lane=\"scores\",cut=\"{}\"}} {}", cut.name(), lane.cut(cut))?;
     }
     lane_seconds(text, &tally.lane_times())?;
+    let ledger = tally.ledger_stats();
+    one(
+        text,
+        "ledger_lane_rows",
+        "counter",
+        "Movements, holds and members that were answered",
+        ledger.rows as f64,
+    )?;
+    one(text, "ledger_lane_batches", "counter", "Batches of the ledger", ledger.batches as f64)?;
+    let seconds = ledger.committing.as_secs_f64();
+    one(text, "ledger_lane_commit_seconds", "counter", "Time of the ledger's batches in the store", seconds)?;
     let boards = tally.boards.list(None, usize::MAX);
     let sum =
         |of: fn(&tally_service::boards::Board) -> u64| boards.iter().map(|board| of(board)).sum::<u64>();

@@ -317,7 +317,7 @@ pub(crate) enum KeysWhat {
 /// `tally doctor`
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
-    /// Rows per second that the connections should be enough for
+    /// Rows per second, of scores or of money, that the connections should be enough for
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) target_rate: Option<u64>,
 }

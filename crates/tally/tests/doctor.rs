@@ -72,10 +72,17 @@ fn a_file_with_and_without_a_server() {
     server.set("TALLY_STORE_URL", "");
     server.restart();
     fill(&server);
+    server.run(&["seed", "wallets", "--members", "3", "--transactions", "50"]).expect(0);
     let beside = server.run(&["doctor", "--target-rate", "50000"]);
     let text = beside.expect(0);
     all_are_equal(text);
-    for words in ["ok    tally 0.", "ok    store sqlite:", "its journal: ", "in use at 50000 rows/s"] {
+    for words in [
+        "ok    tally 0.",
+        "ok    store sqlite:",
+        "its journal: ",
+        "in use at 50000 rows/s",
+        "in use at 50000 movements/s",
+    ] {
         assert!(text.contains(words), "no {words:?} in {text}");
     }
     server.terminate();

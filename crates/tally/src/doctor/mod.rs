@@ -87,7 +87,7 @@ fn examine(
         }
         Place::Sqlite(path) => {
             file(report, path);
-            pool::measured(report, target, args.target_rate)?;
+            pool::measured(report, target, args.target_rate, None)?;
             // A file has one process that opens it: the server. Beside it there is the copy that a backup is.
             let copies = Copies::new(data, "doctor");
             ranks::compare(report, &target.client, &mut || copies.make(path, &mut |_, _| ()))

@@ -27,27 +27,44 @@ pub(super) fn judge(report: &mut Report, config: &Config, target: &Target, rate:
     } else {
         report.ok(&line);
     }
-    measured(report, target, rate)
+    measured(report, target, rate, Some(set))
 }
 
-/// Says how many connections the rate takes.
-pub(super) fn measured(report: &mut Report, target: &Target, rate: Option<u64>) -> Result<()> {
+/// Says how many connections the rate takes, and whether the pool has them.
+pub(super) fn measured(
+    report: &mut Report,
+    target: &Target,
+    rate: Option<u64>,
+    pool: Option<usize>,
+) -> Result<()> {
     let Some(rate) = rate else {
         report.ok("connections by Little's law: not asked for, see --target-rate");
         return Ok(());
     };
-    let measured = if target.is_own() { None } else { read(&target.client.text("/metrics")?) };
-    let Some(measured) = measured else {
+    let metrics = if target.is_own() { String::new() } else { target.client.text("/metrics")? };
+    let lanes = [("scores", "rows", scores(&metrics)), ("ledger", "movements", ledger(&metrics))];
+    if lanes.iter().all(|(_, _, measured)| measured.is_none()) {
         report.warn("connections by Little's law: no server runs here that has measured a batch");
-        return Ok(());
-    };
-    report.ok(&format!(
-        "connections by Little's law: {:.2} in use at {rate} rows/s, with {:.1} rows per batch and {:.2} ms per batch \
-         as measured",
-        in_use(measured, rate),
-        measured.rows_per_batch,
-        measured.seconds * 1e3
-    ));
+    }
+    for (lane, rows, measured) in lanes {
+        let Some(measured) = measured else { continue };
+        let connections = in_use(measured, rate);
+        let line = format!(
+            "connections by Little's law: {connections:.2} in use at {rate} {rows}/s, with {:.1} {rows} per batch and \
+             {:.2} ms per batch in SQL as measured of {lane}",
+            measured.rows_per_batch,
+            measured.seconds * 1e3
+        );
+        match pool {
+            None => report.ok(&line),
+            Some(pool) if connections <= pool as f64 => {
+                report.ok(&format!("{line}: store.pool_max = {pool} is enough"));
+            }
+            Some(pool) => report.warn(&format!(
+                "{line}: more than store.pool_max = {pool}; unless batches grow with the rate, it is not reached"
+            )),
+        }
+    }
     Ok(())
 }
 
@@ -56,20 +73,32 @@ fn in_use(measured: Measured, rate: u64) -> f64 {
     rate as f64 / measured.rows_per_batch * measured.seconds
 }
 
-fn read(metrics: &str) -> Option<Measured> {
-    let value = |name: &str| {
-        let line = metrics.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?;
-        line.trim().parse::<f64>().ok()
-    };
+fn value(metrics: &str, name: &str) -> Option<f64> {
+    let line = metrics.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?;
+    line.trim().parse::<f64>().ok()
+}
+
+/// Of the lanes of scores.
+fn scores(metrics: &str) -> Option<Measured> {
     let mean = |stage: &str| {
-        let of =
-            |what: &str| value(&format!("tally_lane_seconds_{what}{{lane=\"scores\",stage=\"{stage}\"}}"));
+        let of = |what: &str| {
+            value(metrics, &format!("tally_lane_seconds_{what}{{lane=\"scores\",stage=\"{stage}\"}}"))
+        };
         let (sum, count) = (of("sum")?, of("count")?);
         Some(if count > 0.0 { sum / count } else { 0.0 })
     };
-    let (rows, batches) = (value("tally_lane_rows_total")?, value("tally_lane_batches_total")?);
+    let (rows, batches) =
+        (value(metrics, "tally_lane_rows_total")?, value(metrics, "tally_lane_batches_total")?);
     (rows > 0.0 && batches > 0.0)
         .then_some(Measured { seconds: mean("read")? + mean("commit")?, rows_per_batch: rows / batches })
+}
+
+/// Of the lane that moves money: one batch, one connection for all of its time in the store.
+fn ledger(metrics: &str) -> Option<Measured> {
+    let of = |what: &str| value(metrics, &format!("tally_ledger_lane_{what}_total"));
+    let (rows, batches, seconds) = (of("rows")?, of("batches")?, of("commit_seconds")?);
+    (rows > 0.0 && batches > 0.0)
+        .then_some(Measured { seconds: seconds / batches, rows_per_batch: rows / batches })
 }
 
 #[cfg(test)]
@@ -83,9 +112,20 @@ mod tests {
             text += &format!("tally_lane_seconds_sum{{lane=\"scores\",stage=\"{stage}\"}} {sum}\n");
             text += &format!("tally_lane_seconds_count{{lane=\"scores\",stage=\"{stage}\"}} 100\n");
         }
-        let measured = read(&text).unwrap();
+        let measured = scores(&text).unwrap();
         assert!((measured.seconds - 0.005).abs() < 1e-9 && (measured.rows_per_batch - 30.0).abs() < 1e-9);
         assert!((in_use(measured, 12_000) - 2.0).abs() < 1e-9);
-        assert_eq!(read("tally_lane_rows_total 0\ntally_lane_batches_total 0\n"), None);
+        assert_eq!(scores("tally_lane_rows_total 0\ntally_lane_batches_total 0\n"), None);
+    }
+
+    #[test]
+    fn of_the_ledger_too() {
+        let text = "tally_ledger_lane_rows_total 2000\ntally_ledger_lane_batches_total 500\n\
+                    tally_ledger_lane_commit_seconds_total 1.5\n";
+        let measured = ledger(text).unwrap();
+        // 1,000 a second of 3 ms each are three connections where each is a batch of its own.
+        let alone = Measured { rows_per_batch: 1.0, ..measured };
+        assert!((in_use(alone, 1_000) - 3.0).abs() < 1e-9 && (in_use(measured, 1_000) - 0.75).abs() < 1e-9);
+        assert_eq!(ledger("tally_ledger_lane_rows_total 0\ntally_ledger_lane_batches_total 0\n"), None);
     }
 }
