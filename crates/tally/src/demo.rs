@@ -5,6 +5,7 @@
 
 use crate::csv_scores::{Lines, Outcome};
 use crate::football;
+use crate::seed::wallets;
 use anyhow::{Context, Result};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -17,6 +18,9 @@ use tally_service::{Progress, Tally, boards};
 
 /// Rows of one chunk.
 const CHUNK_ROWS: usize = 2_000;
+/// Members with wallets, and how often money moves between them.
+const MEMBERS: u64 = 100;
+const TRANSACTIONS: u64 = 1_000;
 /// The store remembers under this name that a fill has begun and not ended.
 const META: &str = "demo";
 const FILLING: &[u8] = b"filling";
@@ -36,6 +40,7 @@ pub(crate) fn fill(tally: &Arc<Tally>, at: &Progress) -> Result<()> {
     let by_year = Wish { all_time: Some(false), periods: Some(vec![yearly()]), ..sum };
     goals(tally, "goals-by-year", &by_year, at).context("fill the leaderboard `goals-by-year`")?;
     points(tally, at).context("fill the leaderboard `points`")?;
+    wallets::fill(tally, MEMBERS, TRANSACTIONS).context("fill the wallets")?;
     tally.store.set_meta(META, FILLED)?;
     Ok(())
 }
@@ -50,7 +55,8 @@ pub(crate) fn what_to_try(address: SocketAddr, resp: Option<SocketAddr>) -> Stri
         "\nTry:\n  curl 'http://{address}/v1/leaderboards/goals/scores?limit=5'\n  \
          curl 'http://{address}/v1/leaderboards/goals/players/Harry%20Kane'\n  \
          curl 'http://{address}/v1/leaderboards/points/players/Brazil/around?above=0&below=2'\n  \
-         curl 'http://{address}/v1/leaderboards/goals-by-year/scores?period=yearly:previous&limit=3'\n{redis}"
+         curl 'http://{address}/v1/leaderboards/goals-by-year/scores?period=yearly:previous&limit=3'\n{redis}{}",
+        wallets::what_to_try(address)
     )
 }
 

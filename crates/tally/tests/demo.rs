@@ -184,6 +184,15 @@ fn what_is_no_demo_stays_as_it_is() {
     assert_eq!(client.get("/v1/leaderboards/goals/scores").expect(200), before);
 }
 
+/// Every member once, every movement once, and in balance.
+fn check_wallets(server: &TestTally) {
+    let verified = server.run(&["verify"]);
+    let whole = "100 members, 100 wallets, 2100 entries, 1100 movements and 0 holds";
+    assert!(verified.expect(0).contains(whole), "{}", verified.stdout);
+    let found = server.client().get("/v1/members?login_id=user0000001").expect(200);
+    assert_eq!(found["items"][0]["phone_number"], json!("01000000001"), "{found}");
+}
+
 /// Waits until so many rows of the demo are done; false where it was ready before.
 fn wait_for(client: &mut Client, rows: u64) -> bool {
     loop {
@@ -219,4 +228,5 @@ fn a_filling_that_was_cut_short_goes_on_where_it_was() {
     assert!(cut > 2, "the filling was met {cut} times only");
     server.restart();
     check_boards(&mut server.client());
+    check_wallets(&server);
 }

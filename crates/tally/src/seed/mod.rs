@@ -4,7 +4,7 @@
 //! goes on, and a greater number continues. Not here: load (`tally load` measures), and names of real people.
 
 mod scores;
-mod wallets;
+pub(crate) mod wallets;
 
 use crate::cli::{Cli, SeedArgs, SeedWhat};
 use crate::config::Config;

@@ -10,9 +10,15 @@ use crate::client::Client;
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use std::fmt::Write;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
+use tally_rules::PlayerId;
+use tally_rules::ledger::Amount;
+use tally_rules::ledger::member::Login;
+use tally_service::Tally;
 use tally_service::members::password::{self, Cost};
+use tally_service::wallets::import::{self, NewChunk, NewMemberLine, NewTransfer};
 
 /// What each member begins with, in minor units.
 const OPENING: i64 = 1_000_000;
@@ -82,15 +88,23 @@ fn members(client: &Client, wanted: u64, cost: Cost) -> Result<(u64, u64)> {
     Ok((chunks.done.taken - before.taken, chunks.done.refused - before.refused))
 }
 
-fn member(number: u64, hash: &str) -> Value {
+fn name(number: u64) -> String {
     let pick = |names: &[&'static str; 16], salt| names[(random(number, salt) % 16) as usize];
+    format!("{} {}", pick(&GIVEN, 1), pick(&FAMILY, 2))
+}
+
+fn phone(number: u64) -> String {
+    format!("010{number:08}")
+}
+
+fn member(number: u64, hash: &str) -> Value {
     json!({
         "line": number,
         "login_id": login(number),
         "password_hash": hash,
         "pin": PIN,
-        "phone_number": format!("010{number:08}"),
-        "name": format!("{} {}", pick(&GIVEN, 1), pick(&FAMILY, 2)),
+        "phone_number": phone(number),
+        "name": name(number),
         "player": login(number),
         "balance": OPENING,
     })
@@ -156,6 +170,66 @@ impl World {
         self.balances[to as usize] += amount;
         (from + 1, to + 1, amount)
     }
+}
+
+/// The first lines of both for the demo, by the use cases themselves; `tally seed wallets` goes on from there. Blocks.
+pub(crate) fn fill(tally: &Arc<Tally>, count: u64, transactions: u64) -> Result<()> {
+    let wait = tokio::runtime::Handle::current();
+    let begun = wait.block_on(import::members(tally, nothing(digest("members"))))?.progress.lines;
+    if begun < count {
+        let cost = tally.members.settings().cost;
+        let hash = password::digest(PASSWORD, cost).context("digest the password")?;
+        let rows = (begun + 1..=count).map(|number| Ok((number, line(number, &hash)?)));
+        let rows = rows.collect::<Result<_>>()?;
+        let chunk = NewChunk { lines_before: begun, lines_after: count, rows, ..nothing(digest("members")) };
+        wait.block_on(import::members(tally, chunk))?;
+    }
+    let digest = digest(&format!("transfers between {count}"));
+    let begun = wait.block_on(import::transfers(tally, nothing(digest)))?.progress.lines;
+    if begun < transactions {
+        let mut world = World { balances: vec![OPENING; usize::try_from(count)?] };
+        let all = (1..=transactions).map(|number| (number, world.movement(number)));
+        let rows = all.skip(usize::try_from(begun)?).map(|(number, (from, to, amount))| {
+            let (from, to) = (login_of(from)?, login_of(to)?);
+            let amount = Amount::new(amount).map_err(|refusal| anyhow::anyhow!(refusal.detail()))?;
+            Ok((number, NewTransfer { from, to, amount }))
+        });
+        let rows = rows.collect::<Result<_>>()?;
+        let chunk = NewChunk { digest, lines_before: begun, lines_after: transactions, rows, last: false };
+        wait.block_on(import::transfers(tally, chunk))?;
+    }
+    Ok(())
+}
+
+/// A chunk without lines, which only asks.
+fn nothing<L>(digest: [u8; 32]) -> NewChunk<L> {
+    NewChunk { digest, lines_before: 0, lines_after: 0, rows: Vec::new(), last: false }
+}
+
+fn login_of(number: u64) -> Result<Login> {
+    Login::new(&login(number)).map_err(|bad| anyhow::anyhow!("a login {}", bad.0))
+}
+
+fn line(number: u64, hash: &Arc<str>) -> Result<NewMemberLine> {
+    let balance = Amount::new(OPENING).map_err(|refusal| anyhow::anyhow!(refusal.detail()))?;
+    let player = PlayerId::new(&login(number)).map_err(|bad| anyhow::anyhow!("a player {}", bad.0))?;
+    Ok(NewMemberLine {
+        login: login_of(number)?,
+        password_hash: Some(hash.to_string()),
+        pin: Some(PIN.into()),
+        phone_number: Some(phone(number)),
+        name: Some(name(number)),
+        player: Some(player),
+        balance: Some(balance),
+    })
+}
+
+/// What to try of members, for whoever reads the terminal.
+pub(crate) fn what_to_try(address: SocketAddr) -> String {
+    format!(
+        "  curl 'http://{address}/v1/members?login_id=user0000001'\n  tally verify\n    (members user0000001 and so on \
+         have the password {PASSWORD}, the PIN {PIN} and the phone numbers 01000000001 and so on)\n"
+    )
 }
 
 #[cfg(test)]
