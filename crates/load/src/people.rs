@@ -33,10 +33,10 @@ impl People {
     #[must_use]
     pub fn person(&self, number: u64) -> Person {
         Person {
-            login: format!("member-{number:07}"),
-            password: "password".to_owned(),
+            login: format!("user{:07}", number + 1),
+            password: "tally-seed".to_owned(),
             pin: "1234".to_owned(),
-            phone: format!("010{number:08}"),
+            phone: format!("010{:08}", number + 1),
         }
     }
 }

@@ -282,7 +282,7 @@ impl Shared {
     fn end_second(&self, at: Duration, schedule: &Schedule) -> Second {
         let (mut second, latencies) = self.second.take();
         second.at = at.as_secs_f64();
-        second.target = schedule.rate_at(at);
+        second.target = schedule.rate_at(at.saturating_sub(SECOND / 2));
         second.ms = [50.0, 95.0, 99.0, 100.0].map(|percent| latencies.percentile_ms(percent));
         second.waiting = self.busy.get() + self.queue.borrow().len() as u64;
         self.outcome.borrow_mut().seconds.push(second);

@@ -37,7 +37,7 @@ impl Call {
 pub struct Second {
     /// Its end, in seconds from the begin.
     pub at: f64,
-    /// Arrivals a second that the schedule asked for at its end.
+    /// Arrivals a second that the schedule asked for in the middle of it.
     pub target: f64,
     /// Iterations that ended well in it.
     pub done: u64,
