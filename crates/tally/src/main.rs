@@ -20,6 +20,7 @@ mod keys;
 mod log;
 mod migrate;
 mod serve;
+mod settings;
 mod store;
 mod target;
 

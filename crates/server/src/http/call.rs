@@ -10,6 +10,7 @@ use hyper::http::request::Parts;
 use serde_json::Value;
 use std::sync::Arc;
 use tally_rules::idempotency::{Fingerprint, Identity, RequestKey};
+use tally_rules::ledger::{MemberId, Uuid};
 use tally_rules::{BoardId, PlayerId};
 use tally_service::{Caller, Tally};
 use tally_wire::api::scores::read_key;
@@ -55,6 +56,13 @@ impl Call {
     /// The player of the path.
     pub(super) fn player(&self) -> Result<PlayerId, Problem> {
         PlayerId::new(&self.param("player")?).map_err(|bad| bad_parameter("player", bad.0))
+    }
+
+    /// The member of the path.
+    pub(super) fn member(&self) -> Result<MemberId, Problem> {
+        let text = self.param("member")?;
+        let id = Uuid::parse(&text).ok_or_else(|| bad_parameter("member", "must be the id of a member"))?;
+        Ok(MemberId(id))
     }
 
     /// A decoded part of the path.

@@ -9,6 +9,7 @@ mod imports;
 mod keys;
 mod leaderboards;
 pub mod listen;
+mod members;
 mod openapi;
 mod players;
 mod problem;

@@ -7,6 +7,7 @@ use crate::gate::Gate;
 use hyper::{Method, StatusCode};
 use serde_json::{Value, json};
 use tally_rules::role::Role;
+use tally_service::Who;
 use tally_wire::Problem;
 
 /// What Prometheus expects of this text.
@@ -62,7 +63,7 @@ pub(super) async fn status(mut call: Call) -> Result<Answer, Problem> {
             "requests": lane.requests, "batches": lane.batches, "largest_batch": lane.batch_rows_largest,
         }],
     });
-    if call.caller.role == Role::Admin {
+    if call.caller.who == Who::Key(Role::Admin) {
         status["settings"] = call.gate.settings.clone();
     }
     Ok(answer::ok(&status))

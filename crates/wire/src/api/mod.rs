@@ -3,5 +3,6 @@
 pub mod imports;
 pub mod keys;
 pub mod leaderboards;
+pub mod members;
 pub mod players;
 pub mod scores;
