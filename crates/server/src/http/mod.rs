@@ -15,3 +15,4 @@ mod players;
 mod problem;
 mod routes;
 mod service;
+mod wallets;
