@@ -19,6 +19,7 @@ mod import;
 mod keys;
 mod log;
 mod migrate;
+mod money_settings;
 mod serve;
 mod settings;
 mod store;
