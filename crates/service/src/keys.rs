@@ -10,8 +10,9 @@ use crate::secret::{Secret, Use, hex};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use tally_rules::idempotency::{self, Identity, Seen, Stored};
+use tally_rules::ledger::MemberId;
 use tally_rules::outcome::Outcome;
-use tally_rules::role::Role;
+use tally_rules::role::{Right, Role, may, member_may};
 use tally_rules::{Micros, Refusal};
 use tally_store::{Changes, KeyChange, Plan, ShardSet, Store};
 
@@ -21,10 +22,21 @@ pub use tally_store::KeyRow;
 const ID_CHARS: usize = 12;
 
 /// Who asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Who {
+    /// Nobody has said.
+    Nobody,
+    /// Whoever has a key of this role.
+    Key(Role),
+    /// A member who has signed in.
+    Member(MemberId),
+}
+
+/// Who asks, and in which scope.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Caller {
-    /// What it may do.
-    pub role: Role,
+    /// Who.
+    pub who: Who,
     /// The scope of its idempotency keys.
     pub scope: Arc<str>,
 }
@@ -32,7 +44,26 @@ pub struct Caller {
 impl Caller {
     /// Somebody on this machine, without a credential or with that of the data directory.
     pub fn local() -> Self {
-        Self { role: Role::Admin, scope: idempotency::SCOPE_LOCAL.into() }
+        Self { who: Who::Key(Role::Admin), scope: idempotency::SCOPE_LOCAL.into() }
+    }
+
+    /// Somebody who has not said who.
+    pub fn nobody() -> Self {
+        Self { who: Who::Nobody, scope: "".into() }
+    }
+
+    /// A member who has signed in. Ids of keys are shorter than those of members.
+    pub fn member(id: MemberId) -> Self {
+        Self { who: Who::Member(id), scope: id.0.to_string().into() }
+    }
+
+    /// Whether it has the right.
+    pub fn may(&self, right: Right) -> bool {
+        match self.who {
+            Who::Nobody => right == Right::Open,
+            Who::Key(role) => may(role, right),
+            Who::Member(_) => member_may(right),
+        }
     }
 }
 
@@ -107,7 +138,7 @@ impl Keys {
         // Digests are compared in constant time.
         let presented = blake3::hash(secret.as_bytes());
         (presented == blake3::Hash::from_bytes(row.hash))
-            .then(|| Caller { role: row.role, scope: Arc::clone(&row.id) })
+            .then(|| Caller { who: Who::Key(row.role), scope: Arc::clone(&row.id) })
     }
 
     /// Whether a caller that was authenticated still is one.

@@ -12,6 +12,7 @@ pub mod failure;
 pub mod fingerprint;
 pub mod keys;
 pub mod maintenance;
+pub mod members;
 pub mod periods;
 pub mod players;
 pub mod progress;
@@ -27,11 +28,11 @@ pub mod wallets;
 
 pub use clock::Clock;
 pub use failure::{Failure, Fault, blocking};
-pub use keys::{Caller, Keys};
+pub use keys::{Caller, Keys, Who};
 pub use progress::Progress;
 pub use settings::Settings;
 pub use tally::Tally;
 // What doors show of the parts below.
-pub use tally_lanes::{Cut, Times};
+pub use tally_lanes::{Cut, Stats, Times};
 pub use tally_ranking::{Edge, PageQuery, Place, Ranking, Reads, Start};
 pub use tally_store::{BoardNo, Store};

@@ -20,6 +20,10 @@ pub enum Use {
     RequestFingerprint,
     /// Making an API key that a retry of its creation can make again.
     ApiKey,
+    /// What is stored of a PIN.
+    Pin,
+    /// Signing what members present after they have signed in.
+    Token,
     /// Recognising the secret itself.
     Fingerprint,
 }
@@ -61,6 +65,8 @@ impl Secret {
         let sentence = match what {
             Use::RequestFingerprint => "tally 2026 fingerprint of a request under an idempotency key",
             Use::ApiKey => "tally 2026 secret part of an API key",
+            Use::Pin => "tally 2026 digest of a member's PIN",
+            Use::Token => "tally 2026 signature of a member's token",
             Use::Fingerprint => "tally 2026 fingerprint of the secret",
         };
         blake3::derive_key(sentence, &self.0)

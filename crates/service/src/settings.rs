@@ -1,5 +1,6 @@
 //! What the use cases can be told to do differently.
 
+use crate::members::MemberSettings;
 use crate::wallets::LedgerSettings;
 use tally_lanes::Bounds;
 use tally_ranking::Ranking;
@@ -22,6 +23,8 @@ pub struct Settings {
     pub keys_max: usize,
     /// Money.
     pub ledger: LedgerSettings,
+    /// Members.
+    pub members: MemberSettings,
 }
 
 impl Default for Settings {
@@ -34,6 +37,7 @@ impl Default for Settings {
             boards_max: 10_000,
             keys_max: 1_000,
             ledger: LedgerSettings::default(),
+            members: MemberSettings::default(),
         }
     }
 }

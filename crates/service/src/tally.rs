@@ -10,6 +10,7 @@ use crate::failure::{Failure, blocking};
 use crate::fingerprint::Fingerprints;
 use crate::keys::{Keys, seen_before};
 use crate::maintenance::Maintenance;
+use crate::members::Members;
 use crate::periods::keeper::Keeper;
 use crate::progress::Progress;
 use crate::rebuild;
@@ -40,6 +41,8 @@ pub struct Tally {
     pub keys: Arc<Keys>,
     /// Live boards with their orders.
     pub boards: Boards,
+    /// What is needed of members beside the store.
+    pub members: Members,
     /// Digests of requests.
     pub fingerprints: Fingerprints,
     /// What can be set.
@@ -105,6 +108,7 @@ impl Tally {
             store,
             keys,
             boards: rebuilt.boards,
+            members: Members::new(secret, &settings.members),
             fingerprints: Fingerprints::new(secret),
             settings,
             clock,
@@ -270,6 +274,12 @@ impl Tally {
     pub fn lane_times(&self) -> [(&'static str, Times); 4] {
         let (stats, (read, commit)) = (self.lane.stats(), self.lane.times());
         [("queue", stats.queued), ("read", read), ("commit", commit), ("publish", stats.publishing)]
+    }
+
+    /// The same of the ledger's lane, which has nothing to publish.
+    pub fn ledger_times(&self) -> [(&'static str, Times); 3] {
+        let (stats, (read, commit)) = (self.ledger.stats(), self.ledger.times());
+        [("queue", stats.queued), ("read", read), ("commit", commit)]
     }
 
     /// See [`run_once`].

@@ -4,84 +4,14 @@
 //! names the nearest setting: a misspelt bound must not silently be the default.
 
 use crate::cli::{Cli, Command, LogFormat};
+pub(crate) use crate::settings::SETTINGS;
+use crate::settings::{CURRENCIES, CURRENCIES_REFERENCE, Setting};
 use anyhow::{Context, Result};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
-
-/// One setting.
-pub(crate) struct Setting {
-    /// `section.name`; the environment variable is `TALLY_SECTION_NAME`.
-    pub(crate) name: &'static str,
-    /// The default, as it would be typed.
-    pub(crate) default: &'static str,
-    /// What it does.
-    pub(crate) help: &'static str,
-}
-
-impl Setting {
-    /// Its variable in the environment.
-    pub(crate) fn variable(&self) -> String {
-        match self.name {
-            // The one whose variable is shorter than its name.
-            "data.dir" => "TALLY_DATA".into(),
-            name => format!("TALLY_{}", name.replace('.', "_").to_uppercase()),
-        }
-    }
-}
-
-macro_rules! settings {
-    ($($name:literal = $default:literal $help:literal;)+) => {
-        /// Every setting.
-        pub(crate) const SETTINGS: &[Setting] = &[$(Setting { name: $name, default: $default, help: $help }),+];
-    };
-}
-
-settings! {
-    "data.dir" = "./tally-data" "Data directory: the embedded store, the secret and the running server's address.";
-    "secret.file" = "" "File with the secret, 64 hexadecimal digits; empty: `secret` in the data directory.";
-    "store.url" = "" "`sqlite:PATH` or `mysql://user:password@host:port/database` (MariaDB too), or several databases, comma-separated: the shards of one store; empty: `tally.db` in the data directory.";
-    "store.pool_max" = "8" "Connections to a database at most; about twice its processors, see `tally doctor`.";
-    "store.lanes" = "2" "Lanes of scores in front of a database, each with a transaction of its own in flight; a store in a file has one.";
-    "store.connect_timeout" = "5s" "How long a connection to a database may take.";
-    "store.query_timeout" = "20s" "How long a database may take to answer; past it it is away.";
-    "store.lock_wait" = "5s" "How long a database lets a statement wait for rows of another, in whole seconds; less than `store.query_timeout`.";
-    "store.lease" = "10s" "How long a server that says nothing stays the only one that writes to a database; whoever follows a killed one waits so long.";
-    "store.cache_mib" = "64" "Memory of the store for pages, in MiB.";
-    "store.wal_mib" = "256" "Bound of the write-ahead log of the store's tables, in MiB.";
-    "store.overlay_mib" = "256" "Memory for changes that are not in the store's tables yet, in MiB; from half of it on commits are slowed, past it they wait.";
-    "store.journal_mib" = "256" "A file of the store's journal, in MiB, at which its changes are brought into the tables; there are two such files.";
-    "ranking.url" = "memory" "Where the order of boards is kept: `memory`, `redis://host:port` or `redis-cluster://host:port,host:port`; Redis needs a store in a database.";
-    "ranking.timeout" = "2s" "How long Redis may take to answer; past it it is away.";
-    "http.listen" = "127.0.0.1:8420" "Where HTTP listens.";
-    "http.hosts" = "" "Host names, comma-separated, under which callers without a key may ask, beside loopback and IP addresses.";
-    "http.cors_origins" = "" "Web origins, comma-separated, that may read with a browser.";
-    "http.body_bytes_max" = "2097152" "Bytes of a request's body; past it 413.";
-    "http.connections_max" = "10000" "Open connections; further ones wait unaccepted.";
-    "http.head_timeout" = "60s" "Time for a request's head, and for an idle connection to stay.";
-    "http.body_timeout" = "30s" "Time for a request's body; past it 408.";
-    "http.drain_timeout" = "20s" "Time that running requests get at shutdown before their connections are cut.";
-    "resp.listen" = "127.0.0.1:8421" "Where the Redis protocol listens, or `off`.";
-    "resp.durability" = "commit" "When its writes are answered: `commit`, durable; `relaxed`, at once and durable within a second.";
-    "resp.connections_max" = "10000" "Open connections of the Redis protocol; further ones wait unaccepted.";
-    "resp.threads" = "auto" "Threads that serve them; `auto` is half of the machine's processors.";
-    "resp.idle_timeout" = "never" "How long a connection may say nothing, or `never`.";
-    "resp.write_timeout" = "60s" "How long a client may leave replies unread before its connection is closed.";
-    "tls.certificate" = "" "PEM file with the certificate and its chain: then both doors are encrypted.";
-    "tls.key" = "" "PEM file with the certificate's private key.";
-    "metrics.open" = "false" "Whether /metrics needs no key.";
-    "idempotency.keep" = "24h" "How long outcomes of requests with an Idempotency-Key are kept.";
-    "lane.batch_rows_max" = "1000" "Rows of one batch.";
-    "lane.batch_bytes_max" = "4194304" "Bytes of one batch.";
-    "lane.queue_requests_max" = "20000" "Requests that wait for a batch; past it 503.";
-    "lane.queue_bytes_max" = "67108864" "Bytes that wait for a batch; past it 503.";
-    "limits.boards" = "10000" "Leaderboards.";
-    "limits.keys" = "1000" "API keys.";
-    "log.format" = "text" "`text` or `json`, on stderr.";
-    "log.level" = "info" "error, warn, info, debug or trace.";
-}
 
 /// Variables that are no settings: their names are taken by flags, tests and tools.
 const OTHER_VARIABLES: [&str; 6] =
@@ -103,6 +33,8 @@ impl std::error::Error for Usage {}
 #[derive(Clone, Debug)]
 pub(crate) struct Config {
     values: BTreeMap<&'static str, (String, &'static str)>,
+    /// The section `[currencies]`: minor digits by code, and the source.
+    pub(crate) currencies: BTreeMap<String, (String, &'static str)>,
 }
 
 impl Config {
@@ -110,6 +42,7 @@ impl Config {
     pub(crate) fn load(cli: &Cli) -> Result<Self> {
         let mut config = Self {
             values: SETTINGS.iter().map(|one| (one.name, (one.default.to_owned(), "default"))).collect(),
+            currencies: BTreeMap::new(),
         };
         let file =
             cli.config.clone().or_else(|| Some(PathBuf::from("tally.toml")).filter(|path| path.is_file()));
@@ -181,6 +114,11 @@ impl Config {
     }
 
     fn set(&mut self, name: &str, value: String, source: &'static str) -> Result<(), Usage> {
+        if let Some(code) = name.strip_prefix(CURRENCIES) {
+            // The name of a variable was made small.
+            self.currencies.insert(code.to_uppercase(), (value, source));
+            return Ok(());
+        }
         let Some(slot) = SETTINGS.iter().find(|one| one.name == name) else {
             return Err(Usage(unknown(name)));
         };
@@ -224,7 +162,8 @@ impl Config {
         if self.text(name) == "never" { Ok(None) } else { self.duration(name).map(Some) }
     }
 
-    fn wrong(&self, name: &str, what: &str) -> Usage {
+    /// A setting that cannot be.
+    pub(crate) fn wrong(&self, name: &str, what: &str) -> Usage {
         Usage(format!("setting `{name}` is `{}` and must be {what}", self.text(find(name).name)))
     }
 
@@ -234,7 +173,11 @@ impl Config {
             let shown = if name.ends_with(".url") { without_passwords(value) } else { value.clone() };
             ((*name).to_owned(), serde_json::json!({"value": shown, "source": source}))
         };
-        serde_json::Value::Object(self.values.iter().map(one).collect())
+        let mut all: serde_json::Map<_, _> = self.values.iter().map(one).collect();
+        all.extend(self.currencies.iter().map(|(code, (value, source))| {
+            (format!("{CURRENCIES}{code}"), serde_json::json!({"value": value, "source": source}))
+        }));
+        serde_json::Value::Object(all)
     }
 }
 
@@ -262,6 +205,7 @@ pub(crate) fn reference() -> String {
             setting.variable()
         ));
     }
+    text.push_str(CURRENCIES_REFERENCE);
     text
 }
 

@@ -20,7 +20,9 @@ mod keys;
 mod load;
 mod log;
 mod migrate;
+mod money_settings;
 mod serve;
+mod settings;
 mod store;
 mod target;
 

@@ -10,9 +10,11 @@ use hyper::http::request::Parts;
 use serde_json::Value;
 use std::sync::Arc;
 use tally_rules::idempotency::{Fingerprint, Identity, RequestKey};
+use tally_rules::ledger::{MemberId, Uuid};
 use tally_rules::{BoardId, PlayerId};
 use tally_service::{Caller, Tally};
 use tally_wire::api::scores::read_key;
+use tally_wire::api::wallets::read_id;
 use tally_wire::fields::FieldError;
 use tally_wire::numbers::Int64;
 use tally_wire::query::{INVALID_PARAMETER, decode_segment};
@@ -55,6 +57,16 @@ impl Call {
     /// The player of the path.
     pub(super) fn player(&self) -> Result<PlayerId, Problem> {
         PlayerId::new(&self.param("player")?).map_err(|bad| bad_parameter("player", bad.0))
+    }
+
+    /// The member of the path.
+    pub(super) fn member(&self) -> Result<MemberId, Problem> {
+        Ok(MemberId(self.id("member")?))
+    }
+
+    /// An id in the path that a server gave. Its form is nobody's business: another one is an id that nobody has.
+    pub(super) fn id(&self, name: &'static str) -> Result<Uuid, Problem> {
+        Ok(read_id(&self.param(name)?))
     }
 
     /// A decoded part of the path.

@@ -9,8 +9,8 @@ use crate::gate::{Gate, LOCAL_PREFIX};
 use hyper::HeaderMap;
 use hyper::header::{AUTHORIZATION, HOST, HeaderName, ORIGIN};
 use std::net::{IpAddr, SocketAddr};
-use tally_rules::role::{Right, may};
-use tally_service::Caller;
+use tally_rules::role::Right;
+use tally_service::{Caller, Who};
 use tally_wire::Problem;
 
 /// Judges a request: who asks, and whether it has the right.
@@ -33,10 +33,16 @@ pub(super) fn judge(
         check_origin(gate, headers, right)?;
         anonymous(gate, peer, headers)?
     };
-    if may(caller.role, right) {
+    if caller.may(right) {
         return Ok(caller);
     }
-    let detail = format!("a key of role `{}` may not do this", caller.role);
+    let detail = match caller.who {
+        Who::Key(_) if right == Right::Own => {
+            "only a member who has signed in has something of its own".into()
+        }
+        Who::Key(role) => format!("a key of role `{role}` may not do this"),
+        Who::Member(_) | Who::Nobody => "a member may not do this".into(),
+    };
     Err(Problem::new(403, "forbidden", detail))
 }
 
@@ -96,7 +102,8 @@ fn check_origin(gate: &Gate, headers: &HeaderMap, right: Right) -> Result<(), Pr
     let Some(origin) = headers.get(ORIGIN) else { return Ok(()) };
     let origin = origin.to_str().unwrap_or_default();
     let ours = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
-    let reads = right == Right::Read && gate.limits.cors_origins.iter().any(|known| known == origin);
+    let reads = matches!(right, Right::Read | Right::Observe)
+        && gate.limits.cors_origins.iter().any(|known| known == origin);
     if reads || ours.is_some_and(|ours| ours.eq_ignore_ascii_case(host(headers))) {
         return Ok(());
     }

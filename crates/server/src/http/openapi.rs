@@ -72,8 +72,12 @@ mod tests {
 
     fn word(right: Right) -> &'static str {
         match right {
+            Right::Open => "open",
+            Right::Observe => "observe",
             Right::Read => "read",
             Right::Write => "write",
+            Right::Members => "members",
+            Right::Own => "own",
             Right::Administer => "administer",
         }
     }
@@ -155,7 +159,10 @@ mod tests {
             for part in path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}')) {
                 assert!(named.contains(part), "{what}: {part}");
             }
-            let changes = matches!(operation["x-tally-right"].as_str(), Some("write" | "administer"));
+            let changes = matches!(
+                operation["x-tally-right"].as_str(),
+                Some("write" | "members" | "own" | "administer")
+            );
             let change = changes && method != "GET";
             assert_eq!(named.contains("Idempotency-Key"), change, "{what}");
             if let Some(content) = operation["requestBody"]["content"].as_object() {

@@ -2,10 +2,10 @@
 
 use super::answer::Answer;
 use super::call::Call;
-use super::{imports, keys, leaderboards, players, service};
+use super::{imports, keys, leaderboards, members, players, service, wallets};
 use std::future::Future;
 use std::pin::Pin;
-use tally_rules::role::Right::{self, Administer, Read, Write};
+use tally_rules::role::Right::{self, Administer, Members, Observe, Read, Write};
 use tally_wire::Problem;
 
 /// What an operation gives back.
@@ -34,8 +34,8 @@ pub(super) const METRICS_PATH: &str = "/metrics";
 
 /// Every operation.
 pub(super) const ROUTES: &[Route] = &[
-    route!("GET" "/metrics" Read service::metrics),
-    route!("GET" "/v1/status" Read service::status),
+    route!("GET" "/metrics" Observe service::metrics),
+    route!("GET" "/v1/status" Observe service::status),
     route!("GET" "/v1/leaderboards" Read leaderboards::list::list),
     route!("PUT" "/v1/leaderboards/{board}" Write leaderboards::put::put),
     route!("GET" "/v1/leaderboards/{board}" Read leaderboards::get::get),
@@ -53,8 +53,24 @@ pub(super) const ROUTES: &[Route] = &[
     route!("PUT" "/v1/players/{player}" Write players::put),
     route!("GET" "/v1/players/{player}" Read players::get),
     route!("DELETE" "/v1/players/{player}" Write players::erase),
+    route!("GET" "/v1/wallets/{member}" Members wallets::read::wallets),
+    route!("GET" "/v1/wallets/{member}/transactions" Members wallets::read::transactions),
+    route!("POST" "/v1/deposits" Members wallets::post::deposit),
+    route!("POST" "/v1/withdrawals" Members wallets::post::withdraw),
+    route!("POST" "/v1/transfers" Members wallets::post::transfer),
+    route!("POST" "/v1/transfers/batch" Members wallets::batch::batch),
+    route!("POST" "/v1/holds" Members wallets::holds::place),
+    route!("GET" "/v1/holds/{hold}" Members wallets::holds::get),
+    route!("POST" "/v1/holds/{hold}/capture" Members wallets::holds::capture),
+    route!("POST" "/v1/holds/{hold}/void" Members wallets::holds::void),
+    route!("GET" "/v1/ledger/accounts" Members wallets::ledger::accounts),
+    route!("GET" "/v1/ledger/trial-balance" Members wallets::ledger::trial_balance),
+    route!("GET" "/v1/ledger/transactions/{transaction}" Members wallets::ledger::transaction),
     route!("GET" "/v1/imports/{board}/{digest}" Write imports::progress),
     route!("POST" "/v1/imports" Write imports::import),
+    route!("POST" "/v1/members" Members members::create),
+    route!("GET" "/v1/members" Members members::search),
+    route!("GET" "/v1/members/{member}" Members members::get),
     route!("GET" "/v1/keys" Administer keys::list),
     route!("POST" "/v1/keys" Administer keys::create),
     route!("DELETE" "/v1/keys/{id}" Administer keys::revoke),

@@ -12,7 +12,6 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
-use tally_rules::role::may;
 use tally_service::scores::orders::Orders;
 use tally_service::{Caller, Tally};
 use tally_wire::resp::{Encoder, Protocol};
@@ -147,7 +146,7 @@ impl Session {
         spec.check(args)?;
         if let Some(right) = spec.right {
             let caller = self.known()?;
-            if !may(caller.role, right) {
+            if !caller.may(right) {
                 return Err(error::no_permission(spec.name));
             }
         }

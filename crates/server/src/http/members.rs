@@ -1,0 +1,87 @@
+//! Members, for game servers: making them, and finding them.
+
+use super::answer::{self, Answer};
+use super::call::{Call, bad_parameter};
+use super::keys::blocking;
+use super::problem;
+use hyper::StatusCode;
+use serde_json::json;
+use std::sync::Arc;
+use tally_rules::ledger::member::{Handle, Login, Phone};
+use tally_rules::ledger::pin::Attempts;
+use tally_rules::ledger::{Member, MemberId};
+use tally_rules::{Micros, PlayerId};
+use tally_service::members::find;
+use tally_service::wallets::command::NewMember;
+use tally_service::{Failure, Tally, wallets};
+use tally_wire::Problem;
+use tally_wire::api::members;
+
+/// `POST /v1/members`
+pub(super) async fn create(mut call: Call) -> Result<Answer, Problem> {
+    call.finish_query()?;
+    let tally = call.tally()?;
+    let body = call.json().await?;
+    let identity = call.identity(&tally, Some(&body))?;
+    let new = members::read_new(body, country(&tally)).map_err(Problem::fields)?;
+    let failed = |failure: Failure| problem::of_failure(&failure);
+    let password = match new.password {
+        Some(password) => Some(tally.members.digest(password).await.map_err(failed)?),
+        None => None,
+    };
+    let pin = new.pin.map(|digits| tally.members.pins.pin(&new.login, &digits));
+    let player_is_id = new.player.is_none();
+    let member = Member {
+        player: new.player.unwrap_or_else(|| PlayerId::new("-").expect("replaced by the member's id")),
+        login: new.login,
+        phone: new.phone,
+        name: new.name.into(),
+        password,
+        pin,
+        attempts: Attempts::default(),
+        tokens_from: Micros(0),
+        closed_at: None,
+    };
+    let made = wallets::members::create(&tally, NewMember { member, player_is_id, identity });
+    let made = made.await.map_err(failed)?;
+    let body = show(tally, made.id).await?;
+    Ok(answer::replayed(answer::json(StatusCode::CREATED, &body), made.replayed))
+}
+
+/// `GET /v1/members?login_id=|phone_number=|player=`
+pub(super) async fn search(mut call: Call) -> Result<Answer, Problem> {
+    let tally = call.tally()?;
+    let asked =
+        ["login_id", "phone_number", "player"].map(|name| call.query.text(name).map(|text| (name, text)));
+    call.finish_query()?;
+    let mut asked = asked.into_iter().flatten();
+    let (Some((name, text)), None) = (asked.next(), asked.next()) else {
+        return Err(bad_parameter("login_id", "or `phone_number` or `player`: one of them is required"));
+    };
+    let handle = match name {
+        "login_id" => Login::new(&text).map(Handle::Login),
+        "phone_number" => Phone::parse(&text, country(&tally)).map(Handle::Phone),
+        _ => PlayerId::new(&text).map(Handle::Player),
+    };
+    let handle = handle.map_err(|bad| bad_parameter(name, bad.0))?;
+    let found = blocking(move || find::by_handle(&tally, &handle)).await?;
+    let items: Vec<_> = found.iter().map(|(id, member)| members::write(*id, member)).collect();
+    Ok(answer::ok(&json!({"items": items})))
+}
+
+/// `GET /v1/members/{member}`
+pub(super) async fn get(mut call: Call) -> Result<Answer, Problem> {
+    call.finish_query()?;
+    let (tally, id) = (call.tally()?, call.member()?);
+    Ok(answer::ok(&show(tally, id).await?))
+}
+
+/// The prefix of the country at home.
+fn country(tally: &Tally) -> Option<&str> {
+    tally.members.settings().phone_country.as_deref()
+}
+
+async fn show(tally: Arc<Tally>, id: MemberId) -> Result<serde_json::Value, Problem> {
+    let member = blocking(move || find::by_id(&tally, id)).await?;
+    Ok(members::write(id, &member))
+}

@@ -1,0 +1,112 @@
+//! Passwords: argon2id in the PHC text form, for signing in and for whoever brings digests along.
+//!
+//! Pure but for the salt, and slow on purpose: never called on a thread that serves connections. A digest says its own
+//! cost, so the cost can be set anew at any time; one that would cost far more than ours is refused where it comes in.
+
+use crate::failure::Fault;
+use argon2::password_hash::phc::PasswordHash;
+use argon2::{Algorithm, Argon2, Params, PasswordHasher, PasswordVerifier, Version};
+use std::sync::Arc;
+use tally_rules::ledger::member::PASSWORD_BYTES_MAX;
+
+/// The longest password, in bytes.
+pub const GIVEN_BYTES_MAX: usize = 256;
+
+/// What a digest may cost at most: else whoever brings one along could stop the server with it.
+const MEMORY_KIB_MAX: u32 = 256 * 1024;
+const PASSES_MAX: u32 = 16;
+
+/// What a digest costs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cost {
+    memory_kib: u32,
+    passes: u32,
+}
+
+impl Default for Cost {
+    /// The smallest that OWASP's list has for argon2id.
+    fn default() -> Self {
+        Self { memory_kib: 19_456, passes: 2 }
+    }
+}
+
+impl Cost {
+    /// So much memory and so many passes over it.
+    pub fn new(memory_kib: u32, passes: u32) -> Option<Self> {
+        let possible = (8..=MEMORY_KIB_MAX).contains(&memory_kib) && (1..=PASSES_MAX).contains(&passes);
+        possible.then_some(Self { memory_kib, passes })
+    }
+}
+
+/// The digest of a new password.
+pub fn digest(password: &str, cost: Cost) -> Result<Arc<str>, Fault> {
+    let mut salt = [0; 16];
+    getrandom::fill(&mut salt).map_err(|error| Fault::Broken(format!("no random numbers: {error}")))?;
+    let failed = |error: &dyn std::fmt::Display| Fault::Broken(format!("no digest of a password: {error}"));
+    let params = Params::new(cost.memory_kib, cost.passes, 1, None).map_err(|error| failed(&error))?;
+    let argon2 = Argon2::new(Algorithm::Argon2id, Version::V0x13, params);
+    let digest =
+        argon2.hash_password_with_salt(password.as_bytes(), &salt).map_err(|error| failed(&error))?;
+    Ok(digest.to_string().into())
+}
+
+/// Whether it is the password of that digest. Takes as long as the digest costs, whatever the answer is.
+pub fn is_right(password: &str, digest: &str) -> bool {
+    let Ok(digest) = PasswordHash::new(digest) else { return false };
+    Argon2::default().verify_password(password.as_bytes(), &digest).is_ok()
+}
+
+/// Whether a text is a digest that can be kept: what is wrong with it, after "must".
+pub fn check_digest(text: &str) -> Result<(), &'static str> {
+    const WRONG: &str =
+        "must be an argon2 digest in PHC form, such as $argon2id$v=19$m=19456,t=2,p=1$salt$digest";
+    if text.len() > PASSWORD_BYTES_MAX {
+        return Err("must be at most 255 bytes");
+    }
+    let digest = PasswordHash::new(text).map_err(|_| WRONG)?;
+    Algorithm::new(digest.algorithm.as_str()).map_err(|_| WRONG)?;
+    let params = Params::try_from(&digest).map_err(|_| WRONG)?;
+    if digest.salt.is_none() || digest.hash.is_none() {
+        return Err(WRONG);
+    }
+    if params.m_cost() > MEMORY_KIB_MAX || params.t_cost() > PASSES_MAX || params.p_cost() > 16 {
+        return Err("must cost at most 256 MiB, 16 passes and 16 lanes");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_is_known_by_its_digest_and_no_other_is() {
+        let cost = Cost::new(64, 1).unwrap();
+        let (one, other) = (digest("correct horse", cost).unwrap(), digest("correct horse", cost).unwrap());
+        assert_ne!(one, other, "each has a salt of its own");
+        assert!(one.starts_with("$argon2id$v=19$m=64,t=1,p=1$") && one.len() < PASSWORD_BYTES_MAX, "{one}");
+        assert!(is_right("correct horse", &one) && is_right("correct horse", &other));
+        assert!(!is_right("correct hors", &one) && !is_right("", &one) && !is_right("correct horse", "x"));
+        assert_eq!(check_digest(&one), Ok(()));
+    }
+
+    #[test]
+    fn digests_from_elsewhere_are_of_argon2_and_not_too_dear() {
+        // "password" by the reference's command line: argon2 somesalt -t 2 -m 16 -p 1 -id
+        let reference =
+            "$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc";
+        assert_eq!(check_digest(reference), Ok(()));
+        assert!(is_right("password", reference) && !is_right("passwort", reference));
+        for wrong in [
+            "",
+            "password",
+            "$2b$12$abcdefghijklmnopqrstuuOqyJTUnJuMsVJ6gDsD9xQ8Q7y1Q0K3a",
+            "$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ",
+            "$argon2id$v=19$m=4194304,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc",
+            "$argon2id$v=19$m=65536,t=200,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc",
+        ] {
+            assert!(check_digest(wrong).is_err(), "{wrong}");
+        }
+        assert!(Cost::new(7, 1).is_none() && Cost::new(8, 0).is_none() && Cost::new(1 << 20, 1).is_none());
+    }
+}

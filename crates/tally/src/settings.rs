@@ -1,0 +1,91 @@
+//! Every setting, with its default and what it does. The order is that of the reference.
+
+/// One setting.
+pub(crate) struct Setting {
+    /// `section.name`; the environment variable is `TALLY_SECTION_NAME`.
+    pub(crate) name: &'static str,
+    /// The default, as it would be typed.
+    pub(crate) default: &'static str,
+    /// What it does.
+    pub(crate) help: &'static str,
+}
+
+impl Setting {
+    /// Its variable in the environment.
+    pub(crate) fn variable(&self) -> String {
+        match self.name {
+            // The one whose variable is shorter than its name.
+            "data.dir" => "TALLY_DATA".into(),
+            name => format!("TALLY_{}", name.replace('.', "_").to_uppercase()),
+        }
+    }
+}
+
+macro_rules! settings {
+    ($($name:literal = $default:literal $help:literal;)+) => {
+        /// Every setting.
+        pub(crate) const SETTINGS: &[Setting] = &[$(Setting { name: $name, default: $default, help: $help }),+];
+    };
+}
+
+settings! {
+    "data.dir" = "./tally-data" "Data directory: the embedded store, the secret and the running server's address.";
+    "secret.file" = "" "File with the secret, 64 hexadecimal digits; empty: `secret` in the data directory.";
+    "store.url" = "" "`sqlite:PATH` or `mysql://user:password@host:port/database` (MariaDB too), or several databases, comma-separated: the shards of one store; empty: `tally.db` in the data directory.";
+    "store.pool_max" = "8" "Connections to a database at most; about twice its processors, see `tally doctor`.";
+    "store.lanes" = "2" "Lanes of scores in front of a database, each with a transaction of its own in flight; a store in a file has one.";
+    "store.connect_timeout" = "5s" "How long a connection to a database may take.";
+    "store.query_timeout" = "20s" "How long a database may take to answer; past it it is away.";
+    "store.lock_wait" = "5s" "How long a database lets a statement wait for rows of another, in whole seconds; less than `store.query_timeout`.";
+    "store.lease" = "10s" "How long a server that says nothing stays the only one that writes to a database; whoever follows a killed one waits so long.";
+    "store.cache_mib" = "64" "Memory of the store for pages, in MiB.";
+    "store.wal_mib" = "256" "Bound of the write-ahead log of the store's tables, in MiB.";
+    "store.overlay_mib" = "256" "Memory for changes that are not in the store's tables yet, in MiB; from half of it on commits are slowed, past it they wait.";
+    "store.journal_mib" = "256" "A file of the store's journal, in MiB, at which its changes are brought into the tables; there are two such files.";
+    "ranking.url" = "memory" "Where the order of boards is kept: `memory`, `redis://host:port` or `redis-cluster://host:port,host:port`; Redis needs a store in a database.";
+    "ranking.timeout" = "2s" "How long Redis may take to answer; past it it is away.";
+    "http.listen" = "127.0.0.1:8420" "Where HTTP listens.";
+    "http.hosts" = "" "Host names, comma-separated, under which callers without a key may ask, beside loopback and IP addresses.";
+    "http.cors_origins" = "" "Web origins, comma-separated, that may read with a browser.";
+    "http.body_bytes_max" = "2097152" "Bytes of a request's body; past it 413.";
+    "http.connections_max" = "10000" "Open connections; further ones wait unaccepted.";
+    "http.head_timeout" = "60s" "Time for a request's head, and for an idle connection to stay.";
+    "http.body_timeout" = "30s" "Time for a request's body; past it 408.";
+    "http.drain_timeout" = "20s" "Time that running requests get at shutdown before their connections are cut.";
+    "resp.listen" = "127.0.0.1:8421" "Where the Redis protocol listens, or `off`.";
+    "resp.durability" = "commit" "When its writes are answered: `commit`, durable; `relaxed`, at once and durable within a second.";
+    "resp.connections_max" = "10000" "Open connections of the Redis protocol; further ones wait unaccepted.";
+    "resp.threads" = "auto" "Threads that serve them; `auto` is half of the machine's processors.";
+    "resp.idle_timeout" = "never" "How long a connection may say nothing, or `never`.";
+    "resp.write_timeout" = "60s" "How long a client may leave replies unread before its connection is closed.";
+    "tls.certificate" = "" "PEM file with the certificate and its chain: then both doors are encrypted.";
+    "tls.key" = "" "PEM file with the certificate's private key.";
+    "metrics.open" = "false" "Whether /metrics needs no key.";
+    "idempotency.keep" = "24h" "How long outcomes of requests with an Idempotency-Key are kept.";
+    "lane.batch_rows_max" = "1000" "Rows of one batch, of scores or of money.";
+    "lane.batch_bytes_max" = "4194304" "Bytes of one batch.";
+    "lane.queue_requests_max" = "20000" "Requests that wait for a batch; past it 503.";
+    "lane.queue_bytes_max" = "67108864" "Bytes that wait for a batch; past it 503.";
+    "wallet.currency" = "KRW" "The currency in which every member has a wallet from the start; fixed once there is a member.";
+    "wallet.transfer_max" = "off" "The most that one transfer may be, in the smallest unit, or `off`.";
+    "wallet.day_max" = "off" "The most that may be transferred from one wallet on one day of UTC, in the smallest unit, or `off`.";
+    "members.phone_country" = "" "Prefix of the country at home, such as `82`: `+82 10-…` and `010-…` are then the same phone number.";
+    "members.password_memory_kib" = "19456" "Memory that the digest of a new password takes (argon2id), in KiB.";
+    "members.password_passes" = "2" "How often the digest of a new password passes over that memory.";
+    "members.passwords_at_once" = "auto" "Passwords that are digested at once; `auto` is half of the machine's processors.";
+    "limits.boards" = "10000" "Leaderboards.";
+    "limits.keys" = "1000" "API keys.";
+    "log.format" = "text" "`text` or `json`, on stderr.";
+    "log.level" = "info" "error, warn, info, debug or trace.";
+}
+
+/// The section of currencies: its names are codes, so they are in no table.
+pub(crate) const CURRENCIES: &str = "currencies.";
+
+/// What the reference says of that section.
+pub(crate) const CURRENCIES_REFERENCE: &str = "
+[currencies]
+# Currencies beside `wallet.currency`, each with its minor digits (0 to 8); that one may be here too.
+# Environment: TALLY_CURRENCIES_USD
+# USD = 2
+";

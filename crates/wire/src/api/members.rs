@@ -1,0 +1,141 @@
+//! Members as JSON.
+
+use crate::fields::{FieldError, Fields, text};
+use crate::time;
+use serde_json::{Value, json};
+use tally_rules::PlayerId;
+use tally_rules::ledger::member::{Login, Phone};
+use tally_rules::ledger::{Member, MemberId};
+
+/// The longest name of a member, in bytes.
+const NAME_BYTES_MAX: usize = 256;
+
+/// The longest password, in bytes.
+const PASSWORD_BYTES_MAX: usize = 256;
+
+/// The body of `POST /v1/members`. Secrets are as they were sent.
+pub struct NewMember {
+    /// What it signs in with.
+    pub login: Login,
+    /// What it proves that with.
+    pub password: Option<String>,
+    /// What it confirms transfers with: 4 to 8 digits.
+    pub pin: Option<String>,
+    /// Its phone number.
+    pub phone: Option<Phone>,
+    /// A name for people.
+    pub name: String,
+    /// Its player; its id where there is none.
+    pub player: Option<PlayerId>,
+}
+
+/// Reads the body of `POST /v1/members`. `country` is the prefix of the country at home.
+pub fn read_new(body: Value, country: Option<&str>) -> Result<NewMember, Vec<FieldError>> {
+    let mut fields = Fields::new("", body)?;
+    let login = fields.required("login_id", login);
+    let password = fields.optional("password", password);
+    let pin = fields.optional("pin", new_pin);
+    let phone = fields.optional("phone_number", |value| phone(value, country));
+    let name = fields.required("name", name);
+    let player = fields.optional("player", player);
+    fields.finish()?;
+    let (login, name) = login.zip(name).expect("no field is wrong");
+    Ok(NewMember { login, password, pin, phone, name, player })
+}
+
+/// Reads a login.
+pub fn login(value: &Value) -> Result<Login, &'static str> {
+    Login::new(&text(value)?).map_err(|bad| bad.0)
+}
+
+/// Reads a phone number; `country` is the prefix of the country at home.
+pub fn phone(value: &Value, country: Option<&str>) -> Result<Phone, &'static str> {
+    Phone::parse(&text(value)?, country).map_err(|bad| bad.0)
+}
+
+/// Reads a password.
+pub fn password(value: &Value) -> Result<String, &'static str> {
+    let text = text(value)?;
+    let possible = (1..=PASSWORD_BYTES_MAX).contains(&text.len());
+    if possible { Ok(text) } else { Err("must be 1 to 256 bytes") }
+}
+
+fn player(value: &Value) -> Result<PlayerId, &'static str> {
+    PlayerId::new(&text(value)?).map_err(|bad| bad.0)
+}
+
+/// A name for people.
+fn name(value: &Value) -> Result<String, &'static str> {
+    let text = text(value)?;
+    let possible = (1..=NAME_BYTES_MAX).contains(&text.len()) && !text.chars().any(char::is_control);
+    if possible { Ok(text) } else { Err("must be 1 to 256 bytes without control characters") }
+}
+
+/// A PIN that is to be. A number has no zeros in front, so it must have all the digits itself.
+fn new_pin(value: &Value) -> Result<String, &'static str> {
+    const WRONG: &str = "must be 4 to 8 digits; one that begins with 0 must be a string";
+    let digits = match value {
+        Value::String(text) => text.clone(),
+        Value::Number(number) => number.as_u64().ok_or(WRONG)?.to_string(),
+        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => return Err(WRONG),
+    };
+    let possible = (4..=8).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
+    if possible { Ok(digits) } else { Err(WRONG) }
+}
+
+/// A member.
+pub fn write(id: MemberId, member: &Member) -> Value {
+    let mut answer = json!({
+        "id": id.0.to_string(),
+        "login_id": member.login.as_str(),
+        "name": &*member.name,
+        "player": member.player.as_str(),
+        "has_password": member.password.is_some(),
+        "has_pin": member.pin.is_some(),
+        "created_at": time::format(Member::created_at(id)),
+    });
+    if let Some(phone) = &member.phone {
+        answer["phone_number"] = json!(phone.as_str());
+    }
+    if let Some(at) = member.attempts.locked_until {
+        answer["pin_locked_until"] = json!(time::format(at));
+    }
+    if let Some(at) = member.closed_at {
+        answer["closed_at"] = json!(time::format(at));
+    }
+    answer
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_wrong_field_is_named_and_what_is_right_is_in_its_normal_form() {
+        let body = json!({"login_id": "", "password": "", "pin": 42, "phone_number": "1", "name": "", "player": "", "x": 1});
+        let errors = read_new(body, None).err().unwrap();
+        let pointers: Vec<_> = errors.iter().map(|error| error.pointer.as_str()).collect();
+        assert_eq!(pointers, ["/login_id", "/password", "/pin", "/phone_number", "/name", "/player", "/x"]);
+        let body = json!({"login_id": "ann", "pin": 1234, "phone_number": "+82 10-1234-5678", "name": "Ann"});
+        let new = read_new(body, Some("82")).ok().unwrap();
+        assert_eq!(new.phone.unwrap().as_str(), "01012345678");
+        assert_eq!((new.pin.as_deref(), new.password, new.player), (Some("1234"), None, None));
+    }
+
+    #[test]
+    fn a_new_pin_has_all_its_digits() {
+        for (value, wanted) in [
+            (json!("0042"), Some("0042")),
+            (json!("12345678"), Some("12345678")),
+            (json!(1234), Some("1234")),
+            (json!(42), None),
+            (json!(-1234), None),
+            (json!(1234.5), None),
+            (json!("12a4"), None),
+            (json!("123456789"), None),
+            (json!(null), None),
+        ] {
+            assert_eq!(new_pin(&value).ok().as_deref(), wanted, "{value}");
+        }
+    }
+}
