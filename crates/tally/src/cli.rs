@@ -1,8 +1,10 @@
 //! What can be typed: subcommands, flags and their help.
 
 mod ledger;
+mod load;
 
 pub(crate) use ledger::{ImportMembersArgs, SeedArgs, SeedScoresArgs, SeedWalletsArgs, SeedWhat};
+pub(crate) use load::{LoadArgs, LoadSkew, LoadWhat};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -145,6 +147,9 @@ Examples:
 The copy is checked first. A data directory that is in use is refused, and so is one that has a store,
 unless --force replaces it. The secret is not in the copy: put the file `secret` beside the store.")]
     Restore(RestoreArgs),
+    /// Send load to a running server, at rates that do not wait for it
+    #[command(after_help = load::LOAD)]
+    Load(LoadArgs),
     /// Measure, beside the naive way in the same run
     #[command(after_help = "\
 Examples:

@@ -21,8 +21,10 @@ mod football;
 mod import;
 mod import_members;
 mod keys;
+mod load;
 mod log;
 mod migrate;
+mod money_settings;
 mod seed;
 mod serve;
 mod settings;
@@ -59,6 +61,7 @@ fn main() -> ExitCode {
         Command::Migrate(args) => migrate::run(&cli, args),
         Command::Backup(args) => backup::backup(&cli, args),
         Command::Restore(args) => backup::restore(&cli, args),
+        Command::Load(args) => load::run(&cli, args),
         Command::Bench(args) => bench::run(args),
     };
     match done {

@@ -4,7 +4,7 @@ use crate::cli::{Cli, ServeArgs};
 use crate::config::{Config, Usage};
 use crate::data_dir::{DataDir, new_token};
 use crate::store::Opened;
-use crate::{demo, log};
+use crate::{demo, log, money_settings};
 use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::{IsTerminal, Write};
@@ -324,6 +324,7 @@ fn settings(config: &Config) -> Result<Settings, Usage> {
     settings.lane.batch_bytes_max = config.count("lane.batch_bytes_max")?;
     settings.lane.queue_requests_max = config.count("lane.queue_requests_max")?;
     settings.lane.queue_bytes_max = config.count("lane.queue_bytes_max")?;
+    settings.ledger = money_settings::ledger(config, &settings)?;
     Ok(settings)
 }
 

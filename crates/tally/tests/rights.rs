@@ -12,11 +12,15 @@ const TALLY: &str = env!("CARGO_BIN_EXE_tally");
 /// A request to this route that would be allowed to somebody, on a board of its own.
 fn request(route: &Route, number: usize) -> Request {
     let board = format!("b{number}");
+    let nobody = "0190f8a0-0000-7000-8000-000000000000";
     let path = route.path_with(&[
         ("board", &board),
         ("player", "p"),
         ("digest", &"a".repeat(64)),
         ("id", "nosuchkey"),
+        ("member", nobody),
+        ("hold", nobody),
+        ("transaction", nobody),
     ]);
     let request = Request::new(&route.method, &path);
     match (route.method.as_str(), route.path.as_str()) {
@@ -35,6 +39,14 @@ fn request(route: &Route, number: usize) -> Request {
             request.body("application/x-ndjson", format!("{head}\n{row}"))
         }
         ("POST", "/v1/keys") => request.json(&json!({"role": "reader"})),
+        ("POST", "/v1/members") => request
+            .json(&json!({"login_id": format!("m{number}"), "name": "M", "player": format!("m{number}")})),
+        ("POST", "/v1/deposits") => request.json(&json!({"to": nobody, "amount": 1})),
+        ("POST", "/v1/withdrawals") => request.json(&json!({"from": nobody, "amount": 1})),
+        ("POST", "/v1/transfers") => request.json(&json!({"from": nobody, "to": nobody, "amount": 1})),
+        ("POST", "/v1/transfers/batch") => request.json(&json!({"transfers": [{}]})),
+        ("POST", "/v1/holds") => request.json(&json!({"member": nobody, "amount": 1})),
+        ("POST", path) if path.starts_with("/v1/holds/") => request,
         ("POST", "/v1/scores/batch") => {
             request.json(&json!({"scores": [{"board": board, "player": "p", "score": 2}]}))
         }
@@ -58,7 +70,8 @@ const FORBIDDEN: Expected = Refused(403, "forbidden");
 /// What the contract says of a caller of this role at an operation that needs this right.
 fn of_role(role: &str, right: &str) -> Expected {
     match (role, right) {
-        ("admin", _) | ("server", "Read" | "Write" | "Members") | ("reader", "Read") => Allowed,
+        ("admin", _) | ("server", "Read" | "Write" | "Members" | "Observe") => Allowed,
+        ("reader", "Read" | "Observe") => Allowed,
         _ => FORBIDDEN,
     }
 }
@@ -84,7 +97,8 @@ fn check(answer: &Answer, expected: Expected, what: &str) {
 
 /// Everything there is, to see that nothing changed.
 fn state(local: &mut Client) -> Vec<Value> {
-    let mut state = vec![local.get("/v1/keys?limit=1000").expect(200)];
+    let mut state =
+        vec![local.get("/v1/keys?limit=1000").expect(200), local.get("/v1/ledger/accounts").expect(200)];
     for board in tally_testkit::audit::boards(local) {
         let name = board["board"].as_str().expect("a name").to_owned();
         state.push(local.get(&format!("/v1/leaderboards/{name}/scores?limit=1000")).expect(200));

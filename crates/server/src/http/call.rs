@@ -14,6 +14,7 @@ use tally_rules::ledger::{MemberId, Uuid};
 use tally_rules::{BoardId, PlayerId};
 use tally_service::{Caller, Tally};
 use tally_wire::api::scores::read_key;
+use tally_wire::api::wallets::read_id;
 use tally_wire::fields::FieldError;
 use tally_wire::numbers::Int64;
 use tally_wire::query::{INVALID_PARAMETER, decode_segment};
@@ -60,9 +61,12 @@ impl Call {
 
     /// The member of the path.
     pub(super) fn member(&self) -> Result<MemberId, Problem> {
-        let text = self.param("member")?;
-        let id = Uuid::parse(&text).ok_or_else(|| bad_parameter("member", "must be the id of a member"))?;
-        Ok(MemberId(id))
+        Ok(MemberId(self.id("member")?))
+    }
+
+    /// An id in the path that a server gave. Its form is nobody's business: another one is an id that nobody has.
+    pub(super) fn id(&self, name: &'static str) -> Result<Uuid, Problem> {
+        Ok(read_id(&self.param(name)?))
     }
 
     /// A decoded part of the path.

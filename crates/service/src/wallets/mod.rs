@@ -2,8 +2,8 @@
 //!
 //! Everything that changes money goes through one lane per server: hot wallets serialise anyway. [`command`] is what is
 //! asked of it, `decide` a batch in memory (by the book of `tally_rules::ledger`), `work` the batch between lane and
-//! store, `lane` the queue in front and what ends holds whose time has run out. [`post`], [`holds`],
-//! [`members`] and [`import`] are the use cases.
+//! store, `lane` the queue in front and what ends holds whose time has run out. [`post`], [`holds`], [`members`],
+//! [`import`] and [`read`] are the use cases.
 //!
 //! Not here: signing in, and comparing PINs: whoever adds them reads the member's row in the same transaction (it is in
 //! the plan of a store) and judges the attempt by `tally_rules::ledger::pin` before the book is asked.
@@ -16,6 +16,7 @@ pub mod import;
 pub(crate) mod lane;
 pub mod members;
 pub mod post;
+pub mod read;
 mod work;
 
 pub(crate) use work::HOME_META;

@@ -6,6 +6,7 @@ use super::table::{Rows, Table};
 use super::wallets::{counted, currency};
 use crate::StoreError;
 use rusqlite::{Connection, Row, params};
+use std::ops::Range;
 use std::sync::Arc;
 use tally_rules::ledger::entry::EntryKey;
 use tally_rules::ledger::{Currency, Entry, Kind, MemberId, Transfer, TransferId, Uuid, WalletKey};
@@ -17,6 +18,8 @@ pub(super) const PUT: &str = "REPLACE INTO transfers (id, kind, currency, amount
 pub(super) const REMOVE: &str = "DELETE FROM transfers WHERE id = ?1";
 pub(super) const GET_ENTRY: &str = "SELECT transfer, kind, amount, after, counterparty, reference FROM entries \
      WHERE member = ?1 AND currency = ?2 AND sequence = ?3";
+pub(super) const HISTORY: &str = "SELECT transfer, kind, amount, after, counterparty, reference, sequence FROM entries \
+     WHERE member = ?1 AND currency = ?2 AND sequence >= ?3 AND sequence < ?4";
 pub(super) const PUT_ENTRY: &str = "REPLACE INTO entries (member, currency, sequence, transfer, kind, amount, after, \
      counterparty, reference) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
 pub(super) const REMOVE_ENTRY: &str =
@@ -70,6 +73,23 @@ pub(super) fn decode_entry(row: &Row<'_>) -> Result<Entry, StoreError> {
         counterparty: counterparty.map(|member| MemberId(Uuid(member))),
         reference: reference.map(Arc::from),
     })
+}
+
+/// Entries of a wallet whose numbers are in the range, in order.
+pub(super) fn history(
+    connection: &Connection,
+    wallet: WalletKey,
+    numbers: &Range<u64>,
+) -> Result<Vec<(u64, Entry)>, StoreError> {
+    // Numbers end where the tables' integers do.
+    let [from, until] = [numbers.start, numbers.end].map(|number| i64::try_from(number).unwrap_or(i64::MAX));
+    let mut statement = connection.prepare_cached(HISTORY)?;
+    let mut rows = statement.query(params![wallet.member.0.0, wallet.currency.as_str(), from, until])?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        found.push((counted("entries", row.get(6)?)?, decode_entry(row)?));
+    }
+    Ok(found)
 }
 
 /// A number of an entry, as the tables count.

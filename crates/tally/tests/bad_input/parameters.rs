@@ -10,7 +10,7 @@ const PAGE: &str = "/v1/leaderboards/b/scores";
 const AROUND: &str = "/v1/leaderboards/b/players/p/around";
 
 /// The parameters that each reading route has: a new route must be entered here.
-const PARAMETERS: [(&str, &[&str]); 11] = [
+const PARAMETERS: [(&str, &[&str]); 19] = [
     ("/metrics", &[]),
     ("/v1/status", &[]),
     ("/v1/leaderboards", &["limit", "cursor"]),
@@ -25,6 +25,14 @@ const PARAMETERS: [(&str, &[&str]); 11] = [
     ("/v1/imports/{board}/{digest}", &[]),
     ("/v1/players/{player}", &[]),
     ("/v1/keys", &["limit", "cursor"]),
+    ("/v1/members", &["login_id", "phone_number", "player"]),
+    ("/v1/members/{member}", &[]),
+    ("/v1/wallets/{member}", &[]),
+    ("/v1/wallets/{member}/transactions", &["limit", "cursor", "currency"]),
+    ("/v1/holds/{hold}", &[]),
+    ("/v1/ledger/accounts", &[]),
+    ("/v1/ledger/trial-balance", &[]),
+    ("/v1/ledger/transactions/{transaction}", &[]),
 ];
 
 fn get(target: &str) -> Request {
@@ -63,7 +71,8 @@ fn every_parameter_is_given_once() {
 #[test]
 fn limits_are_from_1_to_1000() {
     let mut world = World::start();
-    for list in LISTS {
+    let history = format!("/v1/wallets/{}/transactions", crate::world::money().ann);
+    for list in LISTS.into_iter().chain([&*history]) {
         for value in ["0", "1001", "-1", "", "x", "1.0", "1e2", "%2B5", "0x10", "99999999999999999999", " 5"]
         {
             let target = format!("{list}?limit={}", value.replace(' ', "%20"));

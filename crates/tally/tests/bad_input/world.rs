@@ -1,6 +1,7 @@
 //! The server that wrong requests are sent to, what a problem looks like, and whether anything changed.
 
 use serde_json::{Value, json};
+use std::cell::RefCell;
 use tally_testkit::routes::Route;
 use tally_testkit::{Answer, Client, Request, TestTally};
 
@@ -35,6 +36,7 @@ impl World {
                 client.post(&format!("/v1/leaderboards/{board}/scores"), &row).expect(200);
             }
         }
+        make_money(&mut client);
         client.put("/v1/players/q", &json!({"name": "Q", "metadata": {"level": 1}})).expect(201);
         let before = state(&mut client);
         Self { server, client, before, failures: Vec::new() }
@@ -86,9 +88,46 @@ pub(crate) fn period(name: &str, schedule: &str) -> Value {
     json!({"name": name, "schedule": schedule})
 }
 
+/// Ids that servers give: two members, a hold and a movement.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Money {
+    pub(crate) ann: String,
+    pub(crate) bob: String,
+    hold: String,
+    transaction: String,
+}
+
+thread_local! {
+    /// Of the world that this test's thread has started last: requests are made without one.
+    static MONEY: RefCell<Money> = RefCell::default();
+}
+
+pub(crate) fn money() -> Money {
+    MONEY.with_borrow(Clone::clone)
+}
+
+fn make_money(client: &mut Client) {
+    let mut make = |path: &str, body: &Value, name: &str| {
+        client.post(path, body).expect(201)[name].as_str().expect("an id").to_owned()
+    };
+    let ann = make("/v1/members", &json!({"login_id": "ann", "name": "Ann"}), "id");
+    let bob = make("/v1/members", &json!({"login_id": "bob", "name": "Bob"}), "id");
+    let transaction = make("/v1/deposits", &json!({"to": ann, "amount": 100}), "group_id");
+    let hold = make("/v1/holds", &json!({"member": ann, "amount": 10}), "id");
+    MONEY.set(Money { ann, bob, hold, transaction });
+}
+
 /// Everything a caller can see of the data.
 fn state(client: &mut Client) -> Vec<Value> {
+    let Money { ann, bob, hold, .. } = money();
     let mut state = vec![
+        client.get(&format!("/v1/members/{ann}")).expect(200),
+        client.get("/v1/members?login_id=new").expect(200),
+        client.get(&format!("/v1/wallets/{ann}")).expect(200),
+        client.get(&format!("/v1/wallets/{bob}")).expect(200),
+        client.get(&format!("/v1/wallets/{ann}/transactions")).expect(200),
+        client.get(&format!("/v1/holds/{hold}")).expect(200),
+        client.get("/v1/ledger/accounts").expect(200),
         client.get("/v1/keys?limit=1000").expect(200),
         client.get("/v1/leaderboards?limit=1000").expect(200),
         client.get(&format!("/v1/imports/b/{DIGEST}")).expect(200),
@@ -109,13 +148,23 @@ fn state(client: &mut Client) -> Vec<Value> {
 /// The path of a route, valid but for these parameters.
 pub(crate) fn path(route: &Route, values: &[(&str, &str)]) -> String {
     let given = |name: &str| values.iter().find(|(other, _)| *other == name).map(|(_, value)| *value);
-    let defaults = [("board", "b"), ("player", "p"), ("digest", DIGEST), ("id", "abc")];
+    let Money { ann, hold, transaction, .. } = money();
+    let defaults = [
+        ("board", "b"),
+        ("player", "p"),
+        ("digest", DIGEST),
+        ("id", "abc"),
+        ("member", &*ann),
+        ("hold", &*hold),
+        ("transaction", &*transaction),
+    ];
     route.path_with(&defaults.map(|(name, default)| (name, given(name).unwrap_or(default))))
 }
 
 /// A request to this route that is right in everything.
 pub(crate) fn valid(route: &Route) -> Request {
     let request = Request::new(&route.method, path(route, &[]));
+    let Money { ann, bob, .. } = money();
     match (route.method.as_str(), route.path.as_str()) {
         ("POST", "/v1/imports") => request.body("application/x-ndjson", import(&head(), &[row()])),
         ("POST", "/v1/imports/members") => {
@@ -125,6 +174,16 @@ pub(crate) fn valid(route: &Route) -> Request {
             request.body("application/x-ndjson", import(&ledger_head(), &[transfer_row()]))
         }
         ("POST", "/v1/keys") => request.json(&json!({"role": "reader"})),
+        ("GET", "/v1/members") => Request::new("GET", "/v1/members?login_id=ann"),
+        ("POST", "/v1/members") => request.json(&json!({"login_id": "new", "name": "New"})),
+        ("POST", "/v1/deposits") => request.json(&json!({"to": ann, "amount": 1})),
+        ("POST", "/v1/withdrawals") => request.json(&json!({"from": ann, "amount": 1})),
+        ("POST", "/v1/transfers") => request.json(&json!({"from": ann, "to": bob, "amount": 1})),
+        ("POST", "/v1/transfers/batch") => {
+            request.json(&json!({"transfers": [{"from": ann, "to": bob, "amount": 1}]}))
+        }
+        ("POST", "/v1/holds") => request.json(&json!({"member": ann, "amount": 1})),
+        ("POST", path) if path.ends_with("/capture") || path.ends_with("/void") => request,
         ("POST", "/v1/scores/batch") => {
             request.json(&json!({"scores": [{"board": "b", "player": "new", "score": 1}]}))
         }

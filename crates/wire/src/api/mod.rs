@@ -1,5 +1,6 @@
 //! The shapes of requests and answers over HTTP, one file per thing.
 
+pub mod holds;
 pub mod imports;
 pub mod keys;
 pub mod leaderboards;
@@ -7,3 +8,4 @@ pub mod ledger_imports;
 pub mod members;
 pub mod players;
 pub mod scores;
+pub mod wallets;
