@@ -2,7 +2,9 @@
 //!
 //! A run is a [`Plan`] against a [`Target`]: so many connections, one [`Kind`] of request, for so long after a warm-up.
 //! [`run`] tells rate, errors and latencies; [`Acknowledged`] remembers what the server promised to keep, and [`verify`]
-//! asks for it back. [`run_pipelines`] does the asking in the Redis protocol, with commands of its caller. The generator shares the machine with the server, so it is one thread that reuses its buffers.
+//! asks for it back. [`run_pipelines`] does the asking in the Redis protocol, with commands of its caller. [`open`] asks
+//! by the clock, however slow the answers. The generator shares the machine with the server, so it is one thread that
+//! reuses its buffers.
 //!
 //! Not here: the service and its store. What a client cannot see, this crate does not know.
 
@@ -12,7 +14,9 @@ mod connection;
 mod draws;
 mod fill;
 mod latencies;
+pub mod open;
 mod outcome;
+mod people;
 mod random;
 mod request;
 mod resp;
@@ -25,6 +29,7 @@ pub use draws::{Draws, Skew};
 pub use fill::fill;
 pub use latencies::Latencies;
 pub use outcome::Outcome;
+pub use people::{People, Person};
 pub use random::Random;
 pub use resp::{Pipelines, Replied, run_pipelines};
 pub use run::{Plan, run};

@@ -29,9 +29,21 @@ impl Common {
 
     /// Writes a request with a JSON body.
     pub(crate) fn send(&self, out: &mut Vec<u8>, method: &str, path: std::fmt::Arguments<'_>, body: &[u8]) {
+        self.send_with(out, method, path, format_args!(""), body);
+    }
+
+    /// The same with lines of headers of its own, each ended.
+    pub(crate) fn send_with(
+        &self,
+        out: &mut Vec<u8>,
+        method: &str,
+        path: std::fmt::Arguments<'_>,
+        lines: std::fmt::Arguments<'_>,
+        body: &[u8],
+    ) {
         out.clear();
         let (headers, length) = (&self.headers, body.len());
-        write!(out, "{method} {path} HTTP/1.1\r\n{headers}content-type: application/json\r\n")
+        write!(out, "{method} {path} HTTP/1.1\r\n{headers}{lines}content-type: application/json\r\n")
             .expect("a buffer takes everything");
         write!(out, "content-length: {length}\r\n\r\n").expect("a buffer takes everything");
         out.extend_from_slice(body);

@@ -1,5 +1,9 @@
 //! What can be typed: subcommands, flags and their help.
 
+mod load;
+
+pub(crate) use load::{LoadArgs, LoadSkew, LoadWhat};
+
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -127,6 +131,9 @@ Examples:
 The copy is checked first. A data directory that is in use is refused, and so is one that has a store,
 unless --force replaces it. The secret is not in the copy: put the file `secret` beside the store.")]
     Restore(RestoreArgs),
+    /// Send load to a running server, at rates that do not wait for it
+    #[command(after_help = load::LOAD)]
+    Load(LoadArgs),
     /// Measure, beside the naive way in the same run
     #[command(after_help = "\
 Examples:

@@ -36,6 +36,16 @@ impl Client {
         Self { base, key, agent: config.new_agent() }
     }
 
+    /// The address that it asks.
+    pub(crate) fn base(&self) -> &str {
+        &self.base
+    }
+
+    /// The key that it presents.
+    pub(crate) fn key(&self) -> Option<&str> {
+        self.key.as_deref()
+    }
+
     /// Whether anybody answers there.
     pub(crate) fn is_there(&self) -> bool {
         self.send(&Method::GET, "/healthz", None).is_ok()

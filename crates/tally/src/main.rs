@@ -17,6 +17,7 @@ mod export;
 mod football;
 mod import;
 mod keys;
+mod load;
 mod log;
 mod migrate;
 mod money_settings;
@@ -52,6 +53,7 @@ fn main() -> ExitCode {
         Command::Migrate(args) => migrate::run(&cli, args),
         Command::Backup(args) => backup::backup(&cli, args),
         Command::Restore(args) => backup::restore(&cli, args),
+        Command::Load(args) => load::run(&cli, args),
         Command::Bench(args) => bench::run(args),
     };
     match done {

@@ -19,9 +19,33 @@ pub(crate) struct Target {
 }
 
 impl Target {
+    /// Finds a server that runs; refuses to start one.
+    pub(crate) fn running(cli: &Cli, args: &TargetArgs) -> Result<Self> {
+        let config = Config::load(cli)?;
+        match Self::present(&config, args)? {
+            (Some(running), _) => Ok(running),
+            (None, data) => bail!(
+                "no server runs on {}: start `tally serve` there, or give --url",
+                data.map_or_else(|| "that data directory".into(), |data| data.path().display().to_string())
+            ),
+        }
+    }
+
     /// Finds or starts the server.
     pub(crate) fn find(cli: &Cli, args: &TargetArgs) -> Result<Self> {
         let config = Config::load(cli)?;
+        let data = match Self::present(&config, args)? {
+            (Some(running), _) => return Ok(running),
+            (None, data) => data.context("open the data directory")?,
+        };
+        let server = Server::listen(&config, &Listen::own(), false)?;
+        server.load_now(&config)?;
+        let running = data.running().context("find the server just started")?;
+        Ok(Self { client: local(&running.http, &running.token), own: Some(server) })
+    }
+
+    /// The server elsewhere or of the data directory, where there is one; and the directory, where that was asked.
+    fn present(config: &Config, args: &TargetArgs) -> Result<(Option<Self>, Option<DataDir>)> {
         if let Some(url) = &args.url {
             if !url.starts_with("http://") {
                 bail!(Usage(
@@ -29,23 +53,20 @@ impl Target {
                 ));
             }
             let client = Client::new(url.trim_end_matches('/').to_owned(), args.key.clone());
-            return Ok(Self { client, own: None });
+            return Ok((Some(Self { client, own: None }), None));
         }
         if args.key.is_some() && std::env::var_os("TALLY_KEY").is_none() {
             bail!(Usage("--key is for a server given by --url".into()));
         }
-        let data = DataDir::open(&config)?;
+        let data = DataDir::open(config)?;
         if let Some(running) = data.running() {
             let client = local(&running.http, &running.token);
             if client.is_there() {
                 client.wait_until_ready()?;
-                return Ok(Self { client, own: None });
+                return Ok((Some(Self { client, own: None }), Some(data)));
             }
         }
-        let server = Server::listen(&config, &Listen::own(), false)?;
-        server.load_now(&config)?;
-        let running = data.running().context("find the server just started")?;
-        Ok(Self { client: local(&running.http, &running.token), own: Some(server) })
+        Ok((None, Some(data)))
     }
 
     /// Whether the server is this command's own.

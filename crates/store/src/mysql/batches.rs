@@ -18,8 +18,10 @@ pub(super) type Batch = BatchId;
 /// How old rows of connections that are gone become: longer than anyone asks.
 const KEEP_MICROS: u64 = 7 * 24 * 3600 * 1_000_000;
 
-/// Rows of transactions that are published, deleted with one transaction.
+/// Rows of transactions that are published, deleted with one transaction, and how many must wait for it to be worth a
+/// statement of the only writer: one for each transaction would cost as much as five records.
 pub(super) const SETTLED_MAX: usize = 64;
+pub(super) const SETTLED_MIN: usize = 16;
 
 /// Writes the row of a transaction. With a lease's number it is refused where the lease has another; with boards, where one
 /// of them is not live.
@@ -59,7 +61,7 @@ pub(super) fn delete(script: &mut Script, settled: &[Batch]) {
 /// The same where no transaction comes that could do it.
 pub(super) fn forget_settled(pool: &Pool) -> Result<(), StoreError> {
     let mut script = Script::default();
-    let settled = pool.take_settled();
+    let settled = pool.take_settled(1);
     delete(&mut script, &settled);
     if script.len() == 0 {
         return Ok(());

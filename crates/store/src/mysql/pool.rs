@@ -163,9 +163,12 @@ impl Pool {
         self.settled.lock().unwrap_or_else(PoisonError::into_inner).push(batch);
     }
 
-    /// Some of them, for whoever deletes them.
-    pub(super) fn take_settled(&self) -> Vec<Batch> {
+    /// Some of them, for whoever deletes them; none while there are fewer than it is worth a statement.
+    pub(super) fn take_settled(&self, least: usize) -> Vec<Batch> {
         let mut settled = self.settled.lock().unwrap_or_else(PoisonError::into_inner);
+        if settled.len() < least {
+            return Vec::new();
+        }
         let count = settled.len().min(super::batches::SETTLED_MAX);
         let mut some: Vec<Batch> = settled.drain(..count).collect();
         // In the order of the key, as whoever else locks several.

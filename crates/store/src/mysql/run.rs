@@ -265,7 +265,8 @@ fn commit(
     &Last { version, revised, marks, guessed }: &Last<'_>,
 ) -> Result<Committed, Stop> {
     let batch = BatchId { link: link.name, sequence: link.sequence + 1 };
-    let settled = pool.take_settled();
+    // Others take a row that stays for one that nobody has published.
+    let settled = pool.take_settled(if lease.is_some() { batches::SETTLED_MIN } else { 1 });
     batches::delete(&mut script, &settled);
     let guard = script.len();
     batches::put(&mut script, &batch, (version, marks), (lease.map(Lease::fence), guessed));

@@ -1,0 +1,294 @@
+//! The run itself: one thread, its connections, and a queue of those who wait for one.
+//!
+//! A connection that breaks, or does not answer in time, fails its iteration and is opened again for the next: a server
+//! that comes back is asked again. Members sign in before the clock starts where the journey needs their tokens.
+
+use super::journey::{Actor, Call, Director, Scene, token};
+use super::outcome::{Outcome, Second};
+use super::pacer;
+use super::schedule::Schedule;
+use crate::connection::Connection;
+use crate::latencies::Latencies;
+use crate::people::People;
+use crate::run::runtime;
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::io;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+use tokio::sync::Notify;
+use tokio::task::{JoinSet, LocalSet};
+
+/// Bounds of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct Bounds {
+    /// Connections.
+    pub connections: usize,
+    /// Arrivals that may wait for one; the next is dropped.
+    pub waiting: usize,
+    /// How long an answer may take.
+    pub answer: Duration,
+}
+
+/// What is told while it runs.
+#[derive(Clone, Copy, Debug)]
+pub enum Progress {
+    /// So many members of so many have signed in.
+    SignedIn(u64, u64),
+    /// A second is over.
+    Second(Second),
+}
+
+/// Runs a schedule. Blocks; must not be called from an async runtime.
+///
+/// # Errors
+///
+/// If the server cannot be reached at the begin, or does not let members in.
+pub fn run(
+    scene: &Scene,
+    schedule: &Schedule,
+    bounds: Bounds,
+    told: &mut dyn FnMut(Progress),
+) -> io::Result<Outcome> {
+    let runtime = runtime()?;
+    LocalSet::new().block_on(&runtime, drive(scene, schedule, bounds, told))
+}
+
+struct Shared {
+    director: RefCell<Director>,
+    outcome: RefCell<Outcome>,
+    /// Of the present second.
+    second: RefCell<(Second, Latencies)>,
+    queue: RefCell<VecDeque<Instant>>,
+    busy: Cell<u64>,
+    over: Cell<bool>,
+    wake: Notify,
+    bounds: Bounds,
+}
+
+async fn drive(
+    scene: &Scene,
+    schedule: &Schedule,
+    bounds: Bounds,
+    told: &mut dyn FnMut(Progress),
+) -> io::Result<Outcome> {
+    let mut connections = Vec::with_capacity(bounds.connections);
+    for _ in 0..bounds.connections {
+        connections.push(Connection::open(scene.address).await?);
+    }
+    let tokens = match scene.journey.needs_tokens() {
+        true => sign_in(scene, &mut connections, told).await?,
+        false => Vec::new(),
+    };
+    let shared = Rc::new(Shared {
+        director: RefCell::new(Director::new(scene.clone(), &tokens)),
+        outcome: RefCell::new(Outcome::new(&scene.journey.names())),
+        second: RefCell::default(),
+        queue: RefCell::default(),
+        busy: Cell::new(0),
+        over: Cell::new(false),
+        wake: Notify::new(),
+        bounds,
+    });
+    let mut workers = Vec::with_capacity(bounds.connections);
+    for connection in connections {
+        let shared = Rc::clone(&shared);
+        let scene = (scene.address, scene.journey.calls());
+        workers.push(tokio::task::spawn_local(work(shared, scene, Some(connection))));
+    }
+    let begin = Instant::now();
+    let mut arrivals = pacer::start(schedule.clone(), begin)?;
+    let mut seconds = tokio::time::interval_at((begin + SECOND).into(), SECOND);
+    loop {
+        tokio::select! {
+            biased;
+            _ = seconds.tick() => told(Progress::Second(shared.end_second(begin.elapsed(), schedule))),
+            due = arrivals.recv() => match due {
+                Some(due) => shared.arrive(due),
+                None => break,
+            },
+        }
+    }
+    shared.over.set(true);
+    shared.wake.notify_waiters();
+    for worker in workers {
+        let mut worker = worker;
+        loop {
+            tokio::select! {
+                ended = &mut worker => break ended.map_err(io::Error::other)?,
+                _ = seconds.tick() => told(Progress::Second(shared.end_second(begin.elapsed(), schedule))),
+            }
+        }
+    }
+    told(Progress::Second(shared.end_second(begin.elapsed(), schedule)));
+    let mut outcome = shared.outcome.replace(Outcome::new(&[]));
+    outcome.lasted = begin.elapsed();
+    Ok(outcome)
+}
+
+const SECOND: Duration = Duration::from_secs(1);
+/// Sign-ins at a time before a run.
+const SIGN_INS: usize = 4;
+
+/// Signs members in, a few at a time: the server hashes as many passwords at once as it has processors for.
+async fn sign_in(
+    scene: &Scene,
+    connections: &mut Vec<Connection>,
+    told: &mut dyn FnMut(Progress),
+) -> io::Result<Vec<String>> {
+    let director = Rc::new(RefCell::new(Director::new(scene.clone(), &[])));
+    let mut tokens = vec![String::new(); scene.members as usize];
+    let (mut members, mut done) = (0..scene.members, 0);
+    let mut under_way = JoinSet::new();
+    loop {
+        while under_way.len() < SIGN_INS
+            && let Some(connection) = connections.pop()
+        {
+            let Some(member) = members.next() else {
+                connections.push(connection);
+                break;
+            };
+            let (director, people) = (Rc::clone(&director), scene.people);
+            under_way.spawn_local(async move { sign_in_one(&director, people, connection, member).await });
+        }
+        let Some(ended) = under_way.join_next().await else { return Ok(tokens) };
+        let (connection, member, token) = ended.map_err(io::Error::other)??;
+        connections.push(connection);
+        tokens[member as usize] = token;
+        done += 1;
+        told(Progress::SignedIn(done, scene.members));
+    }
+}
+
+async fn sign_in_one(
+    director: &RefCell<Director>,
+    people: People,
+    mut connection: Connection,
+    member: u64,
+) -> io::Result<(Connection, u64, String)> {
+    let mut out = Vec::new();
+    director.borrow_mut().first_sign_in(&mut out, member);
+    let answer = connection.ask(&out).await?;
+    let token = (answer.status == 200).then(|| token(answer.body)).flatten().ok_or_else(|| {
+        let (login, text) = (people.person(member).login, String::from_utf8_lossy(answer.body));
+        let hint = "members are those of `tally seed wallets`";
+        io::Error::other(format!("`{login}` cannot sign in ({hint}): {} {text}", answer.status))
+    })?;
+    Ok((connection, member, token))
+}
+
+async fn work(
+    shared: Rc<Shared>,
+    (address, calls): (std::net::SocketAddr, &'static [Call]),
+    mut connection: Option<Connection>,
+) {
+    let mut out = Vec::with_capacity(1024);
+    loop {
+        let next = shared.queue.borrow_mut().pop_front();
+        let Some(due) = next else {
+            if shared.over.get() {
+                return;
+            }
+            shared.wake.notified().await;
+            continue;
+        };
+        shared.busy.set(shared.busy.get() + 1);
+        let mut actor = shared.director.borrow_mut().actor();
+        let mut from = due;
+        let mut well = true;
+        for (at, call) in calls.iter().enumerate() {
+            shared.director.borrow_mut().request(&mut out, *call, &actor);
+            let asked = ask(&shared, address, &mut connection, &out, (*call, &mut actor));
+            let answered = tokio::time::timeout(shared.bounds.answer, asked).await;
+            let now = Instant::now();
+            let mut outcome = shared.outcome.borrow_mut();
+            match answered.unwrap_or_else(|_| Err("no answer in time".to_owned())) {
+                Ok(()) => outcome.calls[at].latencies.record(now - from),
+                Err(what) => {
+                    outcome.error(at, what);
+                    well = false;
+                    break;
+                }
+            }
+            from = now;
+        }
+        shared.end(due, well);
+    }
+}
+
+/// One call: what went wrong, in a few words that are the same for all of a kind. A connection that fails, or is given up
+/// while an answer may still come, is not put back.
+async fn ask(
+    shared: &Shared,
+    address: std::net::SocketAddr,
+    connection: &mut Option<Connection>,
+    request: &[u8],
+    (call, actor): (Call, &mut Actor),
+) -> Result<(), String> {
+    let kind = |error: io::Error| format!("connection: {}", error.kind());
+    let mut own = match connection.take() {
+        Some(own) => own,
+        None => Connection::open(address).await.map_err(kind)?,
+    };
+    let answer = own.ask(request).await.map_err(kind)?;
+    let done = if (200..300).contains(&answer.status) {
+        let read = shared.director.borrow().answered(call, actor, answer.body);
+        read.ok_or_else(|| "an answer that cannot be read".to_owned())
+    } else {
+        Err(problem(answer.status, answer.body))
+    };
+    *connection = Some(own);
+    done
+}
+
+/// A refusal by status and code.
+fn problem(status: u16, body: &[u8]) -> String {
+    let problem: serde_json::Value = serde_json::from_slice(body).unwrap_or_default();
+    match problem["code"].as_str() {
+        Some(code) => format!("{status} {code}"),
+        None => status.to_string(),
+    }
+}
+
+impl Shared {
+    fn arrive(&self, due: Instant) {
+        let mut outcome = self.outcome.borrow_mut();
+        outcome.arrived += 1;
+        let mut queue = self.queue.borrow_mut();
+        if queue.len() >= self.bounds.waiting {
+            outcome.dropped += 1;
+            self.second.borrow_mut().0.dropped += 1;
+            return;
+        }
+        queue.push_back(due);
+        drop(queue);
+        self.wake.notify_one();
+    }
+
+    fn end(&self, due: Instant, well: bool) {
+        let (mut outcome, mut second) = (self.outcome.borrow_mut(), self.second.borrow_mut());
+        self.busy.set(self.busy.get() - 1);
+        if well {
+            let took = due.elapsed();
+            outcome.iterations.record(took);
+            second.0.done += 1;
+            second.1.record(took);
+        } else {
+            outcome.failed += 1;
+            second.0.failed += 1;
+        }
+    }
+
+    fn end_second(&self, at: Duration, schedule: &Schedule) -> Second {
+        let (mut second, latencies) = self.second.take();
+        second.at = at.as_secs_f64();
+        second.target = schedule.rate_at(at.saturating_sub(SECOND / 2));
+        second.ms = [50.0, 95.0, 99.0, 100.0].map(|percent| latencies.percentile_ms(percent));
+        second.waiting = self.busy.get() + self.queue.borrow().len() as u64;
+        self.outcome.borrow_mut().seconds.push(second);
+        second
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,151 @@
+//! Runs against a listener that answers as a test wants, so that what is counted is known.
+
+use super::*;
+use crate::draws::Skew;
+use crate::open::Journey;
+use crate::people::People;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What the n-th request of all is answered; none closes the connection.
+type Answer = Arc<dyn Fn(u64) -> Option<(u16, &'static str)> + Send + Sync>;
+
+const CREATED: (u16, &str) = (201, "{}");
+
+fn listen(answer: impl Fn(u64) -> Option<(u16, &'static str)> + Send + Sync + 'static) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let (answer, number): (Answer, _) = (Arc::new(answer), Arc::new(AtomicU64::new(0)));
+    std::thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            let (answer, number) = (Arc::clone(&answer), Arc::clone(&number));
+            std::thread::spawn(move || serve(&stream, &answer, &number));
+        }
+    });
+    address
+}
+
+fn serve(stream: &TcpStream, answer: &Answer, number: &AtomicU64) -> Option<()> {
+    let mut lines = BufReader::new(stream);
+    loop {
+        let mut length = 0;
+        loop {
+            let mut line = String::new();
+            if lines.read_line(&mut line).ok()? == 0 {
+                return None;
+            }
+            if let Some(digits) = line.strip_prefix("content-length: ") {
+                length = digits.trim().parse().ok()?;
+            }
+            if line == "\r\n" {
+                break;
+            }
+        }
+        lines.read_exact(&mut vec![0; length]).ok()?;
+        let (status, body) = answer(number.fetch_add(1, Ordering::Relaxed))?;
+        let length = body.len();
+        let mut out = stream;
+        write!(out, "HTTP/1.1 {status} X\r\ncontent-length: {length}\r\n\r\n{body}").ok()?;
+    }
+}
+
+fn scores(address: SocketAddr, rate: &str, connections: usize, waiting: usize) -> Outcome {
+    let scene = scene(address, Journey::Scores);
+    let schedule = Schedule::parse(rate, &[Duration::from_millis(500)]).unwrap();
+    let bounds = Bounds { connections, waiting, answer: Duration::from_secs(30) };
+    run(&scene, &schedule, bounds, &mut |_| ()).unwrap()
+}
+
+fn scene(address: SocketAddr, journey: Journey) -> Scene {
+    Scene {
+        address,
+        journey,
+        people: People::seeded(10),
+        members: 3,
+        skew: Skew::Uniform,
+        key: None,
+        board: "b".into(),
+        run: "r".into(),
+        seed: 1,
+    }
+}
+
+#[test]
+fn everything_that_is_due_is_done_and_counted() {
+    let outcome = scores(listen(|_| Some(CREATED)), "0..400", 4, 1_000);
+    assert_eq!((outcome.arrived, outcome.dropped, outcome.failed), (100, 0, 0));
+    assert_eq!((outcome.iterations.count(), outcome.calls[0].latencies.count()), (100, 100));
+    assert_eq!(outcome.seconds.iter().map(|second| second.done).sum::<u64>(), 100);
+    assert!(outcome.errors().is_empty() && outcome.rate() > 0.0);
+}
+
+#[test]
+fn a_slow_server_is_not_asked_less_and_the_wait_counts() {
+    let slow = listen(|_| {
+        std::thread::sleep(Duration::from_millis(20));
+        Some(CREATED)
+    });
+    // 100 arrive in half a second, which one connection answers in two seconds.
+    let outcome = scores(slow, "200", 1, 1_000);
+    assert_eq!((outcome.arrived, outcome.iterations.count()), (100, 100));
+    assert!(outcome.iterations.max_ms() > 1_000.0, "{}", outcome.iterations.max_ms());
+    let outcome = scores(slow, "200", 1, 5);
+    assert!(outcome.dropped > 50, "{}", outcome.dropped);
+    assert_eq!(outcome.dropped + outcome.iterations.count(), 100);
+    assert_eq!(outcome.seconds.iter().map(|second| second.dropped).sum::<u64>(), outcome.dropped);
+}
+
+#[test]
+fn refusals_and_broken_connections_are_told_apart_and_outlived() {
+    let address = listen(|number| match number % 10 {
+        3 => Some((503, r#"{"code":"busy"}"#)),
+        5 => Some((500, "no problem")),
+        7 => None,
+        _ => Some(CREATED),
+    });
+    let outcome = scores(address, "200", 2, 1_000);
+    let errors: Vec<(&str, u64)> = outcome.errors().into_iter().collect();
+    let all = [("500", 10), ("503 busy", 10), ("connection: unexpected end of file", 10)];
+    assert_eq!(errors, all);
+    assert_eq!((outcome.failed, outcome.iterations.count()), (30, 70));
+}
+
+#[test]
+fn an_answer_that_does_not_come_is_given_up() {
+    let address = listen(|number| {
+        if number == 0 {
+            std::thread::sleep(Duration::from_secs(5));
+        }
+        Some(CREATED)
+    });
+    let scene = scene(address, Journey::Scores);
+    let schedule = Schedule::parse("20", &[Duration::from_millis(500)]).unwrap();
+    let bounds = Bounds { connections: 1, waiting: 100, answer: Duration::from_millis(200) };
+    let outcome = run(&scene, &schedule, bounds, &mut |_| ()).unwrap();
+    assert_eq!(outcome.errors(), [("no answer in time", 1)].into());
+    assert_eq!(outcome.iterations.count(), 9);
+}
+
+#[test]
+fn members_sign_in_first_where_their_tokens_are_needed() {
+    const TOKEN: &str = r#"{"data":{"accessToken":"t"}}"#;
+    let address = listen(|number| Some(if number < 3 { (200, TOKEN) } else { CREATED }));
+    let schedule = Schedule::parse("20", &[Duration::from_millis(500)]).unwrap();
+    let bounds = Bounds { connections: 2, waiting: 100, answer: Duration::from_secs(30) };
+    let (mut signed_in, mut seconds) = (0, 0);
+    let mut told = |progress| match progress {
+        Progress::SignedIn(done, 3) => signed_in = done,
+        Progress::SignedIn(..) => panic!("three of them act"),
+        Progress::Second(_) => seconds += 1,
+    };
+    let outcome = run(&scene(address, Journey::MainPage), &schedule, bounds, &mut told).unwrap();
+    assert_eq!((signed_in, outcome.arrived, outcome.iterations.count()), (3, 10, 10));
+    assert!(seconds > 0);
+    assert_eq!(outcome.calls.iter().map(|call| call.asked()).collect::<Vec<_>>(), [10, 10, 10]);
+    // Whoever is not let in ends the run before it begins.
+    let closed = listen(|_| Some((401, r#"{"code":"invalid_credentials"}"#)));
+    let error = run(&scene(closed, Journey::Transfers), &schedule, bounds, &mut |_| ()).unwrap_err();
+    assert!(error.to_string().contains("` cannot sign in"), "{error}");
+}

@@ -1,0 +1,291 @@
+//! What one arrival does: calls in a row, on one connection, as one member or as the game's server.
+//!
+//! Not here: when it begins, and what becomes of its figures.
+
+use crate::draws::{Draws, Skew};
+use crate::people::People;
+use crate::random::Random;
+use crate::request::Common;
+use std::fmt::Write as _;
+use std::net::SocketAddr;
+
+/// Sent money is at most this, so that nobody is soon without.
+const AMOUNT_MAX: u64 = 100;
+/// Transactions of a page.
+const PAGE: u32 = 20;
+/// Scores are below this.
+const SCORE_END: u64 = 1_000_000_000;
+
+/// What arrivals do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Journey {
+    /// Money to a phone number.
+    Transfers,
+    /// A score.
+    Scores,
+    /// Profile, wallet and ranks.
+    MainPage,
+    /// Sign in, main page, list of transactions, money to a phone number: six calls.
+    Mixed,
+}
+
+const SIGN_IN: Call = Call { name: "sign-in", change: true };
+const PROFILE: Call = Call { name: "profile", change: false };
+const WALLET: Call = Call { name: "wallet", change: false };
+const RANKS: Call = Call { name: "ranks", change: false };
+const LIST: Call = Call { name: "transactions", change: false };
+const TRANSFER: Call = Call { name: "transfer", change: true };
+const SCORE: Call = Call { name: "score", change: true };
+
+/// A kind of call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Call {
+    pub(super) name: &'static str,
+    change: bool,
+}
+
+impl Journey {
+    /// Its calls, in order.
+    pub(super) const fn calls(self) -> &'static [Call] {
+        match self {
+            Self::Transfers => &[TRANSFER],
+            Self::Scores => &[SCORE],
+            Self::MainPage => &[PROFILE, WALLET, RANKS],
+            Self::Mixed => &[SIGN_IN, PROFILE, WALLET, RANKS, LIST, TRANSFER],
+        }
+    }
+
+    /// Names of its calls, in order.
+    #[must_use]
+    pub fn names(self) -> Vec<&'static str> {
+        self.calls().iter().map(|call| call.name).collect()
+    }
+
+    /// Whether members must have signed in before it begins.
+    pub(super) fn needs_tokens(self) -> bool {
+        matches!(self, Self::Transfers | Self::MainPage)
+    }
+}
+
+/// Where, whom and what.
+#[derive(Clone, Debug)]
+pub struct Scene {
+    /// Where the server listens.
+    pub address: SocketAddr,
+    /// What they do.
+    pub journey: Journey,
+    /// Those who do it.
+    pub people: People,
+    /// How many of them act; money goes to any.
+    pub members: u64,
+    /// Whom money goes to, and which players score.
+    pub skew: Skew,
+    /// A key of the game's server, for scores.
+    pub key: Option<String>,
+    /// The leaderboard of scores.
+    pub board: String,
+    /// A word that no other run has: transfers are not taken for repeated ones.
+    pub run: String,
+    /// The same seed asks the same.
+    pub seed: u64,
+}
+
+/// Draws who does what, and writes the requests.
+pub(super) struct Director {
+    scene: Scene,
+    /// Headers of each member who has signed in.
+    tokens: Vec<Common>,
+    nobody: Common,
+    actors: Draws,
+    anybody: Draws,
+    random: Random,
+    number: u64,
+    /// Reused.
+    body: String,
+}
+
+/// Who acts in an iteration.
+#[derive(Clone, Debug)]
+pub(super) struct Actor {
+    member: u64,
+    /// Where this iteration has signed in itself.
+    token: Option<Common>,
+}
+
+impl Director {
+    pub(super) fn new(scene: Scene, tokens: &[String]) -> Self {
+        let headers = |token: &String| Common::new(scene.address, Some(token));
+        Self {
+            tokens: tokens.iter().map(headers).collect(),
+            nobody: Common::new(scene.address, scene.key.as_deref()),
+            actors: Draws::new(Skew::Uniform, scene.members),
+            anybody: Draws::new(scene.skew, scene.people.count),
+            random: Random::new(scene.seed),
+            number: 0,
+            body: String::new(),
+            scene,
+        }
+    }
+
+    /// Who acts next.
+    pub(super) fn actor(&mut self) -> Actor {
+        Actor { member: self.actors.draw(&mut self.random), token: None }
+    }
+
+    /// Writes a call of an actor.
+    pub(super) fn request(&mut self, out: &mut Vec<u8>, call: Call, actor: &Actor) {
+        let headers = actor.token.as_ref().or_else(|| self.tokens.get(actor.member as usize));
+        let headers = headers.unwrap_or(&self.nobody);
+        match call {
+            SIGN_IN => {
+                let one = self.scene.people.person(actor.member);
+                sign_in(&mut self.body, &one.login, &one.password);
+                self.nobody.send(out, "POST", format_args!("/auth/signin"), self.body.as_bytes());
+            }
+            TRANSFER => {
+                let to = other(&self.anybody, &mut self.random, actor.member);
+                let (one, to) = (self.scene.people.person(actor.member), self.scene.people.person(to));
+                let amount = 1 + self.random.below(AMOUNT_MAX);
+                self.body.clear();
+                // The PIN as a number, as scripts of clients send it: one that begins with 0 has fewer digits then.
+                let pin: u64 = one.pin.parse().unwrap_or_default();
+                let (phone, body) = (&to.phone, &mut self.body);
+                write!(body, "{{\"phoneNumber\":\"{phone}\",\"amount\":{amount},\"password\":{pin}}}")
+                    .expect("a string takes everything");
+                self.number += 1;
+                let key = format_args!("idempotency-key: {}-{}\r\n", self.scene.run, self.number);
+                headers.send_with(
+                    out,
+                    "POST",
+                    format_args!("/transfer/phone-num"),
+                    key,
+                    self.body.as_bytes(),
+                );
+            }
+            SCORE => {
+                let (player, score) = (self.anybody.draw(&mut self.random), self.random.below(SCORE_END));
+                self.body.clear();
+                write!(self.body, "{{\"player\":\"{}\",\"score\":{score}}}", crate::workload::player(player))
+                    .expect("a string takes everything");
+                let path = format_args!("/v1/leaderboards/{}/scores", self.scene.board);
+                self.nobody.send(out, "POST", path, self.body.as_bytes());
+            }
+            PROFILE => headers.get(out, format_args!("/v1/me")),
+            WALLET => headers.get(out, format_args!("/v1/me/wallet")),
+            RANKS => headers.get(out, format_args!("/v1/me/ranks")),
+            _ => headers.get(out, format_args!("/v1/me/transactions?limit={PAGE}")),
+        }
+    }
+
+    /// Takes what an answer of success gives; `None` where it is not what was asked for.
+    pub(super) fn answered(&self, call: Call, actor: &mut Actor, body: &[u8]) -> Option<()> {
+        if call == SIGN_IN {
+            actor.token = Some(Common::new(self.scene.address, Some(&token(body)?)));
+        }
+        Some(())
+    }
+
+    /// The sign-in of a member before the run.
+    pub(super) fn first_sign_in(&mut self, out: &mut Vec<u8>, member: u64) {
+        self.request(out, SIGN_IN, &Actor { member, token: None });
+    }
+}
+
+fn sign_in(body: &mut String, login: &str, password: &str) {
+    body.clear();
+    let (login, password) = (serde_json::Value::from(login), serde_json::Value::from(password));
+    write!(body, "{{\"loginId\":{login},\"password\":{password}}}").expect("a string takes everything");
+}
+
+/// Somebody else; with one member only there is none, and the server says so.
+fn other(anybody: &Draws, random: &mut Random, than: u64) -> u64 {
+    for _ in 0..100 {
+        let drawn = anybody.draw(random);
+        if drawn != than {
+            return drawn;
+        }
+    }
+    than
+}
+
+/// The token of an answer to a sign-in.
+pub(super) fn token(body: &[u8]) -> Option<String> {
+    let answer: serde_json::Value = serde_json::from_slice(body).ok()?;
+    Some(answer["data"]["accessToken"].as_str()?.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    fn director(journey: Journey, tokens: usize) -> Director {
+        let scene = Scene {
+            address: "127.0.0.1:8420".parse().unwrap(),
+            journey,
+            people: People::seeded(10),
+            members: 4,
+            skew: Skew::Uniform,
+            key: Some("tally_1_2".into()),
+            board: "goals".into(),
+            run: "r1".into(),
+            seed: 1,
+        };
+        let tokens: Vec<String> = (0..tokens).map(|number| format!("token-{number}")).collect();
+        Director::new(scene, &tokens)
+    }
+
+    fn text(director: &mut Director, call: Call, actor: &Actor) -> (String, serde_json::Value) {
+        let mut out = Vec::new();
+        director.request(&mut out, call, actor);
+        let text = String::from_utf8(out).unwrap();
+        let (head, body) = text.split_once("\r\n\r\n").unwrap();
+        (head.to_owned(), serde_json::from_str(body).unwrap_or_default())
+    }
+
+    #[test]
+    fn a_transfer_is_what_a_phone_sends() {
+        let mut director = director(Journey::Transfers, 4);
+        let (mut keys, mut actors) = (BTreeSet::new(), BTreeSet::new());
+        for _ in 0..100 {
+            let actor = director.actor();
+            actors.insert(actor.member);
+            let (head, body) = text(&mut director, TRANSFER, &actor);
+            assert!(head.starts_with("POST /transfer/phone-num HTTP/1.1\r\n"), "{head}");
+            assert!(head.contains(&format!("authorization: Bearer token-{}\r\n", actor.member)), "{head}");
+            let key = head.lines().find_map(|line| line.strip_prefix("idempotency-key: ")).unwrap();
+            assert!(keys.insert(key.to_owned()), "each has a key of its own");
+            let own = director.scene.people.person(actor.member);
+            assert_ne!(body["phoneNumber"], own.phone);
+            assert!(body["password"].is_number());
+            assert!((1..=AMOUNT_MAX).contains(&body["amount"].to_string().parse().unwrap()));
+        }
+        assert_eq!(actors, BTreeSet::from([0, 1, 2, 3]));
+    }
+
+    #[test]
+    fn who_signs_in_acts_with_that_token() {
+        let mut director = director(Journey::Mixed, 0);
+        let mut actor = director.actor();
+        let (head, body) = text(&mut director, SIGN_IN, &actor);
+        assert!(head.starts_with("POST /auth/signin "));
+        let own = director.scene.people.person(actor.member);
+        assert_eq!((&body["loginId"], &body["password"]), (&own.login.into(), &own.password.into()));
+        assert_eq!(director.answered(SIGN_IN, &mut actor, b"{}"), None);
+        let answer = br#"{"data":{"accessToken":"abc","tokenType":"Bearer","expiresIn":3600}}"#;
+        assert_eq!(director.answered(SIGN_IN, &mut actor, answer), Some(()));
+        for call in [PROFILE, WALLET, RANKS, LIST] {
+            let (head, _) = text(&mut director, call, &actor);
+            assert!(head.starts_with("GET /v1/me") && head.ends_with("Bearer abc"), "{head}");
+        }
+    }
+
+    #[test]
+    fn a_score_goes_with_the_key_of_the_server() {
+        let mut director = director(Journey::Scores, 0);
+        let actor = director.actor();
+        let (head, body) = text(&mut director, SCORE, &actor);
+        assert!(head.starts_with("POST /v1/leaderboards/goals/scores ") && head.contains("Bearer tally_1_2"));
+        assert!(body["player"].is_string() && body["score"].is_number());
+    }
+}

@@ -1,0 +1,167 @@
+//! `tally load`: arrivals at a running server by a schedule, what they met, and whether money was made or lost.
+//!
+//! The arrivals are `tally_load::open`'s. Not here: how figures are shown (`show`), and how the books are compared
+//! (`books`).
+
+mod books;
+mod show;
+
+use crate::cli::{Cli, LoadArgs, LoadSkew, LoadWhat};
+use crate::config::Usage;
+use crate::target::Target;
+use anyhow::{Context, Result, bail};
+use books::Books;
+use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::json;
+use std::io::IsTerminal;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::process::ExitCode;
+use std::time::Duration;
+use tally_load::open::{self, Bounds, Journey, Scene, Schedule, Threshold};
+use tally_load::{People, Skew};
+use ureq::http::Method;
+
+/// A run that is asked for, read and found possible.
+struct Plan {
+    scene: Scene,
+    schedule: Schedule,
+    bounds: Bounds,
+    thresholds: Vec<Threshold>,
+}
+
+/// Runs the subcommand.
+pub(crate) fn run(cli: &Cli, args: &LoadArgs) -> Result<ExitCode> {
+    let mut plan = plan(args)?;
+    let target = Target::running(cli, &args.target)?;
+    let client = &target.client;
+    client.wait_until_ready()?;
+    plan.scene.address = address(client.base())?;
+    plan.scene.key = client.key().map(str::to_owned);
+    plan.scene.run = format!("load-{:016x}", getrandom::u64().context("draw a name for the run")?);
+    if args.what == LoadWhat::Scores {
+        make_board(&target, &args.board)?;
+    }
+    let before = Books::read(client)?;
+    let bar = bar(&plan.schedule)?;
+    let mut told = |progress| show::live(&bar, progress);
+    let outcome = open::run(&plan.scene, &plan.schedule, plan.bounds, &mut told);
+    bar.finish_and_clear();
+    let outcome = outcome.with_context(|| format!("load {}", client.base()))?;
+    let books = books::compare(before.as_ref(), Books::read(client)?.as_ref());
+    let judged: Vec<_> = plan.thresholds.iter().map(|threshold| threshold.judge(&outcome)).collect();
+    let report = show::report(args, (&outcome, &plan.schedule), &judged, &books);
+    print!("{}", report.to_text());
+    if let Some(file) = &args.report {
+        std::fs::write(file, report.to_html()).with_context(|| format!("write {}", file.display()))?;
+        println!("\nreport: {}", file.display());
+    }
+    if let Some(file) = &args.json {
+        let json = show::json(args, &outcome, &judged, &books);
+        std::fs::write(file, format!("{json:#}\n")).with_context(|| format!("write {}", file.display()))?;
+        println!("{}figures: {}", if args.report.is_some() { "" } else { "\n" }, file.display());
+    }
+    let kept = judged.iter().all(|one| one.kept) && books.agree != Some(false);
+    Ok(if kept { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn plan(args: &LoadArgs) -> Result<Plan> {
+    let usage = |flag: &str, why: String| Usage(format!("{flag}: {why}"));
+    let time = |flag: &str, text: &str| {
+        let parsed = text.parse::<jiff::SignedDuration>().ok().and_then(|time| Duration::try_from(time).ok());
+        parsed
+            .filter(|time| !time.is_zero())
+            .ok_or_else(|| usage(flag, format!("`{text}` is no length of time; examples: 30s, 2m, 1m30s")))
+    };
+    let lasts: Vec<_> = args.stages.iter().map(|text| time("--stage", text)).collect::<Result<_, _>>()?;
+    let schedule = Schedule::parse(&args.rate, &lasts).map_err(|why| usage("--rate", why))?;
+    let journey = journey(args.what);
+    let names = journey.names();
+    let threshold = |text: &String| Threshold::parse(text, &names).map_err(|why| usage("--threshold", why));
+    let thresholds = args.thresholds.iter().map(threshold).collect::<Result<_, _>>()?;
+    if args.members > args.of {
+        bail!(usage("--members", format!("{} of {} members cannot act", args.members, args.of)));
+    }
+    let people = if args.what == LoadWhat::Scores { args.players } else { args.of };
+    let connections = args.connections as usize;
+    Ok(Plan {
+        scene: Scene {
+            address: SocketAddr::from(([127, 0, 0, 1], 0)),
+            journey,
+            people: People::seeded(people),
+            members: args.members,
+            skew: match args.skew {
+                LoadSkew::Uniform => Skew::Uniform,
+                LoadSkew::Zipf => Skew::Zipf,
+            },
+            key: None,
+            board: args.board.clone(),
+            run: String::new(),
+            seed: args.seed,
+        },
+        schedule,
+        bounds: Bounds {
+            connections,
+            waiting: args.waiting.unwrap_or(connections * 10),
+            answer: time("--answer", &args.answer)?,
+        },
+        thresholds,
+    })
+}
+
+fn journey(what: LoadWhat) -> Journey {
+    match what {
+        LoadWhat::Transfers => Journey::Transfers,
+        LoadWhat::Scores => Journey::Scores,
+        LoadWhat::MainPage => Journey::MainPage,
+        LoadWhat::Mixed => Journey::Mixed,
+    }
+}
+
+/// The address behind `http://…`.
+fn address(base: &str) -> Result<SocketAddr> {
+    let place = base.strip_prefix("http://").unwrap_or(base);
+    let place = place.split('/').next().unwrap_or(place);
+    let has_port = place.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+    let place = if has_port { place.to_owned() } else { format!("{place}:80") };
+    let mut found = place.to_socket_addrs().with_context(|| format!("find {place}"))?;
+    found.next().with_context(|| format!("{place} has no address"))
+}
+
+/// Makes the leaderboard of scores where it is not there.
+fn make_board(target: &Target, board: &str) -> Result<()> {
+    if !board.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') {
+        bail!(Usage(format!("--board: `{board}` has other signs than letters, digits and `-`")));
+    }
+    let path = format!("/v1/leaderboards/{board}");
+    if target.client.send(&Method::GET, &path, None)?.status == 404 {
+        let body = json!({}).to_string();
+        target.client.ask(&Method::PUT, &path, Some(("application/json", body.as_bytes())))?;
+    }
+    Ok(())
+}
+
+/// Progress, on a terminal only.
+fn bar(schedule: &Schedule) -> Result<ProgressBar> {
+    if !std::io::stderr().is_terminal() {
+        return Ok(ProgressBar::hidden());
+    }
+    let style = ProgressStyle::with_template("{elapsed_precise} {bar:24} {msg}").context("show progress")?;
+    Ok(ProgressBar::new(schedule.lasts().as_secs().max(1)).with_style(style))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_found_with_and_without_a_port() {
+        for (base, found) in [
+            ("http://127.0.0.1:8420", "127.0.0.1:8420"),
+            ("http://127.0.0.1", "127.0.0.1:80"),
+            ("http://[::1]:8420", "[::1]:8420"),
+            ("http://[::1]", "[::1]:80"),
+        ] {
+            assert_eq!(address(base).unwrap().to_string(), found);
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! `tally load` sends what it was asked to, at the rate it was asked for, and says whether limits were kept.
+
+use serde_json::{Value, json};
+use tally_testkit::{TestTally, command};
+
+const TALLY: &str = env!("CARGO_BIN_EXE_tally");
+
+#[test]
+fn scores_arrive_at_their_rate_and_limits_are_judged() {
+    let server = TestTally::start(TALLY);
+    let (page, figures) = (server.data().join("load.html"), server.data().join("load.json"));
+    let files = ["--report", page.to_str().unwrap(), "--json", figures.to_str().unwrap()];
+    let load = ["load", "scores", "--players", "50", "--rate", "0..200", "--stage", "1s"];
+    let kept = ["--threshold", "errors<1%", "--threshold", "dropped<=0"];
+    let ran = server.run(&[&load[..], &kept, &files].concat());
+    let text = ran.expect(0);
+    assert!(text.contains("100 planned in 1 s"), "{text}");
+    let figures: Value = serde_json::from_str(&std::fs::read_to_string(figures).unwrap()).unwrap();
+    let iterations = &figures["iterations"];
+    assert_eq!((&iterations["arrived"], &iterations["succeeded"]), (&json!(100), &json!(100)));
+    assert_eq!(figures["thresholds"][0]["kept"], true);
+    let done: u64 =
+        figures["per_second"].as_array().unwrap().iter().map(|one| one["done"].as_u64().unwrap()).sum();
+    assert_eq!(done, 100);
+    let page = std::fs::read_to_string(page).unwrap();
+    assert!(page.matches("<svg").count() >= 3 && page.contains("Latency, second by second"));
+    // They are there.
+    let scores = server.local().get("/v1/leaderboards/load/scores?limit=100").expect(200);
+    assert!((30..=50).contains(&scores["entries"].as_array().unwrap().len()), "{scores}");
+    // A limit that nothing can keep.
+    let ran = server.run(&[&load[..], &["--threshold", "p50<0.0001ms"]].concat());
+    let never = ran.expect(1);
+    assert!(never.contains("NO"), "{never}");
+}
+
+#[test]
+fn what_cannot_be_sent_says_why() {
+    let server = TestTally::start(TALLY);
+    for (args, why) in [
+        (&["--rate", "many"][..], "--rate: `many` is no rate"),
+        (&["--rate", "0..0"], "nothing would arrive"),
+        (&["--rate", "5", "--stage", "soon"], "--stage: `soon` is no length of time"),
+        (&["--rate", "5", "--threshold", "p95"], "--threshold: `p95` is no threshold"),
+        (&["--rate", "5", "--threshold", "transfer.p95<3ms"], "no call is named `transfer`; there are score"),
+        (&["--rate", "5", "--board", "a b"], "--board: `a b`"),
+    ] {
+        let ran = server.run(&[&["load", "scores"][..], args].concat());
+        ran.expect(2);
+        let text = &ran.stderr;
+        assert!(text.contains(why), "no {why:?} in {text}");
+    }
+    let elsewhere = server.data().join("nothing");
+    let ran = command::run_set(TALLY, &elsewhere, &["load", "scores", "--rate", "5"], &[]);
+    ran.expect(1);
+    let text = ran.stderr;
+    assert!(text.contains("no server runs on"), "{text}");
+}
