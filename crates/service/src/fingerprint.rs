@@ -115,6 +115,7 @@ fn optional(value: Option<i64>) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tally_rules::ledger::{Currency, Move, Uuid};
 
     #[test]
     fn every_part_counts_and_parts_do_not_run_into_each_other() {
@@ -141,5 +142,46 @@ mod tests {
         ] {
             assert_ne!(base, other);
         }
+    }
+
+    #[test]
+    fn what_moves_who_pays_and_who_is_paid_are_told_apart() {
+        let prints = Fingerprints::new(&Secret::new([7; 32]));
+        let member = |byte| MemberId(Uuid([byte; 16]));
+        let code = |text| Currency::parse(text).unwrap();
+        let order = |what, currency, units, reference: Option<&str>| Order {
+            what,
+            currency: code(currency),
+            amount: Amount::new(units).unwrap(),
+            reference: reference.map(Into::into),
+        };
+        let (deposit, withdrawal) = (Move::Deposit { to: member(1) }, Move::Withdrawal { from: member(1) });
+        let transfer = |from, to| Move::Transfer { from: member(from), to: member(to) };
+        let wallet = WalletKey { member: member(1), currency: code("KRW") };
+        let amount = |units| Amount::new(units).unwrap();
+        let hold = HoldId(Uuid([1; 16]));
+        let capture = |units: Option<i64>, to| Ending::Capture { amount: units.map(amount), to };
+        let all = [
+            prints.of_order(&order(deposit, "KRW", 1, None)),
+            prints.of_order(&order(withdrawal, "KRW", 1, None)),
+            prints.of_order(&order(Move::Fee { from: member(1) }, "KRW", 1, None)),
+            prints.of_order(&order(transfer(1, 2), "KRW", 1, None)),
+            prints.of_order(&order(transfer(2, 1), "KRW", 1, None)),
+            prints.of_order(&order(transfer(1, 2), "USD", 1, None)),
+            prints.of_order(&order(transfer(1, 2), "KRW", 2, None)),
+            prints.of_order(&order(transfer(1, 2), "KRW", 1, Some(""))),
+            prints.of_order(&order(transfer(1, 2), "KRW", 1, Some("r"))),
+            prints.of_hold(&wallet, amount(1), None),
+            prints.of_hold(&wallet, amount(1), Some(Micros(0))),
+            prints.of_hold(&wallet, amount(2), None),
+            prints.of_ending(hold, Ending::Void),
+            prints.of_ending(hold, capture(None, None)),
+            prints.of_ending(hold, capture(Some(1), None)),
+            prints.of_ending(hold, capture(None, Some(member(1)))),
+        ];
+        for (at, one) in all.iter().enumerate() {
+            assert!(!all[..at].contains(one), "the {at}th is like one before it");
+        }
+        assert_eq!(all[3], prints.of_order(&order(transfer(1, 2), "KRW", 1, None)));
     }
 }

@@ -106,7 +106,13 @@ pub fn metric(metrics: &Answer, name: &str) -> f64 {
 fn check_queues(client: &mut Client) {
     let metrics = client.get("/metrics");
     assert_eq!(metrics.status, 200, "{}", metrics.text());
-    for name in ["tally_lane_queued_requests", "tally_lane_queued_bytes", "tally_lane_in_flight"] {
+    for name in [
+        "tally_lane_queued_requests",
+        "tally_lane_queued_bytes",
+        "tally_lane_in_flight",
+        "tally_ledger_lane_queued_requests",
+        "tally_ledger_lane_in_flight",
+    ] {
         // An answer leaves an instant before its batch is written off.
         let empty = (0..200).any(|_| {
             let zero = metric(&client.get("/metrics"), name) == 0.0;

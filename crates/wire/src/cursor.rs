@@ -95,6 +95,7 @@ pub fn decode_name(list: Names, text: &str) -> Option<String> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use tally_rules::ledger::{Currency, MemberId, Uuid};
 
     proptest! {
         #[test]
@@ -110,9 +111,23 @@ mod tests {
         }
 
         #[test]
+        fn a_cursor_of_a_history_is_of_its_wallet_only(member in any::<[u8; 16]>(), last in any::<u64>()) {
+            let wallet = |byte: u8, currency| {
+                let member = MemberId(Uuid(member.map(|one| one ^ byte)));
+                WalletKey { member, currency: Currency::parse(currency).unwrap() }
+            };
+            let text = encode_history(wallet(0, "KRW"), last);
+            prop_assert_eq!(decode_history(wallet(0, "KRW"), &text), Some(last));
+            prop_assert_eq!(decode_history(wallet(1, "KRW"), &text), None);
+            prop_assert_eq!(decode_history(wallet(0, "USD"), &text), None);
+        }
+
+        #[test]
         fn garbage_is_refused_without_a_panic(text in "[A-Za-z0-9_-]{0,80}") {
             let _ = ScoreCursor::decode(&text, 0);
             let _ = decode_name(Names::Keys, &text);
+            let wallet = WalletKey { member: MemberId(Uuid([0; 16])), currency: Currency::parse("KRW").unwrap() };
+            assert_eq!(decode_history(wallet, &text), None);
         }
     }
 

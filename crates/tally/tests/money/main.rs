@@ -5,6 +5,7 @@
 
 mod batches;
 mod holds;
+mod kills;
 mod moves;
 mod settings;
 mod world;
