@@ -1,4 +1,5 @@
-//! Money over HTTP, through the binary: movements and histories, holds, batches, settings.
+//! Money over HTTP, through the binary: movements and histories, holds, batches, settings; random requests
+//! against a model, and kills.
 //!
 //! `world` is a server with members. Every world ends with the books' audit: balances are what their histories say, debits
 //! equal credits. Not here: rights (`rights.rs`) and the forms of requests (`bad_input`).
@@ -6,6 +7,8 @@
 mod batches;
 mod holds;
 mod kills;
+mod model;
 mod moves;
 mod settings;
+mod soak;
 mod world;
