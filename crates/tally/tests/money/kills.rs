@@ -169,7 +169,10 @@ fn soak_kills_of_the_server_lose_no_acknowledged_movement_and_double_none() {
         for _ in 0..soak(6) / share() {
             load.wait_done(20 + usize::try_from(rng.below(40)).expect("small"));
             server.kill9();
+            // What a dead one left behind, and what a living one is writing to.
+            server.run(&["verify"]).expect(0);
             server.restart();
+            server.run(&["verify"]).expect(0);
         }
         load.wait_done(20);
     });
@@ -198,6 +201,7 @@ fn soak_kills_of_the_database_lose_no_acknowledged_movement_and_double_none() {
                 server.kill9();
             }
             database.restart();
+            server.run(&["verify"]).expect(0);
             if round % 3 == 2 {
                 server.restart();
             }

@@ -18,6 +18,9 @@ pub(crate) const NOBODY: Who = 5;
 /// A hold that is not there.
 pub(crate) const NO_HOLD: usize = usize::MAX;
 
+/// The setting for members' own transfers.
+pub(crate) const TRANSFER_MAX: i64 = 50;
+
 const AMOUNT_MAX: i64 = 1_000_000_000_000_000;
 
 /// What is asked for.
@@ -246,6 +249,9 @@ impl Model {
         match *op {
             Op::Move { from, to, currency, amount, reference } => {
                 self.check_sides((from, to), currency)?;
+                if from.is_some() && to.is_some() && amount > TRANSFER_MAX {
+                    return Err("limit_exceeded");
+                }
                 if let Some(from) = from {
                     self.can_pay((from, currency), amount, told)?;
                 }

@@ -4,7 +4,7 @@
 //! the same batches; one more member takes money of all. Every answer is compared whole, and at the end everything there
 //! is. `TALLY_SEED` repeats a run but for what the clock decides, `TALLY_SOAK` makes it longer.
 
-use crate::model::{Model, NO_HOLD, NOBODY, OWN, Op, POT, Told, Who, instant, status};
+use crate::model::{Model, NO_HOLD, NOBODY, OWN, Op, POT, TRANSFER_MAX, Told, Who, instant, status};
 use crate::world::{World, now};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -443,7 +443,8 @@ fn check_books(world: &mut World, callers: &[Caller], pot: &str) {
 
 #[test]
 fn soak_random_requests_of_several_callers() {
-    let mut world = World::start(&[("TALLY_CURRENCIES_USD", "2")]);
+    let most = TRANSFER_MAX.to_string();
+    let mut world = World::start(&[("TALLY_CURRENCIES_USD", "2"), ("TALLY_WALLET_TRANSFER_MAX", &most)]);
     let pot = world.member("pot", 0);
     let mut callers: Vec<Caller> = (0..CALLERS).map(|name| Caller::new(name, &mut world, &pot)).collect();
     let mut rng = Rng::of("money restarts");
@@ -471,6 +472,7 @@ fn soak_random_requests_of_several_callers() {
     let met: BTreeSet<&str> = callers.iter().flat_map(|caller| &caller.met).map(String::as_str).collect();
     for code in [
         "done",
+        "limit_exceeded",
         "replayed",
         "insufficient_funds",
         "same_wallet",
