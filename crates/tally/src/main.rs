@@ -18,6 +18,7 @@ mod football;
 mod import;
 mod keys;
 mod log;
+mod member_settings;
 mod migrate;
 mod serve;
 mod settings;

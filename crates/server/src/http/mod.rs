@@ -9,6 +9,7 @@ mod imports;
 mod keys;
 mod leaderboards;
 pub mod listen;
+mod me;
 mod members;
 mod openapi;
 mod players;

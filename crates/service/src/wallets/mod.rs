@@ -5,21 +5,23 @@
 //! store, `lane` the queue in front and what ends holds whose time has run out. [`post`], [`holds`] and [`members`] are the
 //! use cases.
 //!
-//! Not here: signing in, and comparing PINs: whoever adds them reads the member's row in the same transaction (it is in
-//! the plan of a store) and judges the attempt by `tally_rules::ledger::pin` before the book is asked.
+//! Not here: signing in, and digests of passwords and PINs (`members`).
 
 pub mod command;
 mod decide;
+mod decide_members;
 mod expiry;
 pub mod holds;
 pub(crate) mod lane;
 pub mod members;
+pub mod pay;
 pub mod post;
 mod work;
 
 use tally_lanes::Bounds;
 use tally_rules::ledger::Currencies;
 use tally_rules::ledger::limits::Limits;
+use tally_rules::ledger::pin::PinRule;
 
 /// What can be set about money.
 #[derive(Clone, Debug, Default)]
@@ -28,6 +30,8 @@ pub struct LedgerSettings {
     pub currencies: Currencies,
     /// What members may transfer.
     pub limits: Limits,
+    /// How many wrong PINs lock it, and for how long.
+    pub pin: PinRule,
     /// Bounds of the lane.
     pub lane: Bounds,
 }

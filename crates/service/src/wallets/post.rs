@@ -92,6 +92,11 @@ fn rows_of(told: Told<Done>) -> Vec<Result<Moved, Failure>> {
     }
 }
 
+/// The receipt of one movement.
+pub(super) async fn receipt(tally: &Tally, moved: Moved) -> MoveResult {
+    receipts(tally, vec![Ok(moved)]).await?.pop().expect("one result")
+}
+
 /// Reads the entries of those that were done before.
 async fn receipts(tally: &Tally, results: Vec<Result<Moved, Failure>>) -> Result<Vec<MoveResult>, Failure> {
     let key = |result: &Result<Moved, Failure>| match result {

@@ -4,4 +4,5 @@ mod crowd;
 mod holds;
 mod lost;
 mod moves;
+mod payments;
 mod world;

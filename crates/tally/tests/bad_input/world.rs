@@ -1,11 +1,24 @@
 //! The server that wrong requests are sent to, what a problem looks like, and whether anything changed.
 
 use serde_json::{Value, json};
+use std::cell::RefCell;
 use tally_testkit::routes::Route;
 use tally_testkit::{Answer, Client, Request, TestTally};
 
 const TALLY: &str = env!("CARGO_BIN_EXE_tally");
+
+thread_local! {
+    /// The id of the member in this test's world: servers choose ids.
+    static MEMBER: RefCell<String> = const { RefCell::new(String::new()) };
+    /// Its token.
+    static TOKEN: RefCell<String> = const { RefCell::new(String::new()) };
+}
+
 pub(crate) const DIGEST: &str = "00112233445566778899aabbccddeeff00112233445566778899AABBCCDDEEFF";
+
+/// Digests of passwords that cost nothing.
+const CHEAP: [(&str, &str); 2] =
+    [("TALLY_MEMBERS_PASSWORD_MEMORY_KIB", "8"), ("TALLY_MEMBERS_PASSWORD_PASSES", "1")];
 
 /// A server with something on it, and how it looked at first.
 pub(crate) struct World {
@@ -17,7 +30,7 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) fn start() -> Self {
-        let server = TestTally::start(TALLY);
+        let server = TestTally::start_set(TALLY, &CHEAP);
         let mut client = server.client();
         for (board, definition) in [
             ("b", json!({})),
@@ -36,6 +49,12 @@ impl World {
             }
         }
         client.put("/v1/players/q", &json!({"name": "Q", "metadata": {"level": 1}})).expect(201);
+        let member = client.post("/v1/members", &ann()).expect(201);
+        let id = member["id"].as_str().expect("an id").to_owned();
+        MEMBER.with_borrow_mut(|member| *member = id);
+        let signed_in = client.post("/auth/signin", &sign_in()).expect(200);
+        let token = signed_in["data"]["accessToken"].as_str().expect("a token").to_owned();
+        TOKEN.with_borrow_mut(|known| *known = token);
         let before = state(&mut client);
         Self { server, client, before, failures: Vec::new() }
     }
@@ -81,6 +100,31 @@ impl Drop for World {
     }
 }
 
+/// The member.
+fn ann() -> Value {
+    let phone = "010-1234-5678";
+    json!({"login_id": "ann", "name": "Ann", "password": "sesame", "pin": "0042", "phone_number": phone})
+}
+
+fn sign_in() -> Value {
+    json!({"loginId": "ann", "password": "sesame"})
+}
+
+/// What it may send to `/transfer/phone-num`.
+pub(crate) fn payment() -> Value {
+    json!({"phoneNumber": "010-0000-0000", "amount": 1, "password": "0042"})
+}
+
+/// A request to this route with all it needs but a body.
+pub(crate) fn bare(route: &Route) -> Request {
+    let request = Request::new(&route.method, path(route, &[]));
+    let request = match route.right.as_str() {
+        "Own" => request.key(&TOKEN.with_borrow(String::clone)),
+        _ => request,
+    };
+    if route.path == "/transfer/phone-num" { request.idempotent("needed") } else { request }
+}
+
 /// A period in UTC.
 pub(crate) fn period(name: &str, schedule: &str) -> Value {
     json!({"name": name, "schedule": schedule})
@@ -93,6 +137,9 @@ fn state(client: &mut Client) -> Vec<Value> {
         client.get("/v1/leaderboards?limit=1000").expect(200),
         client.get(&format!("/v1/imports/b/{DIGEST}")).expect(200),
     ];
+    let known = MEMBER.with_borrow(|member| client.get(&format!("/v1/members/{member}")).expect(200));
+    let new = client.get("/v1/members?login_id=new").expect(200);
+    state.extend([known, new]);
     for board in ["w", "y"] {
         state.push(client.get(&format!("/v1/leaderboards/{board}/periods")).expect(200));
     }
@@ -109,14 +156,21 @@ fn state(client: &mut Client) -> Vec<Value> {
 /// The path of a route, valid but for these parameters.
 pub(crate) fn path(route: &Route, values: &[(&str, &str)]) -> String {
     let given = |name: &str| values.iter().find(|(other, _)| *other == name).map(|(_, value)| *value);
-    let defaults = [("board", "b"), ("player", "p"), ("digest", DIGEST), ("id", "abc")];
+    let member = MEMBER.with_borrow(String::clone);
+    let defaults = [("board", "b"), ("player", "p"), ("digest", DIGEST), ("id", "abc"), ("member", &member)];
     route.path_with(&defaults.map(|(name, default)| (name, given(name).unwrap_or(default))))
 }
 
 /// A request to this route that is right in everything.
 pub(crate) fn valid(route: &Route) -> Request {
-    let request = Request::new(&route.method, path(route, &[]));
+    let request = bare(route);
     match (route.method.as_str(), route.path.as_str()) {
+        ("POST", "/auth/signin") => request.json(&sign_in()),
+        ("POST", "/transfer/phone-num") => request.json(&payment()),
+        ("PATCH", "/v1/members/{member}") => request.json(&json!({"name": "New"})),
+        ("POST", path) if path.ends_with("/close") || path.ends_with("/unlock-pin") => request,
+        ("GET", "/v1/members") => Request::new("GET", "/v1/members?login_id=ann"),
+        ("POST", "/v1/members") => request.json(&json!({"login_id": "new", "name": "New"})),
         ("POST", "/v1/imports") => request.body("application/x-ndjson", import(&head(), &[row()])),
         ("POST", "/v1/keys") => request.json(&json!({"role": "reader"})),
         ("POST", "/v1/scores/batch") => {

@@ -20,6 +20,14 @@ const NOT_HERE: [(u16, &str); 7] = [
     (503, "store_away"),
     (503, "outcome_unknown"),
 ];
+/// The member of the examples.
+const MEMBER: &str = "019de3a8-5c00-7a3b-8c4d-5e6f708192a3";
+/// Answers that need money in a wallet.
+const NEEDS_MONEY: [(&str, u16, &str); 3] = [
+    ("transferToPhone", 201, ""),
+    ("transferToPhone", 422, "idempotency_key_reused"),
+    ("closeMember", 409, "wallet_not_empty"),
+];
 const NEEDS_A_RIVAL: &str = "idempotency_in_progress";
 
 /// A walk through a server, with what it has seen.
@@ -30,18 +38,44 @@ struct Tour<'a> {
     seen: BTreeSet<Seen>,
     failures: Vec<String>,
     keys: u64,
+    /// The member that stands for that of the examples: servers choose ids.
+    member: String,
+    /// Its token, once it has signed in.
+    token: String,
 }
 
 impl<'a> Tour<'a> {
     fn new(document: &'a Document, server: &TestTally) -> Self {
         let (local, anonymous) = (server.local(), server.client());
-        Self { document, local, anonymous, seen: BTreeSet::new(), failures: Vec::new(), keys: 0 }
+        Self {
+            document,
+            local,
+            anonymous,
+            seen: BTreeSet::new(),
+            failures: Vec::new(),
+            keys: 0,
+            member: MEMBER.into(),
+            token: String::new(),
+        }
+    }
+
+    /// A request of the examples, of the member that there is.
+    fn of_member(&self, request: &Request) -> Request {
+        let target = String::from_utf8_lossy(&request.target).replace(MEMBER, &self.member);
+        Request { target: target.into_bytes(), ..request.clone() }
     }
 
     /// Sends as this machine's commands do, unless the request says who asks.
     fn send(&mut self, operation: &Operation, request: &Request) -> Answer {
-        let answer = self.local.send(request);
-        self.note(operation, request, &answer);
+        let mut request = self.of_member(request);
+        let says_who = request.headers.iter().any(|(name, _)| name == "Authorization");
+        let answer = if operation.right.as_deref() == Some("own") && !says_who {
+            request = request.key(&self.token);
+            self.anonymous.send(&request)
+        } else {
+            self.local.send(&request)
+        };
+        self.note(operation, &request, &answer);
         answer
     }
 
@@ -117,14 +151,18 @@ fn every_documented_answer_is_given_as_documented() {
         }
     }
     by_rules(&mut tour);
+    payments(&mut tour);
     endings(&mut tour);
     let (mut seen, mut failures) = (tour.seen, tour.failures);
     let (more, wrong) = narrow(&document);
     seen.extend(more);
     failures.extend(wrong);
     assert!(failures.is_empty(), "{} answers are wrong:\n{}", failures.len(), failures.join("\n"));
-    let left_out =
-        |(_, status, code): &Seen| code == NEEDS_A_RIVAL || NOT_HERE.contains(&(*status, code.as_str()));
+    let left_out = |(id, status, code): &Seen| {
+        code == NEEDS_A_RIVAL
+            || NOT_HERE.contains(&(*status, code.as_str()))
+            || NEEDS_MONEY.contains(&(id.as_str(), *status, code.as_str()))
+    };
     let missing: Vec<Seen> =
         document.answers().into_iter().filter(|one| !seen.contains(one) && !left_out(one)).collect();
     assert!(missing.is_empty(), "documented, but never given: {missing:#?}");
@@ -177,6 +215,77 @@ fn successes(tour: &mut Tour<'_>) {
     }
     periods(tour);
     other_kinds(tour);
+    members(tour);
+}
+
+/// A member by the examples, and then all that can be done with it.
+fn members(tour: &mut Tour<'_>) {
+    let made = tour.example("createMember", 201);
+    tour.member = made["id"].as_str().expect("an id").to_owned();
+    for id in ["listMembers", "getMember", "updateMember", "unlockPin"] {
+        tour.example(id, 200);
+    }
+    let find = |query: &str| Request::new("GET", format!("/v1/members?{query}"));
+    tour.good("listMembers", 200, find("login_id=ann%40example.org"));
+    tour.good("listMembers", 200, find("player=nobody"));
+    let signed_in = tour.example("signIn", 200);
+    tour.token = signed_in["data"]["accessToken"].as_str().expect("a token").to_owned();
+    let row = json!({"player": "ann", "score": 3});
+    tour.good("submitScore", 200, Request::new("POST", "/v1/leaderboards/goals/scores").json(&row));
+    tour.example("getMe", 200);
+    tour.example("listMyRanks", 200);
+    let bob = json!({"login_id": "bob", "name": "Bob", "phone_number": "010-9876-5432"});
+    let bob = tour.good("createMember", 201, Request::new("POST", "/v1/members").json(&bob));
+    let closed = json!({"login_id": "gone", "name": "Gone", "phone_number": "010-0000"});
+    let closed = tour.good("createMember", 201, Request::new("POST", "/v1/members").json(&closed));
+    let close = |member: &Value| {
+        let id = member["id"].as_str().expect("an id");
+        Request::new("POST", format!("/v1/members/{id}/close"))
+    };
+    tour.good("closeMember", 200, close(&closed));
+    tour.refused("updateMember", 409, "member_closed", &of(&closed, "PATCH", "").json(&json!({"name": "X"})));
+    tour.refused("unlockPin", 409, "member_closed", &of(&closed, "POST", "/unlock-pin"));
+    let taken = json!({"phone_number": "010-1234-5678"});
+    tour.refused("updateMember", 409, "phone_taken", &of(&bob, "PATCH", "").json(&taken));
+    let taken = json!({"player": "ann"});
+    tour.refused("updateMember", 409, "player_taken", &of(&bob, "PATCH", "").json(&taken));
+}
+
+fn of(member: &Value, method: &str, what: &str) -> Request {
+    let id = member["id"].as_str().expect("an id");
+    Request::new(method, format!("/v1/members/{id}{what}"))
+}
+
+/// Payments that are refused, and who guesses. Ann has nothing.
+fn payments(tour: &mut Tour<'_>) {
+    tour.keys += 1;
+    let key = format!("pay-{}", tour.keys);
+    let pay = |phone: &str, amount: Value, pin: Value| {
+        let body = json!({"phoneNumber": phone, "amount": amount, "password": pin});
+        Request::new("POST", "/transfer/phone-num").json(&body).idempotent(&key)
+    };
+    let bob = "01098765432";
+    let id = "transferToPhone";
+    tour.refused(id, 422, "insufficient_funds", &pay(bob, json!("5"), json!("0042")));
+    tour.refused(id, 422, "same_wallet", &pay("01012345678", json!(5), json!(42)));
+    tour.refused(id, 422, "invalid_amount", &pay(bob, json!(0), json!(42)));
+    tour.refused(id, 422, "limit_exceeded", &pay(bob, json!("9999999999999999"), json!(42)));
+    tour.refused(id, 404, "recipient_not_found", &pay("0109999", json!(5), json!(42)));
+    tour.refused(id, 409, "member_closed", &pay("0100000", json!(5), json!(42)));
+    let keyless = Request { headers: Vec::new(), ..pay(bob, json!(5), json!(42)) };
+    tour.refused(id, 400, "idempotency_key_required", &keyless);
+    for _ in 0..5 {
+        tour.refused(id, 403, "invalid_pin", &pay(bob, json!(5), json!("9999")));
+    }
+    tour.refused(id, 423, "pin_locked", &pay(bob, json!(5), json!("0042")));
+    tour.example("unlockPin", 200);
+    let sign_in = |login: &str| {
+        Request::new("POST", "/auth/signin").json(&json!({"loginId": login, "password": "nope"}))
+    };
+    for _ in 0..5 {
+        tour.refused("signIn", 401, "invalid_credentials", &sign_in("guessed"));
+    }
+    tour.refused("signIn", 429, "too_many_attempts", &sign_in("guessed"));
 }
 
 /// A board of periods only: its list, its parts by every kind of name, and scores that come too late for one.
@@ -258,6 +367,7 @@ fn spoilt(operation: &Operation, code: &str, reader: &str) -> Option<Request> {
     let media = operation.body.as_ref().map_or("application/json", |body| body.media.as_str());
     let asked = |query: &str| {
         let mut request = operation.example(0);
+        let query = if request.target.contains(&b'?') { query.replacen('?', "&", 1) } else { query.into() };
         request.target.extend_from_slice(query.as_bytes());
         request
     };
@@ -296,9 +406,26 @@ fn spoilt(operation: &Operation, code: &str, reader: &str) -> Option<Request> {
         "leaderboard_not_found" => elsewhere("goals", "nope"),
         "player_not_ranked" | "player_not_found" => elsewhere("pele", "nobody"),
         "key_not_found" => request,
+        "member_not_found" => elsewhere(MEMBER, "017f22e2-79b0-71ec-8123-456789abcdec"),
+        "idempotency_key_reused" if operation.right.as_deref() == Some("own") => return None,
         "idempotency_key_reused" => request.idempotent("taken"),
+        "login_taken" => request,
+        "phone_taken" if operation.id != "createMember" => return None,
+        "player_taken" if operation.id != "createMember" => return None,
+        "phone_taken" => changed_body(&request, |body| body["login_id"] = json!("other")),
+        "player_taken" => changed_body(&request, |body| {
+            body["login_id"] = json!("other");
+            body["phone_number"] = json!("010-9999");
+        }),
         _ => return None,
     })
+}
+
+/// A request with another body.
+fn changed_body(request: &Request, change: impl FnOnce(&mut Value)) -> Request {
+    let mut body: Value = serde_json::from_slice(request.body.as_deref().unwrap_or_default()).expect("JSON");
+    change(&mut body);
+    Request { body: Some(body.to_string().into_bytes()), ..request.clone() }
 }
 
 /// Refusals that need more than one thing wrong with an example.
@@ -333,6 +460,9 @@ fn endings(tour: &mut Tour<'_>) {
     for id in ["removePlayer", "erasePlayer", "deleteLeaderboard"] {
         tour.example(id, 204);
     }
+    tour.example("closeMember", 200);
+    let request = tour.document.operation("signIn").example(0);
+    tour.refused("signIn", 409, "member_closed", &request);
 }
 
 /// Answers of a server whose bounds are near, and of bodies that do not arrive.
