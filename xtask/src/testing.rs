@@ -86,6 +86,7 @@ const OF_USERS: &[&str] = &[
     "import",
     "kill",
     "model",
+    "money",
     "openapi",
     "pages",
     "periods",

@@ -69,6 +69,8 @@ pub enum Refusal {
     ImportOutOfOrder(u64),
     /// An amount of zero, or less.
     InvalidAmount,
+    /// No movement of money of that id.
+    TransactionNotFound,
     /// No hold of that id.
     HoldNotFound,
     /// The hold's time has run out.
@@ -133,6 +135,7 @@ impl Refusal {
             Self::PinLocked { .. } => "pin_locked",
             Self::InvalidPin => "invalid_pin",
             Self::InvalidAmount => "invalid_amount",
+            Self::TransactionNotFound => "transaction_not_found",
             Self::HoldNotFound => "hold_not_found",
             Self::HoldExpired => "hold_expired",
             Self::HoldResolved => "hold_resolved",
@@ -191,6 +194,7 @@ impl Refusal {
             }
             Self::InvalidPin => "the PIN is wrong".into(),
             Self::InvalidAmount => "an amount is a whole number of the smallest unit, 1 or more".into(),
+            Self::TransactionNotFound => "no such transaction".into(),
             Self::HoldNotFound => "no such hold".into(),
             Self::HoldExpired => "the hold has expired; what it held is free again".into(),
             Self::HoldResolved => "the hold has ended in another way".into(),

@@ -13,7 +13,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 use std::fmt::Write;
 use std::time::Duration;
-use tally_service::Times;
+use tally_service::{Stats, Times};
 
 /// Seconds: from a tenth of a millisecond to ten seconds.
 const BUCKETS_S: [f64; 14] =
@@ -121,15 +121,16 @@ fn one(text: &mut String, name: &str, kind: &str, help: &str, value: f64) -> std
 }
 
 /// Where a request's time goes between the door and its answer.
-fn lane_seconds(text: &mut String, stages: &[(&str, Times)]) -> std::fmt::Result {
+fn lane_seconds(text: &mut String, lanes: &[(&str, &[(&str, Times)])]) -> std::fmt::Result {
     let name = "tally_lane_seconds";
     writeln!(
         text,
         "# HELP {name} Time of requests in the queue, of batches in the store (read, commit) and in publishing"
     )?;
     writeln!(text, "# TYPE {name} histogram")?;
-    for (stage, times) in stages {
-        let labels = format!("lane=\"scores\",stage=\"{stage}\"");
+    let stages = lanes.iter().flat_map(|(lane, stages)| stages.iter().map(move |stage| (lane, stage)));
+    for (lane, (stage, times)) in stages {
+        let labels = format!("lane=\"{lane}\",stage=\"{stage}\"");
         for (bound, count) in times.cumulative() {
             writeln!(text, "{name}_bucket{{{labels},le=\"{}\"}} {count}", bound.as_secs_f64())?;
         }
@@ -140,35 +141,66 @@ fn lane_seconds(text: &mut String, stages: &[(&str, Times)]) -> std::fmt::Result
     Ok(())
 }
 
+/// What a lane holds and has done; `name` is what its series begin with.
+fn lane_counts(text: &mut String, name: &str, lane: &Stats) -> std::fmt::Result {
+    let mut one = |what: &str, kind: &str, help: &str, value: f64| {
+        one(text, &format!("{name}_{what}"), kind, help, value)
+    };
+    one("queued_requests", "gauge", "Requests that wait for a batch", lane.queued_requests as f64)?;
+    one("queued_bytes", "gauge", "Bytes that wait for a batch", lane.queued_bytes as f64)?;
+    one("in_flight", "gauge", "Requests of the batch in flight", lane.in_flight as f64)?;
+    one("refused_full", "counter", "Requests refused by a full queue", lane.refused_full as f64)?;
+    one("requests", "counter", "Requests answered", lane.requests as f64)?;
+    one("rows", "counter", "Rows of answered requests", lane.rows as f64)?;
+    one("batches", "counter", "Batches", lane.batches as f64)?;
+    one("splits", "counter", "Batches split to find a guilty row", lane.splits as f64)?;
+    one("retries", "counter", "Commits tried again", lane.retries as f64)?;
+    one("faults", "counter", "Requests that failed with the store", lane.faults as f64)?;
+    one("commit_seconds", "counter", "Time spent in commits", lane.committing.as_secs_f64())
+}
+
+/// What is kept of members, and how often it was there.
+fn caches(text: &mut String, tally: &tally_service::Tally) -> std::fmt::Result {
+    let rates = tally.members.cache.rates();
+    writeln!(
+        text,
+        "# HELP tally_cache_requests Look-ups by what was found\n# TYPE tally_cache_requests counter"
+    )?;
+    for (name, rate) in rates {
+        for (found, count) in [("hit", rate.hits), ("miss", rate.misses)] {
+            writeln!(text, "tally_cache_requests_total{{cache=\"{name}\",found=\"{found}\"}} {count}")?;
+        }
+    }
+    writeln!(text, "# HELP tally_cache_entries Entries kept\n# TYPE tally_cache_entries gauge")?;
+    for (name, rate) in rates {
+        writeln!(text, "tally_cache_entries{{cache=\"{name}\"}} {}", rate.entries)?;
+    }
+    one(
+        text,
+        "passwords_waiting",
+        "gauge",
+        "Passwords that wait to be digested",
+        tally.members.waiting() as f64,
+    )
+}
+
 fn render_service(text: &mut String, gate: &Gate) -> std::fmt::Result {
     one(text, "ready", "gauge", "1 while ranks are exact", f64::from(u8::from(gate.ready().is_ok())))?;
     let progress = gate.progress.snapshot();
     one(text, "loading_rows_done", "gauge", "Rows loaded in the present phase", progress.done as f64)?;
     one(text, "loading_rows_total", "gauge", "Rows to load in the present phase", progress.total as f64)?;
     let Some(tally) = gate.loaded() else { return Ok(()) };
-    let lane = tally.lane_stats();
-    one(
-        text,
-        "lane_queued_requests",
-        "gauge",
-        "Requests that wait for a batch",
-        lane.queued_requests as f64,
-    )?;
-    one(text, "lane_queued_bytes", "gauge", "Bytes that wait for a batch", lane.queued_bytes as f64)?;
-    one(text, "lane_in_flight", "gauge", "Requests of the batch in flight", lane.in_flight as f64)?;
-    one(text, "lane_refused_full", "counter", "Requests refused by a full queue", lane.refused_full as f64)?;
-    one(text, "lane_requests", "counter", "Requests answered", lane.requests as f64)?;
-    one(text, "lane_rows", "counter", "Rows of answered requests", lane.rows as f64)?;
-    one(text, "lane_batches", "counter", "Batches", lane.batches as f64)?;
-    one(text, "lane_splits", "counter", "Batches split to find a guilty row", lane.splits as f64)?;
-    one(text, "lane_retries", "counter", "Commits tried again", lane.retries as f64)?;
-    one(text, "lane_faults", "counter", "Requests that failed with the store", lane.faults as f64)?;
-    one(text, "lane_commit_seconds", "counter", "Time spent in commits", lane.committing.as_secs_f64())?;
+    let (scores, ledger) = (tally.lane_stats(), tally.ledger_stats());
+    lane_counts(text, "lane", &scores)?;
+    lane_counts(text, "ledger_lane", &ledger)?;
     writeln!(text, "# HELP tally_batch_cut Why batches ended\n# TYPE tally_batch_cut counter")?;
-    for cut in tally_service::Cut::ALL {
-        writeln!(text, "tally_batch_cut_total{{lane=\"scores\",cut=\"{}\"}} {}", cut.name(), lane.cut(cut))?;
+    for (lane, stats) in [("scores", &scores), ("ledger", &ledger)] {
+        for cut in tally_service::Cut::ALL {
+            let (name, count) = (cut.name(), stats.cut(cut));
+            writeln!(text, "tally_batch_cut_total{{lane=\"{lane}\",cut=\"{name}\"}} {count}")?;
+        }
     }
-    lane_seconds(text, &tally.lane_times())?;
+    lane_seconds(text, &[("scores", &tally.lane_times()), ("ledger", &tally.ledger_times())])?;
     let boards = tally.boards.list(None, usize::MAX);
     let sum =
         |of: fn(&tally_service::boards::Board) -> u64| boards.iter().map(|board| of(board)).sum::<u64>();
@@ -181,6 +213,7 @@ fn render_service(text: &mut String, gate: &Gate) -> std::fmt::Result {
         sum(|board| board.order.total()) as f64,
     )?;
     one(text, "board_bytes", "gauge", "Memory of all orders", sum(|board| board.order.bytes()) as f64)?;
+    caches(text, tally)?;
     for (name, value) in tally.store.gauges() {
         one(text, &format!("store_{name}"), "gauge", "What the store says of itself", value)?;
     }

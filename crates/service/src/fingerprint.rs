@@ -6,6 +6,8 @@
 
 use crate::secret::{Secret, Use};
 use tally_rules::idempotency::Fingerprint;
+use tally_rules::ledger::hold::Ending;
+use tally_rules::ledger::{Amount, HoldId, MemberId, Order, WalletKey};
 use tally_rules::score::Given;
 use tally_rules::{BoardId, Micros, PlayerId};
 
@@ -55,6 +57,42 @@ impl Fingerprints {
         self.digest(&[b"remove", board.as_str().as_bytes(), player.as_bytes()])
     }
 
+    /// Of a movement of money, by its meaning.
+    pub fn of_order(&self, order: &Order) -> Fingerprint {
+        let (from, to) = order.what.sides();
+        self.digest(&[
+            b"move",
+            order.what.kind().as_str().as_bytes(),
+            &member(from),
+            &member(to),
+            order.currency.as_str().as_bytes(),
+            &order.amount.units().to_le_bytes(),
+            // One that is empty is another than none.
+            order.reference.as_ref().map_or(b"", |_| b"r"),
+            order.reference.as_deref().unwrap_or_default().as_bytes(),
+        ])
+    }
+
+    /// Of a hold to be made.
+    pub fn of_hold(&self, wallet: &WalletKey, amount: Amount, expires_at: Option<Micros>) -> Fingerprint {
+        self.digest(&[
+            b"hold",
+            &wallet.member.0.0,
+            wallet.currency.as_str().as_bytes(),
+            &amount.units().to_le_bytes(),
+            &optional(expires_at.map(|at| at.0)),
+        ])
+    }
+
+    /// Of the end of a hold.
+    pub fn of_ending(&self, hold: HoldId, ending: Ending) -> Fingerprint {
+        let (word, amount, to): (&[u8], _, _) = match ending {
+            Ending::Capture { amount, to } => (b"capture", amount, to),
+            Ending::Void => (b"void", None, None),
+        };
+        self.digest(&[word, &hold.0.0, &optional(amount.map(Amount::units)), &member(to)])
+    }
+
     fn digest(&self, parts: &[&[u8]]) -> Fingerprint {
         let mut hasher = blake3::Hasher::new_keyed(&self.key);
         for part in parts {
@@ -64,6 +102,10 @@ impl Fingerprints {
         let digest = hasher.finalize();
         Fingerprint(digest.as_bytes()[..16].try_into().expect("sixteen of 32 bytes"))
     }
+}
+
+fn member(member: Option<MemberId>) -> Vec<u8> {
+    member.map_or_else(Vec::new, |member| member.0.0.to_vec())
 }
 
 fn optional(value: Option<i64>) -> Vec<u8> {

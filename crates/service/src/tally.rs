@@ -277,6 +277,12 @@ impl Tally {
         [("queue", stats.queued), ("read", read), ("commit", commit), ("publish", stats.publishing)]
     }
 
+    /// The same of the ledger's lane, which has nothing to publish.
+    pub fn ledger_times(&self) -> [(&'static str, Times); 3] {
+        let (stats, (read, commit)) = (self.ledger.stats(), self.ledger.times());
+        [("queue", stats.queued), ("read", read), ("commit", commit)]
+    }
+
     /// See [`run_once`].
     pub(crate) fn once(
         &self,

@@ -5,6 +5,7 @@
 //! doing several at once. Not here: rules, and rows of scores.
 
 use crate::StoreError;
+use std::ops::Range;
 use tally_rules::Micros;
 use tally_rules::ledger::account::{AccountKey, Total};
 use tally_rules::ledger::entry::EntryKey;
@@ -112,6 +113,9 @@ pub trait Ledger {
 
     /// The entry of each key.
     fn entries(&self, keys: &[EntryKey]) -> Result<Vec<Option<Entry>>, StoreError>;
+
+    /// The entries of a wallet whose numbers are in the range, each with its number, newest first.
+    fn history(&self, wallet: WalletKey, numbers: Range<u64>) -> Result<Vec<(u64, Entry)>, StoreError>;
 
     /// A movement.
     fn transfer(&self, id: TransferId) -> Result<Option<Transfer>, StoreError>;

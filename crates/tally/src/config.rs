@@ -5,7 +5,7 @@
 
 use crate::cli::{Cli, Command, LogFormat};
 pub(crate) use crate::settings::SETTINGS;
-use crate::settings::Setting;
+use crate::settings::{CURRENCIES, CURRENCIES_REFERENCE, Setting};
 use anyhow::{Context, Result};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -33,6 +33,8 @@ impl std::error::Error for Usage {}
 #[derive(Clone, Debug)]
 pub(crate) struct Config {
     values: BTreeMap<&'static str, (String, &'static str)>,
+    /// The section `[currencies]`: minor digits by code, and the source.
+    pub(crate) currencies: BTreeMap<String, (String, &'static str)>,
 }
 
 impl Config {
@@ -40,6 +42,7 @@ impl Config {
     pub(crate) fn load(cli: &Cli) -> Result<Self> {
         let mut config = Self {
             values: SETTINGS.iter().map(|one| (one.name, (one.default.to_owned(), "default"))).collect(),
+            currencies: BTreeMap::new(),
         };
         let file =
             cli.config.clone().or_else(|| Some(PathBuf::from("tally.toml")).filter(|path| path.is_file()));
@@ -111,6 +114,11 @@ impl Config {
     }
 
     fn set(&mut self, name: &str, value: String, source: &'static str) -> Result<(), Usage> {
+        if let Some(code) = name.strip_prefix(CURRENCIES) {
+            // The name of a variable was made small.
+            self.currencies.insert(code.to_uppercase(), (value, source));
+            return Ok(());
+        }
         let Some(slot) = SETTINGS.iter().find(|one| one.name == name) else {
             return Err(Usage(unknown(name)));
         };
@@ -165,7 +173,11 @@ impl Config {
             let shown = if name.ends_with(".url") { without_passwords(value) } else { value.clone() };
             ((*name).to_owned(), serde_json::json!({"value": shown, "source": source}))
         };
-        serde_json::Value::Object(self.values.iter().map(one).collect())
+        let mut all: serde_json::Map<_, _> = self.values.iter().map(one).collect();
+        all.extend(self.currencies.iter().map(|(code, (value, source))| {
+            (format!("{CURRENCIES}{code}"), serde_json::json!({"value": value, "source": source}))
+        }));
+        serde_json::Value::Object(all)
     }
 }
 
@@ -193,6 +205,7 @@ pub(crate) fn reference() -> String {
             setting.variable()
         ));
     }
+    text.push_str(CURRENCIES_REFERENCE);
     text
 }
 

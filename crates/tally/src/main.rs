@@ -20,6 +20,7 @@ mod keys;
 mod log;
 mod member_settings;
 mod migrate;
+mod money_settings;
 mod serve;
 mod settings;
 mod store;

@@ -4,7 +4,7 @@ use crate::cli::{Cli, ServeArgs};
 use crate::config::{Config, Usage};
 use crate::data_dir::{DataDir, new_token};
 use crate::store::Opened;
-use crate::{demo, log, member_settings};
+use crate::{demo, log, member_settings, money_settings};
 use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::{IsTerminal, Write};
@@ -318,10 +318,10 @@ fn settings(config: &Config) -> Result<Settings, Usage> {
         members: member_settings::members(config)?,
         ..Settings::default()
     };
-    settings.ledger.pin = member_settings::pin(config)?;
     settings.lane.batch_rows_max = config.count("lane.batch_rows_max")?;
     settings.lane.batch_bytes_max = config.count("lane.batch_bytes_max")?;
     settings.lane.queue_requests_max = config.count("lane.queue_requests_max")?;
     settings.lane.queue_bytes_max = config.count("lane.queue_bytes_max")?;
+    settings.ledger = money_settings::ledger(config, &settings)?;
     Ok(settings)
 }

@@ -62,10 +62,13 @@ settings! {
     "tls.key" = "" "PEM file with the certificate's private key.";
     "metrics.open" = "false" "Whether /metrics needs no key.";
     "idempotency.keep" = "24h" "How long outcomes of requests with an Idempotency-Key are kept.";
-    "lane.batch_rows_max" = "1000" "Rows of one batch.";
+    "lane.batch_rows_max" = "1000" "Rows of one batch, of scores or of money.";
     "lane.batch_bytes_max" = "4194304" "Bytes of one batch.";
     "lane.queue_requests_max" = "20000" "Requests that wait for a batch; past it 503.";
     "lane.queue_bytes_max" = "67108864" "Bytes that wait for a batch; past it 503.";
+    "wallet.currency" = "KRW" "The currency in which every member has a wallet from the start; fixed once there is a member.";
+    "wallet.transfer_max" = "off" "The most that one transfer may be, in the smallest unit, or `off`.";
+    "wallet.day_max" = "off" "The most that may be transferred from one wallet on one day of UTC, in the smallest unit, or `off`.";
     "members.phone_country" = "" "Prefix of the country at home, such as `82`: `+82 10-…` and `010-…` are then the same phone number.";
     "members.password_memory_kib" = "19456" "Memory that the digest of a new password takes (argon2id), in KiB.";
     "members.password_passes" = "2" "How often the digest of a new password passes over that memory.";
@@ -82,3 +85,14 @@ settings! {
     "log.format" = "text" "`text` or `json`, on stderr.";
     "log.level" = "info" "error, warn, info, debug or trace.";
 }
+
+/// The section of currencies: its names are codes, so they are in no table.
+pub(crate) const CURRENCIES: &str = "currencies.";
+
+/// What the reference says of that section.
+pub(crate) const CURRENCIES_REFERENCE: &str = "
+[currencies]
+# Currencies beside `wallet.currency`, each with its minor digits (0 to 8); that one may be here too.
+# Environment: TALLY_CURRENCIES_USD
+# USD = 2
+";

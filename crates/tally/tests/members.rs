@@ -213,3 +213,45 @@ fn a_pin_is_locked_and_unlocked_and_its_change_forgets_attempts() {
     patch(&server, &ann, &json!({"pin": null})).expect(200);
     pay(&mut client, "k", "010-2222", 1, &json!(987_654)).refused(403, "invalid_pin");
 }
+
+/// The requests of `examples/k6/transfer.js`, byte for byte as k6 sends them: the PIN is a number.
+#[test]
+fn a_load_scripts_requests_are_taken_as_they_are() {
+    let mut server = start();
+    let (ann, _) = (make(&server, "ann", "01011111111"), make(&server, "bob", "010-2222-2222"));
+    server.local().post("/v1/deposits", &json!({"to": ann, "amount": 100_000})).expect(201);
+    let body = r#"{"loginId":"ann","password":"ann's"}"#;
+    let request = Request::new("POST", "/auth/signin").body("application/json", body);
+    let token = server.client().send(&request).expect(200)["data"]["accessToken"].clone();
+    let mut member = server.client().with_key(token.as_str().expect("a token"));
+    for path in ["/v1/me", "/v1/me/wallet", "/v1/me/ranks", "/v1/me/transactions?limit=20"] {
+        member.get(path).expect(200);
+    }
+    let body = r#"{"phoneNumber":"01022222222","amount":100,"password":42}"#;
+    let request = Request::new("POST", "/transfer/phone-num").body("application/json", body);
+    let request = request.idempotent("5b1f3f0e-9a52-4f2c-8f43-0c6a1f0a1f6e");
+    let first = member.send(&request).expect(201);
+    let data = &first["data"];
+    assert_eq!(
+        (&data["amount"], &data["balance"], &data["currency"]),
+        (&json!("100"), &json!("99900"), &json!("KRW"))
+    );
+    assert_eq!(data["counterparty"], json!({"name": "BOB"}));
+    server.kill9();
+    server.restart();
+    let mut member = server.client().with_key(token.as_str().expect("a token"));
+    let again = member.send(&request);
+    assert!(again.is_replay() && again.json() == first, "{}", again.text());
+    let other = r#"{"phoneNumber":"01022222222","amount":101,"password":42}"#;
+    let other = Request::new("POST", "/transfer/phone-num").body("application/json", other);
+    member
+        .send(&other.idempotent("5b1f3f0e-9a52-4f2c-8f43-0c6a1f0a1f6e"))
+        .refused(422, "idempotency_key_reused");
+    let wallet = member.get("/v1/me/wallet").expect(200);
+    assert_eq!((&wallet["balance"], &wallet["available"]), (&json!("99900"), &json!("99900")));
+    let history = member.get("/v1/me/transactions").expect(200);
+    assert_eq!(history["items"][0]["group_id"], data["transferId"]);
+    assert_eq!(history["items"].as_array().map(Vec::len), Some(2));
+    let status = server.local().get("/v1/status").expect(200);
+    assert!(status["caches"]["members"]["hits"].as_u64().is_some_and(|hits| hits > 0), "{status}");
+}

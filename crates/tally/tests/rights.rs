@@ -12,12 +12,15 @@ const TALLY: &str = env!("CARGO_BIN_EXE_tally");
 /// A request to this route that would be allowed to somebody, on a board of its own.
 fn request(route: &Route, number: usize) -> Request {
     let board = format!("b{number}");
+    let nobody = "0190f8a0-0000-7000-8000-000000000000";
     let path = route.path_with(&[
         ("board", &board),
         ("player", "p"),
         ("digest", &"a".repeat(64)),
         ("id", "nosuchkey"),
-        ("member", "017f22e2-79b0-71ec-8123-456789abcdec"),
+        ("member", nobody),
+        ("hold", nobody),
+        ("transaction", nobody),
     ]);
     let request = Request::new(&route.method, &path);
     match (route.method.as_str(), route.path.as_str()) {
@@ -35,10 +38,14 @@ fn request(route: &Route, number: usize) -> Request {
         ("POST", path) if path.ends_with("/close") || path.ends_with("/unlock-pin") => request,
         ("PATCH", _) => request.json(&json!({"name": "New"})),
         ("GET", "/v1/members") => Request::new("GET", "/v1/members?login_id=ann"),
-        ("POST", "/v1/members") => {
-            let login = format!("login{number}-{:?}", std::thread::current().id());
-            request.json(&json!({"login_id": login, "name": "New"}))
-        }
+        ("POST", "/v1/members") => request
+            .json(&json!({"login_id": format!("m{number}"), "name": "M", "player": format!("m{number}")})),
+        ("POST", "/v1/deposits") => request.json(&json!({"to": nobody, "amount": 1})),
+        ("POST", "/v1/withdrawals") => request.json(&json!({"from": nobody, "amount": 1})),
+        ("POST", "/v1/transfers") => request.json(&json!({"from": nobody, "to": nobody, "amount": 1})),
+        ("POST", "/v1/transfers/batch") => request.json(&json!({"transfers": [{}]})),
+        ("POST", "/v1/holds") => request.json(&json!({"member": nobody, "amount": 1})),
+        ("POST", path) if path.starts_with("/v1/holds/") => request,
         ("POST", "/v1/scores/batch") => {
             request.json(&json!({"scores": [{"board": board, "player": "p", "score": 2}]}))
         }
@@ -100,7 +107,8 @@ fn check(answer: &Answer, expected: Expected, what: &str) {
 
 /// Everything there is, to see that nothing changed.
 fn state(local: &mut Client) -> Vec<Value> {
-    let mut state = vec![local.get("/v1/keys?limit=1000").expect(200)];
+    let mut state =
+        vec![local.get("/v1/keys?limit=1000").expect(200), local.get("/v1/ledger/accounts").expect(200)];
     for board in tally_testkit::audit::boards(local) {
         let name = board["board"].as_str().expect("a name").to_owned();
         state.push(local.get(&format!("/v1/leaderboards/{name}/scores?limit=1000")).expect(200));

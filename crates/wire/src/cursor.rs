@@ -6,6 +6,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use tally_rules::ledger::WalletKey;
 use tally_rules::{Micros, PlayerId, Record};
 
 /// The end of a page of scores.
@@ -20,6 +21,7 @@ pub struct ScoreCursor {
 }
 
 const SCORES: u8 = 1;
+const HISTORY: u8 = 5;
 
 /// Lists that walk names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +61,19 @@ impl ScoreCursor {
         let player = PlayerId::new(std::str::from_utf8(player).ok()?).ok()?;
         Some(Self { list, record, player })
     }
+}
+
+/// The cursor of a wallet's history: the number of the last entry shown.
+pub fn encode_history(wallet: WalletKey, last: u64) -> String {
+    let (member, currency) = (wallet.member.0.0, wallet.currency.bytes());
+    URL_SAFE_NO_PAD.encode([&[HISTORY][..], &member, &currency, &last.to_le_bytes()].concat())
+}
+
+/// Reads the cursor of this wallet's history.
+pub fn decode_history(wallet: WalletKey, text: &str) -> Option<u64> {
+    let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
+    let last = u64::from_le_bytes(*bytes.last_chunk()?);
+    (encode_history(wallet, last) == text).then_some(last)
 }
 
 /// The cursor of a list that walks names.

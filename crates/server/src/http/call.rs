@@ -16,6 +16,7 @@ use tally_rules::ledger::{MemberId, Uuid};
 use tally_rules::{BoardId, Micros, PlayerId};
 use tally_service::{Caller, Tally};
 use tally_wire::api::scores::read_key;
+use tally_wire::api::wallets::read_id;
 use tally_wire::fields::FieldError;
 use tally_wire::numbers::Int64;
 use tally_wire::query::{INVALID_PARAMETER, decode_segment};
@@ -67,9 +68,12 @@ impl Call {
 
     /// The member of the path.
     pub(super) fn member(&self) -> Result<MemberId, Problem> {
-        let text = self.param("member")?;
-        // An id of another form than ours is nobody's.
-        Ok(MemberId(Uuid::parse(&text).unwrap_or(Uuid([0; 16]))))
+        Ok(MemberId(self.id("member")?))
+    }
+
+    /// An id in the path that a server gave. Its form is nobody's business: another one is an id that nobody has.
+    pub(super) fn id(&self, name: &'static str) -> Result<Uuid, Problem> {
+        Ok(read_id(&self.param(name)?))
     }
 
     /// A decoded part of the path.

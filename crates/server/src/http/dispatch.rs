@@ -146,6 +146,6 @@ impl Dispatch {
 
 /// Names of path parameters come from the list of routes.
 fn static_name(name: &str) -> &'static str {
-    const NAMES: [&str; 5] = ["board", "player", "digest", "id", "member"];
+    const NAMES: [&str; 7] = ["board", "player", "digest", "id", "member", "hold", "transaction"];
     NAMES.into_iter().find(|known| *known == name).expect("every parameter of a route is listed")
 }

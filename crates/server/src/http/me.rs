@@ -138,7 +138,7 @@ pub(super) async fn transfer(mut call: Call) -> Result<Answer, Problem> {
 }
 
 /// The member who asks: the route's right lets nobody else in.
-fn me(call: &Call) -> MemberId {
+pub(super) fn me(call: &Call) -> MemberId {
     match call.caller.who {
         Who::Member(id) => id,
         Who::Key(_) | Who::Nobody => unreachable!("only members have the right"),

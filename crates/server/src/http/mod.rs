@@ -16,3 +16,4 @@ mod players;
 mod problem;
 mod routes;
 mod service;
+mod wallets;

@@ -23,6 +23,7 @@ pub(super) fn of_refusal(refusal: &Refusal) -> Problem {
         | Refusal::PlayerNotRanked
         | Refusal::PlayerNotFound
         | Refusal::KeyNotFound
+        | Refusal::TransactionNotFound
         | Refusal::HoldNotFound
         | Refusal::MemberNotFound
         | Refusal::RecipientNotFound

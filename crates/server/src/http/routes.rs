@@ -2,7 +2,7 @@
 
 use super::answer::Answer;
 use super::call::Call;
-use super::{imports, keys, leaderboards, me, members, players, service};
+use super::{imports, keys, leaderboards, me, members, players, service, wallets};
 use std::future::Future;
 use std::pin::Pin;
 use tally_rules::role::Right::{self, Administer, Members, Observe, Open, Own, Read, Write};
@@ -53,6 +53,19 @@ pub(super) const ROUTES: &[Route] = &[
     route!("PUT" "/v1/players/{player}" Write players::put),
     route!("GET" "/v1/players/{player}" Read players::get),
     route!("DELETE" "/v1/players/{player}" Write players::erase),
+    route!("GET" "/v1/wallets/{member}" Members wallets::read::wallets),
+    route!("GET" "/v1/wallets/{member}/transactions" Members wallets::read::transactions),
+    route!("POST" "/v1/deposits" Members wallets::post::deposit),
+    route!("POST" "/v1/withdrawals" Members wallets::post::withdraw),
+    route!("POST" "/v1/transfers" Members wallets::post::transfer),
+    route!("POST" "/v1/transfers/batch" Members wallets::batch::batch),
+    route!("POST" "/v1/holds" Members wallets::holds::place),
+    route!("GET" "/v1/holds/{hold}" Members wallets::holds::get),
+    route!("POST" "/v1/holds/{hold}/capture" Members wallets::holds::capture),
+    route!("POST" "/v1/holds/{hold}/void" Members wallets::holds::void),
+    route!("GET" "/v1/ledger/accounts" Members wallets::ledger::accounts),
+    route!("GET" "/v1/ledger/trial-balance" Members wallets::ledger::trial_balance),
+    route!("GET" "/v1/ledger/transactions/{transaction}" Members wallets::ledger::transaction),
     route!("GET" "/v1/imports/{board}/{digest}" Write imports::progress),
     route!("POST" "/v1/imports" Write imports::import),
     route!("POST" "/v1/members" Members members::create),
@@ -63,6 +76,8 @@ pub(super) const ROUTES: &[Route] = &[
     route!("POST" "/v1/members/{member}/unlock-pin" Members members::unlock_pin),
     route!("POST" "/auth/signin" Open me::sign_in),
     route!("GET" "/v1/me" Own me::profile),
+    route!("GET" "/v1/me/wallet" Own wallets::read::own),
+    route!("GET" "/v1/me/transactions" Own wallets::read::own_transactions),
     route!("GET" "/v1/me/ranks" Own me::ranks),
     route!("POST" "/transfer/phone-num" Own me::transfer),
     route!("GET" "/v1/keys" Administer keys::list),

@@ -7,7 +7,7 @@ use crate::gate::Gate;
 use hyper::{Method, StatusCode};
 use serde_json::{Value, json};
 use tally_rules::role::Role;
-use tally_service::Who;
+use tally_service::{Stats, Who};
 use tally_wire::Problem;
 
 /// What Prometheus expects of this text.
@@ -41,7 +41,6 @@ pub(super) async fn metrics(mut call: Call) -> Result<Answer, Problem> {
 pub(super) async fn status(mut call: Call) -> Result<Answer, Problem> {
     call.finish_query()?;
     let tally = call.tally()?;
-    let lane = tally.lane_stats();
     let board = |board: &std::sync::Arc<tally_service::boards::Board>| json!({"board": board.id.as_str(), "members": board.order.total(), "bytes": board.order.bytes()});
     let boards = tally.boards.list(None, tally_wire::query::LIMIT_MAX);
     let store: Value = tally
@@ -58,13 +57,24 @@ pub(super) async fn status(mut call: Call) -> Result<Answer, Problem> {
         "ranking": {"kind": tally.settings.ranking.kind()},
         "boards_total": tally.boards.len(),
         "boards": boards.iter().map(board).collect::<Vec<_>>(),
-        "lanes": [{
-            "lane": "scores", "side_by_side": tally.lanes(), "queued": lane.queued_requests, "in_flight": lane.in_flight,
-            "requests": lane.requests, "batches": lane.batches, "largest_batch": lane.batch_rows_largest,
-        }],
+        "lanes": [lane("scores", tally.lanes(), &tally.lane_stats()), lane("ledger", 1, &tally.ledger_stats())],
     });
+    let rate = |(name, rate): (&str, tally_service::members::cache::Rate)| {
+        let counts = json!({"entries": rate.entries, "hits": rate.hits, "misses": rate.misses});
+        (name.to_owned(), counts)
+    };
+    let caches: serde_json::Map<_, _> = tally.members.cache.rates().into_iter().map(rate).collect();
+    status["caches"] = caches.into();
     if call.caller.who == Who::Key(Role::Admin) {
         status["settings"] = call.gate.settings.clone();
     }
     Ok(answer::ok(&status))
+}
+
+/// What a lane holds and has done.
+fn lane(name: &str, side_by_side: usize, stats: &Stats) -> Value {
+    json!({
+        "lane": name, "side_by_side": side_by_side, "queued": stats.queued_requests, "in_flight": stats.in_flight,
+        "requests": stats.requests, "batches": stats.batches, "largest_batch": stats.batch_rows_largest,
+    })
 }

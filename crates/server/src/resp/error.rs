@@ -82,6 +82,7 @@ pub(super) fn of_refusal(refusal: &Refusal) -> Wrong {
         | Refusal::PinLocked { .. }
         | Refusal::InvalidPin
         | Refusal::InvalidAmount
+        | Refusal::TransactionNotFound
         | Refusal::HoldNotFound
         | Refusal::HoldExpired
         | Refusal::HoldResolved

@@ -38,7 +38,14 @@ pub async fn end(
     identity: Option<Identity>,
 ) -> Result<HoldDone, Failure> {
     let running = identity.as_ref().map(|one| tally.begin(&one.key)).transpose()?;
-    let hold = find(tally, id).await?;
+    let hold = match (find(tally, id).await, &identity) {
+        // Its key may be that of something else, which comes first.
+        (Err(Failure::Refused(Refusal::HoldNotFound)), Some(identity)) => {
+            tally.stored(identity).await?;
+            return Err(Refusal::HoldNotFound.into());
+        }
+        (found, _) => found?,
+    };
     let request = Request::End(EndHold { hold: id, wallet: hold.wallet, ending, identity });
     let held = ask(tally, request, running.into_iter().collect()).await?;
     told(tally, held).await

@@ -7,9 +7,12 @@ use super::work::{HOME_META, LedgerWork};
 use crate::clock::Clock;
 use crate::failure::{Failure, Fault};
 use crate::requests::Running;
+use crate::scores::work::StoreTimes;
 use crate::waiting::{self, Told};
 use std::sync::{Arc, Mutex, PoisonError};
-use tally_lanes::{Lane, LaneThread, Stats};
+use tally_lanes::{Lane, LaneThread, Stats, Times};
+use tally_rules::ledger::Account;
+use tally_rules::ledger::account::{AccountKey, Total};
 use tally_store::Store;
 
 /// A lane of the ledger, for whoever puts something in.
@@ -20,6 +23,7 @@ pub(crate) struct LedgerLane {
     lane: Handle,
     thread: Mutex<Option<LaneThread<LedgerWork>>>,
     expiry: Expiry,
+    times: Arc<StoreTimes>,
 }
 
 impl LedgerLane {
@@ -39,14 +43,17 @@ impl LedgerLane {
             ))
             .into());
         }
+        check_currencies(&**store, settings)?;
         let mut node = [0; 8];
         getrandom::fill(&mut node).map_err(|error| Fault::Broken(format!("no random numbers: {error}")))?;
         let node = u64::from_le_bytes(node);
-        let work = LedgerWork::new(Arc::clone(store), Arc::clone(clock), settings.clone(), keep_micros, node);
+        let times = Arc::<StoreTimes>::default();
+        let told = (node, Arc::clone(&times));
+        let work = LedgerWork::new(Arc::clone(store), Arc::clone(clock), settings.clone(), keep_micros, told);
         let no_thread = |error| Fault::Broken(format!("no thread for the ledger's lane: {error}"));
         let (lane, thread) = Lane::start("ledger", settings.lane, work).map_err(no_thread)?;
         let expiry = Expiry::start(Arc::clone(store), Arc::clone(clock), lane.clone()).map_err(no_thread)?;
-        Ok(Self { lane, thread: Mutex::new(Some(thread)), expiry })
+        Ok(Self { lane, thread: Mutex::new(Some(thread)), expiry, times })
     }
 
     /// One request; the caller waits, the lane does not.
@@ -66,6 +73,11 @@ impl LedgerLane {
         self.lane.stats()
     }
 
+    /// How long the store took to read and lock, and to write and commit.
+    pub(crate) fn times(&self) -> (Times, Times) {
+        (self.times.read.read(), self.times.commit.read())
+    }
+
     /// Completes what was accepted. Blocks.
     pub(crate) fn drain(&self) {
         self.expiry.stop();
@@ -74,5 +86,22 @@ impl LedgerLane {
         if thread.is_some_and(|thread| thread.join().is_err()) {
             tracing::error!("the ledger's lane panicked");
         }
+    }
+}
+
+/// Refuses settings that do not have a currency in which members still have money: nothing could be done with it, and a
+/// member could be closed with it.
+fn check_currencies(store: &dyn Store, settings: &LedgerSettings) -> Result<(), Failure> {
+    let owed = |(key, total): &(AccountKey, Total)| {
+        key.account == Account::BankPayable
+            && total.debits != total.credits
+            && settings.currencies.digits(key.currency).is_none()
+    };
+    match store.ledger().totals()?.into_iter().find(owed) {
+        None => Ok(()),
+        Some((AccountKey { currency, .. }, _)) => Err(Fault::Broken(format!(
+            "members have money in {currency}: keep it among `currencies`, such as {currency} = 2"
+        ))
+        .into()),
     }
 }

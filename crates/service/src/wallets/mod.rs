@@ -2,8 +2,8 @@
 //!
 //! Everything that changes money goes through one lane per server: hot wallets serialise anyway. [`command`] is what is
 //! asked of it, `decide` a batch in memory (by the book of `tally_rules::ledger`), `work` the batch between lane and
-//! store, `lane` the queue in front and what ends holds whose time has run out. [`post`], [`holds`] and [`members`] are the
-//! use cases.
+//! store, `lane` the queue in front and what ends holds whose time has run out. [`post`], [`holds`], [`members`] and
+//! [`read`] are the use cases.
 //!
 //! Not here: signing in, and digests of passwords and PINs (`members`).
 
@@ -16,6 +16,7 @@ pub(crate) mod lane;
 pub mod members;
 pub mod pay;
 pub mod post;
+pub mod read;
 mod work;
 
 use tally_lanes::Bounds;

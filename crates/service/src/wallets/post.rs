@@ -32,22 +32,22 @@ pub async fn post(tally: &Tally, new: NewMove) -> MoveResult {
 pub async fn post_all(tally: &Tally, moves: Vec<(NewMove, bool)>) -> Result<Vec<MoveResult>, Failure> {
     let chains = chains(moves);
     let mut requests = Vec::with_capacity(chains.len());
-    let mut refused: Vec<Option<Vec<Result<Moved, Refusal>>>> = Vec::with_capacity(chains.len());
+    let mut begun: Vec<Result<usize, Vec<Result<Moved, Refusal>>>> = Vec::with_capacity(chains.len());
     for chain in chains {
         match begin(tally, &chain) {
             Ok(running) => {
-                refused.push(None);
+                begun.push(Ok(chain.len()));
                 requests.push((Request::Chain(chain), running));
             }
-            Err(results) => refused.push(Some(results)),
+            Err(results) => begun.push(Err(results)),
         }
     }
-    let mut answers = tally.ledger.ask_all(requests.into_iter().collect()).await?.into_iter();
+    let mut answers = tally.ledger.ask_all(requests).await?.into_iter();
     let mut results = Vec::new();
-    for refused in refused {
-        match refused {
-            Some(rows) => results.extend(rows.into_iter().map(|row| row.map_err(Failure::Refused))),
-            None => results.extend(rows_of(answers.next().expect("one answer a chain"))),
+    for begun in begun {
+        match begun {
+            Err(rows) => results.extend(rows.into_iter().map(|row| row.map_err(Failure::Refused))),
+            Ok(rows) => results.extend(rows_of(answers.next().expect("one answer a chain"), rows)),
         }
     }
     receipts(tally, results).await
@@ -83,18 +83,29 @@ fn begin(tally: &Tally, chain: &[NewMove]) -> Result<Vec<Running>, Vec<Result<Mo
     Ok(running)
 }
 
-fn rows_of(told: Told<Done>) -> Vec<Result<Moved, Failure>> {
+/// The rows of a chain; what is said of the whole is said of each.
+fn rows_of(told: Told<Done>, rows: usize) -> Vec<Result<Moved, Failure>> {
     match told {
         Ok(Ok(Done::Chain(rows))) => rows.into_iter().map(|row| row.map_err(Failure::Refused)).collect(),
         Ok(Ok(_)) => unreachable!("a chain is answered as a chain"),
-        Ok(Err(refusal)) => vec![Err(Failure::Refused(refusal))],
-        Err(fault) => vec![Err(Failure::Fault(fault))],
+        Ok(Err(refusal)) => vec![Err(Failure::Refused(refusal)); rows],
+        Err(fault) => vec![Err(Failure::Fault(fault)); rows],
     }
 }
 
 /// The receipt of one movement.
 pub(super) async fn receipt(tally: &Tally, moved: Moved) -> MoveResult {
     receipts(tally, vec![Ok(moved)]).await?.pop().expect("one result")
+}
+
+/// A fault that one row has is one for the whole answer where every row has it.
+pub fn common_fault(results: &[MoveResult]) -> Option<Fault> {
+    let fault = |one: &MoveResult| match one {
+        Err(Failure::Fault(fault)) => Some(fault.clone()),
+        Ok(_) | Err(Failure::Refused(_)) => None,
+    };
+    let first = results.first().and_then(fault)?;
+    results.iter().all(|one| fault(one).is_some()).then_some(first)
 }
 
 /// Reads the entries of those that were done before.

@@ -6,7 +6,9 @@ use super::command::{Done, Request};
 use super::decide::{self, Decision};
 use crate::clock::Clock;
 use crate::failure::{Fault, in_lane};
+use crate::scores::work::StoreTimes;
 use std::sync::Arc;
+use std::time::Instant;
 use tally_lanes::{Failure, Resolution, Weight, Work};
 use tally_rules::Refusal;
 use tally_rules::instant::Instants;
@@ -25,6 +27,7 @@ pub(super) struct LedgerWork {
     clock: Clock,
     settings: LedgerSettings,
     keep_micros: i64,
+    times: Arc<StoreTimes>,
     instants: Instants,
     /// The random part of this server's ids.
     node: u64,
@@ -40,10 +43,10 @@ impl LedgerWork {
         clock: Clock,
         settings: LedgerSettings,
         keep_micros: i64,
-        node: u64,
+        (node, times): (u64, Arc<StoreTimes>),
     ) -> Self {
         let instants = Instants::default();
-        Self { store, clock, settings, keep_micros, instants, node, remembered: false, open: None }
+        Self { store, clock, settings, keep_micros, times, instants, node, remembered: false, open: None }
     }
 
     /// Members have their first wallet in the home currency, so from the first one on it is fixed.
@@ -84,12 +87,16 @@ impl Work for LedgerWork {
         let ids: Vec<Uuid> = std::iter::repeat_n((), count).map(id).collect();
         let plan = decide::read(batch, &ids, &self.settings);
         let mut decisions = Vec::new();
+        let mut since = Instant::now();
         let done = self.store.run(&plan, &mut |loaded| {
+            self.times.read.record(since.elapsed());
             let when = (now, self.keep_micros);
             let (changes, decided) = decide::decide(batch, &ids, (&plan, loaded), &self.settings, when);
             decisions = decided;
+            since = Instant::now();
             changes
         });
+        self.times.commit.record(since.elapsed());
         match done {
             Ok(_) => Ok(decisions),
             Err(error) => {

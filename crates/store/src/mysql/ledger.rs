@@ -8,6 +8,7 @@ use super::text::Script;
 use super::{holds, members, transfers, wallets};
 use crate::StoreError;
 use crate::ledger::{Ledger, LedgerChanges, LedgerLoaded, LedgerPlan};
+use std::ops::Range;
 use tally_rules::Micros;
 use tally_rules::ledger::account::{AccountKey, Total};
 use tally_rules::ledger::entry::EntryKey;
@@ -148,6 +149,13 @@ impl Ledger for MySqlStore {
         let found = transfers::read_entries(self.pool.ask(&script)?, statements, &sorted)?;
         let entry = |key| found[sorted.binary_search(key).expect("it is one of them")].clone();
         Ok(keys.iter().map(entry).collect())
+    }
+
+    fn history(&self, wallet: WalletKey, numbers: Range<u64>) -> Result<Vec<(u64, Entry)>, StoreError> {
+        if numbers.is_empty() {
+            return Ok(Vec::new());
+        }
+        transfers::read_history(self.pool.ask(&transfers::select_history(wallet, &numbers))?)
     }
 
     fn transfer(&self, id: TransferId) -> Result<Option<Transfer>, StoreError> {

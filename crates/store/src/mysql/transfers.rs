@@ -5,9 +5,10 @@ use super::row::{Answers, Fields};
 use super::text::{Row, Script};
 use super::{found, wallets};
 use crate::StoreError;
+use std::ops::Range;
 use std::sync::Arc;
 use tally_rules::ledger::entry::EntryKey;
-use tally_rules::ledger::{Currency, Entry, Kind, MemberId, Transfer, TransferId, Uuid};
+use tally_rules::ledger::{Currency, Entry, Kind, MemberId, Transfer, TransferId, Uuid, WalletKey};
 
 /// Adds movements.
 pub(super) fn write(script: &mut Script, rows: &[(TransferId, Transfer)]) {
@@ -91,12 +92,39 @@ pub(super) fn read_entries(
     statements: usize,
     keys: &[EntryKey],
 ) -> Result<Vec<Option<Entry>>, StoreError> {
-    found(&mut answers, statements, "entries", keys, |row| {
-        let key = EntryKey { wallet: wallets::key(row)?, sequence: row.number()? };
-        let (transfer, kind) = (TransferId(Uuid(row.fixed()?)), kind("entries", row)?);
-        let (amount, after) = (row.signed()?, row.signed()?);
-        let counterparty = row.maybe_fixed()?.map(|member| MemberId(Uuid(member)));
-        let reference = row.maybe_text()?.map(Arc::from);
-        Ok((key, Entry { transfer, kind, amount, after, counterparty, reference }))
-    })
+    found(&mut answers, statements, "entries", keys, decode_entry)
+}
+
+fn decode_entry(row: &mut Fields<'_>) -> Result<(EntryKey, Entry), StoreError> {
+    let key = EntryKey { wallet: wallets::key(row)?, sequence: row.number()? };
+    let (transfer, kind) = (TransferId(Uuid(row.fixed()?)), kind("entries", row)?);
+    let (amount, after) = (row.signed()?, row.signed()?);
+    let counterparty = row.maybe_fixed()?.map(|member| MemberId(Uuid(member)));
+    let reference = row.maybe_text()?.map(Arc::from);
+    Ok((key, Entry { transfer, kind, amount, after, counterparty, reference }))
+}
+
+/// Asks for the entries of a wallet whose numbers are in the range, newest first.
+pub(super) fn select_history(wallet: WalletKey, numbers: &Range<u64>) -> Script {
+    let mut script = Script::default();
+    script.sql(
+        "SELECT member, currency, sequence, transfer, kind, amount, `after`, counterparty, reference FROM entries \
+         WHERE member = ",
+    );
+    script.bytes(&wallet.member.0.0);
+    script.sql(" AND currency = ").bytes(wallet.currency.as_str().as_bytes());
+    script.sql(" AND sequence >= ").number(numbers.start).sql(" AND sequence < ").number(numbers.end);
+    script.sql(" ORDER BY sequence DESC").end();
+    script
+}
+
+/// The answer.
+pub(super) fn read_history(mut answers: Answers) -> Result<Vec<(u64, Entry)>, StoreError> {
+    let mut all = Vec::new();
+    answers.each(1, "entries", |row| {
+        let (key, entry) = decode_entry(row)?;
+        all.push((key.sequence, entry));
+        Ok(())
+    })?;
+    Ok(all)
 }

@@ -3,6 +3,7 @@
 use super::Shards;
 use super::split::FIRST;
 use crate::{Ledger, Store, StoreError};
+use std::ops::Range;
 use tally_rules::Micros;
 use tally_rules::ledger::account::{AccountKey, Total};
 use tally_rules::ledger::entry::EntryKey;
@@ -24,6 +25,10 @@ impl Ledger for Shards {
 
     fn entries(&self, keys: &[EntryKey]) -> Result<Vec<Option<Entry>>, StoreError> {
         self.of_first(|first| first.entries(keys))
+    }
+
+    fn history(&self, wallet: WalletKey, numbers: Range<u64>) -> Result<Vec<(u64, Entry)>, StoreError> {
+        self.of_first(|first| first.history(wallet, numbers))
     }
 
     fn transfer(&self, id: TransferId) -> Result<Option<Transfer>, StoreError> {

@@ -14,7 +14,7 @@ use crate::StoreError;
 use crate::ledger::{Ledger, LedgerLoaded, LedgerPlan};
 use rusqlite::Connection;
 use std::collections::BTreeMap;
-use std::ops::Bound;
+use std::ops::{Bound, Range};
 use tally_rules::Micros;
 use tally_rules::ledger::account::{AccountKey, Total};
 use tally_rules::ledger::entry::EntryKey;
@@ -79,6 +79,20 @@ impl Ledger for SqliteStore {
     fn entries(&self, keys: &[EntryKey]) -> Result<Vec<Option<Entry>>, StoreError> {
         let look = |overlay: &Overlay| states::<Entries>(overlay, keys.iter().copied());
         self.shared.read(look, |found, tables| fill(found, keys, |key| transfers::entry(tables, key)))
+    }
+
+    fn history(&self, wallet: WalletKey, numbers: Range<u64>) -> Result<Vec<(u64, Entry)>, StoreError> {
+        let look = |overlay: &Overlay| {
+            let from = Bound::Included(EntryKey { wallet, sequence: numbers.start });
+            let within = |key: &EntryKey| key.wallet == wallet && key.sequence < numbers.end;
+            overlay.range::<Entries>(from, within, usize::MAX).0
+        };
+        self.shared.read(look, |newer, tables| {
+            let old = transfers::history(tables, wallet, &numbers)?.into_iter();
+            let mut all: BTreeMap<_, _> = old.map(|(number, entry)| (number, Some(entry))).collect();
+            all.extend(newer.into_iter().map(|(key, entry)| (key.sequence, entry)));
+            Ok(all.into_iter().rev().filter_map(|(number, entry)| Some((number, entry?))).collect())
+        })
     }
 
     fn transfer(&self, id: TransferId) -> Result<Option<Transfer>, StoreError> {

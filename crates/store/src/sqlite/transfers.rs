@@ -6,6 +6,7 @@ use super::table::{Rows, Table};
 use super::wallets::{counted, currency};
 use crate::StoreError;
 use rusqlite::{Connection, Row, params};
+use std::ops::Range;
 use std::sync::Arc;
 use tally_rules::ledger::entry::EntryKey;
 use tally_rules::ledger::{Currency, Entry, Kind, MemberId, Transfer, TransferId, Uuid, WalletKey};
@@ -17,6 +18,8 @@ pub(super) const PUT: &str = "REPLACE INTO transfers (id, kind, currency, amount
 pub(super) const REMOVE: &str = "DELETE FROM transfers WHERE id = ?1";
 pub(super) const GET_ENTRY: &str = "SELECT transfer, kind, amount, after, counterparty, reference FROM entries \
      WHERE member = ?1 AND currency = ?2 AND sequence = ?3";
+pub(super) const HISTORY: &str = "SELECT transfer, kind, amount, after, counterparty, reference, sequence FROM entries \
+     WHERE member = ?1 AND currency = ?2 AND sequence >= ?3 AND sequence < ?4";
 pub(super) const PUT_ENTRY: &str = "REPLACE INTO entries (member, currency, sequence, transfer, kind, amount, after, \
      counterparty, reference) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
 pub(super) const REMOVE_ENTRY: &str =
@@ -54,17 +57,37 @@ pub(super) fn entry(connection: &Connection, key: &EntryKey) -> Result<Option<En
     let mut statement = connection.prepare_cached(GET_ENTRY)?;
     let WalletKey { member, currency } = key.wallet;
     let mut rows = statement.query(params![member.0.0, currency.as_str(), key.sequence.cast_signed()])?;
-    let Some(row) = rows.next()? else { return Ok(None) };
+    rows.next()?.map(decode_entry).transpose()
+}
+
+fn decode_entry(row: &Row<'_>) -> Result<Entry, StoreError> {
     let counterparty: Option<[u8; 16]> = row.get(4)?;
     let reference: Option<String> = row.get(5)?;
-    Ok(Some(Entry {
+    Ok(Entry {
         transfer: TransferId(Uuid(row.get(0)?)),
         kind: kind("entries", row.get(1)?)?,
         amount: row.get(2)?,
         after: row.get(3)?,
         counterparty: counterparty.map(|member| MemberId(Uuid(member))),
         reference: reference.map(Arc::from),
-    }))
+    })
+}
+
+/// Entries of a wallet whose numbers are in the range, in order.
+pub(super) fn history(
+    connection: &Connection,
+    wallet: WalletKey,
+    numbers: &Range<u64>,
+) -> Result<Vec<(u64, Entry)>, StoreError> {
+    // Numbers end where the tables' integers do.
+    let [from, until] = [numbers.start, numbers.end].map(|number| i64::try_from(number).unwrap_or(i64::MAX));
+    let mut statement = connection.prepare_cached(HISTORY)?;
+    let mut rows = statement.query(params![wallet.member.0.0, wallet.currency.as_str(), from, until])?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        found.push((counted("entries", row.get(6)?)?, decode_entry(row)?));
+    }
+    Ok(found)
 }
 
 /// A number of an entry, as the tables count.

@@ -29,6 +29,14 @@ const PARAMETERS: &[(&str, &[&str])] = &[
     ("/v1/members/{member}", &[]),
     ("/v1/me", &[]),
     ("/v1/me/ranks", &["limit", "cursor"]),
+    ("/v1/me/wallet", &["currency"]),
+    ("/v1/me/transactions", &["limit", "cursor", "currency"]),
+    ("/v1/wallets/{member}", &[]),
+    ("/v1/wallets/{member}/transactions", &["limit", "cursor", "currency"]),
+    ("/v1/holds/{hold}", &[]),
+    ("/v1/ledger/accounts", &[]),
+    ("/v1/ledger/trial-balance", &[]),
+    ("/v1/ledger/transactions/{transaction}", &[]),
 ];
 
 fn get(target: &str) -> Request {
@@ -68,7 +76,8 @@ fn every_parameter_is_given_once() {
 #[test]
 fn limits_are_from_1_to_1000() {
     let mut world = World::start();
-    for list in LISTS {
+    let history = format!("/v1/wallets/{}/transactions", crate::world::money().ann);
+    for list in LISTS.into_iter().chain([&*history]) {
         for value in ["0", "1001", "-1", "", "x", "1.0", "1e2", "%2B5", "0x10", "99999999999999999999", " 5"]
         {
             let target = format!("{list}?limit={}", value.replace(' ', "%20"));

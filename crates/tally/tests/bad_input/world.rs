@@ -8,9 +8,7 @@ use tally_testkit::{Answer, Client, Request, TestTally};
 const TALLY: &str = env!("CARGO_BIN_EXE_tally");
 
 thread_local! {
-    /// The id of the member in this test's world: servers choose ids.
-    static MEMBER: RefCell<String> = const { RefCell::new(String::new()) };
-    /// Its token.
+    /// The token of the member who asks for itself.
     static TOKEN: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
@@ -48,10 +46,9 @@ impl World {
                 client.post(&format!("/v1/leaderboards/{board}/scores"), &row).expect(200);
             }
         }
+        make_money(&mut client);
         client.put("/v1/players/q", &json!({"name": "Q", "metadata": {"level": 1}})).expect(201);
-        let member = client.post("/v1/members", &ann()).expect(201);
-        let id = member["id"].as_str().expect("an id").to_owned();
-        MEMBER.with_borrow_mut(|member| *member = id);
+        client.post("/v1/members", &own()).expect(201);
         let signed_in = client.post("/auth/signin", &sign_in()).expect(200);
         let token = signed_in["data"]["accessToken"].as_str().expect("a token").to_owned();
         TOKEN.with_borrow_mut(|known| *known = token);
@@ -100,14 +97,14 @@ impl Drop for World {
     }
 }
 
-/// The member.
-fn ann() -> Value {
+/// The member who asks for itself.
+fn own() -> Value {
     let phone = "010-1234-5678";
-    json!({"login_id": "ann", "name": "Ann", "password": "sesame", "pin": "0042", "phone_number": phone})
+    json!({"login_id": "own", "name": "Own", "password": "sesame", "pin": "0042", "phone_number": phone})
 }
 
 fn sign_in() -> Value {
-    json!({"loginId": "ann", "password": "sesame"})
+    json!({"loginId": "own", "password": "sesame"})
 }
 
 /// What it may send to `/transfer/phone-num`.
@@ -130,16 +127,51 @@ pub(crate) fn period(name: &str, schedule: &str) -> Value {
     json!({"name": name, "schedule": schedule})
 }
 
+/// Ids that servers give: two members, a hold and a movement.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Money {
+    pub(crate) ann: String,
+    pub(crate) bob: String,
+    hold: String,
+    transaction: String,
+}
+
+thread_local! {
+    /// Of the world that this test's thread has started last: requests are made without one.
+    static MONEY: RefCell<Money> = RefCell::default();
+}
+
+pub(crate) fn money() -> Money {
+    MONEY.with_borrow(Clone::clone)
+}
+
+fn make_money(client: &mut Client) {
+    let mut make = |path: &str, body: &Value, name: &str| {
+        client.post(path, body).expect(201)[name].as_str().expect("an id").to_owned()
+    };
+    let ann = make("/v1/members", &json!({"login_id": "ann", "name": "Ann"}), "id");
+    let bob = make("/v1/members", &json!({"login_id": "bob", "name": "Bob"}), "id");
+    let transaction = make("/v1/deposits", &json!({"to": ann, "amount": 100}), "group_id");
+    let hold = make("/v1/holds", &json!({"member": ann, "amount": 10}), "id");
+    MONEY.set(Money { ann, bob, hold, transaction });
+}
+
 /// Everything a caller can see of the data.
 fn state(client: &mut Client) -> Vec<Value> {
+    let Money { ann, bob, hold, .. } = money();
     let mut state = vec![
+        client.get(&format!("/v1/members/{ann}")).expect(200),
+        client.get("/v1/members?login_id=new").expect(200),
+        client.get(&format!("/v1/wallets/{ann}")).expect(200),
+        client.get(&format!("/v1/wallets/{bob}")).expect(200),
+        client.get(&format!("/v1/wallets/{ann}/transactions")).expect(200),
+        client.get(&format!("/v1/holds/{hold}")).expect(200),
+        client.get("/v1/ledger/accounts").expect(200),
         client.get("/v1/keys?limit=1000").expect(200),
         client.get("/v1/leaderboards?limit=1000").expect(200),
         client.get(&format!("/v1/imports/b/{DIGEST}")).expect(200),
     ];
-    let known = MEMBER.with_borrow(|member| client.get(&format!("/v1/members/{member}")).expect(200));
-    let new = client.get("/v1/members?login_id=new").expect(200);
-    state.extend([known, new]);
+    state.push(client.get("/v1/members?login_id=own").expect(200));
     for board in ["w", "y"] {
         state.push(client.get(&format!("/v1/leaderboards/{board}/periods")).expect(200));
     }
@@ -156,23 +188,40 @@ fn state(client: &mut Client) -> Vec<Value> {
 /// The path of a route, valid but for these parameters.
 pub(crate) fn path(route: &Route, values: &[(&str, &str)]) -> String {
     let given = |name: &str| values.iter().find(|(other, _)| *other == name).map(|(_, value)| *value);
-    let member = MEMBER.with_borrow(String::clone);
-    let defaults = [("board", "b"), ("player", "p"), ("digest", DIGEST), ("id", "abc"), ("member", &member)];
+    let Money { ann, hold, transaction, .. } = money();
+    let defaults = [
+        ("board", "b"),
+        ("player", "p"),
+        ("digest", DIGEST),
+        ("id", "abc"),
+        ("member", &*ann),
+        ("hold", &*hold),
+        ("transaction", &*transaction),
+    ];
     route.path_with(&defaults.map(|(name, default)| (name, given(name).unwrap_or(default))))
 }
 
 /// A request to this route that is right in everything.
 pub(crate) fn valid(route: &Route) -> Request {
     let request = bare(route);
+    let Money { ann, bob, .. } = money();
     match (route.method.as_str(), route.path.as_str()) {
         ("POST", "/auth/signin") => request.json(&sign_in()),
         ("POST", "/transfer/phone-num") => request.json(&payment()),
         ("PATCH", "/v1/members/{member}") => request.json(&json!({"name": "New"})),
         ("POST", path) if path.ends_with("/close") || path.ends_with("/unlock-pin") => request,
-        ("GET", "/v1/members") => Request::new("GET", "/v1/members?login_id=ann"),
-        ("POST", "/v1/members") => request.json(&json!({"login_id": "new", "name": "New"})),
         ("POST", "/v1/imports") => request.body("application/x-ndjson", import(&head(), &[row()])),
         ("POST", "/v1/keys") => request.json(&json!({"role": "reader"})),
+        ("GET", "/v1/members") => Request::new("GET", "/v1/members?login_id=ann"),
+        ("POST", "/v1/members") => request.json(&json!({"login_id": "new", "name": "New"})),
+        ("POST", "/v1/deposits") => request.json(&json!({"to": ann, "amount": 1})),
+        ("POST", "/v1/withdrawals") => request.json(&json!({"from": ann, "amount": 1})),
+        ("POST", "/v1/transfers") => request.json(&json!({"from": ann, "to": bob, "amount": 1})),
+        ("POST", "/v1/transfers/batch") => {
+            request.json(&json!({"transfers": [{"from": ann, "to": bob, "amount": 1}]}))
+        }
+        ("POST", "/v1/holds") => request.json(&json!({"member": ann, "amount": 1})),
+        ("POST", path) if path.ends_with("/capture") || path.ends_with("/void") => request,
         ("POST", "/v1/scores/batch") => {
             request.json(&json!({"scores": [{"board": "b", "player": "new", "score": 1}]}))
         }

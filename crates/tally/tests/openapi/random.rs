@@ -10,7 +10,7 @@ use crate::schema::Unnamed;
 use serde_json::{Map, Value, json};
 use tally_testkit::http::segment;
 use tally_testkit::rng::soak;
-use tally_testkit::{Answer, Request, Rng, TestTally};
+use tally_testkit::{Answer, Client, Request, Rng, TestTally};
 
 const REQUESTS: usize = 2_500;
 const BOARDS: [&str; 6] = ["a", "b", "c", "ä/ö", "contest:x", " "];
@@ -41,15 +41,25 @@ struct Maker<'a> {
     rng: Rng,
     cursors: Vec<String>,
     keys: Vec<String>,
+    members: Vec<String>,
+    holds: Vec<String>,
+    movements: Vec<String>,
 }
 
 #[test]
 fn every_answer_to_random_requests_is_in_the_document() {
-    let server = TestTally::start(TALLY);
+    let server = TestTally::start_set(TALLY, &[("TALLY_CURRENCIES_USD", "2")]);
     let mut client = server.local();
     let document = Document::of(&mut client);
-    let mut maker =
-        Maker { document: &document, rng: Rng::of("openapi"), cursors: Vec::new(), keys: Vec::new() };
+    let mut maker = Maker {
+        document: &document,
+        rng: Rng::of("openapi"),
+        cursors: Vec::new(),
+        keys: Vec::new(),
+        members: rich(&mut client),
+        holds: Vec::new(),
+        movements: Vec::new(),
+    };
     let (mut good, mut bad) = (0, 0);
     for number in 0..soak(REQUESTS) {
         let operation = maker.rng.pick(&document.operations).clone();
@@ -75,6 +85,16 @@ fn every_answer_to_random_requests_is_in_the_document() {
     }
     // Neither half may wither away: then nothing is tested.
     assert!(good > soak(REQUESTS) / 5 && bad > soak(REQUESTS) / 5, "{good} good, {bad} bad");
+}
+
+/// Members with money.
+fn rich(client: &mut Client) -> Vec<String> {
+    let one = |name| {
+        let made = client.post("/v1/members", &json!({"login_id": name, "name": name})).expect(201);
+        client.post("/v1/deposits", &json!({"to": made["id"], "amount": 1_000})).expect(201);
+        made["id"].as_str().expect("an id").to_owned()
+    };
+    ["ann", "bob"].map(one).to_vec()
 }
 
 fn judge(document: &Document, operation: &Operation, made: &Made, answer: &Answer) -> Result<(), String> {
@@ -107,6 +127,8 @@ fn beyond_schemas(operation: &Operation, answer: &Answer) -> bool {
     let pointers: Vec<&str> = pointers.iter().filter_map(|error| error["pointer"].as_str()).collect();
     let allowed = |pointer: &&str| match operation.id.as_str() {
         "submitScore" => ["/score", "/subscore", "/at"].contains(pointer),
+        "listMembers" => ["login_id", "phone_number", "player"].contains(pointer),
+        "createMember" => ["/login_id", "/phone_number", "/pin"].contains(pointer),
         "listScores" => ["offset", "min", "max"].contains(pointer),
         "importChunk" => {
             pointer.ends_with("/line") || *pointer == "/0/lines_after" || pointer.ends_with("/at")
@@ -202,9 +224,14 @@ impl Maker<'_> {
                 wrong.push(why);
             }
         }
-        match (operation.id.as_str(), self.bad_rows(&values[0])) {
-            ("submitBatch", Some(rows)) => made.bad_rows = rows,
-            _ => made.outside.append(&mut wrong),
+        let rows = match operation.id.as_str() {
+            "submitBatch" => self.bad_rows(&values[0], ("scores", "BatchRow")),
+            "transferBatch" => self.bad_rows(&values[0], ("transfers", "TransferRow")),
+            _ => None,
+        };
+        match rows {
+            Some(rows) => made.bad_rows = rows,
+            None => made.outside.append(&mut wrong),
         }
         let mut text = values.iter().map(Value::to_string).collect::<Vec<_>>().join("\n");
         let mut media = body.media.clone();
@@ -223,9 +250,9 @@ impl Maker<'_> {
     }
 
     /// The rows of a batch that are outside the document, where nothing else of it can be: they fail alone.
-    fn bad_rows(&self, batch: &Value) -> Option<Vec<usize>> {
-        let row = &self.document.schemas.document["components"]["schemas"]["BatchRow"];
-        let rows = batch["scores"].as_array().filter(|rows| rows.iter().all(Value::is_object))?;
+    fn bad_rows(&self, batch: &Value, (list, schema): (&str, &str)) -> Option<Vec<usize>> {
+        let row = &self.document.schemas.document["components"]["schemas"][schema];
+        let rows = batch[list].as_array().filter(|rows| rows.iter().all(Value::is_object))?;
         let whole = !rows.is_empty() && batch.as_object().is_some_and(|object| object.len() == 1);
         let bad = |at: &usize| self.document.schemas.check(row, &rows[*at], Unnamed::AsSaid).is_err();
         whole.then(|| (0..rows.len()).filter(bad).collect())
@@ -276,6 +303,7 @@ impl Maker<'_> {
     /// Values whose form a pattern says, by their name.
     fn named(&mut self, name: &str) -> Option<Value> {
         let score = |number: i64| if number % 3 == 0 { json!(number.to_string()) } else { json!(number) };
+        let amount = score;
         Some(match name {
             "BoardId" => json!(*self.rng.pick(&BOARDS)),
             "PlayerId" => json!(*self.rng.pick(&PLAYERS)),
@@ -300,10 +328,27 @@ impl Maker<'_> {
             "Digest" => json!(self.rng.pick(&["0", "a", "F"]).repeat(64)),
             "KeyId" if self.keys.is_empty() => json!("none"),
             "KeyId" => json!(self.rng.pick(&self.keys.clone())),
+            "PhoneNumberIn" | "PhoneNumberOrNull" | "phone_number" => {
+                json!(*self.rng.pick(&["010-1234", "+82 10 1111", "0049 30 123456"]))
+            }
+            "PasswordOrNull" => self.rng.pick(&[json!("a"), json!(null)]).clone(),
+            "GivenPin" | "PinOrNull" => json!(*self.rng.pick(&["0042", "12345678"])),
+            "NewPin" => json!(*self.rng.pick(&["0042", "12345678"])),
+            "MemberId" => self.id(&self.members.clone()),
+            "HoldId" => self.id(&self.holds.clone()),
+            "TransactionId" => self.id(&self.movements.clone()),
+            "Currency" => json!(*self.rng.pick(&["KRW", "KRW", "KRW", "USD"])),
+            "AmountIn" => amount(self.rng.between(1, 40)),
             "avatar_url" => json!("https://example.com/a.png"),
             "metadata" => json!({"level": self.rng.below(9), "tags": ["a", null]}),
             _ => return None,
         })
+    }
+
+    /// One of these ids, or nobody's.
+    fn id(&mut self, known: &[String]) -> Value {
+        let nobody = "0190f8a0-0000-7000-8000-000000000000".to_owned();
+        if known.is_empty() || self.rng.percent(5) { json!(nobody) } else { json!(self.rng.pick(known)) }
     }
 
     fn object(&mut self, schema: &Value) -> Value {
@@ -380,7 +425,13 @@ impl Maker<'_> {
         if answer.status == 201 && body["key"].is_string() {
             self.keys.push(body["id"].as_str().expect("an id").to_owned());
         }
-        for list in [&mut self.cursors, &mut self.keys] {
+        if let Some(id) =
+            body["id"].as_str().filter(|_| body["ended_at"].is_null() && body["created_at"].is_string())
+        {
+            self.holds.extend(body.get("captured").map(|_| id.to_owned()));
+        }
+        self.movements.extend(body["group_id"].as_str().map(str::to_owned));
+        for list in [&mut self.cursors, &mut self.keys, &mut self.holds, &mut self.movements] {
             if list.len() > 20 {
                 list.remove(0);
             }

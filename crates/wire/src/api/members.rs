@@ -1,12 +1,12 @@
 //! Members as JSON.
 
+use crate::api::wallets::read_amount;
 use crate::fields::{FieldError, Fields, boolean, text};
 use crate::time;
 use serde_json::{Value, json};
 use tally_rules::ledger::member::{Login, Phone};
 use tally_rules::ledger::pin::{Given, is_pin};
 use tally_rules::ledger::{Amount, Member, MemberId};
-use tally_rules::refusal::Limit;
 use tally_rules::{PlayerId, Refusal};
 
 /// The longest name of a member, in bytes.
@@ -189,21 +189,6 @@ fn new_pin(value: &Value) -> Result<String, &'static str> {
         Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => return Err(WRONG),
     };
     if is_pin(&digits) { Ok(digits) } else { Err(WRONG) }
-}
-
-/// Reads an amount: the outer error is for what is no amount at all.
-fn read_amount(value: &Value) -> Result<Result<Amount, Refusal>, &'static str> {
-    let digits = match value {
-        Value::Null => return Err("must be a whole number of the smallest unit, or a string of one"),
-        Value::Number(number) => number.to_string(),
-        Value::String(text) => text.clone(),
-        Value::Bool(_) | Value::Array(_) | Value::Object(_) => return Ok(Err(Refusal::InvalidAmount)),
-    };
-    if digits.is_empty() || digits.starts_with('0') || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Ok(Err(Refusal::InvalidAmount));
-    }
-    let units = digits.parse().ok().filter(|_| digits.len() <= 16);
-    Ok(units.map_or(Err(Refusal::LimitExceeded(Limit::Amount)), Amount::new))
 }
 
 /// A member.

@@ -177,6 +177,7 @@ fn no_statement_of_a_transaction_scans_a_table() {
         transfers::GET,
         transfers::REMOVE,
         transfers::GET_ENTRY,
+        transfers::HISTORY,
         transfers::REMOVE_ENTRY,
         holds::GET,
         holds::REMOVE,

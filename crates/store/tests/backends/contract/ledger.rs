@@ -208,6 +208,17 @@ pub(crate) fn movements_read_back_with_their_entries(backend: &dyn Backend) {
         wanted.extend([Some(last[0].1.clone()), None, Some(last[1].1.clone()), Some(last[0].1.clone())]);
         assert_eq!(found, wanted);
         assert_eq!(store.ledger().entries(&[]).unwrap(), []);
+        // A stretch of one wallet's, newest first, whether its rows lie in one place or in two.
+        let all: Vec<_> =
+            entries.iter().chain(&last[..1]).map(|(key, one)| (key.sequence, one.clone())).collect();
+        let wallet = wallet_key(1, "KRW");
+        for numbers in [0..0, 1..1, 1..2, 599..602, 601..602, 590..9_000, 602..u64::MAX, 0..u64::MAX] {
+            let of = all.iter().rev().filter(|(number, _)| numbers.contains(number));
+            let wanted: Vec<_> = of.cloned().collect();
+            assert_eq!(store.ledger().history(wallet, numbers.clone()).unwrap(), wanted, "{numbers:?}");
+        }
+        assert_eq!(store.ledger().history(wallet_key(1, "USD"), 0..99).unwrap(), []);
+        assert_eq!(store.ledger().history(wallet_key(3, "KRW"), 0..99).unwrap(), []);
     });
 }
 

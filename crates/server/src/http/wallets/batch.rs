@@ -1,0 +1,120 @@
+//! `POST /v1/transfers/batch`: up to 1,000 transfers, each for itself or tied to the next.
+
+use super::{home, wrong};
+use crate::http::answer::{self, Answer};
+use crate::http::call::Call;
+use crate::http::problem;
+use crate::limits::BATCH_ROWS_MAX;
+use serde_json::{Map, Value, json};
+use tally_rules::Refusal;
+use tally_rules::idempotency::{Identity, KEY_BYTES_MAX, row_key};
+use tally_service::wallets::command::NewMove;
+use tally_service::wallets::post::{self, MoveResult};
+use tally_service::{Failure, Tally};
+use tally_wire::api::scores::read_key;
+use tally_wire::api::wallets::{TransactionAnswer, TransferRow, read_row};
+use tally_wire::{Fields, Problem};
+
+/// A row of the list.
+struct Row {
+    /// Its id as it was sent, for the answer.
+    id: Option<Value>,
+    /// Whether the next is of the same chain.
+    linked: bool,
+    read: Result<NewMove, Problem>,
+}
+
+pub(in crate::http) async fn batch(mut call: Call) -> Result<Answer, Problem> {
+    call.finish_query()?;
+    let tally = call.tally()?;
+    let key = call.key()?.map(|key| key.key);
+    let list = read_list(call.json().await?)?;
+    let read = |(index, row)| read_one(&tally, &call, row, (key.as_deref(), index));
+    let mut rows: Vec<Row> = list.into_iter().enumerate().map(read).collect();
+    break_chains(&mut rows);
+    let taken = |row: &Row| row.read.as_ref().ok().map(|new| (new.clone(), row.linked));
+    let moves: Vec<(NewMove, bool)> = rows.iter().filter_map(taken).collect();
+    let done = post::post_all(&tally, moves).await.map_err(|failure| problem::of_failure(&failure))?;
+    if let Some(fault) = post::common_fault(&done)
+        && done.len() == rows.len()
+    {
+        return Err(problem::of_failure(&Failure::Fault(fault)));
+    }
+    Ok(render(rows, done))
+}
+
+fn read_list(body: Value) -> Result<Vec<Value>, Problem> {
+    let mut fields = Fields::new("", body).map_err(Problem::fields)?;
+    let rows = fields.required("transfers", |value| {
+        let list = value.as_array().filter(|list| (1..=BATCH_ROWS_MAX).contains(&list.len()));
+        let list = list.filter(|list| list.iter().all(Value::is_object));
+        list.cloned().ok_or_else(|| format!("must be an array of 1 to {BATCH_ROWS_MAX} objects"))
+    });
+    fields.finish().map_err(Problem::fields)?;
+    Ok(rows.expect("no field is wrong"))
+}
+
+fn read_one(tally: &Tally, call: &Call, row: Value, place: (Option<&str>, usize)) -> Row {
+    let id = row.get("id").and_then(Value::as_str);
+    let id = id.map(|id| Value::String(id.chars().take(KEY_BYTES_MAX).collect()));
+    // What cannot be read as `false` may have meant the next one too.
+    let linked = row.get("linked").is_some_and(|linked| *linked != Value::Bool(false));
+    let read = read_row(row, home(tally)).map_err(wrong).and_then(|row| new_move(tally, call, row, place));
+    Row { id, linked, read }
+}
+
+fn new_move(
+    tally: &Tally,
+    call: &Call,
+    row: TransferRow,
+    (key, index): (Option<&str>, usize),
+) -> Result<NewMove, Problem> {
+    let TransferRow { order, id, .. } = row;
+    let under = || key.map(|key| read_key(&row_key(key, index)).map_err(|why| Problem::field("/id", why)));
+    let id = id.map(Ok).or_else(under).transpose()?;
+    let fingerprint = tally.fingerprints.of_order(&order);
+    let identity = id.map(|id| Identity { key: call.key_of(&id), fingerprint });
+    Ok(NewMove { order, identity })
+}
+
+/// Where a row of a chain is not taken, none of it is.
+fn break_chains(rows: &mut [Row]) {
+    let mut from = 0;
+    while from < rows.len() {
+        let tied = rows[from..].iter().take_while(|row| row.linked).count();
+        let until = (from + tied + 1).min(rows.len());
+        let chain = &mut rows[from..until];
+        if chain.iter().any(|row| row.read.is_err()) {
+            for row in chain.iter_mut().filter(|row| row.read.is_ok()) {
+                row.read = Err(problem::of_refusal(&Refusal::LinkedFailed));
+            }
+        }
+        from = until;
+    }
+}
+
+fn render(rows: Vec<Row>, done: Vec<MoveResult>) -> Answer {
+    let (mut done, count, mut replays) = (done.into_iter(), rows.len(), 0);
+    let mut one = |row: Row| {
+        let mut object = Map::new();
+        object.extend(row.id.map(|id| ("id".to_owned(), id)));
+        let done = match row.read {
+            Err(wrong) => Err(wrong),
+            Ok(_) => done.next().expect("one result a row").map_err(|failure| problem::of_failure(&failure)),
+        };
+        match done {
+            Ok(receipt) => {
+                replays += usize::from(receipt.replayed);
+                object.insert("status".into(), json!("posted"));
+                object.insert("transaction".into(), json!(TransactionAnswer::from(&receipt.posted.entry)));
+                if receipt.replayed {
+                    object.insert("replayed".into(), json!(true));
+                }
+            }
+            Err(wrong) => drop(object.insert("error".into(), wrong.row_error())),
+        }
+        Value::Object(object)
+    };
+    let results: Vec<Value> = rows.into_iter().map(&mut one).collect();
+    answer::replayed(answer::ok(&json!({"results": results})), replays == count)
+}

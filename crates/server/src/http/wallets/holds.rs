@@ -1,0 +1,65 @@
+//! `/v1/holds`: money that is promised, taken, or let go.
+
+use super::{home, wrong};
+use crate::http::answer::{self, Answer};
+use crate::http::call::Call;
+use crate::http::problem;
+use hyper::StatusCode;
+use tally_rules::idempotency::Identity;
+use tally_rules::ledger::HoldId;
+use tally_rules::ledger::hold::Ending;
+use tally_service::wallets::command::NewHold;
+use tally_service::wallets::holds;
+use tally_wire::Problem;
+use tally_wire::api::holds::HoldAnswer;
+use tally_wire::api::wallets::{HoldRead, read_capture, read_hold};
+
+/// `POST /v1/holds`
+pub(in crate::http) async fn place(mut call: Call) -> Result<Answer, Problem> {
+    call.finish_query()?;
+    let tally = call.tally()?;
+    let key = call.key()?;
+    let read = read_hold(call.json().await?, home(&tally)).map_err(wrong)?;
+    let HoldRead { wallet, amount, expires_at } = read;
+    let fingerprint = tally.fingerprints.of_hold(&wallet, amount, expires_at);
+    let identity = key.map(|key| Identity { key, fingerprint });
+    let new = NewHold { wallet, amount, expires_at, identity };
+    let done = holds::place(&tally, new).await.map_err(|failure| problem::of_failure(&failure))?;
+    // As it was made, whatever the time is when somebody asks again.
+    let body = HoldAnswer::new(done.id, &done.hold, done.id.0.at());
+    Ok(answer::replayed(answer::json(StatusCode::CREATED, &body), done.replayed))
+}
+
+/// `GET /v1/holds/{hold}`
+pub(in crate::http) async fn get(mut call: Call) -> Result<Answer, Problem> {
+    call.finish_query()?;
+    let tally = call.tally()?;
+    let id = HoldId(call.id("hold")?);
+    let hold = holds::find(&tally, id).await.map_err(|failure| problem::of_failure(&failure))?;
+    Ok(answer::ok(&HoldAnswer::new(id, &hold, tally.now())))
+}
+
+/// `POST /v1/holds/{hold}/capture`
+pub(in crate::http) async fn capture(mut call: Call) -> Result<Answer, Problem> {
+    call.finish_query()?;
+    let ending = read_capture(call.json_or_none().await?).map_err(wrong)?;
+    end(call, ending).await
+}
+
+/// `POST /v1/holds/{hold}/void`
+pub(in crate::http) async fn void(mut call: Call) -> Result<Answer, Problem> {
+    call.finish_query()?;
+    call.no_body().await?;
+    end(call, Ending::Void).await
+}
+
+async fn end(call: Call, ending: Ending) -> Result<Answer, Problem> {
+    let tally = call.tally()?;
+    let id = HoldId(call.id("hold")?);
+    let fingerprint = tally.fingerprints.of_ending(id, ending);
+    let identity = call.key()?.map(|key| Identity { key, fingerprint });
+    let done =
+        holds::end(&tally, id, ending, identity).await.map_err(|failure| problem::of_failure(&failure))?;
+    let body = HoldAnswer::new(done.id, &done.hold, tally.now());
+    Ok(answer::replayed(answer::ok(&body), done.replayed))
+}

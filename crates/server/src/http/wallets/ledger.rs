@@ -1,0 +1,61 @@
+//! `/v1/ledger`: what every account came to, whether it balances, and one movement from both sides.
+
+use crate::http::answer::{self, Answer};
+use crate::http::call::Call;
+use crate::http::problem;
+use serde_json::{Value, json};
+use tally_rules::ledger::account::{Account, Totals};
+use tally_rules::ledger::{Entry, MemberId};
+use tally_service::wallets::read;
+use tally_wire::api::wallets::{AccountAnswer, TransactionAnswer};
+use tally_wire::{Problem, time};
+
+/// `GET /v1/ledger/accounts`
+pub(in crate::http) async fn accounts(call: Call) -> Result<Answer, Problem> {
+    let totals = totals(call).await?;
+    Ok(answer::ok(&json!({"accounts": rows(&totals)})))
+}
+
+/// `GET /v1/ledger/trial-balance`
+pub(in crate::http) async fn trial_balance(call: Call) -> Result<Answer, Problem> {
+    let totals = totals(call).await?;
+    Ok(answer::ok(&json!({"balanced": totals.balanced(), "accounts": rows(&totals)})))
+}
+
+async fn totals(mut call: Call) -> Result<Totals, Problem> {
+    call.finish_query()?;
+    let tally = call.tally()?;
+    read::accounts(&tally).await.map_err(|failure| problem::of_failure(&failure))
+}
+
+fn rows(totals: &Totals) -> Vec<AccountAnswer> {
+    totals.rows().map(|(key, total)| AccountAnswer::new(key, total)).collect()
+}
+
+/// `GET /v1/ledger/transactions/{transaction}`
+pub(in crate::http) async fn transaction(mut call: Call) -> Result<Answer, Problem> {
+    call.finish_query()?;
+    let tally = call.tally()?;
+    let id = call.id("transaction")?;
+    let found = read::movement(&tally, id).await.map_err(|failure| problem::of_failure(&failure))?;
+    let transfer = &found.transfer;
+    let (debited, credited) = transfer.accounts();
+    let [out, arrived] = &found.entries;
+    let reference = [out, arrived].into_iter().flatten().find_map(|entry| entry.reference.as_deref());
+    Ok(answer::ok(&json!({
+        "id": found.id.0.to_string(),
+        "type": transfer.kind.as_str(),
+        "currency": transfer.currency.as_str(),
+        "amount": transfer.amount.to_string(),
+        "reference": reference,
+        "at": time::format(found.id.0.at()),
+        "debit": side(debited, transfer.debit.map(|(member, _)| member), out.as_ref()),
+        "credit": side(credited, transfer.credit.map(|(member, _)| member), arrived.as_ref()),
+    })))
+}
+
+/// One side: its account, and where that is a wallet its member with the line in its history.
+fn side(account: Account, member: Option<MemberId>, entry: Option<&Entry>) -> Value {
+    let member = member.map(|member| member.0.to_string());
+    json!({"account": account.as_str(), "member": member, "transaction": entry.map(TransactionAnswer::from)})
+}

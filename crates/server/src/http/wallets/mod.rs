@@ -1,0 +1,38 @@
+//! Money over HTTP: `post` and `batch` move it, `holds` promises it, `read` and `ledger` show it; here is what they share.
+
+pub(super) mod batch;
+pub(super) mod holds;
+pub(super) mod ledger;
+pub(super) mod post;
+pub(super) mod read;
+
+use super::call::Call;
+use super::problem;
+use tally_rules::ledger::Currency;
+use tally_service::Tally;
+use tally_wire::Problem;
+use tally_wire::api::wallets::{Wrong, read_currency};
+use tally_wire::fields::FieldError;
+
+/// The problem of a body that is not taken: a rule that refuses a field names it too.
+fn wrong(wrong: Wrong) -> Problem {
+    match wrong {
+        Wrong::Fields(errors) => Problem::fields(errors),
+        Wrong::Refused(pointer, refusal) => {
+            let error =
+                FieldError { pointer: pointer.into(), code: refusal.code(), detail: refusal.detail() };
+            Problem { errors: vec![error], ..problem::of_refusal(&refusal) }
+        }
+    }
+}
+
+/// The currency that the query names.
+fn currency(call: &mut Call) -> Option<Currency> {
+    let text = call.query.text("currency")?;
+    read_currency(&text).map_err(|why| call.query.wrong("currency", why)).ok()
+}
+
+/// The currency where nobody names one.
+fn home(tally: &Tally) -> Currency {
+    tally.settings.ledger.currencies.home()
+}

@@ -1,0 +1,39 @@
+//! `POST /v1/deposits`, `/v1/withdrawals`, `/v1/transfers`: one movement, durable when answered.
+
+use super::{home, wrong};
+use crate::http::answer::{self, Answer};
+use crate::http::call::Call;
+use crate::http::problem;
+use hyper::StatusCode;
+use tally_rules::idempotency::Identity;
+use tally_service::wallets::command::NewMove;
+use tally_service::wallets::post;
+use tally_wire::Problem;
+use tally_wire::api::wallets::{Posting, TransactionAnswer, read_order};
+
+/// `POST /v1/deposits`
+pub(in crate::http) async fn deposit(call: Call) -> Result<Answer, Problem> {
+    run(call, Posting::Deposit).await
+}
+
+/// `POST /v1/withdrawals`
+pub(in crate::http) async fn withdraw(call: Call) -> Result<Answer, Problem> {
+    run(call, Posting::Withdrawal).await
+}
+
+/// `POST /v1/transfers`
+pub(in crate::http) async fn transfer(call: Call) -> Result<Answer, Problem> {
+    run(call, Posting::Transfer).await
+}
+
+async fn run(mut call: Call, posting: Posting) -> Result<Answer, Problem> {
+    call.finish_query()?;
+    let tally = call.tally()?;
+    let key = call.key()?;
+    let order = read_order(call.json().await?, posting, home(&tally)).map_err(wrong)?;
+    let identity = key.map(|key| Identity { key, fingerprint: tally.fingerprints.of_order(&order) });
+    let new = NewMove { order, identity };
+    let receipt = post::post(&tally, new).await.map_err(|failure| problem::of_failure(&failure))?;
+    let body = TransactionAnswer::from(&receipt.posted.entry);
+    Ok(answer::replayed(answer::json(StatusCode::CREATED, &body), receipt.replayed))
+}

@@ -1,0 +1,99 @@
+//! Reading money: wallets, their history, movements, and what accounts came to.
+//!
+//! A history is a range of numbers: entries are numbered without a gap and never change, so a page that begins below a
+//! number is the same whenever it is asked for. Not here: who may read whose.
+
+use crate::failure::{Failure, blocking};
+use crate::tally::Tally;
+use std::sync::Arc;
+use tally_rules::Refusal;
+use tally_rules::ledger::account::{Account, AccountKey, Total, Totals};
+use tally_rules::ledger::{
+    Currency, Entry, EntryKey, MemberId, Transfer, TransferId, Uuid, Wallet, WalletKey,
+};
+
+/// A page of a history.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HistoryPage {
+    /// Newest first.
+    pub entries: Vec<Entry>,
+    /// The number of the last of them, if there are older ones.
+    pub more_below: Option<u64>,
+}
+
+/// A movement with its entries: where the money leaves, and where it arrives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Movement {
+    /// Its id.
+    pub id: TransferId,
+    /// The movement.
+    pub transfer: Transfer,
+    /// Its entries.
+    pub entries: [Option<Entry>; 2],
+}
+
+/// Every wallet of a member, in order of currency.
+pub async fn wallets(tally: &Tally, member: MemberId) -> Result<Vec<(Currency, Wallet)>, Failure> {
+    let store = Arc::clone(&tally.store);
+    let all = blocking(move || Ok(store.ledger().wallets_of(member)?)).await?;
+    // Who is a member has one from the start.
+    if all.is_empty() { Err(Refusal::MemberNotFound.into()) } else { Ok(all) }
+}
+
+/// A member's wallet.
+pub async fn wallet(tally: &Tally, key: WalletKey) -> Result<Wallet, Failure> {
+    let all = wallets(tally, key.member).await?;
+    let found = all.into_iter().find(|(currency, _)| *currency == key.currency);
+    let currencies = &tally.settings.ledger.currencies;
+    let missing = || match currencies.digits(key.currency) {
+        Some(_) => Refusal::WalletNotFound,
+        None => Refusal::CurrencyMismatch,
+    };
+    Ok(found.ok_or_else(missing)?.1)
+}
+
+/// At most `limit` entries of a wallet below a number, or the newest.
+pub async fn history(
+    tally: &Tally,
+    key: WalletKey,
+    below: Option<u64>,
+    limit: usize,
+) -> Result<HistoryPage, Failure> {
+    let newest = wallet(tally, key).await?.sequence;
+    let until = below.unwrap_or(u64::MAX).min(newest.saturating_add(1));
+    let from = until.saturating_sub(limit as u64).max(1);
+    let store = Arc::clone(&tally.store);
+    let found = blocking(move || Ok(store.ledger().history(key, from..until)?)).await?;
+    let more_below = found.last().map(|(number, _)| *number).filter(|number| *number > 1);
+    Ok(HistoryPage { entries: found.into_iter().map(|(_, entry)| entry).collect(), more_below })
+}
+
+/// A movement, by its id or that of one of its entries.
+pub async fn movement(tally: &Tally, id: Uuid) -> Result<Movement, Failure> {
+    let (store, of) = (Arc::clone(&tally.store), TransferId::of(id));
+    let found = blocking(move || {
+        let ledger = store.ledger();
+        let Some(transfer) = ledger.transfer(of)? else { return Ok(None) };
+        let keys: Vec<EntryKey> = transfer.entries().into_iter().flatten().collect();
+        let mut entries = ledger.entries(&keys)?.into_iter();
+        let entries = transfer.entries().map(|key| key.and_then(|_| entries.next().flatten()));
+        Ok(Some(Movement { id: of, transfer, entries }))
+    });
+    let is_of =
+        |found: &Movement| found.id.0 == id || found.entries.iter().flatten().any(|one| one.id() == id);
+    Ok(found.await?.filter(is_of).ok_or(Refusal::TransactionNotFound)?)
+}
+
+/// What every account came to, in each currency that is configured or was used; those that nothing has touched too.
+pub async fn accounts(tally: &Tally) -> Result<Totals, Failure> {
+    let store = Arc::clone(&tally.store);
+    let stored = blocking(move || Ok(store.ledger().totals()?)).await?;
+    let mut totals = Totals::default();
+    for currency in tally.settings.ledger.currencies.all() {
+        Account::ALL.iter().for_each(|account| totals.account(*account, currency, Total::default()));
+    }
+    for (AccountKey { account, currency }, total) in stored {
+        totals.account(account, currency, total);
+    }
+    Ok(totals)
+}

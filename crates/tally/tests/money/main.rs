@@ -1,0 +1,10 @@
+//! Money over HTTP, through the binary: movements and histories, holds, batches, settings.
+//!
+//! `world` is a server with members. Every world ends with the books' audit: balances are what their histories say, debits
+//! equal credits. Not here: rights (`rights.rs`) and the forms of requests (`bad_input`).
+
+mod batches;
+mod holds;
+mod moves;
+mod settings;
+mod world;

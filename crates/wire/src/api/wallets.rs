@@ -1,0 +1,347 @@
+//! Money as JSON: amounts, movements, wallets, their transactions, holds and accounts.
+//!
+//! Money is answered as text, because it has more digits than the numbers of many languages. An amount that cannot be is
+//! refused by a rule (422), a field of another type or a missing one is malformed (400); where both are wrong, the latter is
+//! told. An id of another form than ours is nobody's: it is told like any other that is not there. Not here: whether
+//! money moves.
+
+use crate::api::scores::read_key;
+use crate::fields::{FieldError, Fields, boolean, text};
+use crate::time;
+use serde::Serialize;
+use serde_json::Value;
+use std::sync::Arc;
+use tally_rules::ledger::account::{Account, AccountKey, Total};
+use tally_rules::ledger::entry::REFERENCE_BYTES_MAX;
+use tally_rules::ledger::hold::Ending;
+use tally_rules::ledger::{Amount, Currency, Entry, MemberId, Move, Order, Uuid, Wallet, WalletKey};
+use tally_rules::refusal::Limit;
+use tally_rules::{Micros, Refusal};
+
+/// Digits of an amount.
+const AMOUNT_DIGITS_MAX: usize = 16;
+
+/// Why a body is not taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Wrong {
+    /// It is malformed.
+    Fields(Vec<FieldError>),
+    /// A rule refuses the value of a field.
+    Refused(&'static str, Refusal),
+}
+
+impl From<Vec<FieldError>> for Wrong {
+    fn from(errors: Vec<FieldError>) -> Self {
+        Self::Fields(errors)
+    }
+}
+
+/// The id of that text; of another form, one that nobody has.
+pub fn read_id(text: &str) -> Uuid {
+    Uuid::parse(text).unwrap_or(Uuid([0; 16]))
+}
+
+/// Reads an amount: the outer error is for what is no amount at all.
+pub fn read_amount(value: &Value) -> Result<Result<Amount, Refusal>, &'static str> {
+    Ok(match value {
+        Value::Null => return Err("must be a whole number of the smallest unit, or a string of one"),
+        // As it was written: a point or an exponent makes it no whole number.
+        Value::Number(number) => amount_text(&number.to_string()),
+        Value::String(text) => amount_text(text),
+        Value::Bool(_) | Value::Array(_) | Value::Object(_) => Err(Refusal::InvalidAmount),
+    })
+}
+
+fn amount_text(text: &str) -> Result<Amount, Refusal> {
+    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+    if !digits || text.is_empty() || text.starts_with('0') {
+        return Err(Refusal::InvalidAmount);
+    }
+    let units = text.parse().ok().filter(|_| text.len() <= AMOUNT_DIGITS_MAX);
+    units.map_or(Err(Refusal::LimitExceeded(Limit::Amount)), Amount::new)
+}
+
+/// Reads the code of a currency.
+pub fn read_currency(text: &str) -> Result<Currency, &'static str> {
+    Currency::parse(text).ok_or("must be the code of a currency: 1 to 8 of A to Z and 0 to 9")
+}
+
+fn member(value: &Value) -> Result<MemberId, &'static str> {
+    Ok(MemberId(read_id(&text(value)?)))
+}
+
+fn currency(value: &Value) -> Result<Currency, &'static str> {
+    read_currency(&text(value)?)
+}
+
+fn reference(value: &Value) -> Result<Arc<str>, &'static str> {
+    let text = text(value)?;
+    if text.len() > REFERENCE_BYTES_MAX {
+        return Err("must be a string of at most 255 bytes");
+    }
+    Ok(text.into())
+}
+
+/// Which request a movement is read from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Posting {
+    /// `POST /v1/deposits`
+    Deposit,
+    /// `POST /v1/withdrawals`
+    Withdrawal,
+    /// `POST /v1/transfers`, and rows of its batch.
+    Transfer,
+}
+
+/// Reads a movement; `home` is the currency where none is named.
+pub fn read_order(body: Value, posting: Posting, home: Currency) -> Result<Order, Wrong> {
+    let mut fields = Fields::new("", body)?;
+    let read = order(&mut fields, posting);
+    fields.finish()?;
+    read.expect("no field is wrong").at_home(home)
+}
+
+/// A row of a batch of transfers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TransferRow {
+    /// What is to move.
+    pub order: Order,
+    /// Its idempotency key.
+    pub id: Option<String>,
+    /// Whether it is tied to the next.
+    pub linked: bool,
+}
+
+/// Reads one row of a batch; pointers are relative to the row.
+pub fn read_row(row: Value, home: Currency) -> Result<TransferRow, Wrong> {
+    let mut fields = Fields::new("", row)?;
+    let id = fields.optional("id", |value| read_key(&text(value)?));
+    let read = order(&mut fields, Posting::Transfer);
+    let linked = fields.optional("linked", boolean);
+    fields.finish()?;
+    let order = read.expect("no field is wrong").at_home(home)?;
+    Ok(TransferRow { order, id, linked: linked.unwrap_or(false) })
+}
+
+/// A movement as it was read.
+struct Read {
+    what: Move,
+    currency: Option<Currency>,
+    amount: Result<Amount, Refusal>,
+    reference: Option<Arc<str>>,
+}
+
+impl Read {
+    fn at_home(self, home: Currency) -> Result<Order, Wrong> {
+        let amount = self.amount.map_err(|refusal| Wrong::Refused("/amount", refusal))?;
+        let currency = self.currency.unwrap_or(home);
+        Ok(Order { what: self.what, currency, amount, reference: self.reference })
+    }
+}
+
+fn order(fields: &mut Fields, posting: Posting) -> Option<Read> {
+    let from = (posting != Posting::Deposit).then(|| fields.required("from", member));
+    let to = (posting != Posting::Withdrawal).then(|| fields.required("to", member));
+    let currency = fields.optional("currency", currency);
+    let amount = fields.required("amount", read_amount);
+    let reference = fields.optional("reference", reference);
+    let what = match (from, to) {
+        (Some(from), Some(to)) => Move::Transfer { from: from?, to: to? },
+        (Some(from), None) => Move::Withdrawal { from: from? },
+        (None, to) => Move::Deposit { to: to?? },
+    };
+    Some(Read { what, currency, amount: amount?, reference })
+}
+
+/// A hold as it was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HoldRead {
+    /// Of which wallet.
+    pub wallet: WalletKey,
+    /// How much.
+    pub amount: Amount,
+    /// When it ends by itself.
+    pub expires_at: Option<Micros>,
+}
+
+/// Reads the body of `POST /v1/holds`.
+pub fn read_hold(body: Value, home: Currency) -> Result<HoldRead, Wrong> {
+    let mut fields = Fields::new("", body)?;
+    let member = fields.required("member", member);
+    let currency = fields.optional("currency", currency).unwrap_or(home);
+    let amount = fields.required("amount", read_amount);
+    let expires_at = fields.optional("expires_at", |value| {
+        value.as_str().and_then(time::parse).ok_or("must be an RFC 3339 instant such as 2026-11-21T08:20:00Z")
+    });
+    fields.finish()?;
+    let (member, amount) = (member.expect("no field is wrong"), amount.expect("no field is wrong"));
+    let amount = amount.map_err(|refusal| Wrong::Refused("/amount", refusal))?;
+    Ok(HoldRead { wallet: WalletKey { member, currency }, amount, expires_at })
+}
+
+/// Reads the body of a capture; without one, all of it goes to the house.
+pub fn read_capture(body: Option<Value>) -> Result<Ending, Wrong> {
+    let Some(body) = body else { return Ok(Ending::Capture { amount: None, to: None }) };
+    let mut fields = Fields::new("", body)?;
+    let amount = fields.optional("amount", read_amount);
+    let to = fields.optional("to", member);
+    fields.finish()?;
+    let amount = amount.transpose().map_err(|refusal| Wrong::Refused("/amount", refusal))?;
+    Ok(Ending::Capture { amount, to })
+}
+
+/// A wallet.
+#[derive(Clone, Debug, Serialize)]
+pub struct WalletAnswer {
+    member: String,
+    currency: String,
+    balance: String,
+    held: String,
+    available: String,
+}
+
+impl WalletAnswer {
+    /// A wallet as it is shown.
+    pub fn new(key: WalletKey, wallet: &Wallet) -> Self {
+        Self {
+            member: key.member.0.to_string(),
+            currency: key.currency.to_string(),
+            balance: wallet.balance.to_string(),
+            held: wallet.held.to_string(),
+            available: wallet.available().to_string(),
+        }
+    }
+}
+
+/// A line of a wallet's history.
+#[derive(Clone, Debug, Serialize)]
+pub struct TransactionAnswer {
+    id: String,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    amount: String,
+    before: String,
+    after: String,
+    counterparty: Option<String>,
+    group_id: String,
+    reference: Option<String>,
+    status: &'static str,
+    at: String,
+}
+
+impl From<&Entry> for TransactionAnswer {
+    fn from(entry: &Entry) -> Self {
+        Self {
+            id: entry.id().to_string(),
+            kind: entry.kind.as_str(),
+            amount: entry.amount.to_string(),
+            before: entry.before().to_string(),
+            after: entry.after.to_string(),
+            counterparty: entry.counterparty.map(|member| member.0.to_string()),
+            group_id: entry.transfer.0.to_string(),
+            reference: entry.reference.as_deref().map(str::to_owned),
+            status: "posted",
+            at: time::format(entry.at()),
+        }
+    }
+}
+
+/// What an account came to.
+#[derive(Clone, Debug, Serialize)]
+pub struct AccountAnswer {
+    account: &'static str,
+    currency: String,
+    debits: String,
+    credits: String,
+}
+
+impl AccountAnswer {
+    /// An account as it is shown.
+    pub fn new(key: &AccountKey, total: &Total) -> Self {
+        Self {
+            account: Account::as_str(key.account),
+            currency: key.currency.to_string(),
+            debits: total.debits.to_string(),
+            credits: total.credits.to_string(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn an_amount_is_a_whole_number_as_number_or_text() {
+        let none: &str = "malformed";
+        for (text, wanted) in [
+            ("1", "1"),
+            ("\"1\"", "1"),
+            ("1000000000000000", "1000000000000000"),
+            ("\"1000000000000000\"", "1000000000000000"),
+            ("1000000000000001", "limit_exceeded"),
+            ("\"9999999999999999\"", "limit_exceeded"),
+            ("\"10000000000000000\"", "limit_exceeded"),
+            ("\"99999999999999999999999999\"", "limit_exceeded"),
+            ("9223372036854775807", "limit_exceeded"),
+            ("18446744073709551615", "limit_exceeded"),
+            ("99999999999999999999999", "limit_exceeded"),
+            ("1e30", "invalid_amount"),
+            ("1e400", "invalid_amount"),
+            ("0", "invalid_amount"),
+            ("-0", "invalid_amount"),
+            ("-1", "invalid_amount"),
+            ("-99999999999999999999999", "invalid_amount"),
+            ("100.0", "invalid_amount"),
+            ("1.5", "invalid_amount"),
+            ("1e2", "invalid_amount"),
+            ("true", "invalid_amount"),
+            ("[]", "invalid_amount"),
+            ("{}", "invalid_amount"),
+            ("\"\"", "invalid_amount"),
+            ("\"0\"", "invalid_amount"),
+            ("\"-1\"", "invalid_amount"),
+            ("\"+1\"", "invalid_amount"),
+            ("\"01\"", "invalid_amount"),
+            ("\" 1\"", "invalid_amount"),
+            ("\"1.0\"", "invalid_amount"),
+            ("\"1e2\"", "invalid_amount"),
+            ("\"0x10\"", "invalid_amount"),
+            ("\"1,000\"", "invalid_amount"),
+            ("\"١\"", "invalid_amount"),
+            ("null", none),
+        ] {
+            let value: Value = serde_json::from_str(text).unwrap();
+            let got = match read_amount(&value) {
+                Ok(Ok(amount)) => amount.units().to_string(),
+                Ok(Err(refusal)) => refusal.code().to_owned(),
+                Err(_) => none.to_owned(),
+            };
+            assert_eq!(got, wanted, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_malformed_comes_before_what_is_refused() {
+        let home = Currency::parse("KRW").unwrap();
+        let body = json!({"from": 1, "amount": 0, "currency": "krw", "reference": "x".repeat(256), "x": 1});
+        let Err(Wrong::Fields(errors)) = read_order(body, Posting::Transfer, home) else { panic!("it is") };
+        let pointers: Vec<_> = errors.iter().map(|error| error.pointer.as_str()).collect();
+        assert_eq!(pointers, ["/from", "/to", "/currency", "/reference", "/x"]);
+        let body = json!({"from": "a", "to": "b", "amount": 0});
+        let wanted = Wrong::Refused("/amount", Refusal::InvalidAmount);
+        assert_eq!(read_order(body, Posting::Transfer, home), Err(wanted));
+        for posting in [Posting::Deposit, Posting::Withdrawal] {
+            assert!(matches!(read_order(json!({"amount": 1}), posting, home), Err(Wrong::Fields(_))));
+        }
+    }
+
+    #[test]
+    fn a_capture_without_a_body_takes_all() {
+        assert_eq!(read_capture(None), Ok(Ending::Capture { amount: None, to: None }));
+        assert_eq!(read_capture(Some(json!({}))), Ok(Ending::Capture { amount: None, to: None }));
+        let refused = Wrong::Refused("/amount", Refusal::InvalidAmount);
+        assert_eq!(read_capture(Some(json!({"amount": "0"}))), Err(refused));
+    }
+}
