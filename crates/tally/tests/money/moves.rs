@@ -81,7 +81,7 @@ fn refusals_name_their_reason_and_move_nothing() {
         ("/v1/transfers", json!({"from": nobody, "to": ann, "amount": 1}), 404, "member_not_found"),
         ("/v1/deposits", json!({"to": nobody, "amount": 1}), 404, "recipient_not_found"),
         ("/v1/withdrawals", json!({"from": "", "amount": 1}), 404, "member_not_found"),
-        ("/v1/deposits", json!({"to": ann, "amount": 1, "currency": "XXX"}), 422, "currency_mismatch"),
+        ("/v1/deposits", json!({"to": ann, "amount": 1, "currency": "QQQ"}), 422, "currency_mismatch"),
         ("/v1/deposits", json!({"to": ann, "amount": 0}), 422, "invalid_amount"),
         ("/v1/deposits", json!({"to": ann, "amount": "-1"}), 422, "invalid_amount"),
         ("/v1/deposits", json!({"to": ann, "amount": true}), 422, "invalid_amount"),

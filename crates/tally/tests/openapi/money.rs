@@ -50,7 +50,7 @@ fn movements_refused(tour: &mut Tour<'_>, ann: &str, bob: &str) {
     for (status, code, from, to, amount, currency) in [
         (422, "invalid_amount", ann, bob, json!(0), "KRW"),
         (422, "limit_exceeded", ann, bob, json!("9999999999999999"), "KRW"),
-        (422, "currency_mismatch", ann, bob, json!(1), "XXX"),
+        (422, "currency_mismatch", ann, bob, json!(1), "QQQ"),
         (422, "same_wallet", ann, ann, json!(1), "KRW"),
         (422, "insufficient_funds", bob, ann, json!(900_000), "KRW"),
         (404, "member_not_found", nobody, ann, json!(1), "KRW"),
@@ -127,7 +127,7 @@ fn reads(tour: &mut Tour<'_>, ann: &str) {
     let cursor = page["next_cursor"].as_str().expect("there are more").to_owned();
     tour.good("listTransactions", 200, Request::new("GET", format!("{history}?cursor={cursor}")));
     let of = |currency: &str| Request::new("GET", format!("{history}?currency={currency}"));
-    tour.refused("listTransactions", 422, "currency_mismatch", &of("XXX"));
+    tour.refused("listTransactions", 422, "currency_mismatch", &of("QQQ"));
     tour.refused("listTransactions", 404, "wallet_not_found", &of("USD"));
     tour.example("listAccounts", 200);
     tour.example("getTrialBalance", 200);

@@ -281,7 +281,7 @@ fn payments(tour: &mut Tour<'_>) {
     tour.example(id, 201);
     tour.example("getMyWallet", 200);
     tour.example("listMyTransactions", 200);
-    let usd = |what: &str| Request::new("GET", format!("/v1/me/{what}?currency=XXX"));
+    let usd = |what: &str| Request::new("GET", format!("/v1/me/{what}?currency=QQQ"));
     tour.refused("getMyWallet", 422, "currency_mismatch", &usd("wallet"));
     tour.refused("listMyTransactions", 422, "currency_mismatch", &usd("transactions"));
     let usd = |what: &str| Request::new("GET", format!("/v1/me/{what}?currency=USD"));
