@@ -79,7 +79,7 @@ fn bad_fields(members: &[(&'static str, String)]) -> Vec<(&'static str, Option<S
     for value in ["null", "1", "\"\"", "\"krw\"", "\"KRW \"", "\"LONGERTHAN8\"", "[]"] {
         bad.push(("currency", Some(value.to_owned()), 400, "invalid_field"));
     }
-    bad.push(("currency", Some("\"XXX\"".into()), 422, "currency_mismatch"));
+    bad.push(("currency", Some("\"QQQ\"".into()), 422, "currency_mismatch"));
     bad.push(("x", Some("1".into()), 400, "unknown_field"));
     bad.push(("Amount", Some("1".into()), 400, "unknown_field"));
     bad
