@@ -1,45 +1,48 @@
-//! kill -9 while money moves: what was acknowledged is there, what was not is there once or not at all.
+//! kill -9 while money moves, of the server, of its database and of both: what was acknowledged is there, and everything that
+//! was asked for is done once.
+//!
+//! Movers ask for the same thing under the same key until it is done, as a client should. Not here: what a commit leaves behind
+//! whose answer was lost (`service/tests/wallets/lost.rs`).
 
-use crate::world::World;
+use crate::world::{TALLY, World};
 use serde_json::{Value, json};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+use tally_testkit::backends::share;
 use tally_testkit::rng::soak;
-use tally_testkit::{Client, Request};
+use tally_testkit::{Client, DatabaseKind, Request, Rng, ScratchDatabase, TestTally};
 
-const MOVERS: usize = 4;
-/// Acknowledged movements before a kill.
-const BEFORE_A_KILL: usize = 40;
+const MOVERS: usize = 6;
+const NAMES: [&str; 3] = ["ann", "bob", "eve"];
+/// What each begins with.
+const UNITS: u64 = 100_000;
+/// No answer in this time is a fault; no measurement.
+const GIVE_UP: Duration = Duration::from_secs(90);
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
-/// The request of a number: round and round between three members, some tied in pairs.
+/// The request of a number: round and round between three members, some tied in pairs, and money from outside and held.
 fn request(members: &[String], number: usize) -> Request {
     let (from, to) = (&members[number % 3], &members[(number + 1) % 3]);
-    let row = json!({"from": from, "to": to, "amount": 1 + number % 5});
-    let request = if number.is_multiple_of(4) {
-        let back = json!({"from": to, "to": from, "amount": 1});
-        let first = json!({"from": from, "to": to, "amount": 2, "linked": true});
-        Request::new("POST", "/v1/transfers/batch").json(&json!({"transfers": [first, back]}))
-    } else {
-        Request::new("POST", "/v1/transfers").json(&row)
+    let (path, body) = match number % 8 {
+        0 | 4 => {
+            let back = json!({"from": to, "to": from, "amount": 1});
+            let first = json!({"from": from, "to": to, "amount": 2, "linked": true});
+            ("/v1/transfers/batch", json!({"transfers": [first, back]}))
+        }
+        3 => ("/v1/deposits", json!({"to": to, "amount": 2})),
+        6 => ("/v1/holds", json!({"member": from, "amount": 1})),
+        _ => ("/v1/transfers", json!({"from": from, "to": to, "amount": 1 + number % 5})),
     };
-    request.idempotent(&format!("n{number}"))
+    Request::new("POST", path).json(&body).idempotent(&format!("n{number}"))
 }
 
-/// Sends until the server is gone; what was answered.
-fn send_all(
-    mut client: Client,
-    members: &[String],
-    next: &AtomicUsize,
-    done: &AtomicUsize,
-) -> Vec<(usize, Value)> {
-    let mut told = Vec::new();
-    loop {
-        let number = next.fetch_add(1, Ordering::SeqCst);
-        match client.try_send(&request(members, number)) {
-            Ok(answer) if answer.status < 300 => told.push((number, answer.json())),
-            Ok(answer) => assert_eq!(answer.status, 503, "{}", answer.text()),
-            Err(_) => return told,
-        }
-        done.fetch_add(1, Ordering::SeqCst);
+/// Lines that it leaves in histories.
+fn lines(number: usize) -> usize {
+    match number % 8 {
+        0 | 4 => 4,
+        3 => 1,
+        6 => 0,
+        _ => 2,
     }
 }
 
@@ -51,45 +54,154 @@ fn plain(mut answer: Value) -> Value {
     answer
 }
 
-#[test]
-fn soak_kills_lose_no_acknowledged_movement_and_double_none() {
-    let mut world = World::start(&[]);
-    let members = ["ann", "bob", "eve"].map(|name| world.member(name, 100_000));
-    let next = AtomicUsize::new(1);
-    for _ in 0..soak(3) {
-        let (begun, done) = (next.load(Ordering::SeqCst), AtomicUsize::new(0));
-        let told: Vec<(usize, Value)> = std::thread::scope(|scope| {
-            let (next, done, members) = (&next, &done, &members);
-            let movers: Vec<_> = (0..MOVERS)
-                .map(|_| {
-                    let client = world.server.client();
-                    scope.spawn(move || send_all(client, members, next, done))
-                })
-                .collect();
-            while done.load(Ordering::SeqCst) < BEFORE_A_KILL {
-                std::thread::yield_now();
-            }
-            world.server.kill9();
-            movers.into_iter().flat_map(|mover| mover.join().expect("a mover ends")).collect()
-        });
-        world.server.restart();
-        world.client = world.server.client();
-        assert!(told.len() >= BEFORE_A_KILL / 2, "{} were acknowledged", told.len());
-        for (number, first) in &told {
-            let again = world.client.send(&request(&members, *number));
-            assert!(again.is_replay(), "{number} was acknowledged and is lost: {}", again.text());
-            assert_eq!(plain(again.json()), *first);
+/// What movers share.
+#[derive(Default)]
+struct Load {
+    next: AtomicUsize,
+    done: AtomicUsize,
+    /// Requests that were not answered, or by "not now".
+    failed: AtomicUsize,
+    ends: AtomicBool,
+}
+
+impl Load {
+    fn wait(&self, count: &AtomicUsize, least: usize) {
+        let begun = Instant::now();
+        while count.load(Ordering::SeqCst) < least {
+            assert!(begun.elapsed() < GIVE_UP, "nothing happens");
+            std::thread::sleep(LOOK_AGAIN);
         }
-        // Those that nobody was told of are done now, or were.
-        for number in begun..next.load(Ordering::SeqCst) {
-            let answer = world.client.send(&request(&members, number));
-            assert!(answer.status < 300, "{}", answer.text());
-        }
-        world.audit();
     }
-    let count = next.load(Ordering::SeqCst);
-    let lines: usize = members.iter().map(|member| world.history(member, 1_000).len()).sum();
-    // Two lines a movement, four a pair, and what each member began with.
-    let wanted: usize = (1..count).map(|number| if number.is_multiple_of(4) { 4 } else { 2 }).sum();
-    assert_eq!(lines, wanted + members.len());
+
+    /// Waits until so many more are done.
+    fn wait_done(&self, more: usize) {
+        self.wait(&self.done, self.done.load(Ordering::SeqCst) + more);
+    }
+}
+
+/// Lets the movers end, also where the test fails.
+struct End<'a>(&'a Load);
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        self.0.ends.store(true, Ordering::SeqCst);
+    }
+}
+
+/// Asks for one after the other, each until it is done.
+fn moves(mut client: Client, members: &[String], load: &Load) -> Vec<(usize, Value)> {
+    let mut told = Vec::new();
+    while !load.ends.load(Ordering::SeqCst) {
+        let number = load.next.fetch_add(1, Ordering::SeqCst);
+        let begun = Instant::now();
+        loop {
+            match client.try_send(&request(members, number)) {
+                Ok(answer) if answer.status < 300 => {
+                    told.push((number, plain(answer.json())));
+                    load.done.fetch_add(1, Ordering::SeqCst);
+                    break;
+                }
+                Ok(answer) => {
+                    assert_eq!(answer.status, 503, "{}", answer.text());
+                    assert!(answer.header("retry-after").is_some(), "{answer:?}");
+                }
+                // Nobody listens, or not any more.
+                Err(_) => {}
+            }
+            load.failed.fetch_add(1, Ordering::SeqCst);
+            assert!(begun.elapsed() < GIVE_UP, "it is never done");
+            std::thread::sleep(LOOK_AGAIN);
+        }
+    }
+    told
+}
+
+/// Lets movers move while that is done to the server, and looks whether everything is there once.
+fn under_load(mut world: World, mut mischief: impl FnMut(&mut TestTally, &Load)) {
+    world.server.stay();
+    let members = NAMES.map(|name| world.member(name, UNITS));
+    let load = Load::default();
+    let told: Vec<(usize, Value)> = std::thread::scope(|scope| {
+        let (load, members) = (&load, &members);
+        let movers: Vec<_> = (0..MOVERS)
+            .map(|_| {
+                let client = world.server.client();
+                scope.spawn(move || moves(client, members, load))
+            })
+            .collect();
+        let end = End(load);
+        mischief(&mut world.server, load);
+        drop(end);
+        movers.into_iter().flat_map(|mover| mover.join().expect("a mover ends")).collect()
+    });
+    assert!(load.failed.load(Ordering::SeqCst) > 0, "nobody noticed anything");
+    world.client = world.server.client();
+    world.audit();
+    let asked = load.next.load(Ordering::SeqCst);
+    assert_eq!(told.len(), asked, "everything was done");
+    for (number, first) in &told {
+        let again = world.client.send(&request(&members, *number));
+        assert!(again.is_replay(), "{number} was acknowledged and is lost: {}", again.text());
+        assert_eq!(plain(again.json()), *first);
+    }
+    let histories: Vec<Vec<Value>> = members.iter().map(|member| world.history(member, 1_000)).collect();
+    let wanted: usize = (0..asked).map(lines).sum();
+    assert_eq!(histories.iter().map(Vec::len).sum::<usize>(), wanted + members.len());
+    // Each line that somebody was told of stands in a history.
+    let all: std::collections::BTreeSet<String> = histories.iter().flatten().map(Value::to_string).collect();
+    for (number, answer) in told.iter().filter(|(number, _)| lines(*number) > 0) {
+        let rows = answer["results"].as_array().cloned().unwrap_or_default();
+        let mut shown: Vec<&Value> = rows.iter().map(|row| &row["transaction"]).collect();
+        if rows.is_empty() {
+            shown.push(answer);
+        }
+        assert!(shown.iter().all(|line| all.contains(&line.to_string())), "{number}: {answer}");
+    }
+    let held: u64 =
+        members.iter().map(|member| world.purse(member).1.parse::<u64>().expect("a number")).sum();
+    assert_eq!(held, (0..asked).filter(|number| lines(*number) == 0).count() as u64);
+}
+
+#[test]
+fn soak_kills_of_the_server_lose_no_acknowledged_movement_and_double_none() {
+    let mut rng = Rng::of("kills of the server");
+    under_load(World::start(&[]), |server, load| {
+        for _ in 0..soak(6) / share() {
+            load.wait_done(20 + usize::try_from(rng.below(40)).expect("small"));
+            server.kill9();
+            server.restart();
+        }
+        load.wait_done(20);
+    });
+}
+
+#[test]
+fn soak_kills_of_the_database_lose_no_acknowledged_movement_and_double_none() {
+    let mut rng = Rng::of("kills of the database");
+    let mut database = ScratchDatabase::start(DatabaseKind::MariaDb10);
+    let mut server = TestTally::stopped(TALLY);
+    server.set("TALLY_STORE_URL", &database.create_database());
+    server.set("TALLY_STORE_LEASE", "4s");
+    // What is asked while it is away is answered so; what runs in the background asks it as well.
+    for text in ["the store is away", "the store was lost while it committed", "`store.lease`"] {
+        server.allow(text);
+    }
+    server.restart();
+    under_load(World::of(server), |server, load| {
+        for round in 0..soak(3) {
+            load.wait_done(20 + usize::try_from(rng.below(40)).expect("small"));
+            let failed = load.failed.load(Ordering::SeqCst);
+            database.kill();
+            load.wait(&load.failed, failed + 1);
+            // The last time both.
+            if round % 3 == 2 {
+                server.kill9();
+            }
+            database.restart();
+            if round % 3 == 2 {
+                server.restart();
+            }
+        }
+        load.wait_done(20);
+    });
 }

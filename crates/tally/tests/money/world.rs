@@ -1,6 +1,7 @@
-//! A server with members, and the audit of its books.
+//! A server with members, and the audit of its books, over HTTP and by `tally verify`.
 
 use serde_json::{Value, json};
+use std::time::SystemTime;
 use tally_testkit::audit::walk;
 use tally_testkit::{Answer, Client, Request, TestTally};
 
@@ -31,6 +32,12 @@ impl World {
             self.client.post("/v1/deposits", &json!({"to": id, "amount": units})).expect(201);
         }
         id
+    }
+
+    /// The server runs again, somewhere else.
+    pub(crate) fn restarted(&mut self) {
+        self.server.restart();
+        self.client = self.server.client();
     }
 
     pub(crate) fn post(&mut self, path: &str, body: &Value) -> Answer {
@@ -85,6 +92,7 @@ impl World {
         let number = |one: &Value, name: &str| -> i128 { one[name].as_str().unwrap().parse().unwrap() };
         let net: i128 = payable.map(|one| number(one, "credits") - number(one, "debits")).sum();
         assert_eq!(net, owed, "the bank owes what is in wallets: {trial}");
+        self.server.run(&["verify"]).expect(0);
     }
 }
 
@@ -94,6 +102,12 @@ impl Drop for World {
             self.audit();
         }
     }
+}
+
+/// This machine's clock, which is the server's, in microseconds.
+pub(crate) fn now() -> i64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("it is after 1970");
+    i64::try_from(since.as_micros()).expect("it is before the year 200,000")
 }
 
 /// Each line's `before` is the `after` of the one below it, the last begins at nothing, the first is the balance.
