@@ -31,6 +31,7 @@ mod spent;
 mod store;
 mod submit;
 mod targets;
+mod transfer;
 mod upsert;
 
 pub use error::Error;

@@ -4,7 +4,7 @@ use crate::error::{During, Error};
 use crate::machine::Cpu;
 use crate::options::Options;
 use crate::report::Report;
-use crate::{database, drivers, http, index, mixed, page, periods, resp, store, submit, upsert};
+use crate::{database, drivers, http, index, mixed, page, periods, resp, store, submit, transfer, upsert};
 
 /// One thing that is measured, with its naive twin.
 #[derive(Clone, Copy, Debug)]
@@ -79,6 +79,12 @@ pub const SCENARIOS: &[Scenario] = &[
         about: "durable submits on MariaDB: the service's lanes beside a driver that blocks, an ORM, and one that does not",
         needs: database::needs,
         measure: drivers::measure,
+    },
+    Scenario {
+        name: "transfer",
+        about: "transfers of money on a filled MariaDB: the ledger's lane beside three flows of statements",
+        needs: transfer::needs,
+        measure: transfer::measure,
     },
 ];
 

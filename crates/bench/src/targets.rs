@@ -33,6 +33,11 @@ pub(crate) const LANES_TIMES_SINGLE: Target = Target { floor: 4.0, aim: 6.0 };
 /// The same against upserts of 500 rows.
 pub(crate) const LANES_TIMES_BULK: Target = Target { floor: 0.7, aim: 1.0 };
 
+/// Transfers on MariaDB, times the rate of R5's naive flow: at least.
+pub(crate) const TRANSFERS_TIMES_NAIVE: Target = Target { floor: 6.0, aim: 12.0 };
+/// Transfers to one wallet, times the rate of uniform ones: at least.
+pub(crate) const HOT_TIMES_UNIFORM: Target = Target { floor: 0.7, aim: 1.0 };
+
 /// A loop of 100 look-ups in Redis, times the time of the page at once: at least.
 pub(crate) const PAGE_TIMES_LOOP: Target = Target { floor: 15.0, aim: 25.0 };
 

@@ -16,7 +16,7 @@ mod fill;
 mod latencies;
 pub mod open;
 mod outcome;
-mod people;
+pub mod people;
 mod random;
 mod request;
 mod resp;

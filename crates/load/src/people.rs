@@ -2,6 +2,23 @@
 //!
 //! All is written from the number, so nothing has to be kept between the two. Not here: making them.
 
+/// The password of all.
+pub const PASSWORD: &str = "tally-seed";
+/// The PIN of all.
+pub const PIN: &str = "1234";
+
+/// What the n-th signs in with, from 1; also its player.
+#[must_use]
+pub fn login(number: u64) -> String {
+    format!("user{number:07}")
+}
+
+/// The phone number of the n-th, from 1.
+#[must_use]
+pub fn phone(number: u64) -> String {
+    format!("010{number:08}")
+}
+
 /// So many members, alike but for their number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct People {
@@ -33,10 +50,10 @@ impl People {
     #[must_use]
     pub fn person(&self, number: u64) -> Person {
         Person {
-            login: format!("user{:07}", number + 1),
-            password: "tally-seed".to_owned(),
-            pin: "1234".to_owned(),
-            phone: format!("010{:08}", number + 1),
+            login: login(number + 1),
+            password: PASSWORD.to_owned(),
+            pin: PIN.to_owned(),
+            phone: phone(number + 1),
         }
     }
 }

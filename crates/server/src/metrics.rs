@@ -159,6 +159,31 @@ fn lane_counts(text: &mut String, name: &str, lane: &Stats) -> std::fmt::Result 
     one("commit_seconds", "counter", "Time spent in commits", lane.committing.as_secs_f64())
 }
 
+/// What is kept of members, and how often it was there.
+fn caches(text: &mut String, tally: &tally_service::Tally) -> std::fmt::Result {
+    let rates = tally.members.cache.rates();
+    writeln!(
+        text,
+        "# HELP tally_cache_requests Look-ups by what was found\n# TYPE tally_cache_requests counter"
+    )?;
+    for (name, rate) in rates {
+        for (found, count) in [("hit", rate.hits), ("miss", rate.misses)] {
+            writeln!(text, "tally_cache_requests_total{{cache=\"{name}\",found=\"{found}\"}} {count}")?;
+        }
+    }
+    writeln!(text, "# HELP tally_cache_entries Entries kept\n# TYPE tally_cache_entries gauge")?;
+    for (name, rate) in rates {
+        writeln!(text, "tally_cache_entries{{cache=\"{name}\"}} {}", rate.entries)?;
+    }
+    one(
+        text,
+        "passwords_waiting",
+        "gauge",
+        "Passwords that wait to be digested",
+        tally.members.waiting() as f64,
+    )
+}
+
 fn render_service(text: &mut String, gate: &Gate) -> std::fmt::Result {
     one(text, "ready", "gauge", "1 while ranks are exact", f64::from(u8::from(gate.ready().is_ok())))?;
     let progress = gate.progress.snapshot();
@@ -188,6 +213,7 @@ fn render_service(text: &mut String, gate: &Gate) -> std::fmt::Result {
         sum(|board| board.order.total()) as f64,
     )?;
     one(text, "board_bytes", "gauge", "Memory of all orders", sum(|board| board.order.bytes()) as f64)?;
+    caches(text, tally)?;
     for (name, value) in tally.store.gauges() {
         one(text, &format!("store_{name}"), "gauge", "What the store says of itself", value)?;
     }

@@ -104,11 +104,12 @@ impl Tally {
         let ledger = LedgerLane::start(&store, &clock, &settings.ledger, keep_micros)?;
         let maintenance =
             Maintenance::start(Arc::clone(&store), Arc::clone(&clock), settings.idempotency_keep_micros);
+        let members = Members::new(secret, &settings.members)?;
         let tally = Arc::new(Self {
             store,
             keys,
             boards: rebuilt.boards,
-            members: Members::new(secret, &settings.members),
+            members,
             fingerprints: Fingerprints::new(secret),
             settings,
             clock,

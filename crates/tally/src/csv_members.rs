@@ -7,7 +7,8 @@ use csv::{ByteRecord, Reader, ReaderBuilder};
 use std::io::Read;
 use tally_rules::PlayerId;
 use tally_rules::ledger::member::{Login, Phone};
-use tally_service::members::{password, pin};
+use tally_rules::ledger::pin::is_pin;
+use tally_service::members::password;
 use tally_wire::api::ledger_imports::read_amount;
 
 /// Every column there may be.
@@ -131,7 +132,7 @@ fn check(row: &Row) -> Result<(), (&'static str, &'static str)> {
         (None, Some(text)) => password::check_digest(text).map_err(|bad| ("password_hash", bad))?,
         _ => {}
     }
-    if row.get("pin").is_some_and(|text| !pin::is_pin(text)) {
+    if row.get("pin").is_some_and(|text| !is_pin(text)) {
         return Err(("pin", "must be 4 to 8 digits"));
     }
     if let Some(text) = row.get("phone_number") {

@@ -9,7 +9,7 @@ use crate::client::Client;
 use crate::config::Config;
 use crate::csv_members::{Line, Lines, Row};
 use crate::import::{Rejects, open, progress_bar};
-use crate::serve;
+use crate::member_settings;
 use crate::target::Target;
 use anyhow::{Context, Result};
 use indicatif::ProgressBar;
@@ -26,7 +26,7 @@ const PASSWORD_ROWS: usize = 200;
 
 /// Runs the subcommand.
 pub(crate) fn run(cli: &Cli, args: &ImportMembersArgs) -> Result<ExitCode> {
-    let cost = serve::members(&Config::load(cli)?)?.cost;
+    let cost = member_settings::members(&Config::load(cli)?)?.cost;
     let lines = Lines::new(open(&args.file)?)?;
     let target = Target::find(cli, &args.target)?;
     let imported = import(&target.client, args, lines, cost);

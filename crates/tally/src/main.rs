@@ -23,6 +23,7 @@ mod import_members;
 mod keys;
 mod load;
 mod log;
+mod member_settings;
 mod migrate;
 mod money_settings;
 mod seed;

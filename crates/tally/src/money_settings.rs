@@ -3,6 +3,7 @@
 //! Not here: that a filled store keeps its currencies (`service/src/wallets/lane.rs`).
 
 use crate::config::{Config, Usage};
+use crate::member_settings;
 use crate::settings::CURRENCIES;
 use std::collections::BTreeMap;
 use tally_rules::ledger::limits::Limits;
@@ -17,7 +18,8 @@ pub(crate) fn ledger(config: &Config, settings: &Settings) -> Result<LedgerSetti
         per_transfer: amount_or_off(config, "wallet.transfer_max")?,
         per_day: amount_or_off(config, "wallet.day_max")?,
     };
-    Ok(LedgerSettings { currencies: currencies(config)?, limits, lane: settings.lane })
+    let pin = member_settings::pin(config)?;
+    Ok(LedgerSettings { currencies: currencies(config)?, limits, pin, lane: settings.lane })
 }
 
 /// An amount of money, or `off`.

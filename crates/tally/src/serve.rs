@@ -4,7 +4,7 @@ use crate::cli::{Cli, ServeArgs};
 use crate::config::{Config, Usage};
 use crate::data_dir::{DataDir, new_token};
 use crate::store::Opened;
-use crate::{demo, log, money_settings};
+use crate::{demo, log, member_settings, money_settings};
 use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::{IsTerminal, Write};
@@ -14,8 +14,6 @@ use std::sync::Arc;
 use std::time::Instant;
 use tally_server::resp::{self, RespServer};
 use tally_server::{Gate, HttpServer, Limits, Tls};
-use tally_service::members::MemberSettings;
-use tally_service::members::password::Cost;
 use tally_service::{Keys, Progress, Ranking, Settings, Tally, clock};
 use tally_store::Store;
 use tokio::runtime::Runtime;
@@ -317,7 +315,7 @@ fn settings(config: &Config) -> Result<Settings, Usage> {
         idempotency_keep_micros: i64::try_from(keep).unwrap_or(i64::MAX),
         boards_max: config.count("limits.boards")?,
         keys_max: config.count("limits.keys")?,
-        members: members(config)?,
+        members: member_settings::members(config)?,
         ..Settings::default()
     };
     settings.lane.batch_rows_max = config.count("lane.batch_rows_max")?;
@@ -326,24 +324,4 @@ fn settings(config: &Config) -> Result<Settings, Usage> {
     settings.lane.queue_bytes_max = config.count("lane.queue_bytes_max")?;
     settings.ledger = money_settings::ledger(config, &settings)?;
     Ok(settings)
-}
-
-/// What can be set about members.
-pub(crate) fn members(config: &Config) -> Result<MemberSettings, Usage> {
-    let country = config.text("members.phone_country");
-    if !country.bytes().all(|byte| byte.is_ascii_digit()) || country.starts_with('0') || country.len() > 4 {
-        return Err(config.wrong("members.phone_country", "1 to 4 digits that do not begin with 0, or empty"));
-    }
-    let memory = config.parse("members.password_memory_kib", "a whole number")?;
-    let passes = config.parse("members.password_passes", "a whole number")?;
-    let cost = Cost::new(memory, passes).ok_or_else(|| {
-        let what = "8 to 262144, and `members.password_passes` 1 to 16";
-        config.wrong("members.password_memory_kib", what)
-    })?;
-    let passwords_at_once = match config.text("members.passwords_at_once") {
-        "auto" => std::thread::available_parallelism().map_or(1, |count| count.get().div_ceil(2)),
-        _ => config.count("members.passwords_at_once")?,
-    };
-    let phone_country = Some(country).filter(|country| !country.is_empty()).map(Into::into);
-    Ok(MemberSettings { phone_country, cost, passwords_at_once })
 }

@@ -73,6 +73,13 @@ settings! {
     "members.password_memory_kib" = "19456" "Memory that the digest of a new password takes (argon2id), in KiB.";
     "members.password_passes" = "2" "How often the digest of a new password passes over that memory.";
     "members.passwords_at_once" = "auto" "Passwords that are digested at once; `auto` is half of the machine's processors.";
+    "members.passwords_waiting_max" = "500" "Passwords that wait to be digested; past it 503.";
+    "members.cache_entries" = "200000" "Phone numbers, and members, that are kept in memory.";
+    "members.cache_time" = "12h" "How long each is kept.";
+    "members.cache_shared_time" = "1s" "The same where other servers write to the same store: their changes of names, numbers and passwords are seen within it.";
+    "auth.token_ttl" = "1h" "How long a member is signed in.";
+    "pin.attempts" = "5" "Wrong PINs in a row before the PIN is locked.";
+    "pin.lock" = "15m" "How long it is locked.";
     "limits.boards" = "10000" "Leaderboards.";
     "limits.keys" = "1000" "API keys.";
     "log.format" = "text" "`text` or `json`, on stderr.";

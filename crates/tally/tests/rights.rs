@@ -39,6 +39,14 @@ fn request(route: &Route, number: usize) -> Request {
             request.body("application/x-ndjson", format!("{head}\n{row}"))
         }
         ("POST", "/v1/keys") => request.json(&json!({"role": "reader"})),
+        ("POST", "/auth/signin") => request.json(&json!({"loginId": "signer", "password": "open sesame"})),
+        ("POST", "/transfer/phone-num") => {
+            let body = json!({"phoneNumber": "010-0000", "amount": 1, "password": 42});
+            request.json(&body).idempotent(&format!("k{number}"))
+        }
+        ("POST", path) if path.ends_with("/close") || path.ends_with("/unlock-pin") => request,
+        ("PATCH", _) => request.json(&json!({"name": "New"})),
+        ("GET", "/v1/members") => Request::new("GET", "/v1/members?login_id=ann"),
         ("POST", "/v1/members") => request
             .json(&json!({"login_id": format!("m{number}"), "name": "M", "player": format!("m{number}")})),
         ("POST", "/v1/deposits") => request.json(&json!({"to": nobody, "amount": 1})),
@@ -67,11 +75,22 @@ use Expected::{Allowed, Refused};
 const UNAUTHORIZED: Expected = Refused(401, "unauthorized");
 const FORBIDDEN: Expected = Refused(403, "forbidden");
 
+/// Signing in needs nothing.
+fn unless_open(route: &Route, otherwise: Expected) -> Expected {
+    if route.right == "Open" { Allowed } else { otherwise }
+}
+
+/// What the contract says of a member who has signed in.
+fn of_member(route: &Route) -> Expected {
+    if ["Open", "Own", "Read"].contains(&route.right.as_str()) { Allowed } else { FORBIDDEN }
+}
+
 /// What the contract says of a caller of this role at an operation that needs this right.
 fn of_role(role: &str, right: &str) -> Expected {
     match (role, right) {
-        ("admin", _) | ("server", "Read" | "Write" | "Members" | "Observe") => Allowed,
-        ("reader", "Read" | "Observe") => Allowed,
+        (_, "Own") => FORBIDDEN,
+        (_, "Open") => Allowed,
+        ("admin", _) | (_, "Observe" | "Read") | ("server", "Write" | "Members") => Allowed,
         _ => FORBIDDEN,
     }
 }
@@ -109,6 +128,8 @@ fn state(local: &mut Client) -> Vec<Value> {
 
 /// A board for each route, so that a deletion spoils no other case.
 fn prepare(local: &mut Client) {
+    let signer = json!({"login_id": "signer", "name": "S", "password": "open sesame", "pin": "0042"});
+    local.post("/v1/members", &signer).expect(201);
     for number in 0..all().len() {
         local.put(&format!("/v1/leaderboards/b{number}"), &json!({})).expect(201);
         let row = json!({"player": "p", "score": 1});
@@ -158,7 +179,7 @@ fn a_proxy_makes_nobody_admin() {
             &server,
             &format!("a proxy ({name})"),
             |request| request.header(name, value),
-            |_| UNAUTHORIZED,
+            |route| unless_open(route, UNAUTHORIZED),
         );
     }
 }
@@ -225,7 +246,7 @@ fn this_machine_is_admin_in_protected_mode() {
     let mut client = server.client();
     for (number, route) in all().iter().enumerate().filter(|(_, route)| !key_route(route)) {
         let what = format!("nobody at {} {}", route.method, route.path);
-        check(&client.send(&request(route, number)), Allowed, &what);
+        check(&client.send(&request(route, number)), of_role("admin", &route.right), &what);
     }
     let port = server.address().port();
     for host in [
@@ -259,6 +280,21 @@ fn roles_have_their_rights() {
 }
 
 #[test]
+fn members_have_what_is_their_own() {
+    let server = TestTally::start(TALLY);
+    prepare(&mut server.local());
+    create_key(&mut server.local(), "admin");
+    let signer = json!({"loginId": "signer", "password": "open sesame"});
+    let token = server.client().post("/auth/signin", &signer).expect(200)["data"]["accessToken"].clone();
+    let token = token.as_str().expect("a token");
+    try_all(&server, "a member", |request| request.key(token), of_member);
+    let acting = Request::new("GET", "/v1/me").key(token).header("Tally-Acting-Player", "p");
+    check(&server.client().send(&acting), FORBIDDEN, "a member for somebody else");
+    let mut player = server.client().with_key(token);
+    player.get("/v1/players/p").refused(404, "player_not_found");
+}
+
+#[test]
 fn the_first_key_ends_protected_mode_and_revoking_ends_a_key() {
     let mut server = TestTally::start(TALLY);
     prepare(&mut server.local());
@@ -268,7 +304,12 @@ fn the_first_key_ends_protected_mode_and_revoking_ends_a_key() {
     let created = anonymous.post("/v1/keys", &json!({"role": "reader", "name": "first"})).expect(201);
     let reader = created["key"].as_str().expect("it is shown once").to_owned();
     check(&anonymous.get("/v1/leaderboards"), UNAUTHORIZED, "nobody after the first key");
-    try_all(&server, "nobody after the first key", |request| request, |_| UNAUTHORIZED);
+    try_all(
+        &server,
+        "nobody after the first key",
+        |request| request,
+        |route| unless_open(route, UNAUTHORIZED),
+    );
     let local = format!("tally_local_{}", server.token());
     let (admin_id, admin) = create_key(&mut server.local(), "admin");
     for (who, key, allowed) in [("local", &local, true), ("admin", &admin, true), ("reader", &reader, false)]

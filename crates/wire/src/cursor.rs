@@ -33,6 +33,8 @@ pub enum Names {
     Keys = 3,
     /// Periods of a board.
     Periods = 4,
+    /// Boards that rank a player.
+    Ranks = 20,
 }
 
 impl ScoreCursor {

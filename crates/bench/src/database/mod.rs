@@ -97,6 +97,11 @@ impl Database {
         Ok(url)
     }
 
+    /// A connection without a database.
+    pub(crate) async fn connect(&self) -> mysql_async::Result<Conn> {
+        Conn::new(self.server.clone()).await
+    }
+
     /// Seconds of processor time it has used, where it is this run's own and the system tells.
     pub(crate) fn cpu_s(&self) -> Option<f64> {
         self.own.as_ref()?.process.cpu_s()

@@ -5,6 +5,31 @@
 
 use crate::instant::{Micros, SECOND};
 use crate::refusal::Refusal;
+use std::fmt;
+use std::ops::RangeInclusive;
+
+/// How many digits a PIN has.
+pub const DIGITS: RangeInclusive<usize> = 4..=8;
+
+/// What somebody says the PIN is.
+#[derive(Clone, PartialEq, Eq)]
+pub enum Given {
+    /// Its digits.
+    Digits(String),
+    /// A number: the zeros before it are lost, so it is filled up to as many digits as the PIN has.
+    Number(u32),
+}
+
+impl fmt::Debug for Given {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Given(..)")
+    }
+}
+
+/// Whether a text can be a PIN.
+pub fn is_pin(text: &str) -> bool {
+    DIGITS.contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit())
+}
 
 /// How many wrong ones in a row lock it, and for how long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

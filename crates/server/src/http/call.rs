@@ -1,5 +1,6 @@
 //! One request as its operation sees it: who asks, the path's parts, the query, the body and the key for retries.
 
+use super::guard::Judged;
 use super::problem;
 use crate::gate::Gate;
 use bytes::Bytes;
@@ -8,10 +9,11 @@ use hyper::body::Incoming;
 use hyper::header::CONTENT_TYPE;
 use hyper::http::request::Parts;
 use serde_json::Value;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use tally_rules::idempotency::{Fingerprint, Identity, RequestKey};
 use tally_rules::ledger::{MemberId, Uuid};
-use tally_rules::{BoardId, PlayerId};
+use tally_rules::{BoardId, Micros, PlayerId};
 use tally_service::{Caller, Tally};
 use tally_wire::api::scores::read_key;
 use tally_wire::api::wallets::read_id;
@@ -24,6 +26,10 @@ use tally_wire::{Problem, Query};
 pub(super) struct Call {
     pub(super) gate: Arc<Gate>,
     pub(super) caller: Caller,
+    /// Where the request came from.
+    pub(super) peer: SocketAddr,
+    /// From when on the tokens of the member who asks are good.
+    pub(super) tokens_from: Micros,
     pub(super) query: Query,
     route: &'static str,
     parts: Parts,
@@ -34,14 +40,15 @@ pub(super) struct Call {
 impl Call {
     pub(super) fn new(
         gate: Arc<Gate>,
-        caller: Caller,
+        (judged, peer): (Judged, SocketAddr),
         route: &'static str,
         parts: Parts,
         body: Incoming,
         params: Vec<(&'static str, String)>,
     ) -> Self {
         let query = Query::parse(parts.uri.query().unwrap_or_default());
-        Self { gate, caller, query, route, parts, body: Some(body), params }
+        let Judged { caller, tokens_from } = judged;
+        Self { gate, caller, peer, tokens_from, query, route, parts, body: Some(body), params }
     }
 
     /// The service, if it can answer.

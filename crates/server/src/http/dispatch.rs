@@ -107,8 +107,8 @@ impl Dispatch {
         params: Vec<(&'static str, String)>,
     ) -> Result<Answer, Problem> {
         let (parts, body) = request.into_parts();
-        let caller = guard::judge(&self.gate, peer, &parts.headers, route)?;
-        (route.run)(Call::new(Arc::clone(&self.gate), caller, route.path, parts, body, params)).await
+        let judged = guard::judge(&self.gate, peer, &parts.headers, route).await?;
+        (route.run)(Call::new(Arc::clone(&self.gate), (judged, peer), route.path, parts, body, params)).await
     }
 
     /// The caller's id where it sent a sensible one, else one of ours.

@@ -4,39 +4,57 @@
 //! machine may ask, only while no key exists, and not through a browser that was sent here by a foreign page: the
 //! `Host` must be ours (against DNS rebinding) and so must the `Origin`.
 
+use super::problem;
 use super::routes::{METRICS_PATH, Route};
 use crate::gate::{Gate, LOCAL_PREFIX};
 use hyper::HeaderMap;
 use hyper::header::{AUTHORIZATION, HOST, HeaderName, ORIGIN};
 use std::net::{IpAddr, SocketAddr};
+use tally_rules::Micros;
 use tally_rules::role::Right;
-use tally_service::{Caller, Who};
+use tally_service::{Caller, Failure, Who};
 use tally_wire::Problem;
 
+/// What every API key begins with. Anything else is taken for a member's token.
+const KEY_PREFIX: &str = "tally_";
+
+/// Who asks, as far as it was judged.
+pub(super) struct Judged {
+    pub(super) caller: Caller,
+    /// From when on the tokens of a member are good.
+    pub(super) tokens_from: Micros,
+}
+
+impl From<Caller> for Judged {
+    fn from(caller: Caller) -> Self {
+        Self { caller, tokens_from: Micros(0) }
+    }
+}
+
 /// Judges a request: who asks, and whether it has the right.
-pub(super) fn judge(
+pub(super) async fn judge(
     gate: &Gate,
     peer: SocketAddr,
     headers: &HeaderMap,
     route: &Route,
-) -> Result<Caller, Problem> {
+) -> Result<Judged, Problem> {
     let (right, metrics) = (route.right, route.path == METRICS_PATH);
-    let caller = if headers.contains_key(AUTHORIZATION) {
-        presented(gate, headers)?
+    let judged = if headers.contains_key(AUTHORIZATION) {
+        presented(gate, headers).await?
     } else if metrics && gate.limits.metrics_open {
-        Caller::local()
+        Caller::local().into()
     } else {
         // Whoever scrapes knows the server under some name of its own.
         if !metrics {
             check_host(gate, headers)?;
         }
         check_origin(gate, headers, right)?;
-        anonymous(gate, peer, headers)?
+        if right == Right::Open { Caller::nobody().into() } else { anonymous(gate, peer, headers)?.into() }
     };
-    if caller.may(right) {
-        return Ok(caller);
+    if judged.caller.may(right) {
+        return Ok(judged);
     }
-    let detail = match caller.who {
+    let detail = match judged.caller.who {
         Who::Key(_) if right == Right::Own => {
             "only a member who has signed in has something of its own".into()
         }
@@ -46,7 +64,7 @@ pub(super) fn judge(
     Err(Problem::new(403, "forbidden", detail))
 }
 
-fn presented(gate: &Gate, headers: &HeaderMap) -> Result<Caller, Problem> {
+async fn presented(gate: &Gate, headers: &HeaderMap) -> Result<Judged, Problem> {
     let mut all = headers.get_all(AUTHORIZATION).iter();
     let value = all.next().and_then(|value| value.to_str().ok());
     let token = value.and_then(|value| {
@@ -59,10 +77,35 @@ fn presented(gate: &Gate, headers: &HeaderMap) -> Result<Caller, Problem> {
     if let Some(local) = token.strip_prefix(LOCAL_PREFIX)
         && same(local.as_bytes(), gate.local_token.as_bytes())
     {
-        return Ok(Caller::local());
+        return Ok(Caller::local().into());
+    }
+    if !token.starts_with(KEY_PREFIX) {
+        return signed_in(gate, token, headers).await;
     }
     let keys = gate.keys().ok_or_else(starting)?;
-    keys.authenticate(token).ok_or_else(|| unauthorized("the key is unknown or was revoked"))
+    let caller = keys.authenticate(token);
+    caller.map(Judged::from).ok_or_else(|| unauthorized("the key is unknown or was revoked"))
+}
+
+/// A member, by its token: one that was given before the password was changed has ended.
+async fn signed_in(gate: &Gate, token: &str, headers: &HeaderMap) -> Result<Judged, Problem> {
+    let tally = gate.loaded().ok_or_else(starting)?;
+    let said = tally.members.tokens.read(token, tally.now()).ok_or_else(signed_out)?;
+    match tally.members.known(tally, said.member).await {
+        Ok(member) if member.tokens_from == said.tokens_from => {
+            if headers.contains_key("tally-acting-player") {
+                return Err(Problem::new(403, "forbidden", "a member acts for itself alone"));
+            }
+            Ok(Judged { caller: Caller::member(said.member), tokens_from: said.tokens_from })
+        }
+        Ok(_) | Err(Failure::Refused(_)) => Err(signed_out()),
+        Err(failure) => Err(problem::of_failure(&failure)),
+    }
+}
+
+/// 401 for a token that is not good.
+pub(super) fn signed_out() -> Problem {
+    unauthorized("the token is not one of ours, or has ended: sign in again")
 }
 
 fn anonymous(gate: &Gate, peer: SocketAddr, headers: &HeaderMap) -> Result<Caller, Problem> {

@@ -1,4 +1,4 @@
-//! Members, for game servers: making them, and finding them.
+//! Members, for game servers: making them, finding them, changing and closing them.
 
 use super::answer::{self, Answer};
 use super::call::{Call, bad_parameter};
@@ -7,15 +7,16 @@ use super::problem;
 use hyper::StatusCode;
 use serde_json::json;
 use std::sync::Arc;
+use tally_rules::idempotency::Identity;
 use tally_rules::ledger::member::{Handle, Login, Phone};
 use tally_rules::ledger::pin::Attempts;
 use tally_rules::ledger::{Member, MemberId};
 use tally_rules::{Micros, PlayerId};
 use tally_service::members::find;
-use tally_service::wallets::command::NewMember;
+use tally_service::wallets::command::{CloseMember, MemberChange, NewMember, Set};
 use tally_service::{Failure, Tally, wallets};
 use tally_wire::Problem;
-use tally_wire::api::members;
+use tally_wire::api::members::{self, Changed};
 
 /// `POST /v1/members`
 pub(super) async fn create(mut call: Call) -> Result<Answer, Problem> {
@@ -76,12 +77,74 @@ pub(super) async fn get(mut call: Call) -> Result<Answer, Problem> {
     Ok(answer::ok(&show(tally, id).await?))
 }
 
+/// `PATCH /v1/members/{member}`
+pub(super) async fn change(mut call: Call) -> Result<Answer, Problem> {
+    call.finish_query()?;
+    let (tally, id) = (call.tally()?, call.member()?);
+    let body = call.json().await?;
+    let identity = call.identity(&tally, Some(&body))?;
+    let wanted = members::read_change(body, country(&tally)).map_err(Problem::fields)?;
+    let failed = |failure: Failure| problem::of_failure(&failure);
+    let password = match wanted.password {
+        Changed::Kept => Set::Keep,
+        Changed::To(None) => Set::To(None),
+        Changed::To(Some(text)) => Set::To(Some(tally.members.digest(text).await.map_err(failed)?)),
+    };
+    let pin = match wanted.pin {
+        Changed::Kept => Set::Keep,
+        Changed::To(None) => Set::To(None),
+        Changed::To(Some(digits)) => {
+            let member = tally.members.known(&tally, id).await.map_err(failed)?;
+            Set::To(Some(tally.members.pins.pin(&member.login, &digits)))
+        }
+    };
+    let phone = match wanted.phone {
+        Changed::Kept => Set::Keep,
+        Changed::To(phone) => Set::To(phone),
+    };
+    let name = wanted.name.map(Into::into);
+    let change = MemberChange { name, player: wanted.player, phone, password, pin, unlock_pin: false };
+    changed(tally, id, change, identity).await
+}
+
+/// `POST /v1/members/{member}/unlock-pin`
+pub(super) async fn unlock_pin(mut call: Call) -> Result<Answer, Problem> {
+    call.finish_query()?;
+    call.no_body().await?;
+    let (tally, id) = (call.tally()?, call.member()?);
+    let identity = call.identity(&tally, None)?;
+    changed(tally, id, MemberChange { unlock_pin: true, ..MemberChange::default() }, identity).await
+}
+
+async fn changed(
+    tally: Arc<Tally>,
+    id: MemberId,
+    change: MemberChange,
+    identity: Option<Identity>,
+) -> Result<Answer, Problem> {
+    let replayed = wallets::members::change(&tally, id, change, identity).await;
+    let replayed = replayed.map_err(|failure| problem::of_failure(&failure))?;
+    Ok(answer::replayed(answer::ok(&show(tally, id).await?), replayed))
+}
+
+/// `POST /v1/members/{member}/close`
+pub(super) async fn close(mut call: Call) -> Result<Answer, Problem> {
+    call.finish_query()?;
+    let (tally, member) = (call.tally()?, call.member()?);
+    let body = call.json_or_none().await?;
+    let identity = call.identity(&tally, body.as_ref())?;
+    let force = members::read_close(body).map_err(Problem::fields)?;
+    let closed = wallets::members::close(&tally, CloseMember { member, force, identity }).await;
+    let replayed = closed.map_err(|failure| problem::of_failure(&failure))?;
+    Ok(answer::replayed(answer::ok(&show(tally, member).await?), replayed))
+}
+
 /// The prefix of the country at home.
-fn country(tally: &Tally) -> Option<&str> {
+pub(super) fn country(tally: &Tally) -> Option<&str> {
     tally.members.settings().phone_country.as_deref()
 }
 
-async fn show(tally: Arc<Tally>, id: MemberId) -> Result<serde_json::Value, Problem> {
+pub(super) async fn show(tally: Arc<Tally>, id: MemberId) -> Result<serde_json::Value, Problem> {
     let member = blocking(move || find::by_id(&tally, id)).await?;
     Ok(members::write(id, &member))
 }

@@ -10,6 +10,7 @@ mod keys;
 mod leaderboards;
 mod ledger_imports;
 pub mod listen;
+mod me;
 mod members;
 mod openapi;
 mod players;

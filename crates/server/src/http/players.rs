@@ -6,6 +6,8 @@ use super::keys::blocking;
 use super::problem;
 use hyper::StatusCode;
 use serde_json::json;
+use tally_rules::Refusal;
+use tally_service::Who;
 use tally_service::players::{erase as erasing, profile};
 use tally_wire::Problem;
 use tally_wire::api::players;
@@ -29,6 +31,14 @@ pub(super) async fn get(mut call: Call) -> Result<Answer, Problem> {
     call.finish_query()?;
     let tally = call.tally()?;
     let player = call.player()?;
+    if let Who::Member(me) = call.caller.who {
+        let member =
+            tally.members.known(&tally, me).await.map_err(|failure| problem::of_failure(&failure))?;
+        if member.player != player {
+            // What is another member's is as if it were not there.
+            return Err(problem::of_refusal(&Refusal::PlayerNotFound));
+        }
+    }
     let name = player.clone();
     let profile = blocking(move || profile::get(&tally, &player)).await?;
     Ok(answer::ok(&players::write_player(name.as_str(), &profile)))

@@ -2,10 +2,10 @@
 
 use super::answer::Answer;
 use super::call::Call;
-use super::{imports, keys, leaderboards, ledger_imports, members, players, service, wallets};
+use super::{imports, keys, leaderboards, ledger_imports, me, members, players, service, wallets};
 use std::future::Future;
 use std::pin::Pin;
-use tally_rules::role::Right::{self, Administer, Members, Observe, Read, Write};
+use tally_rules::role::Right::{self, Administer, Members, Observe, Open, Own, Read, Write};
 use tally_wire::Problem;
 
 /// What an operation gives back.
@@ -73,6 +73,15 @@ pub(super) const ROUTES: &[Route] = &[
     route!("POST" "/v1/members" Members members::create),
     route!("GET" "/v1/members" Members members::search),
     route!("GET" "/v1/members/{member}" Members members::get),
+    route!("PATCH" "/v1/members/{member}" Members members::change),
+    route!("POST" "/v1/members/{member}/close" Members members::close),
+    route!("POST" "/v1/members/{member}/unlock-pin" Members members::unlock_pin),
+    route!("POST" "/auth/signin" Open me::sign_in),
+    route!("GET" "/v1/me" Own me::profile),
+    route!("GET" "/v1/me/wallet" Own wallets::read::own),
+    route!("GET" "/v1/me/transactions" Own wallets::read::own_transactions),
+    route!("GET" "/v1/me/ranks" Own me::ranks),
+    route!("POST" "/transfer/phone-num" Own me::transfer),
     route!("GET" "/v1/keys" Administer keys::list),
     route!("POST" "/v1/keys" Administer keys::create),
     route!("DELETE" "/v1/keys/{id}" Administer keys::revoke),

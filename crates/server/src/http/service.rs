@@ -59,6 +59,12 @@ pub(super) async fn status(mut call: Call) -> Result<Answer, Problem> {
         "boards": boards.iter().map(board).collect::<Vec<_>>(),
         "lanes": [lane("scores", tally.lanes(), &tally.lane_stats()), lane("ledger", 1, &tally.ledger_stats())],
     });
+    let rate = |(name, rate): (&str, tally_service::members::cache::Rate)| {
+        let counts = json!({"entries": rate.entries, "hits": rate.hits, "misses": rate.misses});
+        (name.to_owned(), counts)
+    };
+    let caches: serde_json::Map<_, _> = tally.members.cache.rates().into_iter().map(rate).collect();
+    status["caches"] = caches.into();
     if call.caller.who == Who::Key(Role::Admin) {
         status["settings"] = call.gate.settings.clone();
     }

@@ -5,26 +5,8 @@
 //! attempts (`tally_rules::ledger::pin`).
 
 use crate::secret::{Secret, Use};
-use std::ops::RangeInclusive;
 use tally_rules::ledger::member::{Login, Pin};
-
-/// How many digits a PIN has.
-pub const DIGITS: RangeInclusive<usize> = 4..=8;
-
-/// What somebody says the PIN is.
-#[derive(Clone, PartialEq, Eq)]
-pub enum GivenPin {
-    /// Its digits.
-    Digits(String),
-    /// A number: the zeros before it are lost, so it is filled up to as many digits as the PIN has.
-    Number(u32),
-}
-
-impl std::fmt::Debug for GivenPin {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("GivenPin(..)")
-    }
-}
+use tally_rules::ledger::pin::{DIGITS, Given};
 
 /// Makes and compares PINs by the key of one secret.
 #[derive(Clone)]
@@ -40,30 +22,25 @@ impl std::fmt::Debug for Guess {
     }
 }
 
-/// Whether a text can be a PIN.
-pub fn is_pin(text: &str) -> bool {
-    DIGITS.contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit())
-}
-
 impl PinKey {
     /// The key of this secret.
     pub fn new(secret: &Secret) -> Self {
         Self(secret.derive(Use::Pin))
     }
 
-    /// What is stored of a PIN; `digits` [is one](is_pin).
+    /// What is stored of a PIN; `digits` is one.
     pub fn pin(&self, login: &Login, digits: &str) -> Pin {
         let count = u8::try_from(digits.len()).expect("a PIN has 4 to 8 digits");
         Pin { mac: *self.mac(login, digits).as_bytes(), digits: count }
     }
 
     /// An attempt, to be compared where the member is locked.
-    pub fn guess(&self, login: &Login, given: &GivenPin) -> Guess {
+    pub fn guess(&self, login: &Login, given: &Given) -> Guess {
         let mut macs = [None; 5];
         for (mac, digits) in macs.iter_mut().zip(DIGITS) {
             let text = match given {
-                GivenPin::Digits(text) => text.clone(),
-                GivenPin::Number(number) => format!("{number:0digits$}"),
+                Given::Digits(text) => text.clone(),
+                Given::Number(number) => format!("{number:0digits$}"),
             };
             *mac = (text.len() == digits).then(|| self.mac(login, &text));
         }
@@ -92,6 +69,7 @@ impl Guess {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tally_rules::ledger::pin::is_pin;
 
     fn key() -> PinKey {
         PinKey::new(&Secret::new([3; 32]))
@@ -100,18 +78,18 @@ mod tests {
     #[test]
     fn a_number_is_filled_up_and_digits_are_taken_as_they_are() {
         let login = Login::new("ann").unwrap();
-        let digits = |text: &str| GivenPin::Digits(text.into());
+        let digits = |text: &str| Given::Digits(text.into());
         let rows = [
             ("0042", digits("0042"), true),
-            ("0042", GivenPin::Number(42), true),
-            ("000042", GivenPin::Number(42), true),
+            ("0042", Given::Number(42), true),
+            ("000042", Given::Number(42), true),
             ("0042", digits("42"), false),
             ("0042", digits("00042"), false),
             ("0042", digits("0043"), false),
-            ("0000", GivenPin::Number(0), true),
-            ("1234", GivenPin::Number(12_340), false),
-            ("12345678", GivenPin::Number(12_345_678), true),
-            ("1234", GivenPin::Number(u32::MAX), false),
+            ("0000", Given::Number(0), true),
+            ("1234", Given::Number(12_340), false),
+            ("12345678", Given::Number(12_345_678), true),
+            ("1234", Given::Number(u32::MAX), false),
             ("1234", digits("123456789"), false),
         ];
         for (pin, given, wanted) in rows {

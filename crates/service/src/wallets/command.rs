@@ -1,11 +1,13 @@
 //! What is asked of the ledger's lane, and its answers.
 
-use tally_rules::Micros;
-use tally_rules::Refusal;
+use crate::members::pin::Guess;
+use std::sync::Arc;
 use tally_rules::idempotency::Identity;
 use tally_rules::ledger::hold::Ending;
+use tally_rules::ledger::member::{Handle, Phone, Pin};
 use tally_rules::ledger::order::Posted;
-use tally_rules::ledger::{Amount, EntryKey, Hold, HoldId, Member, MemberId, Order, WalletKey};
+use tally_rules::ledger::{Amount, Currency, EntryKey, Hold, HoldId, Member, MemberId, Order, WalletKey};
+use tally_rules::{Micros, PlayerId, Refusal};
 use tally_store::{ImportKey, ImportRow};
 
 /// One movement.
@@ -102,6 +104,67 @@ pub(crate) struct ChunkDone {
     pub(crate) replayed: bool,
 }
 
+/// What becomes of something that may be missing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Set<T> {
+    /// It stays.
+    #[default]
+    Keep,
+    /// It is this from now on, or nothing.
+    To(Option<T>),
+}
+
+/// What changes of a member.
+#[derive(Clone, Debug, Default)]
+pub struct MemberChange {
+    /// Its name.
+    pub name: Option<Arc<str>>,
+    /// Its player.
+    pub player: Option<PlayerId>,
+    /// Its phone number.
+    pub phone: Set<Phone>,
+    /// The digest of its password; changing it ends every token.
+    pub password: Set<Arc<str>>,
+    /// Its PIN; changing it forgets attempts at the last one.
+    pub pin: Set<Pin>,
+    /// Whether attempts at the PIN are forgotten.
+    pub unlock_pin: bool,
+}
+
+/// A member to be changed.
+#[derive(Clone, Debug)]
+pub struct ChangeMember {
+    /// Who.
+    pub member: MemberId,
+    /// What changes.
+    pub change: MemberChange,
+    /// What the member was found by, and what it will be: sorted, each once.
+    pub handles: Vec<Handle>,
+    /// For retries.
+    pub identity: Option<Identity>,
+}
+
+/// A transfer that a member asks for, with its PIN.
+#[derive(Clone, Debug)]
+pub struct NewPayment {
+    /// Who pays.
+    pub from: MemberId,
+    /// From when on its tokens were good when it was let in.
+    pub tokens_from: Micros,
+    /// What it says its PIN is.
+    pub guess: Guess,
+    /// The number of who is paid.
+    pub phone: Phone,
+    /// Who had that number when it was looked up.
+    pub to: Option<MemberId>,
+    /// In what.
+    pub currency: Currency,
+    /// How much.
+    pub amount: Amount,
+    /// For retries.
+    pub identity: Option<Identity>,
+}
+
 /// One entry of the lane.
 #[derive(Debug)]
 pub(crate) enum Request {
@@ -114,6 +177,8 @@ pub(crate) enum Request {
     Create(NewMember),
     Close(CloseMember),
     Import(LedgerChunk),
+    Change(ChangeMember),
+    Pay(NewPayment),
 }
 
 /// Its answer; the kind is that of the request.
@@ -124,8 +189,16 @@ pub(crate) enum Done {
     /// How many have ended.
     Expired(usize),
     Created(Created),
-    Closed,
     Imported(ChunkDone),
+    Closed {
+        replayed: bool,
+    },
+    Changed {
+        replayed: bool,
+    },
+    Paid(Moved),
+    /// What was read before is not so any more; but for an attempt at a PIN, nothing was done.
+    Stale,
 }
 
 /// What came of a movement.

@@ -8,8 +8,9 @@ mod tests;
 
 use super::LedgerSettings;
 use super::command::{
-    CloseMember, Created, Done, EndHold, Held, Moved, NewHold, NewMember, NewMove, Request,
+    ChangeMember, CloseMember, Done, EndHold, Held, Moved, NewHold, NewMove, NewPayment, Request,
 };
+use super::decide_members::named;
 use crate::keys::seen_before;
 use std::slice;
 use tally_lanes::{WorkingSet, keys_to_load};
@@ -18,9 +19,10 @@ use tally_rules::ledger::book::Book;
 use tally_rules::ledger::hold::Ending;
 use tally_rules::ledger::member::Handle;
 use tally_rules::ledger::order::{Written, wallets_of};
+use tally_rules::ledger::pin::PinRule;
 use tally_rules::ledger::{Currency, HoldId, Member, MemberId, TransferId, Uuid, WalletKey};
 use tally_rules::outcome::Outcome;
-use tally_rules::{Micros, PlayerId, Refusal};
+use tally_rules::{Micros, Refusal};
 use tally_store::{Changes, ImportKey, ImportRow, LedgerChanges, Loaded, Plan, ShardSet};
 
 /// The answer to one request.
@@ -33,8 +35,8 @@ const FIRST: usize = 0;
 pub(super) fn ids_of(request: &Request) -> usize {
     match request {
         Request::Chain(moves) => moves.len(),
-        Request::Hold(_) | Request::End(_) | Request::Create(_) => 1,
-        Request::Expire(_) | Request::Close(_) => 0,
+        Request::Hold(_) | Request::End(_) | Request::Create(_) | Request::Pay(_) => 1,
+        Request::Expire(_) | Request::Close(_) | Request::Change(_) => 0,
         Request::Import(chunk) => import::ids_of(chunk),
     }
 }
@@ -79,6 +81,15 @@ pub(super) fn read(batch: &[Request], ids: &[Uuid], settings: &LedgerSettings) -
                 ledger.members.push(*member);
                 ledger.wallets.extend(settings.currencies.all().map(key));
             }
+            Request::Change(ChangeMember { member, handles, .. }) => {
+                ledger.members.push(*member);
+                ledger.handles.extend(handles.iter().cloned());
+            }
+            Request::Pay(NewPayment { from, to, phone, currency, .. }) => {
+                ledger.members.push(*from);
+                ledger.handles.push(Handle::Phone(phone.clone()));
+                ledger.wallets.extend(wallets_of([Some(*from), *to], *currency, home));
+            }
         }
     }
     plan.requests = keys_to_load(std::mem::take(&mut plan.requests));
@@ -98,16 +109,11 @@ fn identities(request: &Request) -> impl Iterator<Item = &Identity> {
         Request::End(end) => (&[], end.identity.as_ref()),
         Request::Create(new) => (&[], new.identity.as_ref()),
         Request::Close(close) => (&[], close.identity.as_ref()),
+        Request::Change(change) => (&[], change.identity.as_ref()),
+        Request::Pay(pay) => (&[], pay.identity.as_ref()),
         Request::Expire(_) | Request::Import(_) => (&[], None),
     };
     moves.iter().filter_map(|one| one.identity.as_ref()).chain(one)
-}
-
-/// A new member with its player.
-fn named(new: &NewMember, id: MemberId) -> Member {
-    let player =
-        new.player_is_id.then(|| PlayerId::new(&id.0.to_string()).expect("the text of an id is short"));
-    Member { player: player.unwrap_or_else(|| new.member.player.clone()), ..new.member.clone() }
 }
 
 /// Applies a batch to what its plan loaded.
@@ -130,28 +136,31 @@ pub(super) fn decide(
         }
         Request::Create(new) => state.create(new, &mut ids),
         Request::Close(close) => state.close(close),
+        Request::Change(change) => state.change(change),
+        Request::Pay(pay) => state.pay(pay, &mut ids),
         Request::Import(chunk) => state.import(chunk, &mut ids),
     });
     let decisions = decisions.collect();
     (state.into_changes(), decisions)
 }
 
-type Ids<'a, 'i> = &'a mut slice::Iter<'i, Uuid>;
+pub(super) type Ids<'a, 'i> = &'a mut slice::Iter<'i, Uuid>;
 
-fn next(ids: Ids<'_, '_>) -> Uuid {
+pub(super) fn next(ids: Ids<'_, '_>) -> Uuid {
     *ids.next().expect("as many ids as the requests may use")
 }
 
 /// What a batch knows and has done so far.
-struct State<'a> {
-    now: Micros,
+pub(super) struct State<'a> {
+    pub(super) now: Micros,
     keep_micros: i64,
+    pub(super) pin: PinRule,
     /// What new members get their deposit in.
     home: Currency,
-    book: Book<'a>,
+    pub(super) book: Book<'a>,
     requests: WorkingSet<RequestKey, Stored>,
-    handles: WorkingSet<Handle, MemberId>,
-    members: WorkingSet<MemberId, Member>,
+    pub(super) handles: WorkingSet<Handle, MemberId>,
+    pub(super) members: WorkingSet<MemberId, Member>,
     imports: WorkingSet<ImportKey, ImportRow>,
 }
 
@@ -167,6 +176,7 @@ impl<'a> State<'a> {
             now,
             keep_micros,
             home: settings.currencies.home(),
+            pin: settings.pin,
             book: Book::new(&settings.currencies, settings.limits),
             requests: WorkingSet::new(),
             handles: WorkingSet::new(),
@@ -253,45 +263,7 @@ impl<'a> State<'a> {
         Ok(Done::Hold(Held::Now(end.hold, hold)))
     }
 
-    fn create(&mut self, new: &NewMember, ids: Ids<'_, '_>) -> Decision {
-        let id = MemberId(next(ids));
-        if let Some(Outcome::MemberMade(id)) = self.replay(new.identity.as_ref())? {
-            return Ok(Done::Created(Created { id, replayed: true }));
-        }
-        let member = named(new, id);
-        // In the order of handles, which is that of the refusals.
-        for handle in member.handles() {
-            if self.handles.get(&handle).is_some() {
-                return Err(match handle {
-                    Handle::Login(_) => Refusal::LoginTaken,
-                    Handle::Phone(_) => Refusal::PhoneTaken,
-                    Handle::Player(_) => Refusal::PlayerTaken,
-                });
-            }
-        }
-        for handle in member.handles() {
-            self.handles.set(&handle, Some(id));
-        }
-        self.members.load(id, None);
-        self.members.set(&id, Some(member));
-        self.book.open(id);
-        self.remember(new.identity.as_ref(), Outcome::MemberMade(id));
-        Ok(Done::Created(Created { id, replayed: false }))
-    }
-
-    fn close(&mut self, close: &CloseMember) -> Decision {
-        if self.replay(close.identity.as_ref())?.is_some() {
-            return Ok(Done::Closed);
-        }
-        let member = self.members.get(&close.member).cloned().ok_or(Refusal::MemberNotFound)?;
-        self.book.close(close.member, close.force)?;
-        let closed_at = member.closed_at.or(Some(self.now));
-        self.members.set(&close.member, Some(Member { closed_at, ..member }));
-        self.remember(close.identity.as_ref(), Outcome::Removed);
-        Ok(Done::Closed)
-    }
-
-    fn replay(&self, identity: Option<&Identity>) -> Result<Option<Outcome>, Refusal> {
+    pub(super) fn replay(&self, identity: Option<&Identity>) -> Result<Option<Outcome>, Refusal> {
         let stored = identity.and_then(|one| self.requests.get(&one.key));
         match seen_before(identity, stored, self.now, self.keep_micros)? {
             Seen::Replay(outcome) => Ok(Some(*outcome)),
@@ -299,7 +271,7 @@ impl<'a> State<'a> {
         }
     }
 
-    fn remember(&mut self, identity: Option<&Identity>, outcome: Outcome) {
+    pub(super) fn remember(&mut self, identity: Option<&Identity>, outcome: Outcome) {
         if let Some(one) = identity {
             let stored = Stored { fingerprint: one.fingerprint, at: self.now, outcome };
             self.requests.set(&one.key, Some(stored));

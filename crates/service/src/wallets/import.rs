@@ -6,11 +6,11 @@
 use super::command::{Done, ImportLine, LedgerChunk, NewMember, Request};
 use crate::failure::{Failure, Fault, blocking};
 use crate::members::password::check_digest;
-use crate::members::pin::is_pin;
 use crate::tally::Tally;
 use std::sync::Arc;
 use tally_rules::ledger::member::{Handle, Login, Phone};
 use tally_rules::ledger::pin::Attempts;
+use tally_rules::ledger::pin::is_pin;
 use tally_rules::ledger::{Amount, Member, MemberId, Move, Order};
 use tally_rules::{Micros, PlayerId, Refusal};
 use tally_store::{BoardNo, Changes, ImportKey, ImportRow, LedgerPlan, Plan};

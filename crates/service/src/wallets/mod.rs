@@ -5,16 +5,17 @@
 //! store, `lane` the queue in front and what ends holds whose time has run out. [`post`], [`holds`], [`members`],
 //! [`import`] and [`read`] are the use cases.
 //!
-//! Not here: signing in, and comparing PINs: whoever adds them reads the member's row in the same transaction (it is in
-//! the plan of a store) and judges the attempt by `tally_rules::ledger::pin` before the book is asked.
+//! Not here: signing in, and digests of passwords and PINs (`members`).
 
 pub mod command;
 mod decide;
+mod decide_members;
 mod expiry;
 pub mod holds;
 pub mod import;
 pub(crate) mod lane;
 pub mod members;
+pub mod pay;
 pub mod post;
 pub mod read;
 mod work;
@@ -24,6 +25,7 @@ pub(crate) use work::HOME_META;
 use tally_lanes::Bounds;
 use tally_rules::ledger::Currencies;
 use tally_rules::ledger::limits::Limits;
+use tally_rules::ledger::pin::PinRule;
 
 /// What can be set about money.
 #[derive(Clone, Debug, Default)]
@@ -32,6 +34,8 @@ pub struct LedgerSettings {
     pub currencies: Currencies,
     /// What members may transfer.
     pub limits: Limits,
+    /// How many wrong PINs lock it, and for how long.
+    pub pin: PinRule,
     /// Bounds of the lane.
     pub lane: Bounds,
 }

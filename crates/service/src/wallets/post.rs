@@ -93,6 +93,11 @@ fn rows_of(told: Told<Done>, rows: usize) -> Vec<Result<Moved, Failure>> {
     }
 }
 
+/// The receipt of one movement.
+pub(super) async fn receipt(tally: &Tally, moved: Moved) -> MoveResult {
+    receipts(tally, vec![Ok(moved)]).await?.pop().expect("one result")
+}
+
 /// A fault that one row has is one for the whole answer where every row has it.
 pub fn common_fault(results: &[MoveResult]) -> Option<Fault> {
     let fault = |one: &MoveResult| match one {

@@ -72,7 +72,12 @@ impl Work for LedgerWork {
             Request::Chain(moves) => u32::try_from(moves.len()).unwrap_or(u32::MAX),
             Request::Expire(due) => u32::try_from(due.len()).unwrap_or(u32::MAX),
             Request::Import(chunk) => u32::try_from(chunk.rows.len()).unwrap_or(u32::MAX),
-            Request::Hold(_) | Request::End(_) | Request::Create(_) | Request::Close(_) => 1,
+            Request::Hold(_)
+            | Request::End(_)
+            | Request::Create(_)
+            | Request::Close(_)
+            | Request::Change(_)
+            | Request::Pay(_) => 1,
         };
         Weight { rows, bytes: rows.saturating_mul(MOVE_BYTES) }
     }

@@ -4,5 +4,6 @@ mod crowd;
 mod holds;
 mod lost;
 mod moves;
+mod payments;
 mod verify;
 mod world;

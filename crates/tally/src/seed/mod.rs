@@ -8,7 +8,7 @@ pub(crate) mod wallets;
 
 use crate::cli::{Cli, SeedArgs, SeedWhat};
 use crate::config::Config;
-use crate::serve;
+use crate::member_settings;
 use crate::target::Target;
 use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -17,7 +17,7 @@ use std::process::ExitCode;
 
 /// Runs the subcommand.
 pub(crate) fn run(cli: &Cli, args: &SeedArgs) -> Result<ExitCode> {
-    let cost = serve::members(&Config::load(cli)?)?.cost;
+    let cost = member_settings::members(&Config::load(cli)?)?.cost;
     let target = Target::find(cli, &args.target)?;
     let seeded = match &args.what {
         SeedWhat::Wallets(args) => wallets::seed(&target.client, args, cost),

@@ -13,6 +13,7 @@ use std::fmt::Write;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
+use tally_load::people::{PASSWORD, PIN, login, phone};
 use tally_rules::PlayerId;
 use tally_rules::ledger::Amount;
 use tally_rules::ledger::member::Login;
@@ -22,8 +23,6 @@ use tally_service::wallets::import::{self, NewChunk, NewMemberLine, NewTransfer}
 
 /// What each member begins with, in minor units.
 const OPENING: i64 = 1_000_000;
-const PASSWORD: &str = "tally-seed";
-const PIN: &str = "1234";
 
 const GIVEN: [&str; 16] = [
     "Ada", "Ben", "Chloe", "Dmitri", "Elif", "Femi", "Grace", "Hugo", "Ines", "Jin", "Kofi", "Lena", "Minji",
@@ -62,10 +61,6 @@ fn digest(what: &str) -> [u8; 32] {
     blake3::derive_key("tally 2026 seed", what.as_bytes())
 }
 
-fn login(number: u64) -> String {
-    format!("user{number:07}")
-}
-
 /// How many were made now, and how many were refused.
 fn members(client: &Client, wanted: u64, cost: Cost) -> Result<(u64, u64)> {
     let mut chunks = Chunks::find(client, "/v1/imports/members", json!({}), digest("members"))?;
@@ -91,10 +86,6 @@ fn members(client: &Client, wanted: u64, cost: Cost) -> Result<(u64, u64)> {
 fn name(number: u64) -> String {
     let pick = |names: &[&'static str; 16], salt| names[(random(number, salt) % 16) as usize];
     format!("{} {}", pick(&GIVEN, 1), pick(&FAMILY, 2))
-}
-
-fn phone(number: u64) -> String {
-    format!("010{number:08}")
 }
 
 fn member(number: u64, hash: &str) -> Value {

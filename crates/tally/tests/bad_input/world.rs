@@ -6,7 +6,17 @@ use tally_testkit::routes::Route;
 use tally_testkit::{Answer, Client, Request, TestTally};
 
 const TALLY: &str = env!("CARGO_BIN_EXE_tally");
+
+thread_local! {
+    /// The token of the member who asks for itself.
+    static TOKEN: RefCell<String> = const { RefCell::new(String::new()) };
+}
+
 pub(crate) const DIGEST: &str = "00112233445566778899aabbccddeeff00112233445566778899AABBCCDDEEFF";
+
+/// Digests of passwords that cost nothing.
+const CHEAP: [(&str, &str); 2] =
+    [("TALLY_MEMBERS_PASSWORD_MEMORY_KIB", "8"), ("TALLY_MEMBERS_PASSWORD_PASSES", "1")];
 
 /// A server with something on it, and how it looked at first.
 pub(crate) struct World {
@@ -18,7 +28,7 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) fn start() -> Self {
-        let server = TestTally::start(TALLY);
+        let server = TestTally::start_set(TALLY, &CHEAP);
         let mut client = server.client();
         for (board, definition) in [
             ("b", json!({})),
@@ -38,6 +48,10 @@ impl World {
         }
         make_money(&mut client);
         client.put("/v1/players/q", &json!({"name": "Q", "metadata": {"level": 1}})).expect(201);
+        client.post("/v1/members", &own()).expect(201);
+        let signed_in = client.post("/auth/signin", &sign_in()).expect(200);
+        let token = signed_in["data"]["accessToken"].as_str().expect("a token").to_owned();
+        TOKEN.with_borrow_mut(|known| *known = token);
         let before = state(&mut client);
         Self { server, client, before, failures: Vec::new() }
     }
@@ -81,6 +95,31 @@ impl Drop for World {
             assert!(number == 0, "{number} rows failed:\n{failures}");
         }
     }
+}
+
+/// The member who asks for itself.
+fn own() -> Value {
+    let phone = "010-1234-5678";
+    json!({"login_id": "own", "name": "Own", "password": "sesame", "pin": "0042", "phone_number": phone})
+}
+
+fn sign_in() -> Value {
+    json!({"loginId": "own", "password": "sesame"})
+}
+
+/// What it may send to `/transfer/phone-num`.
+pub(crate) fn payment() -> Value {
+    json!({"phoneNumber": "010-0000-0000", "amount": 1, "password": "0042"})
+}
+
+/// A request to this route with all it needs but a body.
+pub(crate) fn bare(route: &Route) -> Request {
+    let request = Request::new(&route.method, path(route, &[]));
+    let request = match route.right.as_str() {
+        "Own" => request.key(&TOKEN.with_borrow(String::clone)),
+        _ => request,
+    };
+    if route.path == "/transfer/phone-num" { request.idempotent("needed") } else { request }
 }
 
 /// A period in UTC.
@@ -132,6 +171,7 @@ fn state(client: &mut Client) -> Vec<Value> {
         client.get("/v1/leaderboards?limit=1000").expect(200),
         client.get(&format!("/v1/imports/b/{DIGEST}")).expect(200),
     ];
+    state.push(client.get("/v1/members?login_id=own").expect(200));
     for board in ["w", "y"] {
         state.push(client.get(&format!("/v1/leaderboards/{board}/periods")).expect(200));
     }
@@ -163,9 +203,13 @@ pub(crate) fn path(route: &Route, values: &[(&str, &str)]) -> String {
 
 /// A request to this route that is right in everything.
 pub(crate) fn valid(route: &Route) -> Request {
-    let request = Request::new(&route.method, path(route, &[]));
+    let request = bare(route);
     let Money { ann, bob, .. } = money();
     match (route.method.as_str(), route.path.as_str()) {
+        ("POST", "/auth/signin") => request.json(&sign_in()),
+        ("POST", "/transfer/phone-num") => request.json(&payment()),
+        ("PATCH", "/v1/members/{member}") => request.json(&json!({"name": "New"})),
+        ("POST", path) if path.ends_with("/close") || path.ends_with("/unlock-pin") => request,
         ("POST", "/v1/imports") => request.body("application/x-ndjson", import(&head(), &[row()])),
         ("POST", "/v1/imports/members") => {
             request.body("application/x-ndjson", import(&ledger_head(), &[member_row()]))

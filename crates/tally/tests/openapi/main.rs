@@ -5,6 +5,7 @@
 //! the document in `crates/server`.
 
 mod document;
+mod members;
 mod money;
 mod operations;
 mod random;

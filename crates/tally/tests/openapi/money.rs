@@ -23,6 +23,7 @@ pub(crate) fn tour(tour: &mut Tour<'_>) {
     movements_refused(tour, &ann, &bob);
     holds(tour, &ann, &bob);
     reads(tour, &ann);
+    closed(tour, &ann);
 }
 
 fn movements(tour: &mut Tour<'_>, ann: &str, bob: &str) {
@@ -117,6 +118,22 @@ fn holds(tour: &mut Tour<'_>, ann: &str, bob: &str) {
     tour.good("getHold", 200, Request::new("GET", &short));
     tour.refused("captureHold", 409, "hold_expired", &capture(&short, &json!({})));
     tour.refused("voidHold", 409, "hold_expired", &Request::new("POST", format!("{short}/void")));
+}
+
+/// What cannot be done with somebody who is gone.
+fn closed(tour: &mut Tour<'_>, ann: &str) {
+    let gone = member(tour, "money-gone", 0);
+    tour.local.post(&format!("/v1/members/{gone}/close"), &json!({})).expect(200);
+    let hold = tour.good("placeHold", 201, post("/v1/holds", &json!({"member": ann, "amount": 1})));
+    let capture = format!("/v1/holds/{}/capture", hold["id"].as_str().expect("an id"));
+    for (id, path, body) in [
+        ("deposit", "/v1/deposits", json!({"to": gone, "amount": 1})),
+        ("transfer", "/v1/transfers", json!({"from": ann, "to": gone, "amount": 1})),
+        ("placeHold", "/v1/holds", json!({"member": gone, "amount": 1})),
+        ("captureHold", &capture, json!({"to": gone})),
+    ] {
+        tour.refused(id, 409, "member_closed", &post(path, &body));
+    }
 }
 
 fn reads(tour: &mut Tour<'_>, ann: &str) {

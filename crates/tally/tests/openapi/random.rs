@@ -328,6 +328,11 @@ impl Maker<'_> {
             "Digest" => json!(self.rng.pick(&["0", "a", "F"]).repeat(64)),
             "KeyId" if self.keys.is_empty() => json!("none"),
             "KeyId" => json!(self.rng.pick(&self.keys.clone())),
+            "PhoneNumberIn" | "PhoneNumberOrNull" | "phone_number" => {
+                json!(*self.rng.pick(&["010-1234", "+82 10 1111", "0049 30 123456"]))
+            }
+            "PasswordOrNull" => self.rng.pick(&[json!("a"), json!(null)]).clone(),
+            "GivenPin" | "PinOrNull" => json!(*self.rng.pick(&["0042", "12345678"])),
             "NewPin" => json!(*self.rng.pick(&["0042", "12345678"])),
             "MemberId" => self.id(&self.members.clone()),
             "HoldId" => self.id(&self.holds.clone()),

@@ -1,14 +1,19 @@
 //! Members as JSON.
 
-use crate::fields::{FieldError, Fields, text};
+use crate::api::wallets::read_amount;
+use crate::fields::{FieldError, Fields, boolean, text};
 use crate::time;
 use serde_json::{Value, json};
-use tally_rules::PlayerId;
 use tally_rules::ledger::member::{Login, Phone};
-use tally_rules::ledger::{Member, MemberId};
+use tally_rules::ledger::pin::{Given, is_pin};
+use tally_rules::ledger::{Amount, Member, MemberId};
+use tally_rules::{PlayerId, Refusal};
 
 /// The longest name of a member, in bytes.
 const NAME_BYTES_MAX: usize = 256;
+
+/// The longest text that is compared with a login or a password, in bytes.
+const GIVEN_BYTES_MAX: usize = 1_024;
 
 /// The longest password, in bytes.
 const PASSWORD_BYTES_MAX: usize = 256;
@@ -41,6 +46,110 @@ pub fn read_new(body: Value, country: Option<&str>) -> Result<NewMember, Vec<Fie
     fields.finish()?;
     let (login, name) = login.zip(name).expect("no field is wrong");
     Ok(NewMember { login, password, pin, phone, name, player })
+}
+
+/// A field of a change: left out, or with a value, or with `null` for nothing.
+pub enum Changed<T> {
+    /// It was left out.
+    Kept,
+    /// It is to be this, or nothing.
+    To(Option<T>),
+}
+
+/// The body of `PATCH /v1/members/{member}`.
+pub struct MemberChange {
+    /// A name for people.
+    pub name: Option<String>,
+    /// Its player.
+    pub player: Option<PlayerId>,
+    /// Its phone number.
+    pub phone: Changed<Phone>,
+    /// What it signs in with.
+    pub password: Changed<String>,
+    /// What it confirms transfers with.
+    pub pin: Changed<String>,
+}
+
+/// Reads the body of `PATCH /v1/members/{member}`.
+pub fn read_change(body: Value, country: Option<&str>) -> Result<MemberChange, Vec<FieldError>> {
+    fn or_null<T>(
+        fields: &mut Fields,
+        name: &'static str,
+        read: impl FnOnce(&Value) -> Result<T, &'static str>,
+    ) -> Changed<T> {
+        let given = fields.optional(name, |value| match value {
+            Value::Null => Ok(None),
+            value => read(value).map(Some),
+        });
+        given.map_or(Changed::Kept, Changed::To)
+    }
+    let mut fields = Fields::new("", body)?;
+    let change = MemberChange {
+        name: fields.optional("name", name),
+        player: fields.optional("player", player),
+        phone: or_null(&mut fields, "phone_number", |value| phone(value, country)),
+        password: or_null(&mut fields, "password", password),
+        pin: or_null(&mut fields, "pin", new_pin),
+    };
+    fields.finish()?;
+    Ok(change)
+}
+
+/// Reads the body of `POST …/close`: whether it is to be closed with money in its wallets.
+pub fn read_close(body: Option<Value>) -> Result<bool, Vec<FieldError>> {
+    let Some(body) = body else { return Ok(false) };
+    let mut fields = Fields::new("", body)?;
+    let force = fields.optional("force", boolean);
+    fields.finish()?;
+    Ok(force.unwrap_or(false))
+}
+
+/// Reads the body of `POST /auth/signin`: any text may be a login that is nobody's.
+pub fn read_sign_in(body: Value) -> Result<(String, String), Vec<FieldError>> {
+    let short = |value: &Value| {
+        text(value).and_then(|text| {
+            if text.len() <= GIVEN_BYTES_MAX { Ok(text) } else { Err("must be at most 1024 bytes") }
+        })
+    };
+    let mut fields = Fields::new("", body)?;
+    let login = fields.required("loginId", short);
+    let password = fields.required("password", short);
+    fields.finish()?;
+    Ok(login.zip(password).expect("no field is wrong"))
+}
+
+/// The body of `POST /transfer/phone-num`.
+pub struct Payment {
+    /// Whose number it goes to.
+    pub phone: Phone,
+    /// How much.
+    pub amount: Result<Amount, Refusal>,
+    /// What the PIN is said to be.
+    pub pin: Given,
+}
+
+/// Reads the body of `POST /transfer/phone-num`.
+pub fn read_payment(body: Value, country: Option<&str>) -> Result<Payment, Vec<FieldError>> {
+    let mut fields = Fields::new("", body)?;
+    let phone = fields.required("phoneNumber", |value| phone(value, country));
+    let amount = fields.required("amount", read_amount);
+    let pin = fields.required("password", given_pin);
+    fields.finish()?;
+    let ((phone, amount), pin) = phone.zip(amount).zip(pin).expect("no field is wrong");
+    Ok(Payment { phone, amount, pin })
+}
+
+/// A PIN as somebody types it, or as a script sends it.
+fn given_pin(value: &Value) -> Result<Given, &'static str> {
+    const WRONG: &str = "must be a PIN: 4 to 8 digits, as a string or as a number";
+    match value {
+        Value::String(text) if is_pin(text) => Ok(Given::Digits(text.clone())),
+        Value::Number(number) => {
+            let number = number.as_u64().filter(|number| *number <= 99_999_999).ok_or(WRONG)?;
+            u32::try_from(number).map(Given::Number).map_err(|_| WRONG)
+        }
+        _ => Err(WRONG),
+    }
 }
 
 /// Reads a login.
@@ -79,8 +188,7 @@ fn new_pin(value: &Value) -> Result<String, &'static str> {
         Value::Number(number) => number.as_u64().ok_or(WRONG)?.to_string(),
         Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => return Err(WRONG),
     };
-    let possible = (4..=8).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
-    if possible { Ok(digits) } else { Err(WRONG) }
+    if is_pin(&digits) { Ok(digits) } else { Err(WRONG) }
 }
 
 /// A member.

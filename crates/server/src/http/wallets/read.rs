@@ -1,12 +1,13 @@
-//! `GET /v1/wallets/{member}` and its transactions.
+//! `GET /v1/wallets/{member}` and its transactions, and the same of the member who asks.
 
 use super::{currency, home};
 use crate::http::answer::{self, Answer};
 use crate::http::call::Call;
 use crate::http::keys::invalid_cursor;
+use crate::http::me::me;
 use crate::http::problem;
 use serde_json::json;
-use tally_rules::ledger::WalletKey;
+use tally_rules::ledger::{Currency, MemberId, WalletKey};
 use tally_service::wallets::read;
 use tally_wire::api::wallets::{TransactionAnswer, WalletAnswer};
 use tally_wire::{Problem, cursor};
@@ -25,11 +26,47 @@ pub(in crate::http) async fn wallets(mut call: Call) -> Result<Answer, Problem> 
 
 /// `GET /v1/wallets/{member}/transactions`
 pub(in crate::http) async fn transactions(mut call: Call) -> Result<Answer, Problem> {
-    let limit = call.query.limit();
-    let (text, currency) = (call.query.text("cursor"), currency(&mut call));
+    let asked = Asked::of(&mut call)?;
+    let member = call.member()?;
+    page(&call, member, asked).await
+}
+
+/// `GET /v1/me/wallet`
+pub(in crate::http) async fn own(mut call: Call) -> Result<Answer, Problem> {
+    let currency = currency(&mut call);
     call.finish_query()?;
     let tally = call.tally()?;
-    let key = WalletKey { member: call.member()?, currency: currency.unwrap_or_else(|| home(&tally)) };
+    let key = WalletKey { member: me(&call), currency: currency.unwrap_or_else(|| home(&tally)) };
+    let wallet = read::wallet(&tally, key).await.map_err(|failure| problem::of_failure(&failure))?;
+    Ok(answer::ok(&WalletAnswer::new(key, &wallet)))
+}
+
+/// `GET /v1/me/transactions`
+pub(in crate::http) async fn own_transactions(mut call: Call) -> Result<Answer, Problem> {
+    let asked = Asked::of(&mut call)?;
+    page(&call, me(&call), asked).await
+}
+
+/// What a page of a history is asked with.
+struct Asked {
+    limit: usize,
+    cursor: Option<String>,
+    currency: Option<Currency>,
+}
+
+impl Asked {
+    fn of(call: &mut Call) -> Result<Self, Problem> {
+        let limit = call.query.limit();
+        let (cursor, currency) = (call.query.text("cursor"), currency(call));
+        call.finish_query()?;
+        Ok(Self { limit, cursor, currency })
+    }
+}
+
+async fn page(call: &Call, member: MemberId, asked: Asked) -> Result<Answer, Problem> {
+    let Asked { limit, cursor: text, currency } = asked;
+    let tally = call.tally()?;
+    let key = WalletKey { member, currency: currency.unwrap_or_else(|| home(&tally)) };
     let below = text.map(|text| cursor::decode_history(key, &text).ok_or_else(invalid_cursor)).transpose()?;
     let page = read::history(&tally, key, below, limit).await;
     let page = page.map_err(|failure| problem::of_failure(&failure))?;

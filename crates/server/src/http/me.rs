@@ -1,0 +1,146 @@
+//! What members do themselves: signing in, what is their own, and transfers to a phone number.
+
+use super::answer::{self, Answer};
+use super::call::{Call, bad_parameter};
+use super::keys::{blocking, invalid_cursor};
+use super::{members, problem};
+use hyper::StatusCode;
+use hyper::header::{CACHE_CONTROL, HeaderValue};
+use serde_json::json;
+use tally_rules::BoardId;
+use tally_rules::ledger::MemberId;
+use tally_rules::ledger::member::Login;
+use tally_service::members::ranks;
+use tally_service::members::signin::{self, SignedIn};
+use tally_service::wallets::command::NewPayment;
+use tally_service::wallets::pay::{self, Payment};
+use tally_service::{Failure, Who};
+use tally_wire::api::members::{read_payment, read_sign_in};
+use tally_wire::cursor::{self, Names};
+use tally_wire::numbers::ScoreOut;
+use tally_wire::{Problem, time};
+
+/// `POST /auth/signin`
+pub(super) async fn sign_in(mut call: Call) -> Result<Answer, Problem> {
+    call.finish_query()?;
+    let tally = call.tally()?;
+    let body = call.json().await?;
+    let (login, password) = read_sign_in(body).map_err(Problem::fields)?;
+    let known = Login::new(&login).ok();
+    let signed_in = signin::sign_in(&tally, (&login, known), password, call.peer.ip()).await;
+    match signed_in.map_err(|failure| problem::of_failure(&failure))? {
+        SignedIn::Token(token, seconds) => {
+            let data = json!({"accessToken": token, "tokenType": "Bearer", "expiresIn": seconds});
+            let mut answer = answer::ok(&json!({"data": data}));
+            answer.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+            Ok(answer)
+        }
+        SignedIn::Wrong => {
+            let detail = "login and password do not belong together";
+            let wrong = Problem::new(401, "invalid_credentials", detail);
+            Err(wrong.header("www-authenticate", "Bearer realm=\"tally\""))
+        }
+        SignedIn::Wait(seconds) => {
+            let detail = "too many wrong passwords in a row; wait before the next";
+            Err(Problem::new(429, "too_many_attempts", detail).retry_after(seconds))
+        }
+    }
+}
+
+/// `GET /v1/me`
+pub(super) async fn profile(mut call: Call) -> Result<Answer, Problem> {
+    call.finish_query()?;
+    let (tally, me) = (call.tally()?, me(&call));
+    Ok(answer::ok(&members::show(tally, me).await?))
+}
+
+/// `GET /v1/me/ranks`
+pub(super) async fn ranks(mut call: Call) -> Result<Answer, Problem> {
+    let limit = call.query.limit();
+    let after = call.query.text("cursor");
+    call.finish_query()?;
+    let (tally, int64, me) = (call.tally()?, call.int64()?, me(&call));
+    let after = match after {
+        None => None,
+        Some(text) => {
+            let name = cursor::decode_name(Names::Ranks, &text).ok_or_else(invalid_cursor)?;
+            Some(BoardId::new(&name).map_err(|_| invalid_cursor())?)
+        }
+    };
+    let failed = |failure: Failure| problem::of_failure(&failure);
+    let member = tally.members.known(&tally, me).await.map_err(failed)?;
+    let page = blocking(move || ranks::of_player(&tally, &member.player, after.as_ref(), limit)).await?;
+    let item = |one: &ranks::BoardRank| {
+        let definition = &one.board.definition;
+        let mut item = json!({
+            "board": one.board.id.as_str(),
+            "score": ScoreOut::new(definition.score, one.ranked.record.score, int64),
+            "rank": one.ranked.rank,
+            "total": one.ranked.total,
+        });
+        if one.has_subscore() {
+            item["subscore"] = json!(ScoreOut::integer(one.ranked.record.subscore, int64));
+        }
+        item
+    };
+    let mut answer = json!({"items": page.items.iter().map(item).collect::<Vec<_>>()});
+    if let Some(next) = page.next {
+        answer["next_cursor"] = json!(cursor::encode_name(Names::Ranks, next.as_str()));
+    }
+    Ok(answer::ok(&answer))
+}
+
+/// `POST /transfer/phone-num`
+pub(super) async fn transfer(mut call: Call) -> Result<Answer, Problem> {
+    call.finish_query()?;
+    let (tally, me) = (call.tally()?, me(&call));
+    if call.key()?.is_none() {
+        let detail = "send an `Idempotency-Key` header with a new value for each transfer";
+        let mut missing = bad_parameter("Idempotency-Key", "is required");
+        missing.code = "idempotency_key_required";
+        missing.detail = detail.into();
+        missing.errors.iter_mut().for_each(|error| error.code = "idempotency_key_required");
+        return Err(missing);
+    }
+    let body = call.json().await?;
+    let identity = call.identity(&tally, Some(&body))?;
+    let asked = read_payment(body, members::country(&tally)).map_err(Problem::fields)?;
+    let amount = asked.amount.map_err(|refusal| problem::of_refusal(&refusal))?;
+    let failed = |failure: Failure| problem::of_failure(&failure);
+    let payer = tally.members.known(&tally, me).await.map_err(failed)?;
+    let new = NewPayment {
+        from: me,
+        tokens_from: call.tokens_from,
+        guess: tally.members.pins.guess(&payer.login, &asked.pin),
+        phone: asked.phone,
+        to: None,
+        currency: tally.settings.ledger.currencies.home(),
+        amount,
+        identity,
+    };
+    let Payment::Paid(receipt) = pay::pay(&tally, new).await.map_err(failed)? else {
+        return Err(super::guard::signed_out());
+    };
+    let (key, entry) = (receipt.posted.key, receipt.posted.entry);
+    let name = match entry.counterparty {
+        Some(other) => tally.members.known(&tally, other).await.map_err(failed)?.name.to_string(),
+        None => String::new(),
+    };
+    let data = json!({
+        "transferId": entry.transfer.0.to_string(),
+        "amount": entry.amount.to_string(),
+        "balance": entry.after.to_string(),
+        "currency": key.wallet.currency.as_str(),
+        "counterparty": {"name": name},
+        "at": time::format(entry.transfer.0.at()),
+    });
+    Ok(answer::replayed(answer::json(StatusCode::CREATED, &json!({"data": data})), receipt.replayed))
+}
+
+/// The member who asks: the route's right lets nobody else in.
+pub(super) fn me(call: &Call) -> MemberId {
+    match call.caller.who {
+        Who::Member(id) => id,
+        Who::Key(_) | Who::Nobody => unreachable!("only members have the right"),
+    }
+}

@@ -1,0 +1,225 @@
+//! What is kept of members in memory: who has a phone number, and who a member is.
+//!
+//! Bounded in entries, and each is kept so long at most. This server's own changes are seen at once: whoever changes a
+//! member says so before and after, and what was read meanwhile is not kept. What another server changes is seen when the
+//! entry is old enough, which is a shorter time where there are others. Balances and attempts are never taken from here,
+//! and no transfer is decided by it: the transaction compares. Which entry goes first is the library's (S3-FIFO: what is
+//! asked for once goes before what is asked for often).
+
+use quick_cache::sync::Cache;
+use std::hash::Hash;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use tally_rules::ledger::member::Phone;
+use tally_rules::ledger::{Member, MemberId};
+
+/// What can be set about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CacheSettings {
+    /// Entries of each kind.
+    pub entries: usize,
+    /// How long an entry is used.
+    pub time: Duration,
+    /// The same where other servers write to the same store.
+    pub shared_time: Duration,
+}
+
+impl Default for CacheSettings {
+    fn default() -> Self {
+        let hours = 12;
+        Self {
+            entries: 200_000,
+            time: Duration::from_secs(hours * 3_600),
+            shared_time: Duration::from_secs(1),
+        }
+    }
+}
+
+/// How often what was asked for was there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rate {
+    /// Found.
+    pub hits: u64,
+    /// Not found, or too old.
+    pub misses: u64,
+    /// Entries.
+    pub entries: u64,
+}
+
+/// One kind of entries.
+struct Kept<K, V> {
+    entries: Cache<K, (V, Instant)>,
+    hits: AtomicU64,
+    misses: AtomicU64,
+}
+
+impl<K: Eq + Hash + Clone, V: Clone> Kept<K, V> {
+    fn new(entries: usize) -> Self {
+        Self { entries: Cache::new(entries), hits: AtomicU64::new(0), misses: AtomicU64::new(0) }
+    }
+
+    fn get(&self, key: &K, time: Duration) -> Option<V> {
+        let found = self.entries.get(key).filter(|(_, since)| since.elapsed() < time);
+        let counter = if found.is_some() { &self.hits } else { &self.misses };
+        counter.fetch_add(1, Ordering::Relaxed);
+        found.map(|(value, _)| value)
+    }
+
+    fn rate(&self) -> Rate {
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let entries = u64::try_from(self.entries.len()).unwrap_or(u64::MAX);
+        Rate { hits: read(&self.hits), misses: read(&self.misses), entries }
+    }
+}
+
+/// Changes so far, and how many are under way.
+#[derive(Debug, Default)]
+struct Changes {
+    begun: u64,
+    running: u64,
+}
+
+/// The cache.
+pub struct MemberCache {
+    settings: CacheSettings,
+    phones: Kept<Phone, MemberId>,
+    members: Kept<MemberId, Arc<Member>>,
+    changes: Mutex<Changes>,
+}
+
+/// What was read before this moment may be kept, if nothing changes until then.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moment(Option<u64>);
+
+/// A change under way.
+pub(crate) struct Changing<'a> {
+    cache: &'a MemberCache,
+    member: MemberId,
+}
+
+impl MemberCache {
+    pub(super) fn new(settings: CacheSettings) -> Self {
+        let entries = settings.entries;
+        Self { settings, phones: Kept::new(entries), members: Kept::new(entries), changes: Mutex::default() }
+    }
+
+    fn time(&self, shared: bool) -> Duration {
+        if shared { self.settings.shared_time.min(self.settings.time) } else { self.settings.time }
+    }
+
+    pub(super) fn phone(&self, phone: &Phone, shared: bool) -> Option<MemberId> {
+        self.phones.get(phone, self.time(shared))
+    }
+
+    pub(super) fn member(&self, id: &MemberId, shared: bool) -> Option<Arc<Member>> {
+        self.members.get(id, self.time(shared))
+    }
+
+    /// To be called before the store is read.
+    pub(crate) fn moment(&self) -> Moment {
+        let changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        Moment((changes.running == 0).then_some(changes.begun))
+    }
+
+    /// Keeps what was read since a moment, unless something changed.
+    pub(crate) fn keep(&self, moment: Moment, id: MemberId, member: &Arc<Member>) {
+        let changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        if moment.0 != Some(changes.begun) {
+            return;
+        }
+        if let Some(phone) = &member.phone {
+            self.phones.entries.insert(phone.clone(), (id, Instant::now()));
+        }
+        self.members.entries.insert(id, (Arc::clone(member), Instant::now()));
+    }
+
+    /// To be held while a member is changed.
+    pub(crate) fn changing(&self, member: MemberId) -> Changing<'_> {
+        let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        changes.begun += 1;
+        changes.running += 1;
+        Changing { cache: self, member }
+    }
+
+    /// Forgets what turned out to be old.
+    pub(crate) fn forget(&self, member: MemberId, phone: &Phone) {
+        self.phones.entries.remove(phone);
+        self.members.entries.remove(&member);
+    }
+
+    /// How often who has a phone number was known, and who a member is.
+    pub fn rates(&self) -> [(&'static str, Rate); 2] {
+        [("phones", self.phones.rate()), ("members", self.members.rate())]
+    }
+}
+
+impl Drop for Changing<'_> {
+    fn drop(&mut self) {
+        let mut changes = self.cache.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        changes.running -= 1;
+        if let Some((_, (member, _))) = self.cache.members.entries.remove(&self.member)
+            && let Some(phone) = &member.phone
+        {
+            self.cache.phones.entries.remove(phone);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tally_rules::ledger::Uuid;
+    use tally_rules::ledger::member::Login;
+    use tally_rules::ledger::pin::Attempts;
+    use tally_rules::{Micros, PlayerId};
+
+    fn member(name: &str) -> Arc<Member> {
+        Arc::new(Member {
+            login: Login::new("ann").unwrap(),
+            phone: Some(Phone::parse("010-1234", None).unwrap()),
+            player: PlayerId::new("ann").unwrap(),
+            name: name.into(),
+            password: None,
+            pin: None,
+            attempts: Attempts::default(),
+            tokens_from: Micros(0),
+            closed_at: None,
+        })
+    }
+
+    #[test]
+    fn what_was_read_before_a_change_is_not_kept_after_it() {
+        let cache = MemberCache::new(CacheSettings::default());
+        let (id, phone) = (MemberId(Uuid([1; 16])), Phone::parse("010-1234", None).unwrap());
+        cache.keep(cache.moment(), id, &member("old"));
+        assert_eq!(cache.phone(&phone, false), Some(id));
+        let before = cache.moment();
+        let changing = cache.changing(id);
+        let during = cache.moment();
+        drop(changing);
+        assert!(cache.member(&id, false).is_none() && cache.phone(&phone, false).is_none());
+        for moment in [before, during] {
+            cache.keep(moment, id, &member("old"));
+            assert!(cache.member(&id, false).is_none(), "{moment:?}");
+        }
+        cache.keep(cache.moment(), id, &member("new"));
+        assert_eq!(&*cache.member(&id, false).unwrap().name, "new");
+        let [(_, phones), (_, members)] = cache.rates();
+        assert_eq!((phones.hits, phones.misses, members.hits, members.misses), (1, 1, 1, 3));
+    }
+
+    #[test]
+    fn entries_are_bounded_and_age_sooner_where_there_are_others() {
+        let settings = CacheSettings { entries: 10, shared_time: Duration::ZERO, ..CacheSettings::default() };
+        let cache = MemberCache::new(settings);
+        for number in 0..200 {
+            cache.keep(cache.moment(), MemberId(Uuid([number; 16])), &member("x"));
+        }
+        let [_, (_, members)] = cache.rates();
+        assert!(members.entries <= 10, "{members:?}");
+        cache.keep(cache.moment(), MemberId(Uuid([1; 16])), &member("x"));
+        assert!(cache.member(&MemberId(Uuid([1; 16])), true).is_none());
+        assert!(cache.member(&MemberId(Uuid([1; 16])), false).is_some());
+    }
+}

@@ -1,0 +1,42 @@
+//! A transfer that a member asks for with its PIN, to a phone number.
+//!
+//! Who has the number is looked up beforehand, because a transaction reads by key, and compared in the transaction: an old
+//! answer of the cache costs another try, never money. What is told depends on the PIN first.
+
+use super::command::{Done, NewPayment, Request};
+use super::post::{Receipt, receipt};
+use crate::failure::{Failure, Fault};
+use crate::tally::Tally;
+use std::sync::Arc;
+
+/// How often it is tried anew because the number changed hands meanwhile.
+const TRIES: usize = 8;
+
+/// What came of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Payment {
+    /// It was done, now or before.
+    Paid(Receipt),
+    /// The token it was asked with has ended.
+    SignedOut,
+}
+
+/// Does one.
+pub async fn pay(tally: &Arc<Tally>, mut new: NewPayment) -> Result<Payment, Failure> {
+    for _ in 0..TRIES {
+        let running = new.identity.as_ref().map(|one| tally.begin(&one.key)).transpose()?;
+        new.to = tally.members.of_phone(tally, &new.phone).await?;
+        match tally.ledger.ask(Request::Pay(new.clone()), running.into_iter().collect()).await? {
+            Done::Paid(moved) => return receipt(tally, moved).await.map(Payment::Paid),
+            Done::Stale => tally.members.cache.forget(new.from, &new.phone),
+            done => {
+                return Err(Fault::Broken(format!("a payment is answered as one, not as {done:?}")).into());
+            }
+        }
+        let payer = tally.members.known(tally, new.from).await?;
+        if payer.tokens_from != new.tokens_from {
+            return Ok(Payment::SignedOut);
+        }
+    }
+    Err(Fault::Overloaded.into())
+}

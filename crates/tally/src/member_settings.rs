@@ -1,0 +1,46 @@
+//! Settings of members, read.
+
+use crate::config::{Config, Usage};
+use tally_rules::ledger::pin::PinRule;
+use tally_service::members::MemberSettings;
+use tally_service::members::cache::CacheSettings;
+use tally_service::members::password::Cost;
+
+/// Of signing in, phone numbers and what is kept in memory.
+pub(crate) fn members(config: &Config) -> Result<MemberSettings, Usage> {
+    let country = config.text("members.phone_country");
+    if !country.bytes().all(|byte| byte.is_ascii_digit()) || country.starts_with('0') || country.len() > 4 {
+        return Err(config.wrong("members.phone_country", "1 to 4 digits that do not begin with 0, or empty"));
+    }
+    let memory = config.parse("members.password_memory_kib", "a whole number")?;
+    let passes = config.parse("members.password_passes", "a whole number")?;
+    let cost = Cost::new(memory, passes).ok_or_else(|| {
+        let what = "8 to 262144, and `members.password_passes` 1 to 16";
+        config.wrong("members.password_memory_kib", what)
+    })?;
+    let passwords_at_once = match config.text("members.passwords_at_once") {
+        "auto" => std::thread::available_parallelism().map_or(1, |count| count.get().div_ceil(2)),
+        _ => config.count("members.passwords_at_once")?,
+    };
+    let phone_country = Some(country).filter(|country| !country.is_empty()).map(Into::into);
+    Ok(MemberSettings {
+        phone_country,
+        cost,
+        passwords_at_once,
+        passwords_waiting_max: config.count("members.passwords_waiting_max")?,
+        token_time: config.duration("auth.token_ttl")?,
+        cache: CacheSettings {
+            entries: config.count("members.cache_entries")?,
+            time: config.duration("members.cache_time")?,
+            shared_time: config.duration("members.cache_shared_time")?,
+        },
+    })
+}
+
+/// How many wrong PINs lock it, and for how long.
+pub(crate) fn pin(config: &Config) -> Result<PinRule, Usage> {
+    let attempts = config.count("pin.attempts")?;
+    let attempts = u8::try_from(attempts).map_err(|_| config.wrong("pin.attempts", "1 to 255"))?;
+    let lock_micros = i64::try_from(config.duration("pin.lock")?.as_micros()).unwrap_or(i64::MAX);
+    Ok(PinRule { attempts, lock_micros })
+}
