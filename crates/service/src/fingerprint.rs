@@ -7,6 +7,7 @@
 use crate::secret::{Secret, Use};
 use tally_rules::idempotency::Fingerprint;
 use tally_rules::ledger::hold::Ending;
+use tally_rules::ledger::member::Phone;
 use tally_rules::ledger::{Amount, HoldId, MemberId, Order, WalletKey};
 use tally_rules::score::Given;
 use tally_rules::{BoardId, Micros, PlayerId};
@@ -71,6 +72,11 @@ impl Fingerprints {
             order.reference.as_ref().map_or(b"", |_| b"r"),
             order.reference.as_deref().unwrap_or_default().as_bytes(),
         ])
+    }
+
+    /// Of a member's own transfer: not of its PIN, and its caller is the key's.
+    pub fn of_payment(&self, phone: &Phone, amount: Amount) -> Fingerprint {
+        self.digest(&[b"pay", phone.as_str().as_bytes(), &amount.units().to_le_bytes()])
     }
 
     /// Of a hold to be made.
@@ -159,6 +165,7 @@ mod tests {
         let transfer = |from, to| Move::Transfer { from: member(from), to: member(to) };
         let wallet = WalletKey { member: member(1), currency: code("KRW") };
         let amount = |units| Amount::new(units).unwrap();
+        let phone = |text| Phone::parse(text, None).unwrap();
         let hold = HoldId(Uuid([1; 16]));
         let capture = |units: Option<i64>, to| Ending::Capture { amount: units.map(amount), to };
         let all = [
@@ -171,6 +178,9 @@ mod tests {
             prints.of_order(&order(transfer(1, 2), "KRW", 2, None)),
             prints.of_order(&order(transfer(1, 2), "KRW", 1, Some(""))),
             prints.of_order(&order(transfer(1, 2), "KRW", 1, Some("r"))),
+            prints.of_payment(&phone("010-1111"), amount(1)),
+            prints.of_payment(&phone("010-1111"), amount(2)),
+            prints.of_payment(&phone("010-1112"), amount(1)),
             prints.of_hold(&wallet, amount(1), None),
             prints.of_hold(&wallet, amount(1), Some(Micros(0))),
             prints.of_hold(&wallet, amount(2), None),
@@ -183,5 +193,6 @@ mod tests {
             assert!(!all[..at].contains(one), "the {at}th is like one before it");
         }
         assert_eq!(all[3], prints.of_order(&order(transfer(1, 2), "KRW", 1, None)));
+        assert!(all.contains(&prints.of_payment(&phone("010 11 11"), amount(1))));
     }
 }

@@ -240,8 +240,19 @@ fn a_load_scripts_requests_are_taken_as_they_are() {
     server.kill9();
     server.restart();
     let mut member = server.client().with_key(token.as_str().expect("a token"));
-    let again = member.send(&request);
-    assert!(again.is_replay() && again.json() == first, "{}", again.text());
+    // The same in other words too.
+    let key = "5b1f3f0e-9a52-4f2c-8f43-0c6a1f0a1f6e";
+    let said = |client: &mut Client, phone: &str, amount: Value, pin: Value| {
+        let body = json!({"password": pin, "phoneNumber": phone, "amount": amount});
+        client.send(&Request::new("POST", "/transfer/phone-num").json(&body).idempotent(key))
+    };
+    for again in [
+        member.send(&request),
+        said(&mut member, "010-2222-2222", json!("100"), json!("0042")),
+        said(&mut member, "+82 10 2222 2222", json!(100), json!(42)),
+    ] {
+        assert!(again.is_replay() && again.json() == first, "{}", again.text());
+    }
     let other = r#"{"phoneNumber":"01022222222","amount":101,"password":42}"#;
     let other = Request::new("POST", "/transfer/phone-num").body("application/json", other);
     member

@@ -8,6 +8,7 @@ use hyper::StatusCode;
 use hyper::header::{CACHE_CONTROL, HeaderValue};
 use serde_json::json;
 use tally_rules::BoardId;
+use tally_rules::idempotency::Identity;
 use tally_rules::ledger::MemberId;
 use tally_rules::ledger::member::Login;
 use tally_service::members::ranks;
@@ -94,18 +95,17 @@ pub(super) async fn ranks(mut call: Call) -> Result<Answer, Problem> {
 pub(super) async fn transfer(mut call: Call) -> Result<Answer, Problem> {
     call.finish_query()?;
     let (tally, me) = (call.tally()?, me(&call));
-    if call.key()?.is_none() {
+    let Some(key) = call.key()? else {
         let detail = "send an `Idempotency-Key` header with a new value for each transfer";
         let mut missing = bad_parameter("Idempotency-Key", "is required");
         missing.code = "idempotency_key_required";
         missing.detail = detail.into();
         missing.errors.iter_mut().for_each(|error| error.code = "idempotency_key_required");
         return Err(missing);
-    }
-    let body = call.json().await?;
-    let identity = call.identity(&tally, Some(&body))?;
-    let asked = read_payment(body, members::country(&tally)).map_err(Problem::fields)?;
+    };
+    let asked = read_payment(call.json().await?, members::country(&tally)).map_err(Problem::fields)?;
     let amount = asked.amount.map_err(|refusal| problem::of_refusal(&refusal))?;
+    let identity = Some(Identity { key, fingerprint: tally.fingerprints.of_payment(&asked.phone, amount) });
     let failed = |failure: Failure| problem::of_failure(&failure);
     let payer = tally.members.known(&tally, me).await.map_err(failed)?;
     let new = NewPayment {
