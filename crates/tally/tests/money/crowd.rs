@@ -1,6 +1,6 @@
 //! Many at once: a storm of equal requests has one effect, and nobody hears of a deadlock.
 
-use crate::world::World;
+use crate::world::{World, payment};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Barrier;
@@ -79,6 +79,41 @@ fn a_storm_of_equal_requests_has_one_effect() {
         |balance: u64, held: u64| (balance.to_string(), held.to_string(), (balance - held).to_string());
     assert_eq!((world.purse(&ann), world.purse(&bob)), (purse(932, 3), purse(70, 0)));
     assert_eq!((world.history(&ann, 9).len(), world.history(&bob, 9).len()), (5, 2));
+}
+
+#[test]
+fn a_storm_of_equal_payments_has_one_effect() {
+    let mut world = World::start(&[]);
+    let (ann, token) = world.payer("ann", "01011111111", 1_000);
+    let (bob, _) = world.payer("bob", "01022222222", 0);
+    for round in 1..=3_u64 {
+        let request =
+            |right| payment(&token, "010-2222-2222", &json!(10), right).idempotent(&format!("k{round}"));
+        let first = one_effect(&storm(&world, &vec![request(true); STORM]), 201);
+        let again = world.client.send(&request(true));
+        assert!(again.is_replay());
+        assert_eq!(again.expect(201), first);
+        // Who does not know the PIN hears nothing of it.
+        world.client.send(&request(false)).refused(403, "invalid_pin");
+        assert_eq!(
+            (world.balance(&ann), world.balance(&bob)),
+            ((1_000 - 10 * round).to_string(), (10 * round).to_string())
+        );
+    }
+    // Guesses at the same time count, whatever their keys: five are looked at, and the right one comes too late.
+    let guesses: Vec<Request> = (0..STORM)
+        .map(|number| payment(&token, "01022222222", &json!(10), false).idempotent(&format!("g{number}")))
+        .collect();
+    let answers = storm(&world, &guesses);
+    assert_eq!(
+        answers.iter().filter(|one| one.code() == "invalid_pin").count(),
+        5 - 1,
+        "one was wrong before"
+    );
+    assert_eq!(answers.iter().filter(|one| one.code() == "pin_locked").count(), STORM - 4);
+    let right = payment(&token, "01022222222", &json!(10), true).idempotent("k1");
+    world.client.send(&right).refused(423, "pin_locked");
+    assert_eq!((world.history(&ann, 9).len(), world.history(&bob, 9).len()), (4, 3));
 }
 
 #[test]

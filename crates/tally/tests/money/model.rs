@@ -48,13 +48,20 @@ pub(crate) enum Op {
     Void {
         hold: usize,
     },
+    /// By the member itself, to a phone number, with a PIN.
+    Pay {
+        from: Who,
+        to: Who,
+        amount: i64,
+        right: bool,
+    },
 }
 
 impl Op {
     /// Refused before anything is looked up.
     pub(crate) fn malformed(&self) -> Option<&'static str> {
         let amount = match self {
-            Op::Move { amount, .. } | Op::Hold { amount, .. } => *amount,
+            Op::Move { amount, .. } | Op::Hold { amount, .. } | Op::Pay { amount, .. } => *amount,
             Op::Capture { amount, .. } => (*amount)?,
             Op::Void { .. } => return None,
         };
@@ -62,6 +69,14 @@ impl Op {
             ..=0 => Some("invalid_amount"),
             1..=AMOUNT_MAX => None,
             _ => Some("limit_exceeded"),
+        }
+    }
+
+    /// What is compared with a later request under the same key: all but the PIN.
+    fn compared(&self) -> Self {
+        match *self {
+            Op::Pay { from, to, amount, .. } => Op::Pay { from, to, amount, right: true },
+            Op::Move { .. } | Op::Hold { .. } | Op::Capture { .. } | Op::Void { .. } => self.clone(),
         }
     }
 }
@@ -83,6 +98,8 @@ pub(crate) fn status(code: Refused) -> u16 {
     match code {
         "member_not_found" | "recipient_not_found" | "wallet_not_found" | "hold_not_found" => 404,
         "hold_resolved" | "hold_expired" => 409,
+        "invalid_pin" => 403,
+        "pin_locked" => 423,
         _ => 422,
     }
 }
@@ -132,10 +149,22 @@ impl Promise {
     }
 }
 
+/// A member, as others see it.
+#[derive(Clone, Debug)]
+pub(crate) struct Person {
+    pub(crate) id: String,
+    pub(crate) name: String,
+    pub(crate) phone: String,
+    /// Empty where it does not pay by itself.
+    pub(crate) token: String,
+}
+
 /// What one caller's members have.
 #[derive(Debug)]
 pub(crate) struct Model {
-    ids: Vec<String>,
+    people: Vec<Person>,
+    /// Wrong PINs in a row.
+    pub(crate) wrong: [u8; OWN],
     pub(crate) purses: BTreeMap<Wallet, Purse>,
     pub(crate) holds: Vec<Promise>,
     pub(crate) stored: BTreeMap<String, (Op, Value)>,
@@ -153,10 +182,10 @@ struct Mark {
 }
 
 impl Model {
-    pub(crate) fn new(ids: Vec<String>) -> Self {
+    pub(crate) fn new(people: Vec<Person>) -> Self {
         let purses = (0..OWN).map(|who| ((who, "KRW"), Purse::default())).collect();
         let (holds, stored, totals, pot) = Default::default();
-        Self { ids, purses, holds, stored, totals, pot }
+        Self { people, wrong: [0; OWN], purses, holds, stored, totals, pot }
     }
 
     /// What is held for certain, and what may be held at most.
@@ -196,6 +225,10 @@ impl Model {
         told: &Told<'_>,
     ) -> Result<(Value, bool), Refused> {
         op.malformed().map_or(Ok(()), Err)?;
+        if let Op::Pay { from, right, .. } = *op {
+            self.attempt(from, right)?;
+        }
+        let op = &op.compared();
         if let Some((first, answer)) = key.and_then(|key| self.stored.get(key)) {
             return if first == op { Ok((answer.clone(), true)) } else { Err("idempotency_key_reused") };
         }
@@ -230,6 +263,15 @@ impl Model {
         done.into_iter().map(|(answer, _)| Ok(answer)).collect()
     }
 
+    /// The fifth wrong PIN in a row locks it.
+    fn attempt(&mut self, who: Who, right: bool) -> Result<(), Refused> {
+        if self.wrong[who] >= 5 {
+            return Err("pin_locked");
+        }
+        self.wrong[who] = if right { 0 } else { self.wrong[who] + 1 };
+        if right { Ok(()) } else { Err("invalid_pin") }
+    }
+
     fn mark(&self) -> Mark {
         let purses = self.purses.iter().map(|(wallet, purse)| (*wallet, purse.balance, purse.lines.len()));
         Mark { purses: purses.collect(), totals: self.totals.clone(), pot: self.pot.clone() }
@@ -248,13 +290,7 @@ impl Model {
     fn apply(&mut self, op: &Op, told: &Told<'_>) -> Result<Value, Refused> {
         match *op {
             Op::Move { from, to, currency, amount, reference } => {
-                self.check_sides((from, to), currency)?;
-                if from.is_some() && to.is_some() && amount > TRANSFER_MAX {
-                    return Err("limit_exceeded");
-                }
-                if let Some(from) = from {
-                    self.can_pay((from, currency), amount, told)?;
-                }
+                self.can_move((from, to), currency, amount, told)?;
                 let kind = match (from, to) {
                     (None, _) => "deposit",
                     (_, None) => "withdrawal",
@@ -271,6 +307,7 @@ impl Model {
                 }
                 Ok(line)
             }
+            Op::Pay { from, to, amount, .. } => self.pay(from, to, amount, told),
             Op::Hold { of, currency, amount, until } => self.place(of, currency, (amount, until), told),
             Op::Capture { hold, amount, to } => {
                 let whole = self.holds.get(hold).map_or(0, |hold| hold.amount);
@@ -287,6 +324,33 @@ impl Model {
                 Ok(self.holds[hold].shown.clone())
             }
         }
+    }
+
+    /// A transfer in the currency of every member.
+    fn pay(&mut self, from: Who, to: Who, amount: i64, told: &Told<'_>) -> Result<Value, Refused> {
+        let sides = (Some(from), Some(to));
+        self.can_move(sides, "KRW", amount, told)?;
+        let shown = &told.shown["data"];
+        let (group, at) = (shown["transferId"].clone(), shown["at"].clone());
+        let line = self.shift("transfer_out", sides, "KRW", amount, (None, group.clone(), at.clone()));
+        Ok(json!({"data": {
+            "transferId": group, "amount": amount.to_string(), "balance": line["after"], "currency": "KRW",
+            "counterparty": {"name": self.people[to].name}, "at": at,
+        }}))
+    }
+
+    fn can_move(
+        &self,
+        (from, to): (Option<Who>, Option<Who>),
+        currency: &'static str,
+        amount: i64,
+        told: &Told<'_>,
+    ) -> Result<(), Refused> {
+        self.check_sides((from, to), currency)?;
+        if from.is_some() && to.is_some() && amount > TRANSFER_MAX {
+            return Err("limit_exceeded");
+        }
+        from.map_or(Ok(()), |from| self.can_pay((from, currency), amount, told))
     }
 
     fn check_sides(&self, sides: (Option<Who>, Option<Who>), currency: &'static str) -> Result<(), Refused> {
@@ -343,7 +407,7 @@ impl Model {
             let purse = self.purses.entry((own, currency)).or_default();
             let line = json!({
                 "id": null, "type": kind, "amount": amount.to_string(), "before": purse.balance.to_string(),
-                "after": (purse.balance + by).to_string(), "counterparty": other.map(|other| &self.ids[other]),
+                "after": (purse.balance + by).to_string(), "counterparty": other.map(|other| &self.people[other].id),
                 "group_id": group, "reference": reference, "status": "posted", "at": at,
             });
             purse.balance += by;
@@ -364,7 +428,7 @@ impl Model {
     ) -> Result<Value, Refused> {
         let id = told.shown["id"].as_str().unwrap_or_default().to_owned();
         let shown = json!({
-            "id": id, "member": self.ids[of], "currency": currency, "amount": amount.to_string(), "status": "open",
+            "id": id, "member": self.people[of].id, "currency": currency, "amount": amount.to_string(), "status": "open",
             "captured": null, "to": null, "group_id": null, "expires_at": until.map(instant),
             "created_at": told.shown["created_at"], "ended_at": null,
         });
@@ -399,7 +463,7 @@ impl Model {
         let group = told.shown["group_id"].clone();
         self.shift("capture", (Some(of), to), currency, amount, (None, group.clone(), Value::Null));
         self.ended(hold, End::Captured(amount, to), "captured", told);
-        let to = to.map(|to| self.ids[to].clone());
+        let to = to.map(|to| self.people[to].id.clone());
         let shown = &mut self.holds[hold].shown;
         (shown["captured"], shown["to"], shown["group_id"]) = (json!(amount.to_string()), json!(to), group);
         Ok(())

@@ -4,8 +4,8 @@
 //! the same batches; one more member takes money of all. Every answer is compared whole, and at the end everything there
 //! is. `TALLY_SEED` repeats a run but for what the clock decides, `TALLY_SOAK` makes it longer.
 
-use crate::model::{Model, NO_HOLD, NOBODY, OWN, Op, POT, TRANSFER_MAX, Told, Who, instant, status};
-use crate::world::{World, now};
+use crate::model::{Model, NO_HOLD, NOBODY, OWN, Op, POT, Person, TRANSFER_MAX, Told, Who, instant, status};
+use crate::world::{World, now, payment};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -31,7 +31,7 @@ struct Caller {
     name: usize,
     rng: Rng,
     client: Client,
-    ids: Vec<String>,
+    people: Vec<Person>,
     model: Model,
     keys: usize,
     tried: Vec<(Op, String)>,
@@ -41,24 +41,33 @@ struct Caller {
 }
 
 impl Caller {
-    fn new(name: usize, world: &mut World, pot: &str) -> Self {
-        let mut ids: Vec<String> = (0..OWN).map(|who| world.member(&format!("c{name}m{who}"), 0)).collect();
-        ids.extend([pot.to_owned(), "0190f8a0-0000-7000-8000-000000000000".to_owned()]);
-        let (model, client) = (Model::new(ids.clone()), world.server.client());
+    fn new(name: usize, world: &mut World, pot: &Person) -> Self {
+        let own = |who| {
+            let (login, phone) = (format!("c{name}m{who}"), format!("010{name:04}{who:04}"));
+            let (id, token) = world.payer(&login, &phone, 0);
+            Person { id, name: login, phone, token }
+        };
+        let mut people: Vec<Person> = (0..OWN).map(own).collect();
+        let nobody = "0190f8a0-0000-7000-8000-000000000000";
+        people.push(pot.clone());
+        people.push(person(nobody, "nobody", "01099998888"));
+        let (model, client) = (Model::new(people.clone()), world.server.client());
         let (keys, tried, batches, met) = Default::default();
         let rng = Rng::of(&format!("money {name}"));
-        Self { name, rng, client, ids, model, keys, tried, batches, met }
+        Self { name, rng, client, people, model, keys, tried, batches, met }
     }
 
     fn step(&mut self) {
         match self.rng.below(100) {
-            0..55 => {
+            0..52 => {
                 let (op, key) = (self.op(), self.rng.percent(70).then(|| self.key()));
                 self.send(op, key);
             }
+            52..55 => self.guess(),
             55..72 => self.batch(),
             72..85 => self.again(),
-            85..92 => self.read_wallet(),
+            85..87 => self.unlock(),
+            87..92 => self.read_wallet(),
             92..95 => self.read_hold(),
             _ => self.read_history(),
         }
@@ -116,6 +125,9 @@ impl Caller {
 
     fn op(&mut self) -> Op {
         let (currency, amount) = (self.currency(), self.amount());
+        if self.rng.percent(20) {
+            return Op::Pay { from: self.own(), to: self.payee(), amount, right: self.rng.percent(75) };
+        }
         match self.rng.below(100) {
             0..18 => {
                 let (to, amount) = (Some(self.who()), amount.saturating_mul(2));
@@ -143,9 +155,9 @@ impl Caller {
 
     /// Path and body.
     fn written(&mut self, op: &Op) -> (String, Value) {
-        let id = |who: &Who| json!(self.ids[*who]);
+        let id = |who: &Who| json!(self.people[*who].id);
         let hold = |hold: usize| {
-            self.model.holds.get(hold).map_or_else(|| self.ids[NOBODY].clone(), |hold| hold.id.clone())
+            self.model.holds.get(hold).map_or_else(|| self.people[NOBODY].id.clone(), |hold| hold.id.clone())
         };
         let mut body = serde_json::Map::new();
         let mut put = |name: &str, value: Option<Value>| value.map(|value| body.insert(name.into(), value));
@@ -170,6 +182,7 @@ impl Caller {
                 put("to", to.as_ref().map(id));
                 (format!("/v1/holds/{}/capture", hold(*which)), None, *amount)
             }
+            Op::Pay { .. } => unreachable!("a member writes it"),
             Op::Void { hold: which } => (format!("/v1/holds/{}/void", hold(*which)), None, None),
         };
         // The same in other words.
@@ -180,15 +193,27 @@ impl Caller {
         (path, Value::Object(body))
     }
 
+    /// The whole request, and its key as the model has it: a member's keys are its own.
+    fn request(&mut self, op: &Op, key: &Option<String>) -> (Request, Option<String>) {
+        if let Op::Pay { from, to, amount, right } = *op {
+            let amount = if self.rng.percent(50) { json!(amount.to_string()) } else { json!(amount) };
+            let request = payment(&self.people[from].token, &self.people[to].phone, &amount, right);
+            return (request, key.as_ref().map(|key| format!("{from} {key}")));
+        }
+        let (path, body) = self.written(op);
+        (Request::new("POST", path).json(&body), key.clone())
+    }
+
     fn send(&mut self, op: Op, key: Option<String>) {
-        let (path, body) = self.written(&op);
-        let mut request = Request::new("POST", path).json(&body);
+        // A payment must have one.
+        let key = if key.is_none() && matches!(op, Op::Pay { .. }) { Some(self.key()) } else { key };
+        let (mut request, own_key) = self.request(&op, &key);
         request = key.iter().fold(request, |request, key| request.idempotent(key));
         let from = now();
         let answer = self.client.send(&request);
         let (code, shown) = (answer.code(), answer.json());
         let told = Told { between: (from, now()), code: &code, shown: &shown };
-        match self.model.judge(&op, key.as_deref(), &told) {
+        match self.model.judge(&op, own_key.as_deref(), &told) {
             Err(code) => {
                 assert_eq!(
                     (answer.status, answer.code().as_str()),
@@ -198,7 +223,7 @@ impl Caller {
                 self.met.insert(code.to_owned());
             }
             Ok((wanted, replayed)) => {
-                let made = matches!(op, Op::Move { .. } | Op::Hold { .. });
+                let made = !matches!(op, Op::Capture { .. } | Op::Void { .. });
                 assert_eq!(answer.status, if made { 201 } else { 200 }, "{op:?} {key:?}: {shown}");
                 assert_eq!((shown, answer.is_replay()), (wanted, replayed), "{op:?} {key:?}");
                 self.met.insert(if replayed { "replayed" } else { "done" }.to_owned());
@@ -306,6 +331,21 @@ impl Caller {
         assert_eq!(*shown, Value::Object(line), "{row:?}");
     }
 
+    /// Somebody tries PINs.
+    fn guess(&mut self) {
+        let (from, to) = (self.own(), self.payee());
+        for _ in 0..self.rng.between(4, 7) {
+            self.send(Op::Pay { from, to, amount: 1, right: false }, None);
+        }
+    }
+
+    fn unlock(&mut self) {
+        let who = self.own();
+        let target = format!("/v1/members/{}/unlock-pin", self.people[who].id);
+        self.client.send(&Request::new("POST", target)).expect(200);
+        self.model.wrong[who] = 0;
+    }
+
     fn read_wallet(&mut self) {
         let who = self.own();
         self.look(who);
@@ -314,7 +354,7 @@ impl Caller {
     /// A member's wallets; whether everything whose time is over has ended.
     fn look(&mut self, who: Who) -> bool {
         let from = now();
-        let answer = self.client.get(&format!("/v1/wallets/{}", self.ids[who])).expect(200);
+        let answer = self.client.get(&format!("/v1/wallets/{}", self.people[who].id)).expect(200);
         let between = (from, now());
         let shown = answer["wallets"].as_array().expect("wallets");
         let wallets: Vec<_> = self.model.purses.range((who, "")..(who + 1, "")).collect();
@@ -326,7 +366,7 @@ impl Caller {
             let held: i64 = shown["held"].as_str().expect("text").parse().expect("a number");
             assert!((least..=most).contains(&held), "{least} to {most}: {shown}");
             let wanted = json!({
-                "member": self.ids[who], "currency": wallet.1, "balance": purse.balance.to_string(),
+                "member": self.people[who].id, "currency": wallet.1, "balance": purse.balance.to_string(),
                 "held": held.to_string(), "available": (purse.balance - held).to_string(),
             });
             assert_eq!(*shown, wanted);
@@ -359,7 +399,8 @@ impl Caller {
         let wallets: Vec<_> = self.model.purses.keys().copied().collect();
         let (who, currency) = *self.rng.pick(&wallets);
         let limit = usize::try_from(self.rng.between(1, 9)).expect("small");
-        let path = format!("/v1/wallets/{}/transactions?limit={limit}&currency={currency}", self.ids[who]);
+        let path =
+            format!("/v1/wallets/{}/transactions?limit={limit}&currency={currency}", self.people[who].id);
         let page = self.client.get(&path).expect(200);
         let lines = &self.model.purses[&(who, currency)].lines;
         let newest: Vec<Value> = lines.iter().rev().take(limit).cloned().collect();
@@ -380,14 +421,21 @@ impl Caller {
         let mut ids = BTreeSet::new();
         for ((who, currency), purse) in &self.model.purses {
             let limit = self.rng.between(3, 40);
-            let path =
-                format!("/v1/wallets/{}/transactions?limit={limit}&currency={currency}", self.ids[*who]);
+            let path = format!(
+                "/v1/wallets/{}/transactions?limit={limit}&currency={currency}",
+                self.people[*who].id
+            );
             let (lines, _) = walk(&mut self.client, &path, "items");
             let newest: Vec<Value> = purse.lines.iter().rev().cloned().collect();
             compare_lines(&lines, &newest);
             assert!(lines.iter().all(|line| ids.insert(line["id"].to_string())), "an id is given once");
         }
     }
+}
+
+/// Somebody that does not pay by itself.
+fn person(id: &str, name: &str, phone: &str) -> Person {
+    Person { id: id.into(), name: name.into(), phone: phone.into(), token: String::new() }
 }
 
 /// Lines of a history; what nobody was told may be anything, but must be there.
@@ -444,8 +492,15 @@ fn check_books(world: &mut World, callers: &[Caller], pot: &str) {
 #[test]
 fn soak_random_requests_of_several_callers() {
     let most = TRANSFER_MAX.to_string();
-    let mut world = World::start(&[("TALLY_CURRENCIES_USD", "2"), ("TALLY_WALLET_TRANSFER_MAX", &most)]);
-    let pot = world.member("pot", 0);
+    let settings = [
+        ("TALLY_CURRENCIES_USD", "2"),
+        ("TALLY_WALLET_TRANSFER_MAX", &most),
+        // Longer than any run.
+        ("TALLY_PIN_LOCK", "24h"),
+        ("TALLY_AUTH_TOKEN_TTL", "24h"),
+    ];
+    let mut world = World::start(&settings);
+    let pot = person(&world.payer("pot", "01099990000", 0).0, "pot", "01099990000");
     let mut callers: Vec<Caller> = (0..CALLERS).map(|name| Caller::new(name, &mut world, &pot)).collect();
     let mut rng = Rng::of("money restarts");
     for _ in 0..soak(ROUNDS) {
@@ -468,11 +523,13 @@ fn soak_random_requests_of_several_callers() {
         }
     }
     callers.iter_mut().for_each(Caller::check_all);
-    check_books(&mut world, &callers, &pot);
+    check_books(&mut world, &callers, &pot.id);
     let met: BTreeSet<&str> = callers.iter().flat_map(|caller| &caller.met).map(String::as_str).collect();
     for code in [
         "done",
         "limit_exceeded",
+        "invalid_pin",
+        "pin_locked",
         "replayed",
         "insufficient_funds",
         "same_wallet",

@@ -7,6 +7,12 @@ use tally_testkit::{Answer, Client, Request, TestTally};
 
 pub(crate) const TALLY: &str = env!("CARGO_BIN_EXE_tally");
 
+/// Digests of passwords that cost nothing.
+const CHEAP: [(&str, &str); 2] =
+    [("TALLY_MEMBERS_PASSWORD_MEMORY_KIB", "8"), ("TALLY_MEMBERS_PASSWORD_PASSES", "1")];
+/// Of every member that pays by itself; a number loses the zeros before it.
+const PIN: u32 = 42;
+
 pub(crate) struct World {
     pub(crate) server: TestTally,
     pub(crate) client: Client,
@@ -15,7 +21,7 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) fn start(settings: &[(&str, &str)]) -> Self {
-        Self::of(TestTally::start_set(TALLY, settings))
+        Self::of(TestTally::start_set(TALLY, &[&CHEAP, settings].concat()))
     }
 
     pub(crate) fn of(server: TestTally) -> Self {
@@ -32,6 +38,22 @@ impl World {
             self.client.post("/v1/deposits", &json!({"to": id, "amount": units})).expect(201);
         }
         id
+    }
+
+    /// A member that pays by itself, at that number: with its id, a token.
+    pub(crate) fn payer(&mut self, name: &str, phone: &str, units: u64) -> (String, String) {
+        let body = json!({
+            "login_id": name, "name": name, "phone_number": phone, "password": name, "pin": format!("{PIN:04}"),
+        });
+        let made = self.client.post("/v1/members", &body).expect(201);
+        let id = made["id"].as_str().expect("an id").to_owned();
+        self.members.push(id.clone());
+        if units > 0 {
+            self.client.post("/v1/deposits", &json!({"to": id, "amount": units})).expect(201);
+        }
+        let signed_in =
+            self.client.post("/auth/signin", &json!({"loginId": name, "password": name})).expect(200);
+        (id, signed_in["data"]["accessToken"].as_str().expect("a token").to_owned())
     }
 
     /// The server runs again, somewhere else.
@@ -102,6 +124,13 @@ impl Drop for World {
             self.audit();
         }
     }
+}
+
+/// A member's own transfer to a phone number, with the right PIN or a wrong one.
+pub(crate) fn payment(token: &str, phone: &str, amount: &Value, right: bool) -> Request {
+    let pin = if right { PIN } else { PIN + 1 };
+    let body = json!({"phoneNumber": phone, "amount": amount, "password": pin});
+    Request::new("POST", "/transfer/phone-num").json(&body).key(token)
 }
 
 /// This machine's clock, which is the server's, in microseconds.
