@@ -170,8 +170,14 @@ fn a_storm_of_two_requests_under_one_key_does_one_of_them() {
     assert_eq!(world.balance(&bob), (1 + at % 2).to_string());
 }
 
-/// The request of a caller in a round: opposite ways between two, a ring in both directions, all to one, and chains.
-fn request(members: &[String], rng: &mut Rng, caller: usize) -> Request {
+/// Where a member is paid.
+fn phone(at: usize) -> String {
+    format!("0101111{at:04}")
+}
+
+/// The request of a caller in a round: opposite ways between two, a ring in both directions, all to one, and chains; by the
+/// server or by the members themselves.
+fn request(members: &[(String, String)], rng: &mut Rng, (caller, round): (usize, usize)) -> Request {
     let at = caller % members.len();
     let next = (at + 1) % members.len();
     let (from, to) = match caller % 5 {
@@ -181,8 +187,12 @@ fn request(members: &[String], rng: &mut Rng, caller: usize) -> Request {
         3 => (next, at),
         _ => (1 + caller % (members.len() - 1), 0),
     };
-    let row = |from: usize, to: usize, amount: i64, linked: bool| json!({"from": members[from], "to": members[to], "amount": amount, "linked": linked});
+    let row = |from: usize, to: usize, amount: i64, linked: bool| json!({"from": members[from].0, "to": members[to].0, "amount": amount, "linked": linked});
     let units = rng.between(1, 40);
+    if rng.percent(30) {
+        return payment(&members[from].1, &phone(to), &json!(units), true)
+            .idempotent(&format!("{caller}-{round}"));
+    }
     if rng.percent(30) {
         let ring = (0..members.len()).map(|place| {
             let (from, to) = (place, (place + 1) % members.len());
@@ -219,7 +229,8 @@ fn send(client: &mut Client, request: &Request, met: &mut BTreeMap<String, usize
 #[test]
 fn soak_opposite_transfers_and_rings_are_in_nobodys_way() {
     let mut world = World::start(&[]);
-    let members: Vec<String> = (0..5).map(|number| world.member(&format!("m{number}"), 60)).collect();
+    let members: Vec<(String, String)> =
+        (0..5).map(|number| world.payer(&format!("m{number}"), &phone(number), 60)).collect();
     let (barrier, done) = (Barrier::new(CALLERS), AtomicUsize::new(0));
     std::thread::scope(|scope| {
         for caller in 0..CALLERS {
@@ -227,8 +238,8 @@ fn soak_opposite_transfers_and_rings_are_in_nobodys_way() {
             scope.spawn(move || {
                 let (mut rng, mut met) = (Rng::of(&format!("crowd {caller}")), BTreeMap::new());
                 barrier.wait();
-                for _ in 0..soak(ROUNDS) {
-                    send(&mut client, &request(members, &mut rng, caller), &mut met);
+                for round in 0..soak(ROUNDS) {
+                    send(&mut client, &request(members, &mut rng, (caller, round)), &mut met);
                 }
                 done.fetch_add(met.remove("done").unwrap_or(0), Ordering::Relaxed);
                 let codes: Vec<&str> = met.keys().map(String::as_str).collect();
@@ -237,8 +248,9 @@ fn soak_opposite_transfers_and_rings_are_in_nobodys_way() {
             });
         }
     });
-    let lines: usize = members.iter().map(|member| world.history(member, 100).len()).sum();
+    let lines: usize = members.iter().map(|member| world.history(&member.0, 100).len()).sum();
     assert_eq!(lines, 2 * done.load(Ordering::Relaxed) + members.len());
-    let sum: u64 = members.iter().map(|member| world.balance(member).parse::<u64>().expect("a number")).sum();
+    let sum: u64 =
+        members.iter().map(|member| world.balance(&member.0).parse::<u64>().expect("a number")).sum();
     assert_eq!(sum, 300);
 }

@@ -4,7 +4,7 @@
 //! Movers ask for the same thing under the same key until it is done, as a client should. Not here: what a commit leaves behind
 //! whose answer was lost (`service/tests/wallets/lost.rs`).
 
-use crate::world::{TALLY, World};
+use crate::world::{CHEAP, TALLY, World, payment};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -20,9 +20,19 @@ const UNITS: u64 = 100_000;
 const GIVE_UP: Duration = Duration::from_secs(90);
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
-/// The request of a number: round and round between three members, some tied in pairs, and money from outside and held.
-fn request(members: &[String], number: usize) -> Request {
-    let (from, to) = (&members[number % 3], &members[(number + 1) % 3]);
+/// Where a member is paid.
+fn phone(at: usize) -> String {
+    format!("0101111{at:04}")
+}
+
+/// The request of a number: round and round between three members, by themselves or by the server, some tied in pairs, and
+/// money from outside and held.
+fn request(members: &[(String, String)], number: usize) -> Request {
+    let ((from, token), (to, _)) = (&members[number % 3], &members[(number + 1) % 3]);
+    let key = format!("n{number}");
+    if number % 8 == 1 || number % 8 == 5 {
+        return payment(token, &phone((number + 1) % 3), &json!(1), true).idempotent(&key);
+    }
     let (path, body) = match number % 8 {
         0 | 4 => {
             let back = json!({"from": to, "to": from, "amount": 1});
@@ -33,7 +43,7 @@ fn request(members: &[String], number: usize) -> Request {
         6 => ("/v1/holds", json!({"member": from, "amount": 1})),
         _ => ("/v1/transfers", json!({"from": from, "to": to, "amount": 1 + number % 5})),
     };
-    Request::new("POST", path).json(&body).idempotent(&format!("n{number}"))
+    Request::new("POST", path).json(&body).idempotent(&key)
 }
 
 /// Lines that it leaves in histories.
@@ -89,7 +99,7 @@ impl Drop for End<'_> {
 }
 
 /// Asks for one after the other, each until it is done.
-fn moves(mut client: Client, members: &[String], load: &Load) -> Vec<(usize, Value)> {
+fn moves(mut client: Client, members: &[(String, String)], load: &Load) -> Vec<(usize, Value)> {
     let mut told = Vec::new();
     while !load.ends.load(Ordering::SeqCst) {
         let number = load.next.fetch_add(1, Ordering::SeqCst);
@@ -119,7 +129,7 @@ fn moves(mut client: Client, members: &[String], load: &Load) -> Vec<(usize, Val
 /// Lets movers move while that is done to the server, and looks whether everything is there once.
 fn under_load(mut world: World, mut mischief: impl FnMut(&mut TestTally, &Load)) {
     world.server.stay();
-    let members = NAMES.map(|name| world.member(name, UNITS));
+    let members = [0, 1, 2].map(|at| world.payer(NAMES[at], &phone(at), UNITS));
     let load = Load::default();
     let told: Vec<(usize, Value)> = std::thread::scope(|scope| {
         let (load, members) = (&load, &members);
@@ -144,12 +154,19 @@ fn under_load(mut world: World, mut mischief: impl FnMut(&mut TestTally, &Load))
         assert!(again.is_replay(), "{number} was acknowledged and is lost: {}", again.text());
         assert_eq!(plain(again.json()), *first);
     }
-    let histories: Vec<Vec<Value>> = members.iter().map(|member| world.history(member, 1_000)).collect();
+    let histories: Vec<Vec<Value>> = members.iter().map(|member| world.history(&member.0, 1_000)).collect();
     let wanted: usize = (0..asked).map(lines).sum();
     assert_eq!(histories.iter().map(Vec::len).sum::<usize>(), wanted + members.len());
     // Each line that somebody was told of stands in a history.
     let all: std::collections::BTreeSet<String> = histories.iter().flatten().map(Value::to_string).collect();
+    let groups: Vec<&str> =
+        histories.iter().flatten().map(|line| line["group_id"].as_str().expect("text")).collect();
     for (number, answer) in told.iter().filter(|(number, _)| lines(*number) > 0) {
+        // A payment is told by the movement.
+        if let Some(id) = answer["data"]["transferId"].as_str() {
+            assert_eq!(groups.iter().filter(|group| **group == id).count(), 2, "{number}: {answer}");
+            continue;
+        }
         let rows = answer["results"].as_array().cloned().unwrap_or_default();
         let mut shown: Vec<&Value> = rows.iter().map(|row| &row["transaction"]).collect();
         if rows.is_empty() {
@@ -158,7 +175,7 @@ fn under_load(mut world: World, mut mischief: impl FnMut(&mut TestTally, &Load))
         assert!(shown.iter().all(|line| all.contains(&line.to_string())), "{number}: {answer}");
     }
     let held: u64 =
-        members.iter().map(|member| world.purse(member).1.parse::<u64>().expect("a number")).sum();
+        members.iter().map(|member| world.purse(&member.0).1.parse::<u64>().expect("a number")).sum();
     assert_eq!(held, (0..asked).filter(|number| lines(*number) == 0).count() as u64);
 }
 
@@ -185,6 +202,7 @@ fn soak_kills_of_the_database_lose_no_acknowledged_movement_and_double_none() {
     let mut server = TestTally::stopped(TALLY);
     server.set("TALLY_STORE_URL", &database.create_database());
     server.set("TALLY_STORE_LEASE", "4s");
+    CHEAP.iter().for_each(|(name, value)| server.set(name, value));
     // What is asked while it is away is answered so; what runs in the background asks it as well.
     for text in ["the store is away", "the store was lost while it committed", "`store.lease`"] {
         server.allow(text);

@@ -8,7 +8,7 @@ use tally_testkit::{Answer, Client, Request, TestTally};
 pub(crate) const TALLY: &str = env!("CARGO_BIN_EXE_tally");
 
 /// Digests of passwords that cost nothing.
-const CHEAP: [(&str, &str); 2] =
+pub(crate) const CHEAP: [(&str, &str); 2] =
     [("TALLY_MEMBERS_PASSWORD_MEMORY_KIB", "8"), ("TALLY_MEMBERS_PASSWORD_PASSES", "1")];
 /// Of every member that pays by itself; a number loses the zeros before it.
 const PIN: u32 = 42;
