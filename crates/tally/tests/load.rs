@@ -34,6 +34,36 @@ fn scores_arrive_at_their_rate_and_limits_are_judged() {
 }
 
 #[test]
+fn members_pay_and_look_and_no_money_is_made_or_lost() {
+    let server = TestTally::start(TALLY);
+    server.run(&["seed", "wallets", "--members", "40", "--transactions", "100"]).expect(0);
+    let load = |what: &str, more: &[&str]| {
+        let plan =
+            ["load", what, "--of", "40", "--members", "10", "--stage", "1s", "--threshold", "errors<=0"];
+        let ran = server.run(&[&plan[..], more].concat());
+        let text = ran.expect(0).to_owned();
+        assert!(text.contains("money: none made, none lost; the bank owes members 40000000 KRW"), "{text}");
+        text
+    };
+    load("transfers", &["--rate", "60", "--skew", "zipf"]);
+    let text = load("main-page", &["--rate", "20"]);
+    assert!(
+        ["profile", "wallet", "ranks"].iter().all(|call| text.contains(&format!("\n  {call} "))),
+        "{text}"
+    );
+    let text = load("mixed", &["--rate", "4", "--threshold", "sign-in.errors<=0"]);
+    assert!(text.contains("\n  sign-in ") && text.contains("\n  transfer "), "{text}");
+    let totals = server.local().get("/v1/ledger/trial-balance").expect(200);
+    assert_eq!(totals["balanced"], true);
+    server.run(&["verify"]).expect(0);
+    // Whom the seed did not make cannot sign in.
+    let ran =
+        server.run(&["load", "transfers", "--of", "50", "--members", "50", "--rate", "1", "--stage", "1s"]);
+    ran.expect(1);
+    assert!(ran.stderr.contains("` cannot sign in"), "{}", ran.stderr);
+}
+
+#[test]
 fn what_cannot_be_sent_says_why() {
     let server = TestTally::start(TALLY);
     for (args, why) in [

@@ -85,18 +85,26 @@ fn a_ledger_that_nobody_touched_agrees() {
     }
 }
 
-/// Each fault as SQL, what is said of it, and how many rows disagree.
-fn faults(made: &Made) -> Vec<(String, Vec<String>)> {
-    let Made { ann, bob, cid, open, captured, voided, first, second } = made;
-    let [ann, bob, cid] = [ann, bob, cid].map(|member| member.0);
-    let (open, captured, voided) = (open.0, captured.0, voided.0);
-    let (first, second) = (first.0, second.0);
-    let ghost = Uuid([1; 16]);
-    let at = |member: Uuid| format!("member = {} AND currency = 'KRW'", hex(member));
-    let entry = |member: Uuid, number: u8| format!("{} AND sequence = {number}", at(member));
-    let fault = |sql: String, wanted: &[&str]| {
-        (sql, wanted.iter().map(|text| (*text).to_owned()).collect::<Vec<String>>())
-    };
+/// A fault as SQL, and what is said of it: as many words as rows disagree.
+type Broken = (String, Vec<String>);
+
+/// Nobody's and nothing's.
+const GHOST: Uuid = Uuid([1; 16]);
+
+fn fault(sql: String, wanted: &[&str]) -> Broken {
+    (sql, wanted.iter().map(|text| (*text).to_owned()).collect())
+}
+
+fn at(member: Uuid) -> String {
+    format!("member = {} AND currency = 'KRW'", hex(member))
+}
+
+fn entry(member: Uuid, number: u8) -> String {
+    format!("{} AND sequence = {number}", at(member))
+}
+
+fn of_wallets(made: &Made) -> Vec<Broken> {
+    let [ann, bob, cid] = [made.ann, made.bob, made.cid].map(|member| member.0);
     let owed = "BANK_PAYABLE/KRW: ";
     vec![
         fault(
@@ -134,6 +142,13 @@ fn faults(made: &Made) -> Vec<(String, Vec<String>)> {
             format!("DELETE FROM members WHERE id = {}", hex(bob)),
             &[&format!("wallets {bob}/KRW: its member is not there")],
         ),
+    ]
+}
+
+fn of_entries(made: &Made) -> Vec<Broken> {
+    let [ann, bob] = [made.ann, made.bob].map(|member| member.0);
+    let (first, second, ghost) = (made.first.0, made.second.0, GHOST);
+    vec![
         fault(
             format!("UPDATE entries SET `after` = `after` + 1 WHERE {}", entry(bob, 2)),
             &[
@@ -181,6 +196,13 @@ fn faults(made: &Made) -> Vec<(String, Vec<String>)> {
                 &format!("entries {ann}/KRW/2: its movement has no such entry: {second}"),
             ],
         ),
+    ]
+}
+
+fn of_movements(made: &Made) -> Vec<Broken> {
+    let [ann, bob] = [made.ann, made.bob].map(|member| member.0);
+    let first = made.first.0;
+    vec![
         fault(
             format!("DELETE FROM transfers WHERE id = {}", hex(first)),
             &[
@@ -212,6 +234,13 @@ fn faults(made: &Made) -> Vec<(String, Vec<String>)> {
                 "totals BANK_PAYABLE/USD: 0 is owed, and wallets have 7",
             ],
         ),
+    ]
+}
+
+fn of_holds(made: &Made) -> Vec<Broken> {
+    let (ann, ghost) = (made.ann.0, GHOST);
+    let (open, captured, voided) = (made.open.0, made.captured.0, made.voided.0);
+    vec![
         fault(
             format!("UPDATE holds SET amount = 29 WHERE id = {}", hex(open)),
             &[&format!("wallets {ann}/KRW: 30 is held, and open holds are 29")],
@@ -271,7 +300,8 @@ fn every_kind_of_row_that_was_broken_by_sql_is_named() {
         "USE {name}; {}",
         each(&|table| format!("CREATE TABLE kept_{table} AS SELECT * FROM {table}; "))
     ));
-    for (sql, wanted) in faults(&made) {
+    let faults = [of_wallets(&made), of_entries(&made), of_movements(&made), of_holds(&made)].concat();
+    for (sql, wanted) in faults {
         database.sql(&format!("USE {name}; {sql}"));
         let (_, found) = verify(&*world.tally.store);
         assert_eq!(found.len(), wanted.len(), "{sql}: {found:#?}");

@@ -61,8 +61,8 @@ impl Books {
 /// Says whether money was made or lost between two moments.
 pub(super) fn compare(before: Option<&Books>, after: Option<&Books>) -> Compared {
     let (Some(before), Some(after)) = (before, after) else {
-        let says =
-            "money: not known, the key may not read the trial balance (--key of role server)".to_owned();
+        let says = "money: not known, the trial balance could not be read (it needs a key of role server)"
+            .to_owned();
         return Compared { agree: None, says };
     };
     if !after.balanced {

@@ -47,7 +47,9 @@ pub(crate) fn run(cli: &Cli, args: &LoadArgs) -> Result<ExitCode> {
     let outcome = open::run(&plan.scene, &plan.schedule, plan.bounds, &mut told);
     bar.finish_and_clear();
     let outcome = outcome.with_context(|| format!("load {}", client.base()))?;
-    let books = books::compare(before.as_ref(), Books::read(client)?.as_ref());
+    // Found anew: one that was started again meanwhile has another token.
+    let after = Target::running(cli, &args.target).and_then(|target| Books::read(&target.client));
+    let books = books::compare(before.as_ref(), after.ok().flatten().as_ref());
     let judged: Vec<_> = plan.thresholds.iter().map(|threshold| threshold.judge(&outcome)).collect();
     let report = show::report(args, (&outcome, &plan.schedule), &judged, &books);
     print!("{}", report.to_text());
