@@ -1,17 +1,25 @@
-// Members sign in, open the main page, look at their transactions and pay each other: k6 run transfer.js
+// Members pay each other by phone number, at a rate that climbs to 1,000 a second: k6 run transfer.js
+//
+// Members are those of `tally seed wallets`. 2,000 of them sign in before the clock starts; then each arrival is a transfer.
+// The same load without k6, measured from when each arrival was due, is `tally load transfers`.
 //
 //   TALLY_URL   where tally answers (http://127.0.0.1:8420)
-//   MEMBERS     members user0 .. user<MEMBERS-1>, password "password", PIN 1234, phone 010 and the number in 8 digits
-//
-// A request is counted as one iteration per call, so the rate is the rate of requests. Not here: making the members.
+//   MEMBERS     how many members there are (100000)
+//   TOKENS      how many of them pay (2000)
+//   SCALE       the rates, as a part of these (1)
+//   STAGE       how long each step takes, in seconds (60)
 import http from 'k6/http';
+import exec from 'k6/execution';
 import { check } from 'k6';
 
+const number = (name, otherwise) => Number(__ENV[name] || otherwise);
 const url = __ENV.TALLY_URL || 'http://127.0.0.1:8420';
-const members = Number(__ENV.MEMBERS || 1000);
-const PIN = 1234; // as a number: zeros in front of it would be filled up
+const [members, tokens] = [number('MEMBERS', 100000), number('TOKENS', 2000)];
+const [scale, stage] = [number('SCALE', 1), number('STAGE', 60)];
+const step = (rate, lasts) => ({ target: Math.round(rate * scale), duration: `${lasts}s` });
 
 export const options = {
+  setupTimeout: '10m',
   scenarios: {
     transfers: {
       executor: 'ramping-arrival-rate',
@@ -19,56 +27,43 @@ export const options = {
       timeUnit: '1s',
       preAllocatedVUs: 200,
       maxVUs: 2000,
-      stages: [
-        { target: 200, duration: '1m' },
-        { target: 400, duration: '1m' },
-        { target: 600, duration: '1m' },
-        { target: 800, duration: '1m' },
-        { target: 1000, duration: '1m' },
-        { target: 1000, duration: '2m' },
-        { target: 0, duration: '30s' },
-      ],
+      stages: [...[200, 400, 600, 800, 1000].map((rate) => step(rate, stage)), step(1000, 2 * stage), step(0, stage / 2)],
     },
   },
   thresholds: {
     'http_req_duration{call:transfer}': ['p(95)<300'],
-    http_req_failed: ['rate<0.01'],
+    'http_req_failed{call:transfer}': ['rate<0.01'],
   },
+  summaryTrendStats: ['avg', 'p(50)', 'p(95)', 'p(99)', 'p(99.9)', 'max'],
 };
 
 const json = { 'Content-Type': 'application/json' };
-const phone = (number) => `010${String(number).padStart(8, '0')}`;
-const any = () => Math.floor(Math.random() * members);
-let own = null; // a virtual user signs in once and keeps its token
+const padded = (value, digits) => String(value).padStart(digits, '0');
 
-function signIn() {
-  const number = any();
-  const body = JSON.stringify({ loginId: `user${number}`, password: 'password' });
-  const answer = http.post(`${url}/auth/signin`, body, { headers: json, tags: { call: 'signin' } });
-  if (!check(answer, { 'signed in': (r) => r.status === 200 })) return null;
-  return { number, token: answer.json('data.accessToken') };
-}
+// A word that no other run has, so that its transfers are not taken for repeated ones.
+const word = () => Math.random().toString(36).slice(2);
 
-function uuid() {
-  return 'xxxxxxxx-xxxx-4xxx-8xxx-xxxxxxxxxxxx'.replace(/x/g, () => Math.floor(Math.random() * 16).toString(16));
-}
-
-export default function () {
-  own = own || signIn();
-  if (own === null) return;
-  const headers = { ...json, Authorization: `Bearer ${own.token}` };
-  if (__ITER % 6 === 0) {
-    for (const path of ['/v1/me', '/v1/me/wallet', '/v1/me/ranks', '/v1/me/transactions?limit=20']) {
-      http.get(`${url}${path}`, { headers, tags: { call: 'page' } });
-    }
+export function setup() {
+  const signedIn = [];
+  for (let member = 1; member <= tokens; member++) {
+    const body = JSON.stringify({ loginId: `user${padded(member, 7)}`, password: 'tally-seed' });
+    const answer = http.post(`${url}/auth/signin`, body, { headers: json, tags: { call: 'signin' } });
+    if (answer.status !== 200) throw new Error(`user${padded(member, 7)} cannot sign in: ${answer.status} ${answer.body}`);
+    signedIn.push({ member, token: answer.json('data.accessToken') });
   }
-  let to = any();
-  if (to === own.number) to = (to + 1) % members;
-  const body = JSON.stringify({ phoneNumber: phone(to), amount: 100, password: PIN });
-  const answer = http.post(`${url}/transfer/phone-num`, body, {
-    headers: { ...headers, 'Idempotency-Key': uuid() },
-    tags: { call: 'transfer' },
-  });
-  if (answer.status === 401) own = null; // the token has ended
-  check(answer, { paid: (r) => r.status === 201 });
+  return { run: word(), signedIn };
+}
+
+export default function ({ run, signedIn }) {
+  const own = signedIn[Math.floor(Math.random() * signedIn.length)];
+  const other = 1 + ((own.member + Math.floor(Math.random() * (members - 1))) % members);
+  // The password is the wallet's PIN, as a number.
+  const body = JSON.stringify({ phoneNumber: `010${padded(other, 8)}`, amount: 10, password: 1234 });
+  const headers = {
+    ...json,
+    Authorization: `Bearer ${own.token}`,
+    'Idempotency-Key': `${run}-${exec.scenario.iterationInTest}`,
+  };
+  const answer = http.post(`${url}/transfer/phone-num`, body, { headers, tags: { call: 'transfer' } });
+  check(answer, { transferred: (r) => r.status === 201 });
 }

@@ -1,8 +1,8 @@
 //! An open loop: arrivals by a schedule, whatever the server does.
 //!
 //! Who measures with a closed loop asks a slow server less, and so does not see that it is slow. Here arrivals are due by
-//! the clock ([`schedule`], `pacer`), each is measured from when it was due, and what finds no connection in time is
-//! counted as dropped. A [`journey`] is what an arrival does; [`drive`](run) does it; the [`Outcome`] has every figure in
+//! the clock ([`Schedule`], `pacer`), each is measured from when it was due, and what finds no connection in time is
+//! counted as dropped. A [`Journey`] is what an arrival does; [`run`] does it; the [`Outcome`] has every figure in
 //! all and by the second, and a [`Threshold`] judges it.
 //!
 //! Not here: showing any of it.
