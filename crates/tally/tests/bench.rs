@@ -54,6 +54,17 @@ fn mixed() {
 }
 
 #[test]
+fn transfer() {
+    let mysql = DatabaseKind::MariaDb10.program();
+    let (text, report) = bench("transfer", &["--mysql", mysql.to_str().unwrap(), "--rows", "500"]);
+    assert!(text.contains("100 members and 500 transactions") && text.contains("MariaDB"), "{text}");
+    // Three flows through two pools and the lane with three numbers of callers, for each kind of traffic.
+    assert_eq!([0, 1, 2].map(|traffic| rows(&report, traffic)), [9, 9, 9]);
+    let ratios = report["ratios"].as_array().unwrap();
+    assert_eq!(ratios.iter().filter(|ratio| ratio["value"].as_f64().unwrap() > 0.0).count(), 4, "{ratios:?}");
+}
+
+#[test]
 fn a_scenario_that_is_named_refuses_without_what_it_needs_and_says_how_to_get_it() {
     let redis = RedisKind::Redis7.program();
     let redis = redis.to_str().unwrap();
@@ -62,6 +73,7 @@ fn a_scenario_that_is_named_refuses_without_what_it_needs_and_says_how_to_get_it
         ("page", "--redis", "redis-server"),
         ("upsert", "--mysql", "mariadb-server-core"),
         ("mixed", "--mysql", "mariadb-server-core"),
+        ("transfer", "--mysql", "mariadb-server-core"),
     ] {
         let mut args = vec!["bench", scenario, "--small", option, "/nowhere/server"];
         if option != "--redis" {
@@ -82,13 +94,13 @@ fn all_leaves_out_what_cannot_run_here_and_says_so() {
     let nowhere = ["--redis", "/nowhere/redis-server", "--mysql", "/nowhere/mariadbd"];
     let args = [&["bench", "all", "--small", "--report", report], &nowhere[..]].concat();
     let text = run(TALLY, &args).expect(0).to_owned();
-    for scenario in ["resp", "page", "upsert", "drivers", "mixed"] {
+    for scenario in ["resp", "page", "upsert", "drivers", "transfer", "mixed"] {
         assert!(text.contains(&format!("\n{scenario}: ")), "{text}");
         let written = std::fs::read(folder.path().join(format!("{scenario}.json"))).unwrap();
         let written: Value = serde_json::from_slice(&written).unwrap();
         assert!(written["skipped"].as_str().unwrap().contains("apt-get install"), "{written}");
     }
-    assert_eq!(text.matches("  skipped: ").count(), 5, "{text}");
+    assert_eq!(text.matches("  skipped: ").count(), 6, "{text}");
     for scenario in ["index", "store", "submit", "periods", "http"] {
         let written = std::fs::read(folder.path().join(format!("{scenario}.json"))).unwrap();
         let written: Value = serde_json::from_slice(&written).unwrap();
