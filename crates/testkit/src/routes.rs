@@ -53,6 +53,6 @@ mod tests {
         };
         assert!(all().contains(&route("DELETE", "/v1/keys/{id}", "Administer")));
         assert!(all().contains(&route("POST", "/v1/leaderboards/{board}/scores", "Write")));
-        assert!(all().contains(&route("GET", "/metrics", "Read")));
+        assert!(all().contains(&route("GET", "/metrics", "Observe")));
     }
 }
