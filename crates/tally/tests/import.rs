@@ -350,6 +350,7 @@ fn seeded(server: &mut TestTally) {
 fn a_file_is_seeded_in_balance() {
     let mut server = TestTally::stopped(TALLY);
     server.set("TALLY_STORE_URL", "");
+    server.set("TALLY_RANKING_URL", "memory");
     seeded(&mut server);
 }
 
