@@ -5,6 +5,7 @@
 
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
+use tally_testkit::backends::share;
 use tally_testkit::http::segment;
 use tally_testkit::model::{Board, Definition, Range, Record, Score};
 use tally_testkit::rng::soak;
@@ -388,7 +389,7 @@ impl Run {
 
 fn soak_run(purpose: &str) {
     let mut run = Run::start(purpose);
-    for _ in 0..soak(OPERATIONS) {
+    for _ in 0..soak(OPERATIONS) / share() {
         run.step();
     }
     run.check_all();
