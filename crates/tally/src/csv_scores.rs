@@ -2,6 +2,7 @@
 //!
 //! Pure over any reader, so that the import of a file and the shipped sample are read by the same code.
 
+use crate::csv_records::{self, Place};
 use csv::{ByteRecord, Reader, ReaderBuilder};
 use std::io::Read;
 use tally_rules::score::Given;
@@ -147,12 +148,9 @@ impl<R: Read> Lines<R> {
 
     /// The next record.
     pub(crate) fn next(&mut self) -> anyhow::Result<Option<Line>> {
-        let mut record = ByteRecord::new();
-        if !self.reader.read_byte_record(&mut record)? {
+        let Some(Place { number, end, record }) = csv_records::next(&mut self.reader)? else {
             return Ok(None);
-        }
-        let number = record.position().map_or(0, csv::Position::line);
-        let end = self.reader.position().line().saturating_sub(1).max(number);
+        };
         let read = self.read(&record);
         Ok(Some(Line { number, end, read, record }))
     }

@@ -12,6 +12,7 @@ mod client;
 mod config;
 mod copies;
 mod csv_members;
+mod csv_records;
 mod csv_scores;
 mod data_dir;
 mod demo;
