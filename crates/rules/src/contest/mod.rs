@@ -2,7 +2,7 @@
 //!
 //! [`state`] is the machine as one table; [`definition`] what a contest is, what of it may still change and what is wrong
 //! with it; [`application`] who asks to take part; [`start`] which of those accepted become members; [`division`] with whom
-//! they play; [`prize`] who gets what; [`due`] what happens by the clock. [`record`] is a contest as it is stored.
+//! they play, [`member`] who takes part; [`prize`] who gets what; [`due`] what happens by the clock. [`record`] is a contest as it is stored.
 //!
 //! Not here: money itself (`ledger`), ranks, cron and time zones, and where anything is kept.
 
@@ -11,6 +11,7 @@ pub mod definition;
 pub mod division;
 pub mod due;
 pub mod id;
+pub mod member;
 pub mod prize;
 pub mod record;
 pub mod start;
@@ -19,6 +20,7 @@ pub mod state;
 pub use application::{Application, Status};
 pub use definition::{Contest, OnInvalid};
 pub use id::ContestId;
+pub use member::{Enrolled, Payout};
 pub use prize::{Prize, PrizeTies};
 pub use record::Record;
 pub use state::{By, Event, State};
