@@ -3,6 +3,7 @@
 //! Ranks are not part of it: a replay renders the same outcome with the ranks of its own moment. The first byte is
 //! the format; numbers are pinned by a test, because files written today must be read by later versions.
 
+use crate::contest::application::{Application, Status};
 use crate::definition::ScoreType;
 use crate::instant::Micros;
 use crate::ledger::entry::EntryKey;
@@ -47,6 +48,10 @@ pub enum Outcome {
     HoldEnded(HoldId),
     /// A member was made.
     MemberMade(MemberId),
+    /// Something of a contest was changed; it is shown as it stands.
+    ContestChanged,
+    /// A player has applied.
+    Applied(Application),
 }
 
 const SUBMITTED: u8 = 1;
@@ -62,6 +67,8 @@ const POSTED: u8 = 6;
 const HOLD_PLACED: u8 = 7;
 const HOLD_ENDED: u8 = 8;
 const MEMBER_MADE: u8 = 9;
+const CONTEST_CHANGED: u8 = 10;
+const APPLIED: u8 = 11;
 
 impl Outcome {
     /// The stored form.
@@ -88,6 +95,15 @@ impl Outcome {
             Self::HoldPlaced(id) => with_id(HOLD_PLACED, id.0),
             Self::HoldEnded(id) => with_id(HOLD_ENDED, id.0),
             Self::MemberMade(id) => with_id(MEMBER_MADE, id.0),
+            Self::ContestChanged => vec![CONTEST_CHANGED],
+            Self::Applied(Application { place, applied_at, member, hold, .. }) => {
+                let mut bytes = vec![APPLIED, u8::from(member.is_some()), u8::from(hold.is_some())];
+                bytes.extend_from_slice(&place.to_le_bytes());
+                bytes.extend_from_slice(&applied_at.0.to_le_bytes());
+                let ids = member.map(|id| id.0.0).into_iter().chain(hold.map(|id| id.0.0));
+                ids.for_each(|id| bytes.extend_from_slice(&id));
+                bytes
+            }
         }
     }
 
@@ -115,6 +131,18 @@ impl Outcome {
             }
             [HOLD_PLACED, id @ ..] => Some(Self::HoldPlaced(HoldId(Uuid(id.try_into().ok()?)))),
             [HOLD_ENDED, id @ ..] => Some(Self::HoldEnded(HoldId(Uuid(id.try_into().ok()?)))),
+            [CONTEST_CHANGED] => Some(Self::ContestChanged),
+            [APPLIED, has_member @ (0 | 1), has_hold @ (0 | 1), rest @ ..] => {
+                let (place, rest) = rest.split_first_chunk()?;
+                let (at, rest) = rest.split_first_chunk()?;
+                let (ids, after) = rest.as_chunks::<16>();
+                let mut ids = ids.iter().map(|id| Uuid(*id));
+                let mut id = |there: &u8| if *there == 1 { ids.next().map(Some) } else { Some(None) };
+                let (member, hold) = (id(has_member)?.map(MemberId), id(has_hold)?.map(HoldId));
+                let (place, applied_at) = (u64::from_le_bytes(*place), Micros(i64::from_le_bytes(*at)));
+                let application = Application { status: Status::Pending, place, applied_at, member, hold };
+                (after.is_empty() && ids.next().is_none()).then_some(Self::Applied(application))
+            }
             [MEMBER_MADE, id @ ..] => Some(Self::MemberMade(MemberId(Uuid(id.try_into().ok()?)))),
             _ => None,
         }
@@ -163,6 +191,15 @@ mod tests {
         for (outcome, number) in others {
             assert_eq!(outcome.encode(), [[number].as_slice(), &[9; 16]].concat());
             assert_eq!(Outcome::decode(&outcome.encode()), Some(outcome));
+        }
+        assert_eq!(Outcome::ContestChanged.encode(), [10]);
+        for (member, hold) in
+            [(None, None), (Some(MemberId(id)), None), (Some(MemberId(id)), Some(HoldId(id)))]
+        {
+            let (status, place, applied_at) = (Status::Pending, 7, Micros(-1));
+            let applied = Outcome::Applied(Application { status, place, applied_at, member, hold });
+            assert_eq!(applied.encode()[..4], [11, member.is_some().into(), hold.is_some().into(), 7]);
+            assert_eq!(Outcome::decode(&applied.encode()), Some(applied));
         }
         let record = Record { score: 1, subscore: 2, at: Micros(3) };
         let (score, subscore) = (ScoreType::Float64, true);

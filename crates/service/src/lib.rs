@@ -8,6 +8,7 @@ mod background;
 pub mod boards;
 pub mod calendar;
 pub mod clock;
+pub mod contests;
 pub mod failure;
 pub mod fingerprint;
 pub mod keys;

@@ -4,6 +4,7 @@
 //! that ended while nobody served are closed here, in order, before anything is answered.
 
 use crate::boards::{Board, Boards};
+use crate::contests::play;
 use crate::failure::{Failure, Fault};
 use crate::periods::{behind, keeper, order};
 use crate::progress::Progress;
@@ -71,6 +72,7 @@ fn load(
     let hidden = store.bans(row.no)?;
     let broken = |refusal: Refusal| Fault::Broken(refusal.detail());
     let board = Board::new(row, hidden, ranking).map_err(broken)?;
+    play::learn(store, &board)?;
     let rows = store.parts(board.no)?;
     board.periods_mut().place(&rows, |_| None, |row| board.order_of_part(row.part));
     let mut fill = |part: Part, order: &Standings| {
@@ -99,6 +101,7 @@ fn join(
     let Some(state) = store.board(Name::No(row.no))? else { return Ok(None) };
     let board = Arc::new(Board::new(row, Vec::new(), ranking).map_err(broken)?);
     board.renew(&state).map_err(broken)?;
+    play::learn(store, &board)?;
     start.load(&board, |rows| progress.add(rows))?;
     keeper::refresh(store, &board, |row| row.stale)?;
     Ok(Some(board))

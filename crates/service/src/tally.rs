@@ -6,6 +6,7 @@
 use crate::Fault;
 use crate::boards::{Board, Boards, run_once};
 use crate::clock::Clock;
+use crate::contests::keeper::{self as contests, ContestKeeper};
 use crate::failure::{Failure, blocking};
 use crate::fingerprint::Fingerprints;
 use crate::keys::{Keys, seen_before};
@@ -53,6 +54,7 @@ pub struct Tally {
     /// One writer of closed periods at a time.
     pub(crate) closing: Mutex<()>,
     pub(crate) keeper: Keeper,
+    pub(crate) contests: ContestKeeper,
     pub(crate) maintenance: Maintenance,
     pub(crate) lane: ScoreLanes,
     pub(crate) ledger: LedgerLane,
@@ -117,6 +119,7 @@ impl Tally {
             changing_boards: Mutex::new(()),
             closing: Mutex::new(()),
             keeper: Keeper::default(),
+            contests: ContestKeeper::default(),
             maintenance,
             lane,
             ledger,
@@ -128,6 +131,12 @@ impl Tally {
         }
         let keeper = tally.keeper.start(Arc::downgrade(&tally));
         keeper.map_err(|error| Fault::Broken(format!("no thread to close periods: {error}")))?;
+        // What was missed comes before anybody may ask.
+        if let Err(failure) = contests::do_due(&tally) {
+            tracing::warn!(%failure, "what was missed of contests; it is tried again");
+        }
+        let keeper = tally.contests.start(Arc::downgrade(&tally));
+        keeper.map_err(|error| Fault::Broken(format!("no thread for contests: {error}")))?;
         Ok(tally)
     }
 
@@ -247,6 +256,7 @@ impl Tally {
 
     /// Ends it: no new work is taken, everything accepted is made durable and answered. Blocks until then.
     pub fn drain(&self) {
+        self.contests.stop();
         self.keeper.stop();
         self.lane.drain();
         self.ledger.drain();

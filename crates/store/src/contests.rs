@@ -175,8 +175,8 @@ pub(crate) fn encode(record: &Record) -> Vec<u8> {
     put_number(places, out_mut);
     put_number(record.revision, out_mut);
     put_option(record.report.as_ref(), out_mut, |report, out| {
-        for number in [u64::from(report.enrolled), report.failed.into(), report.took_micros] {
-            put_number(number, out);
+        for number in [report.enrolled, report.failed] {
+            put_number(number.into(), out);
         }
         put_number(report.first_failed.len() as u64, out);
         for Failed { player, why } in &report.first_failed {
@@ -217,13 +217,13 @@ pub(crate) fn decode(no: Uuid, state: State, bytes: &[u8]) -> Option<Record> {
     let desk = Desk { pending, accepted, rejected, places: input.number()? };
     let revision = input.number()?;
     let report = input.option(|input| {
-        let (enrolled, failed, took_micros) = (input.small()?, input.small()?, input.number()?);
+        let (enrolled, failed) = (input.small()?, input.small()?);
         let mut first_failed = Vec::new();
         for _ in 0..input.number()? {
             let player = PlayerId::new(input.text()?).ok()?;
             first_failed.push(Failed { player, why: Bad::parse(input.text()?)? });
         }
-        Some(Report { enrolled, failed, first_failed, took_micros })
+        Some(Report { enrolled, failed, first_failed })
     })?;
     let work = match input.byte()? {
         0 => Work::None,

@@ -19,7 +19,8 @@ pub(crate) fn ledger(config: &Config, settings: &Settings) -> Result<LedgerSetti
         per_day: amount_or_off(config, "wallet.day_max")?,
     };
     let pin = member_settings::pin(config)?;
-    Ok(LedgerSettings { currencies: currencies(config)?, limits, pin, lane: settings.lane })
+    let lane = settings.lane;
+    Ok(LedgerSettings { currencies: currencies(config)?, limits, pin, lane, ..LedgerSettings::default() })
 }
 
 /// An amount of money, or `off`.

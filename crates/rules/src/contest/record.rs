@@ -24,8 +24,6 @@ pub struct Report {
     pub failed: u32,
     /// The first of those.
     pub first_failed: Vec<Failed>,
-    /// How long it took, in microseconds.
-    pub took_micros: u64,
 }
 
 /// What is under way, a bounded piece a transaction.

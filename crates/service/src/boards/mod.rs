@@ -5,12 +5,13 @@
 
 mod put;
 
+use crate::contests::play::Play;
 use crate::periods::{LivePart, Periods};
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Bound;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use tally_ranking::{Ranking, Standings};
 use tally_rules::{BoardId, Definition, Micros, PlayerId, Refusal};
 use tally_store::plan::ALL_TIME;
@@ -48,6 +49,8 @@ pub struct Board {
     periods: RwLock<Periods>,
     /// Which change of it is known here; 0 where nobody else makes any.
     revision: AtomicU64,
+    /// The contest that it belongs to.
+    pub(crate) play: OnceLock<Play>,
     /// Batches under way that change it here when they are published.
     changing: AtomicUsize,
 }
@@ -83,6 +86,7 @@ impl Board {
             implicit,
             periods,
             revision,
+            play: OnceLock::new(),
             changing,
         })
     }

@@ -212,6 +212,9 @@ pub fn delete(tally: &Tally, id: &BoardId, identity: Option<&Identity>) -> Resul
         let there = tally.boards.get(id).is_some_and(|board| board.is_there());
         let present = loaded.board_names[0].as_ref().filter(|_| there);
         let present = present.ok_or(Refusal::LeaderboardNotFound(None))?;
+        if present.id.is_reserved() {
+            return Err(Refusal::BoardInUse);
+        }
         changes.boards.push(BoardChange::Delete(present.no));
         Ok(Outcome::Removed)
     })?;

@@ -6,13 +6,14 @@
 use super::command::Request;
 use super::steps::Step;
 use crate::boards::Board;
+use crate::contests::play;
 use crate::periods::{AIMED_ALL_TIME, Aimed, LivePart};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tally_ranking::Standings;
 use tally_rules::instant::Instants;
-use tally_rules::{Micros, Refusal};
-use tally_store::{BoardNo, Part, PartKey, PartRow};
+use tally_rules::{Micros, PlayerId, Refusal};
+use tally_store::{BoardNo, Part, PartKey, PartRow, Store, StoreError};
 
 /// Every part of a board that is in memory, due or not: hiding and showing concern them all.
 fn in_memory(board: &Board, now: Micros) -> RowAim {
@@ -94,6 +95,59 @@ impl Aims {
             aims.rows.push(rows);
         }
         aims
+    }
+
+    /// Refuses what the contests of its boards do not allow: scores of others than members or at another time, and removals.
+    pub(super) fn judge<'a>(
+        &mut self,
+        batch: &'a [Request],
+        store: &dyn Store,
+        now: Micros,
+    ) -> Result<(), StoreError> {
+        let mut scores: Vec<(&'a Arc<Board>, &'a PlayerId)> = Vec::new();
+        let mut of: Vec<(usize, usize)> = Vec::new();
+        let mut removals: Vec<(usize, usize)> = Vec::new();
+        for (at, request) in batch.iter().enumerate() {
+            // Ordinary boards cost a look.
+            let mut score = |row: usize, board: &'a Arc<Board>, player| {
+                if play::of(board) {
+                    scores.push((board, player));
+                    of.push((at, row));
+                }
+            };
+            match request {
+                Request::Submit(submit) => score(0, &submit.board, &submit.write.player),
+                Request::Import(chunk) => {
+                    let rows = chunk.rows.iter().enumerate();
+                    rows.for_each(|(row, (_, write))| score(row, &chunk.board, &write.player));
+                }
+                Request::Commands(commands) => {
+                    for (row, step) in commands.steps.iter().enumerate() {
+                        match step {
+                            Step::Add { board, items, .. } => {
+                                items.iter().for_each(|(player, _)| score(row, board, player));
+                            }
+                            Step::Submit(submit) => score(row, &submit.board, &submit.write.player),
+                            Step::Remove { board, .. } | Step::Take { board, .. } => {
+                                removals.extend(play::of(board).then_some((at, row)));
+                            }
+                            Step::Read(_) => {}
+                        }
+                    }
+                }
+                Request::Remove(remove) => {
+                    removals.extend(play::of(&remove.board).then_some((at, 0)));
+                }
+                Request::Ban(_) | Request::Erase(_) | Request::Redefine(_) | Request::Vanish(_) => {}
+            }
+        }
+        for ((at, row), verdict) in of.into_iter().zip(play::judge(store, &scores, now)?) {
+            if let Err(refusal) = verdict {
+                self.rows[at][row].at = Err(refusal);
+            }
+        }
+        removals.into_iter().for_each(|(at, row)| self.rows[at][row].at = Err(Refusal::BoardInUse));
+        Ok(())
     }
 
     fn step(&mut self, step: &Step, instants: &mut Instants, now: Micros) -> RowAim {

@@ -199,6 +199,7 @@ impl State {
             return Ok(Decision::Remove { replayed: true });
         }
         self.check_live(remove.board.no)?;
+        aim.at.clone()?;
         let mut ranked = false;
         for part in &aim.parts {
             let key = score_key(remove.board.no, *part, &remove.player);

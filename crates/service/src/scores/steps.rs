@@ -226,16 +226,15 @@ impl State {
         for board in commands.steps.iter().filter_map(Step::board) {
             self.check_live(board.no)?;
         }
-        let step = |(step, aim): (&Step, &RowAim)| {
-            self.step(step, aim, aims)
-                .unwrap_or_else(|refusal| StepDone::new(StepReply::Refused(refusal), Vec::new()))
-        };
+        let refused = |refusal| StepDone::new(StepReply::Refused(refusal), Vec::new());
+        let step = |(step, aim): (&Step, &RowAim)| self.step(step, aim, aims).unwrap_or_else(refused);
         Ok(commands.steps.iter().zip(rows).map(step).collect())
     }
 
     fn step(&mut self, step: &Step, aim: &RowAim, aims: &Aims) -> Result<StepDone, Refusal> {
         match step {
             Step::Add { board, items, options } => self.add(board, items, options, aim),
+            Step::Remove { .. } | Step::Take { .. } if aim.at.is_err() => Err(Refusal::BoardInUse),
             Step::Remove { board, players } => {
                 let mut moves = Vec::with_capacity(players.len() * aim.parts.len());
                 let mut removed = 0;

@@ -234,7 +234,8 @@ impl ScoreWork {
     ) -> Result<Result<Decided, Unready>, Failure<Fault>> {
         let Shared { store, keep_micros, .. } = &*self.shared;
         let standing = Standing::of(batch);
-        let (aims, now, pass) = self.aim(batch).map_err(Failure::Away)?;
+        let (mut aims, now, pass) = self.aim(batch).map_err(Failure::Away)?;
+        aims.judge(batch, &**store, now).map_err(in_lane)?;
         let mut reading = plan::read(batch, &aims);
         reading.add(more);
         spread::hint(&mut reading.plan, batch, &**store);

@@ -11,6 +11,7 @@
 pub(crate) mod marks;
 
 use crate::boards::Board;
+use crate::contests::play;
 use crate::failure::{Failure, Fault};
 use crate::periods::order;
 use crate::tally::Tally;
@@ -223,9 +224,13 @@ fn renew_no(tally: &Tally, no: BoardNo) -> Result<bool, Failure> {
     let broken = |refusal: tally_rules::Refusal| Fault::Broken(refusal.detail());
     let known = tally.boards.by_no(no);
     match (tally.store.board(Name::No(no))?, known) {
-        (Some(state), Some(board)) => Ok(board.renew(&state).map_err(broken)?),
+        (Some(state), Some(board)) => {
+            play::learn(&*tally.store, &board)?;
+            Ok(board.renew(&state).map_err(broken)?)
+        }
         (Some(state), None) => {
             let board = Board::new(state.row.clone(), Vec::new(), &tally.settings.ranking).map_err(broken)?;
+            play::learn(&*tally.store, &board)?;
             board.renew(&state).map_err(broken)?;
             tally.boards.set(&state.row.id, Some(Arc::new(board)));
             Ok(true)
@@ -245,6 +250,8 @@ pub(crate) fn renew(store: &dyn Store, board: &Board) -> Result<bool, Failure> {
         return Ok(true);
     }
     let Some(state) = store.board(Name::No(board.no))? else { return Ok(false) };
+    // Before its revision: what is known as of that is not older.
+    play::learn(store, board)?;
     board.renew(&state).map_err(|refusal| Fault::Broken(refusal.detail()))?;
     Ok(true)
 }

@@ -1,5 +1,6 @@
 //! What is asked of the ledger's lane, and its answers.
 
+use crate::contests::command::{ContestDone, ContestOrder};
 use crate::members::pin::Guess;
 use std::sync::Arc;
 use tally_rules::idempotency::Identity;
@@ -179,6 +180,7 @@ pub(crate) enum Request {
     Import(LedgerChunk),
     Change(ChangeMember),
     Pay(NewPayment),
+    Contest(Box<ContestOrder>),
 }
 
 /// Its answer; the kind is that of the request.
@@ -197,6 +199,7 @@ pub(crate) enum Done {
         replayed: bool,
     },
     Paid(Moved),
+    Contest(ContestDone),
     /// What was read before is not so any more; but for an attempt at a PIN, nothing was done.
     Stale,
 }

@@ -2,6 +2,7 @@
 //!
 //! Pure: what was loaded, ids and the time are arguments, so a batch can be decided again after a conflict.
 
+mod contests;
 mod import;
 #[cfg(test)]
 mod tests;
@@ -14,6 +15,7 @@ use super::decide_members::named;
 use crate::keys::seen_before;
 use std::slice;
 use tally_lanes::{WorkingSet, keys_to_load};
+use tally_rules::contest::{Application, ContestId, Record};
 use tally_rules::idempotency::{Identity, RequestKey, Seen, Stored};
 use tally_rules::ledger::book::Book;
 use tally_rules::ledger::hold::Ending;
@@ -23,7 +25,10 @@ use tally_rules::ledger::pin::PinRule;
 use tally_rules::ledger::{Currency, HoldId, Member, MemberId, TransferId, Uuid, WalletKey};
 use tally_rules::outcome::Outcome;
 use tally_rules::{Micros, Refusal};
-use tally_store::{Changes, ImportKey, ImportRow, LedgerChanges, Loaded, Plan, ShardSet};
+use tally_store::{
+    BoardChange, Changes, ContestChanges, EntrantKey, ImportKey, ImportRow, LedgerChanges, Loaded, Plan,
+    ShardSet,
+};
 
 /// The answer to one request.
 pub(super) type Decision = Result<Done, Refusal>;
@@ -38,6 +43,7 @@ pub(super) fn ids_of(request: &Request) -> usize {
         Request::Hold(_) | Request::End(_) | Request::Create(_) | Request::Pay(_) => 1,
         Request::Expire(_) | Request::Close(_) | Request::Change(_) => 0,
         Request::Import(chunk) => import::ids_of(chunk),
+        Request::Contest(order) => order.ids(),
     }
 }
 
@@ -76,6 +82,7 @@ pub(super) fn read(batch: &[Request], ids: &[Uuid], settings: &LedgerSettings) -
                 ledger.wallets.push(WalletKey { member: id, currency: home });
             }
             Request::Import(chunk) => import::read(&mut plan, chunk, &ids, home),
+            Request::Contest(order) => contests::read(&mut plan, order, settings),
             Request::Close(CloseMember { member, .. }) => {
                 let key = |currency| WalletKey { member: *member, currency };
                 ledger.members.push(*member);
@@ -94,11 +101,16 @@ pub(super) fn read(batch: &[Request], ids: &[Uuid], settings: &LedgerSettings) -
     }
     plan.requests = keys_to_load(std::mem::take(&mut plan.requests));
     plan.imports = keys_to_load(std::mem::take(&mut plan.imports));
+    plan.boards = keys_to_load(std::mem::take(&mut plan.boards));
+    plan.board_names = keys_to_load(std::mem::take(&mut plan.board_names));
     let ledger = &mut plan.ledger;
     ledger.handles = keys_to_load(std::mem::take(&mut ledger.handles));
     ledger.members = keys_to_load(std::mem::take(&mut ledger.members));
     ledger.wallets = keys_to_load(std::mem::take(&mut ledger.wallets));
     ledger.holds = keys_to_load(std::mem::take(&mut ledger.holds));
+    let contests = &mut ledger.contests;
+    contests.contests = keys_to_load(std::mem::take(&mut contests.contests));
+    contests.applications = keys_to_load(std::mem::take(&mut contests.applications));
     plan
 }
 
@@ -111,7 +123,8 @@ fn identities(request: &Request) -> impl Iterator<Item = &Identity> {
         Request::Close(close) => (&[], close.identity.as_ref()),
         Request::Change(change) => (&[], change.identity.as_ref()),
         Request::Pay(pay) => (&[], pay.identity.as_ref()),
-        Request::Expire(_) | Request::Import(_) => (&[], None),
+        // Contests name theirs where they read.
+        Request::Expire(_) | Request::Import(_) | Request::Contest(_) => (&[], None),
     };
     moves.iter().filter_map(|one| one.identity.as_ref()).chain(one)
 }
@@ -139,6 +152,7 @@ pub(super) fn decide(
         Request::Change(change) => state.change(change),
         Request::Pay(pay) => state.pay(pay, &mut ids),
         Request::Import(chunk) => state.import(chunk, &mut ids),
+        Request::Contest(order) => state.contest(order, settings, &mut ids),
     });
     let decisions = decisions.collect();
     (state.into_changes(), decisions)
@@ -162,6 +176,9 @@ pub(super) struct State<'a> {
     pub(super) handles: WorkingSet<Handle, MemberId>,
     pub(super) members: WorkingSet<MemberId, Member>,
     imports: WorkingSet<ImportKey, ImportRow>,
+    contests: WorkingSet<ContestId, Record>,
+    applications: WorkingSet<EntrantKey, Application>,
+    added: contests::Added,
 }
 
 impl<'a> State<'a> {
@@ -182,6 +199,9 @@ impl<'a> State<'a> {
             handles: WorkingSet::new(),
             members: WorkingSet::new(),
             imports: WorkingSet::new(),
+            contests: WorkingSet::new(),
+            applications: WorkingSet::new(),
+            added: contests::Added { next_board: loaded.next_board, ..contests::Added::default() },
         };
         for (key, row) in plan.imports.iter().zip(&loaded.imports) {
             state.imports.load(key.clone(), *row);
@@ -201,6 +221,13 @@ impl<'a> State<'a> {
         }
         for (id, hold) in plan.holds.iter().zip(&loaded.holds) {
             state.book.load_hold(*id, *hold);
+        }
+        let (plan, loaded) = (&plan.contests, &loaded.contests);
+        for (id, record) in plan.contests.iter().zip(&loaded.contests) {
+            state.contests.load(id.clone(), record.clone());
+        }
+        for (key, application) in plan.applications.iter().zip(&loaded.applications) {
+            state.applications.load(key.clone(), *application);
         }
         state
     }
@@ -285,19 +312,20 @@ impl<'a> State<'a> {
         let Written { wallets, transfers, entries, holds, totals } = self.book.into_written();
         let (handles, members) = (self.handles.into_writes(), there(self.members.into_writes()));
         let totals = totals.into_rows();
+        let mut added = self.added;
+        added.members.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        added.boards.sort_unstable_by_key(BoardChange::no);
+        let contests = ContestChanges {
+            contests: there(self.contests.into_writes()),
+            applications: self.applications.into_writes(),
+            members: added.members,
+            payouts: added.payouts.into_iter().collect(),
+        };
         Changes {
             requests: there(self.requests.into_writes()),
             imports: there(self.imports.into_writes()),
-            ledger: LedgerChanges {
-                handles,
-                members,
-                wallets,
-                holds,
-                transfers,
-                entries,
-                totals,
-                ..LedgerChanges::default()
-            },
+            ledger: LedgerChanges { handles, members, wallets, holds, transfers, entries, totals, contests },
+            boards: added.boards,
             ..Changes::default()
         }
     }

@@ -61,6 +61,11 @@ impl LedgerLane {
         waiting::ask(&self.lane, request, running).await
     }
 
+    /// The same on a thread that may block.
+    pub(crate) fn ask_blocking(&self, request: Request) -> Result<Done, Failure> {
+        waiting::ask_blocking(&self.lane, request)
+    }
+
     /// Neighbours in the lane, or none of them; answers in order.
     pub(crate) async fn ask_all(
         &self,

@@ -36,6 +36,8 @@ pub struct LedgerSettings {
     pub limits: Limits,
     /// How many wrong PINs lock it, and for how long.
     pub pin: PinRule,
+    /// How large contests may be.
+    pub contests: tally_rules::contest::definition::Bounds,
     /// Bounds of the lane.
     pub lane: Bounds,
 }

@@ -1,5 +1,6 @@
 //! The ledger's lane on real stores: the embedded one, MariaDB, MySQL.
 
+mod contests;
 mod crowd;
 mod holds;
 mod lost;

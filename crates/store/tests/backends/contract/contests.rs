@@ -46,7 +46,7 @@ pub(crate) fn row(no: u8, full: bool) -> Row {
     (row.state, row.since, row.revision, row.members) = (State::Running, Micros(5), u64::MAX, u32::MAX);
     row.desk = Desk { pending: 1, accepted: 2, rejected: 3, places: u64::MAX };
     let failed = Failed { player: PlayerId::new("bob").unwrap(), why: Bad::HoldGone };
-    row.report = Some(Report { enrolled: 9, failed: 1, first_failed: vec![failed], took_micros: 1 << 50 });
+    row.report = Some(Report { enrolled: 9, failed: 1, first_failed: vec![failed] });
     (row.work, row.prizes) = (Work::Refund { after: Some(PlayerId::new("zoë").unwrap()) }, Some(8));
     row
 }

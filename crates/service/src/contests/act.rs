@@ -1,0 +1,100 @@
+//! One act, as a use case: look, ask the lane, and look again where something was not as it was seen. Blocks.
+
+use super::command::{Act, ContestDone, ContestOrder, What};
+use crate::failure::{Failure, Fault};
+use crate::tally::Tally;
+use crate::wallets::command::{Done, Request};
+use tally_rules::contest::{By, ContestId, Event, Record};
+use tally_rules::idempotency::Identity;
+use tally_rules::{Micros, PlayerId, Refusal};
+
+/// How often it is tried anew because something changed meanwhile.
+const TRIES: usize = 16;
+
+/// Who asks, as a door knows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Actor {
+    /// A key that may do everything.
+    Admin,
+    /// A server's key.
+    Server,
+    /// A server's key that acts for a player.
+    For(PlayerId),
+    /// A member, by its player.
+    Member(PlayerId),
+}
+
+impl Actor {
+    /// What it is to a contest, where it acts on a player or on the whole.
+    pub(crate) fn by(
+        &self,
+        record: &Record,
+        event: Event,
+        subject: Option<&PlayerId>,
+    ) -> Result<By, Refusal> {
+        let own = matches!(event, Event::Apply | Event::Withdraw);
+        match self {
+            Self::Admin => Ok(By::Admin),
+            Self::Server => Ok(By::Server),
+            Self::For(player) if record.contest.is_staff(player) && event != Event::Apply => Ok(By::Staff),
+            Self::For(_) => Ok(By::Server),
+            Self::Member(player) if own && subject == Some(player) => Ok(By::Player),
+            Self::Member(player) if record.contest.is_staff(player) => Ok(By::Staff),
+            Self::Member(_) => Err(Refusal::Forbidden),
+        }
+    }
+}
+
+/// The contest of that name.
+pub(crate) fn find(tally: &Tally, id: &ContestId) -> Result<Record, Failure> {
+    Ok(tally.store.ledger().contest(id)?.ok_or(Refusal::ContestNotFound)?)
+}
+
+/// Puts an order into the lane and waits.
+pub(crate) fn ask(tally: &Tally, order: ContestOrder) -> Result<ContestDone, Failure> {
+    match tally.ledger.ask_blocking(Request::Contest(Box::new(order)))? {
+        Done::Contest(done) => Ok(done),
+        done => Err(Fault::Broken(format!("a contest is answered as one, not as {done:?}")).into()),
+    }
+}
+
+/// What an act takes beside the contest: by whom, and what it may touch.
+pub(crate) type Planned = Result<(By, Act), Failure>;
+
+/// Does an act of somebody.
+pub(crate) fn act(
+    tally: &Tally,
+    id: &ContestId,
+    identity: Option<&Identity>,
+    plan: impl Fn(&Record) -> Planned,
+) -> Result<ContestDone, Failure> {
+    let _running = identity.map(|one| tally.begin(&one.key)).transpose()?;
+    act_at(tally, id, identity, None, plan)
+}
+
+/// The same as of some time.
+pub(crate) fn act_at(
+    tally: &Tally,
+    id: &ContestId,
+    identity: Option<&Identity>,
+    at: Option<Micros>,
+    plan: impl Fn(&Record) -> Planned,
+) -> Result<ContestDone, Failure> {
+    for _ in 0..TRIES {
+        let seen = find(tally, id)?;
+        let (by, act) = plan(&seen)?;
+        let order = ContestOrder {
+            id: id.clone(),
+            seen: Some(Box::new(seen)),
+            by,
+            at,
+            act,
+            identity: identity.cloned(),
+        };
+        let done = ask(tally, order)?;
+        if done.what != What::Stale {
+            return Ok(done);
+        }
+    }
+    Err(Fault::Overloaded.into())
+}

@@ -1,0 +1,88 @@
+//! Ending a contest that is played: no score is decided while that is written, and none after it. Each blocks.
+
+use super::act::{Actor, act, act_at};
+use super::command::{Act, ContestDone};
+use super::{play, work};
+use crate::boards::Board;
+use crate::failure::Failure;
+use crate::tally::Tally;
+use std::sync::Arc;
+use tally_rules::contest::division;
+use tally_rules::contest::{By, ContestId, Event, Record, State};
+use tally_rules::idempotency::Identity;
+use tally_rules::{Definition, Micros};
+use tally_store::BoardNo;
+
+/// Ends playing; ranks are final.
+pub fn finish(
+    tally: &Tally,
+    id: &ContestId,
+    actor: &Actor,
+    identity: Option<&Identity>,
+) -> Result<ContestDone, Failure> {
+    while_held(tally, id, || {
+        act(tally, id, identity, |record| {
+            Ok((actor.by(record, Event::Finish, None)?, Act::Finish(boards(tally, id, record))))
+        })
+    })
+}
+
+/// The clock ends it, as of its own time.
+pub(super) fn finish_at(tally: &Tally, id: &ContestId, at: Micros) -> Result<ContestDone, Failure> {
+    while_held(tally, id, || {
+        act_at(tally, id, None, Some(at), |record| Ok((By::Clock, Act::Finish(boards(tally, id, record)))))
+    })
+}
+
+/// Calls it off: what is held is released, and captured fees are paid back.
+pub fn cancel(
+    tally: &Tally,
+    id: &ContestId,
+    actor: &Actor,
+    identity: Option<&Identity>,
+) -> Result<ContestDone, Failure> {
+    let done = while_held(tally, id, || {
+        act(tally, id, identity, |record| {
+            Ok((actor.by(record, Event::Cancel, None)?, Act::Cancel(boards(tally, id, record))))
+        })
+    })?;
+    // It is called off, whatever becomes of this: the keeper goes on with it.
+    if let Err(failure) = work::go_on(tally, id) {
+        tracing::warn!(%failure, contest = id.as_str(), "release what a contest held; it is tried again");
+    }
+    Ok(done)
+}
+
+/// Does something that scores ask about while none is decided; then its boards know it.
+pub(super) fn while_held(
+    tally: &Tally,
+    id: &ContestId,
+    change: impl FnOnce() -> Result<ContestDone, Failure>,
+) -> Result<ContestDone, Failure> {
+    let _held = tally.lane.hold()?;
+    let done = change();
+    // Also where nobody knows what became of it: what is stored is what holds.
+    if let Ok(Some(record)) = tally.store.ledger().contest(id).map_err(Failure::from) {
+        of_contest(tally, id, &record).iter().for_each(|board| play::tell(board, &record));
+    }
+    done
+}
+
+/// The boards of a contest that has started, in order of divisions.
+pub(super) fn of_contest(tally: &Tally, id: &ContestId, record: &Record) -> Vec<Arc<Board>> {
+    let board = |division| tally.board(&id.board(division));
+    match record.contest.division_size {
+        _ if record.members == 0 && record.report.is_none() => Vec::new(),
+        None => board(None).into_iter().collect(),
+        Some(size) => division::sizes(record.members, size).filter_map(|(n, _)| board(Some(n))).collect(),
+    }
+}
+
+/// Those of a contest that is played, to be changed where others write too: they plan anew then.
+pub(super) fn boards(tally: &Tally, id: &ContestId, record: &Record) -> Vec<(BoardNo, Definition)> {
+    if record.state != State::Running || !tally.has_others() {
+        return Vec::new();
+    }
+    let change = |board: Arc<Board>| (board.no, board.present_definition());
+    of_contest(tally, id, record).into_iter().map(change).collect()
+}

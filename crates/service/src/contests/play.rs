@@ -1,0 +1,90 @@
+//! What a score asks of the contest that its board belongs to.
+//!
+//! Which contest that is follows from the board's reserved name; whether it is played is kept with the board and changed while
+//! no score is decided (`finish`), so no score comes in after the end. Who takes part is read by key: a member is
+//! never changed, so that needs no lock. Where several servers write, the end is a change of the board, and a batch that was
+//! planned before it is planned again.
+
+use crate::boards::Board;
+use crate::failure::Failure;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU8, Ordering};
+use tally_rules::contest::{ContestId, Record, State};
+use tally_rules::ledger::Uuid;
+use tally_rules::{Micros, PlayerId, Refusal};
+use tally_store::{EntrantKey, Store};
+
+/// A contest as its board knows it.
+#[derive(Debug)]
+pub(crate) struct Play {
+    no: Uuid,
+    state: AtomicU8,
+    ends_at: AtomicI64,
+}
+
+impl Play {
+    fn of(record: &Record) -> Self {
+        let play = Self { no: record.no, state: AtomicU8::new(0), ends_at: AtomicI64::new(0) };
+        play.set(record);
+        play
+    }
+
+    fn set(&self, record: &Record) {
+        let at = State::ALL.iter().position(|state| *state == record.state).unwrap_or(0);
+        self.ends_at.store(record.contest.ends_at.map_or(i64::MAX, |at| at.0), Ordering::SeqCst);
+        self.state.store(u8::try_from(at).unwrap_or(0), Ordering::SeqCst);
+    }
+
+    /// Refuses scores when it is not played.
+    fn judge(&self, now: Micros) -> Result<(), Refusal> {
+        match State::ALL[usize::from(self.state.load(Ordering::SeqCst))] {
+            // It has ended; whoever writes that down is on the way.
+            State::Running if now.0 >= self.ends_at.load(Ordering::SeqCst) => {
+                Err(Refusal::ContestState(State::Finished))
+            }
+            State::Running => Ok(()),
+            state => Err(Refusal::ContestState(state)),
+        }
+    }
+}
+
+/// Notes what its board has to know of a contest.
+pub(crate) fn tell(board: &Board, record: &Record) {
+    board.play.get_or_init(|| Play::of(record)).set(record);
+}
+
+/// The same for a board that is read from the store.
+pub(crate) fn learn(store: &dyn Store, board: &Board) -> Result<(), Failure> {
+    if let Some((id, _)) = ContestId::of_board(&board.id)
+        && let Some(record) = store.ledger().contest(&id)?
+    {
+        tell(board, &record);
+    }
+    Ok(())
+}
+
+/// Whether a board is a contest's.
+pub(crate) fn of(board: &Board) -> bool {
+    board.play.get().is_some()
+}
+
+/// What is wrong with each of these scores, where something is: none of ordinary boards. Blocks on the store.
+pub(crate) fn judge(
+    store: &dyn Store,
+    scores: &[(&Arc<Board>, &PlayerId)],
+    now: Micros,
+) -> Result<Vec<Result<(), Refusal>>, tally_store::StoreError> {
+    let key = |(board, player): &(&Arc<Board>, &PlayerId)| {
+        let contest = board.play.get()?.no;
+        Some(EntrantKey { contest, player: PlayerId::clone(player) })
+    };
+    let keys = tally_lanes::keys_to_load(scores.iter().filter_map(key));
+    let found = if keys.is_empty() { Vec::new() } else { store.ledger().enrolled(&keys)? };
+    let verdict = |score: &(&Arc<Board>, &PlayerId)| {
+        let (Some(play), Some(key)) = (score.0.play.get(), key(score)) else { return Ok(()) };
+        play.judge(now)?;
+        let enrolled = keys.binary_search(&key).ok().and_then(|at| found[at]);
+        enrolled.map(drop).ok_or(Refusal::NotAMember)
+    };
+    Ok(scores.iter().map(verdict).collect())
+}

@@ -1,0 +1,34 @@
+//! What a contest sets off and takes more than one transaction: clearing applications, paying prizes, paying fees back.
+//!
+//! Each piece is bounded and says where it begins; the contest's row says where the next one does, so a piece that is done
+//! twice, or by two servers, is done once. Whoever finds it begun may go on with it. Blocks.
+
+use super::act::{ask, find};
+use super::command::{Act, ContestOrder};
+use crate::failure::Failure;
+use crate::tally::Tally;
+use tally_rules::contest::record::Work;
+use tally_rules::contest::{By, ContestId, Record};
+
+/// Rows of one transaction: it delays others by no more than a batch of theirs.
+const PIECE: usize = 500;
+
+/// Goes on until nothing is under way; gives the contest then.
+pub(crate) fn go_on(tally: &Tally, id: &ContestId) -> Result<Record, Failure> {
+    loop {
+        let seen = find(tally, id)?;
+        let ledger = tally.store.ledger();
+        let act = match &seen.work {
+            Work::None => return Ok(seen),
+            Work::Clear => Act::Clear(ledger.first_applications(seen.no, PIECE)?),
+            Work::Pay { done } => Act::Pay(*done, ledger.payouts(seen.no, *done, PIECE)?),
+            Work::Refund { after } => {
+                let rows = ledger.contest_members(seen.no, after.as_ref(), PIECE)?;
+                let last = rows.len() < PIECE;
+                Act::Refund(rows, last)
+            }
+        };
+        let (id, seen) = (id.clone(), Some(Box::new(seen)));
+        ask(tally, ContestOrder { id, seen, by: By::Clock, at: None, act, identity: None })?;
+    }
+}

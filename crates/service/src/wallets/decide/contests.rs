@@ -1,0 +1,296 @@
+//! What a batch does of contests. Pure, like the rest of a batch.
+//!
+//! Each act is judged by the state machine under the contest's lock, so two starts at once are one start and one refusal,
+//! and money, members, boards and state change together or not at all: everything that can be refused is judged before
+//! anything is changed. Not here: what was read before the batch; where it is not so any more the answer is stale.
+
+mod applications;
+mod pieces;
+
+use super::{Decision, Ids, State, next};
+use crate::contests::command::{Act, ContestDone, ContestOrder, What};
+use crate::wallets::LedgerSettings;
+use crate::wallets::command::Done;
+use std::collections::BTreeMap;
+use tally_rules::contest::record::{FAILED_KEPT, Report, Work};
+use tally_rules::contest::start::{Facts, judge, sift};
+use tally_rules::contest::{
+    Application, ContestId, Enrolled, Event, Payout, Record, State as Stands, division, state,
+};
+use tally_rules::ledger::hold::Ending;
+use tally_rules::ledger::member::Handle;
+use tally_rules::ledger::order::wallets_of;
+use tally_rules::ledger::{Currency, Hold, HoldId, MemberId, TransferId};
+use tally_rules::outcome::Outcome;
+use tally_rules::{Micros, PlayerId, Refusal};
+use tally_store::{BoardChange, BoardNo, BoardRow, EntrantKey, PayoutKey, Plan};
+
+/// What a batch adds of contests beside what it sets.
+#[derive(Debug, Default)]
+pub(in crate::wallets) struct Added {
+    pub(in crate::wallets) members: Vec<(EntrantKey, Enrolled)>,
+    pub(in crate::wallets) payouts: BTreeMap<PayoutKey, Payout>,
+    pub(in crate::wallets) boards: Vec<BoardChange>,
+    /// The number of the next board.
+    pub(in crate::wallets) next_board: BoardNo,
+}
+
+/// Everything an act may touch.
+pub(super) fn read(plan: &mut Plan, order: &ContestOrder, settings: &LedgerSettings) {
+    let home = settings.currencies.home();
+    plan.requests.extend(order.identity.iter().map(|one| one.key.clone()));
+    let ledger = &mut plan.ledger;
+    ledger.contests.contests.push(order.id.clone());
+    let Some(seen) = &order.seen else { return };
+    let entrant = |player: &PlayerId| EntrantKey { contest: seen.no, player: player.clone() };
+    let mut wallets = |member: Option<MemberId>, currency: Currency| {
+        ledger.wallets.extend(wallets_of([member, None], currency, home));
+    };
+    let fee = order.fee().map_or(home, |fee| fee.currency);
+    let mut holds: Vec<HoldId> = Vec::new();
+    let mut held = |application: Option<&Application>| {
+        if let Some(Application { hold: Some(hold), member, .. }) = application {
+            holds.push(*hold);
+            wallets(*member, fee);
+        }
+    };
+    match &order.act {
+        Act::Create { .. } | Act::Open | Act::Settle(_) => {}
+        Act::Apply { player, member } => {
+            ledger.contests.applications.push(entrant(player));
+            ledger.handles.push(Handle::Player(player.clone()));
+            wallets(*member, fee);
+        }
+        Act::Decide { rows, .. } => {
+            ledger.contests.applications.extend(rows.iter().map(|(player, _)| entrant(player)));
+            rows.iter().for_each(|(_, application)| held(application.as_ref()));
+        }
+        Act::Withdraw((player, application)) => {
+            ledger.contests.applications.push(entrant(player));
+            held(application.as_ref());
+        }
+        Act::Start(rows) => {
+            rows.iter().for_each(|(_, application)| held(Some(application)));
+            let members = rows.iter().filter(|_| seen.contest.needs_members());
+            members.for_each(|(_, application)| wallets(application.member, fee));
+            plan.board_names.push(order.id.board(seen.contest.division_size.map(|_| 1)));
+        }
+        Act::Patch(_, boards) | Act::Finish(boards) | Act::Cancel(boards) => {
+            plan.boards.extend(boards.iter().map(|(no, _)| *no));
+            plan.alone |= !boards.is_empty();
+        }
+        Act::Clear(rows) => {
+            ledger.contests.applications.extend(rows.iter().map(|(player, _)| entrant(player)));
+            rows.iter().for_each(|(_, application)| held(Some(application)));
+        }
+        Act::Pay(_, rows) => rows.iter().for_each(|row| wallets(Some(row.member), row.currency)),
+        Act::Refund(rows, _) => rows.iter().for_each(|(_, row)| wallets(row.member, fee)),
+    }
+    ledger.holds.extend(holds);
+}
+
+/// An act that was done.
+fn done(record: Record, what: What) -> Decision {
+    Ok(Done::Contest(ContestDone { record: Box::new(record), replayed: false, what }))
+}
+
+/// Something is not as it was seen.
+fn stale(record: Record) -> Decision {
+    done(record, What::Stale)
+}
+
+impl State<'_> {
+    pub(super) fn contest(
+        &mut self,
+        order: &ContestOrder,
+        settings: &LedgerSettings,
+        ids: Ids<'_, '_>,
+    ) -> Decision {
+        let mut own: Vec<_> = (0..order.ids()).map(|_| next(ids)).collect();
+        let present = self.contests.get(&order.id).cloned();
+        if let Some(outcome) = self.replay(order.identity.as_ref())? {
+            let record = Box::new(present.ok_or(Refusal::ContestNotFound)?);
+            let what = match outcome {
+                Outcome::Applied(application) => What::Applied(application),
+                _ => What::Nothing,
+            };
+            return Ok(Done::Contest(ContestDone { record, replayed: true, what }));
+        }
+        if let Act::Create { wish, series } = &order.act {
+            if present.is_some() {
+                return Err(Refusal::ContestExists);
+            }
+            let contest = wish.create(&settings.currencies, settings.contests)?;
+            let record = Record::new(own[0], contest, series.clone(), self.now);
+            return self.keep(order, record, What::Nothing);
+        }
+        let record = present.ok_or(Refusal::ContestNotFound)?;
+        // What follows was planned for that one, and for its fee and prizes.
+        let seen = order.seen.as_deref().filter(|seen| {
+            let (seen, now) = (&seen.contest, &record.contest);
+            (seen.entry_fee, seen.needs_members()) == (now.entry_fee, now.needs_members())
+        });
+        if seen.is_none_or(|seen| seen.no != record.no) {
+            return stale(record);
+        }
+        match &order.act {
+            Act::Create { .. } => unreachable!("it was made"),
+            Act::Patch(wish, boards) => {
+                let done = self.patch(order, record, wish, settings)?;
+                self.bump(boards);
+                Ok(done)
+            }
+            Act::Open => self.turn(order, record, Event::Open, Work::None),
+            Act::Apply { player, member } => {
+                let id = HoldId(own.remove(0));
+                self.apply(order, record, (player, *member), id, settings)
+            }
+            Act::Decide { rows, accept } => self.decide_rows(order, record, rows, *accept),
+            Act::Withdraw(row) => self.withdraw(order, record, row),
+            Act::Start(rows) => self.start(order, record, rows, &own),
+            Act::Finish(boards) => {
+                let work = record.work.clone();
+                let done = self.turn(order, record, Event::Finish, work)?;
+                self.bump(boards);
+                Ok(done)
+            }
+            Act::Cancel(boards) => {
+                let work = match record.state {
+                    Stands::Open => Work::Clear,
+                    // A start that is still being cleared goes on with that first.
+                    Stands::Running if record.work == Work::None && record.contest.entry_fee.is_some() => {
+                        Work::Refund { after: None }
+                    }
+                    _ => record.work.clone(),
+                };
+                let done = self.turn(order, record, Event::Cancel, work)?;
+                self.bump(boards);
+                Ok(done)
+            }
+            Act::Clear(rows) => self.clear(order, record, rows),
+            Act::Settle(payouts) => self.settle(order, record, payouts),
+            Act::Pay(first, rows) => self.pay_prizes(order, record, *first, (rows, &own)),
+            Act::Refund(rows, last) => self.refund(order, record, (rows, *last), &own),
+        }
+    }
+
+    /// Writes the contest, and that this was done.
+    pub(super) fn keep(&mut self, order: &ContestOrder, record: Record, what: What) -> Decision {
+        self.contests.set(&order.id, Some(record.clone()));
+        let outcome = match &what {
+            What::Applied(application) => Outcome::Applied(*application),
+            _ => Outcome::ContestChanged,
+        };
+        self.remember(order.identity.as_ref(), outcome);
+        done(record, what)
+    }
+
+    fn at(&self, order: &ContestOrder, record: &Record) -> Micros {
+        order.at.unwrap_or(self.now).max(record.since)
+    }
+
+    /// Into the next state, where nothing else happens at once.
+    fn turn(&mut self, order: &ContestOrder, mut record: Record, event: Event, work: Work) -> Decision {
+        let row = state::judge(record.state, event, order.by)?;
+        if row.to == record.state {
+            return self.keep(order, record, What::Nothing);
+        }
+        if event == Event::Cancel && record.state == Stands::Open {
+            record.desk.clear();
+        }
+        let at = self.at(order, &record);
+        record.work = work;
+        record.enter(row.to, at, self.now);
+        self.keep(order, record, What::Nothing)
+    }
+
+    fn bump(&mut self, boards: &[(BoardNo, tally_rules::Definition)]) {
+        let change = |(no, definition): &(BoardNo, _)| BoardChange::Redefine(*no, Clone::clone(definition));
+        self.added.boards.extend(boards.iter().map(change));
+    }
+
+    fn patch(
+        &mut self,
+        order: &ContestOrder,
+        mut record: Record,
+        wish: &tally_rules::contest::definition::Wish,
+        settings: &LedgerSettings,
+    ) -> Decision {
+        let row = state::judge(record.state, Event::Patch, order.by)?;
+        record.contest = wish.change(&record.contest, row.from, &settings.currencies, settings.contests)?;
+        record.updated_at = self.now;
+        self.keep(order, record, What::Nothing)
+    }
+
+    pub(super) fn entrant(record: &Record, player: &PlayerId) -> EntrantKey {
+        EntrantKey { contest: record.no, player: player.clone() }
+    }
+
+    fn start(
+        &mut self,
+        order: &ContestOrder,
+        mut record: Record,
+        rows: &[(PlayerId, Application)],
+        ids: &[tally_rules::ledger::Uuid],
+    ) -> Decision {
+        let row = state::judge(record.state, Event::Start, order.by)?;
+        if order.seen.as_ref().is_none_or(|seen| {
+            (seen.revision, seen.contest.division_size) != (record.revision, record.contest.division_size)
+        }) {
+            return stale(record);
+        }
+        let (fee, needs) = (record.contest.entry_fee, record.contest.needs_members());
+        let judged = rows.iter().map(|(player, application)| {
+            let hold: Option<Hold> = application.hold.and_then(|hold| self.book.hold(&hold));
+            let open = |member| self.must_be_open(member).is_ok();
+            let member_is_open = needs && application.member.is_some_and(open);
+            let facts = Facts { application: Some(application), member_is_open, hold: hold.as_ref() };
+            (player.clone(), *application, judge(facts, fee.is_some(), needs, self.now))
+        });
+        // The clock's start leaves nobody waiting for one bad row.
+        let on_invalid = match order.by {
+            tally_rules::contest::By::Clock => tally_rules::contest::OnInvalid::Skip,
+            _ => record.contest.on_invalid,
+        };
+        let (good, failed) = sift(judged.collect::<Vec<_>>(), on_invalid)?;
+        let members = u32::try_from(good.len()).unwrap_or(u32::MAX);
+        for ((place, (player, application)), id) in (0..).zip(good).zip(ids) {
+            if let Some(hold) = application.hold {
+                let whole = Ending::Capture { amount: None, to: None };
+                self.book.end(hold, whole, TransferId(*id), self.now)?;
+            }
+            let division = division::of(place, record.contest.division_size);
+            let enrolled = Enrolled { place, division, member: application.member };
+            self.added.members.push((Self::entrant(&record, &player), enrolled));
+        }
+        let boards = self.make_boards(&order.id, &record, members);
+        let at = self.at(order, &record);
+        record.desk.clear();
+        record.members = members;
+        record.report = Some(Report {
+            enrolled: members,
+            failed: u32::try_from(failed.len()).unwrap_or(u32::MAX),
+            first_failed: failed.iter().take(FAILED_KEPT).cloned().collect(),
+        });
+        record.work = Work::Clear;
+        record.enter(row.to, at, self.now);
+        self.keep(order, record, What::Started(failed, boards))
+    }
+
+    /// The leaderboard, or that of each division.
+    fn make_boards(&mut self, id: &ContestId, record: &Record, members: u32) -> Vec<BoardRow> {
+        let divisions: Vec<Option<u32>> = match record.contest.division_size {
+            None => vec![None],
+            Some(size) => division::sizes(members, size).map(|(n, _)| Some(n)).collect(),
+        };
+        let mut made = Vec::with_capacity(divisions.len());
+        for division in divisions {
+            let no = self.added.next_board;
+            self.added.next_board = BoardNo(no.0 + 1);
+            let definition = record.contest.leaderboard.clone();
+            made.push(BoardRow { no, id: id.board(division), definition, created_at: self.now });
+        }
+        self.added.boards.extend(made.iter().cloned().map(BoardChange::Create));
+        made
+    }
+}

@@ -1,0 +1,126 @@
+//! What a contest sets off and takes several transactions: each does a bounded piece, if it is still the next.
+//!
+//! Which is the next is in the contest's row, which the transaction holds. So a piece that is asked for twice, after a crash or
+//! by two servers, is done once.
+
+use super::{Decision, State, done, stale};
+use crate::contests::command::{ContestOrder, What};
+use std::sync::Arc;
+use tally_rules::contest::member::Unpaid;
+use tally_rules::contest::record::Work;
+use tally_rules::contest::{Application, Enrolled, Event, Payout, Record, State as Stands, state};
+use tally_rules::ledger::{Move, Order, TransferId, Uuid};
+use tally_rules::{PlayerId, Refusal};
+use tally_store::PayoutKey;
+
+impl State<'_> {
+    /// Takes some of the applications away that are left; when none is, that is done.
+    pub(super) fn clear(
+        &mut self,
+        order: &ContestOrder,
+        mut record: Record,
+        rows: &[(PlayerId, Application)],
+    ) -> Decision {
+        if record.work != Work::Clear {
+            return done(record, What::Nothing);
+        }
+        for (player, application) in rows {
+            let key = Self::entrant(&record, player);
+            // Somebody else may have cleared it meanwhile.
+            if self.applications.get(&key).is_some() {
+                self.release(application.hold);
+                self.applications.set(&key, None);
+            }
+        }
+        if rows.is_empty() {
+            let refunds = record.state == Stands::Cancelled && record.members > 0;
+            let refunds = refunds && record.contest.entry_fee.is_some();
+            record.work = if refunds { Work::Refund { after: None } } else { Work::None };
+        }
+        self.keep(order, record, What::Nothing)
+    }
+
+    /// The prizes become known, once.
+    pub(super) fn settle(
+        &mut self,
+        order: &ContestOrder,
+        mut record: Record,
+        payouts: &[Payout],
+    ) -> Decision {
+        let row = state::judge(record.state, Event::Settle, order.by)?;
+        if row.to == record.state || record.prizes.is_some() {
+            return self.keep(order, record, What::Nothing);
+        }
+        // Whatever a start has left comes first.
+        if record.work != Work::None {
+            return stale(record);
+        }
+        let count = u32::try_from(payouts.len()).expect("fewer prizes than 2^32");
+        record.prizes = Some(count);
+        record.work = Work::Pay { done: 0 };
+        let key = |no| PayoutKey { contest: record.no, no };
+        self.added.payouts.extend((0..).zip(payouts).map(|(no, payout)| (key(no), payout.clone())));
+        self.keep(order, record, What::Nothing)
+    }
+
+    /// Pays the next prizes, if they are still the next.
+    pub(super) fn pay_prizes(
+        &mut self,
+        order: &ContestOrder,
+        mut record: Record,
+        first: u32,
+        (rows, ids): (&[Payout], &[Uuid]),
+    ) -> Decision {
+        if record.work != (Work::Pay { done: first }) {
+            return done(record, What::Nothing);
+        }
+        let reference: Arc<str> = order.id.board(None).as_str().into();
+        for ((no, payout), id) in (first..).zip(rows).zip(ids) {
+            let what = Move::Prize { to: payout.member };
+            let (currency, amount) = (payout.currency, payout.amount);
+            let prize = Order { what, currency, amount, reference: Some(reference.clone()) };
+            let paid = match self.book.post(TransferId(*id), &prize, self.now) {
+                Ok(_) => Ok(TransferId(*id)),
+                Err(Refusal::LimitExceeded(_)) => Err(Unpaid::LimitExceeded),
+                // A currency that is not configured any more is found before anything is paid.
+                Err(_) => Err(Unpaid::MemberClosed),
+            };
+            let key = PayoutKey { contest: record.no, no };
+            self.added.payouts.insert(key, Payout { paid: Some(paid), ..payout.clone() });
+        }
+        let paid = first + u32::try_from(rows.len()).expect("a bounded piece");
+        record.work = Work::Pay { done: paid };
+        if record.prizes.is_none_or(|count| paid >= count) {
+            record.work = Work::None;
+            record.enter(Stands::Settled, self.now.max(record.since), self.now);
+        }
+        self.keep(order, record, What::Nothing)
+    }
+
+    /// Pays the next fees back, if they are still the next.
+    pub(super) fn refund(
+        &mut self,
+        order: &ContestOrder,
+        mut record: Record,
+        (rows, last): (&[(PlayerId, Enrolled)], bool),
+        ids: &[Uuid],
+    ) -> Decision {
+        if order.seen.as_ref().is_none_or(|seen| seen.work != record.work) {
+            return done(record, What::Nothing);
+        }
+        let Some(fee) = record.contest.entry_fee else { return done(record, What::Nothing) };
+        let reference: Arc<str> = order.id.board(None).as_str().into();
+        for ((_, enrolled), id) in rows.iter().zip(ids) {
+            let Some(member) = enrolled.member else { continue };
+            let (what, currency, amount) = (Move::Refund { to: member }, fee.currency, fee.amount);
+            let refund = Order { what, currency, amount, reference: Some(reference.clone()) };
+            // A balance that cannot take it is at its end; a refund reaches closed members.
+            let _paid = self.book.post(TransferId(*id), &refund, self.now);
+        }
+        record.work = match rows.last() {
+            Some((player, _)) if !last => Work::Refund { after: Some(player.clone()) },
+            Some(_) | None => Work::None,
+        };
+        self.keep(order, record, What::Nothing)
+    }
+}
