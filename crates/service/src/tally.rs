@@ -16,7 +16,7 @@ use crate::progress::Progress;
 use crate::rebuild;
 use crate::requests::{InProgress, Running};
 use crate::scores::lane::ScoreLanes;
-use crate::scores::work::Shared;
+use crate::scores::shared::Shared;
 use crate::secret::{Secret, Use};
 use crate::servers::{Followed, Follower};
 use crate::settings::Settings;
