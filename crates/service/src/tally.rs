@@ -88,7 +88,7 @@ impl Tally {
         // What others change from here on is looked at.
         let is_shared = matches!(settings.ranking, Ranking::Redis(_));
         let followed = is_shared.then(|| Followed::begin(&*store, clock())).transpose()?;
-        let rebuilt = rebuild::rebuild(&*store, &settings.ranking, clock(), progress)?;
+        let rebuilt = rebuild::rebuild(&*store, &settings, clock(), progress)?;
         let instants = Instants::after(rebuilt.newest);
         let shared = Shared {
             store: Arc::clone(&store),
