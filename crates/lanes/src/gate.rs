@@ -3,8 +3,8 @@
 //! Lanes that share what they change need it for the few batches that concern more than the lane's own keys. Who goes in
 //! says which places it concerns, as bits of a word; those of different places never wait for each other. At one place
 //! whoever comes first goes first: a batch that wants to be alone waits for those inside, and those behind it wait for it,
-//! so that nobody is passed by for ever. Only while it waits for one that is slow do those go by who need not wait for
-//! that one. Not here: what a batch concerns.
+//! so that nobody is passed by for ever. Only while it waits for one that is slow and came before it do those go by who need
+//! not wait for that one. Not here: what a batch concerns.
 
 use crate::sync::{Condvar, Mutex, MutexGuard};
 use std::collections::VecDeque;
@@ -80,9 +80,12 @@ impl State {
             return true;
         }
         let slow = |one: &Inside| one.stuck || one.since.elapsed() > SLOW;
-        let hindered = |before: Wish| self.inside.iter().any(|one| one.wish.meets(before) && slow(one));
+        // One that came later and went by hinders nobody: else those who go by could take turns at it for ever.
+        let hindered = |before: u64, wish: Wish| {
+            self.inside.iter().any(|one| one.number < before && one.wish.meets(wish) && slow(one))
+        };
         let before = self.line.iter().take_while(|(other, _)| *other != number);
-        before.filter(|(_, before)| before.meets(wish)).any(|(_, before)| !hindered(*before))
+        before.filter(|(_, other)| other.meets(wish)).any(|(before, other)| !hindered(*before, *other))
     }
 
     fn stuck(&self, wish: Wish) -> u64 {

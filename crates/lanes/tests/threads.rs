@@ -6,7 +6,7 @@
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
-use tally_lanes::{Bounds, Failure, Gate, Lane, Refused, Reply, Weight, Work};
+use tally_lanes::{Blocked, Bounds, Failure, Gate, Lane, Refused, Reply, Weight, Work};
 
 /// Adds up; every 10th number is guilty, every 7th commit must be retried.
 #[derive(Default)]
@@ -149,6 +149,10 @@ fn whoever_need_not_wait_for_one_that_is_slow_goes_by_one_that_does() {
         thread::yield_now();
     }
     assert!(!waiting.is_finished(), "it has to wait");
+    // One that went by and is slow itself lets nobody by: it would wait for one after the other.
+    let went_by = gate.pass(1, false, LONG).expect("it need not wait");
     drop(slow);
+    assert_eq!(gate.pass(2, false, Duration::from_millis(500)).map(drop), Err(Blocked::Late));
+    drop(went_by);
     assert!(waiting.join().expect("a thread"), "its turn comes");
 }
