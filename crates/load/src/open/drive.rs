@@ -2,6 +2,9 @@
 //!
 //! A connection that breaks, or does not answer in time, fails its iteration and is opened again for the next: a server
 //! that comes back is asked again. Members sign in before the clock starts where the journey needs their tokens.
+//!
+//! A run that is told to stop takes no more arrivals, forgets those that wait for a connection, and waits for those under
+//! way, no longer than an answer may take; told again, it does not wait.
 
 use super::journey::{Actor, Call, Director, Scene, token};
 use super::outcome::{Outcome, Second};
@@ -16,7 +19,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, mpsc};
 use tokio::task::{JoinSet, LocalSet};
 
 /// Bounds of a run.
@@ -39,19 +42,28 @@ pub enum Progress {
     Second(Second),
 }
 
-/// Runs a schedule. Blocks; must not be called from an async runtime.
+/// Runs a schedule until its end, or until `stop` says something. Blocks; must not be called from an async runtime.
 ///
 /// # Errors
 ///
-/// If the server cannot be reached at the begin, or does not let members in.
+/// If the server cannot be reached at the begin, or does not let members in; [`io::ErrorKind::Interrupted`] if it was
+/// stopped before the clock started.
 pub fn run(
     scene: &Scene,
     schedule: &Schedule,
     bounds: Bounds,
+    mut stop: mpsc::Receiver<()>,
     told: &mut dyn FnMut(Progress),
 ) -> io::Result<Outcome> {
     let runtime = runtime()?;
-    LocalSet::new().block_on(&runtime, drive(scene, schedule, bounds, told))
+    let driven = async {
+        let (connections, tokens) = tokio::select! {
+            ready = prepare(scene, bounds, told) => ready?,
+            Some(()) = stop.recv() => return Err(io::ErrorKind::Interrupted.into()),
+        };
+        drive(scene, schedule, (bounds, &mut stop), (connections, tokens), told).await
+    };
+    LocalSet::new().block_on(&runtime, driven)
 }
 
 struct Shared {
@@ -66,12 +78,12 @@ struct Shared {
     bounds: Bounds,
 }
 
-async fn drive(
+/// What is done before the clock starts.
+async fn prepare(
     scene: &Scene,
-    schedule: &Schedule,
     bounds: Bounds,
     told: &mut dyn FnMut(Progress),
-) -> io::Result<Outcome> {
+) -> io::Result<(Vec<Connection>, Vec<String>)> {
     let mut connections = Vec::with_capacity(bounds.connections);
     for _ in 0..bounds.connections {
         connections.push(Connection::open(scene.address).await?);
@@ -80,6 +92,16 @@ async fn drive(
         true => sign_in(scene, &mut connections, told).await?,
         false => Vec::new(),
     };
+    Ok((connections, tokens))
+}
+
+async fn drive(
+    scene: &Scene,
+    schedule: &Schedule,
+    (bounds, stop): (Bounds, &mut mpsc::Receiver<()>),
+    (connections, tokens): (Vec<Connection>, Vec<String>),
+    told: &mut dyn FnMut(Progress),
+) -> io::Result<Outcome> {
     let shared = Rc::new(Shared {
         director: RefCell::new(Director::new(scene.clone(), &tokens)),
         outcome: RefCell::new(Outcome::new(&scene.journey.names())),
@@ -90,36 +112,47 @@ async fn drive(
         wake: Notify::new(),
         bounds,
     });
-    let mut workers = Vec::with_capacity(bounds.connections);
+    let mut workers = JoinSet::new();
     for connection in connections {
         let shared = Rc::clone(&shared);
         let scene = (scene.address, scene.journey.calls());
-        workers.push(tokio::task::spawn_local(work(shared, scene, Some(connection))));
+        workers.spawn_local(work(shared, scene, Some(connection)));
     }
     let begin = Instant::now();
     let mut arrivals = pacer::start(schedule.clone(), begin)?;
     let mut seconds = tokio::time::interval_at((begin + SECOND).into(), SECOND);
+    // How long those under way are waited for, once it was told to stop.
+    let mut until: Option<Instant> = None;
     loop {
+        let given_up = async {
+            match until {
+                Some(until) => tokio::time::sleep_until(until.into()).await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
             biased;
             _ = seconds.tick() => told(Progress::Second(shared.end_second(begin.elapsed(), schedule))),
-            due = arrivals.recv() => match due {
+            Some(()) = stop.recv() => match until {
+                None => {
+                    until = Some(Instant::now() + bounds.answer);
+                    shared.interrupt();
+                }
+                Some(_) => break,
+            },
+            () = given_up => break,
+            due = arrivals.recv(), if !shared.over.get() => match due {
                 Some(due) => shared.arrive(due),
+                None => shared.end_of_arrivals(),
+            },
+            ended = workers.join_next(), if shared.over.get() => match ended {
+                Some(ended) => ended.map_err(io::Error::other)?,
                 None => break,
             },
         }
     }
-    shared.over.set(true);
-    shared.wake.notify_waiters();
-    for worker in workers {
-        let mut worker = worker;
-        loop {
-            tokio::select! {
-                ended = &mut worker => break ended.map_err(io::Error::other)?,
-                _ = seconds.tick() => told(Progress::Second(shared.end_second(begin.elapsed(), schedule))),
-            }
-        }
-    }
+    workers.shutdown().await;
+    shared.give_up();
     told(Progress::Second(shared.end_second(begin.elapsed(), schedule)));
     let mut outcome = shared.outcome.replace(Outcome::new(&[]));
     outcome.lasted = begin.elapsed();
@@ -263,6 +296,28 @@ impl Shared {
         queue.push_back(due);
         drop(queue);
         self.wake.notify_one();
+    }
+
+    fn end_of_arrivals(&self) {
+        self.over.set(true);
+        self.wake.notify_waiters();
+    }
+
+    /// No more arrivals; those that wait for a connection have never been.
+    fn interrupt(&self) {
+        let waited = self.queue.take().len() as u64;
+        let mut outcome = self.outcome.borrow_mut();
+        outcome.interrupted = true;
+        outcome.arrived -= waited;
+        drop(outcome);
+        self.end_of_arrivals();
+    }
+
+    /// Those that were not waited for have failed.
+    fn give_up(&self) {
+        let left = self.busy.replace(0);
+        self.outcome.borrow_mut().failed += left;
+        self.second.borrow_mut().0.failed += left;
     }
 
     fn end(&self, due: Instant, well: bool) {

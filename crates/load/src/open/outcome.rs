@@ -68,6 +68,8 @@ pub struct Outcome {
     pub seconds: Vec<Second>,
     /// From the begin to the last answer.
     pub lasted: Duration,
+    /// It was told to stop before the end of its schedule: what was under way too long for that has failed.
+    pub interrupted: bool,
 }
 
 impl Outcome {
@@ -81,6 +83,7 @@ impl Outcome {
             calls: calls.iter().map(call).collect(),
             seconds: Vec::new(),
             lasted: Duration::ZERO,
+            interrupted: false,
         }
     }
 

@@ -58,6 +58,12 @@ pub(super) fn report(
         report.tables.push(table);
     }
     report.charts = charts(outcome);
+    if outcome.interrupted {
+        report.note(
+            "interrupted: no more arrivals came from then on, and limits are judged by those before; what was still \
+             under way when nobody waited any longer has failed",
+        );
+    }
     report.note(&*books.says);
     report.note(
         "latencies count from when an arrival was due, of iterations and calls that ended well; a call that follows \
@@ -245,6 +251,7 @@ pub(super) fn json(args: &LoadArgs, outcome: &Outcome, judged: &[Judged], books:
         "stages": args.stages,
         "seed": args.seed,
         "connections": args.connections,
+        "interrupted": outcome.interrupted,
         "iterations": {
             "arrived": outcome.arrived,
             "succeeded": outcome.iterations.count(),
