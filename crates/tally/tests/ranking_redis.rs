@@ -192,6 +192,66 @@ fn a_members_boards_are_asked_all_at_once() {
     assert_eq!((&rest["items"], rest.get("next_cursor")), (&json!(wanted[7..]), None));
 }
 
+/// Looks until the server says why it is not ready; nothing else is answered meanwhile.
+fn wait_for_reason(client: &mut Client) {
+    let started = Instant::now();
+    loop {
+        let answer = client.get("/readyz");
+        assert_eq!(answer.status, 503, "{}", answer.text());
+        if answer.json()["reason"] == "the ranking does not answer, or is loading itself" {
+            break;
+        }
+        assert!(started.elapsed() < GIVE_UP, "it never says why: {}", answer.text());
+        std::thread::sleep(LOOK_AGAIN);
+    }
+    let answer = client.get("/v1/leaderboards/b/scores");
+    answer.refused(503, "loading");
+    assert!(answer.text().contains("the ranking does not answer"), "{}", answer.text());
+}
+
+/// It is slow, or loads its own data: a start waits for it and says so.
+#[test]
+fn a_start_waits_for_a_redis_that_does_not_answer_yet() {
+    // A millisecond for each of its keys, while others are answered: `-LOADING`.
+    const KEYS: &str = "3000";
+    let slow = ["--key-load-delay", "1000", "--loading-process-events-interval-bytes", "1024"];
+    let redis =
+        ScratchRedis::start(RedisKind::Redis7, &[&slow[..], &["--enable-debug-command", "yes"]].concat());
+    let mut server = start(&redis);
+    server.allow("load ranks: it is tried again until it works");
+    fill(&mut server.client());
+    submit(&mut server.client(), 3, 700);
+    server.terminate();
+    redis.freeze();
+    server.launch();
+    wait_for_reason(&mut server.client());
+    redis.thaw();
+    server.wait_ready();
+    check(&mut server.client(), &[(3, 700)]);
+    server.terminate();
+    assert_eq!(redis.client().call(&["DEBUG", "POPULATE", KEYS]), Reply::Simple(b"OK".to_vec()));
+    let mut reloading = redis.client();
+    std::thread::scope(|scope| {
+        let reloaded = scope.spawn(move || reloading.call(&["DEBUG", "RELOAD"]));
+        let mut other = redis.client();
+        while !matches!(other.call(&["DBSIZE"]), Reply::Error(why) if why.starts_with(b"LOADING")) {
+            assert!(!reloaded.is_finished(), "it was loaded before it said so");
+        }
+        server.launch();
+        wait_for_reason(&mut server.client());
+        assert_eq!(reloaded.join().expect("a thread"), Reply::Simple(b"OK".to_vec()));
+    });
+    server.wait_ready();
+    check(&mut server.client(), &[(3, 700)]);
+    assert!(server.log().iter().any(|line| line.contains("it works again")), "{:?}", server.log());
+    // Refused, which nobody can wait for.
+    server.terminate();
+    assert_eq!(redis.client().call(&["CONFIG", "SET", "requirepass", "x"]), Reply::Simple(b"OK".to_vec()));
+    let refused = server.run(&["serve", "--http", "127.0.0.1:0", "--resp", "off"]);
+    assert_eq!(refused.code, Some(1), "{}", refused.stderr);
+    assert!(refused.stderr.contains("NOAUTH"), "{}", refused.stderr);
+}
+
 #[test]
 fn a_store_in_a_file_has_its_ranks_in_memory() {
     let server = TestTally::stopped(TALLY);

@@ -29,7 +29,18 @@ impl RedisRanking {
     /// Connects to `redis://…` or `redis-cluster://…`. Threads that ask it may block and must not be those of an
     /// asynchronous runtime.
     pub fn connect(url: &str, options: &Options) -> Result<Self, RankingError> {
-        Ok(Self { redis: Arc::new(Redis::connect(Address::parse(url)?, options)?) })
+        let redis = Arc::new(Redis::new(Address::parse(url)?, options)?);
+        redis.connect()?;
+        Ok(Self { redis })
+    }
+
+    /// The same; one that does not answer now is connected to when it is needed.
+    pub fn open(url: &str, options: &Options) -> Result<Self, RankingError> {
+        let redis = Arc::new(Redis::new(Address::parse(url)?, options)?);
+        match redis.connect() {
+            Ok(()) | Err(RankingError::Away(_)) => Ok(Self { redis }),
+            Err(error) => Err(error),
+        }
     }
 
     /// The order of a part. Nothing is asked yet.
