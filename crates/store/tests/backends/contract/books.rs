@@ -156,6 +156,7 @@ fn rows(numbers: impl Iterator<Item = u8> + Clone, amount: i64) -> LedgerChanges
         transfers: numbers.clone().map(transfer).collect(),
         holds: numbers.map(hold).collect(),
         totals: vec![total],
+        ..LedgerChanges::default()
     }
 }
 
