@@ -166,7 +166,8 @@ fn a_members_boards_are_asked_all_at_once() {
         client.put(&format!("/v1/leaderboards/b{nth:02}"), &json!({})).expect(201);
         let score = |player: String, score: usize| json!({"board": format!("b{nth:02}"), "player": player, "score": score});
         // On every third nobody but others.
-        let mut rows: Vec<Value> = (0..=nth).map(|other| score(format!("p{other}"), 10 + 2 * other)).collect();
+        let mut rows: Vec<Value> =
+            (0..=nth).map(|other| score(format!("p{other}"), 10 + 2 * other)).collect();
         rows.extend((nth % 3 != 0).then(|| score("ann".into(), 11)));
         client.post("/v1/scores/batch", &json!({"scores": rows})).expect(200);
     }
@@ -175,7 +176,7 @@ fn a_members_boards_are_asked_all_at_once() {
     let signed = server.client().post("/auth/signin", &json!({"loginId": "ann", "password": "ann's"}));
     let token = signed.expect(200)["data"]["accessToken"].as_str().expect("a token").to_owned();
     let mut ann = server.client().with_key(&token);
-    let ranked = |nth: &usize| nth % 3 != 0;
+    let ranked = |nth: &usize| !nth.is_multiple_of(3);
     let wanted = |nth: usize| {
         // All but the first have more.
         let (rank, total) = (nth + 1, nth + 2);

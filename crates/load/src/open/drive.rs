@@ -1,7 +1,7 @@
 //! The run itself: one thread, its connections, and a queue of those who wait for one.
 //!
 //! A connection that breaks, or does not answer in time, fails its iteration and is opened again for the next: a server
-//! that comes back is asked again. Members sign in before the clock starts where the journey needs their tokens.
+//! that comes back is asked again. One that the server closed while nobody used it is opened again before it is used. Members sign in before the clock starts where the journey needs their tokens.
 //!
 //! A run that is told to stop takes no more arrivals, forgets those that wait for a connection, and waits for those under
 //! way, no longer than an answer may take; told again, it does not wait.
@@ -10,6 +10,7 @@ use super::journey::{Actor, Call, Director, Scene, token};
 use super::outcome::{Outcome, Second};
 use super::pacer;
 use super::schedule::Schedule;
+use super::stolen::Ticks;
 use crate::connection::Connection;
 use crate::latencies::Latencies;
 use crate::people::People;
@@ -71,6 +72,8 @@ struct Shared {
     outcome: RefCell<Outcome>,
     /// Of the present second.
     second: RefCell<(Second, Latencies)>,
+    /// Where the present second began.
+    ticks: Cell<Option<Ticks>>,
     queue: RefCell<VecDeque<Instant>>,
     busy: Cell<u64>,
     over: Cell<bool>,
@@ -106,6 +109,7 @@ async fn drive(
         director: RefCell::new(Director::new(scene.clone(), &tokens)),
         outcome: RefCell::new(Outcome::new(&scene.journey.names())),
         second: RefCell::default(),
+        ticks: Cell::new(Ticks::now()),
         queue: RefCell::default(),
         busy: Cell::new(0),
         over: Cell::new(false),
@@ -118,7 +122,7 @@ async fn drive(
         let scene = (scene.address, scene.journey.calls());
         workers.spawn_local(work(shared, scene, Some(connection)));
     }
-    let begin = Instant::now();
+    let (begin, ticks) = (Instant::now(), shared.ticks.get());
     let mut arrivals = pacer::start(schedule.clone(), begin)?;
     let mut seconds = tokio::time::interval_at((begin + SECOND).into(), SECOND);
     // How long those under way are waited for, once it was told to stop.
@@ -156,7 +160,13 @@ async fn drive(
     told(Progress::Second(shared.end_second(begin.elapsed(), schedule)));
     let mut outcome = shared.outcome.replace(Outcome::new(&[]));
     outcome.lasted = begin.elapsed();
+    outcome.stolen = stolen(ticks, shared.ticks.get());
     Ok(outcome)
+}
+
+/// Nothing, where the system does not tell.
+fn stolen(then: Option<Ticks>, now: Option<Ticks>) -> f64 {
+    then.zip(now).map_or(0.0, |(then, now)| now.stolen_since(then))
 }
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -259,7 +269,7 @@ async fn ask(
     (call, actor): (Call, &mut Actor),
 ) -> Result<(), String> {
     let kind = |error: io::Error| format!("connection: {}", error.kind());
-    let mut own = match connection.take() {
+    let mut own = match connection.take().filter(Connection::is_open) {
         Some(own) => own,
         None => Connection::open(address).await.map_err(kind)?,
     };
@@ -339,6 +349,8 @@ impl Shared {
         second.at = at.as_secs_f64();
         second.target = schedule.rate_at(at.saturating_sub(SECOND / 2));
         second.ms = [50.0, 95.0, 99.0, 100.0].map(|percent| latencies.percentile_ms(percent));
+        let now = Ticks::now();
+        second.stolen = stolen(self.ticks.replace(now), now);
         second.waiting = self.busy.get() + self.queue.borrow().len() as u64;
         self.outcome.borrow_mut().seconds.push(second);
         second

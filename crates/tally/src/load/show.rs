@@ -65,6 +65,14 @@ pub(super) fn report(
         );
     }
     report.note(&*books.says);
+    if outcome.stolen >= 1.0 {
+        let most = outcome.seconds.iter().map(|second| second.stolen).fold(0.0, f64::max);
+        report.note(format!(
+            "the host gave {:.0} % of this machine's processors to others ({most:.0} % in the worst second): latencies of \
+             such seconds say little about the server",
+            outcome.stolen
+        ));
+    }
     report.note(
         "latencies count from when an arrival was due, of iterations and calls that ended well; a call that follows \
          another counts from the answer before it",
@@ -238,7 +246,7 @@ pub(super) fn json(args: &LoadArgs, outcome: &Outcome, judged: &[Judged], books:
         let [p50, p95, p99, max] = second.ms;
         json!({
             "at": second.at, "planned": second.target, "done": second.done, "failed": second.failed,
-            "dropped": second.dropped, "under_way": second.waiting,
+            "dropped": second.dropped, "under_way": second.waiting, "stolen_percent": second.stolen,
             "latency_ms": {"p50": p50, "p95": p95, "p99": p99, "max": max},
         })
     });
@@ -259,6 +267,7 @@ pub(super) fn json(args: &LoadArgs, outcome: &Outcome, judged: &[Judged], books:
             "dropped": outcome.dropped,
             "seconds": outcome.lasted.as_secs_f64(),
             "per_second": outcome.rate(),
+            "stolen_percent": outcome.stolen,
             "latency_ms": ms(&outcome.iterations),
         },
         "calls": calls.collect::<serde_json::Map<_, _>>(),
