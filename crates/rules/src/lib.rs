@@ -7,6 +7,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod contest;
 pub mod definition;
 pub mod idempotency;
 pub mod ids;

@@ -4,6 +4,18 @@
 //! turns them into its own words in one `match` without a wildcard, so that a new refusal does not compile until
 //! every door has decided.
 
+use crate::contest::start::Failed;
+use crate::contest::state::State;
+
+/// A field that is wrong, where a rule and not the door found it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct WrongField {
+    /// Where it is in the body, as a JSON pointer.
+    pub pointer: String,
+    /// What is wrong, as a sentence that begins with the field.
+    pub why: String,
+}
+
 /// A bound that an amount of money meets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Limit {
@@ -15,6 +27,17 @@ pub enum Limit {
     PerDay,
     /// Of a balance.
     Balance,
+}
+
+impl Limit {
+    fn detail(self) -> &'static str {
+        match self {
+            Self::Amount => "an amount is at most 1000000000000000",
+            Self::PerTransfer => "more than one transfer may be (setting `wallet.transfer_max`)",
+            Self::PerDay => "more than may be transferred on one day (setting `wallet.day_max`)",
+            Self::Balance => "a balance is at most 9000000000000000000",
+        }
+    }
 }
 
 /// A refusal, in order of precedence.
@@ -67,6 +90,43 @@ pub enum Refusal {
     ImportRepeated,
     /// The chunk does not follow the last one that was imported: the number of lines already done.
     ImportOutOfOrder(u64),
+    /// No contest of that name.
+    ContestNotFound,
+    /// There is a contest of that name.
+    ContestExists,
+    /// Whoever asks may not do that.
+    Forbidden,
+    /// The contest is not where that may be done, but here.
+    ContestState(State),
+    /// Fields of a contest that are fixed by now.
+    ContestFrozen {
+        /// Where the contest stands.
+        state: State,
+        /// The fields.
+        fields: Vec<&'static str>,
+    },
+    /// A contest that contradicts itself: its wrong fields.
+    InvalidContest(Vec<WrongField>),
+    /// More members, or applications, than so many.
+    ContestTooLarge(u32),
+    /// The player has applied.
+    AlreadyApplied,
+    /// The player was rejected.
+    AlreadyRejected,
+    /// The player runs the contest.
+    StaffCannotApply,
+    /// As many are accepted as may be.
+    ContestFull,
+    /// The player has not applied.
+    NotApplied,
+    /// The player has no wallet to pay from, or to be paid into.
+    PlayerWithoutWallet,
+    /// A start that these stand in the way of.
+    InvalidApplications(Vec<Failed>),
+    /// The player does not take part.
+    NotAMember,
+    /// The board belongs to a contest.
+    BoardInUse,
     /// An amount of zero, or less.
     InvalidAmount,
     /// No movement of money of that id.
@@ -132,6 +192,21 @@ impl Refusal {
             Self::KeyNotFound => "key_not_found",
             Self::ImportRepeated => "import_repeated",
             Self::ImportOutOfOrder(_) => "import_out_of_order",
+            Self::ContestNotFound => "contest_not_found",
+            Self::ContestExists => "contest_exists",
+            Self::Forbidden => "forbidden",
+            Self::ContestState(_) | Self::ContestFrozen { .. } => "contest_state",
+            Self::InvalidContest(_) => "invalid_field",
+            Self::ContestTooLarge(_) => "contest_too_large",
+            Self::AlreadyApplied => "already_applied",
+            Self::AlreadyRejected => "already_rejected",
+            Self::StaffCannotApply => "staff_cannot_apply",
+            Self::ContestFull => "contest_full",
+            Self::NotApplied => "not_applied",
+            Self::PlayerWithoutWallet => "wallet_not_found",
+            Self::InvalidApplications(_) => "invalid_applications",
+            Self::NotAMember => "not_a_member",
+            Self::BoardInUse => "board_in_use",
             Self::PinLocked { .. } => "pin_locked",
             Self::InvalidPin => "invalid_pin",
             Self::InvalidAmount => "invalid_amount",
@@ -189,6 +264,22 @@ impl Refusal {
             Self::KeyNotFound => "no such key".into(),
             Self::ImportRepeated => "this file was imported into this leaderboard before".into(),
             Self::ImportOutOfOrder(done) => format!("lines up to {done} are already imported"),
+            Self::ContestNotFound => "no such contest".into(),
+            Self::ContestExists => "there is a contest of this id".into(),
+            Self::Forbidden => "whoever presented this credential may not do that".into(),
+            Self::ContestState(state) => format!("the contest is {state}"),
+            Self::ContestFrozen { state, fields } => frozen(*state, fields),
+            Self::InvalidContest(wrong) => all_wrong(wrong),
+            Self::ContestTooLarge(most) => format!("a contest of this kind has at most {most}"),
+            Self::AlreadyApplied => "the player has applied".into(),
+            Self::AlreadyRejected => "the player was rejected".into(),
+            Self::StaffCannotApply => "who runs a contest does not take part in it".into(),
+            Self::ContestFull => "as many are accepted as the contest has places".into(),
+            Self::NotApplied => "there is no application of this player".into(),
+            Self::PlayerWithoutWallet => "the player has no wallet for the fee or the prizes".into(),
+            Self::InvalidApplications(failed) => format!("{} accepted applications are bad", failed.len()),
+            Self::NotAMember => "only members of this contest score on its leaderboard".into(),
+            Self::BoardInUse => "the leaderboard belongs to a contest".into(),
             Self::PinLocked { retry_after_s } => {
                 format!("too many wrong PINs; the next one is looked at in {retry_after_s} s")
             }
@@ -208,14 +299,7 @@ impl Refusal {
             Self::RecipientNotFound => "no such member to give to".into(),
             Self::WalletNotFound => "the member has no wallet in this currency".into(),
             Self::MemberClosed => "the member was closed".into(),
-            Self::LimitExceeded(Limit::Amount) => "an amount is at most 1000000000000000".into(),
-            Self::LimitExceeded(Limit::PerTransfer) => {
-                "more than one transfer may be (setting `wallet.transfer_max`)".into()
-            }
-            Self::LimitExceeded(Limit::PerDay) => {
-                "more than may be transferred on one day (setting `wallet.day_max`)".into()
-            }
-            Self::LimitExceeded(Limit::Balance) => "a balance is at most 9000000000000000000".into(),
+            Self::LimitExceeded(limit) => limit.detail().into(),
             Self::InsufficientFunds => "not enough money is available in the wallet".into(),
             Self::LinkedFailed => "another transfer of the same chain was refused, so none was made".into(),
             Self::LoginTaken => "another member has this login".into(),
@@ -226,4 +310,13 @@ impl Refusal {
             }
         }
     }
+}
+
+fn frozen(state: State, fields: &[&'static str]) -> String {
+    format!("the contest is {state}, so these cannot change any more: {}", fields.join(", "))
+}
+
+fn all_wrong(fields: &[WrongField]) -> String {
+    let all = fields.iter().map(|one| format!("{} {}", one.pointer, one.why));
+    all.collect::<Vec<_>>().join("; ")
 }

@@ -4,6 +4,7 @@
 //! to, never read by a transaction: every movement changes them, and a row that all transactions lock would be the end of
 //! doing several at once. Not here: rules, and rows of scores.
 
+use crate::contests::{ContestChanges, ContestLoaded, ContestPlan, Contests};
 use crate::{Books, StoreError};
 use std::ops::Range;
 use tally_rules::Micros;
@@ -25,6 +26,8 @@ pub struct LedgerPlan {
     pub wallets: Vec<WalletKey>,
     /// Holds.
     pub holds: Vec<HoldId>,
+    /// Contests, which money goes into and comes out of.
+    pub contests: ContestPlan,
 }
 
 /// What was read, each list as long as its list in the plan and in the same order.
@@ -38,6 +41,8 @@ pub struct LedgerLoaded {
     pub wallets: Vec<Option<Wallet>>,
     /// The hold.
     pub holds: Vec<Option<Hold>>,
+    /// Of contests.
+    pub contests: ContestLoaded,
 }
 
 /// What a transaction writes of the ledger. Each list is sorted by key and has no key twice.
@@ -57,12 +62,18 @@ pub struct LedgerChanges {
     pub entries: Vec<(EntryKey, Entry)>,
     /// What is added to accounts.
     pub totals: Vec<(AccountKey, Total)>,
+    /// Contests.
+    pub contests: ContestChanges,
 }
 
 impl LedgerPlan {
     /// Whether nothing is read.
     pub fn is_empty(&self) -> bool {
-        self.handles.is_empty() && self.members.is_empty() && self.wallets.is_empty() && self.holds.is_empty()
+        self.handles.is_empty()
+            && self.members.is_empty()
+            && self.wallets.is_empty()
+            && self.holds.is_empty()
+            && self.contests.is_empty()
     }
 
     pub(crate) fn assert_sorted(&self) {
@@ -70,6 +81,7 @@ impl LedgerPlan {
         assert!(self.members.is_sorted_by(|a, b| a < b), "members of a plan ascend");
         assert!(self.wallets.is_sorted_by(|a, b| a < b), "wallets of a plan ascend");
         assert!(self.holds.is_sorted_by(|a, b| a < b), "holds of a plan ascend");
+        self.contests.assert_sorted();
     }
 }
 
@@ -79,13 +91,14 @@ impl LedgerLoaded {
         assert_eq!(self.members.len(), plan.members.len());
         assert_eq!(self.wallets.len(), plan.wallets.len());
         assert_eq!(self.holds.len(), plan.holds.len());
+        self.contests.assert_answers(&plan.contests);
     }
 }
 
 impl LedgerChanges {
     /// Whether nothing is written.
     pub fn is_empty(&self) -> bool {
-        let Self { handles, members, wallets, holds, transfers, entries, totals } = self;
+        let Self { handles, members, wallets, holds, transfers, entries, totals, contests } = self;
         handles.is_empty()
             && members.is_empty()
             && wallets.is_empty()
@@ -93,6 +106,7 @@ impl LedgerChanges {
             && transfers.is_empty()
             && entries.is_empty()
             && totals.is_empty()
+            && contests.is_empty()
     }
 
     pub(crate) fn assert_sorted(&self) {
@@ -103,11 +117,12 @@ impl LedgerChanges {
         assert!(self.transfers.is_sorted_by(|a, b| a.0 < b.0), "new transfers ascend");
         assert!(self.entries.is_sorted_by(|a, b| a.0 < b.0), "new entries ascend");
         assert!(self.totals.is_sorted_by(|a, b| a.0 < b.0), "totals ascend");
+        self.contests.assert_sorted();
     }
 }
 
 /// What can be read of the ledger without a transaction.
-pub trait Ledger {
+pub trait Ledger: Contests {
     /// Every wallet of a member, in order of currency.
     fn wallets_of(&self, member: MemberId) -> Result<Vec<(Currency, Wallet)>, StoreError>;
 

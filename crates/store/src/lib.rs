@@ -6,6 +6,7 @@
 //! any retry policy (the lanes have it, from the kinds of [`StoreError`]).
 
 pub mod books;
+pub mod contests;
 mod error;
 mod hold;
 pub mod ledger;
@@ -17,6 +18,7 @@ pub mod shards;
 pub mod sqlite;
 
 pub use books::Books;
+pub use contests::{ContestChanges, ContestLoaded, ContestPlan, Contests, EntrantKey, PayoutKey};
 pub use error::StoreError;
 pub use ledger::{Ledger, LedgerChanges, LedgerLoaded, LedgerPlan};
 pub use plan::{

@@ -72,7 +72,7 @@ fn replayed(store: &dyn Store) -> Result<Replayed> {
 }
 
 fn told(replayed: &Replayed, seconds: f64) -> ExitCode {
-    let Replayed { members, wallets, entries, transfers, holds, totals, disagreements } = replayed;
+    let Replayed { members, handles, wallets, entries, transfers, holds, totals, disagreements } = replayed;
     for (key, total) in totals {
         println!(
             "      {} {}: debits {}, credits {}",
@@ -80,11 +80,13 @@ fn told(replayed: &Replayed, seconds: f64) -> ExitCode {
         );
     }
     let what = format!(
-        "{members} members, {wallets} wallets, {entries} entries, {transfers} movements and {holds} holds, replayed in \
-         {seconds:.1} s"
+        "{members} members, found by {handles} logins, phone numbers and players, {wallets} wallets, {entries} entries, \
+         {transfers} movements and {holds} holds, replayed in {seconds:.1} s"
     );
     if *disagreements == 0 {
-        println!("ok    {what}: every balance is that of its entries, and debits equal credits");
+        println!(
+            "ok    {what}: every balance is that of its entries, debits equal credits, and every name finds its member"
+        );
         return ExitCode::SUCCESS;
     }
     let more = disagreements.saturating_sub(SHOWN_MAX);

@@ -119,6 +119,11 @@ impl RedisPart {
         looks::ranks(self.redis(), &items)
     }
 
+    /// A player's rank in each of several parts of one Redis, all asked at once. What fails fails alone.
+    pub(crate) fn ranks_in(items: &[(&Self, &PlayerId)]) -> Vec<Result<Option<Ranked>, RankingError>> {
+        items.first().map_or_else(Vec::new, |(part, _)| looks::ranks(part.redis(), items))
+    }
+
     /// Begins to load it: whatever was there is gone, and it is not read until the load is finished. `epoch` is random.
     /// Records must be read from the store after this: a change that was published before is not.
     pub fn load(&self, epoch: u64) -> Result<Loader, RankingError> {

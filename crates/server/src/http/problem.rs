@@ -8,17 +8,26 @@ use crate::faults;
 use crate::gate::NotReady;
 use hyper::StatusCode;
 use hyper::header::{CACHE_CONTROL, HeaderName, HeaderValue, RETRY_AFTER};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tally_rules::Refusal;
+use tally_rules::contest::start::Failed;
+use tally_rules::refusal::WrongField;
 use tally_service::{Failure, Fault};
 use tally_wire::Problem;
+use tally_wire::fields::FieldError;
 
 /// The problem of a refusal.
 pub(super) fn of_refusal(refusal: &Refusal) -> Problem {
     let status = match refusal {
         Refusal::InvalidScore(why) => return Problem::field("/score", *why),
         Refusal::InvalidSubscore(why) => return Problem::field("/subscore", *why),
+        Refusal::InvalidContest(wrong) => {
+            let error = |one: &WrongField| FieldError::invalid(one.pointer.as_str(), one.why.as_str());
+            return Problem::fields(wrong.iter().map(error).collect());
+        }
         Refusal::LeaderboardNotFound(_)
+        | Refusal::ContestNotFound
+        | Refusal::NotApplied
         | Refusal::PeriodNotFound
         | Refusal::PlayerNotRanked
         | Refusal::PlayerNotFound
@@ -28,7 +37,7 @@ pub(super) fn of_refusal(refusal: &Refusal) -> Problem {
         | Refusal::MemberNotFound
         | Refusal::RecipientNotFound
         | Refusal::WalletNotFound => 404,
-        Refusal::InvalidPin => 403,
+        Refusal::InvalidPin | Refusal::Forbidden | Refusal::NotAMember => 403,
         Refusal::PinLocked { .. } => 423,
         Refusal::IdempotencyInProgress
         | Refusal::PeriodClosed
@@ -41,7 +50,13 @@ pub(super) fn of_refusal(refusal: &Refusal) -> Problem {
         | Refusal::LoginTaken
         | Refusal::PhoneTaken
         | Refusal::PlayerTaken
-        | Refusal::WalletNotEmpty => 409,
+        | Refusal::WalletNotEmpty
+        | Refusal::ContestExists
+        | Refusal::ContestState(_)
+        | Refusal::ContestFrozen { .. }
+        | Refusal::AlreadyApplied
+        | Refusal::AlreadyRejected
+        | Refusal::BoardInUse => 409,
         Refusal::IdempotencyKeyReused
         | Refusal::InvalidDefinition(_)
         | Refusal::ReservedName
@@ -57,14 +72,32 @@ pub(super) fn of_refusal(refusal: &Refusal) -> Problem {
         | Refusal::SameWallet
         | Refusal::LimitExceeded(_)
         | Refusal::InsufficientFunds
-        | Refusal::LinkedFailed => 422,
+        | Refusal::LinkedFailed
+        | Refusal::ContestTooLarge(_)
+        | Refusal::StaffCannotApply
+        | Refusal::ContestFull
+        | Refusal::PlayerWithoutWallet
+        | Refusal::InvalidApplications(_) => 422,
     };
-    let problem = Problem::new(status, refusal.code(), refusal.detail());
+    let mut problem = Problem::new(status, refusal.code(), refusal.detail());
     match refusal {
+        Refusal::ContestState(state) | Refusal::ContestFrozen { state, .. } => {
+            problem.more.insert("state".into(), state.as_str().into());
+            problem
+        }
+        Refusal::InvalidApplications(failed) => {
+            problem.more.insert("failed".into(), failed.iter().map(failed_row).collect());
+            problem
+        }
         Refusal::IdempotencyInProgress => problem.retry_after(1),
         Refusal::PinLocked { retry_after_s } => problem.retry_after(*retry_after_s),
         _ => problem,
     }
+}
+
+/// A row that stands in the way of a start.
+fn failed_row(row: &Failed) -> Value {
+    json!({"player": row.player.as_str(), "code": row.why.as_str(), "detail": row.why.detail()})
 }
 
 /// The problem of a failure. It ends here, so it is logged here.

@@ -100,7 +100,24 @@ pub(super) fn of_refusal(refusal: &Refusal) -> Wrong {
         | Refusal::LoginTaken
         | Refusal::PhoneTaken
         | Refusal::PlayerTaken
-        | Refusal::WalletNotEmpty => format!("ERR {} {}", refusal.code(), refusal.detail()).into(),
+        | Refusal::WalletNotEmpty
+        // Of contests.
+        | Refusal::ContestNotFound
+        | Refusal::ContestExists
+        | Refusal::Forbidden
+        | Refusal::ContestState(_)
+        | Refusal::ContestFrozen { .. }
+        | Refusal::InvalidContest(_)
+        | Refusal::ContestTooLarge(_)
+        | Refusal::AlreadyApplied
+        | Refusal::AlreadyRejected
+        | Refusal::StaffCannotApply
+        | Refusal::ContestFull
+        | Refusal::NotApplied
+        | Refusal::PlayerWithoutWallet
+        | Refusal::InvalidApplications(_)
+        | Refusal::NotAMember => format!("ERR {} {}", refusal.code(), refusal.detail()).into(),
+        Refusal::BoardInUse => "READONLY the leaderboard belongs to a contest".into(),
         Refusal::InvalidScore(why) => format!("ERR score {why}").into(),
         Refusal::InvalidSubscore(why) => format!("ERR subscore {why}").into(),
     }

@@ -3,10 +3,10 @@
 //! Bounded in entries, and each is kept so long at most. This server's own changes are seen at once: whoever changes a
 //! member says so before and after, and what was read meanwhile is not kept. What another server changes is seen when the
 //! entry is old enough, which is a shorter time where there are others. Balances and attempts are never taken from here,
-//! and no transfer is decided by it: the transaction compares. Which entry goes first is the library's (S3-FIFO: what is
-//! asked for once goes before what is asked for often).
+//! and no transfer is decided by it: the transaction compares. Not here: which entry goes first (`evict`).
 
-use quick_cache::sync::Cache;
+use super::evict::Entries;
+pub use super::evict::Policy;
 use std::hash::Hash;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,6 +19,8 @@ use tally_rules::ledger::{Member, MemberId};
 pub struct CacheSettings {
     /// Entries of each kind.
     pub entries: usize,
+    /// Which goes first.
+    pub policy: Policy,
     /// How long an entry is used.
     pub time: Duration,
     /// The same where other servers write to the same store.
@@ -30,6 +32,7 @@ impl Default for CacheSettings {
         let hours = 12;
         Self {
             entries: 200_000,
+            policy: Policy::default(),
             time: Duration::from_secs(hours * 3_600),
             shared_time: Duration::from_secs(1),
         }
@@ -49,14 +52,15 @@ pub struct Rate {
 
 /// One kind of entries.
 struct Kept<K, V> {
-    entries: Cache<K, (V, Instant)>,
+    entries: Entries<K, (V, Instant)>,
     hits: AtomicU64,
     misses: AtomicU64,
 }
 
 impl<K: Eq + Hash + Clone, V: Clone> Kept<K, V> {
-    fn new(entries: usize) -> Self {
-        Self { entries: Cache::new(entries), hits: AtomicU64::new(0), misses: AtomicU64::new(0) }
+    fn new(settings: CacheSettings) -> Self {
+        let entries = Entries::new(settings.policy, settings.entries);
+        Self { entries, hits: AtomicU64::new(0), misses: AtomicU64::new(0) }
     }
 
     fn get(&self, key: &K, time: Duration) -> Option<V> {
@@ -100,8 +104,8 @@ pub(crate) struct Changing<'a> {
 
 impl MemberCache {
     pub(super) fn new(settings: CacheSettings) -> Self {
-        let entries = settings.entries;
-        Self { settings, phones: Kept::new(entries), members: Kept::new(entries), changes: Mutex::default() }
+        let (phones, members) = (Kept::new(settings), Kept::new(settings));
+        Self { settings, phones, members, changes: Mutex::default() }
     }
 
     fn time(&self, shared: bool) -> Duration {
@@ -158,7 +162,7 @@ impl Drop for Changing<'_> {
     fn drop(&mut self) {
         let mut changes = self.cache.changes.lock().unwrap_or_else(PoisonError::into_inner);
         changes.running -= 1;
-        if let Some((_, (member, _))) = self.cache.members.entries.remove(&self.member)
+        if let Some((member, _)) = self.cache.members.entries.remove(&self.member)
             && let Some(phone) = &member.phone
         {
             self.cache.phones.entries.remove(phone);

@@ -6,6 +6,7 @@
 //! start. Not here: money.
 
 pub mod cache;
+mod evict;
 pub mod find;
 pub mod password;
 pub mod pin;

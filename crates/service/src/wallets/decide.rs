@@ -288,7 +288,16 @@ impl<'a> State<'a> {
         Changes {
             requests: there(self.requests.into_writes()),
             imports: there(self.imports.into_writes()),
-            ledger: LedgerChanges { handles, members, wallets, holds, transfers, entries, totals },
+            ledger: LedgerChanges {
+                handles,
+                members,
+                wallets,
+                holds,
+                transfers,
+                entries,
+                totals,
+                ..LedgerChanges::default()
+            },
             ..Changes::default()
         }
     }

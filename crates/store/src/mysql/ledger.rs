@@ -6,7 +6,7 @@ use super::connect::Flavour;
 use super::load::absent_of;
 use super::row::Answers;
 use super::text::Script;
-use super::{holds, members, transfers, wallets};
+use super::{contests, holds, members, transfers, wallets};
 use crate::ledger::{Ledger, LedgerChanges, LedgerLoaded, LedgerPlan};
 use crate::{Books, StoreError};
 use std::ops::Range;
@@ -25,6 +25,7 @@ pub(super) struct Asked {
     members: usize,
     wallets: usize,
     holds: usize,
+    contests: contests::Asked,
 }
 
 /// Keys that had no row, each list in order.
@@ -34,17 +35,24 @@ pub(super) struct Absent {
     members: Vec<MemberId>,
     wallets: Vec<WalletKey>,
     holds: Vec<HoldId>,
+    contests: contests::Absent,
 }
 
 impl Absent {
     pub(super) fn is_empty(&self) -> bool {
-        self.handles.is_empty() && self.members.is_empty() && self.wallets.is_empty() && self.holds.is_empty()
+        self.handles.is_empty()
+            && self.members.is_empty()
+            && self.wallets.is_empty()
+            && self.holds.is_empty()
+            && self.contests.is_empty()
     }
 }
 
 /// Asks for everything of a plan, and locks it.
 pub(super) fn ask(script: &mut Script, plan: &LedgerPlan) -> Asked {
     Asked {
+        // First: whoever changes anything of a contest waits here, before it holds what others need.
+        contests: contests::ask(script, &plan.contests),
         handles: members::select_handles(script, &plan.handles, true),
         members: members::select(script, &plan.members, true),
         wallets: wallets::select(script, &plan.wallets),
@@ -54,7 +62,7 @@ pub(super) fn ask(script: &mut Script, plan: &LedgerPlan) -> Asked {
 
 impl Asked {
     pub(super) fn statements(&self) -> usize {
-        self.handles + self.members + self.wallets + self.holds
+        self.contests.statements() + self.handles + self.members + self.wallets + self.holds
     }
 
     /// Reads the answer.
@@ -63,13 +71,16 @@ impl Asked {
         answers: &mut Answers,
         plan: &LedgerPlan,
     ) -> Result<(LedgerLoaded, Absent), StoreError> {
+        let (of_contests, absent_contests) = self.contests.read(answers, &plan.contests)?;
         let loaded = LedgerLoaded {
+            contests: of_contests,
             handles: members::read_handles(answers, self.handles, &plan.handles)?,
             members: members::read(answers, self.members, &plan.members)?,
             wallets: wallets::read(answers, self.wallets, &plan.wallets)?,
             holds: holds::read(answers, self.holds, &plan.holds)?,
         };
         let absent = Absent {
+            contests: absent_contests,
             handles: absent_of(&plan.handles, &loaded.handles),
             members: absent_of(&plan.members, &loaded.members),
             wallets: absent_of(&plan.wallets, &loaded.wallets),
@@ -91,6 +102,7 @@ pub(super) fn guard(script: &mut Script, changes: &LedgerChanges, absent: &Absen
     members::guard_handles(script, absent.handles.iter().filter(|handle| !is_given(handle)));
     members::guard(script, absent.members.iter().filter(|id| !is_new(&changes.members, id)));
     wallets::guard(script, absent.wallets.iter().filter(|key| !is_new(&changes.wallets, key)));
+    contests::guard(script, &changes.contests, &absent.contests);
     holds::guard(script, absent.holds.iter().filter(|id| !is_new(&changes.holds, id)));
 }
 
@@ -108,6 +120,7 @@ pub(super) fn write(
     // A new hold need not have been asked for: its id is new.
     let is_new = |hold: &HoldId| absent.holds.binary_search(hold).is_ok();
     holds::write(script, &changes.holds, is_new, flavour);
+    contests::write(script, &changes.contests, &absent.contests, flavour);
     transfers::write(script, &changes.transfers);
     transfers::write_entries(script, &changes.entries);
     wallets::add(script, &changes.totals, flavour, slot);

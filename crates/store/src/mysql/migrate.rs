@@ -19,6 +19,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/mysql/0002_leases.sql"),
     include_str!("../../migrations/mysql/0003_ledger.sql"),
     include_str!("../../migrations/mysql/0004_servers.sql"),
+    include_str!("../../migrations/mysql/0005_contests.sql"),
 ];
 
 /// The first schema with the table of leases.

@@ -29,6 +29,7 @@ mod boards;
 pub(crate) mod books;
 mod check;
 mod connect;
+mod contests;
 mod fault;
 mod holds;
 mod imports;

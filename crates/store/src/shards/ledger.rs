@@ -13,7 +13,10 @@ use tally_rules::ledger::{
 };
 
 impl Shards {
-    fn of_first<T>(&self, ask: impl FnOnce(&dyn Ledger) -> Result<T, StoreError>) -> Result<T, StoreError> {
+    pub(super) fn of_first<T>(
+        &self,
+        ask: impl FnOnce(&dyn Ledger) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
         self.inner.ask(FIRST, |store| ask(store.ledger()))
     }
 }

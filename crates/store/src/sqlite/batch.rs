@@ -18,7 +18,7 @@ use super::scores::Scores;
 use super::table::{List, Table};
 use super::transfers::{Entries, Transfers};
 use super::wallets::{Totals, Wallets};
-use super::{bans, imports, profiles, table};
+use super::{bans, contests, imports, profiles, table};
 use crate::plan::Changes;
 use crate::{KeyChange, LedgerChanges, StoreError};
 use tally_rules::ledger::account::{AccountKey, Total};
@@ -156,7 +156,12 @@ fn add_ledger(batch: &mut Batch, changes: LedgerChanges, totals: &[Option<Total>
     batch.add::<Totals>(changes.totals.into_iter().zip(totals).map(sum).collect())?;
     batch.add::<Transfers>(there(changes.transfers))?;
     batch.add::<Entries>(there(changes.entries))?;
-    batch.add::<Holds>(there(changes.holds))
+    batch.add::<Holds>(there(changes.holds))?;
+    let of_contests = changes.contests;
+    batch.add::<contests::Contests>(there(of_contests.contests))?;
+    batch.add::<contests::Applications>(of_contests.applications)?;
+    batch.add::<contests::Enrollments>(there(of_contests.members))?;
+    batch.add::<contests::Payouts>(there(of_contests.payouts))
 }
 
 fn there<K, V>(rows: Vec<(K, V)>) -> Vec<(K, Option<V>)> {

@@ -2,6 +2,7 @@
 
 use super::SqliteStore;
 use super::books::Snapshot;
+use super::contest_reads;
 use super::holds::{self, Holds};
 use super::members::{self, Handles, Members};
 use super::overlay::Overlay;
@@ -30,6 +31,7 @@ pub(super) struct Seen {
     members: Found<Member>,
     wallets: Found<Wallet>,
     holds: Found<Hold>,
+    contests: contest_reads::Seen,
 }
 
 /// Looks into the overlay.
@@ -39,6 +41,7 @@ pub(super) fn look(overlay: &Overlay, plan: &LedgerPlan) -> Seen {
         members: states::<Members>(overlay, plan.members.iter().copied()),
         wallets: states::<Wallets>(overlay, plan.wallets.iter().copied()),
         holds: states::<Holds>(overlay, plan.holds.iter().copied()),
+        contests: contest_reads::look(overlay, &plan.contests),
     }
 }
 
@@ -49,6 +52,7 @@ pub(super) fn load(seen: Seen, plan: &LedgerPlan, tables: &Connection) -> Result
         members: fill(seen.members, &plan.members, |id| members::get(tables, id))?,
         wallets: fill(seen.wallets, &plan.wallets, |key| wallets::get(tables, key))?,
         holds: fill(seen.holds, &plan.holds, |id| holds::get(tables, id))?,
+        contests: contest_reads::load(seen.contests, &plan.contests, tables)?,
     })
 }
 

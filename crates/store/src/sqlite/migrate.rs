@@ -17,6 +17,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/sqlite/0003_periods.sql"),
     include_str!("../../migrations/sqlite/0004_journal.sql"),
     include_str!("../../migrations/sqlite/0005_ledger.sql"),
+    include_str!("../../migrations/sqlite/0006_contests.sql"),
 ];
 
 /// The first version with a journal.

@@ -20,6 +20,8 @@ mod boards;
 mod books;
 pub(crate) mod codec;
 mod connect;
+mod contest_reads;
+mod contests;
 mod damage;
 mod directory;
 mod fault;

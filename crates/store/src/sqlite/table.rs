@@ -11,7 +11,8 @@ use super::batch::{Batch, take_list};
 use super::codec::Input;
 use super::overlay::{AnyLayer, Layer};
 use super::{
-    bans, boards, holds, imports, keys, members, parts, profiles, requests, scores, transfers, wallets,
+    bans, boards, contests, holds, imports, keys, members, parts, profiles, requests, scores, transfers,
+    wallets,
 };
 use crate::StoreError;
 use rusqlite::Connection;
@@ -113,6 +114,10 @@ pub(super) static TABLES: &[&dyn AnyTable] = &[
     &entry::<transfers::Transfers>(),
     &entry::<transfers::Entries>(),
     &entry::<holds::Holds>(),
+    &entry::<contests::Contests>(),
+    &entry::<contests::Applications>(),
+    &entry::<contests::Enrollments>(),
+    &entry::<contests::Payouts>(),
 ];
 
 #[cfg(test)]

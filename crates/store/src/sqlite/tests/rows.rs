@@ -182,6 +182,20 @@ fn no_statement_of_a_transaction_scans_a_table() {
         holds::GET,
         holds::REMOVE,
         holds::DUE,
+        contests::GET,
+        contests::REMOVE,
+        contests::GET_APPLICATION,
+        contests::REMOVE_APPLICATION,
+        contests::GET_MEMBER,
+        contests::REMOVE_MEMBER,
+        contests::REMOVE_PRIZE,
+        contest_reads::LIST,
+        contest_reads::LIST_STATE,
+        contest_reads::DUE,
+        contest_reads::IN_STATUS,
+        contest_reads::FIRST,
+        contest_reads::MEMBERS,
+        contest_reads::PRIZES,
     ];
     let place = Place::new();
     let store = place.open().unwrap();

@@ -57,6 +57,7 @@ fn money(number: u64) -> LedgerChanges {
             ledger::entry(7, 1, number.cast_signed(), true),
         )],
         totals: vec![(account, Total { debits: 0, credits: 1 })],
+        ..LedgerChanges::default()
     }
 }
 

@@ -7,6 +7,7 @@
 pub(crate) mod batches;
 pub(crate) mod boards;
 pub(crate) mod books;
+pub(crate) mod contests;
 pub(crate) mod durability;
 pub(crate) mod keys;
 pub(crate) mod ledger;
@@ -91,6 +92,10 @@ macro_rules! store_contract {
             ],
             books: [
                 every_row_is_walked_once_in_order_of_keys, books_stay_as_they_were_at_their_moment,
+            ],
+            contests: [
+                contests_read_back_and_are_listed_by_state, applications_come_in_order_of_arrival,
+                members_and_prizes_read_back_page_by_page,
             ],
             model: [random_operations_agree_with_a_model],
         );

@@ -6,7 +6,8 @@
 
 use super::fresh;
 use crate::contract::{
-    boards, create, key, key_row, ledger, load, open, players, record, request, scores, stored, walk, write,
+    boards, contests, create, key, key_row, ledger, load, open, players, record, request, scores, stored,
+    walk, write,
 };
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
@@ -19,17 +20,19 @@ use tally_rules::period::Span;
 use tally_rules::{BoardId, Definition, Micros};
 use tally_store::sqlite::{Options, SqliteStore};
 use tally_store::{
-    Block, BlockKey, BoardChange, BoardNo, Changes, ImportKey, ImportRow, KeyChange, LedgerChanges, Part,
-    PartKey, PartRow, Plan, Store,
+    Block, BlockKey, BoardChange, BoardNo, Changes, ContestChanges, ImportKey, ImportRow, KeyChange,
+    LedgerChanges, Part, PartKey, PartRow, Plan, Store,
 };
 
-const SCHEMA: u32 = 5;
+const SCHEMA: u32 = 6;
 /// What belongs to a file beside it: its journal.
 const BESIDE: [&str; 3] = ["", ".journal-1", ".journal-1-wal"];
 /// The first schema with profiles and bans.
 const WITH_PLAYERS: u32 = 2;
 /// The first schema with members and money.
 const WITH_LEDGER: u32 = 5;
+/// The first schema with contests.
+const WITH_CONTESTS: u32 = 6;
 
 #[test]
 fn files_of_every_schema_open_with_all_their_rows() {
@@ -141,6 +144,10 @@ fn money() -> LedgerChanges {
         transfers: vec![(TransferId(Uuid([3; 16])), transfer)],
         entries: vec![(EntryKey { wallet, sequence: 1 }, ledger::entry(3, 50, 50, true))],
         totals: vec![(account, Total { debits: 50, credits: 0 })],
+        contests: ContestChanges {
+            contests: vec![(contests::name("cup"), contests::row(1, true))],
+            ..ContestChanges::default()
+        },
     }
 }
 
@@ -159,6 +166,8 @@ fn verify_money(store: &dyn Store, schema: u32) {
     assert_eq!(read.transfer(transfer.0).unwrap(), there.then_some(transfer.1));
     assert_eq!(read.hold(hold.0).unwrap(), there.then_some(hold.1));
     assert_eq!(read.totals().unwrap(), if there { money.totals } else { Vec::new() });
+    let (id, contest) = &money.contests.contests[0];
+    assert_eq!(read.contest(id).unwrap(), (schema >= WITH_CONTESTS).then(|| contest.clone()));
 }
 
 /// Something in every table.

@@ -1,0 +1,271 @@
+//! Applications: who asked to take part, in which order, and what became of it.
+//!
+//! A desk is a contest's counters; each method is one change of one application and says what it is afterwards, and whether
+//! what was held for it is to be released. One that is taken back is no application any more, so the player may apply again;
+//! one that was rejected stays, so it may not. Nothing is changed by a refusal. Not here: money, and the contest's state.
+
+use crate::instant::Micros;
+use crate::ledger::{HoldId, MemberId};
+use crate::named;
+use crate::refusal::Refusal;
+
+named! {
+    /// What became of an application.
+    pub enum Status { /// Nobody has decided.
+        Pending = "pending", /// It will be a member.
+        Accepted = "accepted", /// It will not.
+        Rejected = "rejected" }
+}
+
+/// One player's application.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Application {
+    /// What became of it.
+    pub status: Status,
+    /// The how manieth it was to come into its status, on its contest: from 1.
+    pub place: u64,
+    /// When the player applied.
+    pub applied_at: Micros,
+    /// Whose wallet pays and is paid, where there is a fee or a prize.
+    pub member: Option<MemberId>,
+    /// The fee, held.
+    pub hold: Option<HoldId>,
+}
+
+/// A contest's counters of applications.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Desk {
+    /// Nobody has decided on these.
+    pub pending: u32,
+    /// They will be members.
+    pub accepted: u32,
+    /// They will not.
+    pub rejected: u32,
+    /// How many places were given.
+    pub places: u64,
+}
+
+/// What an application is afterwards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Changed {
+    /// The application; `None` where it was taken back.
+    pub now: Option<Application>,
+    /// What was held for it, and is to be free again.
+    pub release: Option<HoldId>,
+}
+
+impl Desk {
+    /// Every application there is.
+    pub fn all(&self) -> u32 {
+        self.pending + self.accepted + self.rejected
+    }
+
+    fn count(&mut self, status: Status) -> &mut u32 {
+        match status {
+            Status::Pending => &mut self.pending,
+            Status::Accepted => &mut self.accepted,
+            Status::Rejected => &mut self.rejected,
+        }
+    }
+
+    fn next_place(&mut self) -> u64 {
+        self.places += 1;
+        self.places
+    }
+
+    fn moved(&mut self, old: Application, status: Status) -> Application {
+        *self.count(old.status) -= 1;
+        *self.count(status) += 1;
+        Application { status, place: self.next_place(), ..old }
+    }
+
+    /// Whether a player may apply; `most` is how many applications there may be.
+    pub fn may_apply(&self, present: Option<&Application>, is_staff: bool, most: u32) -> Result<(), Refusal> {
+        match present.map(|present| present.status) {
+            Some(Status::Rejected) => Err(Refusal::AlreadyRejected),
+            Some(Status::Pending | Status::Accepted) => Err(Refusal::AlreadyApplied),
+            None if is_staff => Err(Refusal::StaffCannotApply),
+            None if self.all() >= most => Err(Refusal::ContestTooLarge(most)),
+            None => Ok(()),
+        }
+    }
+
+    /// A player applies, who may.
+    pub fn apply(&mut self, now: Micros, member: Option<MemberId>, hold: Option<HoldId>) -> Application {
+        self.pending += 1;
+        Application { status: Status::Pending, place: self.next_place(), applied_at: now, member, hold }
+    }
+
+    /// Somebody is accepted. Doing it again changes nothing.
+    pub fn accept(&mut self, present: Option<&Application>, capacity: u32) -> Result<Changed, Refusal> {
+        let old = *present.ok_or(Refusal::NotApplied)?;
+        match old.status {
+            Status::Accepted => Ok(Changed { now: Some(old), release: None }),
+            // What was held for it is free again, so there is nothing to accept.
+            Status::Rejected => Err(Refusal::NotApplied),
+            Status::Pending if self.accepted >= capacity => Err(Refusal::ContestFull),
+            Status::Pending => Ok(Changed { now: Some(self.moved(old, Status::Accepted)), release: None }),
+        }
+    }
+
+    /// Somebody is rejected, also when accepted before. Doing it again changes nothing.
+    pub fn reject(&mut self, present: Option<&Application>) -> Result<Changed, Refusal> {
+        let old = *present.ok_or(Refusal::NotApplied)?;
+        if old.status == Status::Rejected {
+            return Ok(Changed { now: Some(old), release: None });
+        }
+        let now = Application { hold: None, ..self.moved(old, Status::Rejected) };
+        Ok(Changed { now: Some(now), release: old.hold })
+    }
+
+    /// An application is taken back.
+    pub fn withdraw(&mut self, present: Option<&Application>) -> Result<Changed, Refusal> {
+        let old = *present.ok_or(Refusal::NotApplied)?;
+        if old.status == Status::Rejected {
+            return Err(Refusal::AlreadyRejected);
+        }
+        *self.count(old.status) -= 1;
+        Ok(Changed { now: None, release: old.hold })
+    }
+
+    /// All applications are cleared.
+    pub fn clear(&mut self) {
+        (self.pending, self.accepted, self.rejected) = (0, 0, 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ledger::Uuid;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    const MOST: u32 = 6;
+
+    #[derive(Clone, Copy, Debug)]
+    enum Op {
+        Apply(u8),
+        Accept(u8),
+        Reject(u8),
+        Withdraw(u8),
+    }
+
+    fn any_op() -> impl Strategy<Value = Op> {
+        (0_u8..4, 0_u8..9).prop_map(|(kind, player)| match kind {
+            0 => Op::Apply(player),
+            1 => Op::Accept(player),
+            2 => Op::Reject(player),
+            _ => Op::Withdraw(player),
+        })
+    }
+
+    /// Three lists of players, as somebody would keep them on paper.
+    #[derive(Default)]
+    struct Paper {
+        pending: Vec<u8>,
+        accepted: Vec<u8>,
+        rejected: Vec<u8>,
+        free: Vec<u8>,
+    }
+
+    impl Paper {
+        fn take(list: &mut Vec<u8>, player: u8) -> bool {
+            let found = list.iter().position(|one| *one == player);
+            found.map(|at| list.remove(at)).is_some()
+        }
+
+        /// What the contract says comes of it; player 0 is of the staff.
+        fn act(&mut self, op: Op, capacity: u32) -> Result<(), &'static str> {
+            match op {
+                Op::Apply(player) => {
+                    if self.rejected.contains(&player) {
+                        return Err("already_rejected");
+                    }
+                    if self.pending.contains(&player) || self.accepted.contains(&player) {
+                        return Err("already_applied");
+                    }
+                    if player == 0 {
+                        return Err("staff_cannot_apply");
+                    }
+                    if self.pending.len() + self.accepted.len() + self.rejected.len() >= MOST as usize {
+                        return Err("contest_too_large");
+                    }
+                    self.pending.push(player);
+                }
+                Op::Accept(player) if self.pending.contains(&player) => {
+                    if self.accepted.len() >= capacity as usize {
+                        return Err("contest_full");
+                    }
+                    Self::take(&mut self.pending, player);
+                    self.accepted.push(player);
+                }
+                Op::Accept(player) if self.accepted.contains(&player) => {}
+                Op::Reject(player) if self.rejected.contains(&player) => {}
+                Op::Reject(player)
+                    if Self::take(&mut self.pending, player) || Self::take(&mut self.accepted, player) =>
+                {
+                    self.rejected.push(player);
+                    self.free.push(player);
+                }
+                Op::Withdraw(player) if self.rejected.contains(&player) => return Err("already_rejected"),
+                Op::Withdraw(player)
+                    if Self::take(&mut self.pending, player) || Self::take(&mut self.accepted, player) =>
+                {
+                    self.free.push(player);
+                }
+                Op::Accept(_) | Op::Reject(_) | Op::Withdraw(_) => return Err("not_applied"),
+            }
+            Ok(())
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_desk_is_three_lists(ops in proptest::collection::vec(any_op(), 0..60), capacity in 1_u32..4) {
+            let (mut desk, mut rows, mut paper) = (Desk::default(), BTreeMap::<u8, Application>::new(), Paper::default());
+            let mut released = Vec::new();
+            for (at, op) in (1_i64..).zip(ops) {
+                let before = desk;
+                let (player, done) = match op {
+                    Op::Apply(player) => {
+                        let may = desk.may_apply(rows.get(&player), player == 0, MOST);
+                        let hold = HoldId(Uuid([player; 16]));
+                        let now = may.map(|()| desk.apply(Micros(at), None, Some(hold)));
+                        (player, now.map(|now| Changed { now: Some(now), release: None }))
+                    }
+                    Op::Accept(player) => (player, desk.accept(rows.get(&player), capacity)),
+                    Op::Reject(player) => (player, desk.reject(rows.get(&player))),
+                    Op::Withdraw(player) => (player, desk.withdraw(rows.get(&player))),
+                };
+                let wanted = paper.act(op, capacity);
+                match done {
+                    Ok(changed) => {
+                        prop_assert_eq!(wanted, Ok(()), "{:?}", op);
+                        released.extend(changed.release.map(|hold| hold.0.0[0]));
+                        match changed.now {
+                            Some(now) => drop(rows.insert(player, now)),
+                            None => drop(rows.remove(&player)),
+                        }
+                    }
+                    Err(refusal) => {
+                        prop_assert_eq!(wanted, Err(refusal.code()), "{:?}", op);
+                        prop_assert_eq!(desk, before);
+                    }
+                }
+                let in_order = |status| {
+                    let of = rows.iter().filter(|(_, row)| row.status == status);
+                    let mut of: Vec<_> = of.map(|(player, row)| (row.place, *player)).collect();
+                    of.sort_unstable();
+                    of.into_iter().map(|(_, player)| player).collect::<Vec<_>>()
+                };
+                prop_assert_eq!(in_order(Status::Pending), paper.pending.clone());
+                prop_assert_eq!(in_order(Status::Accepted), paper.accepted.clone());
+                prop_assert_eq!(in_order(Status::Rejected), paper.rejected.clone());
+                let counts = [&paper.pending, &paper.accepted, &paper.rejected].map(|list| list.len() as u32);
+                prop_assert_eq!([desk.pending, desk.accepted, desk.rejected], counts);
+                prop_assert_eq!(&released, &paper.free);
+            }
+        }
+    }
+}

@@ -1,0 +1,286 @@
+//! What a contest is: what a caller may wish, what is wrong with a wish, and what of it may still change when.
+//!
+//! Every wrong field is named at once, by its JSON pointer. What players were promised (fee, prizes, leaderboard, no fewer
+//! places) is fixed once they may apply; everything else once it has taken effect. A patch that leaves a field as it is does
+//! not change it. Not here: whether somebody may patch at all (`state`), and schedules of a board's periods.
+
+#[cfg(test)]
+mod tests;
+
+use super::prize::{self, Prize, PrizeTies};
+use super::state::State;
+use crate::definition::Definition;
+use crate::ids::PlayerId;
+use crate::instant::Micros;
+use crate::ledger::{Amount, Currencies, Currency};
+use crate::named;
+use crate::refusal::{Refusal, WrongField};
+use std::num::NonZeroU32;
+
+/// The longest title, in bytes.
+pub const TITLE_BYTES_MAX: usize = 200;
+
+/// The most players of a staff.
+pub const STAFF_MAX: usize = 100;
+
+named! {
+    /// What a bad application does to a start.
+    pub enum OnInvalid { /// Nothing starts.
+        Reject = "reject", /// The others start.
+        Skip = "skip" }
+}
+
+/// What taking part costs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fee {
+    /// In what.
+    pub currency: Currency,
+    /// How much.
+    pub amount: Amount,
+}
+
+/// A contest's definition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Contest {
+    /// What people call it.
+    pub title: String,
+    /// The players who run it.
+    pub staff: Vec<PlayerId>,
+    /// How many may be accepted.
+    pub capacity: u32,
+    /// What a bad application does to a start.
+    pub on_invalid: OnInvalid,
+    /// What taking part costs.
+    pub entry_fee: Option<Fee>,
+    /// Its leaderboard, or that of each division.
+    pub leaderboard: Definition,
+    /// What ranks get.
+    pub prizes: Vec<Prize>,
+    /// What those get who share one.
+    pub prize_ties: PrizeTies,
+    /// How many members a division has, where there are divisions.
+    pub division_size: Option<NonZeroU32>,
+    /// When it opens by itself.
+    pub opens_at: Option<Micros>,
+    /// When it starts by itself.
+    pub starts_at: Option<Micros>,
+    /// When it ends by itself.
+    pub ends_at: Option<Micros>,
+}
+
+impl Default for Contest {
+    fn default() -> Self {
+        Self {
+            title: String::new(),
+            staff: Vec::new(),
+            capacity: 1,
+            on_invalid: OnInvalid::Reject,
+            entry_fee: None,
+            leaderboard: Definition::default(),
+            prizes: Vec::new(),
+            prize_ties: PrizeTies::Split,
+            division_size: None,
+            opens_at: None,
+            starts_at: None,
+            ends_at: None,
+        }
+    }
+}
+
+/// How many may take part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    /// Where it is free.
+    pub members_max: u32,
+    /// Where it costs something.
+    pub paying_members_max: u32,
+    /// How many applications a contest may have at a time.
+    pub applications_max: u32,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self { members_max: 100_000, paying_members_max: 10_000, applications_max: 1_000_000 }
+    }
+}
+
+/// A wish for a contest: what a caller left out keeps its present or default value, and `Some(None)` takes it away.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wish {
+    /// See [`Contest::title`].
+    pub title: Option<String>,
+    /// See [`Contest::staff`].
+    pub staff: Option<Vec<PlayerId>>,
+    /// See [`Contest::capacity`].
+    pub capacity: Option<u32>,
+    /// See [`Contest::on_invalid`].
+    pub on_invalid: Option<OnInvalid>,
+    /// See [`Contest::entry_fee`].
+    pub entry_fee: Option<Option<Fee>>,
+    /// See [`Contest::leaderboard`].
+    pub leaderboard: Option<Definition>,
+    /// See [`Contest::prizes`].
+    pub prizes: Option<Vec<Prize>>,
+    /// See [`Contest::prize_ties`].
+    pub prize_ties: Option<PrizeTies>,
+    /// See [`Contest::division_size`].
+    pub division_size: Option<Option<NonZeroU32>>,
+    /// See [`Contest::opens_at`].
+    pub opens_at: Option<Option<Micros>>,
+    /// See [`Contest::starts_at`].
+    pub starts_at: Option<Option<Micros>>,
+    /// See [`Contest::ends_at`].
+    pub ends_at: Option<Option<Micros>>,
+}
+
+/// When a field is fixed, and whether it has changed.
+type Field = (&'static str, State, fn(&Contest, &Contest) -> bool);
+
+/// Every field, with the state from which on it is fixed.
+pub const FROZEN_FROM: &[Field] = &[
+    ("title", State::Settled, |old, new| old.title != new.title),
+    ("staff", State::Settled, |old, new| old.staff != new.staff),
+    // More places may still be given until there are members.
+    ("capacity", State::Open, |old, new| new.capacity < old.capacity),
+    ("capacity", State::Running, |old, new| new.capacity != old.capacity),
+    ("on_invalid", State::Running, |old, new| old.on_invalid != new.on_invalid),
+    ("entry_fee", State::Open, |old, new| old.entry_fee != new.entry_fee),
+    ("leaderboard", State::Open, |old, new| old.leaderboard != new.leaderboard),
+    ("prizes", State::Open, |old, new| old.prizes != new.prizes),
+    ("prize_ties", State::Open, |old, new| old.prize_ties != new.prize_ties),
+    ("division_size", State::Running, |old, new| old.division_size != new.division_size),
+    ("opens_at", State::Open, |old, new| old.opens_at != new.opens_at),
+    ("starts_at", State::Running, |old, new| old.starts_at != new.starts_at),
+    ("ends_at", State::Finished, |old, new| old.ends_at != new.ends_at),
+];
+
+impl Contest {
+    /// Whether only members may take part: their wallets pay or are paid.
+    pub fn needs_members(&self) -> bool {
+        self.entry_fee.is_some() || !self.prizes.is_empty()
+    }
+
+    /// Whether a player runs it.
+    pub fn is_staff(&self, player: &PlayerId) -> bool {
+        self.staff.contains(player)
+    }
+
+    /// Refuses what cannot be, naming every wrong field.
+    pub fn check(&self, currencies: &Currencies, bounds: Bounds) -> Result<(), Refusal> {
+        let mut wrong: Vec<WrongField> = Vec::new();
+        let mut no = |pointer: String, why: String| wrong.push(WrongField { pointer, why });
+        if self.title.trim().is_empty() || self.title.len() > TITLE_BYTES_MAX {
+            no("/title".into(), format!("must be 1 to {TITLE_BYTES_MAX} bytes, not only spaces"));
+        } else if self.title.chars().any(char::is_control) {
+            no("/title".into(), "must not contain control characters".into());
+        }
+        if self.staff.len() > STAFF_MAX {
+            no("/staff".into(), format!("must be at most {STAFF_MAX} players"));
+        }
+        for (at, player) in self.staff.iter().enumerate().take(STAFF_MAX) {
+            if self.staff[..at].contains(player) {
+                no(format!("/staff/{at}"), "is named before".into());
+            }
+        }
+        if self.capacity == 0 {
+            no("/capacity".into(), "must be 1 or more".into());
+        }
+        if self.entry_fee.is_some_and(|fee| currencies.digits(fee.currency).is_none()) {
+            no("/entry_fee/currency".into(), Refusal::CurrencyMismatch.detail());
+        }
+        if let Err(refusal) = self.leaderboard.check() {
+            no("/leaderboard".into(), refusal.detail());
+        } else if !self.leaderboard.all_time {
+            no(
+                "/leaderboard/all_time".into(),
+                "must be true: the ranks of a contest are those of all its time".into(),
+            );
+        }
+        if self.prizes.len() > prize::PRIZES_MAX {
+            no("/prizes".into(), format!("must be at most {} ranges", prize::PRIZES_MAX));
+        } else if let Err((at, field, why)) = prize::check(&self.prizes, self.prize_ties, self.capacity) {
+            no(format!("/prizes/{at}/{field}"), why);
+        }
+        for (at, prize) in self.prizes.iter().enumerate().take(prize::PRIZES_MAX) {
+            if currencies.digits(prize.currency).is_none() {
+                no(format!("/prizes/{at}/currency"), Refusal::CurrencyMismatch.detail());
+            }
+        }
+        let times = [("opens_at", self.opens_at), ("starts_at", self.starts_at), ("ends_at", self.ends_at)];
+        for (place, (name, at)) in times.iter().enumerate() {
+            let before = times[..place].iter().rev().find(|(_, at)| at.is_some());
+            let (Some(at), Some((earlier, Some(first)))) = (at, before) else { continue };
+            // It may open and start in one moment, but not end in the moment it starts.
+            if at < first || (*name == "ends_at" && at == first) {
+                no(format!("/{name}"), format!("must be after `{earlier}`"));
+            }
+        }
+        if !wrong.is_empty() {
+            return Err(Refusal::InvalidContest(wrong));
+        }
+        let most = if self.entry_fee.is_some() { bounds.paying_members_max } else { bounds.members_max };
+        if self.capacity > most { Err(Refusal::ContestTooLarge(most)) } else { Ok(()) }
+    }
+}
+
+impl Wish {
+    /// A new contest.
+    pub fn create(&self, currencies: &Currencies, bounds: Bounds) -> Result<Contest, Refusal> {
+        let paying = self.entry_fee.flatten().is_some();
+        let capacity = if paying { bounds.paying_members_max } else { bounds.members_max };
+        let contest = self.over(&Contest { capacity, ..Contest::default() });
+        contest.check(currencies, bounds)?;
+        Ok(contest)
+    }
+
+    /// A present one after this wish, in the state that it is in.
+    pub fn change(
+        &self,
+        present: &Contest,
+        state: State,
+        currencies: &Currencies,
+        bounds: Bounds,
+    ) -> Result<Contest, Refusal> {
+        let wished = self.over(present);
+        let frozen = |field: &&Field| state >= field.1 && field.2(present, &wished);
+        let mut fields: Vec<&'static str> = FROZEN_FROM.iter().filter(frozen).map(|field| field.0).collect();
+        fields.dedup();
+        if !fields.is_empty() {
+            return Err(Refusal::ContestFrozen { state, fields });
+        }
+        wished.check(currencies, bounds)?;
+        Ok(wished)
+    }
+
+    fn over(&self, base: &Contest) -> Contest {
+        Contest {
+            title: self.title.clone().unwrap_or_else(|| base.title.clone()),
+            staff: self.staff.clone().unwrap_or_else(|| base.staff.clone()),
+            capacity: self.capacity.unwrap_or(base.capacity),
+            on_invalid: self.on_invalid.unwrap_or(base.on_invalid),
+            entry_fee: self.entry_fee.unwrap_or(base.entry_fee),
+            leaderboard: self.leaderboard.clone().unwrap_or_else(|| base.leaderboard.clone()),
+            prizes: self.prizes.clone().unwrap_or_else(|| base.prizes.clone()),
+            prize_ties: self.prize_ties.unwrap_or(base.prize_ties),
+            division_size: self.division_size.unwrap_or(base.division_size),
+            opens_at: self.opens_at.unwrap_or(base.opens_at),
+            starts_at: self.starts_at.unwrap_or(base.starts_at),
+            ends_at: self.ends_at.unwrap_or(base.ends_at),
+        }
+    }
+}
+
+/// What may change when, as it is in the documentation.
+pub fn markdown() -> String {
+    let until =
+        |state: State| State::ALL[..State::ALL.iter().position(|one| *one == state).unwrap_or(0)].last();
+    let line = |(name, state, _): &Field| {
+        let what = if *name == "capacity" && *state == State::Open { " downwards" } else { "" };
+        let last = until(*state).map_or("", |state| state.as_str());
+        format!("| `{name}`{what} | `{last}` |\n")
+    };
+    FROZEN_FROM
+        .iter()
+        .map(line)
+        .fold("| field | may change up to |\n|---|---|\n".to_owned(), |text, line| text + &line)
+}

@@ -1,0 +1,79 @@
+//! What the clock does to a contest: open it, start it, finish it, settle it.
+//!
+//! A moment that was missed happens as of its own time, so what follows from it follows in order: a missed start comes right
+//! after its opening. A start that passed while the contest was a draft nobody was to open is over: opening it later by hand
+//! does not start it. Not here: what a series makes.
+
+use super::definition::Contest;
+use super::state::{Event, State};
+use crate::instant::Micros;
+
+/// What happens next by the clock, and when. `since` is when it came into its state; only a series' contests settle by
+/// themselves.
+pub fn next(state: State, since: Micros, contest: &Contest, in_series: bool) -> Option<(Micros, Event)> {
+    let at = |at: Option<Micros>, event| Some((at?.max(since), event));
+    match state {
+        State::Draft => at(contest.opens_at, Event::Open),
+        State::Open => at(contest.starts_at.filter(|at| *at >= since), Event::Start),
+        State::Running => at(contest.ends_at, Event::Finish),
+        State::Finished => in_series.then_some((since, Event::Settle)),
+        State::Settled | State::Cancelled => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn contest(opens: Option<i64>, starts: Option<i64>, ends: Option<i64>) -> Contest {
+        let [opens_at, starts_at, ends_at] = [opens, starts, ends].map(|at| at.map(Micros));
+        Contest { opens_at, starts_at, ends_at, ..Contest::default() }
+    }
+
+    #[test]
+    fn each_moment_belongs_to_a_state() {
+        let all = contest(Some(10), Some(20), Some(30));
+        let none = contest(None, None, None);
+        let rows = [
+            (State::Draft, 5, Some((10, Event::Open))),
+            (State::Open, 10, Some((20, Event::Start))),
+            (State::Open, 20, Some((20, Event::Start))),
+            // It passed while nobody was to open it.
+            (State::Open, 21, None),
+            (State::Running, 20, Some((30, Event::Finish))),
+            // Started late: it ends with its start.
+            (State::Running, 40, Some((40, Event::Finish))),
+            (State::Settled, 1, None),
+            (State::Cancelled, 1, None),
+        ];
+        for (state, since, wanted) in rows {
+            let wanted = wanted.map(|(at, event)| (Micros(at), event));
+            assert_eq!(next(state, Micros(since), &all, true), wanted, "{state} since {since}");
+            assert_eq!(next(state, Micros(since), &none, false), None, "{state}");
+        }
+        assert_eq!(next(State::Finished, Micros(30), &all, true), Some((Micros(30), Event::Settle)));
+        assert_eq!(next(State::Finished, Micros(30), &all, false), None);
+    }
+
+    /// A contest that was missed whole goes through its states in order, each as of its own time.
+    #[test]
+    fn missed_moments_come_in_order() {
+        let walk = |contest: &Contest| {
+            let (mut state, mut since, mut seen) = (State::Draft, Micros(1), Vec::new());
+            while let Some((at, event)) = next(state, since, contest, true) {
+                seen.push((at.0, event));
+                let by = super::super::state::By::Clock;
+                state = super::super::state::judge(state, event, by).unwrap().to;
+                since = at;
+            }
+            seen
+        };
+        let events = [Event::Open, Event::Start, Event::Finish, Event::Settle];
+        let times = [10, 20, 30, 30];
+        let wanted: Vec<_> = times.into_iter().zip(events).collect();
+        assert_eq!(walk(&contest(Some(10), Some(20), Some(30))), wanted);
+        // A draft that nobody is to open: all of it passes.
+        assert_eq!(walk(&contest(None, Some(20), Some(30))), []);
+        assert_eq!(walk(&contest(Some(10), None, Some(30))), [(10, Event::Open)]);
+    }
+}

@@ -1,0 +1,163 @@
+//! The start: which accepted applications become members, which do not and why.
+//!
+//! Each row is judged by itself, so an answer names every bad one. With `reject` one bad row stops all; with `skip` the good
+//! ones start. Not here: what is written.
+
+use super::application::{Application, Status};
+use super::definition::OnInvalid;
+use crate::ids::PlayerId;
+use crate::instant::Micros;
+use crate::ledger::Hold;
+use crate::named;
+use crate::refusal::Refusal;
+
+named! {
+    /// Why an accepted application cannot become a member.
+    pub enum Bad { /// There is no application of that player.
+        NotApplied = "not_applied", /// The member was closed.
+        MemberClosed = "member_closed", /// What was held is free again: the hold was ended, or has expired.
+        HoldGone = "hold_gone" }
+}
+
+impl Bad {
+    /// A sentence for people.
+    pub fn detail(self) -> &'static str {
+        match self {
+            Self::NotApplied => "there is no accepted application of this player",
+            Self::MemberClosed => "the member was closed",
+            Self::HoldGone => "the fee is not held any more: the hold was ended, or its time has run out",
+        }
+    }
+}
+
+/// A bad row.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Failed {
+    /// Whose.
+    pub player: PlayerId,
+    /// Why.
+    pub why: Bad,
+}
+
+/// What is known of a player who was accepted.
+#[derive(Clone, Copy, Debug)]
+pub struct Facts<'a> {
+    /// The application.
+    pub application: Option<&'a Application>,
+    /// Whether its member, where one is needed, is there and open.
+    pub member_is_open: bool,
+    /// What was held for it, where there is a fee.
+    pub hold: Option<&'a Hold>,
+}
+
+/// What is wrong with a row; `fee` says whether there is one, `needs_member` whether it takes a member to take part.
+pub fn judge(facts: Facts<'_>, fee: bool, needs_member: bool, now: Micros) -> Option<Bad> {
+    let accepted = facts.application.filter(|application| application.status == Status::Accepted);
+    let Some(application) = accepted else { return Some(Bad::NotApplied) };
+    if needs_member && (application.member.is_none() || !facts.member_is_open) {
+        return Some(Bad::MemberClosed);
+    }
+    let holds = |hold: &&Hold| hold.is_open() && !hold.is_due(now);
+    if fee && (application.hold.is_none() || facts.hold.filter(holds).is_none()) {
+        return Some(Bad::HoldGone);
+    }
+    None
+}
+
+/// Who starts, and who does not.
+pub type Sifted<T> = (Vec<(PlayerId, T)>, Vec<Failed>);
+
+/// Who starts, from rows in order of acceptance, and who does not; or that nobody does.
+pub fn sift<T>(
+    rows: impl IntoIterator<Item = (PlayerId, T, Option<Bad>)>,
+    on_invalid: OnInvalid,
+) -> Result<Sifted<T>, Refusal> {
+    let (mut good, mut failed) = (Vec::new(), Vec::new());
+    for (player, row, bad) in rows {
+        match bad {
+            None => good.push((player, row)),
+            Some(why) => failed.push(Failed { player, why }),
+        }
+    }
+    if on_invalid == OnInvalid::Reject && !failed.is_empty() {
+        return Err(Refusal::InvalidApplications(failed));
+    }
+    Ok((good, failed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ledger::hold::End;
+    use crate::ledger::{Currency, HoldId, MemberId, Uuid, WalletKey};
+
+    #[test]
+    fn what_makes_a_row_bad() {
+        let member = MemberId(Uuid([1; 16]));
+        let application = |status, hold: bool, has_member: bool| Application {
+            status,
+            place: 1,
+            applied_at: Micros(1),
+            member: has_member.then_some(member),
+            hold: hold.then_some(HoldId(Uuid([2; 16]))),
+        };
+        let wallet = WalletKey { member, currency: Currency::parse("KRW").unwrap() };
+        let hold = |expires: Option<i64>, end| Hold {
+            wallet,
+            amount: 5,
+            expires_at: expires.map(Micros),
+            end: Option::map(end, |end| (end, Micros(3))),
+        };
+        let (open, voided) = (hold(None, None), hold(None, Some(End::Voided)));
+        let (expired, later) = (hold(Some(10), None), hold(Some(11), None));
+        let paid = application(Status::Accepted, true, true);
+        let (free, unknown) =
+            (application(Status::Accepted, false, true), application(Status::Accepted, false, false));
+        let pending = application(Status::Pending, true, true);
+        let now = Micros(10);
+        // (application, whether its member is open, hold; fee, needs a member; what is wrong)
+        let rows = [
+            (Some(&paid), true, Some(&open), true, true, None),
+            (Some(&paid), true, Some(&later), true, true, None),
+            (Some(&paid), true, Some(&expired), true, true, Some(Bad::HoldGone)),
+            (Some(&paid), true, Some(&voided), true, true, Some(Bad::HoldGone)),
+            (Some(&paid), true, None, true, true, Some(Bad::HoldGone)),
+            (Some(&free), true, None, true, true, Some(Bad::HoldGone)),
+            (Some(&paid), false, Some(&voided), true, true, Some(Bad::MemberClosed)),
+            (Some(&free), false, None, false, true, Some(Bad::MemberClosed)),
+            (Some(&unknown), true, None, false, true, Some(Bad::MemberClosed)),
+            (Some(&free), true, None, false, true, None),
+            (Some(&unknown), false, None, false, false, None),
+            (Some(&pending), true, Some(&open), true, true, Some(Bad::NotApplied)),
+            (None, true, Some(&open), true, true, Some(Bad::NotApplied)),
+        ];
+        for (place, (application, member_is_open, hold, fee, needs_member, wanted)) in
+            rows.into_iter().enumerate()
+        {
+            let facts = Facts { application, member_is_open, hold };
+            assert_eq!(judge(facts, fee, needs_member, now), wanted, "row {place}");
+        }
+    }
+
+    #[test]
+    fn reject_names_every_bad_row_and_skip_starts_the_others() {
+        let player = |name| PlayerId::new(name).unwrap();
+        let rows = || {
+            let bad = [None, Some(Bad::HoldGone), None, Some(Bad::MemberClosed)];
+            ["a", "b", "c", "d"]
+                .map(player)
+                .into_iter()
+                .zip(1..)
+                .zip(bad)
+                .map(|((id, no), bad)| (id, no, bad))
+        };
+        let failed: Vec<Failed> = [("b", Bad::HoldGone), ("d", Bad::MemberClosed)]
+            .map(|(name, why)| Failed { player: player(name), why })
+            .to_vec();
+        assert_eq!(sift(rows(), OnInvalid::Reject), Err(Refusal::InvalidApplications(failed.clone())));
+        let good = vec![(player("a"), 1), (player("c"), 3)];
+        assert_eq!(sift(rows(), OnInvalid::Skip), Ok((good.clone(), failed)));
+        let fine = || rows().filter(|(_, _, bad)| bad.is_none());
+        assert_eq!(sift(fine(), OnInvalid::Reject), Ok((good, Vec::new())));
+    }
+}

@@ -1,0 +1,195 @@
+//! The state machine of a contest, as one table: in which state what may be done by whom, what comes of it.
+//!
+//! The table is printed into `docs/contests.md` and a test holds the two together. Who asks is judged before the state is:
+//! somebody who may not do it anyway learns nothing. Not here: what an effect does, and when the clock strikes ([`due`]).
+//!
+//! [`due`]: super::due
+
+use crate::named;
+use crate::refusal::Refusal;
+
+named! {
+    /// Where a contest stands.
+    pub enum State { /// It is being written.
+        Draft = "draft", /// It takes applications.
+        Open = "open", /// It is played.
+        Running = "running", /// Ranks are final.
+        Finished = "finished", /// Prizes are paid.
+        Settled = "settled", /// It does not take place.
+        Cancelled = "cancelled" }
+}
+named! {
+    /// What somebody wants to do.
+    pub enum Event { /// Change its definition.
+        Patch = "patch", /// Take applications from now on.
+        Open = "open", /// Ask to take part.
+        Apply = "apply", /// Accept or reject somebody.
+        Decide = "accept, reject", /// Take an application back.
+        Withdraw = "withdraw", /// Play from now on.
+        Start = "start", /// Put a score on its board.
+        Score = "score", /// Hide a member, or show it again.
+        Ban = "ban, restore", /// End playing.
+        Finish = "finish", /// Pay.
+        Settle = "settle", /// Call it off.
+        Cancel = "cancel" }
+}
+named! {
+    /// Who wants it.
+    pub enum By { /// A key that may do everything.
+        Admin = "admin", /// A key of a game server that names nobody.
+        Server = "server", /// Somebody of its staff, or a server's key that names one.
+        Staff = "staff", /// A player, for itself.
+        Player = "player", /// Nobody: the time has come.
+        Clock = "clock" }
+}
+named! {
+    /// What happens besides.
+    pub enum Effect { /// Accepted applications become members, their fees are captured, the leaderboard is made.
+        Enrol = "enrol", /// Applications are cleared, and what is still held for them is released.
+        Clear = "clear", /// The leaderboard takes no more scores.
+        Freeze = "freeze", /// Prizes go from the account PRIZES into wallets.
+        Pay = "pay", /// Captured fees are paid back.
+        Refund = "refund" }
+}
+
+/// One row: in `from`, each of `by` may do `event`, and then the contest is in `to`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// Where the contest stands.
+    pub from: State,
+    /// What is wanted.
+    pub event: Event,
+    /// By any of these.
+    pub by: &'static [By],
+    /// Where it stands then.
+    pub to: State,
+    /// What happens besides.
+    pub effects: &'static [Effect],
+}
+
+const KEYS: &[By] = &[By::Admin, By::Server];
+const STAFF: &[By] = &[By::Admin, By::Staff];
+const STAFF_OR_CLOCK: &[By] = &[By::Admin, By::Staff, By::Clock];
+const APPLICANTS: &[By] = &[By::Admin, By::Server, By::Player];
+const APPLICANTS_OR_STAFF: &[By] = &[By::Admin, By::Server, By::Staff, By::Player];
+
+const fn row(from: State, event: Event, by: &'static [By], to: State, effects: &'static [Effect]) -> Row {
+    Row { from, event, by, to, effects }
+}
+
+/// The machine. What has no row is refused.
+pub const TABLE: &[Row] = &[
+    row(State::Draft, Event::Patch, KEYS, State::Draft, &[]),
+    row(State::Draft, Event::Open, STAFF_OR_CLOCK, State::Open, &[]),
+    row(State::Draft, Event::Cancel, STAFF, State::Cancelled, &[]),
+    row(State::Open, Event::Patch, KEYS, State::Open, &[]),
+    row(State::Open, Event::Apply, APPLICANTS, State::Open, &[]),
+    row(State::Open, Event::Decide, STAFF, State::Open, &[]),
+    row(State::Open, Event::Withdraw, APPLICANTS_OR_STAFF, State::Open, &[]),
+    row(State::Open, Event::Start, STAFF_OR_CLOCK, State::Running, &[Effect::Enrol, Effect::Clear]),
+    row(State::Open, Event::Cancel, STAFF, State::Cancelled, &[Effect::Clear]),
+    row(State::Running, Event::Patch, KEYS, State::Running, &[]),
+    row(State::Running, Event::Score, KEYS, State::Running, &[]),
+    row(State::Running, Event::Ban, STAFF, State::Running, &[]),
+    row(State::Running, Event::Finish, STAFF_OR_CLOCK, State::Finished, &[Effect::Freeze]),
+    row(State::Running, Event::Cancel, STAFF, State::Cancelled, &[Effect::Freeze, Effect::Refund]),
+    row(State::Finished, Event::Patch, KEYS, State::Finished, &[]),
+    row(State::Finished, Event::Settle, STAFF_OR_CLOCK, State::Settled, &[Effect::Pay]),
+    // Again in their own end state: the contest as it stands.
+    row(State::Settled, Event::Settle, STAFF, State::Settled, &[]),
+    row(State::Cancelled, Event::Cancel, STAFF, State::Cancelled, &[]),
+];
+
+/// The row of that, or why there is none.
+pub fn judge(state: State, event: Event, by: By) -> Result<&'static Row, Refusal> {
+    let mut of_event = TABLE.iter().filter(|row| row.event == event);
+    if !of_event.clone().any(|row| row.by.contains(&by)) {
+        return Err(Refusal::Forbidden);
+    }
+    of_event.find(|row| row.from == state && row.by.contains(&by)).ok_or(Refusal::ContestState(state))
+}
+
+/// The table as it is in the documentation.
+pub fn markdown() -> String {
+    fn names<T: Copy>(all: &[T], name: impl Fn(T) -> &'static str) -> String {
+        all.iter().map(|one| name(*one)).collect::<Vec<_>>().join(", ")
+    }
+    let line = |row: &Row| {
+        let (by, effects) = (names(row.by, By::as_str), names(row.effects, Effect::as_str));
+        format!("| `{}` | {} | {by} | `{}` | {effects} |\n", row.from, row.event, row.to)
+    };
+    let head = "| in | may be done | by | then it is | and |\n|---|---|---|---|---|\n";
+    TABLE.iter().map(line).fold(head.to_owned(), |text, line| text + &line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_is_there_once_and_names_nobody_twice() {
+        for (at, row) in TABLE.iter().enumerate() {
+            let like = |other: &&Row| (other.from, other.event) == (row.from, row.event);
+            assert!(TABLE[..at].iter().find(like).is_none(), "{row:?}");
+            assert!(row.by.is_sorted_by(|a, b| a < b), "{row:?}");
+        }
+    }
+
+    /// The contract in its own words: which states each event begins in.
+    #[test]
+    fn the_states_of_each_event() {
+        let rows: &[(Event, &[State])] = &[
+            (Event::Patch, &[State::Draft, State::Open, State::Running, State::Finished]),
+            (Event::Open, &[State::Draft]),
+            (Event::Apply, &[State::Open]),
+            (Event::Decide, &[State::Open]),
+            (Event::Withdraw, &[State::Open]),
+            (Event::Start, &[State::Open]),
+            (Event::Score, &[State::Running]),
+            (Event::Ban, &[State::Running]),
+            (Event::Finish, &[State::Running]),
+            (Event::Settle, &[State::Finished, State::Settled]),
+            (Event::Cancel, &[State::Draft, State::Open, State::Running, State::Cancelled]),
+        ];
+        assert_eq!(rows.len(), Event::ALL.len());
+        for (event, states) in rows {
+            for state in State::ALL {
+                let done = judge(*state, *event, By::Admin);
+                match states.contains(state) {
+                    true => assert_eq!(done.map(|row| row.from), Ok(*state), "{event} in {state}"),
+                    false => assert_eq!(done, Err(Refusal::ContestState(*state)), "{event} in {state}"),
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn who_may_not_learns_nothing_of_the_state() {
+        for state in State::ALL {
+            for (event, by) in [
+                (Event::Start, By::Player),
+                (Event::Start, By::Server),
+                (Event::Settle, By::Player),
+                (Event::Decide, By::Server),
+                (Event::Patch, By::Staff),
+                (Event::Score, By::Player),
+                (Event::Cancel, By::Clock),
+                (Event::Apply, By::Staff),
+            ] {
+                assert_eq!(judge(*state, event, by), Err(Refusal::Forbidden), "{event} by {by} in {state}");
+            }
+        }
+        assert_eq!(
+            judge(State::Settled, Event::Settle, By::Clock),
+            Err(Refusal::ContestState(State::Settled))
+        );
+    }
+
+    #[test]
+    fn the_documentation_has_this_table() {
+        let text = include_str!("../../../../docs/contests.md");
+        let (begin, end) = ("<!-- the table of states -->\n", "<!-- end -->");
+        let shown = text.split_once(begin).and_then(|(_, rest)| rest.split_once(end)).map(|(table, _)| table);
+        assert_eq!(shown, Some(markdown().as_str()), "put this into docs/contests.md:\n{}", markdown());
+    }
+}

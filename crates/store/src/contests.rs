@@ -1,0 +1,324 @@
+//! Contests in a store: what a transaction reads and writes of them, what is read without one, and a contest in bytes.
+//!
+//! A contest is found by its name; what belongs to it by a number of 16 bytes that it was given once. Whoever changes an
+//! application reads its contest in the same transaction, so that row serialises them and has their counts. All of it is
+//! nobody's score, so it is beside members and money: a fee and an application are one transaction of one database.
+//!
+//! Not here: rules, and the tables.
+
+use crate::StoreError;
+use crate::sqlite::codec::{Input, put_bytes, put_number, put_option, put_signed};
+use crate::sqlite::{put_board, take_board};
+use crate::{BoardNo, BoardRow};
+use std::num::NonZeroU32;
+use tally_rules::contest::application::Desk;
+use tally_rules::contest::definition::Fee;
+use tally_rules::contest::record::{Report, Work};
+use tally_rules::contest::start::{Bad, Failed};
+use tally_rules::contest::state::State;
+use tally_rules::contest::{
+    Application, Contest, ContestId, Enrolled, OnInvalid, Payout, Prize, PrizeTies, Record, Status,
+};
+use tally_rules::ledger::{Amount, Currency, Uuid};
+use tally_rules::{Micros, PlayerId};
+
+/// A player of a contest, which is named by its number.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct EntrantKey {
+    /// The contest.
+    pub contest: Uuid,
+    /// The player.
+    pub player: PlayerId,
+}
+
+/// A prize of a contest that is being settled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PayoutKey {
+    /// The contest.
+    pub contest: Uuid,
+    /// From 0, best rank first.
+    pub no: u32,
+}
+
+/// What a transaction reads of contests. Each list is sorted and has no key twice.
+#[derive(Clone, Debug, Default)]
+pub struct ContestPlan {
+    /// Contests.
+    pub contests: Vec<ContestId>,
+    /// Applications, each with its contest in the list.
+    pub applications: Vec<EntrantKey>,
+}
+
+/// What was read, each list as long as its list in the plan and in the same order.
+#[derive(Clone, Debug, Default)]
+pub struct ContestLoaded {
+    /// The contest.
+    pub contests: Vec<Option<Record>>,
+    /// The application.
+    pub applications: Vec<Option<Application>>,
+}
+
+/// What a transaction writes of contests. Each list is sorted by key and has no key twice.
+#[derive(Clone, Debug, Default)]
+pub struct ContestChanges {
+    /// Contests.
+    pub contests: Vec<(ContestId, Record)>,
+    /// Applications; `None` removes one.
+    pub applications: Vec<(EntrantKey, Option<Application>)>,
+    /// New members.
+    pub members: Vec<(EntrantKey, Enrolled)>,
+    /// Prizes.
+    pub payouts: Vec<(PayoutKey, Payout)>,
+}
+
+impl ContestPlan {
+    /// Whether nothing is read.
+    pub fn is_empty(&self) -> bool {
+        self.contests.is_empty() && self.applications.is_empty()
+    }
+
+    pub(crate) fn assert_sorted(&self) {
+        assert!(self.contests.is_sorted_by(|a, b| a < b), "contests of a plan ascend");
+        assert!(self.applications.is_sorted_by(|a, b| a < b), "applications of a plan ascend");
+    }
+}
+
+impl ContestLoaded {
+    pub(crate) fn assert_answers(&self, plan: &ContestPlan) {
+        assert_eq!(self.contests.len(), plan.contests.len());
+        assert_eq!(self.applications.len(), plan.applications.len());
+    }
+}
+
+impl ContestChanges {
+    /// Whether nothing is written.
+    pub fn is_empty(&self) -> bool {
+        let Self { contests, applications, members, payouts } = self;
+        contests.is_empty() && applications.is_empty() && members.is_empty() && payouts.is_empty()
+    }
+
+    pub(crate) fn assert_sorted(&self) {
+        assert!(self.contests.is_sorted_by(|a, b| a.0 < b.0), "changed contests ascend");
+        assert!(self.applications.is_sorted_by(|a, b| a.0 < b.0), "changed applications ascend");
+        assert!(self.members.is_sorted_by(|a, b| a.0 < b.0), "new members ascend");
+        assert!(self.payouts.is_sorted_by(|a, b| a.0 < b.0), "changed prizes ascend");
+    }
+}
+
+/// Contests with their names.
+pub type Listed = Vec<(ContestId, Record)>;
+
+/// What can be read of contests without a transaction.
+pub trait Contests {
+    /// A contest.
+    fn contest(&self, id: &ContestId) -> Result<Option<Record>, StoreError>;
+
+    /// At most `limit` contests in order of names, from the first one after `after`: of one state, or of all.
+    fn contests(
+        &self,
+        state: Option<State>,
+        after: Option<&ContestId>,
+        limit: usize,
+    ) -> Result<Listed, StoreError>;
+
+    /// At most `limit` contests of which something happens by itself at `now` or before, first things first.
+    fn due_contests(&self, now: Micros, limit: usize) -> Result<Vec<(Micros, ContestId)>, StoreError>;
+
+    /// At most `limit` applications of a contest in one status, by their places, from the first one above `above`.
+    fn applications(
+        &self,
+        contest: Uuid,
+        status: Status,
+        above: u64,
+        limit: usize,
+    ) -> Result<Vec<(PlayerId, Application)>, StoreError>;
+
+    /// The first applications of a contest in order of players, whatever became of them: at most `limit`.
+    fn first_applications(
+        &self,
+        contest: Uuid,
+        limit: usize,
+    ) -> Result<Vec<(PlayerId, Application)>, StoreError>;
+
+    /// An application.
+    fn application(&self, key: &EntrantKey) -> Result<Option<Application>, StoreError>;
+
+    /// At most `limit` members of a contest in order of players, from the first one after `after`.
+    fn contest_members(
+        &self,
+        contest: Uuid,
+        after: Option<&PlayerId>,
+        limit: usize,
+    ) -> Result<Vec<(PlayerId, Enrolled)>, StoreError>;
+
+    /// The member of each key, which ascend. One that is there is never changed.
+    fn enrolled(&self, keys: &[EntrantKey]) -> Result<Vec<Option<Enrolled>>, StoreError>;
+
+    /// At most `limit` prizes of a contest, from that number on.
+    fn payouts(&self, contest: Uuid, from: u32, limit: usize) -> Result<Vec<Payout>, StoreError>;
+}
+
+/// The form of the bytes below. A released one is never changed; another one gets another number.
+const FORM: u8 = 1;
+
+/// A contest in bytes.
+pub(crate) fn encode(record: &Record) -> Vec<u8> {
+    let mut out = vec![FORM];
+    let out_mut = &mut out;
+    put_contest(&record.contest, out_mut);
+    put_option(record.series.as_ref(), out_mut, |id, out| put_bytes(id.as_str().as_bytes(), out));
+    put_signed(record.since.0, out_mut);
+    let Desk { pending, accepted, rejected, places } = record.desk;
+    for number in [pending, accepted, rejected, record.members] {
+        put_number(number.into(), out_mut);
+    }
+    put_number(places, out_mut);
+    put_number(record.revision, out_mut);
+    put_option(record.report.as_ref(), out_mut, |report, out| {
+        for number in [u64::from(report.enrolled), report.failed.into(), report.took_micros] {
+            put_number(number, out);
+        }
+        put_number(report.first_failed.len() as u64, out);
+        for Failed { player, why } in &report.first_failed {
+            put_bytes(player.as_bytes(), out);
+            put_bytes(why.as_str().as_bytes(), out);
+        }
+    });
+    match &record.work {
+        Work::None => out_mut.push(0),
+        Work::Clear => out_mut.push(1),
+        Work::Pay { done } => {
+            out_mut.push(2);
+            put_number((*done).into(), out_mut);
+        }
+        Work::Refund { after } => {
+            out_mut.push(3);
+            put_option(after.as_ref(), out_mut, |player, out| put_bytes(player.as_bytes(), out));
+        }
+    }
+    put_option(record.prizes, out_mut, |count, out| put_number(count.into(), out));
+    put_signed(record.created_at.0, out_mut);
+    put_signed(record.updated_at.0, out_mut);
+    out
+}
+
+/// Reads what [`encode`] wrote; the number and the state are beside it.
+pub(crate) fn decode(no: Uuid, state: State, bytes: &[u8]) -> Option<Record> {
+    let mut bytes = Input::new(bytes);
+    let input = &mut bytes;
+    if input.byte()? != FORM {
+        return None;
+    }
+    let contest = take_contest(input)?;
+    let series = input.option(|input| ContestId::new(input.text()?).ok())?;
+    let since = Micros(input.signed()?);
+    let (pending, accepted, rejected, members) =
+        (input.small()?, input.small()?, input.small()?, input.small()?);
+    let desk = Desk { pending, accepted, rejected, places: input.number()? };
+    let revision = input.number()?;
+    let report = input.option(|input| {
+        let (enrolled, failed, took_micros) = (input.small()?, input.small()?, input.number()?);
+        let mut first_failed = Vec::new();
+        for _ in 0..input.number()? {
+            let player = PlayerId::new(input.text()?).ok()?;
+            first_failed.push(Failed { player, why: Bad::parse(input.text()?)? });
+        }
+        Some(Report { enrolled, failed, first_failed, took_micros })
+    })?;
+    let work = match input.byte()? {
+        0 => Work::None,
+        1 => Work::Clear,
+        2 => Work::Pay { done: input.small()? },
+        3 => Work::Refund { after: input.option(|input| PlayerId::new(input.text()?).ok())? },
+        _ => return None,
+    };
+    let prizes = input.option(Input::small)?;
+    let (created_at, updated_at) = (Micros(input.signed()?), Micros(input.signed()?));
+    let record = Record {
+        no,
+        contest,
+        series,
+        state,
+        since,
+        desk,
+        revision,
+        members,
+        report,
+        work,
+        prizes,
+        created_at,
+        updated_at,
+    };
+    input.is_empty().then_some(record)
+}
+
+fn put_contest(contest: &Contest, out: &mut Vec<u8>) {
+    put_bytes(contest.title.as_bytes(), out);
+    put_number(contest.staff.len() as u64, out);
+    contest.staff.iter().for_each(|player| put_bytes(player.as_bytes(), out));
+    put_number(contest.capacity.into(), out);
+    put_bytes(contest.on_invalid.as_str().as_bytes(), out);
+    put_option(contest.entry_fee, out, |fee, out| {
+        out.extend_from_slice(&fee.currency.bytes());
+        put_signed(fee.amount.units(), out);
+    });
+    // A board's bytes, with a name and a number that say nothing.
+    let (id, definition) = (board_name(), contest.leaderboard.clone());
+    put_board(&BoardRow { no: BoardNo(0), id, definition, created_at: Micros(0) }, out);
+    put_number(contest.prizes.len() as u64, out);
+    for prize in &contest.prizes {
+        put_number(prize.from.into(), out);
+        put_number(prize.to.into(), out);
+        out.extend_from_slice(&prize.currency.bytes());
+        put_signed(prize.amount.units(), out);
+    }
+    put_bytes(contest.prize_ties.as_str().as_bytes(), out);
+    put_option(contest.division_size, out, |size, out| put_number(size.get().into(), out));
+    for at in [contest.opens_at, contest.starts_at, contest.ends_at] {
+        put_option(at, out, |at, out| put_signed(at.0, out));
+    }
+}
+
+fn take_contest(input: &mut Input<'_>) -> Option<Contest> {
+    let title = input.text()?.to_owned();
+    let mut staff = Vec::new();
+    for _ in 0..input.number()? {
+        staff.push(PlayerId::new(input.text()?).ok()?);
+    }
+    let capacity = input.small()?;
+    let on_invalid = OnInvalid::parse(input.text()?)?;
+    let money = |input: &mut Input<'_>| {
+        let currency = Currency::of_bytes(input.fixed()?)?;
+        Some((currency, Amount::new(input.signed()?).ok()?))
+    };
+    let entry_fee = input.option(money)?.map(|(currency, amount)| Fee { currency, amount });
+    let leaderboard = take_board(input)?.definition;
+    let mut prizes = Vec::new();
+    for _ in 0..input.number()? {
+        let (from, to) = (input.small()?, input.small()?);
+        let (currency, amount) = money(input)?;
+        prizes.push(Prize { from, to, currency, amount });
+    }
+    let prize_ties = PrizeTies::parse(input.text()?)?;
+    let division_size = input.option(|input| NonZeroU32::new(input.small()?))?;
+    let mut at = || input.option(|input| input.signed().map(Micros));
+    let (opens_at, starts_at, ends_at) = (at()?, at()?, at()?);
+    Some(Contest {
+        title,
+        staff,
+        capacity,
+        on_invalid,
+        entry_fee,
+        leaderboard,
+        prizes,
+        prize_ties,
+        division_size,
+        opens_at,
+        starts_at,
+        ends_at,
+    })
+}
+
+fn board_name() -> tally_rules::BoardId {
+    tally_rules::BoardId::new("-").expect("a name")
+}

@@ -1,0 +1,362 @@
+//! The tables `contests`, `contest_applications`, `contest_members` and `contest_prizes`.
+//!
+//! Everything that changes of a contest is written by a transaction that holds its row, so members and prizes are read
+//! before it without a lock. Not here: a contest's bytes (`contests`).
+
+use super::connect::Flavour;
+use super::fault::corrupt;
+use super::load::absent_of;
+use super::row::{Answers, Fields};
+use super::text::{Row, Script, keys_end};
+use super::{MySqlStore, found, player};
+use crate::StoreError;
+use crate::contests::{
+    self, ContestChanges, ContestLoaded, ContestPlan, Contests, EntrantKey, Listed, PayoutKey,
+};
+use tally_rules::contest::application::Status;
+use tally_rules::contest::member::Unpaid;
+use tally_rules::contest::{Application, ContestId, Enrolled, Payout, Record, State};
+use tally_rules::ledger::{Amount, Currency, HoldId, MemberId, TransferId, Uuid};
+use tally_rules::{Micros, PlayerId};
+
+const CONTEST: &str = "SELECT id, `no`, state, body FROM contests";
+const APPLICATION: &str =
+    "SELECT contest, player, status, place, applied_at, member, hold FROM contest_applications";
+const MEMBER: &str = "SELECT contest, player, place, division, member FROM contest_members";
+
+/// How many statements ask for each list of a plan.
+#[derive(Debug, Default)]
+pub(super) struct Asked {
+    contests: usize,
+    applications: usize,
+}
+
+/// Keys that had no row, each list in order.
+#[derive(Debug, Default)]
+pub(super) struct Absent {
+    contests: Vec<ContestId>,
+    applications: Vec<EntrantKey>,
+}
+
+impl Absent {
+    pub(super) fn is_empty(&self) -> bool {
+        self.contests.is_empty() && self.applications.is_empty()
+    }
+}
+
+/// Asks for everything of a plan, and locks it.
+pub(super) fn ask(script: &mut Script, plan: &ContestPlan) -> Asked {
+    Asked {
+        contests: select(script, &plan.contests, true),
+        applications: select_applications(script, &plan.applications, true),
+    }
+}
+
+impl Asked {
+    pub(super) fn statements(&self) -> usize {
+        self.contests + self.applications
+    }
+
+    /// Reads the answer.
+    pub(super) fn read(
+        &self,
+        answers: &mut Answers,
+        plan: &ContestPlan,
+    ) -> Result<(ContestLoaded, Absent), StoreError> {
+        let loaded = ContestLoaded {
+            contests: found(answers, self.contests, "contests", &plan.contests, decode)?,
+            applications: found(
+                answers,
+                self.applications,
+                "contest_applications",
+                &plan.applications,
+                decode_application,
+            )?,
+        };
+        let absent = Absent {
+            contests: absent_of(&plan.contests, &loaded.contests),
+            applications: absent_of(&plan.applications, &loaded.applications),
+        };
+        Ok((loaded, absent))
+    }
+}
+
+fn select(script: &mut Script, keys: &[ContestId], locking: bool) -> usize {
+    script.keys(
+        "SELECT id, `no`, state, body FROM contests FORCE INDEX (PRIMARY) WHERE id IN (",
+        keys,
+        keys_end(locking),
+        put_id,
+    )
+}
+
+fn select_applications(script: &mut Script, keys: &[EntrantKey], locking: bool) -> usize {
+    script.keys(
+        "SELECT contest, player, status, place, applied_at, member, hold FROM contest_applications \
+         FORCE INDEX (PRIMARY) WHERE (contest, player) IN (",
+        keys,
+        keys_end(locking),
+        put_entrant,
+    )
+}
+
+fn put_id(row: &mut Row<'_>, id: &ContestId) {
+    row.bytes(id.as_str().as_bytes());
+}
+
+fn put_entrant(row: &mut Row<'_>, key: &EntrantKey) {
+    row.bytes(&key.contest.0).bytes(key.player.as_bytes());
+}
+
+fn decode(row: &mut Fields<'_>) -> Result<(ContestId, Record), StoreError> {
+    let bad = || corrupt("contests", "a contest that cannot be");
+    let id = ContestId::new(row.text()?).map_err(|_| bad())?;
+    let (no, state) = (Uuid(row.fixed()?), State::parse(row.text()?).ok_or_else(bad)?);
+    Ok((id, contests::decode(no, state, row.bytes()?).ok_or_else(bad)?))
+}
+
+fn decode_application(row: &mut Fields<'_>) -> Result<(EntrantKey, Application), StoreError> {
+    let key = EntrantKey { contest: Uuid(row.fixed()?), player: player(row)? };
+    let status = Status::parse(row.text()?);
+    let status = status.ok_or_else(|| corrupt("contest_applications", "a status that is none"))?;
+    let (place, applied_at) = (row.number()?, Micros(row.signed()?));
+    let member = row.maybe_fixed()?.map(|id| MemberId(Uuid(id)));
+    let hold = row.maybe_fixed()?.map(|id| HoldId(Uuid(id)));
+    Ok((key, Application { status, place, applied_at, member, hold }))
+}
+
+fn maybe_small(row: &mut Fields<'_>, table: &'static str) -> Result<Option<u32>, StoreError> {
+    let number = row.maybe_signed()?.map(u32::try_from).transpose();
+    number.map_err(|_| corrupt(table, "a number of a division that is none"))
+}
+
+fn decode_member(row: &mut Fields<'_>) -> Result<(EntrantKey, Enrolled), StoreError> {
+    let key = EntrantKey { contest: Uuid(row.fixed()?), player: player(row)? };
+    let (place, division) = (row.small()?, maybe_small(row, "contest_members")?);
+    Ok((key, Enrolled { place, division, member: row.maybe_fixed()?.map(|id| MemberId(Uuid(id))) }))
+}
+
+fn decode_prize(row: &mut Fields<'_>) -> Result<Payout, StoreError> {
+    let bad = || corrupt("contest_prizes", "a prize that cannot be");
+    let (player, member) = (player(row)?, MemberId(Uuid(row.fixed()?)));
+    let (division, rank) = (maybe_small(row, "contest_prizes")?, row.small()?);
+    let currency = Currency::parse(row.text()?).ok_or_else(bad)?;
+    let amount = Amount::new(row.signed()?).map_err(|_| bad())?;
+    let (transfer, unpaid) = (row.maybe_fixed()?, row.maybe_text()?);
+    let paid = match (transfer, unpaid) {
+        (None, None) => None,
+        (Some(transfer), None) => Some(Ok(TransferId(Uuid(transfer)))),
+        (None, Some(why)) => Some(Err(Unpaid::parse(why).ok_or_else(bad)?)),
+        (Some(_), Some(_)) => return Err(bad()),
+    };
+    Ok(Payout { player, member, division, rank, currency, amount, paid })
+}
+
+const CONTEST_HEAD: &str = "INSERT INTO contests (id, `no`, state, due, body) VALUES ";
+const APPLICATION_HEAD: &str = "INSERT INTO contest_applications (contest, player, status, place, applied_at, \
+     member, hold) VALUES ";
+
+/// Fails where a key that had no row, and is not given one by the changes, has one by now.
+pub(super) fn guard(script: &mut Script, changes: &ContestChanges, absent: &Absent) {
+    let is_new = |id: &ContestId| changes.contests.binary_search_by(|(other, _)| other.cmp(id)).is_ok();
+    let contests = absent.contests.iter().filter(|id| !is_new(id));
+    script.rows(CONTEST_HEAD, contests.clone(), "", |row, id| {
+        put_id(row, id);
+        row.sql("'', '', NULL, ''");
+    });
+    script.keys("DELETE FROM contests WHERE id IN (", contests, ")", put_id);
+    let is_new = |key: &EntrantKey| {
+        let at = changes.applications.binary_search_by(|(other, _)| other.cmp(key));
+        at.is_ok_and(|at| changes.applications[at].1.is_some())
+    };
+    let applications = absent.applications.iter().filter(|key| !is_new(key));
+    script.rows(APPLICATION_HEAD, applications.clone(), "", |row, key| {
+        put_entrant(row, key);
+        row.sql("'', 0, 0, NULL, NULL");
+    });
+    script.keys(
+        "DELETE FROM contest_applications WHERE (contest, player) IN (",
+        applications,
+        ")",
+        put_entrant,
+    );
+}
+
+/// Writes changes. What was not there when it was read must not be there now.
+pub(super) fn write(script: &mut Script, changes: &ContestChanges, absent: &Absent, flavour: Flavour) {
+    let put = |row: &mut Row<'_>, (id, record): &(ContestId, Record)| {
+        put_id(row, id);
+        row.bytes(&record.no.0).bytes(record.state.as_str().as_bytes());
+        row.signed_or_null(record.due().map(|(at, _)| at.0)).bytes(&contests::encode(record));
+    };
+    let is_new = |id: &ContestId| absent.contests.binary_search(id).is_ok();
+    script.rows(CONTEST_HEAD, changes.contests.iter().filter(|(id, _)| is_new(id)), "", put);
+    let tail = |script: &mut Script| flavour.replace(script, &["state", "due", "body"]);
+    script.upserts(CONTEST_HEAD, changes.contests.iter().filter(|(id, _)| !is_new(id)), tail, put);
+    write_applications(script, &changes.applications, absent, flavour);
+    let head = "INSERT INTO contest_members (contest, player, place, division, member) VALUES ";
+    script.rows(head, &changes.members, "", |row, (key, enrolled)| {
+        put_entrant(row, key);
+        row.number(enrolled.place).signed_or_null(enrolled.division.map(i64::from));
+        row.bytes_or_null(enrolled.member.as_ref().map(|id| &id.0.0[..]));
+    });
+    let head = "INSERT INTO contest_prizes (contest, `no`, player, member, division, `rank`, currency, amount, \
+         transfer, unpaid) VALUES ";
+    let tail = |script: &mut Script| flavour.replace(script, &["transfer", "unpaid"]);
+    script.upserts(head, &changes.payouts, tail, |row, (key, payout): &(PayoutKey, Payout)| {
+        row.bytes(&key.contest.0).number(key.no);
+        row.bytes(payout.player.as_bytes()).bytes(&payout.member.0.0);
+        row.signed_or_null(payout.division.map(i64::from)).number(payout.rank);
+        row.bytes(payout.currency.as_str().as_bytes()).signed(payout.amount.units());
+        let (transfer, unpaid) = (payout.paid.and_then(Result::ok), payout.paid.and_then(Result::err));
+        row.bytes_or_null(transfer.as_ref().map(|id| &id.0.0[..]));
+        row.bytes_or_null(unpaid.map(|why| why.as_str().as_bytes()));
+    });
+}
+
+fn write_applications(
+    script: &mut Script,
+    rows: &[(EntrantKey, Option<Application>)],
+    absent: &Absent,
+    flavour: Flavour,
+) {
+    let is_new = |key: &EntrantKey| absent.applications.binary_search(key).is_ok();
+    let put = |row: &mut Row<'_>, (key, application): (&EntrantKey, &Application)| {
+        put_entrant(row, key);
+        row.bytes(application.status.as_str().as_bytes()).number(application.place);
+        row.signed(application.applied_at.0);
+        row.bytes_or_null(application.member.as_ref().map(|id| &id.0.0[..]));
+        row.bytes_or_null(application.hold.as_ref().map(|id| &id.0.0[..]));
+    };
+    let there = || rows.iter().filter_map(|(key, row)| Some((key, row.as_ref()?)));
+    script.rows(APPLICATION_HEAD, there().filter(|(key, _)| is_new(key)), "", put);
+    let tail = |script: &mut Script| {
+        flavour.replace(script, &["status", "place", "applied_at", "member", "hold"]);
+    };
+    script.upserts(APPLICATION_HEAD, there().filter(|(key, _)| !is_new(key)), tail, put);
+    let gone = rows.iter().filter(|(key, row)| row.is_none() && !is_new(key)).map(|(key, _)| key);
+    script.keys("DELETE FROM contest_applications WHERE (contest, player) IN (", gone, ")", put_entrant);
+}
+
+/// The rows of one statement.
+fn all<T>(
+    store: &MySqlStore,
+    script: &Script,
+    table: &'static str,
+    decode: impl Fn(&mut Fields<'_>) -> Result<T, StoreError>,
+) -> Result<Vec<T>, StoreError> {
+    let mut rows = Vec::new();
+    store.pool.ask(script)?.each(1, table, |row| {
+        rows.push(decode(row)?);
+        Ok(())
+    })?;
+    Ok(rows)
+}
+
+fn by_player<T>(rows: Vec<(EntrantKey, T)>) -> Vec<(PlayerId, T)> {
+    rows.into_iter().map(|(key, row)| (key.player, row)).collect()
+}
+
+impl Contests for MySqlStore {
+    fn contest(&self, id: &ContestId) -> Result<Option<Record>, StoreError> {
+        let mut script = Script::default();
+        select(&mut script, std::slice::from_ref(id), false);
+        Ok(all(self, &script, "contests", decode)?.pop().map(|(_, record)| record))
+    }
+
+    fn contests(
+        &self,
+        state: Option<State>,
+        after: Option<&ContestId>,
+        limit: usize,
+    ) -> Result<Listed, StoreError> {
+        let mut script = Script::default();
+        script.sql(CONTEST).sql(if state.is_some() { " FORCE INDEX (contests_by_state)" } else { "" });
+        script.sql(" WHERE id > ").bytes(after.map_or(b"", |id| id.as_str().as_bytes()));
+        if let Some(state) = state {
+            script.sql(" AND state = ").bytes(state.as_str().as_bytes());
+        }
+        script.sql(" ORDER BY id LIMIT ").number(limit as u64).end();
+        all(self, &script, "contests", decode)
+    }
+
+    fn due_contests(&self, now: Micros, limit: usize) -> Result<Vec<(Micros, ContestId)>, StoreError> {
+        let mut script = Script::default();
+        script.sql("SELECT due, id FROM contests FORCE INDEX (contests_by_due) WHERE due <= ").signed(now.0);
+        script.sql(" ORDER BY due, id LIMIT ").number(limit as u64).end();
+        all(self, &script, "contests", |row| {
+            let at = Micros(row.signed()?);
+            Ok((at, ContestId::new(row.text()?).map_err(|bad| corrupt("contests", bad.0))?))
+        })
+    }
+
+    fn applications(
+        &self,
+        contest: Uuid,
+        status: Status,
+        above: u64,
+        limit: usize,
+    ) -> Result<Vec<(PlayerId, Application)>, StoreError> {
+        let mut script = Script::default();
+        script.sql(APPLICATION).sql(" FORCE INDEX (applications_by_place) WHERE contest = ");
+        script.bytes(&contest.0).sql(" AND status = ").bytes(status.as_str().as_bytes());
+        script.sql(" AND place > ").number(above);
+        script.sql(" ORDER BY place LIMIT ").number(limit as u64).end();
+        Ok(by_player(all(self, &script, "contest_applications", decode_application)?))
+    }
+
+    fn first_applications(
+        &self,
+        contest: Uuid,
+        limit: usize,
+    ) -> Result<Vec<(PlayerId, Application)>, StoreError> {
+        let mut script = Script::default();
+        script.sql(APPLICATION).sql(" FORCE INDEX (PRIMARY) WHERE contest = ").bytes(&contest.0);
+        script.sql(" ORDER BY player LIMIT ").number(limit as u64).end();
+        Ok(by_player(all(self, &script, "contest_applications", decode_application)?))
+    }
+
+    fn application(&self, key: &EntrantKey) -> Result<Option<Application>, StoreError> {
+        let mut script = Script::default();
+        select_applications(&mut script, std::slice::from_ref(key), false);
+        let mut rows = all(self, &script, "contest_applications", decode_application)?;
+        Ok(rows.pop().map(|(_, row)| row))
+    }
+
+    fn contest_members(
+        &self,
+        contest: Uuid,
+        after: Option<&PlayerId>,
+        limit: usize,
+    ) -> Result<Vec<(PlayerId, Enrolled)>, StoreError> {
+        let mut script = Script::default();
+        script.sql(MEMBER).sql(" FORCE INDEX (PRIMARY) WHERE contest = ").bytes(&contest.0);
+        script.sql(" AND player > ").bytes(after.map_or(b"", PlayerId::as_bytes));
+        script.sql(" ORDER BY player LIMIT ").number(limit as u64).end();
+        Ok(by_player(all(self, &script, "contest_members", decode_member)?))
+    }
+
+    fn enrolled(&self, keys: &[EntrantKey]) -> Result<Vec<Option<Enrolled>>, StoreError> {
+        if keys.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut script = Script::default();
+        let statements = script.keys(
+            "SELECT contest, player, place, division, member FROM contest_members FORCE INDEX (PRIMARY) \
+             WHERE (contest, player) IN (",
+            keys,
+            ")",
+            put_entrant,
+        );
+        found(&mut self.pool.ask(&script)?, statements, "contest_members", keys, decode_member)
+    }
+
+    fn payouts(&self, contest: Uuid, from: u32, limit: usize) -> Result<Vec<Payout>, StoreError> {
+        let mut script = Script::default();
+        script.sql("SELECT player, member, division, `rank`, currency, amount, transfer, unpaid ");
+        script.sql("FROM contest_prizes FORCE INDEX (PRIMARY) WHERE contest = ").bytes(&contest.0);
+        script.sql(" AND `no` >= ").number(from);
+        script.sql(" ORDER BY `no` LIMIT ").number(limit as u64).end();
+        all(self, &script, "contest_prizes", decode_prize)
+    }
+}

@@ -1,0 +1,67 @@
+//! Contests are on the first shard, beside members and money.
+
+use super::Shards;
+use crate::StoreError;
+use crate::contests::{Contests, EntrantKey, Listed};
+use tally_rules::contest::application::Status;
+use tally_rules::contest::{Application, ContestId, Enrolled, Payout, Record, State};
+use tally_rules::ledger::Uuid;
+use tally_rules::{Micros, PlayerId};
+
+impl Contests for Shards {
+    fn contest(&self, id: &ContestId) -> Result<Option<Record>, StoreError> {
+        self.of_first(|first| first.contest(id))
+    }
+
+    fn contests(
+        &self,
+        state: Option<State>,
+        after: Option<&ContestId>,
+        limit: usize,
+    ) -> Result<Listed, StoreError> {
+        self.of_first(|first| first.contests(state, after, limit))
+    }
+
+    fn due_contests(&self, now: Micros, limit: usize) -> Result<Vec<(Micros, ContestId)>, StoreError> {
+        self.of_first(|first| first.due_contests(now, limit))
+    }
+
+    fn applications(
+        &self,
+        contest: Uuid,
+        status: Status,
+        above: u64,
+        limit: usize,
+    ) -> Result<Vec<(PlayerId, Application)>, StoreError> {
+        self.of_first(|first| first.applications(contest, status, above, limit))
+    }
+
+    fn first_applications(
+        &self,
+        contest: Uuid,
+        limit: usize,
+    ) -> Result<Vec<(PlayerId, Application)>, StoreError> {
+        self.of_first(|first| first.first_applications(contest, limit))
+    }
+
+    fn application(&self, key: &EntrantKey) -> Result<Option<Application>, StoreError> {
+        self.of_first(|first| first.application(key))
+    }
+
+    fn contest_members(
+        &self,
+        contest: Uuid,
+        after: Option<&PlayerId>,
+        limit: usize,
+    ) -> Result<Vec<(PlayerId, Enrolled)>, StoreError> {
+        self.of_first(|first| first.contest_members(contest, after, limit))
+    }
+
+    fn enrolled(&self, keys: &[EntrantKey]) -> Result<Vec<Option<Enrolled>>, StoreError> {
+        self.of_first(|first| first.enrolled(keys))
+    }
+
+    fn payouts(&self, contest: Uuid, from: u32, limit: usize) -> Result<Vec<Payout>, StoreError> {
+        self.of_first(|first| first.payouts(contest, from, limit))
+    }
+}

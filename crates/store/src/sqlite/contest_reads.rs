@@ -1,0 +1,220 @@
+//! Reads of contests without a transaction, and those for one: what is not folded yet, then the tables.
+//!
+//! Lists are bounded, and so is the work for them: rows of tables come in the wanted order by a key or an index, and those
+//! that are not folded yet are few. A row that was changed since is passed over in the tables, wherever it stands there.
+
+use super::SqliteStore;
+use super::contests::{
+    self, Applications, Enrollments, Payouts, application, decode, decode_application, decode_member,
+    decode_prize, member,
+};
+use super::overlay::Overlay;
+use super::reads::{Found, fill};
+use super::run::states;
+use super::table::Table;
+use crate::StoreError;
+use crate::contests::{ContestLoaded, ContestPlan, Contests, EntrantKey, Listed, PayoutKey};
+use rusqlite::{Connection, Row, params};
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use tally_rules::contest::application::Status;
+use tally_rules::contest::{Application, ContestId, Enrolled, Payout, Record, State};
+use tally_rules::ledger::Uuid;
+use tally_rules::{Micros, PlayerId};
+
+pub(super) const LIST: &str = "SELECT no, state, body, id FROM contests WHERE id > ?1 ORDER BY id";
+pub(super) const LIST_STATE: &str = "SELECT no, state, body, id FROM contests INDEXED BY contests_by_state \
+     WHERE id > ?1 AND state = ?2 ORDER BY id";
+pub(super) const DUE: &str = "SELECT due, id FROM contests INDEXED BY contests_due \
+     WHERE due IS NOT NULL AND due <= ?1 ORDER BY due, id";
+pub(super) const IN_STATUS: &str = "SELECT status, place, applied_at, member, hold, player \
+     FROM contest_applications INDEXED BY contest_applications_by_place \
+     WHERE contest = ?1 AND status = ?2 AND place > ?3 ORDER BY place";
+pub(super) const FIRST: &str = "SELECT status, place, applied_at, member, hold, player \
+     FROM contest_applications WHERE contest = ?1 ORDER BY player";
+pub(super) const MEMBERS: &str = "SELECT place, division, member, player FROM contest_members \
+     WHERE contest = ?1 AND player > ?2 ORDER BY player";
+pub(super) const PRIZES: &str = "SELECT player, member, division, rank, currency, amount, transfer, unpaid, no \
+     FROM contest_prizes WHERE contest = ?1 AND no >= ?2 ORDER BY no";
+
+/// What the overlay says of a plan.
+pub(super) struct Seen {
+    contests: Found<Record>,
+    applications: Found<Application>,
+}
+
+/// Looks into the overlay.
+pub(super) fn look(overlay: &Overlay, plan: &ContestPlan) -> Seen {
+    Seen {
+        contests: states::<contests::Contests>(overlay, plan.contests.iter().cloned()),
+        applications: states::<Applications>(overlay, plan.applications.iter().cloned()),
+    }
+}
+
+/// Asks the tables for the rest.
+pub(super) fn load(seen: Seen, plan: &ContestPlan, tables: &Connection) -> Result<ContestLoaded, StoreError> {
+    Ok(ContestLoaded {
+        contests: fill(seen.contests, &plan.contests, |id| contests::get(tables, id))?,
+        applications: fill(seen.applications, &plan.applications, |key| application(tables, key))?,
+    })
+}
+
+/// The first rows in order of `order`: of those that were changed since, and of a statement that gives the others in that
+/// order.
+fn merged<K: Ord + Clone, O: Ord, T>(
+    newer: BTreeMap<K, Option<T>>,
+    (wanted, order): (impl Fn(&T) -> bool, impl Fn(&K, &T) -> O),
+    rows: &mut rusqlite::Rows<'_>,
+    decode: impl Fn(&Row<'_>) -> Result<(K, T), StoreError>,
+    limit: usize,
+) -> Result<Vec<(K, T)>, StoreError> {
+    let mut found = Vec::new();
+    while found.len() < limit
+        && let Some(row) = rows.next()?
+    {
+        let (key, value) = decode(row)?;
+        if !newer.contains_key(&key) {
+            found.push((key, value));
+        }
+    }
+    found.extend(newer.into_iter().filter_map(|(key, value)| Some((key, value.filter(&wanted)?))));
+    found.sort_by_key(|(key, value)| order(key, value));
+    found.truncate(limit);
+    Ok(found)
+}
+
+/// What is not folded yet of one contest.
+fn of_contest<T: Table<Key = EntrantKey>>(
+    overlay: &Overlay,
+    contest: Uuid,
+    after: Option<&PlayerId>,
+) -> BTreeMap<PlayerId, Option<T::Value>> {
+    let key = |player: PlayerId| EntrantKey { contest, player };
+    let from = match after {
+        Some(player) => Bound::Excluded(key(player.clone())),
+        // The least name there can be.
+        None => Bound::Included(key(PlayerId::new("\0").expect("a name of one byte"))),
+    };
+    let rows = overlay.range::<T>(from, |key| key.contest == contest, usize::MAX).0;
+    rows.into_iter().map(|(key, row)| (key.player, row)).collect()
+}
+
+impl Contests for SqliteStore {
+    fn contest(&self, id: &ContestId) -> Result<Option<Record>, StoreError> {
+        let look = |overlay: &Overlay| overlay.get::<contests::Contests>(id).cloned();
+        self.shared.read(look, |found, tables| found.map_or_else(|| contests::get(tables, id), Ok))
+    }
+
+    fn contests(
+        &self,
+        state: Option<State>,
+        after: Option<&ContestId>,
+        limit: usize,
+    ) -> Result<Listed, StoreError> {
+        let look = |overlay: &Overlay| {
+            let from = after.map_or(Bound::Unbounded, |id| Bound::Excluded(id.clone()));
+            overlay.range::<contests::Contests>(from, |_| true, usize::MAX).0
+        };
+        let wanted = |record: &Record| state.is_none_or(|state| record.state == state);
+        let after = after.map_or("", ContestId::as_str);
+        self.shared.read(look, |newer, tables| {
+            let mut statement = tables.prepare_cached(if state.is_some() { LIST_STATE } else { LIST })?;
+            let mut rows = match state {
+                Some(state) => statement.query(params![after, state.as_str()])?,
+                None => statement.query(params![after])?,
+            };
+            merged(newer, (wanted, |id: &ContestId, _: &Record| id.clone()), &mut rows, decode, limit)
+        })
+    }
+
+    fn due_contests(&self, now: Micros, limit: usize) -> Result<Vec<(Micros, ContestId)>, StoreError> {
+        let look =
+            |overlay: &Overlay| overlay.range::<contests::Contests>(Bound::Unbounded, |_| true, usize::MAX).0;
+        self.shared.read(look, |newer, tables| {
+            let due = |record: Record| record.due().map(|(at, _)| at);
+            let newer = newer.into_iter().map(|(id, record)| (id, record.and_then(due))).collect();
+            let mut statement = tables.prepare_cached(DUE)?;
+            let mut rows = statement.query(params![now.0])?;
+            let decode = |row: &Row<'_>| {
+                let id = ContestId::new(&row.get::<_, String>(1)?);
+                let id = id.map_err(|bad| super::fault::corrupt("contests", bad.0))?;
+                Ok((id, Micros(row.get(0)?)))
+            };
+            let order = |id: &ContestId, at: &Micros| (*at, id.clone());
+            let found = merged(newer, (|at: &Micros| *at <= now, order), &mut rows, decode, limit)?;
+            Ok(found.into_iter().map(|(id, at)| (at, id)).collect())
+        })
+    }
+
+    fn applications(
+        &self,
+        contest: Uuid,
+        status: Status,
+        above: u64,
+        limit: usize,
+    ) -> Result<Vec<(PlayerId, Application)>, StoreError> {
+        let look = |overlay: &Overlay| of_contest::<Applications>(overlay, contest, None);
+        let wanted = |row: &Application| row.status == status && row.place > above;
+        self.shared.read(look, |newer, tables| {
+            let mut statement = tables.prepare_cached(IN_STATUS)?;
+            let above = i64::try_from(above).unwrap_or(i64::MAX);
+            let mut rows = statement.query(params![contest.0, status.as_str(), above])?;
+            let order = |_: &PlayerId, row: &Application| row.place;
+            merged(newer, (wanted, order), &mut rows, decode_application, limit)
+        })
+    }
+
+    fn first_applications(
+        &self,
+        contest: Uuid,
+        limit: usize,
+    ) -> Result<Vec<(PlayerId, Application)>, StoreError> {
+        let look = |overlay: &Overlay| of_contest::<Applications>(overlay, contest, None);
+        self.shared.read(look, |newer, tables| {
+            let mut statement = tables.prepare_cached(FIRST)?;
+            let mut rows = statement.query(params![contest.0])?;
+            let order = |player: &PlayerId, _: &Application| player.clone();
+            merged(newer, (|_: &Application| true, order), &mut rows, decode_application, limit)
+        })
+    }
+
+    fn application(&self, key: &EntrantKey) -> Result<Option<Application>, StoreError> {
+        let look = |overlay: &Overlay| overlay.get::<Applications>(key).cloned();
+        self.shared.read(look, |found, tables| found.map_or_else(|| application(tables, key), Ok))
+    }
+
+    fn contest_members(
+        &self,
+        contest: Uuid,
+        after: Option<&PlayerId>,
+        limit: usize,
+    ) -> Result<Vec<(PlayerId, Enrolled)>, StoreError> {
+        let look = |overlay: &Overlay| of_contest::<Enrollments>(overlay, contest, after);
+        self.shared.read(look, |newer, tables| {
+            let mut statement = tables.prepare_cached(MEMBERS)?;
+            let mut rows = statement.query(params![contest.0, after.map_or("", PlayerId::as_str)])?;
+            let order = |player: &PlayerId, _: &Enrolled| player.clone();
+            merged(newer, (|_: &Enrolled| true, order), &mut rows, decode_member, limit)
+        })
+    }
+
+    fn enrolled(&self, keys: &[EntrantKey]) -> Result<Vec<Option<Enrolled>>, StoreError> {
+        let look = |overlay: &Overlay| states::<Enrollments>(overlay, keys.iter().cloned());
+        self.shared.read(look, |found, tables| fill(found, keys, |key| member(tables, key)))
+    }
+
+    fn payouts(&self, contest: Uuid, from: u32, limit: usize) -> Result<Vec<Payout>, StoreError> {
+        let look = |overlay: &Overlay| {
+            let first = Bound::Included(PayoutKey { contest, no: from });
+            overlay.range::<Payouts>(first, |key| key.contest == contest, usize::MAX).0
+        };
+        self.shared.read(look, |newer, tables| {
+            let mut statement = tables.prepare_cached(PRIZES)?;
+            let mut rows = statement.query(params![contest.0, from])?;
+            let decode = |row: &Row<'_>| Ok((PayoutKey { contest, no: row.get(8)? }, decode_prize(row)?));
+            let order = |key: &PayoutKey, _: &Payout| key.no;
+            let found = merged(newer, (|_: &Payout| true, order), &mut rows, decode, limit)?;
+            Ok(found.into_iter().map(|(_, payout)| payout).collect())
+        })
+    }
+}

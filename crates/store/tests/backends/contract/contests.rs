@@ -1,0 +1,224 @@
+//! Contests: rows read back by every way, lists in their orders, and random changes against maps.
+
+use super::*;
+use std::collections::BTreeMap;
+use tally_rules::contest::application::Desk;
+use tally_rules::contest::definition::Fee;
+use tally_rules::contest::member::Unpaid;
+use tally_rules::contest::record::{Report, Work};
+use tally_rules::contest::start::{Bad, Failed};
+use tally_rules::contest::{
+    Application, Contest, ContestId, Enrolled, OnInvalid, Payout, Prize, PrizeTies, Record as Row, State,
+    Status,
+};
+use tally_rules::ledger::{Amount, Currency, HoldId, MemberId, TransferId, Uuid};
+use tally_store::{ContestChanges, ContestPlan, EntrantKey, LedgerChanges, LedgerPlan, PayoutKey};
+use tally_testkit::Rng;
+use tally_testkit::rng::soak;
+
+pub(crate) fn name(text: &str) -> ContestId {
+    ContestId::new(text).unwrap()
+}
+
+fn number(number: u8) -> Uuid {
+    Uuid([number; 16])
+}
+
+/// A contest with something, or nothing, in every field.
+pub(crate) fn row(no: u8, full: bool) -> Row {
+    let won = Currency::parse("KRW").unwrap();
+    let amount = Amount::new(1 << 40).unwrap();
+    let contest = Contest { title: "Zoë's cup".into(), capacity: 7, ..Contest::default() };
+    if !full {
+        return Row::new(number(no), contest, None, Micros(-3));
+    }
+    let mut row = Row::new(number(no), contest, Some(name("series")), Micros(i64::MIN));
+    row.contest.staff = ["日本", "a\0"].map(|name| PlayerId::new(name).unwrap()).to_vec();
+    row.contest.on_invalid = OnInvalid::Skip;
+    row.contest.entry_fee = Some(Fee { currency: won, amount });
+    row.contest.leaderboard = super::boards::definitions()[2].clone();
+    row.contest.prizes = vec![Prize { from: 1, to: u32::MAX, currency: won, amount }];
+    row.contest.prize_ties = PrizeTies::Each;
+    row.contest.division_size = Some(50.try_into().unwrap());
+    row.contest.opens_at = Some(Micros(-1));
+    row.contest.starts_at = Some(Micros(0));
+    row.contest.ends_at = Some(Micros(i64::MAX));
+    (row.state, row.since, row.revision, row.members) = (State::Running, Micros(5), u64::MAX, u32::MAX);
+    row.desk = Desk { pending: 1, accepted: 2, rejected: 3, places: u64::MAX };
+    let failed = Failed { player: PlayerId::new("bob").unwrap(), why: Bad::HoldGone };
+    row.report = Some(Report { enrolled: 9, failed: 1, first_failed: vec![failed], took_micros: 1 << 50 });
+    (row.work, row.prizes) = (Work::Refund { after: Some(PlayerId::new("zoë").unwrap()) }, Some(8));
+    row
+}
+
+fn entrant(contest: u8, player: &str) -> EntrantKey {
+    EntrantKey { contest: number(contest), player: PlayerId::new(player).unwrap() }
+}
+
+fn application(status: Status, place: u64, full: bool) -> Application {
+    let (member, hold) = (full.then_some(MemberId(number(7))), full.then_some(HoldId(number(8))));
+    Application { status, place, applied_at: Micros(-7), member, hold }
+}
+
+fn put(store: &dyn Store, contests: ContestChanges) {
+    let ledger = LedgerChanges { contests, ..LedgerChanges::default() };
+    write(store, &Changes { ledger, ..Changes::default() }).unwrap();
+}
+
+fn locked(store: &dyn Store, contests: ContestPlan) -> tally_store::ContestLoaded {
+    let plan = Plan { ledger: LedgerPlan { contests, ..LedgerPlan::default() }, ..Plan::default() };
+    load(store, &plan).ledger.contests
+}
+
+pub(crate) fn contests_read_back_and_are_listed_by_state(backend: &dyn Backend) {
+    let store = open(backend);
+    let all = ["B", "a", "a.1", "c"].map(name);
+    let mut rows = [row(1, true), row(2, false), row(3, true), row(4, false)];
+    for (id, row) in all.iter().zip(&rows) {
+        put(
+            &*store,
+            ContestChanges { contests: vec![(id.clone(), row.clone())], ..ContestChanges::default() },
+        );
+    }
+    let listed = |state, after: Option<&ContestId>, limit| {
+        let found = store.ledger().contests(state, after, limit).unwrap();
+        found.into_iter().map(|(id, _)| id.as_str().to_owned()).collect::<Vec<_>>()
+    };
+    let looks = || {
+        for (id, row) in all.iter().zip(&rows) {
+            assert_eq!(store.ledger().contest(id).unwrap().as_ref(), Some(row));
+        }
+        let plan = ContestPlan { contests: all.to_vec(), ..ContestPlan::default() };
+        assert_eq!(locked(&*store, plan).contests, rows.clone().map(Some));
+        assert_eq!(store.ledger().contest(&name("b")).unwrap(), None);
+        assert_eq!(listed(None, None, 9), ["B", "a", "a.1", "c"]);
+        assert_eq!(listed(None, Some(&all[1]), 1), ["a.1"]);
+        assert_eq!(listed(Some(State::Draft), None, 9), ["a", "c"]);
+        assert_eq!(listed(Some(State::Running), Some(&all[0]), 9), ["a.1"]);
+        assert_eq!(listed(Some(State::Settled), None, 9), Vec::<String>::new());
+    };
+    looks();
+    store.settle().unwrap();
+    looks();
+    // What is under way is due since its state; a draft that nobody opens never is.
+    let due = |now, limit| {
+        let found = store.ledger().due_contests(Micros(now), limit).unwrap();
+        found.into_iter().map(|(at, id)| (at.0, id.as_str().to_owned())).collect::<Vec<_>>()
+    };
+    assert_eq!(due(4, 9), []);
+    assert_eq!(due(5, 1), [(5, "B".into())]);
+    rows[3].contest.opens_at = Some(Micros(-2));
+    rows[0].work = Work::None;
+    for place in [0, 3] {
+        let contests = vec![(all[place].clone(), rows[place].clone())];
+        put(&*store, ContestChanges { contests, ..ContestChanges::default() });
+    }
+    for _ in 0..2 {
+        assert_eq!(due(5, 9), [(-2, "c".into()), (5, "a.1".into())]);
+        assert_eq!(due(i64::MAX, 9).len(), 3);
+        store.settle().unwrap();
+    }
+}
+
+pub(crate) fn applications_come_in_order_of_arrival(backend: &dyn Backend) {
+    let store = open(backend);
+    let mut rng = Rng::of("applications");
+    for _ in 0..soak(3) {
+        let mut rows: BTreeMap<EntrantKey, Application> = BTreeMap::new();
+        for place in 1..60_u64 {
+            let key =
+                entrant(rng.below(2) as u8 + 1, ["ann", "bob", "zoë", "日本", "c\0d"][rng.below(5) as usize]);
+            let status = Status::ALL[rng.below(3) as usize];
+            let now = (rng.below(4) > 0).then(|| application(status, place, rng.below(2) == 0));
+            let plan = ContestPlan { applications: vec![key.clone()], ..ContestPlan::default() };
+            assert_eq!(locked(&*store, plan).applications, [rows.get(&key).copied()]);
+            // As transactions do: what is written was read.
+            let plan = ContestPlan { applications: vec![key.clone()], ..ContestPlan::default() };
+            let plan =
+                Plan { ledger: LedgerPlan { contests: plan, ..LedgerPlan::default() }, ..Plan::default() };
+            let applications = vec![(key.clone(), now)];
+            let contests = ContestChanges { applications, ..ContestChanges::default() };
+            let ledger = LedgerChanges { contests, ..LedgerChanges::default() };
+            run(&*store, &plan, &mut |_| Changes { ledger: ledger.clone(), ..Changes::default() }).unwrap();
+            match now {
+                Some(now) => drop(rows.insert(key, now)),
+                None => drop(rows.remove(&key)),
+            }
+            if rng.below(10) == 0 {
+                store.settle().unwrap();
+            }
+            for contest in [1, 2] {
+                let of: Vec<_> = rows.iter().filter(|(key, _)| key.contest == number(contest)).collect();
+                let first = store.ledger().first_applications(number(contest), 3).unwrap();
+                let wanted: Vec<_> =
+                    of.iter().take(3).map(|(key, row)| (key.player.clone(), **row)).collect();
+                assert_eq!(first, wanted);
+                for status in Status::ALL {
+                    let above = rng.below(place + 1);
+                    let found = store.ledger().applications(number(contest), *status, above, 2).unwrap();
+                    let mut wanted: Vec<_> = of
+                        .iter()
+                        .filter(|(_, row)| row.status == *status && row.place > above)
+                        .map(|(key, row)| (key.player.clone(), **row))
+                        .collect();
+                    wanted.sort_by_key(|(_, row)| row.place);
+                    wanted.truncate(2);
+                    assert_eq!(found, wanted, "{status} above {above}");
+                }
+            }
+        }
+        for (key, row) in &rows {
+            assert_eq!(store.ledger().application(key).unwrap(), Some(*row));
+        }
+        for key in rows.into_keys() {
+            let applications = vec![(key, None)];
+            put(&*store, ContestChanges { applications, ..ContestChanges::default() });
+        }
+    }
+}
+
+pub(crate) fn members_and_prizes_read_back_page_by_page(backend: &dyn Backend) {
+    let store = open(backend);
+    let enrolled = |place: u32| Enrolled {
+        place,
+        division: place.is_multiple_of(2).then_some(place),
+        member: place.is_multiple_of(3).then_some(MemberId(number(9))),
+    };
+    let members: Vec<_> = (0..1_500).map(|no| (entrant(1, &format!("p{no:04}")), enrolled(no))).collect();
+    let payout = |rank: u32, paid| Payout {
+        player: PlayerId::new("zoë").unwrap(),
+        member: MemberId(number(3)),
+        division: (rank == 2).then_some(4),
+        rank,
+        currency: Currency::parse("KRW").unwrap(),
+        amount: Amount::new(5).unwrap(),
+        paid,
+    };
+    let key = |no| PayoutKey { contest: number(1), no };
+    let payouts: Vec<_> = (0..4).map(|no| (key(no), payout(no + 1, None))).collect();
+    let other = (entrant(2, "p0000"), enrolled(0));
+    let all = members.iter().cloned().chain([other]).collect();
+    put(&*store, ContestChanges { members: all, payouts: payouts.clone(), ..ContestChanges::default() });
+    let paid = [Some(Ok(TransferId(number(4)))), Some(Err(Unpaid::MemberClosed))];
+    let changed: Vec<_> = (1..3).map(|no| (key(no), payout(no + 1, paid[no as usize - 1]))).collect();
+    put(&*store, ContestChanges { payouts: changed, ..ContestChanges::default() });
+    let wanted: Vec<_> = members.iter().map(|(key, row)| (key.player.clone(), *row)).collect();
+    for _ in 0..2 {
+        let (mut walked, mut after) = (Vec::new(), None);
+        loop {
+            let page = store.ledger().contest_members(number(1), after.as_ref(), 400).unwrap();
+            let Some((last, _)) = page.last() else { break };
+            after = Some(last.clone());
+            walked.extend(page);
+        }
+        assert_eq!(walked, wanted);
+        let keys = ["p0003", "p1499", "p1500"].map(|name| entrant(1, name));
+        let found = store.ledger().enrolled(&keys).unwrap();
+        assert_eq!(found, [Some(enrolled(3)), Some(enrolled(1_499)), None]);
+        let prizes = store.ledger().payouts(number(1), 1, 2).unwrap();
+        assert_eq!(prizes, [payout(2, paid[0]), payout(3, paid[1])]);
+        assert_eq!(store.ledger().payouts(number(1), 3, 9).unwrap(), [payout(4, None)]);
+        assert_eq!(store.ledger().payouts(number(2), 0, 9).unwrap(), []);
+        store.settle().unwrap();
+    }
+}
