@@ -80,12 +80,12 @@ fn told(replayed: &Replayed, seconds: f64) -> ExitCode {
         );
     }
     let what = format!(
-        "{members} members, found by {handles} logins, phone numbers and players, {wallets} wallets, {entries} entries, \
-         {transfers} movements and {holds} holds, replayed in {seconds:.1} s"
+        "{members} members, {wallets} wallets, {entries} entries, {transfers} movements and {holds} holds, replayed in \
+         {seconds:.1} s"
     );
     if *disagreements == 0 {
         println!(
-            "ok    {what}: every balance is that of its entries, debits equal credits, and every name finds its member"
+            "ok    {what}: every balance is that of its entries, debits equal credits, and {handles} logins, numbers and players find their members"
         );
         return ExitCode::SUCCESS;
     }
