@@ -37,7 +37,7 @@ mod work;
 mod working_set;
 
 pub use batch::{Bounds, Cut};
-pub use gate::{Gate, Pass};
+pub use gate::{Blocked, Gate, Pass};
 pub use histogram::{Histogram, Times};
 pub use lane::{Lane, LaneThread, Submission};
 pub use queue::Refused;

@@ -6,7 +6,7 @@
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
-use tally_lanes::{Bounds, Failure, Lane, Refused, Reply, Weight, Work};
+use tally_lanes::{Blocked, Bounds, Failure, Gate, Lane, Refused, Reply, Weight, Work};
 
 /// Adds up; every 10th number is guilty, every 7th commit must be retried.
 #[derive(Default)]
@@ -134,4 +134,25 @@ fn a_panic_in_commit_leaves_nobody_hanging() {
 #[test]
 fn a_publish_that_forgets_an_answer_is_a_bug() {
     (0..50).for_each(|_| dies(PANIC_IN_PUBLISH));
+}
+
+#[test]
+fn whoever_need_not_wait_for_one_that_is_slow_goes_by_one_that_does() {
+    const LONG: Duration = Duration::from_secs(3600);
+    let gate = Gate::default();
+    let slow = gate.pass(2, false, LONG).expect("nobody is there");
+    let other = gate.clone();
+    let waiting = thread::spawn(move || other.pass(3, true, LONG).is_ok());
+    // These would wait for ever where they stayed behind it in the line, however many of them there are.
+    for _ in 0..3 {
+        assert!(gate.pass(1, false, LONG).is_ok());
+        thread::yield_now();
+    }
+    assert!(!waiting.is_finished(), "it has to wait");
+    // One that went by and is slow itself lets nobody by: it would wait for one after the other.
+    let went_by = gate.pass(1, false, LONG).expect("it need not wait");
+    drop(slow);
+    assert_eq!(gate.pass(2, false, Duration::from_millis(500)).map(drop), Err(Blocked::Late));
+    drop(went_by);
+    assert!(waiting.join().expect("a thread"), "its turn comes");
 }

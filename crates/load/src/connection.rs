@@ -34,6 +34,12 @@ impl Connection {
         Ok(Self { stream, received: Vec::with_capacity(4096) })
     }
 
+    /// Whether it can be used again: a server closes what has been idle for long, and says nothing by itself.
+    pub(crate) fn is_open(&self) -> bool {
+        let nothing = self.stream.try_read(&mut [0; 1]);
+        nothing.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
+    }
+
     /// Sends one request and waits for its answer.
     pub(crate) async fn ask(&mut self, request: &[u8]) -> io::Result<Answer<'_>> {
         self.received.clear();
@@ -92,6 +98,20 @@ mod tests {
         }
         let (status, body) = parse(answer).unwrap().unwrap();
         assert_eq!((status, &answer[body]), (200, &b"hello"[..]));
+    }
+
+    #[test]
+    fn one_that_the_server_closed_is_not_used_again() {
+        let runtime = crate::run::runtime().unwrap();
+        runtime.block_on(async {
+            let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let connection = Connection::open(listener.local_addr().unwrap()).await.unwrap();
+            let (other, _) = listener.accept().await.unwrap();
+            assert!(connection.is_open());
+            drop(other);
+            connection.stream.readable().await.unwrap();
+            assert!(!connection.is_open());
+        });
     }
 
     #[test]

@@ -7,6 +7,7 @@
 //! when that is tried, who loads, and where records come from.
 
 use crate::memory::{Movement, Published};
+use crate::page::Ranked;
 use crate::reads::Reads;
 use crate::redis::{Loader, RankingError, RedisPart, VersionedMovement};
 use std::collections::{HashMap, VecDeque};
@@ -116,6 +117,26 @@ impl Remote {
             self.change(|state| state.lost = true);
         }
         answer
+    }
+
+    /// A player's place in each of several: those that can be asked are asked all at once.
+    pub(crate) fn ranked_in(
+        remotes: &[&Self],
+        player: &PlayerId,
+    ) -> Vec<Result<Option<Ranked>, RankingError>> {
+        let asked: Vec<&Self> = remotes.iter().copied().filter(|remote| !remote.is_behind()).collect();
+        let items: Vec<(&RedisPart, &PlayerId)> = asked.iter().map(|remote| (&remote.part, player)).collect();
+        let mut answers = asked.iter().zip(RedisPart::ranks_in(&items)).peekable();
+        let answer = |remote: &&Self| match answers.next_if(|(asked, _)| std::ptr::eq(**asked, *remote)) {
+            Some((_, answer)) => {
+                if matches!(answer, Err(RankingError::Lost)) {
+                    remote.change(|state| state.lost = true);
+                }
+                answer
+            }
+            None => Err(RankingError::Loading),
+        };
+        remotes.iter().map(answer).collect()
     }
 
     /// Publishes changes of one transaction, in order.

@@ -4,10 +4,11 @@
 //! question is an error, because no rank is better than a wrong one.
 
 use crate::memory::{Held, Movement, PartOrder, Published};
+use crate::page::Ranked;
 use crate::reads::Reads;
 use crate::redis::{RankingError, RedisRanking};
 use crate::remote::Remote;
-use tally_rules::Definition;
+use tally_rules::{Definition, PlayerId};
 
 /// Where orders are kept.
 #[derive(Clone, Debug, Default)]
@@ -104,6 +105,18 @@ impl Standings {
             Self::Memory(order) => Ok(order.read(with)),
             Self::Redis(remote) => remote.read(with),
         }
+    }
+
+    /// A player's place in each of several orders of one [`Ranking`]. Those that are elsewhere are all asked at once: one
+    /// round trip, or two where one is split. What fails fails alone.
+    pub fn ranked_in(orders: &[&Self], player: &PlayerId) -> Vec<Result<Option<Ranked>, RankingError>> {
+        let remotes: Vec<&Remote> = orders.iter().filter_map(|order| order.remote()).collect();
+        let mut elsewhere = Remote::ranked_in(&remotes, player).into_iter();
+        let ranked = |order: &&Self| match order {
+            Self::Memory(order) => Ok(order.read(|order| order.ranked(player))),
+            Self::Redis(_) => elsewhere.next().expect("an answer for each that was asked"),
+        };
+        orders.iter().map(ranked).collect()
     }
 
     /// Publishes committed changes of a transaction of that version, in their order. Where that cannot be done now, nobody

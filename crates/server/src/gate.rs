@@ -101,7 +101,12 @@ impl NotReady {
     pub fn members(&self) -> Value {
         match self {
             Self::Loading(at) => {
-                json!({"phase": at.phase, "done": at.done, "total": at.total, "eta_s": at.eta_s})
+                let mut members =
+                    json!({"phase": at.phase, "done": at.done, "total": at.total, "eta_s": at.eta_s});
+                if let Some(reason) = at.reason {
+                    members["reason"] = reason.into();
+                }
+                members
             }
             Self::Unsure => json!({"phase": "lease", "done": 0, "total": 0, "eta_s": null}),
             Self::Draining => json!({"phase": "draining", "done": 0, "total": 0, "eta_s": null}),

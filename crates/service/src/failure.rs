@@ -38,6 +38,9 @@ pub enum Fault {
     /// Ranks are not exact now: nothing was answered, try again later.
     #[error("ranks cannot be told now: {0}")]
     RanksAway(String),
+    /// The ranking refuses us: ranks cannot be told before somebody has seen to it.
+    #[error("ranks cannot be told: {0}")]
+    RanksRefused(String),
     /// It is unknown whether the change was made; the same request with an idempotency key will tell.
     #[error("the store was lost while it committed: {0}")]
     OutcomeUnknown(String),
@@ -72,7 +75,10 @@ impl From<StoreError> for Fault {
 
 impl From<RankingError> for Fault {
     fn from(error: RankingError) -> Self {
-        Self::RanksAway(error.to_string())
+        match error {
+            RankingError::Refused(_) | RankingError::Address(_) => Self::RanksRefused(error.to_string()),
+            _ => Self::RanksAway(error.to_string()),
+        }
     }
 }
 

@@ -24,6 +24,7 @@ pub mod secret;
 mod servers;
 pub mod settings;
 pub mod tally;
+mod trial;
 pub mod verify;
 mod waiting;
 pub mod wallets;

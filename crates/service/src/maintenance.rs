@@ -4,9 +4,10 @@
 
 use crate::background::Background;
 use crate::clock::Clock;
+use crate::trial::Trial;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tally_rules::Micros;
 use tally_store::{Store, StoreError, Task};
 
@@ -48,7 +49,7 @@ impl Maintenance {
 }
 
 fn run(store: &dyn Store, clock: &Clock, keep_micros: i64, woken: &Receiver<()>) {
-    let mut pause = BITE_PAUSE;
+    let (mut pause, mut trial) = (BITE_PAUSE, Trial::new("clean up in the store"));
     loop {
         match woken.recv_timeout(pause) {
             Err(RecvTimeoutError::Disconnected) => return,
@@ -58,10 +59,12 @@ fn run(store: &dyn Store, clock: &Clock, keep_micros: i64, woken: &Receiver<()>)
         pause = match bite(store, before) {
             // Somebody else was at it: it is found again.
             Err(StoreError::Conflict(_)) => LOOK_PAUSE,
-            Ok(0) => LOOK_PAUSE,
-            Ok(_) => BITE_PAUSE,
+            Ok(rows) => {
+                trial.note(Instant::now(), None);
+                if rows == 0 { LOOK_PAUSE } else { BITE_PAUSE }
+            }
             Err(error) => {
-                tracing::warn!(%error, "clean up in the store");
+                trial.note(Instant::now(), Some(&error.into()));
                 LOOK_PAUSE
             }
         };

@@ -11,6 +11,7 @@ pub struct Progress {
     phase: Mutex<(&'static str, Instant)>,
     done: AtomicU64,
     total: AtomicU64,
+    reason: Mutex<Option<&'static str>>,
 }
 
 /// One look at it.
@@ -24,6 +25,8 @@ pub struct Snapshot {
     pub total: u64,
     /// Seconds left at the present rate; unknown at the beginning.
     pub eta_s: Option<f64>,
+    /// Why it does not go on.
+    pub reason: Option<&'static str>,
 }
 
 impl Default for Progress {
@@ -32,6 +35,7 @@ impl Default for Progress {
             phase: Mutex::new(("opening", Instant::now())),
             done: AtomicU64::new(0),
             total: AtomicU64::new(0),
+            reason: Mutex::default(),
         }
     }
 }
@@ -49,13 +53,19 @@ impl Progress {
         self.done.fetch_add(rows, Ordering::Relaxed);
     }
 
+    /// Says why it does not go on, or that it does.
+    pub fn wait(&self, reason: Option<&'static str>) {
+        *self.reason.lock().unwrap_or_else(PoisonError::into_inner) = reason;
+    }
+
     /// How far it is.
     pub fn snapshot(&self) -> Snapshot {
         let (phase, since) = *self.phase.lock().unwrap_or_else(PoisonError::into_inner);
         let done = self.done.load(Ordering::Relaxed);
         let total = self.total.load(Ordering::Relaxed).max(done);
         let eta_s = (done > 0).then(|| since.elapsed().as_secs_f64() * (total - done) as f64 / done as f64);
-        Snapshot { phase, done, total, eta_s }
+        let reason = *self.reason.lock().unwrap_or_else(PoisonError::into_inner);
+        Snapshot { phase, done, total, eta_s, reason }
     }
 }
 

@@ -9,6 +9,7 @@ use crate::failure::{Failure, Fault};
 use crate::periods::{behind, keeper, order};
 use crate::progress::Progress;
 use crate::servers::marks;
+use crate::settings::Settings;
 use std::sync::Arc;
 use std::time::Duration;
 use tally_ranking::{Ranking, Standings};
@@ -27,10 +28,11 @@ pub struct Rebuilt {
 /// Loads every board.
 pub fn rebuild(
     store: &dyn Store,
-    ranking: &Ranking,
+    settings: &Settings,
     now: Micros,
     progress: &Progress,
 ) -> Result<Rebuilt, Failure> {
+    let ranking = &settings.ranking;
     let rows = store.boards()?;
     let mut total = 0;
     for row in &rows {
@@ -46,11 +48,14 @@ pub fn rebuild(
         Ranking::Memory => None,
         Ranking::Redis(_) => Some(behind::Start::new(store)?),
     };
+    let patiently = |attempt: &mut dyn FnMut() -> Result<Option<Arc<Board>>, Failure>| {
+        if settings.waits_for_ranking { behind::patiently(progress, attempt) } else { attempt() }
+    };
     for row in rows {
         newest = newest.max(row.created_at);
         let board = match &mut start {
             None => Some(Arc::new(load((store, ranking), row, now, &mut newest, progress)?)),
-            Some(start) => join((store, ranking), row, start, progress)?,
+            Some(start) => patiently(&mut || join((store, ranking), row.clone(), start, progress))?,
         };
         if let Some(board) = board {
             boards.set(&board.id.clone(), Some(board));
@@ -58,7 +63,7 @@ pub fn rebuild(
     }
     // Whoever was here before may have been killed between its last commit and its publication.
     start.map_or(Ok(()), behind::Start::end)?;
-    marks::republish(store, &boards, Duration::ZERO)?;
+    patiently(&mut || marks::republish(store, &boards, Duration::ZERO).map(|_| None))?;
     Ok(Rebuilt { boards, newest })
 }
 

@@ -11,6 +11,8 @@ use tally_rules::idempotency::KEEP_DEFAULT_MICROS;
 pub struct Settings {
     /// Where orders are kept.
     pub ranking: Ranking,
+    /// Whether a start waits for a ranking that does not answer.
+    pub waits_for_ranking: bool,
     /// How many score lanes there are for each database: one where the store has one writer.
     pub lanes: usize,
     /// Bounds of each.
@@ -31,6 +33,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             ranking: Ranking::Memory,
+            waits_for_ranking: false,
             lanes: 1,
             lane: Bounds::default(),
             idempotency_keep_micros: KEEP_DEFAULT_MICROS,

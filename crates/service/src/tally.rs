@@ -17,7 +17,7 @@ use crate::progress::Progress;
 use crate::rebuild;
 use crate::requests::{InProgress, Running};
 use crate::scores::lane::ScoreLanes;
-use crate::scores::work::Shared;
+use crate::scores::shared::Shared;
 use crate::secret::{Secret, Use};
 use crate::servers::{Followed, Follower};
 use crate::settings::Settings;
@@ -90,7 +90,7 @@ impl Tally {
         // What others change from here on is looked at.
         let is_shared = matches!(settings.ranking, Ranking::Redis(_));
         let followed = is_shared.then(|| Followed::begin(&*store, clock())).transpose()?;
-        let rebuilt = rebuild::rebuild(&*store, &settings.ranking, clock(), progress)?;
+        let rebuilt = rebuild::rebuild(&*store, &settings, clock(), progress)?;
         let instants = Instants::after(rebuilt.newest);
         let shared = Shared {
             store: Arc::clone(&store),

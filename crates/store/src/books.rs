@@ -6,6 +6,7 @@
 use crate::StoreError;
 use tally_rules::ledger::account::{AccountKey, Total};
 use tally_rules::ledger::entry::EntryKey;
+use tally_rules::ledger::member::Handle;
 use tally_rules::ledger::{Entry, Hold, HoldId, Member, MemberId, Transfer, TransferId, Wallet, WalletKey};
 
 /// Some rows of a table, in order of keys.
@@ -15,6 +16,9 @@ pub type Page<K, V> = Result<Vec<(K, V)>, StoreError>;
 pub trait Books {
     /// Members.
     fn members(&mut self, after: Option<MemberId>, limit: usize) -> Page<MemberId, Member>;
+
+    /// What members are found by, and whom each finds: logins, then phone numbers, then players.
+    fn handles(&mut self, after: Option<&Handle>, limit: usize) -> Page<Handle, MemberId>;
 
     /// Wallets.
     fn wallets(&mut self, after: Option<WalletKey>, limit: usize) -> Page<WalletKey, Wallet>;
@@ -28,6 +32,12 @@ pub trait Books {
     /// Holds, the oldest first.
     fn holds(&mut self, after: Option<HoldId>, limit: usize) -> Page<HoldId, Hold>;
 
+    /// The member of each id, which ascend.
+    fn members_of(&mut self, ids: &[MemberId]) -> Result<Vec<Option<Member>>, StoreError>;
+
+    /// Whom each handle finds; they ascend.
+    fn handles_of(&mut self, handles: &[Handle]) -> Result<Vec<Option<MemberId>>, StoreError>;
+
     /// The entry of each key, which ascend.
     fn entries_of(&mut self, keys: &[EntryKey]) -> Result<Vec<Option<Entry>>, StoreError>;
 
@@ -37,6 +47,6 @@ pub trait Books {
     /// All that was ever debited and credited, in order of account and currency.
     fn totals(&mut self) -> Page<AccountKey, Total>;
 
-    /// About how many rows a walk of all five tables gives; for progress only.
+    /// About how many rows a walk of all six tables gives; for progress only.
     fn rows(&mut self) -> Result<u64, StoreError>;
 }

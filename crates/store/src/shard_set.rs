@@ -52,6 +52,18 @@ impl ShardSet {
         self.0 & !others.0 == 0
     }
 
+    /// Whether they have one in common.
+    #[must_use]
+    pub fn meets(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    /// A bit for each.
+    #[must_use]
+    pub fn bits(self) -> u64 {
+        self.0
+    }
+
     /// Whether there is none.
     #[must_use]
     pub fn is_empty(self) -> bool {
@@ -95,6 +107,8 @@ mod tests {
         assert!(set.has(63) && !set.has(1) && !set.is_empty());
         assert!(ShardSet::of(5).is_within(set) && !ShardSet::of(1).and(ShardSet::of(5)).is_within(set));
         assert_eq!(ShardSet::default().lowest(), None);
+        assert!(set.meets(ShardSet::first(1)) && !set.meets([1, 4, 62].into_iter().collect()));
+        assert_eq!(set.bits(), 1 << 63 | 1 << 5 | 1);
         assert_eq!(ShardSet::first(3), [2, 1, 0].into_iter().collect());
     }
 }

@@ -3,7 +3,6 @@
 //! The server keeps how many lines of which digest are done. Not here: what lines say.
 
 use crate::client::Client;
-use crate::import::{Done, read_done};
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use tally_service::secret::hex;
@@ -11,6 +10,15 @@ use ureq::http::Method;
 
 /// Rows of one chunk: far below the server's bounds, large enough to hide the round trip.
 pub(crate) const CHUNK_ROWS: usize = 2_000;
+
+/// How the server saw the import when it was asked.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Done {
+    pub(crate) lines: u64,
+    pub(crate) taken: u64,
+    pub(crate) refused: u64,
+    pub(crate) finished: bool,
+}
 
 /// Where chunks go, and how far they are.
 pub(crate) struct Chunks<'a> {
@@ -29,11 +37,22 @@ impl<'a> Chunks<'a> {
         head: Value,
         digest: [u8; 32],
     ) -> Result<Self> {
-        let mut chunks = Self { client, path, head, done: Done::default() };
-        chunks.head["digest"] = json!(hex(&digest));
+        let mut chunks = Self::at(client, path, head, digest, Done::default());
         // No lines, so nothing is changed.
         chunks.send("", 0, false)?;
         Ok(chunks)
+    }
+
+    /// The same where that is known.
+    pub(crate) fn at(
+        client: &'a Client,
+        path: &'static str,
+        mut head: Value,
+        digest: [u8; 32],
+        done: Done,
+    ) -> Self {
+        head["digest"] = json!(hex(&digest));
+        Self { client, path, head, done }
     }
 
     /// Sends rows, each on its line after a line break, which bring the file up to the line `until`. The answer.
@@ -58,4 +77,18 @@ pub(crate) fn refused(answer: &Value) -> impl Iterator<Item = (u64, &str)> {
         let line = row.get("line").and_then(Value::as_u64).unwrap_or_default();
         (line, row.get("detail").and_then(Value::as_str).unwrap_or_default())
     })
+}
+
+/// How far an import is, by an answer.
+pub(crate) fn read_done(answer: &Value) -> Result<Done> {
+    let number = |name: &str| answer.get(name).and_then(Value::as_u64);
+    let read = || {
+        Some(Done {
+            lines: number("lines")?,
+            taken: number("taken")?,
+            refused: number("refused")?,
+            finished: answer.get("finished")?.as_bool()?,
+        })
+    };
+    read().context("the answer does not say how far the import is")
 }

@@ -3,7 +3,7 @@
 //! Pure over any reader. Not here: digests of passwords, and what only the server can know.
 
 use crate::config::Usage;
-use crate::csv_records::{self, Place};
+use crate::csv_records;
 use csv::{ByteRecord, Reader, ReaderBuilder};
 use std::io::Read;
 use tally_rules::PlayerId;
@@ -24,17 +24,7 @@ pub(crate) struct Row {
 }
 
 /// One record of the file.
-#[derive(Clone, Debug)]
-pub(crate) struct Line {
-    /// The line it begins at, from 1; the header is line 1.
-    pub(crate) number: u64,
-    /// The line it ends at.
-    pub(crate) end: u64,
-    /// The row, or why it is none.
-    pub(crate) read: Result<Row, String>,
-    /// Its fields, for the list of rejects.
-    pub(crate) record: ByteRecord,
-}
+pub(crate) type Line = csv_records::Line<Result<Row, String>>;
 
 /// Reads records one by one.
 pub(crate) struct Lines<R> {
@@ -48,6 +38,22 @@ impl Row {
     pub(crate) fn get(&self, column: &str) -> Option<&str> {
         let at = COLUMNS.iter().position(|name| *name == column)?;
         self.values[at].as_deref()
+    }
+}
+
+impl<R: Read> csv_records::Lines for Lines<R> {
+    type Read = Result<Row, String>;
+
+    fn next(&mut self) -> anyhow::Result<Option<Line>> {
+        let Some(csv_records::Line { number, end, record, .. }) = csv_records::next(&mut self.reader)? else {
+            return Ok(None);
+        };
+        let read = self.read(&record);
+        Ok(Some(Line { number, end, read, record }))
+    }
+
+    fn bytes(&self) -> u64 {
+        self.reader.position().byte()
     }
 }
 
@@ -81,20 +87,6 @@ impl<R: Read> Lines<R> {
     /// Whether there are passwords to be digested.
     pub(crate) fn has_passwords(&self) -> bool {
         self.header.iter().any(|name| name == "password")
-    }
-
-    /// Bytes read so far.
-    pub(crate) fn bytes(&self) -> u64 {
-        self.reader.position().byte()
-    }
-
-    /// The next record.
-    pub(crate) fn next(&mut self) -> anyhow::Result<Option<Line>> {
-        let Some(Place { number, end, record }) = csv_records::next(&mut self.reader)? else {
-            return Ok(None);
-        };
-        let read = self.read(&record);
-        Ok(Some(Line { number, end, read, record }))
     }
 
     fn read(&self, record: &ByteRecord) -> Result<Row, String> {
@@ -151,6 +143,7 @@ fn check(row: &Row) -> Result<(), (&'static str, &'static str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::csv_records::Lines as _;
 
     #[test]
     fn every_wrong_field_is_named() {

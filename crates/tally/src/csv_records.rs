@@ -5,23 +5,38 @@
 use csv::{ByteRecord, Reader};
 use std::io::Read;
 
-/// A record and where it stands.
-pub(crate) struct Place {
-    /// Its first line.
+/// One record of a file.
+#[derive(Clone, Debug)]
+pub(crate) struct Line<T> {
+    /// The line it begins at, from 1; the header is line 1.
     pub(crate) number: u64,
-    /// Its last line: a quoted field may have several.
+    /// The line it ends at: a quoted field may have several.
     pub(crate) end: u64,
-    /// Its fields.
+    /// What it says.
+    pub(crate) read: T,
+    /// Its fields, for the list of rejects.
     pub(crate) record: ByteRecord,
 }
 
-/// The next record.
-pub(crate) fn next<R: Read>(reader: &mut Reader<R>) -> csv::Result<Option<Place>> {
+/// A file, record by record.
+pub(crate) trait Lines {
+    /// What a record says.
+    type Read;
+
+    /// The next record.
+    fn next(&mut self) -> anyhow::Result<Option<Line<Self::Read>>>;
+
+    /// Bytes read so far.
+    fn bytes(&self) -> u64;
+}
+
+/// The next record, of which nothing was read yet.
+pub(crate) fn next<R: Read>(reader: &mut Reader<R>) -> csv::Result<Option<Line<()>>> {
     let mut record = ByteRecord::new();
     if !reader.read_byte_record(&mut record)? {
         return Ok(None);
     }
     let number = record.position().map_or(0, csv::Position::line);
     let end = reader.position().line().saturating_sub(1).max(number);
-    Ok(Some(Place { number, end, record }))
+    Ok(Some(Line { number, end, read: (), record }))
 }

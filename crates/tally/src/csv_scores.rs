@@ -2,7 +2,7 @@
 //!
 //! Pure over any reader, so that the import of a file and the shipped sample are read by the same code.
 
-use crate::csv_records::{self, Place};
+use crate::csv_records;
 use csv::{ByteRecord, Reader, ReaderBuilder};
 use std::io::Read;
 use tally_rules::score::Given;
@@ -53,17 +53,7 @@ pub(crate) struct Row {
 }
 
 /// One record of the file.
-#[derive(Clone, Debug)]
-pub(crate) struct Line {
-    /// The line it begins at, from 1; the header is line 1.
-    pub(crate) number: u64,
-    /// The line it ends at.
-    pub(crate) end: u64,
-    /// What came of it.
-    pub(crate) read: Outcome,
-    /// Its fields, for the list of rejects.
-    pub(crate) record: ByteRecord,
-}
+pub(crate) type Line = csv_records::Line<Outcome>;
 
 /// What came of a record.
 #[derive(Clone, Debug, PartialEq)]
@@ -107,6 +97,22 @@ struct Places {
     filters: Vec<usize>,
 }
 
+impl<R: Read> csv_records::Lines for Lines<R> {
+    type Read = Outcome;
+
+    fn next(&mut self) -> anyhow::Result<Option<Line>> {
+        let Some(csv_records::Line { number, end, record, .. }) = csv_records::next(&mut self.reader)? else {
+            return Ok(None);
+        };
+        let read = self.read(&record);
+        Ok(Some(Line { number, end, read, record }))
+    }
+
+    fn bytes(&self) -> u64 {
+        self.reader.position().byte()
+    }
+}
+
 impl<R: Read> Lines<R> {
     /// Reads the header; an unknown column is an error that names those there are.
     pub(crate) fn new(input: R, columns: Columns) -> anyhow::Result<Self> {
@@ -139,20 +145,6 @@ impl<R: Read> Lines<R> {
     /// Names of the columns.
     pub(crate) fn header(&self) -> &[String] {
         &self.header
-    }
-
-    /// Bytes read so far.
-    pub(crate) fn bytes(&self) -> u64 {
-        self.reader.position().byte()
-    }
-
-    /// The next record.
-    pub(crate) fn next(&mut self) -> anyhow::Result<Option<Line>> {
-        let Some(Place { number, end, record }) = csv_records::next(&mut self.reader)? else {
-            return Ok(None);
-        };
-        let read = self.read(&record);
-        Ok(Some(Line { number, end, read, record }))
     }
 
     fn read(&self, record: &ByteRecord) -> Outcome {
@@ -208,6 +200,7 @@ fn short(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::csv_records::Lines as _;
 
     fn lines(text: &str, columns: Columns) -> Vec<(u64, Outcome)> {
         let mut lines = Lines::new(text.as_bytes(), columns).unwrap();

@@ -3,6 +3,7 @@
 //! A fill that was killed continues: each chunk and the lines done are one transaction. A store that holds anything
 //! else is served as it is.
 
+use crate::csv_records::Lines as _;
 use crate::csv_scores::{Lines, Outcome};
 use crate::football;
 use crate::seed::wallets;

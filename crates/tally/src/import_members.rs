@@ -1,18 +1,17 @@
 //! `tally import members`: a CSV file of members with their opening balances, chunk by chunk, each line exactly once.
 //!
-//! Passwords are digested here, on all processors: the server would have to stop for it. Rejects go to a file beside the
-//! input and never stop the import.
+//! Passwords are digested here, on all processors: the server would have to stop for it. Not here: chunks and rejects
+//! (`import_file`).
 
-use crate::chunks::{CHUNK_ROWS, Chunks, refused};
+use crate::chunks::{CHUNK_ROWS, Chunks};
 use crate::cli::{Cli, ImportMembersArgs};
 use crate::client::Client;
 use crate::config::Config;
 use crate::csv_members::{Line, Lines, Row};
-use crate::import::{Rejects, open, progress_bar};
+use crate::import_file::{FileRun, Made, open};
 use crate::member_settings;
 use crate::target::Target;
 use anyhow::{Context, Result};
-use indicatif::ProgressBar;
 use serde_json::{Value, json};
 use std::fs::File;
 use std::io::BufReader;
@@ -55,14 +54,10 @@ fn import(
         );
         return Ok(ExitCode::SUCCESS);
     }
-    if before.lines > 0 {
-        eprintln!("continuing behind line {}", before.lines);
-    }
     let started = Instant::now();
-    let rejects = Rejects::open(&args.file, lines.header(), before.lines)?;
-    let bar = progress_bar(&args.file)?;
-    let mut run = Run { chunks, cost, rejects, rejected: 0, bar };
-    run.all(&mut lines)?;
+    let mut run = FileRun::open(chunks, &args.file, lines.header())?;
+    let rows = if lines.has_passwords() { PASSWORD_ROWS } else { CHUNK_ROWS };
+    run.all(&mut lines, rows, |chunk| made(chunk, cost))?;
     let taken = run.chunks.done.taken - before.taken;
     let seconds = started.elapsed().as_secs_f64();
     println!(
@@ -74,65 +69,13 @@ fn import(
     Ok(ExitCode::from(u8::from(args.strict && run.rejected > 0)))
 }
 
-struct Run<'a> {
-    chunks: Chunks<'a>,
-    cost: Cost,
-    rejects: Rejects,
-    rejected: u64,
-    bar: ProgressBar,
-}
-
-impl Run<'_> {
-    fn all(&mut self, lines: &mut Lines<BufReader<File>>) -> Result<()> {
-        let rows = if lines.has_passwords() { PASSWORD_ROWS } else { CHUNK_ROWS };
-        let mut chunk: Vec<Line> = Vec::with_capacity(rows);
-        let skip = self.chunks.done.lines;
-        let mut end = skip.max(1);
-        while let Some(line) = lines.next()? {
-            if line.number <= skip {
-                continue;
-            }
-            end = line.end;
-            chunk.push(line);
-            if chunk.len() == rows {
-                self.send(&mut chunk, end, false)?;
-                self.bar.set_position(lines.bytes());
-            }
-        }
-        self.send(&mut chunk, end, true)?;
-        self.bar.finish_and_clear();
-        Ok(())
-    }
-
-    /// Sends a chunk and empties it.
-    fn send(&mut self, chunk: &mut Vec<Line>, end: u64, last: bool) -> Result<()> {
-        let digests = digests(chunk, self.cost)?;
-        let mut rows = String::new();
-        for (line, digest) in chunk.iter().zip(digests) {
-            match &line.read {
-                Ok(row) => {
-                    rows.push('\n');
-                    rows.push_str(&body(line.number, row, digest.as_deref()).to_string());
-                }
-                Err(reason) => {
-                    self.rejected += 1;
-                    self.rejects.note(line.number, &line.record, reason)?;
-                }
-            }
-        }
-        // Before the chunk is done: what is written twice is dropped when the import continues, what is lost is lost.
-        self.rejects.flush()?;
-        let answer = self.chunks.send(&rows, end, last)?;
-        for (number, reason) in refused(&answer) {
-            self.rejected += 1;
-            if let Some(line) = chunk.iter().find(|line| line.number == number) {
-                self.rejects.note(number, &line.record, reason)?;
-            }
-        }
-        self.rejects.flush()?;
-        chunk.clear();
-        Ok(())
-    }
+/// Lines as the server reads them.
+fn made(chunk: &[Line], cost: Cost) -> Result<Vec<Made>> {
+    let made = |(line, digest): (&Line, Option<Arc<str>>)| match &line.read {
+        Ok(row) => Made::Row(body(line.number, row, digest.as_deref())),
+        Err(reason) => Made::Rejected(reason.clone()),
+    };
+    Ok(chunk.iter().zip(digests(chunk, cost)?).map(made).collect())
 }
 
 fn body(line: u64, row: &Row, digest: Option<&str>) -> Value {

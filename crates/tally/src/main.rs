@@ -20,6 +20,7 @@ mod doctor;
 mod export;
 mod football;
 mod import;
+mod import_file;
 mod import_members;
 mod keys;
 mod load;

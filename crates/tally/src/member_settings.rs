@@ -3,7 +3,7 @@
 use crate::config::{Config, Usage};
 use tally_rules::ledger::pin::PinRule;
 use tally_service::members::MemberSettings;
-use tally_service::members::cache::CacheSettings;
+use tally_service::members::cache::{CacheSettings, Policy};
 use tally_service::members::password::Cost;
 
 /// Of signing in, phone numbers and what is kept in memory.
@@ -22,6 +22,11 @@ pub(crate) fn members(config: &Config) -> Result<MemberSettings, Usage> {
         "auto" => std::thread::available_parallelism().map_or(1, |count| count.get().div_ceil(2)),
         _ => config.count("members.passwords_at_once")?,
     };
+    let policy = match config.text("members.cache_policy") {
+        "s3-fifo" => Policy::S3Fifo,
+        "lru" => Policy::Lru,
+        _ => return Err(config.wrong("members.cache_policy", "s3-fifo or lru")),
+    };
     let phone_country = Some(country).filter(|country| !country.is_empty()).map(Into::into);
     Ok(MemberSettings {
         phone_country,
@@ -31,6 +36,7 @@ pub(crate) fn members(config: &Config) -> Result<MemberSettings, Usage> {
         token_time: config.duration("auth.token_ttl")?,
         cache: CacheSettings {
             entries: config.count("members.cache_entries")?,
+            policy,
             time: config.duration("members.cache_time")?,
             shared_time: config.duration("members.cache_shared_time")?,
         },

@@ -43,7 +43,7 @@ pub(crate) fn run(cli: &Cli, args: &ServeArgs) -> Result<ExitCode> {
     let (address, resp) = (server.address(), server.resp_address());
     let demo = args.demo;
     let end = server.runtime.block_on(async {
-        let load = server.load(&config, demo)?;
+        let load = server.load(&config, demo, true)?;
         let mut load = std::pin::pin!(load);
         tokio::select! {
             _ = terminate.recv() => return Ok(End::Early),
@@ -239,11 +239,17 @@ impl Server {
         self.resp.as_ref().map(|resp| resp.address)
     }
 
-    /// Loads everything and opens the gate, on a thread of its own.
-    pub(crate) fn load(&self, config: &Config, demo: bool) -> Result<tokio::task::JoinHandle<Result<()>>> {
+    /// Loads everything and opens the gate, on a thread of its own; a ranking that is away is waited for, or ends it.
+    pub(crate) fn load(
+        &self,
+        config: &Config,
+        demo: bool,
+        waits: bool,
+    ) -> Result<tokio::task::JoinHandle<Result<()>>> {
         let gate = Arc::clone(&self.gate);
         let lanes = self.store.lanes(config)?;
-        let settings = Settings { ranking: self.ranking.clone(), lanes, ..settings(config)? };
+        let ranking = self.ranking.clone();
+        let settings = Settings { ranking, lanes, waits_for_ranking: waits, ..settings(config)? };
         let store: Arc<dyn Store> = Arc::clone(&self.store.store);
         let (data, config) = (self.data.clone(), config.clone());
         Ok(self.runtime.spawn_blocking(move || {
@@ -264,7 +270,7 @@ impl Server {
 
     /// Waits until everything is loaded.
     pub(crate) fn load_now(&self, config: &Config) -> Result<()> {
-        let loading = self.load(config, false)?;
+        let loading = self.load(config, false, false)?;
         self.runtime.block_on(loading).context("load")?
     }
 

@@ -75,6 +75,7 @@ settings! {
     "members.passwords_at_once" = "auto" "Passwords that are digested at once; `auto` is half of the machine's processors.";
     "members.passwords_waiting_max" = "500" "Passwords that wait to be digested; past it 503.";
     "members.cache_entries" = "200000" "Phone numbers, and members, that are kept in memory.";
+    "members.cache_policy" = "s3-fifo" "Which goes first where there is no room: `s3-fifo`, what was asked for once before what is asked for often; `lru`, what was not asked for the longest.";
     "members.cache_time" = "12h" "How long each is kept.";
     "members.cache_shared_time" = "1s" "The same where other servers write to the same store: their changes of names, numbers and passwords are seen within it.";
     "auth.token_ttl" = "1h" "How long a member is signed in.";

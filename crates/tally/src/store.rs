@@ -73,7 +73,7 @@ impl Place {
         }
     }
 
-    /// Where the orders of this store are kept. Redis is connected to when it is needed.
+    /// Where the orders of this store are kept. One in Redis may be away: a start waits for it.
     pub(crate) fn ranking(&self, config: &Config) -> Result<Ranking> {
         let url = config.text("ranking.url");
         if url == MEMORY {
@@ -87,7 +87,7 @@ impl Place {
         }
         let answer = config.duration("ranking.timeout")?;
         let options = redis::Options { response_timeout: answer, ..redis::Options::default() };
-        let connected = RedisRanking::connect(url, &options);
+        let connected = RedisRanking::open(url, &options);
         Ok(Ranking::Redis(connected.map_err(|error| match error {
             RankingError::Address(why) => Usage(format!("setting `ranking.url`: {why}")).into(),
             other => anyhow::Error::from(other).context("connect to the ranking"),

@@ -72,7 +72,7 @@ fn replayed(store: &dyn Store) -> Result<Replayed> {
 }
 
 fn told(replayed: &Replayed, seconds: f64) -> ExitCode {
-    let Replayed { members, wallets, entries, transfers, holds, totals, disagreements } = replayed;
+    let Replayed { members, handles, wallets, entries, transfers, holds, totals, disagreements } = replayed;
     for (key, total) in totals {
         println!(
             "      {} {}: debits {}, credits {}",
@@ -84,7 +84,9 @@ fn told(replayed: &Replayed, seconds: f64) -> ExitCode {
          {seconds:.1} s"
     );
     if *disagreements == 0 {
-        println!("ok    {what}: every balance is that of its entries, and debits equal credits");
+        println!(
+            "ok    {what}: every balance is that of its entries, debits equal credits, and {handles} logins, numbers and players find their members"
+        );
         return ExitCode::SUCCESS;
     }
     let more = disagreements.saturating_sub(SHOWN_MAX);

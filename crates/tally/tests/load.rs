@@ -1,6 +1,8 @@
 //! `tally load` sends what it was asked to, at the rate it was asked for, and says whether limits were kept.
 
 use serde_json::{Value, json};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 use tally_testkit::{TestTally, command};
 
 const TALLY: &str = env!("CARGO_BIN_EXE_tally");
@@ -61,6 +63,39 @@ fn members_pay_and_look_and_no_money_is_made_or_lost() {
         server.run(&["load", "transfers", "--of", "50", "--members", "50", "--rate", "1", "--stage", "1s"]);
     ran.expect(1);
     assert!(ran.stderr.contains("` cannot sign in"), "{}", ran.stderr);
+}
+
+#[test]
+fn an_interrupted_load_shows_what_ran() {
+    let server = TestTally::start(TALLY);
+    server.run(&["seed", "wallets", "--members", "40", "--transactions", "100"]).expect(0);
+    let (page, figures) = (server.data().join("load.html"), server.data().join("load.json"));
+    let plan = ["load", "transfers", "--of", "40", "--members", "10", "--rate", "100", "--stage", "1h"];
+    let mut load = command::command(TALLY, &plan);
+    load.arg("--data").arg(server.data()).arg("--report").arg(&page).arg("--json").arg(&figures);
+    let load = load.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // Not before money has moved, so that there is something to show.
+    let mut client = server.local();
+    let debits = |totals: &Value| totals["accounts"][1]["debits"].as_str().unwrap().to_owned();
+    let totals = client.get("/v1/ledger/trial-balance").expect(200);
+    let started = Instant::now();
+    while debits(&client.get("/v1/ledger/trial-balance").expect(200)) == debits(&totals) {
+        assert!(started.elapsed() < Duration::from_secs(60), "it never begins");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let sent = Command::new("kill").args(["-s", "INT", &load.id().to_string()]).status().unwrap();
+    assert!(sent.success());
+    let ended = load.wait_with_output().unwrap();
+    let text = String::from_utf8(ended.stdout).unwrap();
+    assert_eq!(ended.status.code(), Some(130), "{text}{}", String::from_utf8_lossy(&ended.stderr));
+    assert!(text.contains("360000 planned in 3600 s") && text.contains("interrupted: "), "{text}");
+    assert!(text.contains("money: none made, none lost; the bank owes members 40000000 KRW"), "{text}");
+    assert!(std::fs::read_to_string(page).unwrap().contains("interrupted: "));
+    let figures: Value = serde_json::from_str(&std::fs::read_to_string(figures).unwrap()).unwrap();
+    let iterations = &figures["iterations"];
+    assert_eq!(figures["interrupted"], true);
+    assert_eq!((&iterations["failed"], &iterations["succeeded"]), (&json!(0), &iterations["arrived"]));
+    assert!(iterations["arrived"].as_u64().is_some_and(|arrived| arrived > 0), "{iterations}");
 }
 
 #[test]

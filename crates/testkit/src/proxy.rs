@@ -1,7 +1,7 @@
 //! A network that fails when the test says so: a TCP proxy before any server.
 //!
 //! It passes bytes as they come and knows no protocol. It can refuse, cut, delay or hold what passes, at any moment and for
-//! all connections at once; and it can cut one connection at the very point where it matters: when certain bytes have come
+//! all connections at once, and hold answers until enough was asked; and it can cut one connection at the very point where it matters: when certain bytes have come
 //! from the client, before the server has them, or when the server has them and answers. Threads and blocking sockets, two
 //! threads for a connection: tests have few.
 //!
@@ -47,6 +47,8 @@ struct State {
     mode: Mode,
     refuses: bool,
     armed: Option<(Vec<u8>, Cut)>,
+    /// Answers wait until the clients have sent these bytes so often.
+    awaited: Option<(Vec<u8>, usize)>,
     /// Whether nobody connects any more once it is cut there.
     refuses_then: bool,
     /// Both ends of each: the client's, and the server's once there is one.
@@ -92,9 +94,10 @@ impl Proxy {
     /// Passes everything on, also what was held: the end of [`Self::refuse`], [`Self::delay`], [`Self::freeze`] and what was to
     /// be cut.
     pub fn pass(&self) {
-        self.set(Mode::Pass);
         let mut state = self.shared.lock();
-        (state.refuses, state.refuses_then, state.armed) = (false, false, None);
+        (state.refuses, state.refuses_then, state.armed, state.awaited) = (false, false, None, None);
+        drop(state);
+        self.set(Mode::Pass);
     }
 
     /// Closes every new connection at once; those there are stay.
@@ -135,6 +138,11 @@ impl Proxy {
     pub fn cut_off_at(&self, pattern: &[u8], cut: Cut) {
         self.cut_at(pattern, cut);
         self.shared.lock().refuses_then = true;
+    }
+
+    /// Passes no answer on until clients have sent these bytes so often: who asks one thing after another waits for ever.
+    pub fn answer_after(&self, pattern: &[u8], times: usize) {
+        self.shared.lock().awaited = Some((pattern.to_owned(), times));
     }
 
     /// Whether the bytes of [`Self::cut_at`] are still to come.
@@ -180,6 +188,7 @@ impl Shared {
             mode: Mode::Pass,
             refuses: false,
             armed: None,
+            awaited: None,
             refuses_then: false,
             connections: HashMap::new(),
             connections_ever: 0,
@@ -190,6 +199,14 @@ impl Shared {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until everything has been asked that answers wait for.
+    fn wait_for_requests(&self) {
+        let mut state = self.lock();
+        while !state.ended && state.awaited.is_some() {
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
     }
 
     /// Waits until something that has come now may pass.
@@ -212,6 +229,15 @@ impl Shared {
 }
 
 impl State {
+    /// Counts the bytes that answers wait for in a piece of a client.
+    fn count(&mut self, passed: &[u8], piece: &[u8]) {
+        let Some((pattern, left)) = &mut self.awaited else { return };
+        *left = left.saturating_sub(count(passed, piece, pattern));
+        if *left == 0 {
+            self.awaited = None;
+        }
+    }
+
     fn cut_all(&mut self) {
         self.connections.drain().for_each(|(_, ends)| close(&ends));
     }
@@ -298,6 +324,8 @@ fn requests(
         }
         let piece = &piece[..length];
         let mut state = shared.lock();
+        state.count(&passed, piece);
+        shared.changed.notify_all();
         let found =
             state.armed.as_ref().and_then(|(pattern, cut)| Some((find(&passed, piece, pattern)?, *cut)));
         match found {
@@ -336,6 +364,7 @@ fn answers(
     loop {
         let length = server.read(&mut piece)?;
         shared.wait_to_pass();
+        shared.wait_for_requests();
         if *swallows.lock().unwrap_or_else(PoisonError::into_inner) {
             shared.lock().cut(id);
             return Ok(());
@@ -345,6 +374,13 @@ fn answers(
         }
         client.write_all(&piece[..length])?;
     }
+}
+
+/// How often a pattern ends in a piece; it may begin in what has passed before.
+fn count(passed: &[u8], piece: &[u8], pattern: &[u8]) -> usize {
+    let kept = passed.len().min(pattern.len() - 1);
+    let both = [&passed[passed.len() - kept..], piece].concat();
+    both.windows(pattern.len()).filter(|window| *window == pattern).count()
 }
 
 /// Where in a piece the part of a pattern begins that is not in what has passed before.

@@ -1,12 +1,16 @@
 //! The run itself: one thread, its connections, and a queue of those who wait for one.
 //!
 //! A connection that breaks, or does not answer in time, fails its iteration and is opened again for the next: a server
-//! that comes back is asked again. Members sign in before the clock starts where the journey needs their tokens.
+//! that comes back is asked again. One that the server closed while nobody used it is opened again before it is used. Members sign in before the clock starts where the journey needs their tokens.
+//!
+//! A run that is told to stop takes no more arrivals, forgets those that wait for a connection, and waits for those under
+//! way, no longer than an answer may take; told again, it does not wait.
 
 use super::journey::{Actor, Call, Director, Scene, token};
 use super::outcome::{Outcome, Second};
 use super::pacer;
 use super::schedule::Schedule;
+use super::stolen::Ticks;
 use crate::connection::Connection;
 use crate::latencies::Latencies;
 use crate::people::People;
@@ -16,7 +20,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, mpsc};
 use tokio::task::{JoinSet, LocalSet};
 
 /// Bounds of a run.
@@ -39,19 +43,28 @@ pub enum Progress {
     Second(Second),
 }
 
-/// Runs a schedule. Blocks; must not be called from an async runtime.
+/// Runs a schedule until its end, or until `stop` says something. Blocks; must not be called from an async runtime.
 ///
 /// # Errors
 ///
-/// If the server cannot be reached at the begin, or does not let members in.
+/// If the server cannot be reached at the begin, or does not let members in; [`io::ErrorKind::Interrupted`] if it was
+/// stopped before the clock started.
 pub fn run(
     scene: &Scene,
     schedule: &Schedule,
     bounds: Bounds,
+    mut stop: mpsc::Receiver<()>,
     told: &mut dyn FnMut(Progress),
 ) -> io::Result<Outcome> {
     let runtime = runtime()?;
-    LocalSet::new().block_on(&runtime, drive(scene, schedule, bounds, told))
+    let driven = async {
+        let (connections, tokens) = tokio::select! {
+            ready = prepare(scene, bounds, told) => ready?,
+            Some(()) = stop.recv() => return Err(io::ErrorKind::Interrupted.into()),
+        };
+        drive(scene, schedule, (bounds, &mut stop), (connections, tokens), told).await
+    };
+    LocalSet::new().block_on(&runtime, driven)
 }
 
 struct Shared {
@@ -59,6 +72,8 @@ struct Shared {
     outcome: RefCell<Outcome>,
     /// Of the present second.
     second: RefCell<(Second, Latencies)>,
+    /// Where the present second began.
+    ticks: Cell<Option<Ticks>>,
     queue: RefCell<VecDeque<Instant>>,
     busy: Cell<u64>,
     over: Cell<bool>,
@@ -66,12 +81,12 @@ struct Shared {
     bounds: Bounds,
 }
 
-async fn drive(
+/// What is done before the clock starts.
+async fn prepare(
     scene: &Scene,
-    schedule: &Schedule,
     bounds: Bounds,
     told: &mut dyn FnMut(Progress),
-) -> io::Result<Outcome> {
+) -> io::Result<(Vec<Connection>, Vec<String>)> {
     let mut connections = Vec::with_capacity(bounds.connections);
     for _ in 0..bounds.connections {
         connections.push(Connection::open(scene.address).await?);
@@ -80,50 +95,78 @@ async fn drive(
         true => sign_in(scene, &mut connections, told).await?,
         false => Vec::new(),
     };
+    Ok((connections, tokens))
+}
+
+async fn drive(
+    scene: &Scene,
+    schedule: &Schedule,
+    (bounds, stop): (Bounds, &mut mpsc::Receiver<()>),
+    (connections, tokens): (Vec<Connection>, Vec<String>),
+    told: &mut dyn FnMut(Progress),
+) -> io::Result<Outcome> {
     let shared = Rc::new(Shared {
         director: RefCell::new(Director::new(scene.clone(), &tokens)),
         outcome: RefCell::new(Outcome::new(&scene.journey.names())),
         second: RefCell::default(),
+        ticks: Cell::new(Ticks::now()),
         queue: RefCell::default(),
         busy: Cell::new(0),
         over: Cell::new(false),
         wake: Notify::new(),
         bounds,
     });
-    let mut workers = Vec::with_capacity(bounds.connections);
+    let mut workers = JoinSet::new();
     for connection in connections {
         let shared = Rc::clone(&shared);
         let scene = (scene.address, scene.journey.calls());
-        workers.push(tokio::task::spawn_local(work(shared, scene, Some(connection))));
+        workers.spawn_local(work(shared, scene, Some(connection)));
     }
-    let begin = Instant::now();
+    let (begin, ticks) = (Instant::now(), shared.ticks.get());
     let mut arrivals = pacer::start(schedule.clone(), begin)?;
     let mut seconds = tokio::time::interval_at((begin + SECOND).into(), SECOND);
+    // How long those under way are waited for, once it was told to stop.
+    let mut until: Option<Instant> = None;
     loop {
+        let given_up = async {
+            match until {
+                Some(until) => tokio::time::sleep_until(until.into()).await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
             biased;
             _ = seconds.tick() => told(Progress::Second(shared.end_second(begin.elapsed(), schedule))),
-            due = arrivals.recv() => match due {
+            Some(()) = stop.recv() => match until {
+                None => {
+                    until = Some(Instant::now() + bounds.answer);
+                    shared.interrupt();
+                }
+                Some(_) => break,
+            },
+            () = given_up => break,
+            due = arrivals.recv(), if !shared.over.get() => match due {
                 Some(due) => shared.arrive(due),
+                None => shared.end_of_arrivals(),
+            },
+            ended = workers.join_next(), if shared.over.get() => match ended {
+                Some(ended) => ended.map_err(io::Error::other)?,
                 None => break,
             },
         }
     }
-    shared.over.set(true);
-    shared.wake.notify_waiters();
-    for worker in workers {
-        let mut worker = worker;
-        loop {
-            tokio::select! {
-                ended = &mut worker => break ended.map_err(io::Error::other)?,
-                _ = seconds.tick() => told(Progress::Second(shared.end_second(begin.elapsed(), schedule))),
-            }
-        }
-    }
+    workers.shutdown().await;
+    shared.give_up();
     told(Progress::Second(shared.end_second(begin.elapsed(), schedule)));
     let mut outcome = shared.outcome.replace(Outcome::new(&[]));
     outcome.lasted = begin.elapsed();
+    outcome.stolen = stolen(ticks, shared.ticks.get());
     Ok(outcome)
+}
+
+/// Nothing, where the system does not tell.
+fn stolen(then: Option<Ticks>, now: Option<Ticks>) -> f64 {
+    then.zip(now).map_or(0.0, |(then, now)| now.stolen_since(then))
 }
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -226,7 +269,7 @@ async fn ask(
     (call, actor): (Call, &mut Actor),
 ) -> Result<(), String> {
     let kind = |error: io::Error| format!("connection: {}", error.kind());
-    let mut own = match connection.take() {
+    let mut own = match connection.take().filter(Connection::is_open) {
         Some(own) => own,
         None => Connection::open(address).await.map_err(kind)?,
     };
@@ -265,6 +308,28 @@ impl Shared {
         self.wake.notify_one();
     }
 
+    fn end_of_arrivals(&self) {
+        self.over.set(true);
+        self.wake.notify_waiters();
+    }
+
+    /// No more arrivals; those that wait for a connection have never been.
+    fn interrupt(&self) {
+        let waited = self.queue.take().len() as u64;
+        let mut outcome = self.outcome.borrow_mut();
+        outcome.interrupted = true;
+        outcome.arrived -= waited;
+        drop(outcome);
+        self.end_of_arrivals();
+    }
+
+    /// Those that were not waited for have failed.
+    fn give_up(&self) {
+        let left = self.busy.replace(0);
+        self.outcome.borrow_mut().failed += left;
+        self.second.borrow_mut().0.failed += left;
+    }
+
     fn end(&self, due: Instant, well: bool) {
         let (mut outcome, mut second) = (self.outcome.borrow_mut(), self.second.borrow_mut());
         self.busy.set(self.busy.get() - 1);
@@ -284,6 +349,8 @@ impl Shared {
         second.at = at.as_secs_f64();
         second.target = schedule.rate_at(at.saturating_sub(SECOND / 2));
         second.ms = [50.0, 95.0, 99.0, 100.0].map(|percent| latencies.percentile_ms(percent));
+        let now = Ticks::now();
+        second.stolen = stolen(self.ticks.replace(now), now);
         second.waiting = self.busy.get() + self.queue.borrow().len() as u64;
         self.outcome.borrow_mut().seconds.push(second);
         second

@@ -12,6 +12,7 @@ mod journey;
 mod outcome;
 mod pacer;
 mod schedule;
+mod stolen;
 mod threshold;
 
 pub use drive::{Bounds, Progress, run};

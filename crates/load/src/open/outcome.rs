@@ -49,6 +49,8 @@ pub struct Second {
     pub ms: [f64; 4],
     /// Iterations that were under way, or waited, at its end.
     pub waiting: u64,
+    /// Percent of the processors that the host of a virtual machine gave to others in it.
+    pub stolen: f64,
 }
 
 /// The figures of a run.
@@ -68,6 +70,10 @@ pub struct Outcome {
     pub seconds: Vec<Second>,
     /// From the begin to the last answer.
     pub lasted: Duration,
+    /// Percent of the processors that the host of a virtual machine gave to others, over the whole run.
+    pub stolen: f64,
+    /// It was told to stop before the end of its schedule: what was under way too long for that has failed.
+    pub interrupted: bool,
 }
 
 impl Outcome {
@@ -81,6 +87,8 @@ impl Outcome {
             calls: calls.iter().map(call).collect(),
             seconds: Vec::new(),
             lasted: Duration::ZERO,
+            stolen: 0.0,
+            interrupted: false,
         }
     }
 

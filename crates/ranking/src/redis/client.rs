@@ -60,8 +60,8 @@ pub(super) struct Redis {
 }
 
 impl Redis {
-    /// Connects; fails where nobody answers.
-    pub(super) fn connect(address: Address, options: &Options) -> Result<Self, RankingError> {
+    /// A client of these; nobody is asked yet.
+    pub(super) fn new(address: Address, options: &Options) -> Result<Self, RankingError> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(options.threads.max(1))
             .thread_name("tally-redis")
@@ -79,9 +79,12 @@ impl Redis {
         let map = RwLock::new(Arc::new(Map { nodes, ranges }));
         let shared = Arc::new(Shared { reach, map, asked: Mutex::default() });
         let handle = runtime.handle().clone();
-        let redis = Self { shared, handle, runtime: Some(runtime) };
-        redis.handle.block_on(redis.shared.reach_somebody())?;
-        Ok(redis)
+        Ok(Self { shared, handle, runtime: Some(runtime) })
+    }
+
+    /// Connects; fails where nobody answers.
+    pub(super) fn connect(&self) -> Result<(), RankingError> {
+        self.handle.block_on(self.shared.reach_somebody())
     }
 
     pub(super) fn address(&self) -> &Address {

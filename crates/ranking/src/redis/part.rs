@@ -29,7 +29,18 @@ impl RedisRanking {
     /// Connects to `redis://…` or `redis-cluster://…`. Threads that ask it may block and must not be those of an
     /// asynchronous runtime.
     pub fn connect(url: &str, options: &Options) -> Result<Self, RankingError> {
-        Ok(Self { redis: Arc::new(Redis::connect(Address::parse(url)?, options)?) })
+        let redis = Arc::new(Redis::new(Address::parse(url)?, options)?);
+        redis.connect()?;
+        Ok(Self { redis })
+    }
+
+    /// The same; one that does not answer now is connected to when it is needed.
+    pub fn open(url: &str, options: &Options) -> Result<Self, RankingError> {
+        let redis = Arc::new(Redis::new(Address::parse(url)?, options)?);
+        match redis.connect() {
+            Ok(()) | Err(RankingError::Away(_)) => Ok(Self { redis }),
+            Err(error) => Err(error),
+        }
     }
 
     /// The order of a part. Nothing is asked yet.
@@ -106,6 +117,11 @@ impl RedisPart {
     pub fn ranks(&self, players: &[PlayerId]) -> Vec<Result<Option<Ranked>, RankingError>> {
         let items: Vec<_> = players.iter().map(|player| (self, player)).collect();
         looks::ranks(self.redis(), &items)
+    }
+
+    /// A player's rank in each of several parts of one Redis, all asked at once. What fails fails alone.
+    pub(crate) fn ranks_in(items: &[(&Self, &PlayerId)]) -> Vec<Result<Option<Ranked>, RankingError>> {
+        items.first().map_or_else(Vec::new, |(part, _)| looks::ranks(part.redis(), items))
     }
 
     /// Begins to load it: whatever was there is gone, and it is not read until the load is finished. `epoch` is random.

@@ -4,6 +4,7 @@
 //! done ([`account`]). What a member has is a wallet per currency ([`wallet`]): a balance that is the sum of its entries
 //! ([`entry`]) and what is held of it ([`hold`]). [`book`] applies [`order`]s in turn to the wallets of one transaction and
 //! says what is to be written; [`pin`] and [`limits`] judge who may, [`member`] who somebody is.
+//! [`lines`] are what files say of both.
 //!
 //! Amounts are integers of the smallest unit and every sum is checked: what does not fit is refused, never rounded.
 //! Not here: how passwords and PINs are compared (this crate has no digests), and where rows are kept.
@@ -14,6 +15,7 @@ pub mod entry;
 pub mod hold;
 pub mod id;
 pub mod limits;
+pub mod lines;
 pub mod member;
 pub mod money;
 pub mod order;

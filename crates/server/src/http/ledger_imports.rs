@@ -6,7 +6,7 @@ use super::imports::json;
 use super::problem;
 use serde_json::Value;
 use tally_service::Failure;
-use tally_service::wallets::import::{self, Imported, NewChunk, NewMemberLine, NewTransfer};
+use tally_service::wallets::import::{self, Imported, NewChunk};
 use tally_wire::Problem;
 use tally_wire::api::imports;
 use tally_wire::api::ledger_imports::{self, CHUNK_ROWS_MAX, Head};
@@ -16,19 +16,7 @@ use tally_wire::fields::FieldError;
 pub(super) async fn members(mut call: Call) -> Result<Answer, Problem> {
     let bytes = body(&mut call).await?;
     let tally = call.tally()?;
-    let chunk = read(&bytes, |number, value| {
-        let row = ledger_imports::read_member(number, value)?;
-        let member = NewMemberLine {
-            login: row.login,
-            password_hash: row.password_hash,
-            pin: row.pin,
-            phone_number: row.phone_number,
-            name: row.name,
-            player: row.player,
-            balance: row.balance,
-        };
-        Ok((row.line, member))
-    })?;
+    let chunk = read(&bytes, ledger_imports::read_member)?;
     answer(import::members(&tally, chunk).await)
 }
 
@@ -36,10 +24,7 @@ pub(super) async fn members(mut call: Call) -> Result<Answer, Problem> {
 pub(super) async fn transfers(mut call: Call) -> Result<Answer, Problem> {
     let bytes = body(&mut call).await?;
     let tally = call.tally()?;
-    let chunk = read(&bytes, |number, value| {
-        let row = ledger_imports::read_transfer(number, value)?;
-        Ok((row.line, NewTransfer { from: row.from, to: row.to, amount: row.amount }))
-    })?;
+    let chunk = read(&bytes, ledger_imports::read_transfer)?;
     answer(import::transfers(&tally, chunk).await)
 }
 

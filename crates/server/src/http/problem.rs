@@ -125,7 +125,7 @@ fn of_fault(fault: &Fault) -> Problem {
             let detail = format!("{shard} of the store cannot be used now; nothing was done");
             Problem::new(503, "store_away", detail).retry_after(5)
         }
-        Fault::RanksAway(_) => {
+        Fault::RanksAway(_) | Fault::RanksRefused(_) => {
             Problem::new(503, "loading", "ranks are not exact yet; nothing was done").retry_after(1)
         }
         Fault::OutcomeUnknown(_) => Problem::new(

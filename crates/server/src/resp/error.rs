@@ -128,7 +128,7 @@ pub(super) fn of_fault(fault: &Fault) -> Wrong {
     match fault {
         Fault::Overloaded => "BUSY too much is waiting to be written, try again later".into(),
         Fault::Draining => "TRYAGAIN the server is shutting down".into(),
-        Fault::RanksAway(_) => LOADING.into(),
+        Fault::RanksAway(_) | Fault::RanksRefused(_) => LOADING.into(),
         Fault::StoreAway(_) => "TRYAGAIN the store cannot be used now; nothing was done".into(),
         Fault::ShardAway { shard, .. } => {
             format!("TRYAGAIN {shard} of the store cannot be used now; nothing was done").into()

@@ -145,6 +145,7 @@ impl Session {
         let commands = Commands { steps: vec![step], atomic: false, relaxed: self.relaxed };
         let replies = steps::run(self.tally()?, commands).await;
         match replies.map(|mut replies| replies.pop()) {
+            Ok(Some(StepReply::Failed(fault))) => Err(error::of_failure(&fault.into())),
             Ok(Some(reply)) => Ok(reply),
             Ok(None) => Err("ERR internal error: a step has no reply".into()),
             // Deleted just now: nothing is left to take out.
@@ -335,6 +336,11 @@ impl Shape {
             if replies.iter().any(|reply| matches!(reply, StepReply::Refused(_))) {
                 return to.error(error::TOO_MANY_IN_MULTI);
             }
+            if let Some(StepReply::Failed(fault)) =
+                replies.iter().find(|reply| matches!(reply, StepReply::Failed(_)))
+            {
+                return to.error(error::of_failure(&fault.clone().into()).as_bytes());
+            }
             let there = |reply: &&StepReply| matches!(reply, StepReply::Took(list) if !list.is_empty());
             return to.integer(replies.iter().filter(there).count() as i64);
         }
@@ -346,6 +352,7 @@ impl Shape {
             }),
             (_, StepReply::Refused(Refusal::TooManyAtOnce)) => to.error(error::TOO_MANY_IN_MULTI),
             (_, StepReply::Refused(refusal)) => to.error(error::of_refusal(&refusal).as_bytes()),
+            (_, StepReply::Failed(fault)) => to.error(error::of_failure(&fault.into()).as_bytes()),
             (Self::Added { changed }, StepReply::Added { added, updated, .. }) => {
                 to.integer((added + if *changed { updated } else { 0 }).cast_signed());
             }

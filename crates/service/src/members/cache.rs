@@ -3,10 +3,10 @@
 //! Bounded in entries, and each is kept so long at most. This server's own changes are seen at once: whoever changes a
 //! member says so before and after, and what was read meanwhile is not kept. What another server changes is seen when the
 //! entry is old enough, which is a shorter time where there are others. Balances and attempts are never taken from here,
-//! and no transfer is decided by it: the transaction compares. Which entry goes first is the library's (S3-FIFO: what is
-//! asked for once goes before what is asked for often).
+//! and no transfer is decided by it: the transaction compares. Not here: which entry goes first (`evict`).
 
-use quick_cache::sync::Cache;
+use super::evict::Entries;
+pub use super::evict::Policy;
 use std::hash::Hash;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,6 +19,8 @@ use tally_rules::ledger::{Member, MemberId};
 pub struct CacheSettings {
     /// Entries of each kind.
     pub entries: usize,
+    /// Which goes first.
+    pub policy: Policy,
     /// How long an entry is used.
     pub time: Duration,
     /// The same where other servers write to the same store.
@@ -30,6 +32,7 @@ impl Default for CacheSettings {
         let hours = 12;
         Self {
             entries: 200_000,
+            policy: Policy::default(),
             time: Duration::from_secs(hours * 3_600),
             shared_time: Duration::from_secs(1),
         }
@@ -49,14 +52,15 @@ pub struct Rate {
 
 /// One kind of entries.
 struct Kept<K, V> {
-    entries: Cache<K, (V, Instant)>,
+    entries: Entries<K, (V, Instant)>,
     hits: AtomicU64,
     misses: AtomicU64,
 }
 
 impl<K: Eq + Hash + Clone, V: Clone> Kept<K, V> {
-    fn new(entries: usize) -> Self {
-        Self { entries: Cache::new(entries), hits: AtomicU64::new(0), misses: AtomicU64::new(0) }
+    fn new(settings: CacheSettings) -> Self {
+        let entries = Entries::new(settings.policy, settings.entries);
+        Self { entries, hits: AtomicU64::new(0), misses: AtomicU64::new(0) }
     }
 
     fn get(&self, key: &K, time: Duration) -> Option<V> {
@@ -83,10 +87,14 @@ struct Changes {
 /// The cache.
 pub struct MemberCache {
     settings: CacheSettings,
-    phones: Kept<Phone, MemberId>,
+    phones: Kept<Phone, Holder>,
     members: Kept<MemberId, Arc<Member>>,
     changes: Mutex<Changes>,
 }
+
+/// Who has a phone number. That nobody has it is kept as well: by how long it takes nobody learns who is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Holder(pub(super) Option<MemberId>);
 
 /// What was read before this moment may be kept, if nothing changes until then.
 #[derive(Clone, Copy, Debug)]
@@ -100,15 +108,15 @@ pub(crate) struct Changing<'a> {
 
 impl MemberCache {
     pub(super) fn new(settings: CacheSettings) -> Self {
-        let entries = settings.entries;
-        Self { settings, phones: Kept::new(entries), members: Kept::new(entries), changes: Mutex::default() }
+        let (phones, members) = (Kept::new(settings), Kept::new(settings));
+        Self { settings, phones, members, changes: Mutex::default() }
     }
 
     fn time(&self, shared: bool) -> Duration {
         if shared { self.settings.shared_time.min(self.settings.time) } else { self.settings.time }
     }
 
-    pub(super) fn phone(&self, phone: &Phone, shared: bool) -> Option<MemberId> {
+    pub(super) fn phone(&self, phone: &Phone, shared: bool) -> Option<Holder> {
         self.phones.get(phone, self.time(shared))
     }
 
@@ -129,9 +137,17 @@ impl MemberCache {
             return;
         }
         if let Some(phone) = &member.phone {
-            self.phones.entries.insert(phone.clone(), (id, Instant::now()));
+            self.phones.entries.insert(phone.clone(), (Holder(Some(id)), Instant::now()));
         }
         self.members.entries.insert(id, (Arc::clone(member), Instant::now()));
+    }
+
+    /// The same of who has a phone number. Where it was changed and this is older all the same, the transaction finds out.
+    pub(super) fn keep_phone(&self, moment: Moment, phone: &Phone, holder: Holder) {
+        let changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        if moment.0 == Some(changes.begun) {
+            self.phones.entries.insert(phone.clone(), (holder, Instant::now()));
+        }
     }
 
     /// To be held while a member is changed.
@@ -158,7 +174,7 @@ impl Drop for Changing<'_> {
     fn drop(&mut self) {
         let mut changes = self.cache.changes.lock().unwrap_or_else(PoisonError::into_inner);
         changes.running -= 1;
-        if let Some((_, (member, _))) = self.cache.members.entries.remove(&self.member)
+        if let Some((member, _)) = self.cache.members.entries.remove(&self.member)
             && let Some(phone) = &member.phone
         {
             self.cache.phones.entries.remove(phone);
@@ -193,7 +209,7 @@ mod tests {
         let cache = MemberCache::new(CacheSettings::default());
         let (id, phone) = (MemberId(Uuid([1; 16])), Phone::parse("010-1234", None).unwrap());
         cache.keep(cache.moment(), id, &member("old"));
-        assert_eq!(cache.phone(&phone, false), Some(id));
+        assert_eq!(cache.phone(&phone, false), Some(Holder(Some(id))));
         let before = cache.moment();
         let changing = cache.changing(id);
         let during = cache.moment();
@@ -201,12 +217,13 @@ mod tests {
         assert!(cache.member(&id, false).is_none() && cache.phone(&phone, false).is_none());
         for moment in [before, during] {
             cache.keep(moment, id, &member("old"));
-            assert!(cache.member(&id, false).is_none(), "{moment:?}");
+            cache.keep_phone(moment, &phone, Holder(Some(id)));
+            assert!(cache.member(&id, false).is_none() && cache.phone(&phone, false).is_none(), "{moment:?}");
         }
         cache.keep(cache.moment(), id, &member("new"));
         assert_eq!(&*cache.member(&id, false).unwrap().name, "new");
         let [(_, phones), (_, members)] = cache.rates();
-        assert_eq!((phones.hits, phones.misses, members.hits, members.misses), (1, 1, 1, 3));
+        assert_eq!((phones.hits, phones.misses, members.hits, members.misses), (1, 3, 1, 3));
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //! start. Not here: money.
 
 pub mod cache;
+mod evict;
 pub mod find;
 pub mod password;
 pub mod pin;
@@ -17,7 +18,7 @@ pub mod token;
 use crate::failure::{Failure, Fault};
 use crate::secret::{Secret, Use};
 use crate::tally::Tally;
-use cache::{CacheSettings, MemberCache};
+use cache::{CacheSettings, Holder, MemberCache};
 use password::Cost;
 use pin::PinKey;
 use std::sync::Arc;
@@ -148,16 +149,15 @@ impl Members {
         Ok(member)
     }
 
-    /// Who had that phone number not long ago.
+    /// Who had that phone number not long ago. The same is done whether somebody has it or not, and both are kept: it is
+    /// asked before a PIN was judged, and must not tell by its time who is there.
     pub async fn of_phone(&self, tally: &Arc<Tally>, phone: &Phone) -> Result<Option<MemberId>, Failure> {
-        if let Some(id) = self.cache.phone(phone, tally.has_others()) {
-            return Ok(Some(id));
+        if let Some(Holder(found)) = self.cache.phone(phone, tally.has_others()) {
+            return Ok(found);
         }
         let (moment, asked, handle) = (self.cache.moment(), Arc::clone(tally), Handle::Phone(phone.clone()));
-        let found = crate::blocking(move || find::by_handle(&asked, &handle)).await?;
-        Ok(found.map(|(id, member)| {
-            self.cache.keep(moment, id, &Arc::new(member));
-            id
-        }))
+        let found = crate::blocking(move || Ok(asked.store.ledger().member_of(&handle)?)).await?;
+        self.cache.keep_phone(moment, phone, Holder(found));
+        Ok(found)
     }
 }

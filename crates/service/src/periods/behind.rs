@@ -4,9 +4,11 @@
 
 use super::order;
 use crate::boards::Board;
-use crate::failure::Failure;
+use crate::failure::{Failure, Fault};
+use crate::progress::Progress;
 use crate::servers::{self, marks};
 use crate::tally::Tally;
+use crate::trial::Trial;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tally_ranking::{Look, Ranking, Standings};
@@ -98,6 +100,32 @@ impl<'a> Start<'a> {
     pub(crate) fn end(self) -> Result<(), Failure> {
         let store = self.turn.store;
         Ok(self.generation.map_or(Ok(()), |generation| store.set_meta(LOADED, &generation))?)
+    }
+}
+
+/// What `/readyz` says meanwhile.
+const AWAY: &str = "the ranking does not answer, or is loading itself";
+
+/// Does something to orders elsewhere while nobody is served yet. Where they cannot be asked now it is tried again, for as
+/// long as that takes.
+pub(crate) fn patiently<T>(
+    progress: &Progress,
+    mut attempt: impl FnMut() -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let mut trial = Trial::new("load ranks");
+    loop {
+        let done = attempt();
+        if let Err(failure @ Failure::Fault(Fault::RanksAway(_))) = &done {
+            progress.wait(Some(AWAY));
+            trial.note(Instant::now(), Some(failure));
+            std::thread::sleep(trial.pause());
+            continue;
+        }
+        progress.wait(None);
+        if done.is_ok() {
+            trial.note(Instant::now(), None);
+        }
+        return done;
     }
 }
 

@@ -11,9 +11,10 @@ use crate::boards::Board;
 use crate::failure::Failure;
 use crate::servers;
 use crate::tally::Tally;
+use crate::trial::Trial;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, PoisonError, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tally_ranking::PartOrder;
 use tally_rules::{Micros, PlayerId};
 use tally_store::{Changes, Loaded, Part, PartKey, PartRow, Plan, ScoreKey, Store, StoreError, Task};
@@ -47,17 +48,20 @@ impl Keeper {
 
 fn run(tally: &Weak<Tally>, stopped: &Receiver<()>) {
     let mut looks = 0_u32;
+    let (mut closing, mut catching_up) =
+        (Trial::new("close periods"), Trial::new("bring ranks to what is stored"));
     while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(LOOK_PAUSE) {
         let Some(tally) = tally.upgrade() else { return };
-        if let Err(failure) = close_due(&tally) {
-            tracing::warn!(%failure, "close a period; it is tried again");
+        if closing.is_due(Instant::now()) {
+            closing.note(Instant::now(), close_due(&tally).err().as_ref());
         }
         looks += 1;
         if !behind::are_elsewhere(&tally) {
             continue;
         }
-        if let Err(failure) = behind::catch_up(&tally, looks.is_multiple_of(LOOK_EVERYWHERE)) {
-            tracing::warn!(%failure, "bring ranks to what is stored; it is tried again");
+        if catching_up.is_due(Instant::now()) {
+            let done = behind::catch_up(&tally, looks.is_multiple_of(LOOK_EVERYWHERE));
+            catching_up.note(Instant::now(), done.err().as_ref());
         }
         if looks.is_multiple_of(PURGE_EVERY) {
             behind::purge(&tally);

@@ -4,6 +4,7 @@
 //! the batch that writes it.
 
 use super::command::Request;
+use super::left_out::LeftOut;
 use super::steps::Step;
 use crate::boards::Board;
 use crate::contests::play;
@@ -58,12 +59,15 @@ pub(super) struct Aims {
     pub(super) opened: BTreeMap<PartKey, (Arc<Board>, Arc<LivePart>)>,
     /// Closed parts whose records change.
     pub(super) stale: BTreeMap<PartKey, (Arc<Board>, PartRow)>,
+    /// What is not done at all.
+    pub(super) left_out: LeftOut,
 }
 
 impl Aims {
     /// Aims a batch.
-    pub(super) fn new(batch: &[Request], instants: &mut Instants, now: Micros) -> Self {
-        let mut aims = Self { rows: Vec::new(), opened: BTreeMap::new(), stale: BTreeMap::new() };
+    pub(super) fn new(batch: &[Request], left_out: &LeftOut, instants: &mut Instants, now: Micros) -> Self {
+        let left_out = left_out.clone();
+        let mut aims = Self { rows: Vec::new(), opened: BTreeMap::new(), stale: BTreeMap::new(), left_out };
         for request in batch {
             let rows = match request {
                 Request::Submit(submit) => {
@@ -86,7 +90,13 @@ impl Aims {
                         .collect()
                 }
                 Request::Commands(commands) => {
-                    commands.steps.iter().map(|step| aims.step(step, instants, now)).collect()
+                    let mut step = |(at, step)| {
+                        if aims.left_out.fault(at).is_some() {
+                            return RowAim { at: Ok(now), parts: Vec::new(), closed: Vec::new() };
+                        }
+                        aims.step(step, instants, now)
+                    };
+                    commands.steps.iter().enumerate().map(&mut step).collect()
                 }
                 Request::Remove(remove) => vec![aims.open(&remove.board, now)],
                 Request::Ban(ban) => vec![in_memory(&ban.board, now)],

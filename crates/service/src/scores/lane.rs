@@ -1,10 +1,11 @@
 //! The queues in front of the score work.
 //!
 //! A store with one writer has one lane. Elsewhere players spread over several, each with a transaction of its own in
-//! flight; what concerns more than one player goes through the first.
+//! flight; what concerns more than the players of one lane goes through another one.
 
 use super::command::{Done, Request};
-use super::work::{ScoreWork, Shared, StoreTimes};
+use super::shared::Shared;
+use super::work::{ScoreWork, StoreTimes};
 use crate::failure::Failure;
 use crate::requests::Running;
 use crate::waiting::{self, Told};
@@ -38,20 +39,21 @@ impl ScoreLanes {
             let (lane, thread) = Lane::start(&format!("scores-{number}"), bounds, work)?;
             Ok(One { lane, thread: Mutex::new(Some(thread)), times })
         };
-        let lanes = (0..shared.lanes_in_all()).map(start).collect::<std::io::Result<_>>()?;
+        let lanes = (0..=shared.lane_of_several()).map(start).collect::<std::io::Result<_>>()?;
         Ok(Self { shared, lanes })
     }
 
-    /// The lane of a request; what concerns several goes through the first.
+    /// The lane of a request.
     fn of(&self, request: &Request) -> &Lane<ScoreWork, Waiter> {
-        &self.lanes[self.shared.lane_of(request).unwrap_or(0)].lane
+        &self.lanes[self.shared.lane_of(request).unwrap_or(self.shared.lane_of_several())].lane
     }
 
     /// The same of neighbours.
     fn of_all(&self, requests: &[(Request, Option<Running>)]) -> &Lane<ScoreWork, Waiter> {
         let mut lanes = requests.iter().map(|(request, _)| self.shared.lane_of(request));
         let first = lanes.next().flatten();
-        &self.lanes[first.filter(|_| lanes.all(|lane| lane == first)).unwrap_or(0)].lane
+        let one = first.filter(|_| lanes.all(|lane| lane == first));
+        &self.lanes[one.unwrap_or(self.shared.lane_of_several())].lane
     }
 
     /// One request; the caller waits, the lane does not.
@@ -72,7 +74,7 @@ impl ScoreLanes {
 
     /// Waits until every batch that is being decided now has been published; none is begun until this is dropped. Blocks.
     pub(crate) fn hold(&self) -> Result<Pass, Failure> {
-        Ok(self.shared.pass(true)?)
+        Ok(self.shared.pass_alone().map_err(|(_, fault)| fault)?)
     }
 
     /// How long the store took to read and lock, and to write and commit.
@@ -88,9 +90,9 @@ impl ScoreLanes {
         self.lanes.iter().fold(Stats::default(), |stats, one| stats.and(one.lane.stats()))
     }
 
-    /// How many there are.
+    /// How many there are for players.
     pub(crate) fn count(&self) -> usize {
-        self.lanes.len()
+        self.shared.lanes_in_all()
     }
 
     /// Completes what was accepted. Blocks.

@@ -55,7 +55,11 @@ pub(super) fn read(batch: &[Request], aims: &Aims) -> Reading {
                 None
             }
             Request::Commands(commands) => {
-                for (step, row) in commands.steps.iter().zip(rows) {
+                for (at, (step, row)) in commands.steps.iter().zip(rows).enumerate() {
+                    if aims.left_out.fault(at).is_some() {
+                        reading.plan.boards.extend(step.board().map(|board| board.no));
+                        continue;
+                    }
                     let identity = reading.step(aims, step, &row.parts);
                     reading.plan.requests.extend(identity.map(|one| one.key.clone()));
                 }

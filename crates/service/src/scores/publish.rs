@@ -1,10 +1,11 @@
 //! Publishing a batch: what was decided, in order, board by board and part by part.
 
-use super::aim::Aims;
+use super::aim::{Aims, PartInMemory};
 use super::command::Request;
 use super::decide::Decision;
+use super::orders::Orders;
 use super::redefine::Redefinition;
-use super::steps::{Move, publish_in_turn};
+use super::steps::{Commands, Move, Step, StepDone, StepReply};
 use crate::boards::Board;
 use crate::periods::{LivePart, Periods, RuleState};
 use std::collections::{BTreeMap, HashMap};
@@ -86,8 +87,42 @@ fn publish_together(
     }
 }
 
+/// Publishes the steps one after the other, the orders they change held until the last one.
+fn publish_in_turn(commands: &mut Commands, dones: &mut [StepDone], aims: &Aims, version: u64) {
+    let mut parts: Vec<(BoardNo, Part, PartInMemory)> = Vec::new();
+    for (step, done) in commands.steps.iter().zip(dones.iter()) {
+        let Some(board) = step.board() else { continue };
+        for (part, _, _) in &done.moves {
+            if !parts.iter().any(|known| known.0 == board.no && known.1 == *part) {
+                parts.extend(aims.order_of(board, *part).map(|order| (board.no, *part, order)));
+            }
+        }
+    }
+    // Everybody who holds several takes them in one order.
+    parts.sort_by_key(|one| (one.0, one.1));
+    let mut held: Vec<_> =
+        parts.iter().map(|(board, part, order)| (*board, *part, order.order().hold(version))).collect();
+    for (step, done) in commands.steps.iter_mut().zip(dones.iter_mut()) {
+        let ranked = matches!(step, Step::Submit(_));
+        let ranks = step.board().map(|board| move_held(board, &done.moves, ranked, &mut held));
+        let ranks = ranks.unwrap_or_default();
+        match (step, &mut done.reply) {
+            (Step::Read(question), reply) => {
+                *reply = StepReply::Read(question.ask(&Orders { held: &held }));
+            }
+            (Step::Submit(_), StepReply::Submitted(submitted)) => {
+                submitted.rank = ranks.after;
+                if let Some(previous) = &mut submitted.previous {
+                    previous.rank = ranks.before;
+                }
+            }
+            (_, _) => {}
+        }
+    }
+}
+
 /// Publishes moves in orders that are held; gives the ranks around the first if they are wanted.
-pub(super) fn move_held(
+fn move_held(
     board: &Board,
     moves: &[Move],
     ranked: bool,

@@ -10,11 +10,12 @@ use super::aim::Aims;
 use super::command::Request;
 use super::steps::Step;
 use crate::boards::{Board, Changing};
+use crate::failure::Fault;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Instant;
 use tally_ranking::{PUBLISHED_WITHIN, RankingError, Remote};
-use tally_store::{BoardChange, BoardNo, Changes, Committed, Loaded, Plan, ScoreKey};
+use tally_store::{BoardChange, BoardNo, Changes, Committed, Loaded, Plan, ScoreKey, ShardSet};
 
 /// Why a batch has to be planned again, or cannot be decided now.
 #[derive(Debug)]
@@ -27,6 +28,8 @@ pub(super) enum Unready {
     Behind(Vec<ScoreKey>),
     /// An order cannot be asked.
     Ranking(RankingError),
+    /// What is in these databases cannot be done now.
+    Away(ShardSet, Fault),
 }
 
 impl From<RankingError> for Unready {

@@ -5,14 +5,13 @@
 //! sees what the steps before it did and nothing of those after it. An atomic request keeps readers out of the orders it
 //! changes until its last step is done.
 
-use super::aim::{Aims, PartInMemory, RowAim};
+use super::aim::{Aims, RowAim};
 use super::command::{Done, Previous, Request, Submit, Submitted};
 use super::decide::{Decision, State};
 use super::orders::Orders;
-use super::publish::move_held;
 use super::select::{Taken, select};
 use crate::boards::Board;
-use crate::failure::Failure;
+use crate::failure::{Failure, Fault};
 use crate::tally::Tally;
 use std::sync::Arc;
 use tally_rules::sorted_set::Add;
@@ -116,6 +115,8 @@ pub enum StepReply {
     Read(Vec<u8>),
     /// A rule's answer; nothing changed.
     Refused(Refusal),
+    /// The database that it concerns cannot be used now; nothing changed.
+    Failed(Fault),
 }
 
 /// What a player's record in one part is now.
@@ -227,8 +228,11 @@ impl State {
             self.check_live(board.no)?;
         }
         let refused = |refusal| StepDone::new(StepReply::Refused(refusal), Vec::new());
-        let step = |(step, aim): (&Step, &RowAim)| self.step(step, aim, aims).unwrap_or_else(refused);
-        Ok(commands.steps.iter().zip(rows).map(step).collect())
+        let step = |(at, (step, aim)): (usize, (&Step, &RowAim))| match aims.left_out.fault(at) {
+            Some(fault) => StepDone::new(StepReply::Failed(fault.clone()), Vec::new()),
+            None => self.step(step, aim, aims).unwrap_or_else(refused),
+        };
+        Ok(commands.steps.iter().zip(rows).enumerate().map(step).collect())
     }
 
     fn step(&mut self, step: &Step, aim: &RowAim, aims: &Aims) -> Result<StepDone, Refusal> {
@@ -361,39 +365,5 @@ impl State {
             .filter(|(key, _)| !board.hides(&key.player))
             .map(|(key, record)| (key.player.clone(), record.copied()))
             .collect()
-    }
-}
-
-/// Publishes the steps one after the other, the orders they change held until the last one.
-pub(super) fn publish_in_turn(commands: &mut Commands, dones: &mut [StepDone], aims: &Aims, version: u64) {
-    let mut parts: Vec<(BoardNo, Part, PartInMemory)> = Vec::new();
-    for (step, done) in commands.steps.iter().zip(dones.iter()) {
-        let Some(board) = step.board() else { continue };
-        for (part, _, _) in &done.moves {
-            if !parts.iter().any(|known| known.0 == board.no && known.1 == *part) {
-                parts.extend(aims.order_of(board, *part).map(|order| (board.no, *part, order)));
-            }
-        }
-    }
-    // Everybody who holds several takes them in one order.
-    parts.sort_by_key(|one| (one.0, one.1));
-    let mut held: Vec<_> =
-        parts.iter().map(|(board, part, order)| (*board, *part, order.order().hold(version))).collect();
-    for (step, done) in commands.steps.iter_mut().zip(dones.iter_mut()) {
-        let ranked = matches!(step, Step::Submit(_));
-        let ranks = step.board().map(|board| move_held(board, &done.moves, ranked, &mut held));
-        let ranks = ranks.unwrap_or_default();
-        match (step, &mut done.reply) {
-            (Step::Read(question), reply) => {
-                *reply = StepReply::Read(question.ask(&Orders { held: &held }));
-            }
-            (Step::Submit(_), StepReply::Submitted(submitted)) => {
-                submitted.rank = ranks.after;
-                if let Some(previous) = &mut submitted.previous {
-                    previous.rank = ranks.before;
-                }
-            }
-            (_, _) => {}
-        }
     }
 }

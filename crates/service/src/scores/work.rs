@@ -3,71 +3,30 @@
 //! A player's records belong to one lane, so lanes need not wait for each other; a batch that concerns more than the
 //! players of its lane passes the gate alone.
 
-use super::aim::{Aims, RowAim};
-use super::command::{Done, Imported, Previous, Removed, Request, Submit, Submitted};
+use super::aim::Aims;
+use super::answer::{answer, before};
+use super::command::{Done, Request, Submit, Submitted};
 use super::decide::{self, Decision};
+use super::left_out::LeftOut;
+use super::shared::Shared;
 use super::standing::{Standing, Stood, Unready};
 use super::steps::{Step, StepDone, StepReply};
 use super::{plan, publish, spread};
-use crate::clock::Clock;
 use crate::failure::{Fault, in_lane};
 use crate::periods::ALL_TIME_NAME;
 use crate::periods::view::View;
 use crate::servers::{self, marks};
-use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
-use tally_lanes::{Failure, Gate, Histogram, Kind, Pass, Resolution, Weight, Work};
-use tally_ranking::Published;
-use tally_rules::instant::Instants;
-use tally_rules::outcome::Outcome;
-use tally_rules::{Micros, Record, Refusal};
-use tally_store::{BatchId, Changes, Durability, ScoreKey, Store, StoreError};
+use tally_lanes::{Failure, Histogram, Kind, Pass, Resolution, Weight, Work};
+use tally_rules::{Micros, Refusal};
+use tally_store::{BatchId, Changes, Committed, Durability, Loaded, ScoreKey, ShardSet, StoreError};
 
 /// Bytes a request holds beside its player's name: a rough sum of the structures, for the queue's bound.
 const REQUEST_BYTES: u32 = 256;
 
-/// How long a batch waits for those of other lanes. They take as long only while nobody can say what became of one.
-const PATIENCE: Duration = Duration::from_secs(10);
-
 /// How often a batch is planned again before it is one of those that met others.
 const TRIES: usize = 16;
-
-/// What all lanes of scores share.
-pub(crate) struct Shared {
-    pub(crate) store: Arc<dyn Store>,
-    pub(crate) clock: Clock,
-    pub(crate) instants: Mutex<Instants>,
-    pub(crate) keep_micros: i64,
-    pub(crate) gate: Gate,
-    /// How many there are for each database that the store is spread over.
-    pub(crate) lanes: usize,
-}
-
-impl Shared {
-    /// How many there are.
-    pub(super) fn lanes_in_all(&self) -> usize {
-        self.lanes * self.store.shards()
-    }
-
-    /// The lane of a request, where it concerns one lane alone.
-    pub(super) fn lane_of(&self, request: &Request) -> Option<usize> {
-        if self.lanes_in_all() == 1 {
-            return Some(0);
-        }
-        let player = request.player()?;
-        let mut hasher = DefaultHasher::new();
-        player.as_bytes().hash(&mut hasher);
-        // Fits: it is less than the number of lanes. A batch of one database stays a transaction of one database.
-        Some(self.store.shard_of(player) * self.lanes + (hasher.finish() % self.lanes as u64) as usize)
-    }
-
-    /// Goes on beside what lanes do, or once they have done what they are doing, and alone.
-    pub(crate) fn pass(&self, alone: bool) -> Result<Pass, Fault> {
-        let unknown = || Fault::StoreAway("what became of an earlier batch is not known yet".into());
-        self.gate.pass(alone, PATIENCE).ok_or_else(unknown)
-    }
-}
 
 /// The work of one lane of scores.
 pub(super) struct ScoreWork {
@@ -86,7 +45,7 @@ pub(super) struct Decided {
     /// Its transaction, and what it stands on.
     stood: Stood,
     /// Until it is published.
-    _pass: Pass,
+    pass: Pass,
 }
 
 /// How long the store took for each attempt of a batch.
@@ -105,13 +64,14 @@ impl ScoreWork {
 
     /// What a batch aims at and when, beside other lanes where it may be. The clock is read inside, so that no period ends
     /// between that and the end of the batch.
-    fn aim(&self, batch: &[Request]) -> Result<(Aims, Micros, Pass), Fault> {
+    fn aim(&self, batch: &[Request], left_out: &LeftOut) -> Result<(Aims, Micros, Pass), (ShardSet, Fault)> {
+        let places = spread::places(batch, left_out, &*self.shared.store);
         // Instants are given once: those of aims that are not used come again.
         let aim = |alone| {
             let now = (self.shared.clock)();
             let mut instants = self.shared.instants.lock().unwrap_or_else(PoisonError::into_inner);
             let mut next = *instants;
-            let aims = Aims::new(batch, &mut next, now);
+            let aims = Aims::new(batch, left_out, &mut next, now);
             let used = alone || aims.opened.is_empty();
             if used {
                 *instants = next;
@@ -119,13 +79,13 @@ impl ScoreWork {
             used.then_some((aims, now))
         };
         let alone = batch.iter().any(|request| self.shared.lane_of(request) != Some(self.number));
-        let pass = self.shared.pass(alone)?;
-        if let Some((aims, now)) = aim(alone) {
+        let pass = self.shared.pass(places, alone)?;
+        if let Some((aims, now)) = aim(alone && places == ShardSet::first(self.shared.store.shards())) {
             return Ok((aims, now, pass));
         }
         // Two lanes must not open one part twice.
         drop(pass);
-        let pass = self.shared.pass(true)?;
+        let pass = self.shared.pass_alone()?;
         let (aims, now) = aim(true).expect("alone");
         Ok((aims, now, pass))
     }
@@ -169,14 +129,19 @@ impl Work for ScoreWork {
     }
 
     fn commit(&mut self, batch: &[Request]) -> Result<Decided, Failure<Fault>> {
-        let mut more = Vec::new();
-        for _ in 0..TRIES {
-            let unready = match self.attempt(batch, &more)? {
+        let (mut more, mut left_out, mut tries) = (Vec::new(), LeftOut::default(), 0);
+        while tries < TRIES {
+            match self.attempt(batch, &more, &left_out)? {
                 Ok(decided) => return Ok(decided),
-                Err(unready) => unready,
-            };
-            if let Err(fault) = self.prepare(batch, unready, &mut more) {
-                return Err(Failure::Away(fault));
+                Err(Unready::Away(shards, fault)) => {
+                    if !left_out.add(batch, shards, &fault, &*self.shared.store) {
+                        return Err(Failure::Piece(fault));
+                    }
+                }
+                Err(unready) => {
+                    self.prepare(batch, unready, &mut more).map_err(Failure::Away)?;
+                    tries += 1;
+                }
             }
         }
         let why = "its leaderboards are changed by other servers all the time";
@@ -185,8 +150,8 @@ impl Work for ScoreWork {
 
     /// The store knows by the name of the batch; what it decided was kept, because it must not be decided again.
     fn resolve(&mut self, _batch: &[Request]) -> Result<Resolution<Decided, Fault>, Fault> {
-        let (batch, _) = self.open.as_ref().expect("a commit was lost");
-        let done = self.shared.store.became(batch)?;
+        let (batch, decided) = self.open.as_ref().expect("a commit was lost");
+        let done = self.shared.store.became(batch).inspect_err(|_| decided.pass.stick())?;
         let (_, decided) = self.open.take().expect("a commit was lost");
         if let Some(committed) = done {
             let stood = decided.stood.committed(committed, Vec::new());
@@ -196,7 +161,7 @@ impl Work for ScoreWork {
     }
 
     fn publish(&mut self, mut batch: Vec<Request>, decided: Decided) -> Vec<Result<Done, Refusal>> {
-        let Decided { mut decisions, aims, stood, _pass } = decided;
+        let Decided { mut decisions, aims, stood, pass: _inside } = decided;
         aims.install();
         stood.check_age(&batch);
         let ranks = publish::publish(&mut batch, &mut decisions, &aims, stood.committed.version);
@@ -231,14 +196,19 @@ impl ScoreWork {
         &mut self,
         batch: &[Request],
         more: &[ScoreKey],
+        left_out: &LeftOut,
     ) -> Result<Result<Decided, Unready>, Failure<Fault>> {
         let Shared { store, keep_micros, .. } = &*self.shared;
         let standing = Standing::of(batch);
-        let (mut aims, now, pass) = self.aim(batch).map_err(Failure::Away)?;
+        let (mut aims, now, pass) = match self.aim(batch, left_out) {
+            Ok(aimed) => aimed,
+            Err((shards, fault)) if shards.is_empty() => return Err(Failure::Away(fault)),
+            Err((shards, fault)) => return without(batch, shards, fault, false).map(Err),
+        };
         aims.judge(batch, &**store, now).map_err(in_lane)?;
         let mut reading = plan::read(batch, &aims);
         reading.add(more);
-        spread::hint(&mut reading.plan, batch, &**store);
+        spread::hint(&mut reading.plan, batch, left_out, &**store);
         // One request that waits for its commit makes the whole batch durable.
         let relaxed = |request: &Request| matches!(request, Request::Commands(commands) if commands.relaxed);
         if batch.iter().all(relaxed) {
@@ -252,7 +222,7 @@ impl ScoreWork {
         }
         let mut decided = Ok((Vec::new(), Vec::new()));
         let (times, mut since) = (&self.times, Instant::now());
-        let done = store.run(&reading.plan, &mut |loaded| {
+        let mut run = |loaded: &Loaded| {
             times.read.record(since.elapsed());
             let all = standing
                 .moved(&reading.plan, loaded)
@@ -267,7 +237,14 @@ impl ScoreWork {
             decided = done;
             since = Instant::now();
             changes
-        });
+        };
+        let done = if left_out.is_all(batch) {
+            // Boards are taken to be there; whoever asks them hears what there is.
+            run(&Loaded { boards: vec![Some(0); reading.plan.boards.len()], ..Loaded::default() });
+            Ok(Committed::default())
+        } else {
+            store.run(&reading.plan, &mut run)
+        };
         times.commit.record(since.elapsed());
         let (decisions, changed) = match decided {
             Err(Unready::Ranking(error)) => return Err(Failure::Away(error.into())),
@@ -277,11 +254,14 @@ impl ScoreWork {
         match done {
             Ok(committed) => {
                 let stood = stood.committed(committed, changed);
-                Ok(Ok(Decided { decisions, aims, stood, _pass: pass }))
+                Ok(Ok(Decided { decisions, aims, stood, pass }))
+            }
+            Err(error @ StoreError::ShardAway { number, alone, .. }) => {
+                without(batch, ShardSet::of(number), error.into(), alone).map(Err)
             }
             Err(error) => {
                 if let StoreError::LostAtCommit { batch, .. } = &error {
-                    self.open = Some((*batch, Decided { decisions, aims, stood, _pass: pass }));
+                    self.open = Some((*batch, Decided { decisions, aims, stood, pass }));
                 }
                 Err(in_lane(error))
             }
@@ -311,6 +291,7 @@ impl ScoreWork {
                 }
             }
             Unready::Ranking(error) => return Err(error.into()),
+            Unready::Away(_, fault) => return Err(fault),
         }
         Ok(())
     }
@@ -353,41 +334,19 @@ impl ScoreWork {
     }
 }
 
-fn before(record: Option<Record>, rank: Option<u64>) -> Option<Previous> {
-    record.map(|record| Previous { record, rank })
-}
-
-fn answer(
-    request: &Request,
-    decision: Decision,
-    aims: &Aims,
-    aim: Option<&RowAim>,
-    ranks: Published,
-) -> Result<Done, Refusal> {
-    match (request, decision) {
-        (_, Decision::Refused(refusal)) => Err(refusal),
-        (_, Decision::Vanish(gone)) => Ok(Done::Vanished(gone)),
-        (_, Decision::Redefine { replayed, .. }) => {
-            let created = replayed == Some(Outcome::BoardPut { created: true });
-            Ok(Done::Redefined { created, replayed: replayed.is_some() })
-        }
-        (
-            _,
-            Decision::Remove { replayed } | Decision::Ban { replayed, .. } | Decision::Erase { replayed },
-        ) => Ok(Done::Removed(Removed { replayed })),
-        (_, Decision::Import { progress, refused, replayed, .. }) => {
-            Ok(Done::Imported(Imported { progress, refused, replayed }))
-        }
-        (Request::Submit(submit), Decision::Submit { record, previous, changed, parts, .. }) => {
-            let part = parts.first().map(|(part, _)| *part);
-            let period = part.map_or_else(String::new, |part| aims.name(&submit.board, part));
-            let closed_periods = aim.map_or_else(Vec::new, |aim| aim.closed.clone());
-            let previous = before(previous, ranks.before);
-            let (rank, replayed) = (ranks.after, false);
-            let done = Submitted { period, closed_periods, record, rank, changed, previous, replayed };
-            Ok(Done::Submitted(done))
-        }
-        (_, Decision::Commands(_)) => unreachable!("commands are answered step by step"),
-        (_, Decision::Submit { .. }) => unreachable!("a submit is decided as one"),
+/// What becomes of a batch some of whose databases are away, or only one of which is concerned: one request of commands
+/// goes on without those of them, a batch is cut until each stands for itself.
+fn without(
+    batch: &[Request],
+    shards: ShardSet,
+    fault: Fault,
+    alone: bool,
+) -> Result<Unready, Failure<Fault>> {
+    let has_commands = batch.iter().any(|request| matches!(request, Request::Commands(_)));
+    match batch {
+        [_] if has_commands => Ok(Unready::Away(shards, fault)),
+        [_] => Err(Failure::Piece(fault)),
+        _ if alone && !has_commands => Err(Failure::Piece(fault)),
+        _ => Err(Failure::Row(fault)),
     }
 }

@@ -4,12 +4,14 @@
 //! ledger is. Every row that disagrees is named; nothing is mended.
 //!
 //! - `wallets`: balances against entries and open holds, wallets against members
+//! - `handles`: what members are found by against members
 //! - `moves`: movements against entries and captured holds, totals against movements
 //! - `ahead`: what is not in the order it is needed in; `walk`: pages; `sum`: two sets of rows compared without keeping them
 //!
 //! Not here: the rows' own form, which a store checks as it reads them, and ranks.
 
 mod ahead;
+mod handles;
 mod moves;
 mod sum;
 mod walk;
@@ -45,6 +47,8 @@ impl fmt::Display for Disagreement {
 pub struct Replayed {
     /// Members.
     pub members: u64,
+    /// Logins, phone numbers and players that find them.
+    pub handles: u64,
     /// Wallets.
     pub wallets: u64,
     /// Entries.
@@ -81,6 +85,7 @@ pub fn replay(
 ) -> Result<Replayed, Failure> {
     let mut run = Run { listener, replayed: Replayed::default(), key: sum::key()? };
     let seen = wallets::replay(books, home, &mut run)?;
+    handles::replay(books, seen.handles, &mut run)?;
     let totals = moves::replay(books, seen.entries, &mut run)?;
     check_totals(&totals, &books.totals()?, &seen.balances, &mut run);
     run.replayed.totals = totals.into_rows();

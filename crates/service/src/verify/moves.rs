@@ -41,7 +41,7 @@ pub(super) fn replay(books: &mut dyn Books, of_entries: Sum, run: &mut Run<'_>) 
     run.replayed.holds = holds;
     let mut transfers = Walk::default();
     loop {
-        let read = transfers.fill(|after, limit| books.transfers(after, limit))?;
+        let read = transfers.fill(|after, limit| books.transfers(after.copied(), limit))?;
         run.read(read);
         let Some((id, transfer)) = transfers.next() else { break };
         run.replayed.transfers += 1;

@@ -5,6 +5,7 @@
 
 use crate::failure::{Failure, Fault};
 use tally_rules::ledger::entry::EntryKey;
+use tally_rules::ledger::member::Handle;
 use tally_rules::ledger::{Kind, MemberId, TransferId};
 
 /// What a movement says of one of its entries, and an entry of itself.
@@ -45,7 +46,17 @@ impl Sum {
             bytes[57] = 1;
             bytes[58..74].copy_from_slice(&member.0.0);
         }
-        let digest = blake3::keyed_hash(key, &bytes);
+        self.add_digest(blake3::keyed_hash(key, &bytes));
+    }
+
+    /// What finds a member; a sum has these alone.
+    pub(super) fn add_handle(&mut self, key: &[u8; 32], handle: &Handle, member: MemberId) {
+        let mut hasher = blake3::Hasher::new_keyed(key);
+        hasher.update(&member.0.0).update(&[handle.number()]).update(handle.as_str().as_bytes());
+        self.add_digest(hasher.finalize());
+    }
+
+    fn add_digest(&mut self, digest: blake3::Hash) {
         let (half, _) = digest.as_bytes().split_first_chunk().expect("a digest of 32 bytes");
         self.digests = self.digests.wrapping_add(u128::from_be_bytes(*half));
         self.count += 1;

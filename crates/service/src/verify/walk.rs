@@ -20,18 +20,18 @@ impl<K, V> Default for Walk<K, V> {
     }
 }
 
-impl<K: Copy, V> Walk<K, V> {
+impl<K: Clone, V> Walk<K, V> {
     /// Reads the next page where this one is used up; how many rows that were.
     pub(super) fn fill(
         &mut self,
-        page: impl FnOnce(Option<K>, usize) -> Page<K, V>,
+        page: impl FnOnce(Option<&K>, usize) -> Page<K, V>,
     ) -> Result<usize, StoreError> {
         if self.ended || !self.rows.as_slice().is_empty() {
             return Ok(0);
         }
-        let rows = page(self.last, PAGE_ROWS)?;
+        let rows = page(self.last.as_ref(), PAGE_ROWS)?;
         self.ended = rows.len() < PAGE_ROWS;
-        self.last = rows.last().map(|(key, _)| *key);
+        self.last = rows.last().map(|(key, _)| key.clone());
         self.rows = rows.into_iter();
         Ok(self.rows.len())
     }

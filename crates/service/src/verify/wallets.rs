@@ -19,6 +19,8 @@ const HELD_MAX: usize = 200_000;
 pub(super) struct Seen {
     /// All entries.
     pub(super) entries: Sum,
+    /// What all members are found by.
+    pub(super) handles: Sum,
     /// What all wallets have.
     pub(super) balances: BTreeMap<Currency, i128>,
 }
@@ -39,10 +41,10 @@ pub(super) fn replay(
 ) -> Result<Seen, Failure> {
     let mut held = Ahead::gather(HELD_MAX, add, |put| open_holds(books, put))?;
     let (mut wallets, mut seen) = (Walk::default(), Seen::default());
-    let mut members = Members { walk: Walk::default(), present: None, home };
+    let mut members = Members { walk: Walk::default(), present: None, handles: Sum::default(), home };
     let mut entries = Walk::default();
     loop {
-        let read = wallets.fill(|after, limit| books.wallets(after, limit))?;
+        let read = wallets.fill(|after, limit| books.wallets(after.copied(), limit))?;
         run.read(read);
         let Some((key, wallet)) = wallets.next() else { break };
         run.replayed.wallets += 1;
@@ -55,7 +57,7 @@ pub(super) fn replay(
     }
     held.rest(|put| open_holds(books, put), &mut |key, units| report_held(run, &key, units))?;
     without_wallet(books, &mut entries, None, (&mut seen.entries, run))?;
-    members.finish(books, run)?;
+    seen.handles = members.finish(books, run)?;
     Ok(seen)
 }
 
@@ -165,7 +167,7 @@ fn next(
     wanted: impl Fn(&EntryKey) -> bool,
     (sum, run): (&mut Sum, &mut Run<'_>),
 ) -> Result<Option<(EntryKey, Entry)>, StoreError> {
-    let read = entries.fill(|after, limit| books.entries(after, limit))?;
+    let read = entries.fill(|after, limit| books.entries(after.copied(), limit))?;
     run.read(read);
     if !entries.peek().is_some_and(|(key, _)| wanted(key)) {
         return Ok(None);
@@ -187,6 +189,8 @@ struct Members {
     walk: Walk<MemberId, Member>,
     /// The one whose wallets pass, and whether that in the home currency has.
     present: Option<(MemberId, Member, bool)>,
+    /// What those that passed are found by.
+    handles: Sum,
     home: Option<Currency>,
 }
 
@@ -223,10 +227,13 @@ impl Members {
     }
 
     fn next(&mut self, books: &mut dyn Books, run: &mut Run<'_>) -> Result<bool, StoreError> {
-        let read = self.walk.fill(|after, limit| books.members(after, limit))?;
+        let read = self.walk.fill(|after, limit| books.members(after.copied(), limit))?;
         run.read(read);
         let next = self.walk.next();
-        run.replayed.members += u64::from(next.is_some());
+        if let Some((id, member)) = &next {
+            run.replayed.members += 1;
+            member.handles().iter().for_each(|handle| self.handles.add_handle(&run.key, handle, *id));
+        }
         self.present = next.map(|(id, member)| (id, member, false));
         Ok(self.present.is_some())
     }
@@ -237,11 +244,11 @@ impl Members {
         }
     }
 
-    fn finish(mut self, books: &mut dyn Books, run: &mut Run<'_>) -> Result<(), StoreError> {
+    fn finish(mut self, books: &mut dyn Books, run: &mut Run<'_>) -> Result<Sum, StoreError> {
         self.leave(run);
         while self.next(books, run)? {
             self.leave(run);
         }
-        Ok(())
+        Ok(self.handles)
     }
 }

@@ -8,10 +8,11 @@ use crate::failure::{Failure, Fault, blocking};
 use crate::members::password::check_digest;
 use crate::tally::Tally;
 use std::sync::Arc;
+use tally_rules::ledger::lines::{MemberLine, TransferLine};
 use tally_rules::ledger::member::{Handle, Login, Phone};
 use tally_rules::ledger::pin::Attempts;
 use tally_rules::ledger::pin::is_pin;
-use tally_rules::ledger::{Amount, Member, MemberId, Move, Order};
+use tally_rules::ledger::{Member, MemberId, Move, Order};
 use tally_rules::{Micros, PlayerId, Refusal};
 use tally_store::{BoardNo, Changes, ImportKey, ImportRow, LedgerPlan, Plan};
 
@@ -34,17 +35,6 @@ pub struct NewChunk<L> {
     pub rows: Vec<(u64, L)>,
     /// Whether the file ends here.
     pub last: bool,
-}
-
-/// A movement by the logins of who gives and who gets.
-#[derive(Clone, Debug)]
-pub struct NewTransfer {
-    /// Who gives it.
-    pub from: Login,
-    /// Who gets it.
-    pub to: Login,
-    /// How much.
-    pub amount: Amount,
 }
 
 /// A line that was refused.
@@ -71,27 +61,8 @@ pub struct Imported {
     pub replayed: bool,
 }
 
-/// A new member as a file has it.
-#[derive(Clone, Debug)]
-pub struct NewMemberLine {
-    /// What it signs in with.
-    pub login: Login,
-    /// The digest of its password.
-    pub password_hash: Option<String>,
-    /// Its PIN.
-    pub pin: Option<String>,
-    /// Its phone number, as people write it.
-    pub phone_number: Option<String>,
-    /// A name for people; the login where there is none.
-    pub name: Option<String>,
-    /// The player it is; its id where there is none.
-    pub player: Option<PlayerId>,
-    /// What is deposited at once.
-    pub balance: Option<Amount>,
-}
-
 /// Imports members, each with its wallet and its deposit.
-pub async fn members(tally: &Tally, chunk: NewChunk<NewMemberLine>) -> Result<Imported, Failure> {
+pub async fn members(tally: &Tally, chunk: NewChunk<MemberLine>) -> Result<Imported, Failure> {
     let mut refused = Vec::new();
     let mut rows = Vec::with_capacity(chunk.rows.len());
     for (line, row) in chunk.rows {
@@ -109,8 +80,8 @@ pub async fn members(tally: &Tally, chunk: NewChunk<NewMemberLine>) -> Result<Im
 }
 
 /// The member of a line, or what is wrong with which field.
-fn new_member(tally: &Tally, line: NewMemberLine) -> Result<NewMember, (&'static str, &'static str)> {
-    let NewMemberLine { login, password_hash, pin, phone_number, name, player, .. } = line;
+fn new_member(tally: &Tally, line: MemberLine) -> Result<NewMember, (&'static str, &'static str)> {
+    let MemberLine { login, password_hash, pin, phone_number, name, player, .. } = line;
     let country = tally.members.settings().phone_country.as_deref();
     let phone = phone_number.map(|text| Phone::parse(&text, country).map_err(|bad| ("phone_number", bad.0)));
     if let Some(text) = &password_hash {
@@ -138,7 +109,7 @@ fn new_member(tally: &Tally, line: NewMemberLine) -> Result<NewMember, (&'static
 }
 
 /// Imports movements between members, in the home currency.
-pub async fn transfers(tally: &Arc<Tally>, chunk: NewChunk<NewTransfer>) -> Result<Imported, Failure> {
+pub async fn transfers(tally: &Arc<Tally>, chunk: NewChunk<TransferLine>) -> Result<Imported, Failure> {
     let logins = chunk.rows.iter().flat_map(|(_, row)| [row.from.clone(), row.to.clone()]).collect();
     let members = members_of(tally, logins).await?;
     let id = |login: &Login| {
@@ -148,7 +119,7 @@ pub async fn transfers(tally: &Arc<Tally>, chunk: NewChunk<NewTransfer>) -> Resu
     let currency = tally.settings.ledger.currencies.home();
     let mut refused = Vec::new();
     let mut rows = Vec::with_capacity(chunk.rows.len());
-    for (line, NewTransfer { from, to, amount }) in chunk.rows {
+    for (line, TransferLine { from, to, amount }) in chunk.rows {
         match (id(&from), id(&to)) {
             (Some(from), Some(to)) => {
                 let what = Move::Transfer { from, to };

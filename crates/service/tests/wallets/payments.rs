@@ -94,6 +94,33 @@ fn the_pin_is_judged_before_anything_is_told_on_mariadb() {
     the_pin_is_judged_first(Kind::MariaDb);
 }
 
+/// Whoever does not know the PIN learns nothing from the time either: the same is asked and kept.
+#[test]
+fn a_number_that_nobody_has_is_looked_up_like_any_other() {
+    let world = World::new(Kind::Sqlite);
+    let [ann, bob, eve] = people(&world);
+    let rates = || world.tally.members.cache.rates().map(|(_, rate)| (rate.hits, rate.misses, rate.entries));
+    let asked = |to: &str| {
+        let before = rates();
+        for _ in 0..2 {
+            assert_eq!(refused(pay(&world, ann, "0043", to, None)), Refusal::InvalidPin);
+        }
+        let after = rates();
+        [0, 1].map(|at| {
+            let (before, after) = (before[at], after[at]);
+            (after.0 - before.0, after.1 - before.1, after.2 - before.2)
+        })
+    };
+    let (nobodys, bobs) = (asked("010-9999"), asked("010-1111"));
+    assert_eq!(nobodys, [(1, 1, 1), (0, 0, 0)]);
+    assert_eq!(bobs, nobodys);
+    // Who gets the number afterwards is paid all the same.
+    let change = MemberChange { phone: Set::To(Some(phone("010-9999"))), ..MemberChange::default() };
+    world.wait(members::change(&world.tally, eve, change, None)).unwrap();
+    assert_eq!(paid(pay(&world, ann, "0042", "010-9999", None)), (false, Some(eve)));
+    world.end(&[ann, bob, eve]);
+}
+
 #[test]
 fn guesses_at_the_same_time_all_count() {
     let world = World::new(Kind::Sqlite);

@@ -4,6 +4,7 @@ use crate::world::*;
 use tally_rules::ledger::account::{Account, Total};
 use tally_rules::ledger::entry::EntryKey;
 use tally_rules::ledger::hold::Ending;
+use tally_rules::ledger::member::{Handle, Phone};
 use tally_rules::ledger::{Amount, HoldId, MemberId, Move, Order, TransferId, Uuid, WalletKey};
 use tally_service::verify::{Disagreement, Listener, Replayed, home, replay};
 use tally_service::wallets::command::NewHold;
@@ -11,7 +12,7 @@ use tally_service::wallets::holds;
 use tally_store::{Changes, LedgerChanges, Plan, Store};
 use tally_testkit::{DatabaseKind, ScratchDatabase};
 
-const TABLES: [&str; 6] = ["members", "wallets", "entries", "transfers", "holds", "totals"];
+const TABLES: [&str; 7] = ["members", "handles", "wallets", "entries", "transfers", "holds", "totals"];
 
 /// What a replay finds.
 pub(crate) fn verify(store: &dyn Store) -> (Replayed, Vec<String>) {
@@ -24,7 +25,8 @@ pub(crate) fn verify(store: &dyn Store) -> (Replayed, Vec<String>) {
     let mut books = store.ledger().books().unwrap();
     let replayed = replay(&mut *books, home, listener).unwrap();
     assert_eq!(found.len() as u64, replayed.disagreements);
-    assert_eq!(rows, replayed.members + replayed.wallets + replayed.entries + replayed.transfers);
+    let Replayed { members, handles, wallets, entries, transfers, .. } = replayed;
+    assert_eq!(rows, members + handles + wallets + entries + transfers);
     (replayed, found)
 }
 
@@ -42,8 +44,9 @@ struct Made {
 
 /// Three members, two currencies, and holds that are open, captured in part, captured whole, and let go.
 fn make(world: &World) -> Made {
-    let [ann, bob, cid] =
-        [("ann", 1000), ("bob", 500), ("cid", 0)].map(|(name, units)| world.member(name, units));
+    let [ann, cid] = [("ann", 1000), ("cid", 0)].map(|(name, units)| world.member(name, units));
+    let bob = world.create(with_phone("bob", "010-1111")).unwrap().id;
+    world.post(order(Move::Deposit { to: bob }, 500), None).unwrap();
     let dollars = Order { currency: code("USD"), ..order(Move::Deposit { to: ann }, 7) };
     world.post(dollars, None).unwrap();
     let posted = |receipt: tally_service::wallets::post::Receipt| receipt.posted.entry.transfer;
@@ -77,8 +80,8 @@ fn a_ledger_that_nobody_touched_agrees() {
         let made = make(&world);
         let (replayed, found) = verify(&*world.tally.store);
         assert_eq!(found, [""; 0]);
-        let Replayed { members, wallets, entries, transfers, holds, totals, .. } = replayed;
-        assert_eq!((members, wallets, entries, transfers, holds), (3, 4, 12, 9, 4));
+        let Replayed { members, handles, wallets, entries, transfers, holds, totals, .. } = replayed;
+        assert_eq!((members, handles, wallets, entries, transfers, holds), (3, 7, 4, 12, 9, 4));
         let fees = totals.iter().find(|(key, _)| key.account == Account::Fees);
         assert_eq!(fees.map(|(_, total)| *total), Some(Total { debits: 0, credits: 8 }));
         world.end(&[made.ann, made.bob, made.cid]);
@@ -140,7 +143,61 @@ fn of_wallets(made: &Made) -> Vec<Broken> {
         ),
         fault(
             format!("DELETE FROM members WHERE id = {}", hex(bob)),
-            &[&format!("wallets {bob}/KRW: its member is not there")],
+            &[
+                &format!("wallets {bob}/KRW: its member is not there"),
+                &format!("handles login bob: its member is not there: {bob}"),
+                &format!("handles phone number 0101111: its member is not there: {bob}"),
+                &format!("handles player {bob}: its member is not there: {bob}"),
+            ],
+        ),
+    ]
+}
+
+fn of_handles(made: &Made) -> Vec<Broken> {
+    let [ann, bob, cid] = [made.ann, made.bob, made.cid].map(|member| member.0);
+    let ghost = GHOST;
+    let (login, phone) = ("kind = 1 AND `text` = 'ann'", "kind = 2 AND `text` = '0101111'");
+    vec![
+        fault(
+            format!("DELETE FROM handles WHERE {login}"),
+            &[&format!("members {ann}: its login ann finds nobody")],
+        ),
+        fault(
+            format!("DELETE FROM handles WHERE {phone}"),
+            &[&format!("members {bob}: its phone number 0101111 finds nobody")],
+        ),
+        fault(
+            format!("DELETE FROM handles WHERE kind = 3 AND member = {}", hex(cid)),
+            &[&format!("members {cid}: its player {cid} finds nobody")],
+        ),
+        fault(
+            format!("UPDATE handles SET member = {} WHERE {login}", hex(ghost)),
+            &[
+                &format!("members {ann}: its login ann finds another: {ghost}"),
+                &format!("handles login ann: its member is not there: {ghost}"),
+            ],
+        ),
+        fault(
+            format!("UPDATE handles SET member = {} WHERE {phone}", hex(cid)),
+            &[
+                &format!("members {bob}: its phone number 0101111 finds another: {cid}"),
+                &format!("handles phone number 0101111: its member has another phone number or none: {cid}"),
+            ],
+        ),
+        fault(
+            format!("INSERT INTO handles VALUES (2, '0109999', {})", hex(ann)),
+            &[&format!("handles phone number 0109999: its member has another phone number or none: {ann}")],
+        ),
+        fault(
+            format!("UPDATE members SET login = 'bob' WHERE id = {}", hex(ann)),
+            &[
+                &format!("members {ann}: its login bob finds another: {bob}"),
+                &format!("handles login ann: its member has another login or none: {ann}"),
+            ],
+        ),
+        fault(
+            format!("UPDATE members SET phone = NULL WHERE id = {}", hex(bob)),
+            &[&format!("handles phone number 0101111: its member has another phone number or none: {bob}")],
         ),
     ]
 }
@@ -300,7 +357,9 @@ fn every_kind_of_row_that_was_broken_by_sql_is_named() {
         "USE {name}; {}",
         each(&|table| format!("CREATE TABLE kept_{table} AS SELECT * FROM {table}; "))
     ));
-    let faults = [of_wallets(&made), of_entries(&made), of_movements(&made), of_holds(&made)].concat();
+    let faults =
+        [of_wallets(&made), of_handles(&made), of_entries(&made), of_movements(&made), of_holds(&made)]
+            .concat();
     for (sql, wanted) in faults {
         database.sql(&format!("USE {name}; {sql}"));
         let (_, found) = verify(&*world.tally.store);
@@ -340,6 +399,32 @@ fn rows_of_a_file_are_named_as_well_wherever_they_are_kept() {
         assert!(found[0].contains("/KRW/2: the balance before it is 501"), "{found:#?}");
         assert!(found[1].contains("is transfer_in of 99 with"), "{found:#?}");
         write(100);
+        assert_eq!(verify(store).1, [""; 0]);
+    }
+    let phone = Handle::Phone(Phone::parse("010-1111", None).unwrap());
+    let give = |member| {
+        let handles = vec![(phone.clone(), member)];
+        let ledger = LedgerChanges { handles, ..LedgerChanges::default() };
+        store
+            .run(&Plan::default(), &mut |_| Changes { ledger: ledger.clone(), ..Changes::default() })
+            .unwrap();
+    };
+    let (bob, cid) = (made.bob.0, made.cid.0);
+    let found_by = format!("members {bob}: its phone number 0101111 finds");
+    let another = format!("handles phone number 0101111: its member has another phone number or none: {cid}");
+    for settled in [false, true] {
+        let faults = [
+            (None, vec![format!("{found_by} nobody")]),
+            (Some(made.cid), vec![format!("{found_by} another: {cid}"), another.clone()]),
+        ];
+        for (holder, wanted) in faults {
+            give(holder);
+            if settled {
+                store.settle().unwrap();
+            }
+            assert_eq!(verify(store).1, wanted);
+        }
+        give(Some(made.bob));
         assert_eq!(verify(store).1, [""; 0]);
     }
     world.end(&[made.ann, made.bob, made.cid]);

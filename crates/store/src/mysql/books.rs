@@ -18,12 +18,14 @@ use crate::StoreError;
 use crate::books::{Books, Page};
 use tally_rules::ledger::account::{AccountKey, Total};
 use tally_rules::ledger::entry::EntryKey;
+use tally_rules::ledger::member::Handle;
 use tally_rules::ledger::{
     Entry, Hold, HoldId, Member, MemberId, Transfer, TransferId, Uuid, Wallet, WalletKey,
 };
 
 const MEMBERS: &str = "SELECT id, login, phone, player, name, password, pin, pin_digits, pin_wrong, pin_locked_until, \
      tokens_from, closed_at FROM members FORCE INDEX (PRIMARY)";
+const HANDLES: &str = "SELECT kind, `text`, member FROM handles FORCE INDEX (PRIMARY)";
 const WALLETS: &str = "SELECT member, currency, balance, held, sequence, closed, spent_day, spent FROM wallets \
      FORCE INDEX (PRIMARY)";
 const ENTRIES: &str = "SELECT member, currency, sequence, transfer, kind, amount, `after`, counterparty, reference \
@@ -101,6 +103,18 @@ impl Books for Snapshot {
         self.by_id((MEMBERS, "members"), after.map(|id| id.0), limit, members::decode)
     }
 
+    fn handles(&mut self, after: Option<&Handle>, limit: usize) -> Page<Handle, MemberId> {
+        let mut script = Script::default();
+        script.sql(HANDLES);
+        if let Some(handle) = after {
+            let (kind, text) = (handle.number(), handle.as_str().as_bytes());
+            script.sql(" WHERE kind > ").number(kind).sql(" OR (kind = ").number(kind);
+            script.sql(" AND `text` > ").bytes(text).sql(")");
+        }
+        script.sql(" ORDER BY kind, `text` LIMIT ").number(limit as u64).end();
+        read(self.ask(&script)?, "handles", members::decode_handle)
+    }
+
     fn wallets(&mut self, after: Option<WalletKey>, limit: usize) -> Page<WalletKey, Wallet> {
         let mut script = Script::default();
         script.sql(WALLETS);
@@ -127,6 +141,24 @@ impl Books for Snapshot {
 
     fn holds(&mut self, after: Option<HoldId>, limit: usize) -> Page<HoldId, Hold> {
         self.by_id((HOLDS, "holds"), after.map(|id| id.0), limit, holds::decode)
+    }
+
+    fn members_of(&mut self, ids: &[MemberId]) -> Result<Vec<Option<Member>>, StoreError> {
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut script = Script::default();
+        let statements = members::select(&mut script, ids, false);
+        members::read(&mut self.ask(&script)?, statements, ids)
+    }
+
+    fn handles_of(&mut self, handles: &[Handle]) -> Result<Vec<Option<MemberId>>, StoreError> {
+        if handles.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut script = Script::default();
+        let statements = members::select_handles(&mut script, handles, false);
+        members::read_handles(&mut self.ask(&script)?, statements, handles)
     }
 
     fn entries_of(&mut self, keys: &[EntryKey]) -> Result<Vec<Option<Entry>>, StoreError> {
@@ -158,9 +190,9 @@ impl Books for Snapshot {
 
     fn rows(&mut self) -> Result<u64, StoreError> {
         let mut script = Script::default();
-        // As many members as wallets, and two entries of a movement: near enough for a bar.
+        // As many members as wallets, three handles of each, and two entries of a movement: near enough for a bar.
         script.statement(
-            "SELECT CAST(2 * COUNT(*) + 1.5 * COALESCE(SUM(sequence), 0) AS UNSIGNED) FROM wallets",
+            "SELECT CAST(5 * COUNT(*) + 1.5 * COALESCE(SUM(sequence), 0) AS UNSIGNED) FROM wallets",
         );
         self.ask(&script)?.one_number("wallets")
     }

@@ -68,7 +68,10 @@ pub(super) fn try_take(
     script.sql("SELECT ").sql(CLOCK).end();
     let mut answers = link.send(&script)?;
     answers.skip(1);
-    let (alone, beside) = (read(&mut answers)?, read(&mut answers)?);
+    let alone = read(&mut answers)?;
+    // An older schema, which is about to be migrated, may have one writer only.
+    let none = || Found { fence: 0, holder: String::new(), expires_at: 0 };
+    let beside = read_row(&mut answers)?.unwrap_or_else(none);
     let now = answers.one_number("the clock")?;
     let mut script = Script::default();
     let fence = alone.fence + u64::from(kind == Kind::Alone);
@@ -96,11 +99,15 @@ pub(super) fn try_take(
 }
 
 pub(super) fn read(answers: &mut Answers) -> Result<Found, StoreError> {
+    read_row(answers)?.ok_or_else(|| corrupt("leases", "the row of the writer is missing"))
+}
+
+fn read_row(answers: &mut Answers) -> Result<Option<Found>, StoreError> {
     let rows = answers.rows();
-    let row = rows.first().ok_or_else(|| corrupt("leases", "the row of the writer is missing"))?;
+    let Some(row) = rows.first() else { return Ok(None) };
     let mut row = Fields::new("leases", row);
     let (fence, holder) = (row.number()?, String::from_utf8_lossy(row.bytes()?).into_owned());
-    Ok(Found { fence, holder, expires_at: row.number()? })
+    Ok(Some(Found { fence, holder, expires_at: row.number()? }))
 }
 
 /// Asks who has it.

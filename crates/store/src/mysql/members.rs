@@ -124,12 +124,14 @@ pub(super) fn read_handles(
     statements: usize,
     keys: &[Handle],
 ) -> Result<Vec<Option<MemberId>>, StoreError> {
-    found(answers, statements, "handles", keys, |row| {
-        let number = row.tiny()?;
-        let handle = Handle::of_stored(number, row.text()?);
-        let handle = handle.ok_or_else(|| corrupt("handles", "a handle that cannot be"))?;
-        Ok((handle, MemberId(Uuid(row.fixed()?))))
-    })
+    found(answers, statements, "handles", keys, decode_handle)
+}
+
+pub(super) fn decode_handle(row: &mut Fields<'_>) -> Result<(Handle, MemberId), StoreError> {
+    let number = row.tiny()?;
+    let handle = Handle::of_stored(number, row.text()?);
+    let handle = handle.ok_or_else(|| corrupt("handles", "a handle that cannot be"))?;
+    Ok((handle, MemberId(Uuid(row.fixed()?))))
 }
 
 fn put_handle(row: &mut Row<'_>, handle: &Handle) {

@@ -1,7 +1,7 @@
 //! Whose database it is, and bringing it to the present schema.
 //!
 //! An empty database is ours to make. One with tables is ours where `meta` says so in its comment, which is there from the
-//! moment the table is. Migrations run under a lock of the server, so two that start at once make one schema; DDL
+//! moment the table is. Migrations run under a lock of the server, so two that start at once make one schema; an older one is changed by whoever holds the lease alone; DDL
 //! commits by itself, so each statement can be repeated, and the version is written after each file. Not here: going
 //! back; the operator has backups of such a database.
 
@@ -22,6 +22,9 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/mysql/0005_contests.sql"),
 ];
 
+/// The first schema with the table of leases.
+const LEASES: u32 = 2;
+
 /// The comment of our `meta`.
 const OURS: &str = "tally";
 
@@ -32,6 +35,16 @@ const LOCK_SECONDS: u64 = 60;
 
 /// How long one statement may take: a table of hundreds of millions of rows may be written anew.
 const STATEMENT_MAX: Duration = Duration::from_secs(24 * 3600);
+
+/// Whether it is one of ours of an older schema that has leases.
+pub(super) fn is_older(
+    link: &mut Link,
+    (_, shown): (&str, &str),
+    migrations: &'static [&'static str],
+) -> Result<bool, StoreError> {
+    let known = u32::try_from(migrations.len()).expect("fewer than 2^32 migrations");
+    Ok(version(link, shown, known)?.is_some_and(|found| (LEASES..known).contains(&found)))
+}
 
 /// Checks whose database it is, and makes or migrates it. `may_migrate` says whether an older one is changed.
 pub(super) fn migrate(

@@ -159,8 +159,16 @@ impl MySqlStore {
         tell: &mut dyn FnMut(&str),
     ) -> Result<Self, StoreError> {
         let pool = Arc::new(Pool::new(Address::parse(url)?, options.clone()));
-        let mut link = pool.take()?;
         let address = (pool.address.database.as_str(), pool.address.shown.as_str());
+        // Before anything is changed: whoever is at work on the older schema goes on, and nobody begins meanwhile.
+        let held = if options.migrate && migrate::is_older(pool.take()?.get(), address, migrations)? {
+            let who = options.writer.as_ref().or(options.beside.as_ref());
+            let who = who.map_or("a migration", String::as_str);
+            Some(Lease::take(&pool, (Kind::Alone, who), tell)?)
+        } else {
+            None
+        };
+        let mut link = pool.take()?;
         let migrated = migrate::migrate(link.get(), address, migrations, options.migrate);
         if migrated.is_err() {
             // It may hold the lock of migrations.
@@ -174,7 +182,9 @@ impl MySqlStore {
             (None, Some(who)) => Some((Kind::Beside, who.as_str())),
             (None, None) => None,
         };
-        let lease = holder.map(|holder| Lease::take(&pool, holder, tell)).transpose()?;
+        let held = held.filter(|_| holder.is_some_and(|(kind, _)| kind == Kind::Alone));
+        let take = || holder.map(|holder| Lease::take(&pool, holder, tell)).transpose();
+        let lease = held.map_or_else(take, |held| Ok(Some(held)))?;
         Ok(Self { pool, flavour, lease, name, follower: Mutex::default() })
     }
 }

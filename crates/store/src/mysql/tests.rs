@@ -49,6 +49,45 @@ fn an_older_schema_is_migrated_only_when_that_is_asked_for() {
     }
 }
 
+/// A running server and a migration never meet, whichever way the server writes.
+#[test]
+fn a_schema_that_a_server_works_on_is_not_migrated() {
+    let lease = Duration::from_secs(1);
+    let alone = |who: &str| Options { writer: Some(who.to_owned()), lease, ..Options::default() };
+    let beside = Options { beside: Some("a server beside others".to_owned()), lease, ..Options::default() };
+    for kind in [DatabaseKind::MariaDb10, DatabaseKind::MySql9] {
+        let server = ScratchDatabase::shared(kind);
+        for options in [alone("the only server"), beside.clone()] {
+            let url = server.create_database();
+            let rows = || server.try_sql(&format!("SELECT a FROM {}.more", url.rsplit('/').next().unwrap()));
+            let running = MySqlStore::open(&url, &options).unwrap();
+            for migrating in [alone("a migration"), beside.clone()] {
+                let migrating = Options { migrate: true, ..migrating };
+                let refused = MySqlStore::open_with(&url, &migrating, NEXT, &mut |_| ()).map(drop);
+                let who = options.writer.as_ref().or(options.beside.as_ref()).unwrap();
+                let held = matches!(&refused, Err(StoreError::Locked(why)) if why.contains(who));
+                assert!(held && rows().is_err(), "{kind:?}: {refused:?}");
+            }
+            assert!(running.may_answer() && running.boards().unwrap().is_empty());
+            drop(running);
+            // Whoever migrates keeps others away by the same, and a server may write beside others afterwards.
+            let migrating = Options { migrate: true, ..alone("a migration") };
+            let migrated = MySqlStore::open_with(&url, &migrating, NEXT, &mut |_| ()).unwrap();
+            assert_eq!(rows().unwrap(), "1");
+            let refused = MySqlStore::open_with(&url, &beside, NEXT, &mut |_| ()).map(drop);
+            assert!(matches!(refused, Err(StoreError::Locked(_))), "{kind:?}: {refused:?}");
+            drop(migrated);
+            drop(MySqlStore::open_with(&url, &beside, NEXT, &mut |_| ()).unwrap());
+        }
+        // A schema from before servers wrote side by side has one row of leases.
+        let url = server.create_database();
+        drop(MySqlStore::open_with(&url, &alone("an old server"), &NEXT[..3], &mut |_| ()).unwrap());
+        let migrating = Options { migrate: true, ..beside.clone() };
+        drop(MySqlStore::open_with(&url, &migrating, NEXT, &mut |_| ()).unwrap());
+        drop(MySqlStore::open_with(&url, &beside, NEXT, &mut |_| ()).unwrap());
+    }
+}
+
 /// A list of keys is read by the primary key in its order, however long it is and however small the table: else rows of
 /// others would be locked, and in another order.
 #[test]

@@ -142,7 +142,7 @@ impl Inner {
 
     fn behind(&self, shard: usize, error: &StoreError) -> StoreError {
         let why = format!("it has not got what was done already: {error}");
-        StoreError::ShardAway { shard: self.name(shard), alone: true, why }
+        StoreError::ShardAway { number: shard, shard: self.name(shard), alone: true, why }
     }
 }
 

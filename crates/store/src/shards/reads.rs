@@ -34,7 +34,9 @@ impl Inner {
             drop(self.enter(shard)?);
         }
         ask(&self.all[shard]).map_err(|error| match error {
-            StoreError::Away(why) => StoreError::ShardAway { shard: self.name(shard), alone: true, why },
+            StoreError::Away(why) => {
+                StoreError::ShardAway { number: shard, shard: self.name(shard), alone: true, why }
+            }
             error => error,
         })
     }

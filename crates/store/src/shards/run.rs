@@ -191,7 +191,7 @@ impl Inner {
             return Ok(());
         }
         let why = "it did not answer a moment ago".into();
-        Err(StoreError::ShardAway { shard: self.name(shard), alone, why })
+        Err(StoreError::ShardAway { number: shard, shard: self.name(shard), alone, why })
     }
 
     /// A fault as the caller hears it: with the shard's name, and remembered where something has to be asked later.
@@ -199,7 +199,7 @@ impl Inner {
         match error {
             StoreError::Away(why) => {
                 self.silent.put(shard);
-                StoreError::ShardAway { shard: self.name(shard), alone, why }
+                StoreError::ShardAway { number: shard, shard: self.name(shard), alone, why }
             }
             StoreError::LostAtCommit { batch, why } => {
                 self.silent.put(shard);

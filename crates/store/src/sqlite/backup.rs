@@ -196,7 +196,9 @@ fn fold_into(target: Connection, generation: &Generation) -> Result<(), StoreErr
     let mut tables = Tables::new(target, Options::default().wal_bytes_max, Options::default().busy_wait)?;
     let counters = Counters::default();
     if !generation.is_empty() {
-        fold::into_tables(generation, &mut |rows| tables.write(&counters, |connection| rows(connection)))?;
+        fold::into_tables(generation, &fold::all_at_once, &mut |rows| {
+            tables.write(&counters, |connection| rows(connection))
+        })?;
     }
     migrate::leave_write_ahead_log(tables.connection())
 }

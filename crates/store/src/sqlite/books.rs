@@ -4,8 +4,9 @@
 //! starting over: whoever reads for long beside a busy server works on a copy of the file instead (see `backup`).
 
 use super::connect::Lent;
+use super::fault::corrupt;
 use super::holds::{self, Holds};
-use super::members::{self, Members};
+use super::members::{self, Handles, Members};
 use super::overlay::Overlay;
 use super::state::Shared;
 use super::table::Table;
@@ -18,12 +19,15 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use tally_rules::ledger::account::{AccountKey, Total};
 use tally_rules::ledger::entry::EntryKey;
+use tally_rules::ledger::member::Handle;
 use tally_rules::ledger::{
     Entry, Hold, HoldId, Member, MemberId, Transfer, TransferId, Uuid, Wallet, WalletKey,
 };
 
 const MEMBERS: &str = "SELECT login, phone, player, name, password, pin, pin_digits, pin_wrong, \
      pin_locked_until, tokens_from, closed_at, id FROM members WHERE id > ?1 ORDER BY id LIMIT ?2";
+const HANDLES: &str =
+    "SELECT member, kind, text FROM handles WHERE (kind, text) > (?1, ?2) ORDER BY kind, text LIMIT ?3";
 const WALLETS: &str = "SELECT balance, held, sequence, closed, spent_day, spent, member, currency FROM wallets \
      WHERE (member, currency) > (?1, ?2) ORDER BY member, currency LIMIT ?3";
 const ENTRIES: &str = "SELECT transfer, kind, amount, after, counterparty, reference, member, currency, sequence \
@@ -32,14 +36,15 @@ const TRANSFERS: &str = "SELECT kind, currency, amount, debit_member, debit_sequ
      credit_sequence, id FROM transfers WHERE id > ?1 ORDER BY id LIMIT ?2";
 const HOLDS: &str = "SELECT member, currency, amount, expires_at, state, captured, captured_to, transfer, ended_at, \
      id FROM holds WHERE id > ?1 ORDER BY id LIMIT ?2";
-/// As many members as wallets, and two entries of a movement: near enough for a bar.
-const ROWS: &str = "SELECT CAST(2 * count(*) + 1.5 * total(sequence) AS INTEGER) FROM wallets";
+/// As many members as wallets, three handles of each, and two entries of a movement: near enough for a bar.
+const ROWS: &str = "SELECT CAST(5 * count(*) + 1.5 * total(sequence) AS INTEGER) FROM wallets";
 
 type Newer<T> = BTreeMap<<T as Table>::Key, Option<<T as Table>::Value>>;
 
 /// What was not in the tables at that moment.
 struct Overlaid {
     members: Newer<Members>,
+    handles: Newer<Handles>,
     wallets: Newer<Wallets>,
     entries: Newer<Entries>,
     transfers: Newer<Transfers>,
@@ -54,6 +59,7 @@ impl Overlaid {
         }
         Self {
             members: all::<Members>(overlay),
+            handles: all::<Handles>(overlay),
             wallets: all::<Wallets>(overlay),
             entries: all::<Entries>(overlay),
             transfers: all::<Transfers>(overlay),
@@ -103,23 +109,27 @@ impl Drop for Snapshot<'_> {
     }
 }
 
-/// Lays newer states over a page. Rows of these tables are never removed, so there are at least as many as in the page.
-fn laid<K: Ord + Copy, V: Clone>(
+/// Lays newer states over a page of `asked` rows at most: the first `limit` of what that gives. Where rows can be removed
+/// as many more are asked for, so that what is left is a whole page.
+fn laid<K: Ord + Clone, V: Clone>(
     page: Vec<(K, V)>,
     newer: &BTreeMap<K, Option<V>>,
-    after: Option<K>,
-    limit: usize,
+    after: Option<&K>,
+    (asked, limit): (usize, usize),
 ) -> Vec<(K, V)> {
-    let from = after.map_or(Bound::Unbounded, Bound::Excluded);
-    let until = match page.last() {
-        Some((last, _)) if page.len() == limit => Bound::Included(*last),
-        _ => Bound::Unbounded,
-    };
     if newer.is_empty() {
         return page;
     }
+    let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+    let last = page.last().map(|(last, _)| last.clone()).filter(|_| page.len() == asked);
+    let until = last.as_ref().map_or(Bound::Unbounded, Bound::Included);
     let mut all: BTreeMap<K, V> = page.into_iter().collect();
-    all.extend(newer.range((from, until)).filter_map(|(key, value)| Some((*key, value.clone()?))));
+    for (key, value) in newer.range((from, until)) {
+        match value {
+            Some(value) => drop(all.insert(key.clone(), value.clone())),
+            None => drop(all.remove(key)),
+        }
+    }
     all.into_iter().take(limit).collect()
 }
 
@@ -152,7 +162,20 @@ impl Books for Snapshot<'_> {
         let page = self.page(MEMBERS, params![from, sql_limit(limit)], |row| {
             within(MemberId(Uuid(row.get(11)?)), members::decode(row))
         })?;
-        Ok(laid(page, &self.newer.members, after, limit))
+        Ok(laid(page, &self.newer.members, after.as_ref(), (limit, limit)))
+    }
+
+    fn handles(&mut self, after: Option<&Handle>, limit: usize) -> Page<Handle, MemberId> {
+        // Handles are the rows that are taken away here: a phone number is changed, and another has it.
+        let removed = self.newer.handles.values().filter(|member| member.is_none()).count();
+        let asked = limit.saturating_add(removed);
+        let (kind, text) = after.map_or((0, ""), |handle| (handle.number(), handle.as_str()));
+        let page = self.page(HANDLES, params![kind, text, sql_limit(asked)], |row| {
+            let handle = Handle::of_stored(row.get(1)?, &row.get::<_, String>(2)?);
+            let handle = handle.ok_or_else(|| corrupt("handles", "a handle that cannot be"))?;
+            Ok((handle, MemberId(Uuid(row.get(0)?))))
+        })?;
+        Ok(laid(page, &self.newer.handles, after, (asked, limit)))
     }
 
     fn wallets(&mut self, after: Option<WalletKey>, limit: usize) -> Page<WalletKey, Wallet> {
@@ -161,7 +184,7 @@ impl Books for Snapshot<'_> {
         let page = self.page(WALLETS, params![from, currency, sql_limit(limit)], |row| {
             within(wallet_key(row, "wallets", 6)?, wallets::decode(row))
         })?;
-        Ok(laid(page, &self.newer.wallets, after, limit))
+        Ok(laid(page, &self.newer.wallets, after.as_ref(), (limit, limit)))
     }
 
     fn entries(&mut self, after: Option<EntryKey>, limit: usize) -> Page<EntryKey, Entry> {
@@ -173,7 +196,7 @@ impl Books for Snapshot<'_> {
             let key = EntryKey { wallet: wallet_key(row, "entries", 6)?, sequence };
             within(key, transfers::decode_entry(row))
         })?;
-        Ok(laid(page, &self.newer.entries, after, limit))
+        Ok(laid(page, &self.newer.entries, after.as_ref(), (limit, limit)))
     }
 
     fn transfers(&mut self, after: Option<TransferId>, limit: usize) -> Page<TransferId, Transfer> {
@@ -181,7 +204,7 @@ impl Books for Snapshot<'_> {
         let page = self.page(TRANSFERS, params![from, sql_limit(limit)], |row| {
             within(TransferId(Uuid(row.get(7)?)), transfers::decode(row))
         })?;
-        Ok(laid(page, &self.newer.transfers, after, limit))
+        Ok(laid(page, &self.newer.transfers, after.as_ref(), (limit, limit)))
     }
 
     fn holds(&mut self, after: Option<HoldId>, limit: usize) -> Page<HoldId, Hold> {
@@ -189,7 +212,18 @@ impl Books for Snapshot<'_> {
         let page = self.page(HOLDS, params![from, sql_limit(limit)], |row| {
             within(HoldId(Uuid(row.get(9)?)), holds::decode(row))
         })?;
-        Ok(laid(page, &self.newer.holds, after, limit))
+        Ok(laid(page, &self.newer.holds, after.as_ref(), (limit, limit)))
+    }
+
+    fn members_of(&mut self, ids: &[MemberId]) -> Result<Vec<Option<Member>>, StoreError> {
+        let newer = |id: &MemberId| self.newer.members.get(id).cloned();
+        ids.iter().map(|id| newer(id).map_or_else(|| members::get(&self.reader, id), Ok)).collect()
+    }
+
+    fn handles_of(&mut self, handles: &[Handle]) -> Result<Vec<Option<MemberId>>, StoreError> {
+        let newer = |handle: &Handle| self.newer.handles.get(handle).copied();
+        let stored = |handle| members::of_handle(&self.reader, handle);
+        handles.iter().map(|handle| newer(handle).map_or_else(|| stored(handle), Ok)).collect()
     }
 
     fn entries_of(&mut self, keys: &[EntryKey]) -> Result<Vec<Option<Entry>>, StoreError> {
@@ -203,11 +237,49 @@ impl Books for Snapshot<'_> {
     }
 
     fn totals(&mut self) -> Page<AccountKey, Total> {
-        Ok(laid(wallets::totals(&self.reader)?, &self.newer.totals, None, usize::MAX))
+        Ok(laid(wallets::totals(&self.reader)?, &self.newer.totals, None, (usize::MAX, usize::MAX)))
     }
 
     fn rows(&mut self) -> Result<u64, StoreError> {
         let rows: i64 = self.reader.query_row(ROWS, [], |row| row.get(0))?;
         Ok(u64::try_from(rows).unwrap_or(0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn pages_of_both_layers_give_each_row_once_also_where_rows_were_removed(
+            stored in prop::collection::btree_map(0_u8..60, 0_u8..9, 0..40),
+            newer in prop::collection::btree_map(0_u8..60, prop::option::of(0_u8..9), 0..40),
+            limit in 1_usize..20,
+        ) {
+            let mut wanted = stored.clone();
+            for (key, value) in &newer {
+                match value {
+                    Some(value) => wanted.insert(*key, *value),
+                    None => wanted.remove(key),
+                };
+            }
+            let asked = limit + newer.values().filter(|value| value.is_none()).count();
+            let mut found: Vec<(u8, u8)> = Vec::new();
+            loop {
+                let after = found.last().map(|(key, _)| *key);
+                let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+                let rows = stored.range((from, Bound::Unbounded)).take(asked);
+                let page = laid(rows.map(|(key, value)| (*key, *value)).collect(), &newer, after.as_ref(), (asked, limit));
+                let ended = page.len() < limit;
+                prop_assert!(page.len() <= limit);
+                found.extend(page);
+                if ended {
+                    break;
+                }
+            }
+            prop_assert_eq!(found, wanted.into_iter().collect::<Vec<_>>());
+        }
     }
 }

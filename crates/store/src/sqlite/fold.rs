@@ -28,8 +28,15 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Rows in one transaction: others may write tables in between.
+/// Rows in one transaction where much waits: others may write tables in between.
 const TRANSACTION_ROWS: usize = 10_000;
+
+/// And where there is time. A sync of 10,000 rows holds the disk for so long that the journal's syncs behind it are seen
+/// in the answers; a small one between two rests is not.
+const UNHURRIED_ROWS: usize = 1_000;
+
+/// The longest rest between two transactions where there is time.
+const UNHURRIED_REST: Duration = Duration::from_millis(50);
 
 /// Between two tries when a fold failed.
 const REST: Duration = Duration::from_millis(200);
@@ -125,6 +132,12 @@ impl Folding {
         }
     }
 
+    /// Whether nobody waits for the fold, and there is room for what comes meanwhile.
+    fn has_time(&self) -> bool {
+        let state = self.state();
+        self.pace.is_calm() && !state.stop && state.asked <= state.served.max(state.failed)
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -134,12 +147,18 @@ fn ended() -> StoreError {
     StoreError::Away("the store is closing".into())
 }
 
+/// Rows of a transaction where nobody else is at the disk.
+pub(super) fn all_at_once() -> usize {
+    TRANSACTION_ROWS
+}
+
 /// What is done in one transaction of a fold.
 pub(super) type Step<'a> = dyn FnMut(&Connection) -> Result<(), StoreError> + 'a;
 
-/// Writes all rows of a generation into the tables; `write` runs one transaction.
+/// Writes all rows of a generation into the tables; `write` runs one transaction, of so many rows as `rows` says.
 pub(super) fn into_tables(
     generation: &Generation,
+    rows: &dyn Fn() -> usize,
     write: &mut dyn FnMut(&mut Step<'_>) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
     let mut layers: Vec<_> = generation.layers().map(|layer| layer.folder()).collect();
@@ -149,7 +168,7 @@ pub(super) fn into_tables(
             if std::mem::take(&mut first) {
                 meta::set_folding(connection, generation.last)?;
             }
-            let mut left = TRANSACTION_ROWS;
+            let mut left = rows();
             while left > 0 && at < layers.len() {
                 left -= layers[at](connection, left)?;
                 at += usize::from(left > 0);
@@ -270,7 +289,16 @@ impl Worker {
         let Some(taken) = &self.taken else { return Ok(()) };
         let (shared, generation) = (&self.shared, &taken.generation);
         if !generation.is_empty() {
-            into_tables(generation, &mut |rows| shared.write_tables(|connection| rows(connection)))?;
+            let folding = &shared.folding;
+            let rows = || if folding.has_time() { UNHURRIED_ROWS } else { TRANSACTION_ROWS };
+            into_tables(generation, &rows, &mut |rows| {
+                let started = Instant::now();
+                shared.write_tables(|connection| rows(connection))?;
+                if folding.has_time() {
+                    std::thread::sleep(started.elapsed().min(UNHURRIED_REST));
+                }
+                Ok(())
+            })?;
             shared.tables().fold_log(&shared.counters)?;
             reach("folded");
         }

@@ -108,7 +108,7 @@ impl Journal {
         &self.connection
     }
 
-    /// Appends a batch; synced, it is on the disk with all before it.
+    /// Appends a batch that there is room for; synced, it is on the disk with all before it.
     pub(super) fn append(
         &mut self,
         no: u64,
@@ -116,7 +116,6 @@ impl Journal {
         body: &[u8],
         syncs: bool,
     ) -> Result<(), StoreError> {
-        self.make_room(body.len())?;
         if self.syncs != syncs {
             self.connection.pragma_update(None, "synchronous", if syncs { "FULL" } else { "OFF" })?;
             self.syncs = syncs;
@@ -178,8 +177,8 @@ impl Journal {
         delete(&path)
     }
 
-    /// Extends the log where a row of that length might pass its end.
-    fn make_room(&mut self, row: usize) -> Result<(), StoreError> {
+    /// Extends the log where a row of that length might pass its end. Where that fails, the log is as it was.
+    pub(super) fn make_room(&mut self, row: usize) -> Result<(), StoreError> {
         let need = (row as u64 / u64::from(connect::PAGE_BYTES - 4) + OTHER_PAGES) * FRAME_BYTES;
         if self.used + need > self.length {
             self.used = FRAME_BYTES * (1 + log::checkpoint(&self.connection, log::LOOK)?.pages);
@@ -193,8 +192,11 @@ impl Journal {
             log.seek(SeekFrom::Start(length)).map_err(failed)?;
             // In pieces as small as those that will be written over it: of what was written at once some systems keep
             // account at once, and count megabytes for each page.
-            for _ in 0..more.div_ceil(PIECE.len() as u64) {
-                log.write_all(&PIECE).map_err(failed)?;
+            let written = (0..more.div_ceil(PIECE.len() as u64)).try_for_each(|_| log.write_all(&PIECE));
+            if let Err(error) = written {
+                // A disk that is full has better use for what did fit.
+                log.set_len(length).map_err(failed)?;
+                return Err(failed(error));
             }
             self.length = log.stream_position().map_err(failed)?;
         }

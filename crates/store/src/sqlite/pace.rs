@@ -43,6 +43,11 @@ impl Pace {
         used > 0 && used >= self.room.load(Ordering::Relaxed)
     }
 
+    /// Whether less is used than a fold would begin at by itself.
+    pub(super) fn is_calm(&self) -> bool {
+        self.used.load(Ordering::Relaxed) < self.fold_at()
+    }
+
     /// Bytes at which a fold begins.
     pub(super) fn fold_at(&self) -> usize {
         self.room.load(Ordering::Relaxed) / FOLD_PART

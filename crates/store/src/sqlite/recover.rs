@@ -29,7 +29,9 @@ pub(super) fn recover(store: &Path, tables: &mut Tables, busy_wait: Duration) ->
     }
     let counters = Counters::default();
     if !generation.is_empty() {
-        fold::into_tables(&generation, &mut |rows| tables.write(&counters, |connection| rows(connection)))?;
+        fold::into_tables(&generation, &fold::all_at_once, &mut |rows| {
+            tables.write(&counters, |connection| rows(connection))
+        })?;
         tables.fold_log(&counters)?;
         points::reach("recovered");
     }

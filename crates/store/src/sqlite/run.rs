@@ -63,6 +63,8 @@ impl Writer {
         };
         let syncs = durability == Durability::Commit || shared.unsynced.is_full(self.body.len());
         let no = self.last + 1;
+        // Nothing of the row is in the log before there is room for all of it: a full disk leaves nothing in doubt.
+        journal.make_room(self.body.len())?;
         reach("append");
         if let Err(error) = journal.append(no, shared.unsynced.synced(), &self.body, syncs) {
             return Err(self.after_failed_append(shared, error));

@@ -1,7 +1,7 @@
 //! The connection that writes the tables, and the folding of its log into the file.
 //!
 //! The tables are written in the background: by the fold, by what forgets and purges, and by whoever remembers a value. So
-//! whoever wrote also folds the log when a quarter of its bound is waiting, and nobody who was promised an answer
+//! whoever wrote also folds the log when a part of its bound is waiting, and nobody who was promised an answer
 //! waits for it. A reader with an old snapshot can keep the log from starting over; past the bound it is waited for,
 //! briefly, and the result of every fold of the log is looked at and counted.
 //!
@@ -14,8 +14,8 @@ use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// The log is folded when so much of its bound is waiting.
-const START_PART: u64 = 4;
+/// The log is folded when so much of its bound is waiting: little, because whoever syncs meanwhile waits for what this syncs.
+const START_PART: u64 = 16;
 
 /// How long readers are waited for when the log has grown past its bound.
 const READERS_WAIT: Duration = Duration::from_millis(100);

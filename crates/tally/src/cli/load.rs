@@ -19,7 +19,8 @@ Members are those of `tally seed wallets`; they sign in before the clock starts,
 where each visit is six calls: sign in, profile, wallet, ranks, transactions, transfer.
 
 At the end the server's trial balance is compared with that of the begin. Exit code 1 if a threshold is
-not kept, or if money was made or lost. The server must run: on the data directory, or at --url.";
+not kept, or if money was made or lost. Ctrl-C ends the arrivals, waits for those under way (a second one does
+not) and shows the same of what ran, with exit code 130. The server must run: on the data directory, or at --url.";
 
 /// `tally load`
 #[derive(Debug, Args)]

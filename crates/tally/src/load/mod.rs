@@ -1,5 +1,7 @@
 //! `tally load`: arrivals at a running server by a schedule, what they met, and whether money was made or lost.
 //!
+//! Ctrl-C ends the arrivals, not the command: the figures of what ran are worth as much as those of a whole run.
+//!
 //! The arrivals are `tally_load::open`'s. Not here: how figures are shown (`show`), and how the books are compared
 //! (`books`).
 
@@ -19,7 +21,12 @@ use std::process::ExitCode;
 use std::time::Duration;
 use tally_load::open::{self, Bounds, Journey, Scene, Schedule, Threshold};
 use tally_load::{People, Skew};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc;
 use ureq::http::Method;
+
+/// The exit code of what Ctrl-C has ended, as shells have it.
+const INTERRUPTED: u8 = 130;
 
 /// A run that is asked for, read and found possible.
 struct Plan {
@@ -44,9 +51,15 @@ pub(crate) fn run(cli: &Cli, args: &LoadArgs) -> Result<ExitCode> {
     let before = Books::read(client)?;
     let bar = bar(&plan.schedule)?;
     let mut told = |progress| show::live(&bar, progress);
-    let outcome = open::run(&plan.scene, &plan.schedule, plan.bounds, &mut told);
+    let outcome = open::run(&plan.scene, &plan.schedule, plan.bounds, interrupts()?, &mut told);
     bar.finish_and_clear();
-    let outcome = outcome.with_context(|| format!("load {}", client.base()))?;
+    let outcome = match outcome {
+        Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {
+            eprintln!("interrupted before the first arrival");
+            return Ok(ExitCode::from(INTERRUPTED));
+        }
+        outcome => outcome.with_context(|| format!("load {}", client.base()))?,
+    };
     // Found anew: one that was started again meanwhile has another token.
     let after = Target::running(cli, &args.target).and_then(|target| Books::read(&target.client));
     let books = books::compare(before.as_ref(), after.ok().flatten().as_ref());
@@ -62,8 +75,30 @@ pub(crate) fn run(cli: &Cli, args: &LoadArgs) -> Result<ExitCode> {
         std::fs::write(file, format!("{json:#}\n")).with_context(|| format!("write {}", file.display()))?;
         println!("{}figures: {}", if args.report.is_some() { "" } else { "\n" }, file.display());
     }
+    if outcome.interrupted {
+        return Ok(ExitCode::from(INTERRUPTED));
+    }
     let kept = judged.iter().all(|one| one.kept) && books.agree != Some(false);
     Ok(if kept { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Each Ctrl-C; once nobody listens any more, it ends the process.
+fn interrupts() -> Result<mpsc::Receiver<()>> {
+    let (send, receive) = mpsc::channel(1);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+    let mut signals = {
+        let _inside = runtime.enter();
+        signal(SignalKind::interrupt()).context("listen to Ctrl-C")?
+    };
+    let listen = async move {
+        while signals.recv().await.is_some() {
+            if send.send(()).await.is_err() {
+                std::process::exit(INTERRUPTED.into());
+            }
+        }
+    };
+    std::thread::Builder::new().name("interrupts".into()).spawn(move || runtime.block_on(listen))?;
+    Ok(receive)
 }
 
 fn plan(args: &LoadArgs) -> Result<Plan> {

@@ -58,7 +58,21 @@ pub(super) fn report(
         report.tables.push(table);
     }
     report.charts = charts(outcome);
+    if outcome.interrupted {
+        report.note(
+            "interrupted: no more arrivals came from then on, and limits are judged by those before; what was still \
+             under way when nobody waited any longer has failed",
+        );
+    }
     report.note(&*books.says);
+    if outcome.stolen >= 1.0 {
+        let most = outcome.seconds.iter().map(|second| second.stolen).fold(0.0, f64::max);
+        report.note(format!(
+            "the host gave {:.0} % of this machine's processors to others ({most:.0} % in the worst second): latencies of \
+             such seconds say little about the server",
+            outcome.stolen
+        ));
+    }
     report.note(
         "latencies count from when an arrival was due, of iterations and calls that ended well; a call that follows \
          another counts from the answer before it",
@@ -232,7 +246,7 @@ pub(super) fn json(args: &LoadArgs, outcome: &Outcome, judged: &[Judged], books:
         let [p50, p95, p99, max] = second.ms;
         json!({
             "at": second.at, "planned": second.target, "done": second.done, "failed": second.failed,
-            "dropped": second.dropped, "under_way": second.waiting,
+            "dropped": second.dropped, "under_way": second.waiting, "stolen_percent": second.stolen,
             "latency_ms": {"p50": p50, "p95": p95, "p99": p99, "max": max},
         })
     });
@@ -245,6 +259,7 @@ pub(super) fn json(args: &LoadArgs, outcome: &Outcome, judged: &[Judged], books:
         "stages": args.stages,
         "seed": args.seed,
         "connections": args.connections,
+        "interrupted": outcome.interrupted,
         "iterations": {
             "arrived": outcome.arrived,
             "succeeded": outcome.iterations.count(),
@@ -252,6 +267,7 @@ pub(super) fn json(args: &LoadArgs, outcome: &Outcome, judged: &[Judged], books:
             "dropped": outcome.dropped,
             "seconds": outcome.lasted.as_secs_f64(),
             "per_second": outcome.rate(),
+            "stolen_percent": outcome.stolen,
             "latency_ms": ms(&outcome.iterations),
         },
         "calls": calls.collect::<serde_json::Map<_, _>>(),

@@ -16,10 +16,11 @@ use std::time::Instant;
 use tally_load::people::{PASSWORD, PIN, login, phone};
 use tally_rules::PlayerId;
 use tally_rules::ledger::Amount;
+use tally_rules::ledger::lines::{MemberLine, TransferLine};
 use tally_rules::ledger::member::Login;
 use tally_service::Tally;
 use tally_service::members::password::{self, Cost};
-use tally_service::wallets::import::{self, NewChunk, NewMemberLine, NewTransfer};
+use tally_service::wallets::import::{self, NewChunk};
 
 /// What each member begins with, in minor units.
 const OPENING: i64 = 1_000_000;
@@ -183,7 +184,7 @@ pub(crate) fn fill(tally: &Arc<Tally>, count: u64, transactions: u64) -> Result<
         let rows = all.skip(usize::try_from(begun)?).map(|(number, (from, to, amount))| {
             let (from, to) = (login_of(from)?, login_of(to)?);
             let amount = Amount::new(amount).map_err(|refusal| anyhow::anyhow!(refusal.detail()))?;
-            Ok((number, NewTransfer { from, to, amount }))
+            Ok((number, TransferLine { from, to, amount }))
         });
         let rows = rows.collect::<Result<_>>()?;
         let chunk = NewChunk { digest, lines_before: begun, lines_after: transactions, rows, last: false };
@@ -201,10 +202,10 @@ fn login_of(number: u64) -> Result<Login> {
     Login::new(&login(number)).map_err(|bad| anyhow::anyhow!("a login {}", bad.0))
 }
 
-fn line(number: u64, hash: &Arc<str>) -> Result<NewMemberLine> {
+fn line(number: u64, hash: &Arc<str>) -> Result<MemberLine> {
     let balance = Amount::new(OPENING).map_err(|refusal| anyhow::anyhow!(refusal.detail()))?;
     let player = PlayerId::new(&login(number)).map_err(|bad| anyhow::anyhow!("a player {}", bad.0))?;
-    Ok(NewMemberLine {
+    Ok(MemberLine {
         login: login_of(number)?,
         password_hash: Some(hash.to_string()),
         pin: Some(PIN.into()),

@@ -1,6 +1,6 @@
 //! Bodies, field by field: as single requests and, where there are rows, inside them.
 
-use crate::world::{DIGEST, World, head, import, row};
+use crate::world::{BAD_IDS, DIGEST, World, head, import, replaced, row};
 use serde_json::{Value, json};
 use tally_testkit::Request;
 
@@ -61,13 +61,8 @@ fn bad_scores() -> Vec<(&'static str, String)> {
 }
 
 /// The fields of a submit with one of them replaced, or left out.
-fn fields(replaced: &str, value: Option<&str>) -> String {
-    let mut fields = vec![("player", "\"new\"".to_owned()), ("score", "1".to_owned())];
-    fields.retain(|(name, _)| *name != replaced);
-    if let Some(value) = value {
-        fields.push((replaced, value.to_owned()));
-    }
-    fields.iter().map(|(name, value)| format!("\"{name}\":{value}")).collect::<Vec<_>>().join(",")
+fn fields(name: &str, value: Option<&str>) -> String {
+    replaced(vec![("player", "\"new\"".to_owned()), ("score", "1".to_owned())], name, value)
 }
 
 fn post(target: &str, body: impl Into<Vec<u8>>) -> Request {
@@ -133,7 +128,7 @@ fn a_bad_row_fails_alone() {
     for value in ["null", "1", "\"\"", "\"a@b\"", "\"a\\nb\"", "\".\"", "\"..\""] {
         rows.push((format!("{{\"board\":{value},{}}}", fields("", None)), "invalid_field"));
     }
-    for value in ["null", "1", "\"\"", "\"a b\"", "\"ä\""] {
+    for value in BAD_IDS {
         rows.push((format!("{{\"board\":\"b\",\"id\":{value},{}}}", fields("", None)), "invalid_field"));
     }
     rows.push((format!("{{{}}}", fields("", None)), "invalid_field"));
@@ -194,22 +189,7 @@ fn a_bad_row_says_which_it_is() {
 fn the_list_of_a_batch() {
     let mut world = World::start();
     let row = json!({"board": "b", "player": "new", "score": 1});
-    for scores in [
-        json!(null),
-        json!(1),
-        json!({}),
-        json!([]),
-        json!([1]),
-        json!([row, null]),
-        json!([[]]),
-        json!(vec![&row; 1_001]),
-    ] {
-        let request = Request::new("POST", "/v1/scores/batch").json(&json!({"scores": scores}));
-        world.refuse(&request, 400, "invalid_field", Some("/scores"));
-    }
-    world.refuse(&post("/v1/scores/batch", "{}"), 400, "invalid_field", Some("/scores"));
-    let more = json!({"scores": [row], "extra": 1});
-    world.refuse(&Request::new("POST", "/v1/scores/batch").json(&more), 400, "unknown_field", Some("/extra"));
+    world.refuse_lists("/v1/scores/batch", "scores", &row);
 }
 
 #[test]

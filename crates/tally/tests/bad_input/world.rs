@@ -18,6 +18,17 @@ pub(crate) const DIGEST: &str = "00112233445566778899aabbccddeeff001122334455667
 const CHEAP: [(&str, &str); 2] =
     [("TALLY_MEMBERS_PASSWORD_MEMORY_KIB", "8"), ("TALLY_MEMBERS_PASSWORD_PASSES", "1")];
 
+/// What is no id of a row, as it is written.
+pub(crate) const BAD_IDS: [&str; 5] = ["null", "1", "\"\"", "\"a b\"", "\"ä\""];
+
+/// The fields of an object as they are written, one of them with another value or left out.
+pub(crate) fn replaced(mut fields: Vec<(&str, String)>, name: &str, value: Option<&str>) -> String {
+    fields.retain(|(other, _)| *other != name);
+    let kept = fields.iter().map(|(name, value)| (*name, value.as_str()));
+    let fields = kept.chain(value.map(|value| (name, value)));
+    fields.map(|(name, value)| format!("\"{name}\":{value}")).collect::<Vec<_>>().join(",")
+}
+
 /// A server with something on it, and how it looked at first.
 pub(crate) struct World {
     pub(crate) server: TestTally,
@@ -54,6 +65,27 @@ impl World {
         TOKEN.with_borrow_mut(|known| *known = token);
         let before = state(&mut client);
         Self { server, client, before, failures: Vec::new() }
+    }
+
+    /// Whatever is no list of rows is refused whole, in the body of a batch; `row` would be taken.
+    pub(crate) fn refuse_lists(&mut self, path: &str, name: &str, row: &Value) {
+        let lists = [
+            json!(null),
+            json!(1),
+            json!({}),
+            json!([]),
+            json!([1]),
+            json!([row, null]),
+            json!([[]]),
+            json!(vec![row; 1_001]),
+        ];
+        let pointer = format!("/{name}");
+        for body in lists.map(|list| json!({name: list})).into_iter().chain([json!({})]) {
+            let request = Request::new("POST", path).json(&body);
+            self.refuse(&request, 400, "invalid_field", Some(&pointer));
+        }
+        let request = Request::new("POST", path).json(&json!({name: [row], "extra": 1}));
+        self.refuse(&request, 400, "unknown_field", Some("/extra"));
     }
 
     /// Sends a request that must be refused so, and must change nothing. What is wrong is told when the world ends, so

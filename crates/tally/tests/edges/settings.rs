@@ -133,6 +133,7 @@ fn a_wrong_value_names_its_setting() {
         ("TALLY_LIMITS_BOARDS", "0", "limits.boards"),
         ("TALLY_LIMITS_KEYS", "-1", "limits.keys"),
         ("TALLY_LANE_BATCH_ROWS_MAX", "many", "lane.batch_rows_max"),
+        ("TALLY_MEMBERS_CACHE_POLICY", "lfu", "members.cache_policy"),
         ("TALLY_METRICS_OPEN", "yes", "metrics.open"),
         ("TALLY_LOG_LEVEL", "loud", "log.level"),
         ("TALLY_LOG_FORMAT", "xml", "log.format"),

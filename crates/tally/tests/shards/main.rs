@@ -3,6 +3,7 @@
 //! Not here: what becomes of a transaction that is cut between its shards; the store's own tests make those moments.
 
 mod away;
+mod commands;
 mod layout;
 mod reshard;
 

@@ -149,6 +149,19 @@ fn what_is_held_comes_when_it_passes_again() {
 }
 
 #[test]
+fn answers_wait_until_enough_was_asked() {
+    let echo = Echo::start(b'a');
+    let proxy = Proxy::start(echo.address);
+    let mut stream = connect(&proxy, Some(b'a'));
+    proxy.answer_after(b"ask", 2);
+    stream.write_all(b"ask as").unwrap();
+    says_nothing(&mut stream);
+    stream.write_all(b"k").unwrap();
+    assert_eq!(read(&mut stream, 7), b"ask ask");
+    echoes(&mut stream, b"more");
+}
+
+#[test]
 fn new_ones_go_to_another_server_after_it_was_retargeted() {
     let servers = [Echo::start(b'a'), Echo::start(b'b')];
     let proxy = Proxy::start(servers[0].address);

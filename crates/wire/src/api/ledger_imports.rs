@@ -7,6 +7,7 @@ use crate::fields::{FieldError, Fields, boolean, text};
 use serde_json::Value;
 use tally_rules::PlayerId;
 use tally_rules::ledger::Amount;
+use tally_rules::ledger::lines::{MemberLine, TransferLine};
 use tally_rules::ledger::member::Login;
 
 /// The most rows of one chunk.
@@ -23,40 +24,6 @@ pub struct Head {
     pub lines_after: u64,
     /// Whether the file ends here.
     pub last: bool,
-}
-
-/// A new member.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MemberRow {
-    /// Its line in the file.
-    pub line: u64,
-    /// What it signs in with.
-    pub login: Login,
-    /// The digest of its password.
-    pub password_hash: Option<String>,
-    /// Its PIN.
-    pub pin: Option<String>,
-    /// Its phone number, as people write it.
-    pub phone_number: Option<String>,
-    /// A name for people; the login where there is none.
-    pub name: Option<String>,
-    /// The player it is; its id where there is none.
-    pub player: Option<PlayerId>,
-    /// What is deposited at once.
-    pub balance: Option<Amount>,
-}
-
-/// Money from one member to another.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TransferRow {
-    /// Its line in the file.
-    pub line: u64,
-    /// The login of who gives it.
-    pub from: Login,
-    /// The login of who gets it.
-    pub to: Login,
-    /// How much.
-    pub amount: Amount,
 }
 
 /// Reads the head.
@@ -86,8 +53,8 @@ pub fn read_head(value: Value) -> Result<Head, Vec<FieldError>> {
     })
 }
 
-/// Reads a new member: line `number` of the chunk.
-pub fn read_member(number: usize, value: Value) -> Result<MemberRow, Vec<FieldError>> {
+/// Reads a new member and its line in the file: line `number` of the chunk.
+pub fn read_member(number: usize, value: Value) -> Result<(u64, MemberLine), Vec<FieldError>> {
     let mut fields = Fields::new(format!("/{number}"), value)?;
     let line = fields.required("line", line);
     let login = fields.required("login_id", login);
@@ -98,32 +65,25 @@ pub fn read_member(number: usize, value: Value) -> Result<MemberRow, Vec<FieldEr
     let player = fields.optional("player", |value| PlayerId::new(&text(value)?).map_err(|bad| bad.0));
     let balance = fields.optional("balance", amount);
     fields.finish()?;
-    Ok(MemberRow {
-        line: line.expect("no field is wrong"),
-        login: login.expect("no field is wrong"),
-        password_hash,
-        pin,
-        phone_number,
-        name,
-        player,
-        balance,
-    })
+    let login = login.expect("no field is wrong");
+    let member = MemberLine { login, password_hash, pin, phone_number, name, player, balance };
+    Ok((line.expect("no field is wrong"), member))
 }
 
-/// Reads a movement: line `number` of the chunk.
-pub fn read_transfer(number: usize, value: Value) -> Result<TransferRow, Vec<FieldError>> {
+/// Reads a movement and its line in the file: line `number` of the chunk.
+pub fn read_transfer(number: usize, value: Value) -> Result<(u64, TransferLine), Vec<FieldError>> {
     let mut fields = Fields::new(format!("/{number}"), value)?;
     let line = fields.required("line", line);
     let from = fields.required("from", login);
     let to = fields.required("to", login);
     let amount = fields.required("amount", amount);
     fields.finish()?;
-    Ok(TransferRow {
-        line: line.expect("no field is wrong"),
+    let movement = TransferLine {
         from: from.expect("no field is wrong"),
         to: to.expect("no field is wrong"),
         amount: amount.expect("no field is wrong"),
-    })
+    };
+    Ok((line.expect("no field is wrong"), movement))
 }
 
 fn line(value: &Value) -> Result<u64, &'static str> {
@@ -154,8 +114,8 @@ mod tests {
 
     #[test]
     fn a_members_row_needs_its_login_alone() {
-        let row = read_member(1, json!({"line": 2, "login_id": "ann"})).unwrap();
-        assert_eq!((row.line, row.login.as_str(), row.balance, row.player), (2, "ann", None, None));
+        let (line, row) = read_member(1, json!({"line": 2, "login_id": "ann"})).unwrap();
+        assert_eq!((line, row.login.as_str(), row.balance, row.player), (2, "ann", None, None));
         let bad =
             json!({"line": 2, "login_id": "", "pin": 12, "player": "", "balance": "0", "password": "x"});
         let wrong: Vec<_> = read_member(3, bad).unwrap_err().into_iter().map(|error| error.pointer).collect();
@@ -180,6 +140,6 @@ mod tests {
             assert_eq!(read_amount(text).map(Amount::units), wanted, "{text:?}");
         }
         let row = json!({"line": 1, "from": "a", "to": "b", "amount": 5});
-        assert_eq!(read_transfer(1, row).unwrap().amount.units(), 5);
+        assert_eq!(read_transfer(1, row).unwrap().1.amount.units(), 5);
     }
 }

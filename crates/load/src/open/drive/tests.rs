@@ -55,7 +55,12 @@ fn scores(address: SocketAddr, rate: &str, connections: usize, waiting: usize) -
     let scene = scene(address, Journey::Scores);
     let schedule = Schedule::parse(rate, &[Duration::from_millis(500)]).unwrap();
     let bounds = Bounds { connections, waiting, answer: Duration::from_secs(30) };
-    run(&scene, &schedule, bounds, &mut |_| ()).unwrap()
+    run(&scene, &schedule, bounds, never(), &mut |_| ()).unwrap()
+}
+
+/// Nobody tells it to stop.
+fn never() -> mpsc::Receiver<()> {
+    mpsc::channel(1).1
 }
 
 fn scene(address: SocketAddr, journey: Journey) -> Scene {
@@ -123,7 +128,7 @@ fn an_answer_that_does_not_come_is_given_up() {
     let scene = scene(address, Journey::Scores);
     let schedule = Schedule::parse("20", &[Duration::from_millis(500)]).unwrap();
     let bounds = Bounds { connections: 1, waiting: 100, answer: Duration::from_millis(200) };
-    let outcome = run(&scene, &schedule, bounds, &mut |_| ()).unwrap();
+    let outcome = run(&scene, &schedule, bounds, never(), &mut |_| ()).unwrap();
     assert_eq!(outcome.errors(), [("no answer in time", 1)].into());
     assert_eq!(outcome.iterations.count(), 9);
 }
@@ -140,12 +145,81 @@ fn members_sign_in_first_where_their_tokens_are_needed() {
         Progress::SignedIn(..) => panic!("three of them act"),
         Progress::Second(_) => seconds += 1,
     };
-    let outcome = run(&scene(address, Journey::MainPage), &schedule, bounds, &mut told).unwrap();
+    let outcome = run(&scene(address, Journey::MainPage), &schedule, bounds, never(), &mut told).unwrap();
     assert_eq!((signed_in, outcome.arrived, outcome.iterations.count()), (3, 10, 10));
     assert!(seconds > 0);
     assert_eq!(outcome.calls.iter().map(|call| call.asked()).collect::<Vec<_>>(), [10, 10, 10]);
     // Whoever is not let in ends the run before it begins.
     let closed = listen(|_| Some((401, r#"{"code":"invalid_credentials"}"#)));
-    let error = run(&scene(closed, Journey::Transfers), &schedule, bounds, &mut |_| ()).unwrap_err();
+    let error = run(&scene(closed, Journey::Transfers), &schedule, bounds, never(), &mut |_| ()).unwrap_err();
     assert!(error.to_string().contains("` cannot sign in"), "{error}");
+}
+
+/// Runs a long schedule and says to stop as soon as so many have been asked.
+fn stopped(
+    answer: impl Fn(u64) -> Option<(u16, &'static str)> + Send + Sync + 'static,
+    asked: u64,
+    stops: usize,
+) -> Outcome {
+    let (stop, stopped) = mpsc::channel(2);
+    let address = listen(move |number| {
+        if number + 1 == asked {
+            (0..stops).for_each(|_| stop.try_send(()).unwrap());
+        }
+        answer(number)
+    });
+    let schedule = Schedule::parse("200", &[Duration::from_secs(3_600)]).unwrap();
+    let bounds = Bounds { connections: 2, waiting: 1_000, answer: Duration::from_secs(600) };
+    run(&scene(address, Journey::Scores), &schedule, bounds, stopped, &mut |_| ()).unwrap()
+}
+
+#[test]
+fn a_run_that_is_told_to_stop_waits_for_what_is_under_way() {
+    let outcome = stopped(
+        |number| {
+            // The answer comes after the word to stop.
+            std::thread::sleep(Duration::from_millis(if number == 49 { 100 } else { 0 }));
+            Some(CREATED)
+        },
+        50,
+        1,
+    );
+    assert!(outcome.interrupted && outcome.arrived >= 50, "{}", outcome.arrived);
+    assert_eq!((outcome.iterations.count(), outcome.failed, outcome.dropped), (outcome.arrived, 0, 0));
+    assert_eq!(outcome.seconds.iter().map(|second| second.done).sum::<u64>(), outcome.arrived);
+}
+
+#[test]
+fn told_twice_it_waits_for_nothing() {
+    let outcome = stopped(
+        |number| {
+            // Those two connections are never answered.
+            if number < 48 {
+                return Some(CREATED);
+            }
+            loop {
+                std::thread::park();
+            }
+        },
+        50,
+        2,
+    );
+    assert!(outcome.interrupted);
+    assert_eq!((outcome.iterations.count(), outcome.failed, outcome.arrived), (48, 2, 50));
+}
+
+#[test]
+fn one_that_is_stopped_before_its_clock_starts_has_no_figures() {
+    let (stop, stopped) = mpsc::channel(1);
+    let address = listen(move |_| {
+        stop.try_send(()).unwrap();
+        loop {
+            std::thread::park();
+        }
+    });
+    let schedule = Schedule::parse("20", &[Duration::from_secs(3_600)]).unwrap();
+    let bounds = Bounds { connections: 1, waiting: 1, answer: Duration::from_secs(600) };
+    let error =
+        run(&scene(address, Journey::Transfers), &schedule, bounds, stopped, &mut |_| ()).unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::Interrupted);
 }

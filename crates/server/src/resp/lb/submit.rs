@@ -131,6 +131,7 @@ pub(in crate::resp) fn write_many(
             Err(wrong) => to.error(wrong.as_bytes()),
             Ok(kind) => match replies.next() {
                 Some(StepReply::Submitted(done)) => write(&done, *kind, to),
+                Some(StepReply::Failed(fault)) => to.error(error::of_failure(&fault.into()).as_bytes()),
                 Some(StepReply::Refused(refusal)) => to.error(error::of_refusal(&refusal).as_bytes()),
                 _ => to.error("ERR internal error: a step has another reply than its command"),
             },

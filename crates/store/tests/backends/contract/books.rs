@@ -2,11 +2,12 @@
 
 use super::ledger::{a_member, entry, member_id, wallet, wallet_key};
 use super::*;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 use tally_rules::ledger::account::{Account, AccountKey, Total};
 use tally_rules::ledger::entry::EntryKey;
 use tally_rules::ledger::hold::End;
+use tally_rules::ledger::member::{Handle, Login, Phone};
 use tally_rules::ledger::{
     Currency, Entry, Hold, HoldId, Kind, Member, MemberId, Transfer, TransferId, Uuid, Wallet, WalletKey,
 };
@@ -17,6 +18,7 @@ use tally_store::{Ledger, LedgerChanges};
 #[derive(Default)]
 struct Model {
     members: BTreeMap<MemberId, Member>,
+    handles: BTreeMap<Handle, MemberId>,
     wallets: BTreeMap<WalletKey, Wallet>,
     entries: BTreeMap<EntryKey, Entry>,
     transfers: BTreeMap<TransferId, Transfer>,
@@ -31,6 +33,12 @@ fn id(number: u8) -> Uuid {
 impl Model {
     fn write(&mut self, store: &dyn Store, ledger: LedgerChanges) {
         self.members.extend(ledger.members.iter().cloned());
+        for (handle, member) in &ledger.handles {
+            match member {
+                Some(member) => drop(self.handles.insert(handle.clone(), *member)),
+                None => drop(self.handles.remove(handle)),
+            }
+        }
         self.wallets.extend(ledger.wallets.iter().copied());
         self.entries.extend(ledger.entries.iter().cloned());
         self.transfers.extend(ledger.transfers.iter().copied());
@@ -43,11 +51,12 @@ impl Model {
     }
 
     fn check(&self, books: &mut dyn Books, limit: usize) {
-        same(&self.members, limit, |after| books.members(after, limit));
-        same(&self.wallets, limit, |after| books.wallets(after, limit));
-        same(&self.entries, limit, |after| books.entries(after, limit));
-        same(&self.transfers, limit, |after| books.transfers(after, limit));
-        same(&self.holds, limit, |after| books.holds(after, limit));
+        same(&self.members, limit, |after| books.members(after.copied(), limit));
+        same(&self.handles, limit, |after| books.handles(after, limit));
+        same(&self.wallets, limit, |after| books.wallets(after.copied(), limit));
+        same(&self.entries, limit, |after| books.entries(after.copied(), limit));
+        same(&self.transfers, limit, |after| books.transfers(after.copied(), limit));
+        same(&self.holds, limit, |after| books.holds(after.copied(), limit));
         let totals: Vec<_> = self.totals.iter().map(|(key, total)| (*key, *total)).collect();
         assert_eq!(books.totals().unwrap(), totals);
         // Some that are there and some that are not.
@@ -58,19 +67,27 @@ impl Model {
         let ids: Vec<TransferId> = (0..=u8::MAX).map(|number| TransferId(id(number))).collect();
         let found: Vec<_> = ids.iter().map(|id| self.transfers.get(id).copied()).collect();
         assert_eq!(books.transfers_of(&ids).unwrap(), found);
+        let ids: Vec<MemberId> = (0..=u8::MAX).map(|number| MemberId(id(number))).collect();
+        let found: Vec<_> = ids.iter().map(|id| self.members.get(id).cloned()).collect();
+        assert_eq!(books.members_of(&ids).unwrap(), found);
+        let handles: BTreeSet<Handle> = (0..=u8::MAX).flat_map(handles_of).collect();
+        let handles: Vec<Handle> = handles.into_iter().collect();
+        let found: Vec<_> = handles.iter().map(|handle| self.handles.get(handle).copied()).collect();
+        assert_eq!(books.handles_of(&handles).unwrap(), found);
+        assert_eq!((books.members_of(&[]).unwrap(), books.handles_of(&[]).unwrap()), (vec![], vec![]));
         assert_eq!((books.entries_of(&[]).unwrap(), books.transfers_of(&[]).unwrap()), (vec![], vec![]));
     }
 }
 
 /// Walks to the end, page by page.
-fn same<K: Copy + Ord + Debug, V: Clone + PartialEq + Debug>(
+fn same<K: Clone + Ord + Debug, V: Clone + PartialEq + Debug>(
     model: &BTreeMap<K, V>,
     limit: usize,
-    mut page: impl FnMut(Option<K>) -> Page<K, V>,
+    mut page: impl FnMut(Option<&K>) -> Page<K, V>,
 ) {
     let mut found: Vec<(K, V)> = Vec::new();
     loop {
-        let more = page(found.last().map(|(key, _)| *key)).unwrap();
+        let more = page(found.last().map(|(key, _)| key)).unwrap();
         assert!(more.len() <= limit);
         let ended = more.len() < limit;
         found.extend(more);
@@ -78,9 +95,31 @@ fn same<K: Copy + Ord + Debug, V: Clone + PartialEq + Debug>(
             break;
         }
     }
-    let wanted: Vec<(K, V)> = model.iter().map(|(key, value)| (*key, value.clone())).collect();
+    let wanted: Vec<(K, V)> = model.iter().map(|(key, value)| (key.clone(), value.clone())).collect();
     assert_eq!(found.len(), wanted.len());
     found.iter().zip(&wanted).for_each(|(found, wanted)| assert_eq!(found, wanted));
+}
+
+/// What a number is found by.
+fn handles_of(number: u8) -> [Handle; 3] {
+    let player = PlayerId::new(&format!("{number}\0")).unwrap();
+    [
+        Handle::Login(Login::new(&format!("Zoë {number}")).unwrap()),
+        Handle::Phone(Phone::parse(&format!("010-{number:04}"), None).unwrap()),
+        Handle::Player(player),
+    ]
+}
+
+/// Handles in their order: those of some numbers are nobody's.
+fn handles(
+    numbers: impl Iterator<Item = u8>,
+    nobodys: impl Fn(u8) -> bool,
+) -> Vec<(Handle, Option<MemberId>)> {
+    let given =
+        |number| handles_of(number).map(|handle| (handle, (!nobodys(number)).then(|| member_id(number))));
+    let mut all: Vec<_> = numbers.flat_map(given).collect();
+    all.sort();
+    all
 }
 
 /// Rows of all tables whose keys are those numbers; `amount` tells one writing from another.
@@ -110,7 +149,7 @@ fn rows(numbers: impl Iterator<Item = u8> + Clone, amount: i64) -> LedgerChanges
     };
     let total = (AccountKey { account: Account::Fees, currency }, Total { debits: 1, credits: 2 });
     LedgerChanges {
-        handles: Vec::new(),
+        handles: handles(numbers.clone(), |_| false),
         members: numbers.clone().map(member).collect(),
         wallets: wallets.collect(),
         entries: entries.collect(),
@@ -123,7 +162,9 @@ fn rows(numbers: impl Iterator<Item = u8> + Clone, amount: i64) -> LedgerChanges
 
 /// Rows that may change are changed, those that never do are not.
 fn changed(numbers: impl Iterator<Item = u8> + Clone, amount: i64) -> LedgerChanges {
-    LedgerChanges { entries: Vec::new(), transfers: Vec::new(), ..rows(numbers, amount) }
+    // Of handles some go.
+    let handles = handles(numbers.clone(), |number| number.is_multiple_of(20));
+    LedgerChanges { handles, entries: Vec::new(), transfers: Vec::new(), ..rows(numbers, amount) }
 }
 
 pub(crate) fn every_row_is_walked_once_in_order_of_keys(backend: &dyn Backend) {

@@ -1,0 +1,78 @@
+//! What all lanes of scores share: the store, the clock, and the gate that their batches pass.
+//!
+//! A player belongs to one lane; what concerns more than the players of one goes through a lane of its own, and alone
+//! through the gate at the databases that it concerns. Not here: what a batch does.
+
+use super::command::Request;
+use crate::clock::Clock;
+use crate::failure::Fault;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tally_lanes::{Blocked, Gate, Pass};
+use tally_rules::instant::Instants;
+use tally_store::{ShardSet, Store};
+
+/// How long a batch waits for those of other lanes, which take as long only where a database does not answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What all lanes of scores share.
+pub(crate) struct Shared {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) clock: Clock,
+    pub(crate) instants: Mutex<Instants>,
+    pub(crate) keep_micros: i64,
+    pub(crate) gate: Gate,
+    /// How many there are for each database that the store is spread over.
+    pub(crate) lanes: usize,
+}
+
+impl Shared {
+    /// How many there are for players.
+    pub(super) fn lanes_in_all(&self) -> usize {
+        self.lanes * self.store.shards()
+    }
+
+    /// The lane of what concerns several: where players have more than one, it has one of its own, so that none of
+    /// them waits when it has to wait.
+    pub(super) fn lane_of_several(&self) -> usize {
+        if self.lanes_in_all() == 1 { 0 } else { self.lanes_in_all() }
+    }
+
+    /// The lane of a request, where it concerns one lane alone.
+    pub(super) fn lane_of(&self, request: &Request) -> Option<usize> {
+        if self.lanes_in_all() == 1 {
+            return Some(0);
+        }
+        let player = request.player()?;
+        let mut hasher = DefaultHasher::new();
+        player.as_bytes().hash(&mut hasher);
+        // Fits: it is less than the number of lanes. A batch of one database stays a transaction of one database.
+        Some(self.store.shard_of(player) * self.lanes + (hasher.finish() % self.lanes as u64) as usize)
+    }
+
+    /// Goes on beside what lanes do with these databases, or once they have done what they are doing, and alone. Else it
+    /// says which of them it cannot wait for, if it is those.
+    pub(crate) fn pass(&self, of: ShardSet, alone: bool) -> Result<Pass, (ShardSet, Fault)> {
+        self.gate.pass(of.bits(), alone, PATIENCE).map_err(|blocked| {
+            let why = "what became of an earlier batch is not known yet";
+            let Blocked::Stuck(bits) = blocked else {
+                return (ShardSet::default(), Fault::StoreAway("an earlier batch takes too long".into()));
+            };
+            let stuck: ShardSet = of.iter().filter(|shard| bits & 1 << shard != 0).collect();
+            let shards = self.store.shards();
+            let fault = match stuck.lowest() {
+                Some(shard) if shards > 1 => {
+                    Fault::ShardAway { shard: format!("shard {} of {shards}", shard + 1), why: why.into() }
+                }
+                _ => Fault::StoreAway(why.into()),
+            };
+            (stuck, fault)
+        })
+    }
+
+    /// The same, alone with all of them.
+    pub(crate) fn pass_alone(&self) -> Result<Pass, (ShardSet, Fault)> {
+        self.pass(ShardSet::first(self.store.shards()), true)
+    }
+}

@@ -1,0 +1,97 @@
+//! What members are found by against members: each login, phone number and player finds the member that has it, and
+//! nothing else finds anybody.
+//!
+//! The two tables are in different orders, so first only the sums of all pairs are compared: what members say finds them,
+//! and whom it finds. Where they differ, everything is looked up by key to name the rows.
+
+use super::Run;
+use super::sum::Sum;
+use super::walk::Walk;
+use crate::failure::Failure;
+use std::collections::BTreeMap;
+use tally_rules::ledger::MemberId;
+use tally_rules::ledger::member::Handle;
+use tally_store::{Books, StoreError};
+
+/// Rows of a page that are looked up in the other table.
+const LOOKED_UP: usize = 1_000;
+
+fn kind(handle: &Handle) -> &'static str {
+    match handle {
+        Handle::Login(_) => "login",
+        Handle::Phone(_) => "phone number",
+        Handle::Player(_) => "player",
+    }
+}
+
+/// A handle for people: a player's name may have letters that a terminal would obey.
+fn name(handle: &Handle) -> String {
+    format!("{} {}", kind(handle), handle.as_str().escape_debug())
+}
+
+/// Walks handles; `of_members` is what members say of them.
+pub(super) fn replay(books: &mut dyn Books, of_members: Sum, run: &mut Run<'_>) -> Result<(), Failure> {
+    let (mut handles, mut sum) = (Walk::default(), Sum::default());
+    loop {
+        let read = handles.fill(|after, limit| books.handles(after, limit))?;
+        run.read(read);
+        let Some((handle, member)) = handles.next() else { break };
+        run.replayed.handles += 1;
+        sum.add_handle(&run.key, &handle, member);
+    }
+    if sum != of_members {
+        name_members(books, run)?;
+        name_handles(books, run)?;
+    }
+    Ok(())
+}
+
+/// Looks whether all that a member has finds it.
+fn name_members(books: &mut dyn Books, run: &mut Run<'_>) -> Result<(), StoreError> {
+    let mut after = None;
+    loop {
+        let page = books.members(after, LOOKED_UP)?;
+        let mut owners: BTreeMap<Handle, Vec<MemberId>> = BTreeMap::new();
+        for (id, member) in &page {
+            member.handles().into_iter().for_each(|handle| owners.entry(handle).or_default().push(*id));
+        }
+        let handles: Vec<Handle> = owners.keys().cloned().collect();
+        for (handle, found) in handles.iter().zip(books.handles_of(&handles)?) {
+            for id in owners[handle].iter().filter(|id| found != Some(**id)) {
+                let finds = found.map_or_else(|| "nobody".into(), |other| format!("another: {}", other.0));
+                run.found("members", id.0, format!("its {} finds {finds}", name(handle)));
+            }
+        }
+        match page.last() {
+            Some((last, _)) if page.len() == LOOKED_UP => after = Some(*last),
+            _ => return Ok(()),
+        }
+    }
+}
+
+/// Looks whether whoever is found has that.
+fn name_handles(books: &mut dyn Books, run: &mut Run<'_>) -> Result<(), StoreError> {
+    let mut after: Option<Handle> = None;
+    loop {
+        let mut page = books.handles(after.as_ref(), LOOKED_UP)?;
+        let mut ids: Vec<MemberId> = page.iter().map(|(_, member)| *member).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        let found = books.members_of(&ids)?;
+        for (handle, id) in &page {
+            match ids.binary_search(id).ok().and_then(|at| found[at].as_ref()) {
+                None => run.found("handles", name(handle), format!("its member is not there: {}", id.0)),
+                Some(member) if !member.handles().contains(handle) => {
+                    let what = format!("its member has another {} or none: {}", kind(handle), id.0);
+                    run.found("handles", name(handle), what);
+                }
+                Some(_) => {}
+            }
+        }
+        let is_full = page.len() == LOOKED_UP;
+        match page.pop() {
+            Some((last, _)) if is_full => after = Some(last),
+            _ => return Ok(()),
+        }
+    }
+}

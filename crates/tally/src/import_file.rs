@@ -1,0 +1,176 @@
+//! A CSV file on its way to a server: its lines in chunks, what was rejected beside it, and progress.
+//!
+//! Rejects go to a file beside the input and never stop the import. Not here: what lines say (`csv_scores`,
+//! `csv_members`), and how far an import is (`chunks`).
+
+use crate::chunks::{Chunks, refused};
+use crate::csv_records::{Line, Lines};
+use anyhow::{Context, Result};
+use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::Value;
+use std::fs::File;
+use std::io::{BufReader, IsTerminal};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+/// What becomes of a line.
+pub(crate) enum Made {
+    /// It goes to the server.
+    Row(Value),
+    /// It is not wanted.
+    LeftOut,
+    /// It cannot go there.
+    Rejected(String),
+}
+
+/// An import of a file, and what it has counted.
+pub(crate) struct FileRun<'a> {
+    pub(crate) chunks: Chunks<'a>,
+    pub(crate) rejects: Rejects,
+    pub(crate) left_out: u64,
+    pub(crate) rejected: u64,
+    bar: ProgressBar,
+}
+
+impl<'a> FileRun<'a> {
+    /// Goes on where the server says that it is.
+    pub(crate) fn open(chunks: Chunks<'a>, file: &Path, header: &[String]) -> Result<Self> {
+        let lines = chunks.done.lines;
+        if lines > 0 {
+            eprintln!("continuing behind line {lines}");
+        }
+        let (rejects, bar) = (Rejects::open(file, header, lines)?, progress_bar(file)?);
+        Ok(Self { chunks, rejects, left_out: 0, rejected: 0, bar })
+    }
+
+    /// Sends all that is left, so many lines at a time; `make` says what becomes of each.
+    pub(crate) fn all<L: Lines>(
+        &mut self,
+        lines: &mut L,
+        rows: usize,
+        mut make: impl FnMut(&[Line<L::Read>]) -> Result<Vec<Made>>,
+    ) -> Result<()> {
+        let mut chunk: Vec<Line<L::Read>> = Vec::with_capacity(rows);
+        let skip = self.chunks.done.lines;
+        let mut end = skip.max(1);
+        while let Some(line) = lines.next()? {
+            if line.number <= skip {
+                continue;
+            }
+            end = line.end;
+            chunk.push(line);
+            if chunk.len() == rows {
+                self.send(&chunk, make(&chunk)?, end, false)?;
+                chunk.clear();
+                self.bar.set_position(lines.bytes());
+            }
+        }
+        self.send(&chunk, make(&chunk)?, end, true)?;
+        self.bar.finish_and_clear();
+        Ok(())
+    }
+
+    fn send<T>(&mut self, chunk: &[Line<T>], made: Vec<Made>, end: u64, last: bool) -> Result<()> {
+        let mut rows = String::new();
+        for (line, made) in chunk.iter().zip(made) {
+            match made {
+                Made::Row(body) => {
+                    rows.push('\n');
+                    rows.push_str(&body.to_string());
+                }
+                Made::LeftOut => self.left_out += 1,
+                Made::Rejected(reason) => self.reject(line, &reason)?,
+            }
+        }
+        // Before the chunk is done: what is written twice is dropped when the import continues, what is lost is lost.
+        self.rejects.flush()?;
+        let answer = self.chunks.send(&rows, end, last)?;
+        for (number, reason) in refused(&answer) {
+            match chunk.iter().find(|line| line.number == number) {
+                Some(line) => self.reject(line, reason)?,
+                None => self.rejected += 1,
+            }
+        }
+        self.rejects.flush()
+    }
+
+    fn reject<T>(&mut self, line: &Line<T>, reason: &str) -> Result<()> {
+        self.rejected += 1;
+        self.rejects.add(line, reason)
+    }
+}
+
+pub(crate) fn open(path: &Path) -> Result<BufReader<File>> {
+    let file = File::open(path).with_context(|| format!("open {}", path.display()))?;
+    Ok(BufReader::with_capacity(1 << 20, file))
+}
+
+fn progress_bar(path: &Path) -> Result<ProgressBar> {
+    if !std::io::stderr().is_terminal() {
+        return Ok(ProgressBar::hidden());
+    }
+    let bar = ProgressBar::new(std::fs::metadata(path)?.len());
+    let style = "{bar:40} {bytes}/{total_bytes} {bytes_per_sec}, {eta} left";
+    bar.set_style(ProgressStyle::with_template(style).context("draw the progress bar")?);
+    Ok(bar)
+}
+
+/// `FILE.rejects.csv` beside `FILE.csv`, made with the first reject.
+pub(crate) struct Rejects {
+    path: PathBuf,
+    header: Vec<String>,
+    file: Option<csv::Writer<File>>,
+}
+
+impl Rejects {
+    /// Keeps what an interrupted import has written about lines that are done.
+    fn open(input: &Path, header: &[String], lines_done: u64) -> Result<Self> {
+        let path = input.with_extension("rejects.csv");
+        let mut rejects = Self { path, header: header.to_vec(), file: None };
+        if !rejects.path.exists() {
+            return Ok(rejects);
+        }
+        let kept: Vec<csv::ByteRecord> = csv::ReaderBuilder::new()
+            .flexible(true)
+            .from_path(&rejects.path)?
+            .into_byte_records()
+            .collect::<Result<_, _>>()?;
+        std::fs::remove_file(&rejects.path)?;
+        for record in kept {
+            let line = record.get(0).and_then(|line| std::str::from_utf8(line).ok()?.parse::<u64>().ok());
+            if line.is_some_and(|line| line <= lines_done) {
+                rejects.writer()?.write_byte_record(&record)?;
+            }
+        }
+        Ok(rejects)
+    }
+
+    /// Notes a line with the reason.
+    fn add<T>(&mut self, line: &Line<T>, reason: &str) -> Result<()> {
+        let number = line.number.to_string();
+        let mut record = csv::ByteRecord::from(vec![number.as_bytes(), reason.as_bytes()]);
+        line.record.iter().for_each(|field| record.push_field(field));
+        Ok(self.writer()?.write_byte_record(&record)?)
+    }
+
+    fn writer(&mut self) -> Result<&mut csv::Writer<File>> {
+        if self.file.is_none() {
+            // What it repeats may be passwords.
+            let mut options = File::options();
+            let file = options.write(true).create(true).truncate(true).mode(0o600).open(&self.path)?;
+            let mut writer = csv::WriterBuilder::new().flexible(true).from_writer(file);
+            let names = ["line", "reason"].into_iter().map(str::to_owned).chain(self.header.iter().cloned());
+            writer.write_record(names)?;
+            self.file = Some(writer);
+        }
+        self.file.as_mut().context("the file of rejects")
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        Ok(self.file.as_mut().map_or(Ok(()), csv::Writer::flush)?)
+    }
+
+    pub(crate) fn mention(&self) -> String {
+        self.file.as_ref().map_or_else(String::new, |_| format!(", see {}", self.path.display()))
+    }
+}
