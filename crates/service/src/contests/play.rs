@@ -68,6 +68,11 @@ pub(crate) fn of(board: &Board) -> bool {
     board.play.get().is_some()
 }
 
+/// Refuses to change the ranks of a contest that is not played: they are final.
+pub(crate) fn judge_ranks(board: &Board, now: Micros) -> Result<(), Refusal> {
+    board.play.get().map_or(Ok(()), |play| play.judge(now))
+}
+
 /// What is wrong with each of these scores, where something is: none of ordinary boards. Blocks on the store.
 pub(crate) fn judge(
     store: &dyn Store,

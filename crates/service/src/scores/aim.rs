@@ -99,7 +99,10 @@ impl Aims {
                     commands.steps.iter().enumerate().map(&mut step).collect()
                 }
                 Request::Remove(remove) => vec![aims.open(&remove.board, now)],
-                Request::Ban(ban) => vec![in_memory(&ban.board, now)],
+                Request::Ban(ban) => {
+                    let ranks = play::judge_ranks(&ban.board, now);
+                    vec![RowAim { at: ranks.map(|()| now), ..in_memory(&ban.board, now) }]
+                }
                 Request::Erase(_) | Request::Redefine(_) | Request::Vanish(_) => Vec::new(),
             };
             aims.rows.push(rows);

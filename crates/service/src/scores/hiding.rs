@@ -17,6 +17,7 @@ impl State {
         let replayed = self.replay(ban.identity.as_ref())?.is_some();
         if !replayed {
             self.check_live(ban.board.no)?;
+            aim.at.clone()?;
             self.bans.insert(BanKey { board: ban.board.no, player: ban.player.clone() }, ban.hidden);
             self.mark_stale(&ban.board, &ban.player);
             self.remember(ban.identity.as_ref(), Outcome::Removed);

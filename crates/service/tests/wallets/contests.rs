@@ -12,7 +12,7 @@ use tally_rules::ledger::{Amount, MemberId};
 use tally_rules::score::Given;
 use tally_rules::{PlayerId, Refusal};
 use tally_service::contests::act::Actor;
-use tally_service::contests::{apply, change, finish, keeper, read, settle, start as begin};
+use tally_service::contests::{apply, ban, change, finish, keeper, read, settle, start as begin};
 use tally_service::scores::submit::{self, NewScore};
 use tally_service::{Failure, Tally};
 use tally_testkit::Rng;
@@ -361,6 +361,43 @@ fn what_the_clock_missed_happens_in_order_before_anybody_asks() {
     keeper::do_due(&next).unwrap();
     assert_eq!(read::get(&next, &idle).unwrap().state, State::Open);
     next.drain();
+}
+
+#[test]
+fn who_is_hidden_gets_no_prize_and_final_ranks_hold() {
+    let world = World::new(Kind::Sqlite);
+    let members: Vec<MemberId> = (0..2).map(|no| world.member(&format!("m{no}"), 50)).collect();
+    let id = ContestId::new("cup").unwrap();
+    change::create(&world.tally, &id, &Actor::Server, &wish(false), None).unwrap();
+    for (player, op) in
+        [Op::Apply as fn(usize) -> Op, Op::Accept].into_iter().flat_map(|op| [(0, op), (1, op)])
+    {
+        drop(act(&world, &world.tally, &id, Op::Open, &members));
+        act(&world, &world.tally, &id, op(player), &members).unwrap();
+    }
+    act(&world, &world.tally, &id, Op::Start, &members).unwrap();
+    act(&world, &world.tally, &id, Op::Score(0, 9), &members).unwrap();
+    act(&world, &world.tally, &id, Op::Score(1, 5), &members).unwrap();
+    let hide = |actor: Actor, player: PlayerId, hidden| {
+        world.wait(ban::ban(&world.tally, &id, &actor, &player, hidden, None))
+    };
+    let boss = || Actor::Member(PlayerId::new("boss").unwrap());
+    let first = player_of(members[0]);
+    assert_eq!(refused(hide(Actor::Server, first.clone(), true)), Refusal::Forbidden);
+    assert_eq!(refused(hide(boss(), PlayerId::new("x").unwrap(), true)), Refusal::PlayerNotFound);
+    for hidden in [true, false, true] {
+        hide(boss(), first.clone(), hidden).unwrap();
+    }
+    act(&world, &world.tally, &id, Op::Finish, &members).unwrap();
+    let ended = Refusal::ContestState(State::Finished);
+    assert_eq!(refused(hide(boss(), first.clone(), false)), ended);
+    // Nor by the board's own door.
+    let board = id.board(None);
+    let shown = tally_service::players::erase::ban(&world.tally, &board, first, false, None);
+    assert_eq!(refused(world.wait(shown)), ended);
+    act(&world, &world.tally, &id, Op::Settle, &members).unwrap();
+    assert_eq!([world.balance(members[0]), world.balance(members[1])], [50, 151]);
+    world.end(&members);
 }
 
 #[test]
