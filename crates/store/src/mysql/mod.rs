@@ -31,6 +31,7 @@ mod check;
 mod connect;
 mod contests;
 mod fault;
+mod guess;
 mod holds;
 mod imports;
 mod keys;
@@ -50,6 +51,7 @@ mod parts;
 mod pool;
 mod profiles;
 mod purge;
+mod recent;
 mod requests;
 mod revisions;
 mod row;
@@ -78,6 +80,7 @@ use notes::Decide;
 pub(crate) use notes::{Note, Noted};
 pub use options::{Options, Survey};
 use pool::Pool;
+use recent::Recent;
 use row::{Answers, Fields};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -94,6 +97,7 @@ pub struct MySqlStore {
     pool: Arc<Pool>,
     flavour: Flavour,
     lease: Option<Lease>,
+    recent: Recent,
     /// Random, for turns.
     name: [u8; 16],
     /// For [`Store::changed`], which must not wait for connections of the pool.
@@ -185,7 +189,8 @@ impl MySqlStore {
         let held = held.filter(|_| holder.is_some_and(|(kind, _)| kind == Kind::Alone));
         let take = || holder.map(|holder| Lease::take(&pool, holder, tell)).transpose();
         let lease = held.map_or_else(take, |held| Ok(Some(held)))?;
-        Ok(Self { pool, flavour, lease, name, follower: Mutex::default() })
+        let recent = Recent::default();
+        Ok(Self { pool, flavour, lease, recent, name, follower: Mutex::default() })
     }
 }
 
@@ -196,8 +201,8 @@ impl Store for MySqlStore {
 
     fn run(&self, plan: &Plan, decide: &mut dyn FnMut(&Loaded) -> Changes) -> Result<Committed, StoreError> {
         let decide: Decide<'_> = &mut |loaded, _| Noted { changes: decide(loaded), ..Noted::default() };
-        let alone = self.lease.as_ref().is_some_and(Lease::is_alone);
-        run::run((&self.pool, self.lease.as_ref(), alone), plan, decide)
+        let recent = self.lease.as_ref().is_some_and(Lease::is_alone).then_some(&self.recent);
+        run::run((&self.pool, self.lease.as_ref(), recent), plan, decide)
     }
 
     fn became(&self, batch: &BatchId) -> Result<Option<Committed>, StoreError> {

@@ -25,7 +25,7 @@ pub(super) type Decide<'a> = &'a mut dyn FnMut(&Loaded, u64) -> Noted;
 impl MySqlStore {
     /// A transaction that also writes notes. What it reads stays locked while it is decided.
     pub(crate) fn run_noting(&self, plan: &Plan, decide: Decide<'_>) -> Result<Committed, StoreError> {
-        run::run((&self.pool, self.lease.as_ref(), false), plan, decide)
+        run::run((&self.pool, self.lease.as_ref(), None), plan, decide)
     }
 
     /// Notes whose names begin so, in order of names.

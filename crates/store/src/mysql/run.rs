@@ -1,8 +1,8 @@
 //! One transaction: read and lock, decide, write and commit, in two messages.
 //!
 //! A plan that reads nothing is one message. So is one of the only writer that asks for nothing but whether boards are live
-//! and requests are new: it is taken for granted, said in the row of the batch and by plain inserts, and read where it
-//! turns out not to be so. Only where the connection answered just now: of one that is lost nobody could say whether the
+//! and requests are new, or for rows of the ledger that it knows (`recent`): it is taken for granted, said in the row of the
+//! batch and by plain inserts, and read where it turns out not to be so. Only where the connection answered just now: of one that is lost nobody could say whether the
 //! one message arrived. Changes of boards or keys, which are rare, take one more: they refer to what
 //! is there. An answer that is lost at COMMIT is looked for at once on a new connection; only when the database cannot
 //! be reached does the caller hear that nobody knows. What was certainly not done on a connection that had lain idle is
@@ -14,21 +14,24 @@ use super::fault::{self, Fault};
 use super::lease::Lease;
 use super::leases;
 use super::link::Link;
-use super::load::{self, Absent, Read};
+use super::load::{self, Read};
 use super::notes::{Decide, Noted};
 use super::pool::Pool;
+use super::recent::{Known, Recent, Rows};
 use super::row::{Answers, Fields};
 use super::text::Script;
-use super::{CLOCK, Version, boards, check, keys, marks, meta, revisions, write};
+use super::{CLOCK, Version, boards, check, guess, keys, marks, meta, revisions, write};
 use crate::StoreError;
-use crate::plan::{BatchId, BoardNo, Changes, Committed, Loaded, Plan};
+use crate::ledger::{LedgerChanges, LedgerLoaded, LedgerPlan};
+use crate::plan::{BatchId, BoardNo, Changes, Committed, Plan};
+use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
 
 /// Why a transaction that would not ask the database cannot be answered.
 const NOT_RENEWED: &str = "the lease of the one writer is not renewed";
 
 /// Why a transaction did not end well.
-enum Stop {
+pub(super) enum Stop {
     /// It was not done, and the caller hears why.
     Error(StoreError),
     /// The connection was lost before COMMIT was sent.
@@ -39,28 +42,68 @@ enum Stop {
     Mistaken(Fault),
 }
 
-/// See [`crate::Store::run`].
+/// See [`crate::Store::run`]. `recent` is given where nobody else writes.
 pub(super) fn run(
-    (pool, lease, guess): (&Pool, Option<&Lease>, bool),
+    (pool, lease, recent): (&Pool, Option<&Lease>, Option<&Recent>),
     plan: &Plan,
     decide: Decide<'_>,
 ) -> Result<Committed, StoreError> {
     plan.assert_sorted();
     lease.map_or(Ok(()), Lease::check)?;
+    let rows = recent.filter(|_| !plan.ledger.is_empty()).map(Recent::take);
+    let mut alone = Alone { recent, rows };
+    let done = in_turn((pool, lease), &mut alone, plan, decide);
+    if !matches!(done, Ok((_, true)))
+        && let Some(recent) = recent
+    {
+        // It is known what was there, but not what is.
+        drop(alone);
+        recent.take().forget();
+    }
+    done.map(|(committed, _)| committed)
+}
+
+/// What the only writer may do.
+struct Alone<'a> {
+    /// There is one where nobody else writes, and what is nearly always so is taken for granted.
+    recent: Option<&'a Recent>,
+    /// Its rows, where the plan asks for any.
+    rows: Option<MutexGuard<'a, Rows>>,
+}
+
+impl Alone<'_> {
+    /// After a commit.
+    fn learn(&mut self, plan: &LedgerPlan, done: &Done) {
+        let Some(recent) = self.recent else { return };
+        match &mut self.rows {
+            Some(rows) => rows.learn(plan, &done.loaded, &done.changes),
+            None if done.changes.is_empty() => {}
+            None => recent.take().learn(plan, &done.loaded, &done.changes),
+        }
+    }
+}
+
+/// The transaction, and whether it was answered.
+fn in_turn(
+    (pool, lease): (&Pool, Option<&Lease>),
+    alone: &mut Alone<'_>,
+    plan: &Plan,
+    decide: Decide<'_>,
+) -> Result<(Committed, bool), StoreError> {
     let mut link = pool.take()?;
     let mut may_begin_again = !link.new;
     loop {
-        let done = attempt(link.get(), (pool, lease, guess), plan, decide);
+        let done = attempt(link.get(), (pool, lease), alone, plan, decide);
         // Gives it back, or closes it where it is broken.
         drop(link);
         let why = match done {
-            Ok(committed) => return Ok(committed),
+            Ok(committed) => return Ok((committed, true)),
             Err(Stop::Error(error)) => return Err(error),
             Err(Stop::Mistaken(fault)) => return Err(refused(lease, fault)),
             Err(Stop::Lost(why)) => why,
             Err(Stop::LostAtCommit(batch, why)) => match found_out(pool, batch, &why)? {
                 Some(version) => {
-                    return Ok(Committed { version, marked: Some(batch), ..Committed::default() });
+                    return Ok((Committed { version, marked: Some(batch), ..Committed::default() }, false));
                 }
                 None => why,
             },
@@ -85,34 +128,52 @@ fn found_out(pool: &Pool, batch: BatchId, why: &str) -> Result<Option<u64>, Stor
 /// Does it on this connection, and leaves the connection without a transaction, or broken.
 fn attempt(
     link: &mut Link,
-    (pool, lease, may_guess): (&Pool, Option<&Lease>, bool),
+    (pool, lease): (&Pool, Option<&Lease>),
+    alone: &mut Alone<'_>,
     plan: &Plan,
     decide: Decide<'_>,
 ) -> Result<Committed, Stop> {
-    let guessed = match lease.filter(|_| may_guess && link.is_fresh() && may_be_guessed(plan)) {
-        Some(lease) => guess(link, (pool, lease), plan, decide),
+    let mut known = alone.rows.as_mut().map(|rows| rows.known(&plan.ledger));
+    let all_known = known.as_ref().map_or(plan.ledger.is_empty(), |known| known.left.is_empty());
+    let may_guess = alone.recent.is_some() && all_known && link.is_fresh() && guess::may_be_guessed(plan);
+    let guessed = match lease.filter(|_| may_guess) {
+        Some(lease) => guess::guess(link, (pool, lease), known.take(), plan, decide),
         None => Ok(None),
     };
     let done = match guessed {
-        Ok(Some(committed)) => Ok(committed),
-        // It is read instead.
-        Ok(None) | Err(Stop::Mistaken(_)) => transact(link, (pool, lease), plan, decide),
+        Ok(Some(done)) => Ok(done),
+        // It is read instead, all of it where something was not as it was known.
+        Ok(None) | Err(Stop::Mistaken(_)) => transact(link, (pool, lease), known, plan, decide),
         Err(stop) => Err(stop),
     };
+    let done = done.map(|done| {
+        alone.learn(&plan.ledger, &done);
+        done.committed
+    });
     if matches!(done, Err(Stop::Lost(_) | Stop::LostAtCommit(..))) {
         link.give_up();
     }
     done
 }
 
+/// A transaction that is done, with what it knows of the ledger.
+pub(super) struct Done {
+    pub(super) committed: Committed,
+    pub(super) loaded: LedgerLoaded,
+    pub(super) changes: LedgerChanges,
+}
+
 fn transact(
     link: &mut Link,
     (pool, lease): (&Pool, Option<&Lease>),
+    known: Option<Known>,
     plan: &Plan,
     decide: Decide<'_>,
-) -> Result<Committed, Stop> {
+) -> Result<Done, Stop> {
     let mut guarded = false;
-    let (mut script, read) = if load::reads(plan) {
+    let (mut script, mut read) = if load::reads(plan) {
+        let left = known.as_ref().map(|known| Plan { ledger: known.left.clone(), ..plan.clone() });
+        let plan = left.as_ref().unwrap_or(plan);
         let asked = load::ask(plan);
         let answers = link.send(&asked.script).map_err(|fault| undo(link, fault))?;
         let read = asked.read(answers, plan).map_err(|error| undo_because(link, error))?;
@@ -124,12 +185,16 @@ fn transact(
         script.sql("SET @version = ").sql(CLOCK).end();
         (script, Read::default())
     };
+    if let Some(known) = known {
+        read.loaded.ledger = known.with(read.loaded.ledger);
+    }
     read.loaded.assert_answers(plan);
     let Noted { changes, notes, version: least } = decide(&read.loaded, read.version.unwrap_or(0));
     changes.assert_sorted();
     if changes.is_empty() && notes.is_empty() {
         let version = nothing((link, lease), plan, &read, guarded)?;
-        return Ok(Committed { version, ..Committed::default() });
+        let committed = Committed { version, ..Committed::default() };
+        return Ok(Done { committed, loaded: read.loaded.ledger, changes: changes.ledger });
     }
     check::changes(&changes).map_err(|error| undo_because(link, error))?;
     let version = match (read.version, least) {
@@ -141,53 +206,9 @@ fn transact(
     meta::note(&mut script, &notes);
     let revised = revisions::bump(&mut script, &changes);
     let marks = plan.marks.then(|| marks::of(&changes)).flatten();
-    let last = Last { version, revised, marks: marks.as_deref(), guessed: &[] };
-    commit(link, (pool, lease), script, &last)
-}
-
-/// Whether what the plan reads is nearly always the same: boards are live, and requests are new.
-fn may_be_guessed(plan: &Plan) -> bool {
-    let Plan { boards, board_names, scores, imports, profiles, ledger, alone, marks, .. } = plan;
-    !boards.is_empty()
-        && !alone
-        && !marks
-        && ledger.is_empty()
-        && board_names.is_empty()
-        && scores.is_empty()
-        && imports.is_empty()
-        && profiles.is_empty()
-}
-
-/// Decides on what is nearly always so and sends everything in one message, which fails where it is not so. `None` where
-/// there is nothing to send, or where it refers to what must be read.
-fn guess(
-    link: &mut Link,
-    (pool, lease): (&Pool, &Lease),
-    plan: &Plan,
-    decide: Decide<'_>,
-) -> Result<Option<Committed>, Stop> {
-    let loaded = Loaded {
-        // Nobody else writes, so nobody asks for revisions.
-        boards: vec![Some(0); plan.boards.len()],
-        requests: vec![None; plan.requests.len()],
-        ..Loaded::default()
-    };
-    loaded.assert_answers(plan);
-    let Noted { changes, notes, version: least } = decide(&loaded, 0);
-    changes.assert_sorted();
-    let nothing = changes.is_empty() && notes.is_empty();
-    if nothing || revisions::touches(&changes) {
-        return Ok(None);
-    }
-    check::changes(&changes).map_err(Stop::Error)?;
-    let version = Version::Number(lease.version().max(least));
-    let mut script = Script::default();
-    script.statement("START TRANSACTION");
-    let absent = Absent { requests: plan.requests.clone(), ..Absent::default() };
-    write::rows(&mut script, &changes, &absent, (link.server.flavour, version), link.name[0]);
-    meta::note(&mut script, &notes);
-    let last = Last { version, revised: false, marks: None, guessed: &plan.boards };
-    commit(link, (pool, Some(lease)), script, &last).map(Some)
+    let last = Last { version, revised, marks: marks.as_deref(), guessed: None };
+    let committed = commit(link, (pool, lease), script, &last)?;
+    Ok(Done { committed, loaded: read.loaded.ledger, changes: changes.ledger })
 }
 
 /// Ends a transaction that changes nothing. What was there was locked while the rest was read; what was not there may
@@ -247,18 +268,18 @@ fn directory(link: &mut Link, script: &mut Script, changes: &Changes) -> Result<
 }
 
 /// The end of a transaction.
-struct Last<'a> {
-    version: Version,
+pub(super) struct Last<'a> {
+    pub(super) version: Version,
     /// Whether it gives a revision.
-    revised: bool,
+    pub(super) revised: bool,
     /// What it leaves to publish.
-    marks: Option<&'a [u8]>,
-    /// Boards that nobody has looked at: they must be live.
-    guessed: &'a [BoardNo],
+    pub(super) marks: Option<&'a [u8]>,
+    /// Whether anything is taken for granted; and boards that nobody has looked at: they must be live.
+    pub(super) guessed: Option<&'a [BoardNo]>,
 }
 
 /// Sends everything with COMMIT at its end.
-fn commit(
+pub(super) fn commit(
     link: &mut Link,
     (pool, lease): (&Pool, Option<&Lease>),
     mut script: Script,
@@ -269,7 +290,12 @@ fn commit(
     let settled = pool.take_settled(if lease.is_some() { batches::SETTLED_MIN } else { 1 });
     batches::delete(&mut script, &settled);
     let guard = script.len();
-    batches::put(&mut script, &batch, (version, marks), (lease.map(Lease::fence), guessed));
+    batches::put(
+        &mut script,
+        &batch,
+        (version, marks),
+        (lease.map(Lease::fence), guessed.unwrap_or_default()),
+    );
     let last = script.len();
     let asks = revised || matches!(version, Version::Session);
     if asks {
@@ -299,8 +325,8 @@ fn commit(
         }
         Err(Fault::Lost(why)) => Err(Stop::LostAtCommit(batch, why)),
         Err(fault) if leases::is_refusal(&fault, guard) => Err(mistaken(link, fault)),
-        // A request that was done before.
-        Err(fault @ Fault::Refused { code: fault::DUPLICATE, .. }) if !guessed.is_empty() => {
+        // A request that was done before, or a row that is not as it was known.
+        Err(fault @ Fault::Refused { code: fault::DUPLICATE, .. }) if guessed.is_some() => {
             Err(mistaken(link, fault))
         }
         // COMMIT itself, or what is between it and the row of the batch: the table of batches knows.

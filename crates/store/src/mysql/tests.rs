@@ -1,8 +1,8 @@
 //! What only the inside can be asked: migrations that there are not yet, and how many messages a transaction takes.
 
 use super::*;
-use crate::LedgerChanges;
 use crate::plan::BoardChange;
+use crate::{LedgerChanges, LedgerPlan};
 use tally_rules::idempotency::{Fingerprint, RequestKey, Stored};
 use tally_rules::ledger::{Currency, MemberId, Uuid, Wallet, WalletKey};
 use tally_rules::outcome::Outcome;
@@ -211,5 +211,79 @@ fn the_only_writer_needs_one_message_where_nothing_unusual_is_read() {
         store.run(&Plan::default(), &mut |_| delete.clone()).unwrap();
         assert_eq!(add(100).0, (false, false), "{kind:?}: the board is gone");
         assert_eq!(stored(), Some(once as i64));
+    }
+}
+
+/// A wallet with so much in it, after so many entries.
+fn wallet(balance: i64, sequence: u64) -> Wallet {
+    Wallet { balance, sequence, ..Wallet::default() }
+}
+
+#[test]
+fn the_only_writer_asks_once_for_rows_of_the_ledger() {
+    for kind in [DatabaseKind::MariaDb10, DatabaseKind::MySql9] {
+        let server = ScratchDatabase::shared(kind);
+        let url = server.create_database();
+        let writer = Some("the only one".to_owned());
+        let store = MySqlStore::open(&url, &Options { writer, ..Options::default() }).unwrap();
+        let currency = Currency::parse("KRW").unwrap();
+        let key = |number: u8| WalletKey { member: MemberId(Uuid([number; 16])), currency };
+        let keys = [key(1), key(2)];
+        let plan = |keys: &[WalletKey], request: &str| Plan {
+            requests: vec![RequestKey { scope: "s".into(), key: request.into() }],
+            ledger: LedgerPlan { wallets: keys.to_vec(), ..LedgerPlan::default() },
+            ..Plan::default()
+        };
+        let stored = Stored { fingerprint: Fingerprint([0; 16]), at: Micros(0), outcome: Outcome::Removed };
+        // Adds to what it finds; gives that, and the messages it took.
+        let add = |keys: &[WalletKey], request: &str, add: i64| {
+            drop(store.boards().unwrap());
+            let before = store.pool.stats.messages.load(std::sync::atomic::Ordering::Relaxed);
+            let plan = plan(keys, request);
+            let mut found = Vec::new();
+            let done = store.run(&plan, &mut |loaded| {
+                found = loaded.ledger.wallets.iter().map(|one| one.map(|one| one.balance)).collect();
+                if loaded.requests[0].is_some() {
+                    return Changes::default();
+                }
+                let rows = keys.iter().zip(&loaded.ledger.wallets).map(|(key, old)| {
+                    let old = old.unwrap_or_default();
+                    (*key, wallet(old.balance + add, old.sequence + 1))
+                });
+                let ledger = LedgerChanges { wallets: rows.collect(), ..LedgerChanges::default() };
+                let requests = vec![(plan.requests[0].clone(), stored.clone())];
+                Changes { requests, ledger, ..Changes::default() }
+            });
+            done.unwrap();
+            let after = store.pool.stats.messages.load(std::sync::atomic::Ordering::Relaxed);
+            (found, after - before)
+        };
+        // What is changed behind its back is seen where it asks.
+        let name = url.rsplit('/').next().unwrap();
+        let change = || drop(server.sql(&format!("UPDATE {name}.wallets SET balance = 1000")));
+        assert_eq!(add(&keys, "1", 10).0, [None, None]);
+        change();
+        assert_eq!(add(&keys, "2", 5).0, [Some(10), Some(10)], "both are known");
+        assert_eq!(add(&[key(2), key(3)], "3", 1).0, [Some(15), None], "one is, the other is asked for");
+        assert_eq!(add(&keys, "2", 5).0, [Some(15), Some(16)], "a request that was done before is found out");
+        assert_eq!(add(&keys, "4", 1).0, [Some(15), Some(16)], "and does nothing");
+        // On a busy machine a connection may seem to have been idle.
+        let once = (0..100).find(|number| add(&[key(2)], &format!("once {number}"), 0).1 == 1);
+        once.expect("one message does");
+        // What is written without having been asked for is known as well.
+        let ledger = LedgerChanges { wallets: vec![(key(1), wallet(100, 9))], ..LedgerChanges::default() };
+        store
+            .run(&Plan::default(), &mut |_| Changes { ledger: ledger.clone(), ..Changes::default() })
+            .unwrap();
+        assert_eq!(add(&[key(1)], "5", 1).0, [Some(100)]);
+        // After a transaction that failed everything is asked for.
+        change();
+        let bad = LedgerChanges { wallets: vec![(key(1), wallet(-1, 9))], ..LedgerChanges::default() };
+        let refused =
+            store.run(&plan(&[key(1)], "6"), &mut |_| Changes { ledger: bad.clone(), ..Changes::default() });
+        assert!(matches!(refused, Err(StoreError::Row(_))), "{refused:?}");
+        assert_eq!(add(&[key(1)], "7", 1).0, [Some(1000)]);
+        assert_eq!(server.sql(&format!("SELECT SUM(balance) FROM {name}.wallets")).trim(), "3001");
+        store.release();
     }
 }
