@@ -79,8 +79,6 @@ use link::Link;
 use notes::Decide;
 pub(crate) use notes::{Note, Noted};
 pub use options::{Options, Survey};
-use pool::Pool;
-use recent::Recent;
 use row::{Answers, Fields};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -94,10 +92,10 @@ const CLOCK: &str = "CAST(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000 AS UNSIGNED)";
 /// A store in one database of a MySQL or MariaDB server.
 #[derive(Debug)]
 pub struct MySqlStore {
-    pool: Arc<Pool>,
+    pool: Arc<pool::Pool>,
     flavour: Flavour,
     lease: Option<Lease>,
-    recent: Recent,
+    recent: recent::Recent,
     /// Random, for turns.
     name: [u8; 16],
     /// For [`Store::changed`], which must not wait for connections of the pool.
@@ -162,7 +160,7 @@ impl MySqlStore {
         migrations: &'static [&'static str],
         tell: &mut dyn FnMut(&str),
     ) -> Result<Self, StoreError> {
-        let pool = Arc::new(Pool::new(Address::parse(url)?, options.clone()));
+        let pool = Arc::new(pool::Pool::new(Address::parse(url)?, options.clone()));
         let address = (pool.address.database.as_str(), pool.address.shown.as_str());
         // Before anything is changed: whoever is at work on the older schema goes on, and nobody begins meanwhile.
         let held = if options.migrate && migrate::is_older(pool.take()?.get(), address, migrations)? {
@@ -189,8 +187,7 @@ impl MySqlStore {
         let held = held.filter(|_| holder.is_some_and(|(kind, _)| kind == Kind::Alone));
         let take = || holder.map(|holder| Lease::take(&pool, holder, tell)).transpose();
         let lease = held.map_or_else(take, |held| Ok(Some(held)))?;
-        let recent = Recent::default();
-        Ok(Self { pool, flavour, lease, recent, name, follower: Mutex::default() })
+        Ok(Self { pool, flavour, lease, recent: recent::Recent::default(), name, follower: Mutex::default() })
     }
 }
 
