@@ -18,12 +18,17 @@ use std::time::{Duration, Instant};
 const CONNECT_MAX: Duration = Duration::from_secs(10);
 const PIECE_BYTES: usize = 64 << 10;
 
+/// How long nothing comes after the last part of an answer. A database answers each statement of a message by itself, so
+/// the first part says nothing of the COMMIT at its end.
+const ANSWERED: Duration = Duration::from_millis(250);
+
 /// Where a connection is cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cut {
     /// The server gets what came before the bytes, and never sees them whole.
     Before,
-    /// The server gets them and acts on them; its answer is swallowed. For protocols in which one answer follows one request.
+    /// The server gets them and acts on them; its answer is swallowed, which may come in parts: until no more comes for a
+    /// while.
     Answer,
 }
 
@@ -366,6 +371,8 @@ fn answers(
         shared.wait_to_pass();
         shared.wait_for_requests();
         if *swallows.lock().unwrap_or_else(PoisonError::into_inner) {
+            server.set_read_timeout(Some(ANSWERED))?;
+            while server.read(&mut piece).is_ok_and(|length| length > 0) {}
             shared.lock().cut(id);
             return Ok(());
         }
