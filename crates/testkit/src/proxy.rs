@@ -18,8 +18,7 @@ use std::time::{Duration, Instant};
 const CONNECT_MAX: Duration = Duration::from_secs(10);
 const PIECE_BYTES: usize = 64 << 10;
 
-/// How long nothing comes after the last part of an answer. A database answers each statement of a message by itself, so
-/// the first part says nothing of the COMMIT at its end.
+/// How long nothing comes after the last part of an answer: a database answers each statement of a message by itself.
 const ANSWERED: Duration = Duration::from_millis(250);
 
 /// Where a connection is cut.
@@ -27,8 +26,7 @@ const ANSWERED: Duration = Duration::from_millis(250);
 pub enum Cut {
     /// The server gets what came before the bytes, and never sees them whole.
     Before,
-    /// The server gets them and acts on them; its answer is swallowed, which may come in parts: until no more comes for a
-    /// while.
+    /// The server gets them and acts on them; its answer is swallowed, which may come in parts.
     Answer,
 }
 
