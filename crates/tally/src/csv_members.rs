@@ -45,11 +45,11 @@ impl<R: Read> csv_records::Lines for Lines<R> {
     type Read = Result<Row, String>;
 
     fn next(&mut self) -> anyhow::Result<Option<Line>> {
-        let Some(csv_records::Line { number, end, record, .. }) = csv_records::next(&mut self.reader)? else {
-            return Ok(None);
-        };
-        let read = self.read(&record);
-        Ok(Some(Line { number, end, read, record }))
+        let line = csv_records::next(&mut self.reader)?;
+        Ok(line.map(|line| {
+            let read = self.read(&line.record);
+            line.saying(read)
+        }))
     }
 
     fn bytes(&self) -> u64 {

@@ -18,6 +18,13 @@ pub(crate) struct Line<T> {
     pub(crate) record: ByteRecord,
 }
 
+impl Line<()> {
+    /// With what it says.
+    pub(crate) fn saying<T>(self, read: T) -> Line<T> {
+        Line { number: self.number, end: self.end, read, record: self.record }
+    }
+}
+
 /// A file, record by record.
 pub(crate) trait Lines {
     /// What a record says.

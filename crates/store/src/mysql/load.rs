@@ -7,6 +7,7 @@ use super::row::Answers;
 use super::text::Script;
 use super::{CLOCK, boards, imports, ledger, meta, profiles, requests, revisions, scores};
 use crate::StoreError;
+use crate::ledger::LedgerPlan;
 use crate::plan::{ImportKey, Loaded, Plan, ScoreKey};
 use tally_rules::idempotency::RequestKey;
 use tally_rules::{BoardId, PlayerId};
@@ -65,8 +66,9 @@ pub(super) fn reads(plan: &Plan) -> bool {
         && ledger.is_empty())
 }
 
-/// Makes the message. Every transaction locks in this order of tables and in order of keys.
-pub(super) fn ask(plan: &Plan) -> Asked {
+/// Makes the message, with what is to be asked of the ledger: less than the plan's where some is known. Every transaction
+/// locks in this order of tables and in order of keys.
+pub(super) fn ask(plan: &Plan, of_ledger: &LedgerPlan) -> Asked {
     let mut asked = Asked::default();
     let script = &mut asked.script;
     script.statement("START TRANSACTION");
@@ -78,7 +80,7 @@ pub(super) fn ask(plan: &Plan) -> Asked {
     asked.requests = requests::select(script, &plan.requests);
     asked.imports = imports::select(script, &plan.imports, true);
     asked.profiles = profiles::select(script, &plan.profiles, true);
-    asked.ledger = ledger::ask(script, &plan.ledger);
+    asked.ledger = ledger::ask(script, of_ledger);
     asked.scores = scores::select(script, &plan.scores, true);
     script.sql("SELECT ").sql(CLOCK).end();
     asked
@@ -91,7 +93,11 @@ impl Asked {
     }
 
     /// Reads the answer.
-    pub(super) fn read(&self, mut answers: Answers, plan: &Plan) -> Result<Read, StoreError> {
+    pub(super) fn read(
+        &self,
+        mut answers: Answers,
+        (plan, of_ledger): (&Plan, &LedgerPlan),
+    ) -> Result<Read, StoreError> {
         let mut read = Read::default();
         let Read { loaded, absent, version } = &mut read;
         answers.skip(1);
@@ -106,7 +112,7 @@ impl Asked {
         loaded.imports = imports::read(&mut answers, self.imports, &plan.imports)?;
         let profiles = profiles::read(&mut answers, self.profiles, &plan.profiles)?;
         loaded.profiles = profiles.into_iter().collect::<Result<_, _>>()?;
-        (loaded.ledger, absent.ledger) = self.ledger.read(&mut answers, &plan.ledger)?;
+        (loaded.ledger, absent.ledger) = self.ledger.read(&mut answers, of_ledger)?;
         let scores = scores::read(&mut answers, self.scores, &plan.scores)?;
         let newest = scores.iter().flatten().map(|row| row.version).max().unwrap_or(0);
         *version = Some(answers.one_number("the clock")?.max(newest.saturating_add(1)));

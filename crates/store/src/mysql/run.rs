@@ -172,11 +172,10 @@ fn transact(
 ) -> Result<Done, Stop> {
     let mut guarded = false;
     let (mut script, mut read) = if load::reads(plan) {
-        let left = known.as_ref().map(|known| Plan { ledger: known.left.clone(), ..plan.clone() });
-        let plan = left.as_ref().unwrap_or(plan);
-        let asked = load::ask(plan);
+        let of_ledger = known.as_ref().map_or(&plan.ledger, |known| &known.left);
+        let asked = load::ask(plan, of_ledger);
         let answers = link.send(&asked.script).map_err(|fault| undo(link, fault))?;
-        let read = asked.read(answers, plan).map_err(|error| undo_because(link, error))?;
+        let read = asked.read(answers, (plan, of_ledger)).map_err(|error| undo_because(link, error))?;
         guarded = asked.in_several_statements();
         (Script::default(), read)
     } else {
