@@ -7,6 +7,8 @@
 //! Not here: printing, and users. Nothing in the product depends on this crate; the naive twins speak to a database as
 //! somebody would who has no service.
 
+mod contest_clear;
+mod contest_start;
 mod database;
 mod delay;
 mod disk;

@@ -4,7 +4,10 @@ use crate::error::{During, Error};
 use crate::machine::Cpu;
 use crate::options::Options;
 use crate::report::Report;
-use crate::{database, drivers, http, index, mixed, page, periods, resp, store, submit, transfer, upsert};
+use crate::{
+    contest_clear, contest_start, database, drivers, http, index, mixed, page, periods, resp, store, submit,
+    transfer, upsert,
+};
 
 /// One thing that is measured, with its naive twin.
 #[derive(Clone, Copy, Debug)]
@@ -63,6 +66,12 @@ pub const SCENARIOS: &[Scenario] = &[
         measure: page::measure,
     },
     Scenario {
+        name: "contest-clear",
+        about: "a contest's applications in Redis, read and cleared beside up to a million other keys; beside SCAN",
+        needs: contest_clear::needs,
+        measure: contest_clear::measure,
+    },
+    Scenario {
         name: "upsert",
         about: "durable submits on MariaDB: the service's lanes beside single and bulk upserts, and the bulk load",
         needs: database::needs,
@@ -85,6 +94,12 @@ pub const SCENARIOS: &[Scenario] = &[
         about: "transfers of money on a filled MariaDB: the ledger's lane beside three flows of statements",
         needs: transfer::needs,
         measure: transfer::measure,
+    },
+    Scenario {
+        name: "contest-start",
+        about: "the start of a contest on SQLite and MariaDB; beside a commit for each member, and a loop of saves",
+        needs: database::needs,
+        measure: contest_start::measure,
     },
 ];
 

@@ -38,8 +38,14 @@ pub(crate) const TRANSFERS_TIMES_NAIVE: Target = Target { floor: 6.0, aim: 12.0 
 /// Transfers to one wallet, times the rate of uniform ones: at least.
 pub(crate) const HOT_TIMES_UNIFORM: Target = Target { floor: 0.7, aim: 1.0 };
 
+/// A start of 200 members with a commit for each, times the time of ours: at least.
+pub(crate) const START_TIMES_EACH: Target = Target { floor: 12.0, aim: 25.0 };
+
 /// A loop of 100 look-ups in Redis, times the time of the page at once: at least.
 pub(crate) const PAGE_TIMES_LOOP: Target = Target { floor: 15.0, aim: 25.0 };
+
+/// Reading and clearing a contest's applications beside a million other keys, times the same beside none: at most.
+pub(crate) const CLEAR_TIMES_EMPTY: Target = Target { floor: 1.1, aim: 1.05 };
 
 /// Submits a second, and reads a second beside them, times those of R3: at least.
 pub(crate) const MIXED_TIMES_R3: Target = Target { floor: 2.0, aim: 5.0 };

@@ -58,6 +58,25 @@ fn page() {
 }
 
 #[test]
+fn contest_clear() {
+    let redis = RedisKind::Redis7.program();
+    let report = small_with("contest-clear", Options { redis, ..Options::new(Size::Small) });
+    assert_eq!(report.tables.iter().map(|table| table.rows.len()).collect::<Vec<_>>(), [2, 2]);
+    assert_eq!(report.ratios.iter().filter(|ratio| ratio.floor.is_some()).count(), 2);
+    assert!(report.to_html().contains("<svg"));
+}
+
+#[test]
+fn contest_start() {
+    let mysql = DatabaseKind::MariaDb10.program().to_str().unwrap().to_owned();
+    let report = small_with("contest-start", Options { mysql, ..Options::new(Size::Small) });
+    // Two sizes in three ways, on each store.
+    assert_eq!(report.tables.iter().map(|table| table.rows.len()).collect::<Vec<_>>(), [6, 6, 4]);
+    assert_eq!(report.ratios.len(), 4);
+    assert!(report.notes.iter().any(|note| note.contains("12.3 ×")), "{:?}", report.notes);
+}
+
+#[test]
 fn upsert_on_a_database_of_its_own() {
     let mysql = DatabaseKind::MariaDb10.program().to_str().unwrap().to_owned();
     let report = small_with("upsert", Options { mysql, ..Options::new(Size::Small) });

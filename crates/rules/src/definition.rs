@@ -1,5 +1,8 @@
 //! What a board is: the choices its creator made.
 
+use crate::contest::Prize;
+use crate::instant::Micros;
+use crate::ledger::Currencies;
 use crate::named;
 use crate::period::PeriodRule;
 use crate::refusal::Refusal;
@@ -123,7 +126,11 @@ impl Definition {
     fn number(mut self, present: &[PeriodRule]) -> Self {
         for period in &mut self.periods {
             period.no = match present.iter().find(|old| old.name == period.name) {
-                Some(old) => old.no,
+                Some(old) => {
+                    // Other prizes are for the periods that the last ones were for, unless there were none.
+                    period.prizes.from = old.prizes.from.filter(|_| !period.prizes.table.is_empty());
+                    old.no
+                }
                 None => {
                     self.rules_given += 1;
                     self.rules_given - 1
@@ -133,10 +140,40 @@ impl Definition {
         self
     }
 
+    /// Refuses prizes in currencies that there are not.
+    pub fn check_currencies(&self, currencies: &Currencies) -> Result<(), Refusal> {
+        check_currencies(&self.periods, currencies)
+    }
+
+    /// Prizes that nobody had before are for periods that are closed from now on.
+    #[must_use]
+    pub fn with_prizes_from(mut self, now: Micros) -> Self {
+        for prizes in self.periods.iter_mut().map(|period| &mut period.prizes) {
+            if !prizes.table.is_empty() {
+                prizes.from.get_or_insert(now);
+            }
+        }
+        self
+    }
+
     /// Whether records carry a subscore.
     pub fn has_subscore(&self) -> bool {
         self.subscore != Subscore::None
     }
+}
+
+fn check_currencies(periods: &[PeriodRule], currencies: &Currencies) -> Result<(), Refusal> {
+    for period in periods {
+        let unknown = |prize: &Prize| currencies.digits(prize.currency).is_none();
+        if let Some(at) = period.prizes.table.iter().position(unknown) {
+            let why = Refusal::CurrencyMismatch.detail();
+            return Err(Refusal::InvalidDefinition(format!(
+                "period `{}`: prizes/{at}/currency: {why}",
+                period.name
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// A wish for a board: what a caller left out keeps its present or default value.
@@ -188,6 +225,11 @@ impl Wish {
         }
         wished.check()?;
         Ok(wished)
+    }
+
+    /// See [`Definition::check_currencies`].
+    pub fn check_currencies(&self, currencies: &Currencies) -> Result<(), Refusal> {
+        check_currencies(self.periods.as_deref().unwrap_or_default(), currencies)
     }
 
     fn over(&self, base: &Definition) -> Definition {

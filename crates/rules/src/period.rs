@@ -3,13 +3,67 @@
 //! Schedules and time zones are not read here: the service turns them into boundaries, instants at which one period
 //! ends and the next begins.
 
+use crate::contest::prize::{self, Prize, PrizeTies};
+use crate::ids::BoardId;
 use crate::instant::Micros;
+use crate::ledger::Uuid;
 
 /// The longest name of a period.
 pub const NAME_BYTES_MAX: usize = 32;
 
 /// How many closed periods are kept where nobody said.
 pub const KEEP_DEFAULT: u32 = 12;
+
+/// With prizes for each, so many are taken to share a rank at most.
+const SHARING_MAX: u32 = 10_000_000;
+
+/// What the ranks of each period get when it is closed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PeriodPrizes {
+    /// What ranks get.
+    pub table: Vec<Prize>,
+    /// What those get who share one.
+    pub ties: PrizeTies,
+    /// Since when there are prizes: periods that were closed up to then have none. Nothing until a board has them.
+    pub from: Option<Micros>,
+}
+
+impl Default for PeriodPrizes {
+    fn default() -> Self {
+        Self { table: Vec::new(), ties: PrizeTies::Split, from: None }
+    }
+}
+
+impl PeriodPrizes {
+    /// Whether a period that is closed at that instant has prizes.
+    pub fn are_for(&self, closed: Micros) -> bool {
+        !self.table.is_empty() && self.from.is_some_and(|from| from < closed)
+    }
+}
+
+/// The prizes of one period, as they are paid: written down once, then paid a piece at a time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Payment {
+    /// What its prizes are found by.
+    pub no: Uuid,
+    /// The board.
+    pub board: BoardId,
+    /// The period, as users call it.
+    pub period: String,
+    /// How many prizes.
+    pub count: u32,
+    /// How many of them had their turn.
+    pub done: u32,
+    /// When they were written down.
+    pub at: Micros,
+}
+
+impl Payment {
+    /// Whether some had no turn yet.
+    pub fn is_open(&self) -> bool {
+        self.done < self.count
+    }
+}
 
 /// One rule of repetition of a board.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +80,8 @@ pub struct PeriodRule {
     pub keep: u32,
     /// How long after its end a period still takes scores that happened in it, in seconds.
     pub grace_s: u32,
+    /// What is paid when one is closed.
+    pub prizes: PeriodPrizes,
 }
 
 impl PeriodRule {
@@ -36,7 +92,16 @@ impl PeriodRule {
         if !length || !self.name.bytes().all(allowed) || self.name == "all_time" {
             return Err(format!("period name `{}` must be [a-z0-9_-]{{1,32}} and not `all_time`", self.name));
         }
-        Ok(())
+        let PeriodPrizes { table, ties, .. } = &self.prizes;
+        if table.len() > prize::PRIZES_MAX {
+            return Err(format!(
+                "period `{}` has more than {} ranges of prizes",
+                self.name,
+                prize::PRIZES_MAX
+            ));
+        }
+        prize::check(table, *ties, SHARING_MAX)
+            .map_err(|(at, field, why)| format!("period `{}`: prizes/{at}/{field} {why}", self.name))
     }
 }
 

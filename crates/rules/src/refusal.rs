@@ -94,6 +94,10 @@ pub enum Refusal {
     ContestNotFound,
     /// There is a contest of that name.
     ContestExists,
+    /// No series of contests of that name.
+    SeriesNotFound,
+    /// There is a series of that name.
+    SeriesExists,
     /// Whoever asks may not do that.
     Forbidden,
     /// The contest is not where that may be done, but here.
@@ -109,6 +113,8 @@ pub enum Refusal {
     InvalidContest(Vec<WrongField>),
     /// More members, or applications, than so many.
     ContestTooLarge(u32),
+    /// Where the applications were they are not any more.
+    ApplicationsLost,
     /// The player has applied.
     AlreadyApplied,
     /// The player was rejected.
@@ -194,10 +200,13 @@ impl Refusal {
             Self::ImportOutOfOrder(_) => "import_out_of_order",
             Self::ContestNotFound => "contest_not_found",
             Self::ContestExists => "contest_exists",
+            Self::SeriesNotFound => "series_not_found",
+            Self::SeriesExists => "series_exists",
             Self::Forbidden => "forbidden",
             Self::ContestState(_) | Self::ContestFrozen { .. } => "contest_state",
             Self::InvalidContest(_) => "invalid_field",
             Self::ContestTooLarge(_) => "contest_too_large",
+            Self::ApplicationsLost => "applications_lost",
             Self::AlreadyApplied => "already_applied",
             Self::AlreadyRejected => "already_rejected",
             Self::StaffCannotApply => "staff_cannot_apply",
@@ -266,11 +275,16 @@ impl Refusal {
             Self::ImportOutOfOrder(done) => format!("lines up to {done} are already imported"),
             Self::ContestNotFound => "no such contest".into(),
             Self::ContestExists => "there is a contest of this id".into(),
+            Self::SeriesNotFound => "no such series of contests".into(),
+            Self::SeriesExists => "there is a series of contests of this id".into(),
             Self::Forbidden => "whoever presented this credential may not do that".into(),
             Self::ContestState(state) => format!("the contest is {state}"),
             Self::ContestFrozen { state, fields } => frozen(*state, fields),
             Self::InvalidContest(wrong) => all_wrong(wrong),
             Self::ContestTooLarge(most) => format!("a contest of this kind has at most {most}"),
+            Self::ApplicationsLost => {
+                "the Redis that had this contest's applications has lost them; `open` begins to take them anew".into()
+            }
             Self::AlreadyApplied => "the player has applied".into(),
             Self::AlreadyRejected => "the player was rejected".into(),
             Self::StaffCannotApply => "who runs a contest does not take part in it".into(),

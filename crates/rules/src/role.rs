@@ -25,6 +25,8 @@ pub enum Right {
     Members,
     /// What is the caller's own: a member's.
     Own,
+    /// Take part in a contest, or run one: who may do what there is the contest's to say.
+    Play,
     /// Keys and settings.
     Administer,
 }
@@ -33,7 +35,7 @@ pub enum Right {
 pub fn may(role: Role, right: Right) -> bool {
     match right {
         Right::Open | Right::Observe | Right::Read => true,
-        Right::Write | Right::Members => role != Role::Reader,
+        Right::Write | Right::Members | Right::Play => role != Role::Reader,
         Right::Administer => role == Role::Admin,
         Right::Own => false,
     }
@@ -42,7 +44,7 @@ pub fn may(role: Role, right: Right) -> bool {
 /// Whether a member who has signed in has the right.
 pub fn member_may(right: Right) -> bool {
     match right {
-        Right::Open | Right::Read | Right::Own => true,
+        Right::Open | Right::Read | Right::Own | Right::Play => true,
         Right::Observe | Right::Write | Right::Members | Right::Administer => false,
     }
 }
@@ -53,14 +55,22 @@ mod tests {
 
     #[test]
     fn each_role_may_all_that_the_next_may() {
-        let rights =
-            [Right::Open, Right::Observe, Right::Read, Right::Write, Right::Members, Right::Administer];
+        let rights = [
+            Right::Open,
+            Right::Observe,
+            Right::Read,
+            Right::Write,
+            Right::Members,
+            Right::Play,
+            Right::Administer,
+        ];
         for right in rights {
             let may: Vec<bool> = Role::ALL.iter().map(|role| may(*role, right)).collect();
             assert!(may.is_sorted_by(|a, b| a >= b), "{right:?}: {may:?}");
         }
         assert!(!may(Role::Reader, Right::Write));
         assert!(!may(Role::Reader, Right::Members));
+        assert!(!may(Role::Reader, Right::Play) && member_may(Right::Play));
         assert!(!may(Role::Server, Right::Administer));
     }
 

@@ -12,6 +12,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 use std::fmt::Write;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tally_service::{Stats, Times};
 
@@ -214,6 +215,13 @@ fn render_service(text: &mut String, gate: &Gate) -> std::fmt::Result {
     )?;
     one(text, "board_bytes", "gauge", "Memory of all orders", sum(|board| board.order.bytes()) as f64)?;
     caches(text, tally)?;
+    one(
+        text,
+        "applications_faults",
+        "counter",
+        "How often the Redis of applications could not be asked",
+        tally.applications_faults.load(Ordering::Relaxed) as f64,
+    )?;
     for (name, value) in tally.store.gauges() {
         one(text, &format!("store_{name}"), "gauge", "What the store says of itself", value)?;
     }

@@ -11,6 +11,7 @@ use jiff::civil::DateTime;
 use jiff::tz::{AmbiguousOffset, TimeZone};
 use jiff::{Span as Length, Timestamp, ToSpan, Zoned};
 use tally_rules::Micros;
+use tally_rules::contest::id::Minute;
 use tally_rules::period::Span;
 
 /// Further than the clocks of any zone were ever moved.
@@ -66,6 +67,16 @@ impl Calendar {
         } else {
             local.strftime("%Y-%m-%dT%H:%M").to_string()
         }
+    }
+
+    /// The local minute of an instant.
+    pub fn minute(&self, at: Micros) -> Minute {
+        let local = self.local(at);
+        // Of years that have four digits, which all have that anybody schedules.
+        let year = u16::try_from(local.year()).unwrap_or(0);
+        let of = |part: i8| u8::try_from(part).unwrap_or(0);
+        let (hour, minute) = (of(local.hour()), of(local.minute()));
+        Minute { year, month: of(local.month()), day: of(local.day()), hour, minute }
     }
 
     /// The instant of a local date, or of a date and time, in the zone.

@@ -35,6 +35,9 @@ pub enum Fault {
         /// What happened.
         why: String,
     },
+    /// The Redis that has a contest's applications cannot be used now: nothing was done, try again later.
+    #[error("applications are away: {0}")]
+    ApplicationsAway(String),
     /// Ranks are not exact now: nothing was answered, try again later.
     #[error("ranks cannot be told now: {0}")]
     RanksAway(String),

@@ -4,6 +4,7 @@ use crate::members::MemberSettings;
 use crate::wallets::LedgerSettings;
 use tally_lanes::Bounds;
 use tally_ranking::Ranking;
+use tally_ranking::redis::RedisDesks;
 use tally_rules::idempotency::KEEP_DEFAULT_MICROS;
 
 /// Settings of the service, with the defaults of the product.
@@ -13,6 +14,8 @@ pub struct Settings {
     pub ranking: Ranking,
     /// Whether a start waits for a ranking that does not answer.
     pub waits_for_ranking: bool,
+    /// Where contests without money have their applications, if not in the store.
+    pub applications: Option<RedisDesks>,
     /// How many score lanes there are for each database: one where the store has one writer.
     pub lanes: usize,
     /// Bounds of each.
@@ -34,6 +37,7 @@ impl Default for Settings {
         Self {
             ranking: Ranking::Memory,
             waits_for_ranking: false,
+            applications: None,
             lanes: 1,
             lane: Bounds::default(),
             idempotency_keep_micros: KEEP_DEFAULT_MICROS,

@@ -13,6 +13,7 @@ use crate::keys::{Keys, seen_before};
 use crate::maintenance::Maintenance;
 use crate::members::Members;
 use crate::periods::keeper::Keeper;
+use crate::periods::prizes;
 use crate::progress::Progress;
 use crate::rebuild;
 use crate::requests::{InProgress, Running};
@@ -22,6 +23,7 @@ use crate::secret::{Secret, Use};
 use crate::servers::{Followed, Follower};
 use crate::settings::Settings;
 use crate::wallets::lane::LedgerLane;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 use tally_lanes::{Gate, Times};
 use tally_ranking::{Ranking, Remote, Standings};
@@ -55,6 +57,8 @@ pub struct Tally {
     pub(crate) closing: Mutex<()>,
     pub(crate) keeper: Keeper,
     pub(crate) contests: ContestKeeper,
+    /// How often the Redis of applications could not be asked.
+    pub applications_faults: AtomicU64,
     pub(crate) maintenance: Maintenance,
     pub(crate) lane: ScoreLanes,
     pub(crate) ledger: LedgerLane,
@@ -120,6 +124,7 @@ impl Tally {
             closing: Mutex::new(()),
             keeper: Keeper::default(),
             contests: ContestKeeper::default(),
+            applications_faults: AtomicU64::new(0),
             maintenance,
             lane,
             ledger,
@@ -132,8 +137,8 @@ impl Tally {
         let keeper = tally.keeper.start(Arc::downgrade(&tally));
         keeper.map_err(|error| Fault::Broken(format!("no thread to close periods: {error}")))?;
         // What was missed comes before anybody may ask.
-        if let Err(failure) = contests::do_due(&tally) {
-            tracing::warn!(%failure, "what was missed of contests; it is tried again");
+        if let Err(failure) = contests::do_due(&tally).and(prizes::pay_due(&tally)) {
+            tracing::warn!(%failure, "what was missed of contests and prizes; it is tried again");
         }
         let keeper = tally.contests.start(Arc::downgrade(&tally));
         keeper.map_err(|error| Fault::Broken(format!("no thread for contests: {error}")))?;

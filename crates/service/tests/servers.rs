@@ -10,7 +10,7 @@ use tally_ranking::redis::{Options as RedisOptions, RedisRanking};
 use tally_ranking::{PageQuery, Ranking};
 use tally_rules::definition::{Update, Wish};
 use tally_rules::instant::SECOND;
-use tally_rules::period::PeriodRule;
+use tally_rules::period::{PeriodPrizes, PeriodRule};
 use tally_rules::score::Given;
 use tally_rules::{BoardId, Micros, PlayerId, Refusal};
 use tally_service::boards::{self, Board};
@@ -104,6 +104,7 @@ fn daily(keep: u32) -> Wish {
         time_zone: "UTC".into(),
         keep,
         grace_s: 0,
+        prizes: PeriodPrizes::default(),
     };
     Wish { periods: Some(vec![rule]), update: Some(Update::Sum), all_time: Some(false), ..Wish::default() }
 }

@@ -4,10 +4,14 @@
 //! agree in, and reading of the present, which is [`Ledger`](crate::Ledger).
 
 use crate::StoreError;
+use tally_rules::PlayerId;
+use tally_rules::contest::{ContestId, Enrolled, Payout, Record};
 use tally_rules::ledger::account::{AccountKey, Total};
 use tally_rules::ledger::entry::EntryKey;
 use tally_rules::ledger::member::Handle;
-use tally_rules::ledger::{Entry, Hold, HoldId, Member, MemberId, Transfer, TransferId, Wallet, WalletKey};
+use tally_rules::ledger::{
+    Entry, Hold, HoldId, Member, MemberId, Transfer, TransferId, Uuid, Wallet, WalletKey,
+};
 
 /// Some rows of a table, in order of keys.
 pub type Page<K, V> = Result<Vec<(K, V)>, StoreError>;
@@ -31,6 +35,20 @@ pub trait Books {
 
     /// Holds, the oldest first.
     fn holds(&mut self, after: Option<HoldId>, limit: usize) -> Page<HoldId, Hold>;
+
+    /// Contests.
+    fn contests(&mut self, after: Option<&ContestId>, limit: usize) -> Page<ContestId, Record>;
+
+    /// Members of a contest.
+    fn contest_members(
+        &mut self,
+        contest: Uuid,
+        after: Option<&PlayerId>,
+        limit: usize,
+    ) -> Page<PlayerId, Enrolled>;
+
+    /// Prizes of a contest, or fees that it paid back, from that number on.
+    fn payouts(&mut self, contest: Uuid, from: u32, limit: usize) -> Page<u32, Payout>;
 
     /// The member of each id, which ascend.
     fn members_of(&mut self, ids: &[MemberId]) -> Result<Vec<Option<Member>>, StoreError>;

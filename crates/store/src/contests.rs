@@ -7,19 +7,23 @@
 //! Not here: rules, and the tables.
 
 use crate::StoreError;
+use crate::payments::PaymentReads;
+use crate::series::SeriesReads;
 use crate::sqlite::codec::{Input, put_bytes, put_number, put_option, put_signed};
 use crate::sqlite::{put_board, take_board};
-use crate::{BoardNo, BoardRow};
+use crate::{BoardNo, BoardRow, PartKey};
 use std::num::NonZeroU32;
 use tally_rules::contest::application::Desk;
 use tally_rules::contest::definition::Fee;
-use tally_rules::contest::record::{Report, Work};
+use tally_rules::contest::record::{Kept, Report, Work};
 use tally_rules::contest::start::{Bad, Failed};
 use tally_rules::contest::state::State;
 use tally_rules::contest::{
-    Application, Contest, ContestId, Enrolled, OnInvalid, Payout, Prize, PrizeTies, Record, Status,
+    Application, Contest, ContestId, Enrolled, OnInvalid, Payout, Prize, PrizeTies, Record, SeriesRecord,
+    Status,
 };
 use tally_rules::ledger::{Amount, Currency, Uuid};
+use tally_rules::period::Payment;
 use tally_rules::{Micros, PlayerId};
 
 /// A player of a contest, which is named by its number.
@@ -31,12 +35,12 @@ pub struct EntrantKey {
     pub player: PlayerId,
 }
 
-/// A prize of a contest that is being settled.
+/// A prize of a contest that is being settled, or a fee that one which was called off pays back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PayoutKey {
     /// The contest.
     pub contest: Uuid,
-    /// From 0, best rank first.
+    /// From 0, best rank first; of a fee, its member's place.
     pub no: u32,
 }
 
@@ -47,6 +51,10 @@ pub struct ContestPlan {
     pub contests: Vec<ContestId>,
     /// Applications, each with its contest in the list.
     pub applications: Vec<EntrantKey>,
+    /// Series.
+    pub series: Vec<ContestId>,
+    /// What is paid for closed periods.
+    pub payments: Vec<PartKey>,
 }
 
 /// What was read, each list as long as its list in the plan and in the same order.
@@ -56,6 +64,10 @@ pub struct ContestLoaded {
     pub contests: Vec<Option<Record>>,
     /// The application.
     pub applications: Vec<Option<Application>>,
+    /// The series.
+    pub series: Vec<Option<SeriesRecord>>,
+    /// The payment.
+    pub payments: Vec<Option<Payment>>,
 }
 
 /// What a transaction writes of contests. Each list is sorted by key and has no key twice.
@@ -69,17 +81,24 @@ pub struct ContestChanges {
     pub members: Vec<(EntrantKey, Enrolled)>,
     /// Prizes.
     pub payouts: Vec<(PayoutKey, Payout)>,
+    /// Series; `None` removes one.
+    pub series: Vec<(ContestId, Option<SeriesRecord>)>,
+    /// What is paid for closed periods.
+    pub payments: Vec<(PartKey, Payment)>,
 }
 
 impl ContestPlan {
     /// Whether nothing is read.
     pub fn is_empty(&self) -> bool {
-        self.contests.is_empty() && self.applications.is_empty()
+        let Self { contests, applications, series, payments } = self;
+        contests.is_empty() && applications.is_empty() && series.is_empty() && payments.is_empty()
     }
 
     pub(crate) fn assert_sorted(&self) {
         assert!(self.contests.is_sorted_by(|a, b| a < b), "contests of a plan ascend");
         assert!(self.applications.is_sorted_by(|a, b| a < b), "applications of a plan ascend");
+        assert!(self.series.is_sorted_by(|a, b| a < b), "series of a plan ascend");
+        assert!(self.payments.is_sorted_by(|a, b| a < b), "payments of a plan ascend");
     }
 }
 
@@ -87,14 +106,17 @@ impl ContestLoaded {
     pub(crate) fn assert_answers(&self, plan: &ContestPlan) {
         assert_eq!(self.contests.len(), plan.contests.len());
         assert_eq!(self.applications.len(), plan.applications.len());
+        assert_eq!(self.series.len(), plan.series.len());
+        assert_eq!(self.payments.len(), plan.payments.len());
     }
 }
 
 impl ContestChanges {
     /// Whether nothing is written.
     pub fn is_empty(&self) -> bool {
-        let Self { contests, applications, members, payouts } = self;
-        contests.is_empty() && applications.is_empty() && members.is_empty() && payouts.is_empty()
+        let Self { contests, applications, members, payouts, series, payments } = self;
+        let rows = [contests.len(), applications.len(), members.len(), payouts.len(), series.len()];
+        rows.iter().all(|rows| *rows == 0) && payments.is_empty()
     }
 
     pub(crate) fn assert_sorted(&self) {
@@ -102,6 +124,8 @@ impl ContestChanges {
         assert!(self.applications.is_sorted_by(|a, b| a.0 < b.0), "changed applications ascend");
         assert!(self.members.is_sorted_by(|a, b| a.0 < b.0), "new members ascend");
         assert!(self.payouts.is_sorted_by(|a, b| a.0 < b.0), "changed prizes ascend");
+        assert!(self.series.is_sorted_by(|a, b| a.0 < b.0), "changed series ascend");
+        assert!(self.payments.is_sorted_by(|a, b| a.0 < b.0), "changed payments ascend");
     }
 }
 
@@ -109,7 +133,7 @@ impl ContestChanges {
 pub type Listed = Vec<(ContestId, Record)>;
 
 /// What can be read of contests without a transaction.
-pub trait Contests {
+pub trait Contests: SeriesReads + PaymentReads {
     /// A contest.
     fn contest(&self, id: &ContestId) -> Result<Option<Record>, StoreError>;
 
@@ -154,8 +178,8 @@ pub trait Contests {
     /// The member of each key, which ascend. One that is there is never changed.
     fn enrolled(&self, keys: &[EntrantKey]) -> Result<Vec<Option<Enrolled>>, StoreError>;
 
-    /// At most `limit` prizes of a contest, from that number on.
-    fn payouts(&self, contest: Uuid, from: u32, limit: usize) -> Result<Vec<Payout>, StoreError>;
+    /// At most `limit` prizes of a contest with their numbers, from that one on; of one that was called off, fees paid back.
+    fn payouts(&self, contest: Uuid, from: u32, limit: usize) -> Result<Vec<(u32, Payout)>, StoreError>;
 }
 
 /// The form of the bytes below. A released one is never changed; another one gets another number.
@@ -199,6 +223,15 @@ pub(crate) fn encode(record: &Record) -> Vec<u8> {
     put_option(record.prizes, out_mut, |count, out| put_number(count.into(), out));
     put_signed(record.created_at.0, out_mut);
     put_signed(record.updated_at.0, out_mut);
+    // Where nothing is said they are in the store, as those were that were written before there was another place.
+    match record.kept {
+        Kept::Store => {}
+        Kept::Lost => out_mut.push(1),
+        Kept::Redis(number) => {
+            out_mut.push(2);
+            out_mut.extend_from_slice(&number.0);
+        }
+    }
     out
 }
 
@@ -234,12 +267,21 @@ pub(crate) fn decode(no: Uuid, state: State, bytes: &[u8]) -> Option<Record> {
     };
     let prizes = input.option(Input::small)?;
     let (created_at, updated_at) = (Micros(input.signed()?), Micros(input.signed()?));
+    let kept = match input.is_empty() {
+        true => Kept::Store,
+        false => match input.byte()? {
+            1 => Kept::Lost,
+            2 => Kept::Redis(Uuid(input.fixed()?)),
+            _ => return None,
+        },
+    };
     let record = Record {
         no,
         contest,
         series,
         state,
         since,
+        kept,
         desk,
         revision,
         members,
@@ -252,7 +294,7 @@ pub(crate) fn decode(no: Uuid, state: State, bytes: &[u8]) -> Option<Record> {
     input.is_empty().then_some(record)
 }
 
-fn put_contest(contest: &Contest, out: &mut Vec<u8>) {
+pub(crate) fn put_contest(contest: &Contest, out: &mut Vec<u8>) {
     put_bytes(contest.title.as_bytes(), out);
     put_number(contest.staff.len() as u64, out);
     contest.staff.iter().for_each(|player| put_bytes(player.as_bytes(), out));
@@ -265,21 +307,42 @@ fn put_contest(contest: &Contest, out: &mut Vec<u8>) {
     // A board's bytes, with a name and a number that say nothing.
     let (id, definition) = (board_name(), contest.leaderboard.clone());
     put_board(&BoardRow { no: BoardNo(0), id, definition, created_at: Micros(0) }, out);
-    put_number(contest.prizes.len() as u64, out);
-    for prize in &contest.prizes {
-        put_number(prize.from.into(), out);
-        put_number(prize.to.into(), out);
-        out.extend_from_slice(&prize.currency.bytes());
-        put_signed(prize.amount.units(), out);
-    }
-    put_bytes(contest.prize_ties.as_str().as_bytes(), out);
+    put_prizes((&contest.prizes, contest.prize_ties), out);
     put_option(contest.division_size, out, |size, out| put_number(size.get().into(), out));
     for at in [contest.opens_at, contest.starts_at, contest.ends_at] {
         put_option(at, out, |at, out| put_signed(at.0, out));
     }
 }
 
-fn take_contest(input: &mut Input<'_>) -> Option<Contest> {
+/// Appends a table of prizes.
+pub(crate) fn put_prizes((prizes, ties): (&[Prize], PrizeTies), out: &mut Vec<u8>) {
+    put_number(prizes.len() as u64, out);
+    for prize in prizes {
+        put_number(prize.from.into(), out);
+        put_number(prize.to.into(), out);
+        out.extend_from_slice(&prize.currency.bytes());
+        put_signed(prize.amount.units(), out);
+    }
+    put_bytes(ties.as_str().as_bytes(), out);
+}
+
+/// Reads what [`put_prizes`] wrote.
+pub(crate) fn take_prizes(input: &mut Input<'_>) -> Option<(Vec<Prize>, PrizeTies)> {
+    let mut prizes = Vec::new();
+    for _ in 0..input.number()? {
+        let (from, to) = (input.small()?, input.small()?);
+        let (currency, amount) = take_money(input)?;
+        prizes.push(Prize { from, to, currency, amount });
+    }
+    Some((prizes, PrizeTies::parse(input.text()?)?))
+}
+
+fn take_money(input: &mut Input<'_>) -> Option<(Currency, Amount)> {
+    let currency = Currency::of_bytes(input.fixed()?)?;
+    Some((currency, Amount::new(input.signed()?).ok()?))
+}
+
+pub(crate) fn take_contest(input: &mut Input<'_>) -> Option<Contest> {
     let title = input.text()?.to_owned();
     let mut staff = Vec::new();
     for _ in 0..input.number()? {
@@ -287,19 +350,9 @@ fn take_contest(input: &mut Input<'_>) -> Option<Contest> {
     }
     let capacity = input.small()?;
     let on_invalid = OnInvalid::parse(input.text()?)?;
-    let money = |input: &mut Input<'_>| {
-        let currency = Currency::of_bytes(input.fixed()?)?;
-        Some((currency, Amount::new(input.signed()?).ok()?))
-    };
-    let entry_fee = input.option(money)?.map(|(currency, amount)| Fee { currency, amount });
+    let entry_fee = input.option(take_money)?.map(|(currency, amount)| Fee { currency, amount });
     let leaderboard = take_board(input)?.definition;
-    let mut prizes = Vec::new();
-    for _ in 0..input.number()? {
-        let (from, to) = (input.small()?, input.small()?);
-        let (currency, amount) = money(input)?;
-        prizes.push(Prize { from, to, currency, amount });
-    }
-    let prize_ties = PrizeTies::parse(input.text()?)?;
+    let (prizes, prize_ties) = take_prizes(input)?;
     let division_size = input.option(|input| NonZeroU32::new(input.small()?))?;
     let mut at = || input.option(|input| input.signed().map(Micros));
     let (opens_at, starts_at, ends_at) = (at()?, at()?, at()?);

@@ -11,7 +11,9 @@ mod error;
 mod hold;
 pub mod ledger;
 pub mod mysql;
+pub mod payments;
 pub mod plan;
+pub mod series;
 pub mod servers;
 mod shard_set;
 pub mod shards;
@@ -21,10 +23,12 @@ pub use books::Books;
 pub use contests::{ContestChanges, ContestLoaded, ContestPlan, Contests, EntrantKey, PayoutKey};
 pub use error::StoreError;
 pub use ledger::{Ledger, LedgerChanges, LedgerLoaded, LedgerPlan};
+pub use payments::PaymentReads;
 pub use plan::{
     BanKey, BatchId, Block, BlockKey, BoardChange, BoardNo, BoardRow, Changes, Committed, Durability, Gone,
     ImportKey, ImportRow, KeyChange, KeyRow, Loaded, Part, PartKey, PartRow, Plan, ScoreKey,
 };
+pub use series::{ListedSeries, SeriesReads};
 pub use servers::{BoardState, Changed, Mark, Marked, Name, ScoreState, Task};
 
 pub use shard_set::{SHARDS_MAX, ShardSet};

@@ -14,7 +14,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode> {
     let names: Vec<String> = if args.scenario == "all" { Vec::new() } else { vec![args.scenario.clone()] };
     if let Some(unknown) = names.iter().find(|name| SCENARIOS.iter().all(|one| one.name != **name)) {
         let known: Vec<String> =
-            SCENARIOS.iter().map(|one| format!("  {:<8} {}", one.name, one.about)).collect();
+            SCENARIOS.iter().map(|one| format!("  {:<13} {}", one.name, one.about)).collect();
         bail!(Usage(format!(
             "there is no scenario `{unknown}`; there are, beside `all`:\n{}",
             known.join("\n")

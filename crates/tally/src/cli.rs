@@ -175,6 +175,9 @@ pub(crate) struct ServeArgs {
     /// Where the order of boards is kept: memory, redis://HOST:PORT or redis-cluster://HOST:PORT,… [default: memory]
     #[arg(long, value_name = "URL")]
     pub(crate) ranking: Option<String>,
+    /// Where contests without money have their applications: store, redis://HOST:PORT or redis-cluster://HOST:PORT,… [default: store]
+    #[arg(long, value_name = "URL")]
+    pub(crate) applications: Option<String>,
     /// When writes of the Redis protocol are answered: durable, or up to a second before [default: commit]
     #[arg(long, value_name = "commit|relaxed")]
     pub(crate) resp_durability: Option<String>,

@@ -101,6 +101,7 @@ impl Config {
             let flags = [
                 ("http.listen", &serve.http),
                 ("ranking.url", &serve.ranking),
+                ("applications.url", &serve.applications),
                 ("resp.listen", &serve.resp),
                 ("resp.durability", &serve.resp_durability),
             ];

@@ -12,7 +12,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use tally_rules::BoardId;
 use tally_rules::definition::{Update, Wish};
-use tally_rules::period::PeriodRule;
+use tally_rules::period::{PeriodPrizes, PeriodRule};
 use tally_rules::score::Given;
 use tally_service::scores::import::{NewChunk, NewLine, import, progress};
 use tally_service::{Progress, Tally, boards};
@@ -70,6 +70,7 @@ fn yearly() -> PeriodRule {
         time_zone: "UTC".into(),
         keep: 200,
         grace_s: 0,
+        prizes: PeriodPrizes::default(),
     }
 }
 

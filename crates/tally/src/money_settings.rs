@@ -6,6 +6,7 @@ use crate::config::{Config, Usage};
 use crate::member_settings;
 use crate::settings::CURRENCIES;
 use std::collections::BTreeMap;
+use tally_rules::contest::definition::Bounds;
 use tally_rules::ledger::limits::Limits;
 use tally_rules::ledger::money::DIGITS_MAX;
 use tally_rules::ledger::{Currencies, Currency};
@@ -20,7 +21,20 @@ pub(crate) fn ledger(config: &Config, settings: &Settings) -> Result<LedgerSetti
     };
     let pin = member_settings::pin(config)?;
     let lane = settings.lane;
-    Ok(LedgerSettings { currencies: currencies(config)?, limits, pin, lane, ..LedgerSettings::default() })
+    Ok(LedgerSettings { currencies: currencies(config)?, limits, pin, contests: contests(config)?, lane })
+}
+
+/// How large contests may be.
+fn contests(config: &Config) -> Result<Bounds, Usage> {
+    let count = |name: &'static str| {
+        let what = "a whole number from 1 to 4294967295";
+        let count: u32 = config.parse(name, what)?;
+        if count > 0 { Ok(count) } else { Err(config.wrong(name, what)) }
+    };
+    let members_max = count("contests.members_max")?;
+    // The bound of all is one of these too.
+    let paying_members_max = count("contests.paying_members_max")?.min(members_max);
+    Ok(Bounds { members_max, paying_members_max, applications_max: count("contests.applications_max")? })
 }
 
 /// An amount of money, or `off`.

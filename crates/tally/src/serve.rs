@@ -3,7 +3,7 @@
 use crate::cli::{Cli, ServeArgs};
 use crate::config::{Config, Usage};
 use crate::data_dir::{DataDir, new_token};
-use crate::store::Opened;
+use crate::store::{self, Opened};
 use crate::{demo, log, member_settings, money_settings};
 use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -12,6 +12,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
+use tally_ranking::RedisDesks;
 use tally_server::resp::{self, RespServer};
 use tally_server::{Gate, HttpServer, Limits, Tls};
 use tally_service::{Keys, Progress, Ranking, Settings, Tally, clock};
@@ -28,6 +29,7 @@ pub(crate) struct Server {
     resp: Option<RespServer>,
     store: Opened,
     ranking: Ranking,
+    applications: Option<RedisDesks>,
     data: DataDir,
     runtime: Runtime,
     signals: Option<(Signal, Signal)>,
@@ -187,7 +189,7 @@ impl Server {
         let (limits, token) = (limits(config)?, new_token()?);
         settings(config)?;
         let place = data.place(config)?;
-        let ranking = place.ranking(config)?;
+        let (ranking, applications) = (place.ranking(config)?, store::applications(config)?);
         let store = place.open(config, data.path(), false)?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
@@ -226,7 +228,7 @@ impl Server {
         store.announce(&found)?;
         let resp_address = resp.as_ref().map(|resp| resp.address.to_string());
         data.announce(&found, resp_address.as_deref(), &token)?;
-        Ok(Self { gate, http: Some(http), local, resp, store, ranking, data, runtime, signals })
+        Ok(Self { gate, http: Some(http), local, resp, store, ranking, applications, data, runtime, signals })
     }
 
     /// Where it listens.
@@ -248,8 +250,9 @@ impl Server {
     ) -> Result<tokio::task::JoinHandle<Result<()>>> {
         let gate = Arc::clone(&self.gate);
         let lanes = self.store.lanes(config)?;
-        let ranking = self.ranking.clone();
-        let settings = Settings { ranking, lanes, waits_for_ranking: waits, ..settings(config)? };
+        let (ranking, applications) = (self.ranking.clone(), self.applications.clone());
+        let settings =
+            Settings { ranking, applications, lanes, waits_for_ranking: waits, ..settings(config)? };
         let store: Arc<dyn Store> = Arc::clone(&self.store.store);
         let (data, config) = (self.data.clone(), config.clone());
         Ok(self.runtime.spawn_blocking(move || {

@@ -44,6 +44,8 @@ settings! {
     "store.journal_mib" = "256" "A file of the store's journal, in MiB, at which its changes are brought into the tables; there are two such files.";
     "ranking.url" = "memory" "Where the order of boards is kept: `memory`, `redis://host:port` or `redis-cluster://host:port,host:port`; Redis needs a store in a database.";
     "ranking.timeout" = "2s" "How long Redis may take to answer; past it it is away.";
+    "applications.url" = "store" "Where contests without fee and prizes have their applications: `store`, `redis://host:port` or `redis-cluster://host:port,host:port`; in Redis they are fast, and gone if it loses its data.";
+    "applications.timeout" = "2s" "How long that Redis may take to answer; past it it is away.";
     "http.listen" = "127.0.0.1:8420" "Where HTTP listens.";
     "http.hosts" = "" "Host names, comma-separated, under which callers without a key may ask, beside loopback and IP addresses.";
     "http.cors_origins" = "" "Web origins, comma-separated, that may read with a browser.";
@@ -81,6 +83,9 @@ settings! {
     "auth.token_ttl" = "1h" "How long a member is signed in.";
     "pin.attempts" = "5" "Wrong PINs in a row before the PIN is locked.";
     "pin.lock" = "15m" "How long it is locked.";
+    "contests.members_max" = "100000" "Members of a contest.";
+    "contests.paying_members_max" = "10000" "Members of a contest that costs something to take part in.";
+    "contests.applications_max" = "1000000" "Applications that a contest has at a time.";
     "limits.boards" = "10000" "Leaderboards.";
     "limits.keys" = "1000" "API keys.";
     "log.format" = "text" "`text` or `json`, on stderr.";

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tally_ranking::redis::{self, RankingError, RedisRanking};
+use tally_ranking::redis::{self, RankingError, RedisDesks, RedisRanking};
 use tally_service::Ranking;
 use tally_store::mysql::{self, MySqlStore};
 use tally_store::shards::{Shards, check_alone};
@@ -25,6 +25,9 @@ const LOOK_PAUSE: Duration = Duration::from_millis(100);
 
 /// The setting of orders that are kept in this process.
 const MEMORY: &str = "memory";
+
+/// The setting of applications that are in the store.
+const IN_STORE: &str = "store";
 
 /// Where the store is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,6 +50,27 @@ pub(crate) struct Opened {
     databases: Vec<Arc<MySqlStore>>,
     /// Its URL, without a password.
     pub(crate) shown: String,
+}
+
+/// Where contests without money have their applications, if not in the store. One that is away is asked when it is needed.
+pub(crate) fn applications(config: &Config) -> Result<Option<RedisDesks>> {
+    let url = config.text("applications.url");
+    let options = redis_options(config, "applications.timeout")?;
+    if url == IN_STORE {
+        return Ok(None);
+    }
+    RedisDesks::open(url, &options).map(Some).map_err(|error| not_reached(error, "applications"))
+}
+
+fn redis_options(config: &Config, timeout: &'static str) -> Result<redis::Options> {
+    Ok(redis::Options { response_timeout: config.duration(timeout)?, ..redis::Options::default() })
+}
+
+fn not_reached(error: RankingError, of: &str) -> anyhow::Error {
+    match error {
+        RankingError::Address(why) => Usage(format!("setting `{of}.url`: {why}")).into(),
+        other => anyhow::Error::from(other).context(format!("connect to the Redis of `{of}.url`")),
+    }
 }
 
 impl Place {
@@ -85,13 +109,9 @@ impl Place {
                     .into()
             ));
         }
-        let answer = config.duration("ranking.timeout")?;
-        let options = redis::Options { response_timeout: answer, ..redis::Options::default() };
+        let options = redis_options(config, "ranking.timeout")?;
         let connected = RedisRanking::open(url, &options);
-        Ok(Ranking::Redis(connected.map_err(|error| match error {
-            RankingError::Address(why) => Usage(format!("setting `ranking.url`: {why}")).into(),
-            other => anyhow::Error::from(other).context("connect to the ranking"),
-        })?))
+        Ok(Ranking::Redis(connected.map_err(|error| not_reached(error, "ranking"))?))
     }
 
     /// The file of an embedded store; `what` needs one.

@@ -72,7 +72,8 @@ fn replayed(store: &dyn Store) -> Result<Replayed> {
 }
 
 fn told(replayed: &Replayed, seconds: f64) -> ExitCode {
-    let Replayed { members, handles, wallets, entries, transfers, holds, totals, disagreements } = replayed;
+    let Replayed { members, handles, wallets, entries, transfers, holds, contests, totals, disagreements } =
+        replayed;
     for (key, total) in totals {
         println!(
             "      {} {}: debits {}, credits {}",
@@ -80,8 +81,8 @@ fn told(replayed: &Replayed, seconds: f64) -> ExitCode {
         );
     }
     let what = format!(
-        "{members} members, {wallets} wallets, {entries} entries, {transfers} movements and {holds} holds, replayed in \
-         {seconds:.1} s"
+        "{members} members, {wallets} wallets, {entries} entries, {transfers} movements and {holds} holds, {contests} \
+         contests that have started, replayed in {seconds:.1} s"
     );
     if *disagreements == 0 {
         println!(

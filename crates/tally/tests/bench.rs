@@ -71,9 +71,11 @@ fn a_scenario_that_is_named_refuses_without_what_it_needs_and_says_how_to_get_it
     for (scenario, option, package) in [
         ("resp", "--redis", "redis-server"),
         ("page", "--redis", "redis-server"),
+        ("contest-clear", "--redis", "redis-server"),
         ("upsert", "--mysql", "mariadb-server-core"),
         ("mixed", "--mysql", "mariadb-server-core"),
         ("transfer", "--mysql", "mariadb-server-core"),
+        ("contest-start", "--mysql", "mariadb-server-core"),
     ] {
         let mut args = vec!["bench", scenario, "--small", option, "/nowhere/server"];
         if option != "--redis" {
@@ -94,13 +96,15 @@ fn all_leaves_out_what_cannot_run_here_and_says_so() {
     let nowhere = ["--redis", "/nowhere/redis-server", "--mysql", "/nowhere/mariadbd"];
     let args = [&["bench", "all", "--small", "--report", report], &nowhere[..]].concat();
     let text = run(TALLY, &args).expect(0).to_owned();
-    for scenario in ["resp", "page", "upsert", "drivers", "transfer", "mixed"] {
+    for scenario in
+        ["resp", "page", "contest-clear", "upsert", "drivers", "transfer", "mixed", "contest-start"]
+    {
         assert!(text.contains(&format!("\n{scenario}: ")), "{text}");
         let written = std::fs::read(folder.path().join(format!("{scenario}.json"))).unwrap();
         let written: Value = serde_json::from_slice(&written).unwrap();
         assert!(written["skipped"].as_str().unwrap().contains("apt-get install"), "{written}");
     }
-    assert_eq!(text.matches("  skipped: ").count(), 6, "{text}");
+    assert_eq!(text.matches("  skipped: ").count(), 8, "{text}");
     for scenario in ["index", "store", "submit", "periods", "http"] {
         let written = std::fs::read(folder.path().join(format!("{scenario}.json"))).unwrap();
         let written: Value = serde_json::from_slice(&written).unwrap();

@@ -21,6 +21,8 @@ fn request(route: &Route, number: usize) -> Request {
         ("member", nobody),
         ("hold", nobody),
         ("transaction", nobody),
+        ("contest", &format!("c{number}")),
+        ("series", &format!("s{number}")),
     ]);
     let request = Request::new(&route.method, &path);
     match (route.method.as_str(), route.path.as_str()) {
@@ -45,6 +47,13 @@ fn request(route: &Route, number: usize) -> Request {
             request.json(&body).idempotent(&format!("k{number}"))
         }
         ("POST", path) if path.ends_with("/close") || path.ends_with("/unlock-pin") => request,
+        ("POST", "/v1/contest-series") => request.json(&series(&format!("n{number}"))),
+        ("PATCH", "/v1/contest-series/{series}") => request.json(&json!({"ahead": 2})),
+        ("POST", "/v1/contests") => request.json(&json!({"id": format!("n{number}"), "title": "N"})),
+        ("POST", path) if path.ends_with("/applications") => request.json(&json!({"player": "p"})),
+        ("POST", path) if path.contains("/applications/") => request.json(&json!({"players": ["p"]})),
+        ("POST", path) if path.starts_with("/v1/contests/") => request,
+        ("PATCH", "/v1/contests/{contest}") => request.json(&json!({"title": "New"})),
         ("PATCH", _) => request.json(&json!({"name": "New"})),
         ("GET", "/v1/members") => Request::new("GET", "/v1/members?login_id=ann"),
         ("POST", "/v1/members") => request
@@ -65,6 +74,11 @@ fn request(route: &Route, number: usize) -> Request {
     }
 }
 
+/// A series of contests, one a year.
+fn series(id: &str) -> Value {
+    json!({"id": id, "template": {"title": "S"}, "open": "0 0 1 1 *", "start": "0 1 1 1 *", "end": "0 2 1 1 *"})
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Expected {
     Allowed,
@@ -80,14 +94,16 @@ fn unless_open(route: &Route, otherwise: Expected) -> Expected {
     if route.right == "Open" { Allowed } else { otherwise }
 }
 
-/// What the contract says of a member who has signed in.
+/// What the contract says of a member who has signed in, at contests that it does not run and for another player.
 fn of_member(route: &Route) -> Expected {
     if ["Open", "Own", "Read"].contains(&route.right.as_str()) { Allowed } else { FORBIDDEN }
 }
 
-/// What the contract says of a caller of this role at an operation that needs this right.
-fn of_role(role: &str, right: &str) -> Expected {
-    match (role, right) {
+/// What the contract says of a caller of this role at this operation. A server's key that names nobody is no staff.
+fn of_role(role: &str, route: &Route) -> Expected {
+    let applies = route.path.ends_with("/applications") || route.path.ends_with("/applications/{player}");
+    match (role, route.right.as_str()) {
+        ("server", "Play") if applies && route.method != "GET" => Allowed,
         (_, "Own") => FORBIDDEN,
         (_, "Open") => Allowed,
         ("admin", _) | (_, "Observe" | "Read") | ("server", "Write" | "Members") => Allowed,
@@ -118,6 +134,8 @@ fn check(answer: &Answer, expected: Expected, what: &str) {
 fn state(local: &mut Client) -> Vec<Value> {
     let mut state =
         vec![local.get("/v1/keys?limit=1000").expect(200), local.get("/v1/ledger/accounts").expect(200)];
+    state.push(local.get("/v1/contests?limit=1000").expect(200));
+    state.push(local.get("/v1/contest-series?limit=1000").expect(200));
     for board in tally_testkit::audit::boards(local) {
         let name = board["board"].as_str().expect("a name").to_owned();
         state.push(local.get(&format!("/v1/leaderboards/{name}/scores?limit=1000")).expect(200));
@@ -130,7 +148,13 @@ fn state(local: &mut Client) -> Vec<Value> {
 fn prepare(local: &mut Client) {
     let signer = json!({"login_id": "signer", "name": "S", "password": "open sesame", "pin": "0042"});
     local.post("/v1/members", &signer).expect(201);
-    for number in 0..all().len() {
+    for (number, route) in all().iter().enumerate() {
+        if route.path.contains("{series}") {
+            local.post("/v1/contest-series", &series(&format!("s{number}"))).expect(201);
+        }
+        if route.path.contains("{contest}") {
+            local.post("/v1/contests", &json!({"id": format!("c{number}"), "title": "C"})).expect(201);
+        }
         local.put(&format!("/v1/leaderboards/b{number}"), &json!({})).expect(201);
         let row = json!({"player": "p", "score": 1});
         local.post(&format!("/v1/leaderboards/b{number}/scores"), &row).expect(200);
@@ -246,7 +270,7 @@ fn this_machine_is_admin_in_protected_mode() {
     let mut client = server.client();
     for (number, route) in all().iter().enumerate().filter(|(_, route)| !key_route(route)) {
         let what = format!("nobody at {} {}", route.method, route.path);
-        check(&client.send(&request(route, number)), of_role("admin", &route.right), &what);
+        check(&client.send(&request(route, number)), of_role("admin", route), &what);
     }
     let port = server.address().port();
     for host in [
@@ -269,7 +293,7 @@ fn roles_have_their_rights() {
         let server = TestTally::start(TALLY);
         prepare(&mut server.local());
         let (_, key) = create_key(&mut server.local(), role);
-        try_all(&server, role, |request| request.key(&key), |route| of_role(role, &route.right));
+        try_all(&server, role, |request| request.key(&key), |route| of_role(role, route));
         // A key is no browser's: neither host nor origin nor a proxy stands in its way.
         let far = Request::new("GET", "/v1/leaderboards").key(&key).header("Host", "tally.example");
         let far = far.header("Origin", "http://evil.example").header("X-Forwarded-For", "192.0.2.1");

@@ -1,7 +1,8 @@
 //! Where the servers of a test run keep scores and orders: the same tests run on each, chosen by one variable.
 //!
 //! `TALLY_TEST_ON=mariadb` puts every [`TestTally`](crate::TestTally) on a database of its own in a MariaDB that the test
-//! process starts, `shards` on two databases of it, `mariadb+redis` keeps their orders in a Redis beside it. Without the variable they are on SQLite. A server that is missing fails the run. Not here: which tests
+//! process starts, `shards` on two databases of it, `mariadb+redis` keeps their orders, and the applications of
+//! contests without money, in a Redis beside it. Without the variable they are on SQLite. A server that is missing fails the run. Not here: which tests
 //! run on which (`xtask/src/testing.rs`).
 
 use crate::database::{DatabaseKind, ScratchDatabase};
@@ -30,8 +31,8 @@ pub fn settings() -> Vec<(String, String)> {
         "mariadb" => database(DatabaseKind::MariaDb10),
         "mysql" => database(DatabaseKind::MySql9),
         "shards" => shards(),
-        "shards+redis" => [shards(), vec![ranking()]].concat(),
-        "mariadb+redis" => [database(DatabaseKind::MariaDb10), vec![ranking()]].concat(),
+        "shards+redis" => [shards(), redis()].concat(),
+        "mariadb+redis" => [database(DatabaseKind::MariaDb10), redis()].concat(),
         other => panic!(
             "{VARIABLE}={other}: there are sqlite, mariadb, mysql, shards, mariadb+redis and shards+redis"
         ),
@@ -39,12 +40,13 @@ pub fn settings() -> Vec<(String, String)> {
 }
 
 /// The Redis that all servers of this process share, each with keys of its own.
-fn ranking() -> (String, String) {
+fn redis() -> Vec<(String, String)> {
     static REDIS: OnceLock<ScratchRedis> = OnceLock::new();
     static SERVERS: AtomicU64 = AtomicU64::new(0);
     let redis = REDIS.get_or_init(|| ScratchRedis::start(RedisKind::Redis7, &[]));
     let nth = SERVERS.fetch_add(1, Ordering::Relaxed);
-    ("TALLY_RANKING_URL".into(), format!("redis://{}/0?prefix=t{nth}", redis.address()))
+    let url = format!("redis://{}/0?prefix=t{nth}", redis.address());
+    ["TALLY_RANKING_URL", "TALLY_APPLICATIONS_URL"].map(|name| (name.to_owned(), url.clone())).to_vec()
 }
 
 fn database(kind: DatabaseKind) -> Vec<(String, String)> {

@@ -35,6 +35,20 @@ pub enum Names {
     Periods = 4,
     /// Boards that rank a player.
     Ranks = 20,
+    /// Contests.
+    Contests = 21,
+    /// Applications to a contest.
+    Applications = 22,
+    /// Members of a contest.
+    Entrants = 23,
+    /// Prizes of a contest.
+    Prizes = 24,
+    /// Fees that a contest has paid back.
+    Refunds = 25,
+    /// Series of contests.
+    Series = 26,
+    /// Prizes of a period of a board.
+    PeriodPrizes = 27,
 }
 
 impl ScoreCursor {
@@ -93,6 +107,17 @@ pub fn decode_name(list: Names, text: &str) -> Option<String> {
     String::from_utf8(name.to_vec()).ok()
 }
 
+/// The cursor of one of several lists of the same kind: `of` says which, and ends at the first `/`.
+pub fn encode_name_of(list: Names, of: &str, name: &str) -> String {
+    encode_name(list, &format!("{of}/{name}"))
+}
+
+/// Reads the cursor of that list.
+pub fn decode_name_of(list: Names, of: &str, text: &str) -> Option<String> {
+    let name = decode_name(list, text)?;
+    Some(name.strip_prefix(of)?.strip_prefix('/')?.to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -139,6 +164,11 @@ mod tests {
         assert_eq!(decode_name(Names::Leaderboards, &text).as_deref(), Some("points"));
         assert_eq!(decode_name(Names::Keys, &text), None);
         assert_eq!(decode_name(Names::Keys, &encode_name(Names::Keys, "")), None);
+        let text = encode_name_of(Names::Entrants, "cup", "a/b");
+        assert_eq!(decode_name_of(Names::Entrants, "cup", &text).as_deref(), Some("a/b"));
+        for (list, of) in [(Names::Entrants, "cu"), (Names::Entrants, "cup2"), (Names::Prizes, "cup")] {
+            assert_eq!(decode_name_of(list, of, &text), None);
+        }
         assert_eq!(ScoreCursor::decode(&text, 0), None);
     }
 }

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use tally_load::{Random, player};
 use tally_ranking::{PageQuery, Start};
 use tally_rules::definition::{Definition, Update};
-use tally_rules::period::{PeriodRule, Span, part_number};
+use tally_rules::period::{PeriodPrizes, PeriodRule, Span, part_number};
 use tally_rules::score::Given;
 use tally_rules::{BoardId, Micros, PlayerId, Record};
 use tally_service::periods::view::View;
@@ -145,6 +145,7 @@ fn fill(store: &dyn Store, players: u64) -> Result<(), StoreError> {
         time_zone: "UTC".into(),
         keep: 12,
         grace_s: 0,
+        prizes: PeriodPrizes::default(),
     };
     let definition =
         Definition { update: Update::Latest, periods: vec![daily], rules_given: 1, ..Definition::default() };

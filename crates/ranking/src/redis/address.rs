@@ -27,8 +27,9 @@ pub(super) struct Address {
 }
 
 impl Address {
-    pub(super) fn parse(url: &str) -> Result<Self, RankingError> {
-        Self::read(url).map_err(|why| RankingError::Address(format!("the address of the ranking {why}")))
+    /// `what` is there, for messages.
+    pub(super) fn parse(url: &str, what: &str) -> Result<Self, RankingError> {
+        Self::read(url).map_err(|why| RankingError::Address(format!("the address of {what} {why}")))
     }
 
     fn read(url: &str) -> Result<Self, String> {
@@ -145,26 +146,27 @@ mod tests {
 
     #[test]
     fn the_shortest_address_has_the_usual_values() {
-        let address = Address::parse("redis://cache").unwrap();
+        let address = Address::parse("redis://cache", "x").unwrap();
         assert_eq!((address.hosts, address.db, address.partitions), (vec![("cache".into(), 6379)], 0, 1));
         assert_eq!((address.prefix.as_str(), address.cluster, address.user), ("tally", false, None));
     }
 
     #[test]
     fn everything_that_can_be_said() {
-        let address = Address::parse("redis://me:p%40ss@[::1]:7000/3?prefix=studio:eu&partitions=4").unwrap();
+        let address =
+            Address::parse("redis://me:p%40ss@[::1]:7000/3?prefix=studio:eu&partitions=4", "x").unwrap();
         assert_eq!(address.hosts, [("::1".into(), 7000)]);
         assert_eq!((address.user.as_deref(), address.password.as_deref()), (Some("me"), Some("p@ss")));
         assert_eq!((address.db, address.prefix.as_str(), address.partitions), (3, "studio:eu", 4));
-        assert_eq!(Address::parse("redis://:secret@a?db=2").unwrap().db, 2);
-        let cluster = Address::parse("redis-cluster://a:1,b:2,c").unwrap();
+        assert_eq!(Address::parse("redis://:secret@a?db=2", "x").unwrap().db, 2);
+        let cluster = Address::parse("redis-cluster://a:1,b:2,c", "x").unwrap();
         assert_eq!(cluster.hosts, [("a".into(), 1), ("b".into(), 2), ("c".into(), 6379)]);
         assert_eq!((cluster.cluster, cluster.partitions), (true, 16));
     }
 
     #[test]
     fn a_password_is_never_shown() {
-        let address = Address::parse("redis://:secret@a:1").unwrap();
+        let address = Address::parse("redis://:secret@a:1", "x").unwrap();
         assert_eq!(format!("{address} {address:?}"), "redis://a:1 redis://a:1");
     }
 
@@ -184,7 +186,7 @@ mod tests {
             ("redis-cluster://a?partitions=0", "partitions"),
             ("redis://a?tls=1", "the option `tls`"),
         ] {
-            let message = Address::parse(url).unwrap_err().to_string();
+            let message = Address::parse(url, "x").unwrap_err().to_string();
             assert!(message.contains(part), "{url}: {message}");
         }
     }

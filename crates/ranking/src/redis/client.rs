@@ -14,6 +14,7 @@ use super::script::Script;
 use super::{Options, RankingError, keys, reply};
 use futures_util::future::join_all;
 use redis::{Value, cmd};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 use tokio::runtime::{Handle, Runtime};
@@ -87,6 +88,14 @@ impl Redis {
         self.handle.block_on(self.shared.reach_somebody())
     }
 
+    /// The same; one that does not answer now is connected to when it is needed.
+    pub(super) fn connect_or_later(&self) -> Result<(), RankingError> {
+        match self.connect() {
+            Ok(()) | Err(RankingError::Away(_)) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
     pub(super) fn address(&self) -> &Address {
         &self.shared.reach.address
     }
@@ -97,6 +106,16 @@ impl Redis {
             [one] => vec![self.handle.block_on(self.shared.call(one))],
             all => self.handle.block_on(join_all(all.iter().map(|one| self.shared.call(one)))),
         }
+    }
+
+    /// Sends one that changes something: where it is not known whether it did, the error says so.
+    pub(super) fn change(&self, request: &Request) -> Result<Value, RankingError> {
+        let sent = AtomicBool::new(false);
+        let answer = self.handle.block_on(self.shared.call_telling(request, &sent));
+        answer.map_err(|error| match error {
+            RankingError::Away(why) if sent.load(Ordering::Relaxed) => RankingError::Unknown(why),
+            error => error,
+        })
     }
 
     /// Sends one and does not wait.
@@ -135,14 +154,20 @@ impl Shared {
 
     /// One request, within a time that is the sum of both limits whatever happens.
     async fn call(&self, request: &Request) -> Result<Value, RankingError> {
+        self.call_telling(request, &AtomicBool::new(false)).await
+    }
+
+    /// The same; `sent` says in the end whether it may have been done without an answer.
+    async fn call_telling(&self, request: &Request, sent: &AtomicBool) -> Result<Value, RankingError> {
         let most = self.reach.connect + self.reach.response;
-        match timeout(most, self.try_often(request)).await {
+        match timeout(most, self.try_often(request, sent)).await {
             Ok(answer) => answer.and_then(reply::status),
             Err(_) => Err(RankingError::Away(format!("{} did not answer in time", self.reach.address))),
         }
     }
 
-    async fn try_often(&self, request: &Request) -> Result<Value, RankingError> {
+    async fn try_often(&self, request: &Request, sent: &AtomicBool) -> Result<Value, RankingError> {
+        let mut unanswered = false;
         let mut last = RankingError::Away("no node has the slot".into());
         for _ in 0..TRIES {
             let Some(node) = self.map().node(request.slot) else {
@@ -161,11 +186,15 @@ impl Shared {
                     continue;
                 }
             };
+            sent.store(true, Ordering::Relaxed);
             let failure = match live.run(request.script, &request.keys, &request.args).await {
                 Ok(value) => return Ok(value),
                 Err(failure) => failure,
             };
             last = node.away(&failure.to_string());
+            // All others say no.
+            unanswered |= matches!(failure, Failure::Broken(_) | Failure::Away(_));
+            sent.store(unanswered, Ordering::Relaxed);
             self.repair(&node, &live, failure, request.slot).await?;
         }
         Err(last)

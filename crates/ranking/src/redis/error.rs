@@ -1,13 +1,16 @@
-//! Why an order in Redis cannot be asked or changed.
+//! Why an order, or the applications of a contest, in Redis cannot be asked or changed.
 
 /// What a caller can tell apart.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RankingError {
     /// It cannot be reached, did not answer in time, or is between two masters. It is tried again by whoever asks next.
-    #[error("the ranking is away: {0}")]
+    #[error("Redis is away: {0}")]
     Away(String),
+    /// It went away with a change under way, which may have been made.
+    #[error("Redis was lost while it changed something: {0}")]
+    Unknown(String),
     /// What was loaded is not there, or not all of it: it has to be loaded again.
-    #[error("the ranking has lost its data")]
+    #[error("Redis has lost its data")]
     Lost,
     /// Somebody is loading it.
     #[error("the ranking is loading")]
@@ -19,6 +22,6 @@ pub enum RankingError {
     #[error("{0}")]
     Address(String),
     /// It refused, or answered what we do not understand.
-    #[error("the ranking answered: {0}")]
+    #[error("Redis answered: {0}")]
     Refused(String),
 }

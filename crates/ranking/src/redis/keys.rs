@@ -1,9 +1,11 @@
-//! Where things are: the keys of a part, the slots they fall into, and a player's partition.
+//! Where things are: the keys of a part, the slots they fall into, a player's partition, and the keys of a contest.
 //!
 //! All keys of one partition have one hash tag, so a script may touch them together. On a cluster the tag of partition
 //! `p` of `n` ends in the first number that puts it into the `p`th of `n` equal ranges of slots: partitions lie evenly
 //! over nodes that share the slots evenly, which their plain names would not. The number of partitions is part of the
 //! tag, so servers that disagree about it do not mix their data. A test pins all of this: it is stored.
+
+use tally_rules::ledger::Uuid;
 
 /// Slots of a Redis Cluster.
 pub(super) const SLOTS: u16 = 16_384;
@@ -41,6 +43,24 @@ fn of_partition(prefix: &str, board: u32, part: u64, (which, of): (u16, u16), de
     let slot = slot(tag.as_bytes());
     let kinds: &[&str] = if dense { &["z", "m", "d"] } else { &["z", "m"] };
     PartitionKeys { slot, names: kinds.iter().map(|kind| format!("{{{tag}}}:{kind}")).collect() }
+}
+
+/// The keys of a contest's applications under one number, all in the contest's slot: what is known of them, the pending, the
+/// accepted, the rejected, and the applications. None has the number of another opening, so late changes meet nothing.
+pub(super) fn of_desk(prefix: &str, contest: Uuid, number: Uuid) -> PartitionKeys {
+    let tag = desk_tag(prefix, contest);
+    let names = ["d", "p", "a", "r", "b"].map(|kind| format!("{{{tag}}}:{number}:{kind}"));
+    PartitionKeys { slot: slot(tag.as_bytes()), names: names.to_vec() }
+}
+
+/// Where the outcome of a request about a contest's applications is: beside them, and as long as it is kept.
+pub(super) fn of_request(prefix: &str, contest: Uuid, scope: &str, key: &str) -> PartitionKeys {
+    let tag = desk_tag(prefix, contest);
+    PartitionKeys { slot: slot(tag.as_bytes()), names: vec![format!("{{{tag}}}:q:{scope}\0{key}")] }
+}
+
+fn desk_tag(prefix: &str, contest: Uuid) -> String {
+    format!("{prefix}:contest:{contest}")
 }
 
 /// The partition of a player.
@@ -89,6 +109,12 @@ mod tests {
     fn what_is_stored_is_pinned() {
         let names = |count| of_part("tally", 7, 0, count, true).pop().unwrap().names;
         assert_eq!(names(1), ["{tally:7.0}:z", "{tally:7.0}:m", "{tally:7.0}:d"]);
+        let (contest, number) = (Uuid([1; 16]), Uuid([2; 16]));
+        let desk = of_desk("tally", contest, number);
+        let tag = "{tally:contest:01010101-0101-0101-0101-010101010101}";
+        assert_eq!(desk.names[1], format!("{tag}:02020202-0202-0202-0202-020202020202:p"));
+        let request = of_request("tally", contest, "local", "a}b");
+        assert_eq!((request.names[0].clone(), request.slot), (format!("{tag}:q:local\0a}}b"), desk.slot));
         assert_eq!(names(16)[0], "{tally:7.0.15/16.42}:z");
         assert_eq!(partition("zoé".as_bytes(), 16), 0);
     }

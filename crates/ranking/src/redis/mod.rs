@@ -1,4 +1,4 @@
-//! The order of board parts in the studio's own Redis or Valkey, single or a cluster.
+//! The order of board parts, and applications of contests, in the studio's own Redis or Valkey, single or a cluster.
 //!
 //! A partition of a part is a sorted set of members whose bytes are the whole key (`member_codec`) and a hash of players
 //! with version and member, in one slot; a dense board has a second sorted set, of its distinct scores. Scripts
@@ -12,12 +12,13 @@
 //!
 //! It is derived data. The hash says which process of Redis it was loaded into, and whether the load was finished; what a
 //! flush, a restart, a failover or an eviction has taken is [`RankingError::Lost`] for every question until somebody has
-//! loaded it again (`load`). Moving slots to another node counts as such a loss. Not here: who loads and when, and where
+//! loaded it again (`load`). The applications of contests ([`desk`]) are there too, and nowhere else. Moving slots to another node counts as such a loss. Not here: who loads and when, and where
 //! records come from.
 
 mod address;
 mod asks;
 mod client;
+pub mod desk;
 mod error;
 mod keys;
 mod load;
@@ -33,6 +34,7 @@ mod script;
 mod select;
 mod turns;
 
+pub use desk::RedisDesks;
 pub use error::RankingError;
 pub use load::Loader;
 pub use part::{RedisPart, RedisRanking};

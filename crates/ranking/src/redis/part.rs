@@ -19,6 +19,9 @@ use tally_rules::definition::{Definition, Ranking};
 /// Entries that a purge looks at in one go.
 const PURGE_AT_ONCE: u64 = 1_000;
 
+/// What is at an address, for messages.
+const RANKING: &str = "the ranking";
+
 /// Orders in a Redis or a cluster. Clones share its connections.
 #[derive(Clone, Debug)]
 pub struct RedisRanking {
@@ -29,18 +32,16 @@ impl RedisRanking {
     /// Connects to `redis://…` or `redis-cluster://…`. Threads that ask it may block and must not be those of an
     /// asynchronous runtime.
     pub fn connect(url: &str, options: &Options) -> Result<Self, RankingError> {
-        let redis = Arc::new(Redis::new(Address::parse(url)?, options)?);
+        let redis = Redis::new(Address::parse(url, RANKING)?, options)?;
         redis.connect()?;
-        Ok(Self { redis })
+        Ok(Self { redis: Arc::new(redis) })
     }
 
     /// The same; one that does not answer now is connected to when it is needed.
     pub fn open(url: &str, options: &Options) -> Result<Self, RankingError> {
-        let redis = Arc::new(Redis::new(Address::parse(url)?, options)?);
-        match redis.connect() {
-            Ok(()) | Err(RankingError::Away(_)) => Ok(Self { redis }),
-            Err(error) => Err(error),
-        }
+        let redis = Redis::new(Address::parse(url, RANKING)?, options)?;
+        redis.connect_or_later()?;
+        Ok(Self { redis: Arc::new(redis) })
     }
 
     /// The order of a part. Nothing is asked yet.

@@ -188,7 +188,8 @@ impl Contest {
         if self.entry_fee.is_some_and(|fee| currencies.digits(fee.currency).is_none()) {
             no("/entry_fee/currency".into(), Refusal::CurrencyMismatch.detail());
         }
-        if let Err(refusal) = self.leaderboard.check() {
+        let leaderboard = self.leaderboard.check();
+        if let Err(refusal) = leaderboard.and_then(|()| self.leaderboard.check_currencies(currencies)) {
             no("/leaderboard".into(), refusal.detail());
         } else if !self.leaderboard.all_time {
             no(

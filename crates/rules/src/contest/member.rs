@@ -1,4 +1,4 @@
-//! Who takes part in a contest that has started, and what each is paid: rows that are made once.
+//! Who takes part in a contest that has started, and what each is paid, or paid back: rows that are made once.
 //!
 //! A member is never changed and never leaves; whether it is hidden is its board's business. Not here: who becomes one
 //! (`start`), and what a rank gets (`prize`).
@@ -19,13 +19,13 @@ pub struct Enrolled {
 }
 
 named! {
-    /// Why a prize could not be paid.
+    /// Why a prize could not be paid, or a fee not be paid back.
     pub enum Unpaid { /// Its member was closed.
         MemberClosed = "member_closed", /// Its balance would be too large.
         LimitExceeded = "limit_exceeded" }
 }
 
-/// A prize of a contest that is being settled.
+/// A prize of a contest that is being settled; or a fee that one which was called off pays back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Payout {
     /// Who gets it.
@@ -34,7 +34,7 @@ pub struct Payout {
     pub member: MemberId,
     /// The division whose rank it is for.
     pub division: Option<u32>,
-    /// The rank.
+    /// The rank; 0 where it is a fee.
     pub rank: u32,
     /// In what.
     pub currency: Currency,

@@ -2,7 +2,8 @@
 //!
 //! [`state`] is the machine as one table; [`definition`] what a contest is, what of it may still change and what is wrong
 //! with it; [`application`] who asks to take part; [`start`] which of those accepted become members; [`division`] with whom
-//! they play, [`member`] who takes part; [`prize`] who gets what; [`due`] what happens by the clock. [`record`] is a contest as it is stored.
+//! they play, [`member`] who takes part; [`prize`] who gets what; [`due`] what happens by the clock; [`series`] which contests come
+//! again. [`record`] is a contest as it is stored.
 //!
 //! Not here: money itself (`ledger`), ranks, cron and time zones, and where anything is kept.
 
@@ -14,6 +15,7 @@ pub mod id;
 pub mod member;
 pub mod prize;
 pub mod record;
+pub mod series;
 pub mod start;
 pub mod state;
 
@@ -23,4 +25,5 @@ pub use id::ContestId;
 pub use member::{Enrolled, Payout};
 pub use prize::{Prize, PrizeTies};
 pub use record::Record;
+pub use series::{Series, SeriesRecord};
 pub use state::{By, Event, State};

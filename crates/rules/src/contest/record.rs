@@ -46,6 +46,18 @@ pub enum Work {
     },
 }
 
+/// Where a contest's applications are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Kept {
+    /// Beside the contest: what is counted of them is [`Record::desk`].
+    #[default]
+    Store,
+    /// In Redis, under the number that they were given when the contest opened; what is counted of them is there too.
+    Redis(Uuid),
+    /// They were in Redis, which had lost them when it was time to start.
+    Lost,
+}
+
 /// A contest as it is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
@@ -59,9 +71,12 @@ pub struct Record {
     pub state: State,
     /// When it came there.
     pub since: Micros,
-    /// Its applications.
+    /// Where its applications are.
+    pub kept: Kept,
+    /// Its applications, where they are in the store.
     pub desk: Desk,
-    /// How often the accepted were changed: whoever has read them sees whether they are still those.
+    /// How often the accepted were changed, or a start that had read them was called off: whoever has read them sees
+    /// whether they are still those.
     pub revision: u64,
     /// How many members it has.
     pub members: u32,
@@ -84,6 +99,8 @@ pub enum Due {
     Event(Event),
     /// Go on with what is under way.
     Work,
+    /// Take applications out of Redis that nobody needs any more.
+    Clear,
 }
 
 impl Record {
@@ -95,6 +112,7 @@ impl Record {
             series,
             state: State::Draft,
             since: now,
+            kept: Kept::Store,
             desk: Desk::default(),
             revision: 0,
             members: 0,
@@ -111,12 +129,54 @@ impl Record {
         (self.state, self.since, self.updated_at) = (state, at, now);
     }
 
+    /// Whether its applications are in Redis and nobody needs them any more.
+    pub fn is_to_be_cleared(&self) -> bool {
+        matches!(self.kept, Kept::Redis(_)) && !matches!(self.state, State::Draft | State::Open)
+    }
+
     /// What happens next without anybody asking, and when. What is under way comes before anything else.
     pub fn due(&self) -> Option<(Micros, Due)> {
         if self.work != Work::None {
             return Some((self.since, Due::Work));
         }
+        if self.is_to_be_cleared() {
+            return Some((self.since, Due::Clear));
+        }
+        self.next_event().map(|(at, event)| (at, Due::Event(event)))
+    }
+
+    /// The next event of the clock.
+    pub fn next_event(&self) -> Option<(Micros, Event)> {
+        // Who would start is not known any more.
+        let starts = |event: &(Micros, Event)| event.1 == Event::Start;
         let next = due::next(self.state, self.since, &self.contest, self.series.is_some());
-        next.map(|(at, event)| (at, Due::Event(event)))
+        next.filter(|event| !(self.kept == Kept::Lost && starts(event)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn contest() -> Contest {
+        let [opens_at, starts_at, ends_at] = [10, 20, 30].map(|at| Some(Micros(at)));
+        Contest { opens_at, starts_at, ends_at, ..Contest::default() }
+    }
+
+    #[test]
+    fn what_is_left_in_redis_is_cleared_first_and_what_was_lost_does_not_start() {
+        let mut record = Record::new(Uuid([1; 16]), contest(), None, Micros(1));
+        record.enter(State::Open, Micros(10), Micros(10));
+        record.kept = Kept::Redis(Uuid([2; 16]));
+        let start = (Micros(20), Event::Start);
+        assert_eq!((record.due(), record.is_to_be_cleared()), (Some((start.0, Due::Event(start.1))), false));
+        record.kept = Kept::Lost;
+        assert_eq!(record.due(), None);
+        record.kept = Kept::Redis(Uuid([3; 16]));
+        record.enter(State::Running, Micros(20), Micros(20));
+        assert_eq!(record.due(), Some((Micros(20), Due::Clear)));
+        assert_eq!(record.next_event(), Some((Micros(30), Event::Finish)));
+        record.kept = Kept::Store;
+        assert_eq!(record.due(), Some((Micros(30), Due::Event(Event::Finish))));
     }
 }

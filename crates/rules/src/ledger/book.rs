@@ -229,11 +229,22 @@ impl<'a> Book<'a> {
         transfer: TransferId,
         now: Micros,
     ) -> Result<Hold, Refusal> {
+        self.end_for(id, ending, (transfer, None), now)
+    }
+
+    /// The same, with what the movement is for.
+    pub fn end_for(
+        &mut self,
+        id: HoldId,
+        ending: Ending,
+        (transfer, reference): (TransferId, Option<&Arc<str>>),
+        now: Micros,
+    ) -> Result<Hold, Refusal> {
         let hold = self.hold(&id).ok_or(Refusal::HoldNotFound)?;
         let end = match (hold.judge(ending, now)?, ending) {
             (Verdict::AsItStands, _) => return Ok(hold),
             (Verdict::Capture(amount), Ending::Capture { to, .. }) => {
-                self.capture(&hold, amount, to, transfer)?;
+                self.capture(&hold, (amount, to), transfer, reference)?;
                 End::Captured { amount: amount.units(), to, transfer }
             }
             (Verdict::Void | Verdict::Capture(_), _) => {
@@ -266,9 +277,9 @@ impl<'a> Book<'a> {
     fn capture(
         &mut self,
         hold: &Hold,
-        amount: Amount,
-        to: Option<MemberId>,
+        (amount, to): (Amount, Option<MemberId>),
         transfer: TransferId,
+        reference: Option<&Arc<str>>,
     ) -> Result<(), Refusal> {
         let WalletKey { member, currency } = hold.wallet;
         if to == Some(member) {
@@ -287,7 +298,7 @@ impl<'a> Book<'a> {
             transfer,
             (Kind::Capture, currency, amount),
             (Some((member, source)), to.zip(target)),
-            None,
+            reference,
         );
         Ok(())
     }

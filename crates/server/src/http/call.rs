@@ -11,6 +11,7 @@ use hyper::http::request::Parts;
 use serde_json::Value;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use tally_rules::contest::ContestId;
 use tally_rules::idempotency::{Fingerprint, Identity, RequestKey};
 use tally_rules::ledger::{MemberId, Uuid};
 use tally_rules::{BoardId, Micros, PlayerId};
@@ -21,6 +22,9 @@ use tally_wire::fields::FieldError;
 use tally_wire::numbers::Int64;
 use tally_wire::query::{INVALID_PARAMETER, decode_segment};
 use tally_wire::{Problem, Query};
+
+/// The header by which a key names the player that it acts for.
+const ACTING_PLAYER: &str = "Tally-Acting-Player";
 
 /// A request whose caller was judged.
 pub(super) struct Call {
@@ -64,6 +68,25 @@ impl Call {
     /// The player of the path.
     pub(super) fn player(&self) -> Result<PlayerId, Problem> {
         PlayerId::new(&self.param("player")?).map_err(|bad| bad_parameter("player", bad.0))
+    }
+
+    /// The series of contests of the path.
+    pub(super) fn series(&self) -> Result<ContestId, Problem> {
+        ContestId::of_series(&self.param("series")?).map_err(|bad| bad_parameter("series", bad.0))
+    }
+
+    /// The contest of the path.
+    pub(super) fn contest(&self) -> Result<ContestId, Problem> {
+        ContestId::new(&self.param("contest")?).map_err(|bad| bad_parameter("contest", bad.0))
+    }
+
+    /// The player for whom a key acts.
+    pub(super) fn acting_player(&self) -> Result<Option<PlayerId>, Problem> {
+        let Some(text) = self.header(ACTING_PLAYER)? else { return Ok(None) };
+        // Like a part of a path: names have bytes that headers have not.
+        let text = decode_segment(&text)
+            .ok_or_else(|| bad_parameter(ACTING_PLAYER, "must be percent-encoded UTF-8"))?;
+        PlayerId::new(&text).map(Some).map_err(|bad| bad_parameter(ACTING_PLAYER, bad.0))
     }
 
     /// The member of the path.

@@ -146,6 +146,7 @@ impl Dispatch {
 
 /// Names of path parameters come from the list of routes.
 fn static_name(name: &str) -> &'static str {
-    const NAMES: [&str; 7] = ["board", "player", "digest", "id", "member", "hold", "transaction"];
+    const NAMES: [&str; 9] =
+        ["board", "player", "digest", "id", "member", "hold", "transaction", "contest", "series"];
     NAMES.into_iter().find(|known| *known == name).expect("every parameter of a route is listed")
 }

@@ -3,6 +3,7 @@
 
 mod answer;
 mod call;
+mod contests;
 mod dispatch;
 mod guard;
 mod imports;

@@ -78,6 +78,7 @@ mod tests {
             Right::Write => "write",
             Right::Members => "members",
             Right::Own => "own",
+            Right::Play => "play",
             Right::Administer => "administer",
         }
     }
@@ -166,7 +167,7 @@ mod tests {
             }
             let changes = matches!(
                 operation["x-tally-right"].as_str(),
-                Some("write" | "members" | "own" | "administer")
+                Some("write" | "members" | "own" | "play" | "administer")
             );
             let change = changes && method != "GET";
             assert_eq!(named.contains("Idempotency-Key"), change, "{what}");

@@ -27,6 +27,7 @@ pub(super) fn of_refusal(refusal: &Refusal) -> Problem {
         }
         Refusal::LeaderboardNotFound(_)
         | Refusal::ContestNotFound
+        | Refusal::SeriesNotFound
         | Refusal::NotApplied
         | Refusal::PeriodNotFound
         | Refusal::PlayerNotRanked
@@ -52,8 +53,10 @@ pub(super) fn of_refusal(refusal: &Refusal) -> Problem {
         | Refusal::PlayerTaken
         | Refusal::WalletNotEmpty
         | Refusal::ContestExists
+        | Refusal::SeriesExists
         | Refusal::ContestState(_)
         | Refusal::ContestFrozen { .. }
+        | Refusal::ApplicationsLost
         | Refusal::AlreadyApplied
         | Refusal::AlreadyRejected
         | Refusal::BoardInUse => 409,
@@ -124,6 +127,11 @@ fn of_fault(fault: &Fault) -> Problem {
         Fault::ShardAway { shard, .. } => {
             let detail = format!("{shard} of the store cannot be used now; nothing was done");
             Problem::new(503, "store_away", detail).retry_after(5)
+        }
+        Fault::ApplicationsAway(_) => {
+            let detail =
+                "the Redis that has the applications of this contest cannot be used now; nothing was done";
+            Problem::new(503, "applications_away", detail).retry_after(1)
         }
         Fault::RanksAway(_) | Fault::RanksRefused(_) => {
             Problem::new(503, "loading", "ranks are not exact yet; nothing was done").retry_after(1)

@@ -2,10 +2,10 @@
 
 use super::answer::Answer;
 use super::call::Call;
-use super::{imports, keys, leaderboards, ledger_imports, me, members, players, service, wallets};
+use super::{contests, imports, keys, leaderboards, ledger_imports, me, members, players, service, wallets};
 use std::future::Future;
 use std::pin::Pin;
-use tally_rules::role::Right::{self, Administer, Members, Observe, Open, Own, Read, Write};
+use tally_rules::role::Right::{self, Administer, Members, Observe, Open, Own, Play, Read, Write};
 use tally_wire::Problem;
 
 /// What an operation gives back.
@@ -43,6 +43,7 @@ pub(super) const ROUTES: &[Route] = &[
     route!("POST" "/v1/leaderboards/{board}/scores" Write leaderboards::submit::submit),
     route!("GET" "/v1/leaderboards/{board}/scores" Read leaderboards::page::page),
     route!("GET" "/v1/leaderboards/{board}/periods" Read leaderboards::periods::periods),
+    route!("GET" "/v1/leaderboards/{board}/prizes" Read leaderboards::prizes::prizes),
     route!("GET" "/v1/leaderboards/{board}/players/{player}" Read leaderboards::player::player),
     route!("DELETE" "/v1/leaderboards/{board}/players/{player}" Write leaderboards::remove::remove),
     route!("GET" "/v1/leaderboards/{board}/players/{player}/around" Read leaderboards::around::around),
@@ -66,6 +67,30 @@ pub(super) const ROUTES: &[Route] = &[
     route!("GET" "/v1/ledger/accounts" Members wallets::ledger::accounts),
     route!("GET" "/v1/ledger/trial-balance" Members wallets::ledger::trial_balance),
     route!("GET" "/v1/ledger/transactions/{transaction}" Members wallets::ledger::transaction),
+    route!("POST" "/v1/contests" Write contests::change::create),
+    route!("GET" "/v1/contests" Read contests::change::list),
+    route!("GET" "/v1/contests/{contest}" Read contests::change::get),
+    route!("PATCH" "/v1/contests/{contest}" Write contests::change::patch),
+    route!("POST" "/v1/contests/{contest}/open" Play contests::act::open),
+    route!("POST" "/v1/contests/{contest}/start" Play contests::act::start),
+    route!("POST" "/v1/contests/{contest}/finish" Play contests::act::finish),
+    route!("POST" "/v1/contests/{contest}/settle" Play contests::act::settle),
+    route!("POST" "/v1/contests/{contest}/cancel" Play contests::act::cancel),
+    route!("POST" "/v1/contests/{contest}/applications" Play contests::applications::apply),
+    route!("GET" "/v1/contests/{contest}/applications" Play contests::applications::list),
+    route!("POST" "/v1/contests/{contest}/applications/accept" Play contests::applications::accept),
+    route!("POST" "/v1/contests/{contest}/applications/reject" Play contests::applications::reject),
+    route!("DELETE" "/v1/contests/{contest}/applications/{player}" Play contests::applications::withdraw),
+    route!("GET" "/v1/contests/{contest}/members" Read contests::members::members),
+    route!("POST" "/v1/contests/{contest}/members/{player}/ban" Play contests::members::ban),
+    route!("POST" "/v1/contests/{contest}/members/{player}/restore" Play contests::members::restore),
+    route!("GET" "/v1/contests/{contest}/prizes" Read contests::members::prizes),
+    route!("GET" "/v1/contests/{contest}/refunds" Read contests::members::refunds),
+    route!("POST" "/v1/contest-series" Write contests::series::create),
+    route!("GET" "/v1/contest-series" Read contests::series::list),
+    route!("GET" "/v1/contest-series/{series}" Read contests::series::get),
+    route!("PATCH" "/v1/contest-series/{series}" Write contests::series::patch),
+    route!("DELETE" "/v1/contest-series/{series}" Write contests::series::delete),
     route!("GET" "/v1/imports/{board}/{digest}" Write imports::progress),
     route!("POST" "/v1/imports" Write imports::import),
     route!("POST" "/v1/imports/members" Members ledger_imports::members),

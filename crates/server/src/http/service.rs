@@ -55,6 +55,7 @@ pub(super) async fn status(mut call: Call) -> Result<Answer, Problem> {
         "uptime_s": call.gate.started.elapsed().as_secs(),
         "store": {"kind": tally.store.name(), "gauges": store},
         "ranking": {"kind": tally.settings.ranking.kind()},
+        "applications": {"kind": tally.settings.applications.as_ref().map_or("store", |_| "redis")},
         "boards_total": tally.boards.len(),
         "boards": boards.iter().map(board).collect::<Vec<_>>(),
         "lanes": [lane("scores", tally.lanes(), &tally.lane_stats()), lane("ledger", 1, &tally.ledger_stats())],

@@ -103,12 +103,15 @@ pub(super) fn of_refusal(refusal: &Refusal) -> Wrong {
         | Refusal::WalletNotEmpty
         // Of contests.
         | Refusal::ContestNotFound
+        | Refusal::SeriesNotFound
         | Refusal::ContestExists
+        | Refusal::SeriesExists
         | Refusal::Forbidden
         | Refusal::ContestState(_)
         | Refusal::ContestFrozen { .. }
         | Refusal::InvalidContest(_)
         | Refusal::ContestTooLarge(_)
+        | Refusal::ApplicationsLost
         | Refusal::AlreadyApplied
         | Refusal::AlreadyRejected
         | Refusal::StaffCannotApply
@@ -130,6 +133,7 @@ pub(super) fn of_fault(fault: &Fault) -> Wrong {
         Fault::Draining => "TRYAGAIN the server is shutting down".into(),
         Fault::RanksAway(_) | Fault::RanksRefused(_) => LOADING.into(),
         Fault::StoreAway(_) => "TRYAGAIN the store cannot be used now; nothing was done".into(),
+        Fault::ApplicationsAway(_) => "TRYAGAIN applications cannot be asked now; nothing was done".into(),
         Fault::ShardAway { shard, .. } => {
             format!("TRYAGAIN {shard} of the store cannot be used now; nothing was done").into()
         }

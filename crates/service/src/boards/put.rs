@@ -36,11 +36,12 @@ pub fn put(tally: &Tally, id: &BoardId, wish: &Wish, identity: Option<&Identity>
     if id.is_reserved() {
         return Err(Refusal::ReservedName.into());
     }
+    wish.check_currencies(&tally.settings.ledger.currencies)?;
     tally.look_now();
     let there = || tally.board(id).filter(|board| board.is_there());
     let board = match there() {
         Some(board) => board,
-        None => match create(tally, id, || wish.create(), identity)? {
+        None => match create(tally, id, || Ok(wish.create()?.with_prizes_from(tally.now())), identity)? {
             Made::New(put) => return Ok(put),
             Made::Taken => there().ok_or_else(|| taken(id))?,
         },

@@ -45,6 +45,11 @@ impl Actor {
     }
 }
 
+/// Whether somebody may make contests, or do anything with a series: members may not.
+pub(super) fn may_make(actor: &Actor) -> Result<(), Refusal> {
+    if matches!(actor, Actor::Member(_)) { Err(Refusal::Forbidden) } else { Ok(()) }
+}
+
 /// The contest of that name.
 pub(crate) fn find(tally: &Tally, id: &ContestId) -> Result<Record, Failure> {
     Ok(tally.store.ledger().contest(id)?.ok_or(Refusal::ContestNotFound)?)
@@ -80,19 +85,30 @@ pub(crate) fn act_at(
     at: Option<Micros>,
     plan: impl Fn(&Record) -> Planned,
 ) -> Result<ContestDone, Failure> {
-    for _ in 0..TRIES {
+    again(|| {
         let seen = find(tally, id)?;
-        let (by, act) = plan(&seen)?;
-        let order = ContestOrder {
-            id: id.clone(),
-            seen: Some(Box::new(seen)),
-            by,
-            at,
-            act,
-            identity: identity.cloned(),
-        };
-        let done = ask(tally, order)?;
-        if done.what != What::Stale {
+        let planned = plan(&seen)?;
+        once(tally, id, seen, (identity, at), planned)
+    })
+}
+
+/// One try of it: nothing where something was not as it was seen.
+pub(super) fn once(
+    tally: &Tally,
+    id: &ContestId,
+    seen: Record,
+    (identity, at): (Option<&Identity>, Option<Micros>),
+    (by, act): (By, Act),
+) -> Result<Option<ContestDone>, Failure> {
+    let (id, seen, identity) = (id.clone(), Some(Box::new(seen)), identity.cloned());
+    let done = ask(tally, ContestOrder { id, seen, by, at, act, identity })?;
+    Ok((done.what != What::Stale).then_some(done))
+}
+
+/// Tries until something comes of it.
+pub(super) fn again<T>(mut once: impl FnMut() -> Result<Option<T>, Failure>) -> Result<T, Failure> {
+    for _ in 0..TRIES {
+        if let Some(done) = once()? {
             return Ok(done);
         }
     }

@@ -1,13 +1,13 @@
-//! Applying, deciding on applications, and taking one back. Each blocks.
+//! Applying, deciding on applications, and taking one back, wherever they are (`desk`). Each blocks.
 
-use super::act::{Actor, act};
-use super::command::{Act, ContestDone, Seen};
+use super::act::Actor;
+use super::command::{ContestDone, Seen, What};
+use super::desk;
 use crate::failure::Failure;
 use crate::tally::Tally;
-use tally_rules::PlayerId;
-use tally_rules::contest::{ContestId, Event, Record};
+use tally_rules::contest::{ContestId, Record, Status};
 use tally_rules::idempotency::Identity;
-use tally_rules::ledger::member::Handle;
+use tally_rules::{PlayerId, Refusal};
 use tally_store::EntrantKey;
 
 /// A player applies.
@@ -18,16 +18,10 @@ pub fn apply(
     player: &PlayerId,
     identity: Option<&Identity>,
 ) -> Result<ContestDone, Failure> {
-    act(tally, id, identity, |record| {
-        let by = actor.by(record, Event::Apply, Some(player))?;
-        let handle = Handle::Player(player.clone());
-        let needs = record.contest.needs_members();
-        let member = if needs { tally.store.ledger().member_of(&handle)? } else { None };
-        Ok((by, Act::Apply { player: player.clone(), member }))
-    })
+    desk::at(tally, id, actor, identity, |desk, ask| desk.apply(ask, player))
 }
 
-/// Players are accepted, or rejected; each row for itself. A player that is named twice is one row.
+/// Players are accepted, or rejected; each row for itself. A replay has the rows as they stand.
 pub fn decide(
     tally: &Tally,
     id: &ContestId,
@@ -36,11 +30,29 @@ pub fn decide(
     accept: bool,
     identity: Option<&Identity>,
 ) -> Result<ContestDone, Failure> {
-    act(tally, id, identity, |record| {
-        let by = actor.by(record, Event::Decide, None)?;
-        let rows = players.iter().map(|player| seen(tally, record, player));
-        Ok((by, Act::Decide { rows: rows.collect::<Result<_, _>>()?, accept }))
-    })
+    let mut done = desk::at(tally, id, actor, identity, |desk, ask| desk.decide(ask, players, accept))?;
+    if done.replayed {
+        done.what = What::Decided(standing(tally, &done.record, players)?);
+    }
+    Ok(done)
+}
+
+/// How applications stand: after the start its members are left of those who were accepted, and nobody else.
+fn standing(
+    tally: &Tally,
+    record: &Record,
+    players: &[PlayerId],
+) -> Result<Vec<Result<Status, Refusal>>, Failure> {
+    let seen = desk::of(tally, record)?.seen(record, players)?;
+    let one = |(player, application): Seen| {
+        if let Some(application) = application {
+            return Ok(Ok(application.status));
+        }
+        let key = EntrantKey { contest: record.no, player };
+        let enrolled = tally.store.ledger().enrolled(&[key])?.pop().flatten();
+        Ok(enrolled.map(|_| Status::Accepted).ok_or(Refusal::NotApplied))
+    };
+    seen.into_iter().map(one).collect()
 }
 
 /// A player takes the application back, or staff does.
@@ -51,14 +63,5 @@ pub fn withdraw(
     player: &PlayerId,
     identity: Option<&Identity>,
 ) -> Result<ContestDone, Failure> {
-    act(tally, id, identity, |record| {
-        let by = actor.by(record, Event::Withdraw, Some(player))?;
-        Ok((by, Act::Withdraw(seen(tally, record, player)?)))
-    })
-}
-
-fn seen(tally: &Tally, record: &Record, player: &PlayerId) -> Result<Seen, Failure> {
-    let key = EntrantKey { contest: record.no, player: player.clone() };
-    let application = tally.store.ledger().application(&key)?;
-    Ok((key.player, application))
+    desk::at(tally, id, actor, identity, |desk, ask| desk.withdraw(ask, player))
 }

@@ -5,6 +5,7 @@
 use super::act::{Actor, find};
 use crate::failure::{Failure, blocking};
 use crate::players::erase;
+use crate::scores::remove::gone;
 use crate::tally::Tally;
 use std::sync::Arc;
 use tally_rules::contest::{ContestId, Event, state};
@@ -25,10 +26,17 @@ pub async fn ban(
     let board = blocking(move || {
         let record = find(&of, &id)?;
         let by = actor.by(&record, Event::Ban, None)?;
-        state::judge(record.state, Event::Ban, by)?;
+        match state::judge(record.state, Event::Ban, by) {
+            Err(Refusal::ContestState(ended)) => return Ok(Err(Refusal::ContestState(ended))),
+            judged => judged?,
+        };
         let key = EntrantKey { contest: record.no, player: who };
         let enrolled = of.store.ledger().enrolled(&[key])?.pop().flatten();
-        Ok(id.board(enrolled.ok_or(Refusal::PlayerNotFound)?.division))
+        Ok(Ok(id.board(enrolled.ok_or(Refusal::PlayerNotFound)?.division)))
     });
-    erase::ban(tally, &board.await?, player.clone(), hidden, identity).await
+    match board.await? {
+        Ok(board) => erase::ban(tally, &board, player.clone(), hidden, identity).await,
+        // It ended meanwhile; what was done before is still said.
+        Err(ended) => gone(tally, identity.as_ref(), ended).await.map(|removed| removed.replayed),
+    }
 }

@@ -1,14 +1,33 @@
 //! Making a contest, changing what it is, and opening it. Each blocks.
 
-use super::act::{Actor, act, ask};
+use super::act::{Actor, act, act_at, ask, may_make};
 use super::command::{Act, ContestDone, ContestOrder};
-use super::finish;
-use crate::failure::Failure;
+use super::{desk, finish};
+use crate::failure::{Failure, Fault};
+use crate::periods::Periods;
 use crate::tally::Tally;
-use tally_rules::Refusal;
+use std::cell::RefCell;
 use tally_rules::contest::definition::Wish;
-use tally_rules::contest::{By, ContestId, Event};
+use tally_rules::contest::record::Kept;
+use tally_rules::contest::{By, ContestId, Event, Record};
 use tally_rules::idempotency::Identity;
+use tally_rules::refusal::WrongField;
+use tally_rules::{Micros, Refusal};
+
+/// A name for a contest that has none: a random one, or for a request that may be retried the same for every retry of it.
+pub fn new_id(tally: &Tally, identity: Option<&Identity>) -> Result<ContestId, Failure> {
+    let mut bytes = [0; 16];
+    match identity {
+        Some(Identity { key, fingerprint }) => {
+            let whose = format!("{}\0{}", key.scope, key.key);
+            bytes = tally.fingerprints.of("contest", &whose, &fingerprint.0).0;
+        }
+        None => getrandom::fill(&mut bytes)
+            .map_err(|error| Fault::Broken(format!("no random numbers for a name: {error}")))?,
+    }
+    let text: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok(ContestId::new(&text).expect("digits and letters"))
+}
 
 /// Makes one.
 pub fn create(
@@ -18,9 +37,8 @@ pub fn create(
     wish: &Wish,
     identity: Option<&Identity>,
 ) -> Result<ContestDone, Failure> {
-    if matches!(actor, Actor::Member(_)) {
-        return Err(Refusal::Forbidden.into());
-    }
+    may_make(actor)?;
+    check_schedules(wish)?;
     let _running = identity.map(|one| tally.begin(&one.key)).transpose()?;
     let act = Act::Create { wish: Box::new(wish.clone()), series: None };
     let (id, identity) = (id.clone(), identity.cloned());
@@ -40,20 +58,61 @@ pub fn patch(
         Actor::Server | Actor::For(_) => By::Server,
         Actor::Member(_) => return Err(Refusal::Forbidden.into()),
     };
+    check_schedules(wish)?;
     // When it ends is asked by every score.
     finish::while_held(tally, id, || {
         act(tally, id, identity, |record| {
-            Ok((by, Act::Patch(Box::new(wish.clone()), finish::boards(tally, id, record))))
+            Ok((by, Act::Patch(Box::new(wish.clone()), finish::boards(tally, id, record)?)))
         })
     })
 }
 
-/// Takes applications from now on.
+/// Refuses a leaderboard whose schedules cannot be read: it could not be made at the start.
+pub(super) fn check_schedules(wish: &Wish) -> Result<(), Refusal> {
+    let read = wish.leaderboard.as_ref().map_or(Ok(()), |definition| Periods::new(definition).map(drop));
+    read.map_err(|why| {
+        Refusal::InvalidContest(vec![WrongField { pointer: "/leaderboard/periods".into(), why }])
+    })
+}
+
+/// Takes applications from now on; or anew, where it did and they are lost.
 pub fn open(
     tally: &Tally,
     id: &ContestId,
     actor: &Actor,
     identity: Option<&Identity>,
 ) -> Result<ContestDone, Failure> {
-    act(tally, id, identity, |record| Ok((actor.by(record, Event::Open, None)?, Act::Open)))
+    let _running = identity.map(|one| tally.begin(&one.key)).transpose()?;
+    open_at(tally, id, identity, None, |record| actor.by(record, Event::Open, None))
+}
+
+/// The same as of some time.
+pub(super) fn open_at(
+    tally: &Tally,
+    id: &ContestId,
+    identity: Option<&Identity>,
+    at: Option<Micros>,
+    by: impl Fn(&Record) -> Result<By, Refusal>,
+) -> Result<ContestDone, Failure> {
+    let prepared = RefCell::new(Vec::new());
+    let done = act_at(tally, id, identity, at, |record| {
+        let by = by(record)?;
+        let kept = desk::opening(tally, record, by)?;
+        if let (Kept::Redis(number), true) = (kept, kept != record.kept) {
+            prepared.borrow_mut().push((record.no, number));
+        }
+        Ok((by, Act::Open(kept)))
+    });
+    let used = match &done {
+        Ok(done) => Some(done.record.kept),
+        Err(Failure::Refused(_)) => Some(Kept::Store),
+        // Nobody knows: what is prepared is small, and may be in use.
+        Err(Failure::Fault(_)) => None,
+    };
+    for (contest, number) in prepared.into_inner() {
+        if used.is_some_and(|used| used != Kept::Redis(number)) {
+            desk::forget(tally, contest, number);
+        }
+    }
+    done
 }

@@ -5,6 +5,7 @@
 //! again. Not here: what is done (`wallets::decide::contests`).
 
 use tally_rules::contest::definition::{Fee, Wish};
+use tally_rules::contest::record::Kept;
 use tally_rules::contest::start::Failed;
 use tally_rules::contest::{Application, By, ContestId, Enrolled, Payout, Record, Status};
 use tally_rules::idempotency::Identity;
@@ -44,8 +45,8 @@ pub enum Act {
     },
     /// Change its definition; if it runs, on these boards.
     Patch(Box<Wish>, Vec<(BoardNo, Definition)>),
-    /// Take applications.
-    Open,
+    /// Take applications, there.
+    Open(Kept),
     /// A player applies.
     Apply {
         /// Who.
@@ -76,6 +77,19 @@ pub enum Act {
     Pay(u32, Vec<Payout>),
     /// The next members get their fees back; whether they are the last.
     Refund(Vec<(PlayerId, Enrolled)>, bool),
+    /// Something became of applications that are elsewhere.
+    Outside(Outside),
+}
+
+/// What became of applications that are not in the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outside {
+    /// No start counts any more that has read them.
+    Thaw,
+    /// They were lost when it was time to start.
+    Lost,
+    /// They are cleared.
+    Cleared,
 }
 
 /// What came of it.
@@ -118,7 +132,8 @@ impl ContestOrder {
             Act::Pay(_, rows) => rows.len(),
             Act::Refund(rows, _) => rows.len(),
             Act::Patch(..)
-            | Act::Open
+            | Act::Open(_)
+            | Act::Outside(_)
             | Act::Decide { .. }
             | Act::Withdraw(_)
             | Act::Finish(_)
@@ -137,7 +152,8 @@ impl ContestOrder {
             Act::Refund(rows, _) => rows.len(),
             Act::Create { .. }
             | Act::Patch(..)
-            | Act::Open
+            | Act::Open(_)
+            | Act::Outside(_)
             | Act::Apply { .. }
             | Act::Withdraw(_)
             | Act::Finish(_)

@@ -2,9 +2,9 @@
 
 use super::act::{Actor, act, act_at};
 use super::command::{Act, ContestDone};
-use super::{play, work};
+use super::{desk, play, work};
 use crate::boards::Board;
-use crate::failure::Failure;
+use crate::failure::{Failure, Fault};
 use crate::tally::Tally;
 use std::sync::Arc;
 use tally_rules::contest::division;
@@ -22,7 +22,7 @@ pub fn finish(
 ) -> Result<ContestDone, Failure> {
     while_held(tally, id, || {
         act(tally, id, identity, |record| {
-            Ok((actor.by(record, Event::Finish, None)?, Act::Finish(boards(tally, id, record))))
+            Ok((actor.by(record, Event::Finish, None)?, Act::Finish(boards(tally, id, record)?)))
         })
     })
 }
@@ -30,7 +30,7 @@ pub fn finish(
 /// The clock ends it, as of its own time.
 pub(super) fn finish_at(tally: &Tally, id: &ContestId, at: Micros) -> Result<ContestDone, Failure> {
     while_held(tally, id, || {
-        act_at(tally, id, None, Some(at), |record| Ok((By::Clock, Act::Finish(boards(tally, id, record)))))
+        act_at(tally, id, None, Some(at), |record| Ok((By::Clock, Act::Finish(boards(tally, id, record)?))))
     })
 }
 
@@ -43,11 +43,11 @@ pub fn cancel(
 ) -> Result<ContestDone, Failure> {
     let done = while_held(tally, id, || {
         act(tally, id, identity, |record| {
-            Ok((actor.by(record, Event::Cancel, None)?, Act::Cancel(boards(tally, id, record))))
+            Ok((actor.by(record, Event::Cancel, None)?, Act::Cancel(boards(tally, id, record)?)))
         })
     })?;
     // It is called off, whatever becomes of this: the keeper goes on with it.
-    if let Err(failure) = work::go_on(tally, id) {
+    if let Err(failure) = work::go_on(tally, id).and_then(|_| desk::clear(tally, id)) {
         tracing::warn!(%failure, contest = id.as_str(), "release what a contest held; it is tried again");
     }
     Ok(done)
@@ -78,11 +78,34 @@ pub(super) fn of_contest(tally: &Tally, id: &ContestId, record: &Record) -> Vec<
     }
 }
 
+/// The same, where none may be left out: another server may have made one that is not known here yet.
+pub(super) fn all_of_contest(
+    tally: &Tally,
+    id: &ContestId,
+    record: &Record,
+) -> Result<Vec<Arc<Board>>, Failure> {
+    let boards = of_contest(tally, id, record);
+    let wanted = match (record.report.is_some(), record.contest.division_size) {
+        (false, _) => 0,
+        (true, None) => 1,
+        (true, Some(size)) => division::sizes(record.members, size).count(),
+    };
+    if boards.len() != wanted {
+        let why = format!("{} of {wanted} leaderboards of the contest are known here", boards.len());
+        return Err(Fault::StoreAway(why).into());
+    }
+    Ok(boards)
+}
+
 /// Those of a contest that is played, to be changed where others write too: they plan anew then.
-pub(super) fn boards(tally: &Tally, id: &ContestId, record: &Record) -> Vec<(BoardNo, Definition)> {
+pub(super) fn boards(
+    tally: &Tally,
+    id: &ContestId,
+    record: &Record,
+) -> Result<Vec<(BoardNo, Definition)>, Failure> {
     if record.state != State::Running || !tally.has_others() {
-        return Vec::new();
+        return Ok(Vec::new());
     }
     let change = |board: Arc<Board>| (board.no, board.present_definition());
-    of_contest(tally, id, record).into_iter().map(change).collect()
+    Ok(all_of_contest(tally, id, record)?.into_iter().map(change).collect())
 }

@@ -1,20 +1,21 @@
-//! What happens of contests by itself: opening, starting and ending by the clock, and what a crash left under way.
+//! What happens of contests by itself: making those of series, opening, starting and ending by the clock, and what a crash left
+//! under way.
 //!
 //! A thread looks every second, and once before the service is there: what was missed happens then, first things first, each
 //! as of its own time. Several servers may find the same; the state machine does it once. Blocks.
 
-use super::act::act_at;
-use super::command::Act;
-use super::{finish, settle, start, work};
+use super::command::Outside;
+use super::{change, desk, finish, series, settle, start, work};
 use crate::background::Background;
 use crate::failure::Failure;
+use crate::periods::prizes::{self, Paid};
 use crate::tally::Tally;
 use std::sync::Weak;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
-use tally_rules::Refusal;
 use tally_rules::contest::record::Due;
 use tally_rules::contest::{By, ContestId, Event};
+use tally_rules::{Micros, Refusal};
 
 /// Between two looks.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -29,6 +30,8 @@ const STUCK_MAX: usize = 100;
 #[derive(Default)]
 pub(crate) struct ContestKeeper {
     thread: Background,
+    /// Periods whose prizes are paid.
+    pub(crate) paid: Paid,
 }
 
 impl ContestKeeper {
@@ -37,7 +40,7 @@ impl ContestKeeper {
             let mut failed = 0_u32;
             while stopped.recv_timeout(PAUSE) == Err(RecvTimeoutError::Timeout) {
                 let Some(tally) = tally.upgrade() else { return };
-                let looked = do_due(&tally);
+                let looked = do_due(&tally).and(prizes::pay_due(&tally));
                 if let Err(failure) = &looked
                     && failed.is_multiple_of(SAID_EVERY)
                 {
@@ -54,14 +57,26 @@ impl ContestKeeper {
     }
 }
 
+/// Something that is due: when, of what, and whether that is a series. A series comes before the contests of its moment.
+type Next = (Micros, Kind, ContestId);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    Series,
+    Contest,
+}
+
 /// Does everything that is due now, first things first. What fails does not keep others from it.
 pub fn do_due(tally: &Tally) -> Result<(), Failure> {
     let (mut failed, mut stuck) = (Ok(()), Vec::new());
     while stuck.len() < STUCK_MAX {
-        let due = tally.store.ledger().due_contests(tally.now(), stuck.len() + 1)?;
         // Each look begins with the first: what one does may be followed by what comes before another's.
-        let Some(next) = due.into_iter().find(|one| !stuck.contains(one)) else { break };
-        if let Err(failure) = one(tally, &next.1) {
+        let Some(next) = first(tally, &stuck)? else { break };
+        let done = match next.1 {
+            Kind::Series => series::make_next(tally, &next.2).map(drop),
+            Kind::Contest => one(tally, &next.2),
+        };
+        if let Err(failure) = done {
             failed = Err(failure);
             stuck.push(next);
         }
@@ -69,23 +84,50 @@ pub fn do_due(tally: &Tally) -> Result<(), Failure> {
     failed
 }
 
+/// What is first, but for what cannot be done.
+fn first(tally: &Tally, stuck: &[Next]) -> Result<Option<Next>, Failure> {
+    let (now, most, ledger) = (tally.now(), stuck.len() + 1, tally.store.ledger());
+    let of = |kind| move |(at, id)| (at, kind, id);
+    let series = ledger.due_series(now, most)?.into_iter().map(of(Kind::Series));
+    let contests = ledger.due_contests(now, most)?.into_iter().map(of(Kind::Contest));
+    Ok(series.chain(contests).filter(|next| !stuck.contains(next)).min())
+}
+
 /// What is next of one contest. Somebody else may have done it.
 fn one(tally: &Tally, id: &ContestId) -> Result<(), Failure> {
     let Some(record) = tally.store.ledger().contest(id)? else { return Ok(()) };
     let Some((at, due)) = record.due().filter(|(at, _)| *at <= tally.now()) else { return Ok(()) };
-    let clock = |_: &_| Ok(By::Clock);
     let done = match due {
         Due::Work => work::go_on(tally, id).map(drop),
-        Due::Event(Event::Open) => {
-            act_at(tally, id, None, Some(at), |_| Ok((By::Clock, Act::Open))).map(drop)
+        Due::Clear => {
+            let cleared = desk::clear(tally, id);
+            // Nothing else waits for Redis.
+            match record.next_event().filter(|(at, _)| cleared.is_err() && *at <= tally.now()) {
+                Some((at, event)) => happen(tally, id, at, event).and(cleared),
+                None => cleared,
+            }
         }
-        Due::Event(Event::Start) => start::start_at(tally, id, None, Some(at), clock).map(drop),
-        Due::Event(Event::Finish) => finish::finish_at(tally, id, at).map(drop),
-        Due::Event(Event::Settle) => settle::settle_at(tally, id, None, Some(at), clock).map(drop),
-        Due::Event(_) => Ok(()),
+        Due::Event(event) => happen(tally, id, at, event),
     };
     match done {
         Err(Failure::Refused(Refusal::ContestState(_))) => Ok(()),
+        // It does not start any more by itself.
+        Err(Failure::Refused(Refusal::ApplicationsLost)) => {
+            tracing::warn!(contest = id.as_str(), "its applications are lost, so it does not start");
+            desk::say(tally, id, record, Outside::Lost).map(drop)
+        }
         done => done,
+    }
+}
+
+/// An event of the clock.
+fn happen(tally: &Tally, id: &ContestId, at: Micros, event: Event) -> Result<(), Failure> {
+    let clock = |_: &_| Ok(By::Clock);
+    match event {
+        Event::Open => change::open_at(tally, id, None, Some(at), clock).map(drop),
+        Event::Start => start::start_at(tally, id, None, Some(at), clock).map(drop),
+        Event::Finish => finish::finish_at(tally, id, at).map(drop),
+        Event::Settle => settle::settle_at(tally, id, None, Some(at), clock).map(drop),
+        _ => Ok(()),
     }
 }

@@ -3,23 +3,28 @@
 //! The rules are `tally_rules::contest`. Everything that changes a contest is an act ([`command`]) in the ledger's lane, because
 //! it may move money: `wallets/decide/contests.rs` decides it under the contest's lock, and [`act`] looks at the contest
 //! first, because a transaction reads by key. [`change`], [`apply`], [`start`], [`finish`], [`settle`], [`ban`] and [`read`] are the use
-//! cases, and block; `work` is what they set off and takes several transactions, `keeper` what happens by the clock, `play`
+//! cases, and block; [`series`] makes contests that come again;
+//! `work` is what they set off and takes several transactions, `keeper` what happens by the clock, `play`
 //! what a score asks of its contest.
 //!
-//! What an act answers is the contest after it ([`command::ContestDone`]); a replay shows it as it stands, so a door renders the
-//! rows of a replayed decision from the applications.
+//! What an act answers is the contest after it ([`command::ContestDone`]); a replay shows it as it stands, and the rows of a
+//! decision on applications with it.
 //!
-//! Not here yet: series, prizes of a board's periods, and applications in Redis.
+//! Where applications are is behind one interface: `desk`, and `redis` for those that are not in the store. Prizes of a board's
+//! periods are of its periods (`periods::prizes`).
 
 pub mod act;
 pub mod apply;
 pub mod ban;
 pub mod change;
 pub mod command;
+mod desk;
 pub mod finish;
 pub mod keeper;
 pub(crate) mod play;
 pub mod read;
+mod redis;
+pub mod series;
 pub mod settle;
 pub mod start;
-mod work;
+pub(crate) mod work;

@@ -18,13 +18,16 @@ use tally_store::{EntrantKey, Store};
 #[derive(Debug)]
 pub(crate) struct Play {
     no: Uuid,
+    /// Whose board it is, where there are divisions.
+    division: Option<u32>,
     state: AtomicU8,
     ends_at: AtomicI64,
 }
 
 impl Play {
-    fn of(record: &Record) -> Self {
-        let play = Self { no: record.no, state: AtomicU8::new(0), ends_at: AtomicI64::new(0) };
+    fn of(record: &Record, division: Option<u32>) -> Self {
+        let (state, ends_at) = (AtomicU8::new(0), AtomicI64::new(0));
+        let play = Self { no: record.no, division, state, ends_at };
         play.set(record);
         play
     }
@@ -50,7 +53,8 @@ impl Play {
 
 /// Notes what its board has to know of a contest.
 pub(crate) fn tell(board: &Board, record: &Record) {
-    board.play.get_or_init(|| Play::of(record)).set(record);
+    let division = || ContestId::of_board(&board.id).and_then(|(_, division)| division);
+    board.play.get_or_init(|| Play::of(record, division())).set(record);
 }
 
 /// The same for a board that is read from the store.
@@ -89,7 +93,9 @@ pub(crate) fn judge(
         let (Some(play), Some(key)) = (score.0.play.get(), key(score)) else { return Ok(()) };
         play.judge(now)?;
         let enrolled = keys.binary_search(&key).ok().and_then(|at| found[at]);
-        enrolled.map(drop).ok_or(Refusal::NotAMember)
+        // A member of one division is nobody in the others.
+        let mine = enrolled.filter(|enrolled| enrolled.division == play.division);
+        mine.map(drop).ok_or(Refusal::NotAMember)
     };
     Ok(scores.iter().map(verdict).collect())
 }

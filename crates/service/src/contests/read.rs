@@ -1,14 +1,46 @@
 //! Reading contests: one, a list by state, who applied, who takes part, who is paid. Each blocks.
 
 use super::act::{Actor, find};
+use super::desk;
+use crate::boards::Board;
 use crate::failure::Failure;
 use crate::tally::Tally;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use tally_ranking::redis::desk::DeskKey;
+use tally_rules::contest::application::Desk;
+use tally_rules::contest::record::Kept;
 use tally_rules::contest::{Application, ContestId, Enrolled, Event, Payout, Record, State, Status, state};
 use tally_rules::{PlayerId, Refusal};
 
 /// The contest of that name.
 pub fn get(tally: &Tally, id: &ContestId) -> Result<Record, Failure> {
     find(tally, id)
+}
+
+/// How many applications each of these has; nothing where that cannot be told, because the Redis that has them is away or
+/// has lost them.
+pub fn counts(tally: &Tally, records: &[&Record]) -> Vec<Option<Desk>> {
+    let mut all: Vec<_> = records.iter().map(|record| Some(record.desk)).collect();
+    let open = records.iter().enumerate().filter(|(_, record)| record.state == State::Open);
+    let (mut asked, mut keys) = (Vec::new(), Vec::new());
+    for (at, record) in open {
+        match record.kept {
+            Kept::Store => continue,
+            Kept::Lost => {}
+            Kept::Redis(number) => {
+                asked.push(at);
+                keys.push(DeskKey { contest: record.no, number });
+            }
+        }
+        all[at] = None;
+    }
+    if let Some(desks) = tally.settings.applications.as_ref().filter(|_| !keys.is_empty()) {
+        for (at, desk) in asked.into_iter().zip(desks.counts(&keys)) {
+            all[at] = desk.ok();
+        }
+    }
+    all
 }
 
 /// At most `limit` in order of names, from the first one after `after`: of one state, or of all.
@@ -33,11 +65,20 @@ pub fn applications(
     let record = find(tally, id)?;
     let by = actor.by(&record, Event::Decide, None)?;
     match state::judge(record.state, Event::Decide, by) {
-        Ok(_) => Ok(tally.store.ledger().applications(record.no, status, above, limit)?),
+        Ok(_) => match desk::of(tally, &record)?.page(&record, status, above, limit) {
+            // Cleared meanwhile.
+            Err(Failure::Refused(Refusal::ApplicationsLost)) if desk::has_moved_on(tally, id, &record)? => {
+                Ok(Vec::new())
+            }
+            page => page,
+        },
         Err(Refusal::ContestState(_)) => Ok(Vec::new()),
         Err(refusal) => Err(refusal.into()),
     }
 }
+
+/// A member of a contest, and whether it is hidden: out of ranks and prizes.
+pub type Listed = (PlayerId, Enrolled, bool);
 
 /// At most `limit` members in order of players, from the first one after `after`.
 pub fn members(
@@ -45,18 +86,45 @@ pub fn members(
     id: &ContestId,
     after: Option<&PlayerId>,
     limit: usize,
-) -> Result<Vec<(PlayerId, Enrolled)>, Failure> {
+) -> Result<Vec<Listed>, Failure> {
     let record = find(tally, id)?;
     if record.report.is_none() {
         return Err(Refusal::ContestState(record.state).into());
     }
-    Ok(tally.store.ledger().contest_members(record.no, after, limit)?)
+    let rows = tally.store.ledger().contest_members(record.no, after, limit)?;
+    let mut boards: BTreeMap<Option<u32>, Option<Arc<Board>>> = BTreeMap::new();
+    let listed = |(player, enrolled): (PlayerId, Enrolled)| {
+        let of = enrolled.division;
+        let board = boards.entry(of).or_insert_with(|| tally.boards.get(&id.board(of)));
+        let hidden = board.as_ref().is_some_and(|board| board.hides(&player));
+        (player, enrolled, hidden)
+    };
+    Ok(rows.into_iter().map(listed).collect())
 }
 
-/// At most `limit` prizes, best rank first, from that number on.
-pub fn prizes(tally: &Tally, id: &ContestId, from: u32, limit: usize) -> Result<Vec<Payout>, Failure> {
+/// At most `limit` prizes with their numbers, best rank first, from that number on.
+pub fn prizes(tally: &Tally, id: &ContestId, from: u32, limit: usize) -> Result<Vec<(u32, Payout)>, Failure> {
+    payouts(tally, id, State::Settled, (from, limit))
+}
+
+/// At most `limit` fees that one which was called off has paid back, in order of acceptance, from that place on.
+pub fn refunds(
+    tally: &Tally,
+    id: &ContestId,
+    from: u32,
+    limit: usize,
+) -> Result<Vec<(u32, Payout)>, Failure> {
+    payouts(tally, id, State::Cancelled, (from, limit))
+}
+
+fn payouts(
+    tally: &Tally,
+    id: &ContestId,
+    of: State,
+    (from, limit): (u32, usize),
+) -> Result<Vec<(u32, Payout)>, Failure> {
     let record = find(tally, id)?;
-    if record.state != State::Settled {
+    if record.state != of {
         return Err(Refusal::ContestState(record.state).into());
     }
     Ok(tally.store.ledger().payouts(record.no, from, limit)?)

@@ -3,13 +3,16 @@
 use super::act::{Actor, act_at};
 use super::command::{Act, ContestDone};
 use super::{finish, work};
-use crate::boards::Board;
 use crate::failure::{Failure, Fault};
+use crate::servers::marks;
 use crate::tally::Tally;
-use tally_rules::contest::prize::{last_rank, shares};
-use tally_rules::contest::{By, ContestId, Event, Payout, Record, State};
+use std::collections::{BTreeMap, BTreeSet};
+use tally_ranking::Reads;
+use tally_rules::contest::prize::{Share, last_rank, shares};
+use tally_rules::contest::{By, ContestId, Enrolled, Event, Payout, Record, State};
 use tally_rules::definition::Ranking;
 use tally_rules::idempotency::Identity;
+use tally_rules::ledger::MemberId;
 use tally_rules::{Micros, PlayerId, Refusal};
 use tally_store::EntrantKey;
 
@@ -54,36 +57,64 @@ fn payouts(tally: &Tally, id: &ContestId, record: &Record) -> Result<Vec<Payout>
     if record.contest.prizes.is_empty() {
         return Ok(all);
     }
-    for board in finish::of_contest(tally, id, record) {
-        let ranked = ranked(&board, last_rank(&record.contest.prizes) as usize)?;
+    for board in finish::all_of_contest(tally, id, record)? {
+        // What counts was committed before the end; whoever committed it may not have published it yet.
+        marks::publish_all(&*tally.store, &board)?;
+        let alone = board.definition.ranking == Ranking::Ordinal;
+        let most = last_rank(&record.contest.prizes) as usize;
+        let ranked = ranked(alone, most, |from| {
+            Ok(board.order.read(|order| page(order, from)).map_err(Fault::from)?)
+        })?;
         let division = ContestId::of_board(&board.id).and_then(|(_, division)| division);
-        for share in shares(&record.contest.prizes, record.contest.prize_ties, &ranked) {
-            let key = EntrantKey { contest: record.no, player: share.who };
-            let enrolled = tally.store.ledger().enrolled(std::slice::from_ref(&key))?.pop().flatten();
-            let missing = || Fault::Broken(format!("a member of the contest has no wallet: {key:?}"));
-            let member = enrolled.and_then(|enrolled| enrolled.member).ok_or_else(missing)?;
-            let (rank, currency, amount) = (share.rank, share.currency, share.amount);
-            let player = key.player.clone();
-            all.push(Payout { player, member, division, rank, currency, amount, paid: None });
+        let shares = shares(&record.contest.prizes, record.contest.prize_ties, &ranked);
+        for page in shares.chunks(PAGE) {
+            let members = members_of(tally, record, page)?;
+            for share in page {
+                let Share { who, rank, currency, amount } = share.clone();
+                let missing = || Fault::Broken(format!("a member of the contest has no wallet: {who:?}"));
+                let member = *members.get(&who).ok_or_else(missing)?;
+                all.push(Payout { player: who, member, division, rank, currency, amount, paid: None });
+            }
         }
     }
     Ok(all)
 }
 
-/// The first ranks of a board, each with whether it is shared with the one before; and all who share the last of them.
-fn ranked(board: &Board, most: usize) -> Result<Vec<(PlayerId, bool)>, Failure> {
-    let alone = board.definition.ranking == Ranking::Ordinal;
+/// Whose wallets some prizes go into, in one question.
+fn members_of(
+    tally: &Tally,
+    record: &Record,
+    shares: &[Share<PlayerId>],
+) -> Result<BTreeMap<PlayerId, MemberId>, Failure> {
+    let players: BTreeSet<&PlayerId> = shares.iter().map(|share| &share.who).collect();
+    let key = |player: &&PlayerId| EntrantKey { contest: record.no, player: PlayerId::clone(player) };
+    let keys: Vec<EntrantKey> = players.iter().map(key).collect();
+    let found = tally.store.ledger().enrolled(&keys)?;
+    let member = |(key, enrolled): (EntrantKey, Option<Enrolled>)| Some((key.player, enrolled?.member?));
+    Ok(keys.into_iter().zip(found).filter_map(member).collect())
+}
+
+/// A page of an order: names and records.
+pub(crate) type Page = Vec<(Vec<u8>, tally_rules::Record)>;
+
+/// The page of an order from a place on.
+pub(crate) fn page(order: &dyn Reads, from: usize) -> Page {
+    let mut rows = Vec::new();
+    order.visit(from as u64, PAGE, false, &mut |id, record| rows.push((id.to_vec(), record)));
+    rows
+}
+
+/// The first ranks of an order, each with whether it is shared with the one before, if ranks are shared at all; and all who share the
+/// last of them. `read` gives a page from a place on.
+pub(crate) fn ranked(
+    alone: bool,
+    most: usize,
+    read: impl Fn(usize) -> Result<Page, Failure>,
+) -> Result<Vec<(PlayerId, bool)>, Failure> {
     let mut all: Vec<(PlayerId, bool)> = Vec::new();
     let mut last = None;
     loop {
-        let from = all.len();
-        let mut page = Vec::new();
-        let read = |order: &dyn tally_ranking::Reads| {
-            let mut rows = Vec::new();
-            order.visit(from as u64, PAGE, false, &mut |id, record| rows.push((id.to_vec(), record)));
-            rows
-        };
-        page.extend(board.order.read(read).map_err(Fault::from)?);
+        let page = read(all.len())?;
         let found = page.len();
         for (id, record) in page {
             let score = Some((record.score, record.subscore));

@@ -1,23 +1,21 @@
 //! The start: one durable transaction makes members of those accepted, captures their fees, makes the leaderboard and changes
 //! the state; then the applications are cleared. Blocks.
 
-use super::act::{Actor, act_at};
+use super::act::{Actor, act_at, find};
 use super::command::{Act, ContestDone, What};
-use super::{play, work};
+use super::{desk, play, work};
 use crate::boards::Board;
 use crate::failure::{Failure, Fault};
 use crate::servers;
 use crate::tally::Tally;
+use std::cell::Cell;
 use std::sync::{Arc, PoisonError};
 use tally_rules::contest::start::Failed;
-use tally_rules::contest::{Application, By, ContestId, Event, Record, Status};
+use tally_rules::contest::{By, ContestId, Event, Record, state};
 use tally_rules::idempotency::Identity;
-use tally_rules::{Micros, PlayerId, Refusal};
+use tally_rules::{Micros, Refusal};
 use tally_store::BoardRow;
 use tally_store::plan::ALL_TIME;
-
-/// Accepted applications of one read.
-const PAGE: usize = 1_000;
 
 /// What came of a start.
 #[derive(Clone, Debug)]
@@ -48,16 +46,36 @@ pub(super) fn start_at(
     by: impl Fn(&Record) -> Result<By, Refusal>,
 ) -> Result<Started, Failure> {
     let mut done = {
+        let held = Cell::new(false);
         let _one = tally.changing_boards.lock().unwrap_or_else(PoisonError::into_inner);
         let done = act_at(tally, id, identity, at, |record| {
             let by = by(record)?;
+            // Who may not start it, or not now, holds nothing still.
+            if state::judge(record.state, Event::Start, by).is_err() {
+                return Ok((by, Act::Start(Vec::new())));
+            }
+            let desk = desk::of(tally, record)?;
+            held.set(true);
+            let rows = match desk.hold_still(record).and_then(|()| desk::accepted(&*desk, record)) {
+                // Another start has cleared them; the transaction finds that the contest is not as it was seen.
+                Err(Failure::Refused(Refusal::ApplicationsLost))
+                    if desk::has_moved_on(tally, id, record)? =>
+                {
+                    return Ok((by, Act::Start(Vec::new())));
+                }
+                rows => rows?,
+            };
             let divisions =
-                record.contest.division_size.map_or(1, |size| record.desk.accepted.div_ceil(size.get()));
-            if tally.boards.len() + divisions as usize > tally.settings.boards_max {
+                record.contest.division_size.map_or(1, |size| rows.len().div_ceil(size.get() as usize));
+            if tally.boards.len() + divisions > tally.settings.boards_max {
                 return Err(Refusal::TooManyBoards.into());
             }
-            Ok((by, Act::Start(accepted(tally, record)?)))
-        })?;
+            Ok((by, Act::Start(rows)))
+        });
+        if done.is_err() && held.get() {
+            let_go(tally, id);
+        }
+        let done = done?;
         if let What::Started(_, boards) = &done.what {
             serve(tally, &done.record, boards)?;
         }
@@ -68,23 +86,17 @@ pub(super) fn start_at(
         _ => done.record.report.as_ref().map_or_else(Vec::new, |report| report.first_failed.clone()),
     };
     // It has started, whatever becomes of this: the keeper goes on with it.
-    if let Err(failure) = work::go_on(tally, id) {
+    if let Err(failure) = work::go_on(tally, id).and_then(|_| desk::clear(tally, id)) {
         tracing::warn!(%failure, contest = id.as_str(), "clear the applications of a contest; it is tried again");
     }
     Ok(Started { done, failed })
 }
 
-/// Everybody who is accepted, in order of acceptance.
-fn accepted(tally: &Tally, record: &Record) -> Result<Vec<(PlayerId, Application)>, Failure> {
-    let (mut all, mut above) = (Vec::with_capacity(record.desk.accepted as usize), 0);
-    loop {
-        let page = tally.store.ledger().applications(record.no, Status::Accepted, above, PAGE)?;
-        let found = page.len();
-        above = page.last().map_or(above, |(_, application)| application.place);
-        all.extend(page);
-        if found < PAGE {
-            return Ok(all);
-        }
+/// A start that did not take place holds no application still.
+fn let_go(tally: &Tally, id: &ContestId) {
+    let gone = find(tally, id).and_then(|record| desk::of(tally, &record)?.let_go(tally, id));
+    if let Err(failure) = gone {
+        tracing::debug!(%failure, contest = id.as_str(), "let go of applications; who waits for them does it");
     }
 }
 

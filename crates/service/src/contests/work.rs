@@ -8,10 +8,15 @@ use super::command::{Act, ContestOrder};
 use crate::failure::Failure;
 use crate::tally::Tally;
 use tally_rules::contest::record::Work;
-use tally_rules::contest::{By, ContestId, Record};
+use tally_rules::contest::{By, ContestId, Payout, Record};
 
 /// Rows of one transaction: it delays others by no more than a batch of theirs.
-const PIECE: usize = 500;
+pub(crate) const PIECE: usize = 500;
+
+/// Without their numbers, which follow each other.
+pub(crate) fn payouts(rows: Vec<(u32, Payout)>) -> Vec<Payout> {
+    rows.into_iter().map(|(_, payout)| payout).collect()
+}
 
 /// Goes on until nothing is under way; gives the contest then.
 pub(crate) fn go_on(tally: &Tally, id: &ContestId) -> Result<Record, Failure> {
@@ -21,7 +26,7 @@ pub(crate) fn go_on(tally: &Tally, id: &ContestId) -> Result<Record, Failure> {
         let act = match &seen.work {
             Work::None => return Ok(seen),
             Work::Clear => Act::Clear(ledger.first_applications(seen.no, PIECE)?),
-            Work::Pay { done } => Act::Pay(*done, ledger.payouts(seen.no, *done, PIECE)?),
+            Work::Pay { done } => Act::Pay(*done, payouts(ledger.payouts(seen.no, *done, PIECE)?)),
             Work::Refund { after } => {
                 let rows = ledger.contest_members(seen.no, after.as_ref(), PIECE)?;
                 let last = rows.len() < PIECE;

@@ -5,7 +5,7 @@
 //! again. Until the blocks are in force the period is read from memory.
 
 use super::order::{self, Written};
-use super::{LivePart, RuleState, behind};
+use super::{LivePart, RuleState, behind, prizes};
 use crate::background::Background;
 use crate::boards::Board;
 use crate::failure::Failure;
@@ -234,7 +234,21 @@ fn surplus(board: &Board) -> Vec<Part> {
 
 /// Forgets closed periods beyond those that are kept.
 fn forget_oldest(store: &dyn Store, board: &Board) -> Result<(), Failure> {
-    let gone = surplus(board);
+    let mut gone = surplus(board);
+    let owed: Vec<(RuleState, PartRow)> = {
+        let periods = board.periods();
+        let of = |part: &Part| {
+            let row = *periods.closed(*part)?;
+            Some((periods.rule_no(row.rule)?.clone(), row))
+        };
+        gone.iter().filter_map(of).filter(|(state, row)| prizes::has_prizes(state, row)).collect()
+    };
+    for (state, row) in owed {
+        // Its prizes come first.
+        if prizes::is_unpaid(store, board, &state, &row)? {
+            gone.retain(|part| *part != row.part);
+        }
+    }
     if gone.is_empty() {
         return Ok(());
     }

@@ -3,11 +3,13 @@
 //! Spans come from the calendar unless they are stored: a stored end holds, so a changed schedule counts from the next
 //! boundary. What is open is decided by the clock, never by whether somebody has closed it yet; what was closed once
 //! stays so, whatever the clock or a longer grace says. Only the lane and the keeper change this state: [`keeper`]
-//! closes what is due, [`order`] writes the order of closed parts, [`view`] reads.
+//! closes what is due, [`order`] writes the order of closed parts, [`prizes`] pays
+//! what their ranks get, [`view`] reads.
 
 pub(crate) mod behind;
 pub mod keeper;
 pub mod order;
+pub mod prizes;
 pub mod view;
 
 use crate::calendar::Calendar;
@@ -255,6 +257,7 @@ impl Periods {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tally_rules::period::PeriodPrizes;
 
     fn rule(schedule: &str, grace_s: u32) -> RuleState {
         let rule = PeriodRule {
@@ -264,6 +267,7 @@ mod tests {
             time_zone: "UTC".into(),
             keep: 3,
             grace_s,
+            prizes: PeriodPrizes::default(),
         };
         RuleState::new(rule).unwrap()
     }

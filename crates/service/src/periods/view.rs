@@ -97,6 +97,11 @@ impl View {
         Ok(Self { board: Arc::clone(board), name: state.name(span.start), of })
     }
 
+    /// A closed part that is stored, under its name.
+    pub(crate) fn of_closed(board: &Arc<Board>, name: &str, row: PartRow) -> Self {
+        Self { board: Arc::clone(board), name: name.to_owned(), of: Of::Closed(row) }
+    }
+
     /// Whether reading it blocks on the store.
     pub fn blocks(&self) -> bool {
         match &self.of {

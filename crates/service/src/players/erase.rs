@@ -109,7 +109,7 @@ mod tests {
     use tally_ranking::PageQuery;
     use tally_rules::Micros;
     use tally_rules::definition::Wish;
-    use tally_rules::period::PeriodRule;
+    use tally_rules::period::{PeriodPrizes, PeriodRule};
     use tally_rules::score::Given;
     use tally_store::Store;
     use tally_store::sqlite::{Options, SqliteStore};
@@ -139,6 +139,7 @@ mod tests {
             time_zone: "UTC".into(),
             keep: 9,
             grace_s: 0,
+            prizes: PeriodPrizes::default(),
         };
         let tally = start(&path, &now);
         let wish = Wish { periods: Some(vec![rule]), ..Wish::default() };

@@ -24,7 +24,7 @@ pub(super) fn redefine(
     present: &Definition,
     now: Micros,
 ) -> Result<Option<Redefinition>, Refusal> {
-    let definition = wish.change(present)?;
+    let definition = wish.change(present)?.with_prizes_from(now);
     if definition == *present {
         return Ok(None);
     }

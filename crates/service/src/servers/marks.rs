@@ -75,6 +75,12 @@ pub(crate) fn republish(store: &dyn Store, boards: &Boards, age: Duration) -> Re
     }
 }
 
+/// Publishes whatever is stored of a board over all time: after this its order has everything that was committed before,
+/// also what a server that died or was frozen has not published.
+pub(crate) fn publish_all(store: &dyn Store, board: &Board) -> Result<(), Failure> {
+    board.order.remote().map_or(Ok(()), |remote| whole(store, board, ALL_TIME, remote))
+}
+
 /// Publishes what is stored of one player.
 pub(crate) fn publish_one(
     store: &dyn Store,

@@ -6,11 +6,13 @@
 //! - `wallets`: balances against entries and open holds, wallets against members
 //! - `handles`: what members are found by against members
 //! - `moves`: movements against entries and captured holds, totals against movements
+//! - `contests`: fees, prizes and fees paid back against the movements that say so
 //! - `ahead`: what is not in the order it is needed in; `walk`: pages; `sum`: two sets of rows compared without keeping them
 //!
 //! Not here: the rows' own form, which a store checks as it reads them, and ranks.
 
 mod ahead;
+mod contests;
 mod handles;
 mod moves;
 mod sum;
@@ -57,6 +59,8 @@ pub struct Replayed {
     pub transfers: u64,
     /// Holds.
     pub holds: u64,
+    /// Contests that have started.
+    pub contests: u64,
     /// What movements add up to, in order of account and currency.
     pub totals: Vec<(AccountKey, Total)>,
     /// How many rows disagree.
@@ -87,6 +91,7 @@ pub fn replay(
     let seen = wallets::replay(books, home, &mut run)?;
     handles::replay(books, seen.handles, &mut run)?;
     let totals = moves::replay(books, seen.entries, &mut run)?;
+    contests::replay(books, &mut run)?;
     check_totals(&totals, &books.totals()?, &seen.balances, &mut run);
     run.replayed.totals = totals.into_rows();
     Ok(run.replayed)

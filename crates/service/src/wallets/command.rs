@@ -1,7 +1,9 @@
 //! What is asked of the ledger's lane, and its answers.
 
 use crate::contests::command::{ContestDone, ContestOrder};
+use crate::contests::series::{SeriesDone, SeriesOrder};
 use crate::members::pin::Guess;
+use crate::periods::prizes::PaymentOrder;
 use std::sync::Arc;
 use tally_rules::idempotency::Identity;
 use tally_rules::ledger::hold::Ending;
@@ -181,6 +183,8 @@ pub(crate) enum Request {
     Change(ChangeMember),
     Pay(NewPayment),
     Contest(Box<ContestOrder>),
+    Series(Box<SeriesOrder>),
+    Payment(Box<PaymentOrder>),
 }
 
 /// Its answer; the kind is that of the request.
@@ -200,6 +204,8 @@ pub(crate) enum Done {
     },
     Paid(Moved),
     Contest(ContestDone),
+    Series(SeriesDone),
+    Payment,
     /// What was read before is not so any more; but for an attempt at a PIN, nothing was done.
     Stale,
 }

@@ -4,6 +4,8 @@
 
 mod contests;
 mod import;
+mod payments;
+mod series;
 #[cfg(test)]
 mod tests;
 
@@ -15,7 +17,7 @@ use super::decide_members::named;
 use crate::keys::seen_before;
 use std::slice;
 use tally_lanes::{WorkingSet, keys_to_load};
-use tally_rules::contest::{Application, ContestId, Record};
+use tally_rules::contest::{Application, ContestId, Record, SeriesRecord};
 use tally_rules::idempotency::{Identity, RequestKey, Seen, Stored};
 use tally_rules::ledger::book::Book;
 use tally_rules::ledger::hold::Ending;
@@ -24,10 +26,11 @@ use tally_rules::ledger::order::{Written, wallets_of};
 use tally_rules::ledger::pin::PinRule;
 use tally_rules::ledger::{Currency, HoldId, Member, MemberId, TransferId, Uuid, WalletKey};
 use tally_rules::outcome::Outcome;
+use tally_rules::period::Payment;
 use tally_rules::{Micros, Refusal};
 use tally_store::{
-    BoardChange, Changes, ContestChanges, EntrantKey, ImportKey, ImportRow, LedgerChanges, Loaded, Plan,
-    ShardSet,
+    BoardChange, Changes, ContestChanges, EntrantKey, ImportKey, ImportRow, LedgerChanges, Loaded, PartKey,
+    Plan, ShardSet,
 };
 
 /// The answer to one request.
@@ -44,6 +47,8 @@ pub(super) fn ids_of(request: &Request) -> usize {
         Request::Expire(_) | Request::Close(_) | Request::Change(_) => 0,
         Request::Import(chunk) => import::ids_of(chunk),
         Request::Contest(order) => order.ids(),
+        Request::Series(order) => series::ids(order),
+        Request::Payment(order) => payments::ids(order),
     }
 }
 
@@ -83,6 +88,8 @@ pub(super) fn read(batch: &[Request], ids: &[Uuid], settings: &LedgerSettings) -
             }
             Request::Import(chunk) => import::read(&mut plan, chunk, &ids, home),
             Request::Contest(order) => contests::read(&mut plan, order, settings),
+            Request::Series(order) => series::read(&mut plan, order),
+            Request::Payment(order) => payments::read(&mut plan, order, home),
             Request::Close(CloseMember { member, .. }) => {
                 let key = |currency| WalletKey { member: *member, currency };
                 ledger.members.push(*member);
@@ -111,6 +118,8 @@ pub(super) fn read(batch: &[Request], ids: &[Uuid], settings: &LedgerSettings) -
     let contests = &mut ledger.contests;
     contests.contests = keys_to_load(std::mem::take(&mut contests.contests));
     contests.applications = keys_to_load(std::mem::take(&mut contests.applications));
+    contests.series = keys_to_load(std::mem::take(&mut contests.series));
+    contests.payments = keys_to_load(std::mem::take(&mut contests.payments));
     plan
 }
 
@@ -123,8 +132,9 @@ fn identities(request: &Request) -> impl Iterator<Item = &Identity> {
         Request::Close(close) => (&[], close.identity.as_ref()),
         Request::Change(change) => (&[], change.identity.as_ref()),
         Request::Pay(pay) => (&[], pay.identity.as_ref()),
+        Request::Series(order) => (&[], order.identity.as_ref()),
         // Contests name theirs where they read.
-        Request::Expire(_) | Request::Import(_) | Request::Contest(_) => (&[], None),
+        Request::Expire(_) | Request::Import(_) | Request::Contest(_) | Request::Payment(_) => (&[], None),
     };
     moves.iter().filter_map(|one| one.identity.as_ref()).chain(one)
 }
@@ -153,6 +163,8 @@ pub(super) fn decide(
         Request::Pay(pay) => state.pay(pay, &mut ids),
         Request::Import(chunk) => state.import(chunk, &mut ids),
         Request::Contest(order) => state.contest(order, settings, &mut ids),
+        Request::Series(order) => state.one_series(order, &mut ids),
+        Request::Payment(order) => state.payment(order, &mut ids),
     });
     let decisions = decisions.collect();
     (state.into_changes(), decisions)
@@ -178,6 +190,8 @@ pub(super) struct State<'a> {
     imports: WorkingSet<ImportKey, ImportRow>,
     contests: WorkingSet<ContestId, Record>,
     applications: WorkingSet<EntrantKey, Application>,
+    series: WorkingSet<ContestId, SeriesRecord>,
+    payments: WorkingSet<PartKey, Payment>,
     added: contests::Added,
 }
 
@@ -201,6 +215,8 @@ impl<'a> State<'a> {
             imports: WorkingSet::new(),
             contests: WorkingSet::new(),
             applications: WorkingSet::new(),
+            series: WorkingSet::new(),
+            payments: WorkingSet::new(),
             added: contests::Added { next_board: loaded.next_board, ..contests::Added::default() },
         };
         for (key, row) in plan.imports.iter().zip(&loaded.imports) {
@@ -228,6 +244,12 @@ impl<'a> State<'a> {
         }
         for (key, application) in plan.applications.iter().zip(&loaded.applications) {
             state.applications.load(key.clone(), *application);
+        }
+        for (id, record) in plan.series.iter().zip(&loaded.series) {
+            state.series.load(id.clone(), record.clone());
+        }
+        for (key, payment) in plan.payments.iter().zip(&loaded.payments) {
+            state.payments.load(*key, payment.clone());
         }
         state
     }
@@ -320,6 +342,8 @@ impl<'a> State<'a> {
             applications: self.applications.into_writes(),
             members: added.members,
             payouts: added.payouts.into_iter().collect(),
+            series: self.series.into_writes(),
+            payments: there(self.payments.into_writes()),
         };
         Changes {
             requests: there(self.requests.into_writes()),

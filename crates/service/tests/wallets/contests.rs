@@ -1,328 +1,37 @@
-//! Random histories of several contests against lists and numbers on paper; and what the clock does.
+//! What the clock does to contests, who is hidden, two starts at once, and what a wallet cannot take.
 //!
-//! After every step each answer, each balance and what is held are those of the model; at the end the whole ledger is proved.
+//! Not here: random histories (`histories`).
 
-use crate::world::{Kind, World, code, refused, settings, start};
-use std::collections::BTreeMap;
+use crate::histories::paper::{FEE, Op, Shape};
+use crate::histories::{self, Hand, amount, player_of};
+use crate::world::{Kind, World, code, identity, order, refused, settings, start};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use tally_rules::contest::definition::{Fee, Wish};
-use tally_rules::contest::{ContestId, Prize, State};
-use tally_rules::ledger::{Amount, MemberId};
-use tally_rules::score::Given;
+use tally_rules::contest::member::Unpaid;
+use tally_rules::contest::{ContestId, Payout, State};
+use tally_rules::ledger::money::{AMOUNT_MAX, BALANCE_MAX};
+use tally_rules::ledger::{MemberId, Move};
 use tally_rules::{PlayerId, Refusal};
 use tally_service::contests::act::Actor;
-use tally_service::contests::{apply, ban, change, finish, keeper, read, settle, start as begin};
-use tally_service::scores::submit::{self, NewScore};
+use tally_service::contests::{apply, ban, change, keeper, read, start as begin};
 use tally_service::{Failure, Tally};
-use tally_testkit::Rng;
-use tally_testkit::rng::soak;
 
-const FEE: i64 = 10;
-const CAPACITY: usize = 2;
-
-fn amount(units: i64) -> Amount {
-    Amount::new(units).unwrap()
-}
-
+/// Two places more than those who come, a fee or none, and prizes that nobody shares.
 fn wish(fee: bool) -> Wish {
-    let prize = |from, to, units| Prize { from, to, currency: code("KRW"), amount: amount(units) };
-    Wish {
-        title: Some("Cup".into()),
-        staff: Some(vec![PlayerId::new("boss").unwrap()]),
-        capacity: Some(CAPACITY as u32),
-        entry_fee: Some(fee.then(|| Fee { currency: code("KRW"), amount: amount(FEE) })),
-        prizes: Some(vec![prize(1, 1, 101), prize(2, 3, 30)]),
-        ..Wish::default()
-    }
+    let fee = if fee { FEE } else { 0 };
+    histories::wish(Shape { fee, ordinal: true, each: false, division: None })
 }
 
-/// One contest on paper.
-#[derive(Debug)]
-struct Paper {
-    fee: i64,
-    state: State,
-    pending: Vec<usize>,
-    accepted: Vec<usize>,
-    rejected: Vec<usize>,
-    members: Vec<usize>,
-    scores: BTreeMap<usize, i64>,
-}
-
-/// All of it on paper: money by player, and contests.
-struct Model {
-    money: Vec<i64>,
-    contests: Vec<Paper>,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Op {
-    Open,
-    Apply(usize),
-    Accept(usize),
-    Reject(usize),
-    Withdraw(usize),
-    Start,
-    Score(usize, i64),
-    Finish,
-    Settle,
-    Cancel,
-}
-
-fn take(list: &mut Vec<usize>, player: usize) -> bool {
-    let found = list.iter().position(|one| *one == player);
-    found.map(|at| list.remove(at)).is_some()
-}
-
-impl Model {
-    fn held(&self, player: usize) -> i64 {
-        let open = self.contests.iter().filter(|one| one.state == State::Open);
-        let has = |one: &&Paper| one.pending.contains(&player) || one.accepted.contains(&player);
-        open.filter(has).map(|one| one.fee).sum()
-    }
-
-    fn must(&self, contest: usize, state: State) -> Result<(), &'static str> {
-        if self.contests[contest].state == state { Ok(()) } else { Err("contest_state") }
-    }
-
-    fn act(&mut self, contest: usize, op: Op) -> Result<(), &'static str> {
-        match op {
-            Op::Open | Op::Apply(_) | Op::Accept(_) | Op::Reject(_) | Op::Withdraw(_) => {
-                self.before_the_start(contest, op)
-            }
-            Op::Start | Op::Score(..) | Op::Finish => self.play(contest, op),
-            Op::Settle | Op::Cancel => self.end(contest, op),
-        }
-    }
-
-    fn before_the_start(&mut self, contest: usize, op: Op) -> Result<(), &'static str> {
-        let free = |model: &Self, player: usize| model.money[player] - model.held(player);
-        match op {
-            Op::Open => {
-                self.must(contest, State::Draft)?;
-                self.contests[contest].state = State::Open;
-            }
-            Op::Apply(player) => {
-                self.must(contest, State::Open)?;
-                let one = &self.contests[contest];
-                if one.rejected.contains(&player) {
-                    return Err("already_rejected");
-                }
-                if one.pending.contains(&player) || one.accepted.contains(&player) {
-                    return Err("already_applied");
-                }
-                if free(self, player) < one.fee {
-                    return Err("insufficient_funds");
-                }
-                self.contests[contest].pending.push(player);
-            }
-            Op::Accept(player) => {
-                self.must(contest, State::Open)?;
-                let one = &mut self.contests[contest];
-                if one.accepted.contains(&player) {
-                    return Ok(());
-                }
-                if !one.pending.contains(&player) {
-                    return Err("not_applied");
-                }
-                if one.accepted.len() == CAPACITY {
-                    return Err("contest_full");
-                }
-                take(&mut one.pending, player);
-                one.accepted.push(player);
-            }
-            Op::Reject(player) => {
-                self.must(contest, State::Open)?;
-                let one = &mut self.contests[contest];
-                if one.rejected.contains(&player) {
-                    return Ok(());
-                }
-                if !take(&mut one.pending, player) && !take(&mut one.accepted, player) {
-                    return Err("not_applied");
-                }
-                one.rejected.push(player);
-            }
-            Op::Withdraw(player) => {
-                self.must(contest, State::Open)?;
-                let one = &mut self.contests[contest];
-                if one.rejected.contains(&player) {
-                    return Err("already_rejected");
-                }
-                if !take(&mut one.pending, player) && !take(&mut one.accepted, player) {
-                    return Err("not_applied");
-                }
-            }
-            _ => unreachable!("it is another's"),
-        }
-        Ok(())
-    }
-
-    fn play(&mut self, contest: usize, op: Op) -> Result<(), &'static str> {
-        match op {
-            Op::Start => {
-                self.must(contest, State::Open)?;
-                let one = &mut self.contests[contest];
-                (one.state, one.members) = (State::Running, std::mem::take(&mut one.accepted));
-                one.members.iter().for_each(|player| self.money[*player] -= one.fee);
-            }
-            Op::Score(player, score) => {
-                let one = &mut self.contests[contest];
-                match one.state {
-                    // There is no such board yet.
-                    State::Draft | State::Open => return Err("leaderboard_not_found"),
-                    State::Cancelled if one.members.is_empty() && one.scores.is_empty() => {
-                        return Err("contest_state or leaderboard_not_found");
-                    }
-                    State::Running if !one.members.contains(&player) => return Err("not_a_member"),
-                    State::Running => {}
-                    State::Finished | State::Settled | State::Cancelled => return Err("contest_state"),
-                }
-                let best = one.scores.entry(player).or_insert(score);
-                *best = score.max(*best);
-            }
-            Op::Finish => {
-                self.must(contest, State::Running)?;
-                self.contests[contest].state = State::Finished;
-            }
-            _ => unreachable!("it is another's"),
-        }
-        Ok(())
-    }
-
-    fn end(&mut self, contest: usize, op: Op) -> Result<(), &'static str> {
-        match op {
-            Op::Settle => {
-                let one = &mut self.contests[contest];
-                if one.state == State::Settled {
-                    return Ok(());
-                }
-                self.must(contest, State::Finished)?;
-                let one = &mut self.contests[contest];
-                one.state = State::Settled;
-                // The board is ordinal, and who reached a score first is ahead; scores of the test differ.
-                let mut ranked: Vec<_> = one.scores.iter().collect();
-                ranked.sort_by_key(|(_, score)| std::cmp::Reverse(**score));
-                for (rank, (player, _)) in ranked.into_iter().enumerate() {
-                    self.money[*player] += [101, 30, 30].get(rank).copied().unwrap_or(0);
-                }
-            }
-            Op::Cancel => {
-                let one = &mut self.contests[contest];
-                match one.state {
-                    State::Cancelled => {}
-                    State::Draft | State::Open => one.state = State::Cancelled,
-                    State::Running => {
-                        one.state = State::Cancelled;
-                        one.members.iter().for_each(|player| self.money[*player] += one.fee);
-                    }
-                    State::Finished | State::Settled => return Err("contest_state"),
-                }
-            }
-            _ => unreachable!("it is another's"),
-        }
-        Ok(())
-    }
-}
-
-fn player_of(member: MemberId) -> PlayerId {
-    PlayerId::new(&member.0.to_string()).unwrap()
-}
-
-/// Does it for real; a row's refusal is the refusal.
-fn act(world: &World, tally: &Tally, id: &ContestId, op: Op, members: &[MemberId]) -> Result<(), Failure> {
-    let who = |player: usize| player_of(members[player]);
-    let rows = |done: Result<tally_service::contests::command::ContestDone, Failure>| match done?.what {
-        tally_service::contests::command::What::Decided(mut rows) => match rows.pop().unwrap() {
-            Ok(_) => Ok(()),
-            Err(refusal) => Err(refusal.into()),
-        },
-        _ => Ok(()),
-    };
-    let admin = &Actor::Admin;
-    match op {
-        Op::Open => change::open(tally, id, admin, None).map(drop),
-        Op::Apply(player) => apply::apply(tally, id, &Actor::Server, &who(player), None).map(drop),
-        Op::Accept(player) => rows(apply::decide(tally, id, admin, &[who(player)], true, None)),
-        Op::Reject(player) => rows(apply::decide(tally, id, admin, &[who(player)], false, None)),
-        Op::Withdraw(player) => apply::withdraw(tally, id, admin, &who(player), None).map(drop),
-        Op::Start => begin::start(tally, id, admin, None).map(drop),
-        Op::Score(player, score) => {
-            let (subscore, at, identity) = (None, None, None);
-            let (board, player, score) = (id.board(None), who(player), Given::Int(score));
-            let new = NewScore { board, player, score, subscore, at, identity };
-            world.wait(submit::submit(tally, new)).map(drop)
-        }
-        Op::Finish => finish::finish(tally, id, admin, None).map(drop),
-        Op::Settle => settle::settle(tally, id, admin, None).map(drop),
-        Op::Cancel => finish::cancel(tally, id, admin, None).map(drop),
-    }
-}
-
-fn any_op(rng: &mut Rng) -> Op {
-    let player = rng.below(4) as usize;
-    match rng.below(40) {
-        0..3 => Op::Open,
-        3..14 => Op::Apply(player),
-        14..20 => Op::Accept(player),
-        20..22 => Op::Reject(player),
-        22..24 => Op::Withdraw(player),
-        24..26 => Op::Start,
-        26..34 => Op::Score(player, rng.below(1 << 40) as i64),
-        34..36 => Op::Finish,
-        36..39 => Op::Settle,
-        _ => Op::Cancel,
-    }
-}
-
-#[test]
-fn soak_random_histories_agree_with_paper() {
-    let mut rng = Rng::of("contests");
-    // A transaction of a server takes longer.
-    for (kind, steps) in [(Kind::Sqlite, 500), (Kind::MariaDb, 150)].repeat(soak(1)) {
-        let world = World::new(kind);
-        let members: Vec<MemberId> = (0..4).map(|no| world.member(&format!("m{no}"), 35)).collect();
-        let mut model = Model { money: vec![35; 4], contests: Vec::new() };
-        let ids: Vec<_> = (0..8).map(|no| ContestId::new(&format!("cup-{no}")).unwrap()).collect();
-        for (no, id) in ids.iter().enumerate() {
-            let fee = no % 3 < 2;
-            change::create(&world.tally, id, &Actor::Server, &wish(fee), None).unwrap();
-            let again = change::create(&world.tally, id, &Actor::Server, &wish(fee), None);
-            assert_eq!(refused(again), Refusal::ContestExists);
-            model.contests.push(Paper {
-                fee: if fee { FEE } else { 0 },
-                state: State::Draft,
-                pending: Vec::new(),
-                accepted: Vec::new(),
-                rejected: Vec::new(),
-                members: Vec::new(),
-                scores: BTreeMap::new(),
-            });
-        }
-        for _ in 0..steps {
-            let (contest, op) = (rng.below(8) as usize, any_op(&mut rng));
-            let wanted = model.act(contest, op);
-            let done = act(&world, &world.tally, &ids[contest], op, &members);
-            match (done, wanted) {
-                (Ok(()), Ok(())) => {}
-                (Err(Failure::Refused(refusal)), Err(wanted)) if wanted.contains(refusal.code()) => {}
-                (done, wanted) => panic!("{op:?} of {:?}: {done:?}, not {wanted:?}", model.contests[contest]),
-            }
-            let paper = &model.contests[contest];
-            let record = read::get(&world.tally, &ids[contest]).unwrap();
-            let desk = (record.desk.pending as usize, record.desk.accepted as usize);
-            assert_eq!(record.state, paper.state);
-            if paper.state == State::Open {
-                assert_eq!(desk, (paper.pending.len(), paper.accepted.len()));
-            }
-            assert_eq!(record.members as usize, paper.members.len());
-            for (player, member) in members.iter().enumerate() {
-                let wallet = world.tally.store.ledger().wallets_of(*member).unwrap()[0].1;
-                let held = model.held(player);
-                assert_eq!((wallet.balance, wallet.held), (model.money[player], held), "after {op:?}");
-            }
-        }
-        world.end(&members);
-    }
+/// Does it for real.
+fn act(
+    world: &World,
+    tally: &Arc<Tally>,
+    id: &ContestId,
+    op: Op,
+    members: &[MemberId],
+) -> Result<(), Failure> {
+    Hand { tally, runtime: &world.runtime, members }.act(id, op, None, None)
 }
 
 #[test]
@@ -429,5 +138,72 @@ fn two_starts_at_once_are_one() {
     assert_eq!((record.state, record.members), (State::Running, 2));
     assert_eq!(world.balance(members[0]), 40);
     assert!(world.tally.store.ledger().first_applications(record.no, 9).unwrap().is_empty());
+    world.end(&members);
+}
+
+#[test]
+fn what_a_full_balance_cannot_take_is_written_down() {
+    let world = World::new(Kind::Sqlite);
+    let members = [world.member("ann", AMOUNT_MAX), world.member("bob", AMOUNT_MAX)];
+    let ids = ["prize", "refund"].map(|id| ContestId::new(id).unwrap());
+    for (id, units) in ids.iter().zip([AMOUNT_MAX - 1, 1]) {
+        let fee = Fee { currency: code("KRW"), amount: amount(units) };
+        let wish = Wish { entry_fee: Some(Some(fee)), ..wish(true) };
+        change::create(&world.tally, id, &Actor::Server, &wish, None).unwrap();
+        act(&world, &world.tally, id, Op::Open, &members).unwrap();
+        for op in [Op::Apply(0), Op::Accept(0), Op::Apply(1), Op::Accept(1), Op::Start] {
+            act(&world, &world.tally, id, op, &members).unwrap();
+        }
+    }
+    let full = BALANCE_MAX / AMOUNT_MAX;
+    for piece in vec![500; usize::try_from(full / 500).unwrap()] {
+        let deposit = (order(Move::Deposit { to: members[0] }, AMOUNT_MAX), false);
+        world.post_all(vec![deposit; piece]).into_iter().for_each(|done| drop(done.unwrap()));
+    }
+    assert_eq!(world.balance(members[0]), BALANCE_MAX);
+    act(&world, &world.tally, &ids[0], Op::Score(0, 1), &members).unwrap();
+    for (id, op) in [(&ids[0], Op::Finish), (&ids[0], Op::Settle), (&ids[1], Op::Cancel)] {
+        act(&world, &world.tally, id, op, &members).unwrap();
+    }
+    let [first, second] = members.map(player_of);
+    let paid = |rows: Vec<(u32, Payout)>| {
+        let row = |(no, row): (u32, Payout)| (no, row.player, row.rank, row.amount.units(), row.paid);
+        rows.into_iter().map(row).collect::<Vec<_>>()
+    };
+    let prizes = paid(read::prizes(&world.tally, &ids[0], 0, 9).unwrap());
+    let full = Some(Err(Unpaid::LimitExceeded));
+    assert_eq!(prizes, [(0, first.clone(), 1, 101, full)]);
+    let refunds = paid(read::refunds(&world.tally, &ids[1], 0, 9).unwrap());
+    let [(0, one, 0, 1, none), (1, other, 0, 1, Some(Ok(transfer)))] = &refunds[..] else {
+        panic!("{refunds:?}")
+    };
+    assert_eq!((one, none, other), (&first, &full, &second));
+    assert!(world.tally.store.ledger().transfer(*transfer).unwrap().is_some());
+    assert_eq!(paid(read::refunds(&world.tally, &ids[1], 1, 9).unwrap()), refunds[1..]);
+    let state = refused(read::refunds(&world.tally, &ids[0], 0, 9));
+    assert_eq!(state, Refusal::ContestState(State::Settled));
+    assert_eq!(world.balance(members[1]), 1);
+    world.end(&members);
+}
+
+#[test]
+fn hiding_asked_again_after_the_end_is_what_was_done() {
+    let world = World::new(Kind::Sqlite);
+    let members = [world.member("ann", 50)];
+    let id = ContestId::new("cup").unwrap();
+    change::create(&world.tally, &id, &Actor::Server, &wish(false), None).unwrap();
+    for op in [Op::Open, Op::Apply(0), Op::Accept(0), Op::Start] {
+        act(&world, &world.tally, &id, op, &members).unwrap();
+    }
+    let hide = |key: &str, print| {
+        let player = player_of(members[0]);
+        let done = ban::ban(&world.tally, &id, &Actor::Admin, &player, true, identity(key, print));
+        world.wait(done)
+    };
+    assert!(!hide("hide", 1).unwrap());
+    act(&world, &world.tally, &id, Op::Finish, &members).unwrap();
+    assert!(hide("hide", 1).unwrap());
+    assert_eq!(refused(hide("hide", 2)), Refusal::IdempotencyKeyReused);
+    assert_eq!(refused(hide("anew", 1)), Refusal::ContestState(State::Finished));
     world.end(&members);
 }

@@ -1,10 +1,15 @@
 //! The ledger's lane on real stores: the embedded one, MariaDB, MySQL.
 
+mod applications;
 mod contests;
 mod crowd;
+mod histories;
 mod holds;
 mod lost;
 mod moves;
 mod payments;
+mod prizes;
+mod series;
 mod verify;
+mod verify_contests;
 mod world;

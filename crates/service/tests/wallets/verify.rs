@@ -68,7 +68,7 @@ fn make(world: &World) -> Made {
     Made { ann, bob, cid, open, captured, voided, first, second }
 }
 
-fn hex(id: Uuid) -> String {
+pub(crate) fn hex(id: Uuid) -> String {
     format!("x'{:032x}'", u128::from_be_bytes(id.0))
 }
 
@@ -89,12 +89,12 @@ fn a_ledger_that_nobody_touched_agrees() {
 }
 
 /// A fault as SQL, and what is said of it: as many words as rows disagree.
-type Broken = (String, Vec<String>);
+pub(crate) type Broken = (String, Vec<String>);
 
 /// Nobody's and nothing's.
-const GHOST: Uuid = Uuid([1; 16]);
+pub(crate) const GHOST: Uuid = Uuid([1; 16]);
 
-fn fault(sql: String, wanted: &[&str]) -> Broken {
+pub(crate) fn fault(sql: String, wanted: &[&str]) -> Broken {
     (sql, wanted.iter().map(|text| (*text).to_owned()).collect())
 }
 
@@ -343,25 +343,28 @@ fn of_holds(made: &Made) -> Vec<Broken> {
     ]
 }
 
-#[test]
-fn every_kind_of_row_that_was_broken_by_sql_is_named() {
-    let database = ScratchDatabase::shared(DatabaseKind::MariaDb10);
-    let url = database.create_database();
+/// A world in a database of a server, and the database's name there.
+pub(crate) fn in_a_database(server: &ScratchDatabase) -> (World, String) {
+    let url = server.create_database();
     let name = url.rsplit('/').next().unwrap().to_owned();
     let options = tally_store::mysql::Options::default();
     let store = std::sync::Arc::new(tally_store::mysql::MySqlStore::open(&url, &options).unwrap());
-    let world = World::on(store, tempfile::tempdir().unwrap());
-    let made = make(&world);
-    let each = |text: &dyn Fn(&str) -> String| TABLES.iter().map(|table| text(table)).collect::<String>();
-    database.sql(&format!(
+    (World::on(store, tempfile::tempdir().unwrap()), name)
+}
+
+/// Breaks rows by each fault in turn, looks whether that and nothing else is named, and puts the rows back.
+pub(crate) fn break_each(
+    (world, server, name): (&World, &ScratchDatabase, &str),
+    tables: &[&str],
+    faults: Vec<Broken>,
+) {
+    let each = |text: &dyn Fn(&str) -> String| tables.iter().map(|table| text(table)).collect::<String>();
+    server.sql(&format!(
         "USE {name}; {}",
         each(&|table| format!("CREATE TABLE kept_{table} AS SELECT * FROM {table}; "))
     ));
-    let faults =
-        [of_wallets(&made), of_handles(&made), of_entries(&made), of_movements(&made), of_holds(&made)]
-            .concat();
     for (sql, wanted) in faults {
-        database.sql(&format!("USE {name}; {sql}"));
+        server.sql(&format!("USE {name}; {sql}"));
         let (_, found) = verify(&*world.tally.store);
         assert_eq!(found.len(), wanted.len(), "{sql}: {found:#?}");
         for wanted in wanted {
@@ -369,9 +372,20 @@ fn every_kind_of_row_that_was_broken_by_sql_is_named() {
         }
         let back =
             |table: &str| format!("DELETE FROM {table}; INSERT INTO {table} SELECT * FROM kept_{table}; ");
-        database.sql(&format!("USE {name}; {}", each(&back)));
+        server.sql(&format!("USE {name}; {}", each(&back)));
         assert_eq!(verify(&*world.tally.store).1, [""; 0], "after {sql}");
     }
+}
+
+#[test]
+fn every_kind_of_row_that_was_broken_by_sql_is_named() {
+    let server = ScratchDatabase::shared(DatabaseKind::MariaDb10);
+    let (world, name) = in_a_database(server);
+    let made = make(&world);
+    let faults =
+        [of_wallets(&made), of_handles(&made), of_entries(&made), of_movements(&made), of_holds(&made)]
+            .concat();
+    break_each((&world, server, &name), &TABLES, faults);
     world.end(&[made.ann, made.bob, made.cid]);
 }
 

@@ -36,7 +36,7 @@ pub(crate) enum Kind {
 pub(crate) struct World {
     pub(crate) tally: Arc<Tally>,
     now: Arc<AtomicI64>,
-    runtime: Runtime,
+    pub(crate) runtime: Runtime,
     _folder: tempfile::TempDir,
 }
 

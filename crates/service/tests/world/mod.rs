@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use tally_rules::definition::Wish;
 use tally_rules::idempotency::{Fingerprint, Identity, RequestKey};
 use tally_rules::instant::SECOND;
-use tally_rules::period::PeriodRule;
+use tally_rules::period::{PeriodPrizes, PeriodRule};
 use tally_rules::score::Given;
 use tally_rules::{BoardId, Micros, PlayerId, Refusal};
 use tally_service::periods::view::View;
@@ -127,5 +127,6 @@ pub(crate) fn identity(key: &str) -> Identity {
 
 /// A rule.
 pub(crate) fn rule(name: &str, schedule: &str, zone: &str, keep: u32, grace_s: u32) -> PeriodRule {
-    PeriodRule { no: 0, name: name.into(), schedule: schedule.into(), time_zone: zone.into(), keep, grace_s }
+    let (schedule, time_zone, prizes) = (schedule.into(), zone.into(), PeriodPrizes::default());
+    PeriodRule { no: 0, name: name.into(), schedule, time_zone, keep, grace_s, prizes }
 }

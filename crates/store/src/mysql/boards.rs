@@ -11,16 +11,19 @@ use super::{bans, meta, parts};
 use crate::StoreError;
 use crate::plan::{BoardChange, BoardNo, BoardRow};
 use crate::servers::{BoardState, Name};
+use crate::sqlite::codec::Input;
+use crate::sqlite::{encode_prizes, take_period_prizes};
 use tally_rules::definition::{Order, Ranking, ScoreType, Subscore, Ties, Update};
-use tally_rules::period::PeriodRule;
+use tally_rules::period::{PeriodPrizes, PeriodRule};
 use tally_rules::{BoardId, Definition, Micros};
 
 /// A macro, because `concat!` takes no constant.
 macro_rules! rows {
     () => {
         "SELECT b.`no`, b.id, b.`order`, b.`update`, b.ranking, b.ties, b.score, b.subscore, b.all_time, \
-     b.rules_given, b.implicit, b.created_at, p.rule, p.name, p.`schedule`, p.time_zone, p.keep, p.grace_s, p.position \
-     FROM boards b LEFT JOIN periods p ON p.board = b.`no`"
+     b.rules_given, b.implicit, b.created_at, p.rule, p.name, p.`schedule`, p.time_zone, p.keep, p.grace_s, p.position, \
+     z.body FROM boards b LEFT JOIN periods p ON p.board = b.`no` \
+     LEFT JOIN period_prizes z ON z.board = p.board AND z.rule = p.rule"
     };
 }
 
@@ -104,9 +107,12 @@ fn decode(row: &mut Fields<'_>) -> Result<(BoardRow, Option<(u32, PeriodRule)>),
     let Some(rule) = rule else { return Ok((BoardRow { no, id, definition, created_at }, None)) };
     let (name, schedule, time_zone) =
         (row.text()?.to_owned(), row.text()?.to_owned(), row.text()?.to_owned());
-    let period =
-        PeriodRule { no: rule, name, schedule, time_zone, keep: row.small()?, grace_s: row.small()? };
-    Ok((BoardRow { no, id, definition, created_at }, Some((row.small()?, period))))
+    let (keep, grace_s, position) = (row.small()?, row.small()?, row.small()?);
+    let prizes = row.maybe_bytes()?.map(|bytes| take_period_prizes(&mut Input::new(bytes)));
+    let prizes = prizes.unwrap_or_else(|| Some(PeriodPrizes::default()));
+    let prizes = prizes.ok_or_else(|| corrupt("period_prizes", "prizes that cannot be"))?;
+    let period = PeriodRule { no: rule, name, schedule, time_zone, keep, grace_s, prizes };
+    Ok((BoardRow { no, id, definition, created_at }, Some((position, period))))
 }
 
 /// The value of a column that may not be null: 0 where all of these boards are live, null else. None of them goes from then
@@ -183,7 +189,7 @@ pub(super) fn write(
             }
             BoardChange::Delete(no) => {
                 script.sql("DELETE FROM boards WHERE `no` = ").number(no.0).end();
-                script.sql("DELETE FROM periods WHERE board = ").number(no.0).end();
+                delete_periods(script, *no);
                 script.sql("INSERT INTO deleted_boards (`no`) VALUES (").number(no.0).sql(")").end();
                 present.retain(|(live, _)| live != no);
             }
@@ -231,7 +237,7 @@ fn redefine(script: &mut Script, no: BoardNo, of: &Definition) {
     }
     script.sql(", all_time = ").number(u8::from(of.all_time)).sql(", rules_given = ").number(of.rules_given);
     script.sql(", implicit = ").number(u8::from(of.implicit)).sql(" WHERE `no` = ").number(no.0).end();
-    script.sql("DELETE FROM periods WHERE board = ").number(no.0).end();
+    delete_periods(script, no);
     create_periods(script, no, &of.periods);
 }
 
@@ -246,6 +252,12 @@ fn choices(of: &Definition) -> [&'static str; 6] {
     ]
 }
 
+fn delete_periods(script: &mut Script, no: BoardNo) {
+    for table in ["DELETE FROM periods WHERE board = ", "DELETE FROM period_prizes WHERE board = "] {
+        script.sql(table).number(no.0).end();
+    }
+}
+
 fn create_periods(script: &mut Script, no: BoardNo, periods: &[PeriodRule]) {
     let head =
         "INSERT INTO periods (board, position, rule, name, `schedule`, time_zone, keep, grace_s) VALUES ";
@@ -255,5 +267,9 @@ fn create_periods(script: &mut Script, no: BoardNo, periods: &[PeriodRule]) {
             row.bytes(text.as_bytes());
         }
         row.number(period.keep).number(period.grace_s);
+    });
+    let with_prizes = periods.iter().filter(|period| period.prizes != PeriodPrizes::default());
+    script.rows("INSERT INTO period_prizes (board, rule, body) VALUES ", with_prizes, "", |row, period| {
+        row.number(no.0).number(period.no).bytes(&encode_prizes(&period.prizes));
     });
 }

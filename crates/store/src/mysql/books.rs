@@ -4,18 +4,22 @@
 //! reading, because another would be of another moment.
 
 use super::connect;
+use super::contests;
 use super::fault::Fault;
 use super::found;
 use super::holds;
 use super::link::Link;
 use super::members;
 use super::pool::Pool;
+use super::prizes;
 use super::row::{Answers, Fields};
 use super::text::{Row, Script};
 use super::transfers;
 use super::wallets;
 use crate::StoreError;
 use crate::books::{Books, Page};
+use tally_rules::PlayerId;
+use tally_rules::contest::{ContestId, Enrolled, Payout, Record};
 use tally_rules::ledger::account::{AccountKey, Total};
 use tally_rules::ledger::entry::EntryKey;
 use tally_rules::ledger::member::Handle;
@@ -141,6 +145,25 @@ impl Books for Snapshot {
 
     fn holds(&mut self, after: Option<HoldId>, limit: usize) -> Page<HoldId, Hold> {
         self.by_id((HOLDS, "holds"), after.map(|id| id.0), limit, holds::decode)
+    }
+
+    fn contests(&mut self, after: Option<&ContestId>, limit: usize) -> Page<ContestId, Record> {
+        read(self.ask(&contests::list(None, after, limit))?, "contests", contests::decode)
+    }
+
+    fn contest_members(
+        &mut self,
+        contest: Uuid,
+        after: Option<&PlayerId>,
+        limit: usize,
+    ) -> Page<PlayerId, Enrolled> {
+        let answers = self.ask(&contests::members(contest, after, limit))?;
+        Ok(contests::by_player(read(answers, "contest_members", contests::decode_member)?))
+    }
+
+    fn payouts(&mut self, contest: Uuid, from: u32, limit: usize) -> Page<u32, Payout> {
+        let answers = self.ask(&prizes::select(contest, from, limit))?;
+        read(answers, "contest_prizes", prizes::decode)
     }
 
     fn members_of(&mut self, ids: &[MemberId]) -> Result<Vec<Option<Member>>, StoreError> {

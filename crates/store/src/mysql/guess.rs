@@ -1,5 +1,6 @@
 //! A transaction of the only writer that asks for nothing: it decides on what is nearly always so, and on the rows it knows,
-//! and sends everything in one message, which fails where it is not so. Not here: what is done then (`run`).
+//! and sends everything in one message, which fails where it is not so. To MariaDB it is a block and COMMIT: two answers
+//! instead of eight, each of which would wake this side. Not here: what is done then (`run`).
 
 use super::lease::Lease;
 use super::link::Link;
@@ -47,6 +48,7 @@ pub(super) fn guess(
     check::changes(&changes).map_err(Stop::Error)?;
     let version = Version::Number(lease.version().max(least));
     let mut script = Script::default();
+    script.group(link.server.flavour);
     script.statement("START TRANSACTION");
     let absent = Absent { requests: plan.requests.clone(), ..Absent::default() };
     write::rows(&mut script, &changes, &absent, (link.server.flavour, version), link.name[0]);

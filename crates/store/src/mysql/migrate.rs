@@ -20,6 +20,8 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/mysql/0003_ledger.sql"),
     include_str!("../../migrations/mysql/0004_servers.sql"),
     include_str!("../../migrations/mysql/0005_contests.sql"),
+    include_str!("../../migrations/mysql/0006_series.sql"),
+    include_str!("../../migrations/mysql/0007_period_prizes.sql"),
 ];
 
 /// The first schema with the table of leases.

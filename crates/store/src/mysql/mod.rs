@@ -5,14 +5,11 @@
 //! trait blocks, so each connection is driven by the thread that uses it.
 //!
 //! - `run`: the write path; `load`: its first message; `write`: its second
-//! - `batches`: what became of a commit whose answer was lost
-//! - `pool`, `link`, `connect`: connections; `fault`: what their errors mean; `stats`; `survey`
-//! - `options`: bounds; `text`: SQL as text; `row`: results
-//! - `notes`: what `shards` keeps beside a transaction; `moving`: rows on their way to another database
-//! - `lease`, `leases`: how a server that keeps orders in memory stays the only one that writes
+//! - `batches`: what became of a commit whose answer was lost; `notes`: what `shards` keeps beside a transaction
+//! - `pool`, `link`, `connect`: connections; `fault`: what their errors mean; `stats`; `survey`; `options`: bounds; `text`, `row`: SQL and results
+//! - `lease`, `leases`: how a server that keeps orders in memory stays the only one that writes; `moving`: rows to another database
 //! - `revisions`, `turns`, `marks`: how several servers share a store
-//! - `migrate`: whose database it is, and its schema; `purge`: what is deleted at leisure; `check`
-//! - `books`: the ledger as it was at one moment
+//! - `migrate`: whose database it is, and its schema; `purge`: what is deleted at leisure; `check`; `books`: the ledger of one moment
 //! - a file for each table, with its statements and the one place where its rows become types
 //!
 //! **Present and absent.** Transactions are READ COMMITTED and lock every row they read, in order of tables and keys. A
@@ -48,7 +45,9 @@ pub(crate) mod moving;
 mod notes;
 mod options;
 mod parts;
+mod payments;
 mod pool;
+mod prizes;
 mod profiles;
 mod purge;
 mod recent;
@@ -57,6 +56,7 @@ mod revisions;
 mod row;
 mod run;
 mod scores;
+mod series;
 mod stats;
 mod survey;
 #[cfg(test)]

@@ -295,6 +295,7 @@ pub(super) fn commit(
         (version, marks),
         (lease.map(Lease::fence), guessed.unwrap_or_default()),
     );
+    script.close();
     let last = script.len();
     let asks = revised || matches!(version, Version::Session);
     if asks {

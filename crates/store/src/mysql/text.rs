@@ -4,8 +4,12 @@
 //! text. What makes that safe is the type: a piece of SQL is a `&'static str`, and a value can only be written as
 //! digits. A quoted string is never made. Not here: what the statements say.
 
+use super::connect::Flavour;
 use crate::StoreError;
 use std::fmt::Write;
+
+/// Begins several statements that are one.
+const BLOCK: &str = "BEGIN NOT ATOMIC ";
 
 /// Keys in one list of `IN`. MariaDB makes a temporary table of a list with 1,000 numbers or names, and then reads (and
 /// locks) in that table's order instead of the key's: 240 keys of four columns stay below.
@@ -22,6 +26,8 @@ const STATEMENT_BYTES: usize = 64 << 10;
 pub(super) struct Script {
     text: String,
     ends: Vec<usize>,
+    /// Where the open block begins.
+    block: Option<usize>,
 }
 
 impl Script {
@@ -66,7 +72,37 @@ impl Script {
     /// Ends the statement.
     pub(super) fn end(&mut self) {
         self.text.push(';');
-        self.ends.push(self.text.len());
+        match self.block {
+            None => self.ends.push(self.text.len()),
+            Some(begins) if self.text.len() - begins > STATEMENT_BYTES => {
+                self.close();
+                self.open();
+            }
+            Some(_) => {}
+        }
+    }
+
+    /// Makes one statement of those that follow, up to [`Self::close`], where the server can: it answers them once, and
+    /// not each with a packet for which this side wakes. None of them may give rows.
+    pub(super) fn group(&mut self, flavour: Flavour) {
+        if flavour == Flavour::MariaDb {
+            self.open();
+        }
+    }
+
+    fn open(&mut self) {
+        self.block = Some(self.text.len());
+        self.text.push_str(BLOCK);
+    }
+
+    /// Ends the block, if there is one.
+    pub(super) fn close(&mut self) {
+        let Some(begins) = self.block.take() else { return };
+        if self.text.len() == begins + BLOCK.len() {
+            self.text.truncate(begins);
+        } else {
+            self.sql("END").end();
+        }
     }
 
     /// `head`, a list of rows in parentheses, `tail`; as several statements where there are many rows, and none where
@@ -252,6 +288,31 @@ mod tests {
         let mut script = Script::default();
         three(&mut script, 0);
         assert_eq!(script.messages(1 << 20).unwrap(), [("BEGIN;COMMIT;", 2)]);
+    }
+
+    #[test]
+    fn a_block_is_one_statement_and_a_long_one_is_several() {
+        let grouped = |flavour, count| {
+            let mut script = Script::default();
+            script.group(flavour);
+            script.rows("INSERT INTO t VALUES ", 0..count, "", |row, number: u64| {
+                row.number(number);
+            });
+            script.close();
+            script.statement("COMMIT");
+            script
+        };
+        let maria = grouped(Flavour::MariaDb, 2);
+        let text = "BEGIN NOT ATOMIC INSERT INTO t VALUES (0),(1);END;COMMIT;";
+        assert_eq!(maria.messages(1 << 20).unwrap(), [(text, 2)]);
+        let mysql = grouped(Flavour::MySql { row_name: true }, 2);
+        assert_eq!(mysql.messages(1 << 20).unwrap(), [("INSERT INTO t VALUES (0),(1);COMMIT;", 2)]);
+        assert_eq!(grouped(Flavour::MariaDb, 0).messages(1 << 20).unwrap(), [("COMMIT;", 1)]);
+        let long = grouped(Flavour::MariaDb, 30_000);
+        let cut = long.messages(STATEMENT_BYTES + 8192).unwrap();
+        assert!(cut.len() > 1, "{}", cut.len());
+        let begun = |(text, _): &(&str, usize)| text.starts_with(BLOCK) || *text == "COMMIT;";
+        assert!(cut.iter().all(begun));
     }
 
     #[test]

@@ -1,12 +1,39 @@
 //! Contests are on the first shard, beside members and money.
 
 use super::Shards;
-use crate::StoreError;
 use crate::contests::{Contests, EntrantKey, Listed};
+use crate::payments::PaymentReads;
+use crate::series::{ListedSeries, SeriesReads};
+use crate::{PartKey, StoreError};
 use tally_rules::contest::application::Status;
-use tally_rules::contest::{Application, ContestId, Enrolled, Payout, Record, State};
+use tally_rules::contest::{Application, ContestId, Enrolled, Payout, Record, SeriesRecord, State};
 use tally_rules::ledger::Uuid;
+use tally_rules::period::Payment;
 use tally_rules::{Micros, PlayerId};
+
+impl SeriesReads for Shards {
+    fn series(&self, id: &ContestId) -> Result<Option<SeriesRecord>, StoreError> {
+        self.of_first(|first| first.series(id))
+    }
+
+    fn all_series(&self, after: Option<&ContestId>, limit: usize) -> Result<ListedSeries, StoreError> {
+        self.of_first(|first| first.all_series(after, limit))
+    }
+
+    fn due_series(&self, now: Micros, limit: usize) -> Result<Vec<(Micros, ContestId)>, StoreError> {
+        self.of_first(|first| first.due_series(now, limit))
+    }
+}
+
+impl PaymentReads for Shards {
+    fn payment(&self, key: PartKey) -> Result<Option<Payment>, StoreError> {
+        self.of_first(|first| first.payment(key))
+    }
+
+    fn open_payments(&self, limit: usize) -> Result<Vec<PartKey>, StoreError> {
+        self.of_first(|first| first.open_payments(limit))
+    }
+}
 
 impl Contests for Shards {
     fn contest(&self, id: &ContestId) -> Result<Option<Record>, StoreError> {
@@ -61,7 +88,7 @@ impl Contests for Shards {
         self.of_first(|first| first.enrolled(keys))
     }
 
-    fn payouts(&self, contest: Uuid, from: u32, limit: usize) -> Result<Vec<Payout>, StoreError> {
+    fn payouts(&self, contest: Uuid, from: u32, limit: usize) -> Result<Vec<(u32, Payout)>, StoreError> {
         self.of_first(|first| first.payouts(contest, from, limit))
     }
 }

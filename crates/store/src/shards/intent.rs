@@ -221,7 +221,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use tally_rules::Definition;
-    use tally_rules::period::PeriodRule;
+    use tally_rules::period::{PeriodPrizes, PeriodRule};
 
     fn changes(player: &str, number: i64) -> Changes {
         let player = PlayerId::new(player).unwrap();
@@ -234,6 +234,7 @@ mod tests {
             time_zone: "Asia/Seoul".into(),
             keep: 53,
             grace_s: 5,
+            prizes: PeriodPrizes::default(),
         };
         let definition = Definition { periods: vec![weekly], rules_given: 4, ..Definition::sorted_set() };
         let id = BoardId::new("b").unwrap();

@@ -18,7 +18,7 @@ use super::scores::Scores;
 use super::table::{List, Table};
 use super::transfers::{Entries, Transfers};
 use super::wallets::{Totals, Wallets};
-use super::{bans, contests, imports, profiles, table};
+use super::{bans, contests, imports, payments, profiles, series, table};
 use crate::plan::Changes;
 use crate::{KeyChange, LedgerChanges, StoreError};
 use tally_rules::ledger::account::{AccountKey, Total};
@@ -161,7 +161,9 @@ fn add_ledger(batch: &mut Batch, changes: LedgerChanges, totals: &[Option<Total>
     batch.add::<contests::Contests>(there(of_contests.contests))?;
     batch.add::<contests::Applications>(of_contests.applications)?;
     batch.add::<contests::Enrollments>(there(of_contests.members))?;
-    batch.add::<contests::Payouts>(there(of_contests.payouts))
+    batch.add::<contests::Payouts>(there(of_contests.payouts))?;
+    batch.add::<series::AllSeries>(of_contests.series)?;
+    batch.add::<payments::Payments>(there(of_contests.payments))
 }
 
 fn there<K, V>(rows: Vec<(K, V)>) -> Vec<(K, Option<V>)> {

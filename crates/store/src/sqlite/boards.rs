@@ -3,14 +3,15 @@
 //! Choices are stored under the names that users see, so the file can be read without this program. A deleted board
 //! leaves `boards` at once, and with it its name is free; its rows elsewhere wait for `purge`.
 
-use super::codec::{Input, put_bytes, put_number, put_signed};
+use super::codec::{Input, put_bytes, put_number, put_option, put_signed};
 use super::fault::corrupt;
 use super::meta;
 use super::table::{Rows, Table};
+use crate::contests::{put_prizes, take_prizes};
 use crate::{BoardNo, BoardRow, StoreError};
 use rusqlite::{Connection, Row, params};
 use tally_rules::definition::{Order, Ranking, ScoreType, Subscore, Ties, Update};
-use tally_rules::period::PeriodRule;
+use tally_rules::period::{PeriodPrizes, PeriodRule};
 use tally_rules::{BoardId, Definition, Micros};
 
 pub(super) const ALL: &str = "SELECT no, id, \"order\", \"update\", ranking, ties, score, subscore, all_time, \
@@ -23,11 +24,14 @@ pub(super) const PUT: &str = "INSERT INTO boards (no, id, \"order\", \"update\",
      implicit = excluded.implicit";
 pub(super) const DELETE: &str = "DELETE FROM boards WHERE no = ?1";
 pub(super) const MARK_DELETED: &str = "REPLACE INTO deleted_boards (no) VALUES (?1)";
-pub(super) const PERIODS: &str = "SELECT name, schedule, time_zone, keep, grace_s, rule FROM periods \
+pub(super) const PERIODS: &str = "SELECT name, schedule, time_zone, keep, grace_s, rule, prizes FROM periods \
      WHERE board = ?1 ORDER BY position";
 pub(super) const CREATE_PERIOD: &str = "INSERT INTO periods (board, position, name, schedule, time_zone, keep, \
-     grace_s, rule) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
+     grace_s, rule, prizes) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
 pub(super) const DELETE_PERIODS: &str = "DELETE FROM periods WHERE board = ?1";
+
+/// Added to the number of periods where they have prizes: more than a board can have.
+const WITH_PRIZES: u64 = 1 << 16;
 
 /// Every live board, in order of number. The caller holds a transaction: periods are read board by board.
 pub(super) fn all(connection: &Connection) -> Result<Vec<BoardRow>, StoreError> {
@@ -53,7 +57,9 @@ pub(crate) fn put_board(value: &BoardRow, out: &mut Vec<u8>) {
     put_number(of.rules_given.into(), out);
     out.push(of.implicit.into());
     put_signed(value.created_at.0, out);
-    put_number(of.periods.len() as u64, out);
+    // Boards without prizes are as they were before there were any: journals of older versions are read.
+    let with_prizes = of.periods.iter().any(|period| period.prizes != PeriodPrizes::default());
+    put_number(of.periods.len() as u64 + if with_prizes { WITH_PRIZES } else { 0 }, out);
     for period in &of.periods {
         for text in [&period.name, &period.schedule, &period.time_zone] {
             put_bytes(text.as_bytes(), out);
@@ -61,7 +67,24 @@ pub(crate) fn put_board(value: &BoardRow, out: &mut Vec<u8>) {
         for number in [period.keep, period.grace_s, period.no] {
             put_number(number.into(), out);
         }
+        if with_prizes {
+            out.extend(encode_prizes(&period.prizes));
+        }
     }
+}
+
+/// The prizes of periods, in bytes.
+pub(crate) fn encode_prizes(prizes: &PeriodPrizes) -> Vec<u8> {
+    let mut out = Vec::new();
+    put_prizes((&prizes.table, prizes.ties), &mut out);
+    put_option(prizes.from, &mut out, |at, out| put_signed(at.0, out));
+    out
+}
+
+/// Reads what [`encode_prizes`] wrote.
+pub(crate) fn take_period_prizes(input: &mut Input<'_>) -> Option<PeriodPrizes> {
+    let (table, ties) = take_prizes(input)?;
+    Some(PeriodPrizes { table, ties, from: input.option(Input::signed)?.map(Micros) })
 }
 
 /// Reads what [`put_board`] wrote.
@@ -81,11 +104,14 @@ pub(crate) fn take_board(input: &mut Input<'_>) -> Option<BoardRow> {
         periods: Vec::new(),
     };
     let created_at = Micros(input.signed()?);
-    for _ in 0..input.number()? {
+    let count = input.number()?;
+    for _ in 0..count % WITH_PRIZES {
         let mut text = || input.text().map(str::to_owned);
         let (name, schedule, time_zone) = (text()?, text()?, text()?);
         let (keep, grace_s, no) = (input.small()?, input.small()?, input.small()?);
-        definition.periods.push(PeriodRule { no, name, schedule, time_zone, keep, grace_s });
+        let with_prizes = count >= WITH_PRIZES;
+        let prizes = if with_prizes { take_period_prizes(input)? } else { PeriodPrizes::default() };
+        definition.periods.push(PeriodRule { no, name, schedule, time_zone, keep, grace_s, prizes });
     }
     Some(BoardRow { no, id, definition, created_at })
 }
@@ -174,7 +200,8 @@ fn create_periods(connection: &Connection, no: BoardNo, periods: &[PeriodRule]) 
             period.time_zone,
             period.keep,
             period.grace_s,
-            period.no
+            period.no,
+            (period.prizes != PeriodPrizes::default()).then(|| encode_prizes(&period.prizes))
         ])?;
     }
     Ok(())
@@ -209,17 +236,23 @@ fn decode(connection: &Connection, row: &Row<'_>) -> Result<BoardRow, StoreError
 
 fn periods(connection: &Connection, no: BoardNo) -> Result<Vec<PeriodRule>, StoreError> {
     let mut statement = connection.prepare_cached(PERIODS)?;
-    let rows = statement.query_map(params![no.0], |row| {
-        Ok(PeriodRule {
+    let mut rows = statement.query(params![no.0])?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        let bytes: Option<Vec<u8>> = row.get(6)?;
+        let prizes = bytes.map(|bytes| take_period_prizes(&mut Input::new(&bytes)));
+        let bad = || corrupt("periods", "prizes that cannot be");
+        found.push(PeriodRule {
             name: row.get(0)?,
             schedule: row.get(1)?,
             time_zone: row.get(2)?,
             keep: row.get(3)?,
             grace_s: row.get(4)?,
             no: row.get(5)?,
-        })
-    })?;
-    Ok(rows.collect::<Result<_, _>>()?)
+            prizes: prizes.map_or(Some(PeriodPrizes::default()), |read| read).ok_or_else(bad)?,
+        });
+    }
+    Ok(found)
 }
 
 fn choice<T>(row: &Row<'_>, column: usize, parse: fn(&str) -> Option<T>) -> Result<T, StoreError> {

@@ -4,6 +4,8 @@
 //! starting over: whoever reads for long beside a busy server works on a copy of the file instead (see `backup`).
 
 use super::connect::Lent;
+use super::contest_reads::{LIST, MEMBERS as MEMBERS_OF, PRIZES, merged};
+use super::contests::{self, Contests, Enrollments, Payouts};
 use super::fault::corrupt;
 use super::holds::{self, Holds};
 use super::members::{self, Handles, Members};
@@ -14,9 +16,12 @@ use super::transfers::{self, Entries, Transfers};
 use super::wallets::{self, Totals, Wallets};
 use crate::StoreError;
 use crate::books::{Books, Page};
+use crate::contests::PayoutKey;
 use rusqlite::{Params, Row, params};
 use std::collections::BTreeMap;
 use std::ops::Bound;
+use tally_rules::PlayerId;
+use tally_rules::contest::{ContestId, Enrolled, Payout, Record};
 use tally_rules::ledger::account::{AccountKey, Total};
 use tally_rules::ledger::entry::EntryKey;
 use tally_rules::ledger::member::Handle;
@@ -50,6 +55,9 @@ struct Overlaid {
     transfers: Newer<Transfers>,
     holds: Newer<Holds>,
     totals: Newer<Totals>,
+    contests: Newer<Contests>,
+    enrolled: Newer<Enrollments>,
+    payouts: Newer<Payouts>,
 }
 
 impl Overlaid {
@@ -65,6 +73,9 @@ impl Overlaid {
             transfers: all::<Transfers>(overlay),
             holds: all::<Holds>(overlay),
             totals: all::<Totals>(overlay),
+            contests: all::<Contests>(overlay),
+            enrolled: all::<Enrollments>(overlay),
+            payouts: all::<Payouts>(overlay),
         }
     }
 }
@@ -213,6 +224,42 @@ impl Books for Snapshot<'_> {
             within(HoldId(Uuid(row.get(9)?)), holds::decode(row))
         })?;
         Ok(laid(page, &self.newer.holds, after.as_ref(), (limit, limit)))
+    }
+
+    fn contests(&mut self, after: Option<&ContestId>, limit: usize) -> Page<ContestId, Record> {
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let newer = self.newer.contests.range((from, Bound::Unbounded));
+        let newer: BTreeMap<_, _> = newer.map(|(id, record)| (id.clone(), record.clone())).collect();
+        let mut statement = self.reader.prepare_cached(LIST)?;
+        let mut rows = statement.query(params![after.map_or("", ContestId::as_str)])?;
+        let order = |id: &ContestId, _: &Record| id.clone();
+        merged(newer, (|_: &Record| true, order), &mut rows, contests::decode, limit)
+    }
+
+    fn contest_members(
+        &mut self,
+        contest: Uuid,
+        after: Option<&PlayerId>,
+        limit: usize,
+    ) -> Page<PlayerId, Enrolled> {
+        let is_after = |player: &PlayerId| after.is_none_or(|after| player > after);
+        let newer = self.newer.enrolled.iter();
+        let newer = newer.filter(|(key, _)| key.contest == contest && is_after(&key.player));
+        let newer = newer.map(|(key, row)| (key.player.clone(), *row)).collect();
+        let mut statement = self.reader.prepare_cached(MEMBERS_OF)?;
+        let mut rows = statement.query(params![contest.0, after.map_or("", PlayerId::as_str)])?;
+        let order = |player: &PlayerId, _: &Enrolled| player.clone();
+        merged(newer, (|_: &Enrolled| true, order), &mut rows, contests::decode_member, limit)
+    }
+
+    fn payouts(&mut self, contest: Uuid, from: u32, limit: usize) -> Page<u32, Payout> {
+        let first = PayoutKey { contest, no: from };
+        let newer = self.newer.payouts.range(first..).take_while(|(key, _)| key.contest == contest);
+        let newer = newer.map(|(key, row)| (key.no, row.clone())).collect();
+        let mut statement = self.reader.prepare_cached(PRIZES)?;
+        let mut rows = statement.query(params![contest.0, from])?;
+        let decode = |row: &Row<'_>| Ok((row.get(8)?, contests::decode_prize(row)?));
+        merged(newer, (|_: &Payout| true, |no: &u32, _: &Payout| *no), &mut rows, decode, limit)
     }
 
     fn members_of(&mut self, ids: &[MemberId]) -> Result<Vec<Option<Member>>, StoreError> {

@@ -9,8 +9,10 @@ use super::contests::{
     decode_prize, member,
 };
 use super::overlay::Overlay;
+use super::payments;
 use super::reads::{Found, fill};
 use super::run::states;
+use super::series::{self, AllSeries};
 use super::table::Table;
 use crate::StoreError;
 use crate::contests::{ContestLoaded, ContestPlan, Contests, EntrantKey, Listed, PayoutKey};
@@ -18,8 +20,9 @@ use rusqlite::{Connection, Row, params};
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use tally_rules::contest::application::Status;
-use tally_rules::contest::{Application, ContestId, Enrolled, Payout, Record, State};
+use tally_rules::contest::{Application, ContestId, Enrolled, Payout, Record, SeriesRecord, State};
 use tally_rules::ledger::Uuid;
+use tally_rules::period::Payment;
 use tally_rules::{Micros, PlayerId};
 
 pub(super) const LIST: &str = "SELECT no, state, body, id FROM contests WHERE id > ?1 ORDER BY id";
@@ -41,6 +44,8 @@ pub(super) const PRIZES: &str = "SELECT player, member, division, rank, currency
 pub(super) struct Seen {
     contests: Found<Record>,
     applications: Found<Application>,
+    series: Found<SeriesRecord>,
+    payments: Found<Payment>,
 }
 
 /// Looks into the overlay.
@@ -48,6 +53,8 @@ pub(super) fn look(overlay: &Overlay, plan: &ContestPlan) -> Seen {
     Seen {
         contests: states::<contests::Contests>(overlay, plan.contests.iter().cloned()),
         applications: states::<Applications>(overlay, plan.applications.iter().cloned()),
+        series: states::<AllSeries>(overlay, plan.series.iter().cloned()),
+        payments: states::<payments::Payments>(overlay, plan.payments.iter().copied()),
     }
 }
 
@@ -56,12 +63,14 @@ pub(super) fn load(seen: Seen, plan: &ContestPlan, tables: &Connection) -> Resul
     Ok(ContestLoaded {
         contests: fill(seen.contests, &plan.contests, |id| contests::get(tables, id))?,
         applications: fill(seen.applications, &plan.applications, |key| application(tables, key))?,
+        series: fill(seen.series, &plan.series, |id| series::get(tables, id))?,
+        payments: fill(seen.payments, &plan.payments, |key| payments::get(tables, *key))?,
     })
 }
 
 /// The first rows in order of `order`: of those that were changed since, and of a statement that gives the others in that
 /// order.
-fn merged<K: Ord + Clone, O: Ord, T>(
+pub(super) fn merged<K: Ord + Clone, O: Ord, T>(
     newer: BTreeMap<K, Option<T>>,
     (wanted, order): (impl Fn(&T) -> bool, impl Fn(&K, &T) -> O),
     rows: &mut rusqlite::Rows<'_>,
@@ -203,7 +212,7 @@ impl Contests for SqliteStore {
         self.shared.read(look, |found, tables| fill(found, keys, |key| member(tables, key)))
     }
 
-    fn payouts(&self, contest: Uuid, from: u32, limit: usize) -> Result<Vec<Payout>, StoreError> {
+    fn payouts(&self, contest: Uuid, from: u32, limit: usize) -> Result<Vec<(u32, Payout)>, StoreError> {
         let look = |overlay: &Overlay| {
             let first = Bound::Included(PayoutKey { contest, no: from });
             overlay.range::<Payouts>(first, |key| key.contest == contest, usize::MAX).0
@@ -214,7 +223,7 @@ impl Contests for SqliteStore {
             let decode = |row: &Row<'_>| Ok((PayoutKey { contest, no: row.get(8)? }, decode_prize(row)?));
             let order = |key: &PayoutKey, _: &Payout| key.no;
             let found = merged(newer, (|_: &Payout| true, order), &mut rows, decode, limit)?;
-            Ok(found.into_iter().map(|(_, payout)| payout).collect())
+            Ok(found.into_iter().map(|(key, payout)| (key.no, payout)).collect())
         })
     }
 }

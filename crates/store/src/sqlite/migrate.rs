@@ -18,6 +18,8 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/sqlite/0004_journal.sql"),
     include_str!("../../migrations/sqlite/0005_ledger.sql"),
     include_str!("../../migrations/sqlite/0006_contests.sql"),
+    include_str!("../../migrations/sqlite/0007_series.sql"),
+    include_str!("../../migrations/sqlite/0008_period_prizes.sql"),
 ];
 
 /// The first version with a journal.

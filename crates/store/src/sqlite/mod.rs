@@ -41,6 +41,7 @@ mod migrate;
 mod overlay;
 mod pace;
 mod parts;
+mod payments;
 mod points;
 mod profiles;
 mod purge;
@@ -50,6 +51,7 @@ mod requests;
 mod rotation;
 mod run;
 mod scores;
+mod series;
 mod state;
 mod table;
 mod tables;
@@ -60,7 +62,7 @@ mod unsynced;
 mod wallets;
 
 pub use backup::{Copied, backup, restore};
-pub(crate) use boards::{put_board, take_board};
+pub(crate) use boards::{encode_prizes, put_board, take_board, take_period_prizes};
 
 use crate::plan::{
     BatchId, Block, BlockKey, BoardNo, BoardRow, Changes, Committed, ImportKey, ImportRow, KeyRow, Loaded,

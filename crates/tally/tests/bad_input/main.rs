@@ -1,9 +1,10 @@
 //! Wrong requests at every endpoint: each is told what is wrong, in one shape, and nothing changes.
 //!
-//! `main` holds what is tried at every route of the server's list, `fields`, `player_fields` and `money` the bodies field by field,
+//! `main` holds what is tried at every route of the server's list, `fields`, `player_fields`, `contests` and `money` the bodies field by field,
 //! `parameters` the queries, `world` the server they are sent to and the shape of a problem. Not here: callers without the right
 //! (`rights.rs`).
 
+mod contests;
 mod fields;
 mod ledger_imports;
 mod members;
@@ -20,7 +21,7 @@ use tally_testkit::routes::{Route, all};
 use world::{World, valid};
 
 /// A list of (what stands in the path, where it is wrong).
-const BAD_SEGMENTS: [(&str, &[&str]); 7] = [
+const BAD_SEGMENTS: [(&str, &[&str]); 9] = [
     (
         "board",
         &[
@@ -28,6 +29,8 @@ const BAD_SEGMENTS: [(&str, &[&str]); 7] = [
             "%",
         ],
     ),
+    ("contest", &["a%40b", "a%3Ab", "a%2Fb", "%20", "%C3%A4", ".", "..", "%2E", "%FF", "%C3", "%zz", "%"]),
+    ("series", &["a%40b", "a%3Ab", "%20", "%C3%A4", ".", "..", "%2E", "%FF", "%zz", "%"]),
     ("player", &[".", "..", "%2E%2e", "%FF", "a%C3", "%zz", "%"]),
     ("digest", &["a", "zz", "%FF", "%zz"]),
     ("id", &["a-b", "%20", "%FF", "%zz", "a_b"]),
@@ -251,7 +254,8 @@ fn bodies_are_json() {
             let request = world::bare(route).json(&body);
             world.refuse(&request, 400, "invalid_field", Some(""));
         }
-        if route.method == "POST" {
+        // A member applies for itself without a word.
+        if route.method == "POST" && !route.path.ends_with("/applications") {
             let request = world::bare(route).body("application/json", "");
             world.refuse(&request, 400, "malformed_json", None);
         }

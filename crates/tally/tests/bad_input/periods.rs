@@ -47,9 +47,11 @@ fn fields_of_a_period() {
     for name in ["no", "Name", "start", "timezone"] {
         refuse(&with(name, json!("x")), "unknown_field", &format!("/periods/0/{name}"));
     }
-    for (name, value) in [("prizes", json!([])), ("prize_ties", json!("each"))] {
-        refuse(&with(name, value), "unknown_field", &format!("/periods/0/{name}"));
+    for (name, value) in [("prizes", json!({})), ("prizes", json!("5")), ("prize_ties", json!("both"))] {
+        refuse(&with(name, value), "invalid_field", &format!("/periods/0/{name}"));
     }
+    let no_amount = json!([{"from": 1, "to": 2, "currency": "KRW"}]);
+    refuse(&with("prizes", no_amount), "invalid_field", "/periods/0/prizes/0/amount");
 }
 
 #[test]

@@ -58,6 +58,8 @@ impl World {
             }
         }
         make_money(&mut client);
+        make_contests(&mut client);
+        client.post("/v1/contest-series", &series("yearly")).expect(201);
         client.put("/v1/players/q", &json!({"name": "Q", "metadata": {"level": 1}})).expect(201);
         client.post("/v1/members", &own()).expect(201);
         let signed_in = client.post("/auth/signin", &sign_in()).expect(200);
@@ -188,6 +190,43 @@ fn make_money(client: &mut Client) {
     MONEY.set(Money { ann, bob, hold, transaction });
 }
 
+/// A contest in each state that some route needs, each named as its state, with the player p in it.
+fn make_contests(client: &mut Client) {
+    client.post("/v1/contests", &json!({"id": "cancelled", "title": "Cancelled"})).expect(201);
+    client.post("/v1/contests/cancelled/cancel", &json!({})).expect(200);
+    let acts = ["open", "start", "finish", "settle"];
+    for (done, id) in ["draft", "open", "running", "finished", "settled"].into_iter().enumerate() {
+        client.post("/v1/contests", &json!({"id": id, "title": id, "staff": ["boss"]})).expect(201);
+        for act in acts.iter().take(done) {
+            client.post(&format!("/v1/contests/{id}/{act}"), &json!({})).expect(200);
+            if *act == "open" {
+                let applications = format!("/v1/contests/{id}/applications");
+                client.post(&applications, &json!({"player": "p"})).expect(201);
+                if id != "open" {
+                    client.post(&format!("{applications}/accept"), &json!({"players": ["p"]})).expect(200);
+                }
+            }
+        }
+    }
+}
+
+/// A series of contests, one a year.
+pub(crate) fn series(id: &str) -> Value {
+    json!({"id": id, "template": {"title": "S"}, "open": "0 0 1 1 *", "start": "0 1 1 1 *", "end": "0 2 1 1 *"})
+}
+
+/// The contest that a route can do something with.
+fn contest_of(route: &Route) -> &'static str {
+    match route.path.rsplit('/').next().unwrap_or_default() {
+        "open" | "{contest}" => "draft",
+        "members" | "finish" | "ban" | "restore" => "running",
+        "settle" => "finished",
+        "prizes" => "settled",
+        "refunds" => "cancelled",
+        _ => "open",
+    }
+}
+
 /// Everything a caller can see of the data.
 fn state(client: &mut Client) -> Vec<Value> {
     let Money { ann, bob, hold, .. } = money();
@@ -202,6 +241,9 @@ fn state(client: &mut Client) -> Vec<Value> {
         client.get("/v1/keys?limit=1000").expect(200),
         client.get("/v1/leaderboards?limit=1000").expect(200),
         client.get(&format!("/v1/imports/b/{DIGEST}")).expect(200),
+        client.get("/v1/contests?limit=1000").expect(200),
+        client.get("/v1/contest-series?limit=1000").expect(200),
+        client.get("/v1/contests/open/applications?limit=1000").expect(200),
     ];
     state.push(client.get("/v1/members?login_id=own").expect(200));
     for board in ["w", "y"] {
@@ -229,6 +271,8 @@ pub(crate) fn path(route: &Route, values: &[(&str, &str)]) -> String {
         ("member", &*ann),
         ("hold", &*hold),
         ("transaction", &*transaction),
+        ("contest", contest_of(route)),
+        ("series", "yearly"),
     ];
     route.path_with(&defaults.map(|(name, default)| (name, given(name).unwrap_or(default))))
 }
@@ -240,6 +284,13 @@ pub(crate) fn valid(route: &Route) -> Request {
     match (route.method.as_str(), route.path.as_str()) {
         ("POST", "/auth/signin") => request.json(&sign_in()),
         ("POST", "/transfer/phone-num") => request.json(&payment()),
+        ("POST", "/v1/contest-series") => request.json(&series("new")),
+        ("PATCH", "/v1/contest-series/{series}") => request.json(&json!({"ahead": 2})),
+        ("POST", "/v1/contests") => request.json(&json!({"id": "new", "title": "New"})),
+        ("PATCH", "/v1/contests/{contest}") => request.json(&json!({"title": "New"})),
+        ("POST", path) if path.ends_with("/applications") => request.json(&json!({"player": "new"})),
+        ("POST", path) if path.contains("/applications/") => request.json(&json!({"players": ["p"]})),
+        ("POST", path) if path.starts_with("/v1/contests/") => request,
         ("PATCH", "/v1/members/{member}") => request.json(&json!({"name": "New"})),
         ("POST", path) if path.ends_with("/close") || path.ends_with("/unlock-pin") => request,
         ("POST", "/v1/imports") => request.body("application/x-ndjson", import(&head(), &[row()])),

@@ -11,13 +11,15 @@ use std::collections::BTreeSet;
 use tally_testkit::{Answer, Client, Request, TestTally};
 
 /// Answers that need a fault, a moment or a rival: other tests make them.
-const NOT_HERE: [(u16, &str); 7] = [
+const NOT_HERE: [(u16, &str); 9] = [
+    (409, "applications_lost"),
     (500, "internal"),
     (503, ""),
     (503, "loading"),
     (503, "draining"),
     (503, "overloaded"),
     (503, "store_away"),
+    (503, "applications_away"),
     (503, "outcome_unknown"),
 ];
 /// The member of the examples.
@@ -155,6 +157,7 @@ fn every_documented_answer_is_given_as_documented() {
     by_rules(&mut tour);
     crate::members::payments(&mut tour);
     crate::money::tour(&mut tour);
+    crate::contests::tour(&mut tour);
     endings(&mut tour);
     let (mut seen, mut failures) = (tour.seen, tour.failures);
     let (more, wrong) = narrow(&document);
@@ -216,11 +219,13 @@ fn successes(tour: &mut Tour<'_>) {
     periods(tour);
     other_kinds(tour);
     crate::members::tour(tour);
+    crate::contests::played(tour);
 }
 
 /// A board of periods only: its list, its parts by every kind of name, and scores that come too late for one.
 fn periods(tour: &mut Tour<'_>) {
     tour.example("listPeriods", 200);
+    tour.example("listPeriodPrizes", 200);
     let monthly =
         json!({"name": "monthly", "schedule": "0 0 1 * *", "time_zone": "Asia/Seoul", "keep": 100_000});
     let hourly = json!({"name": "hourly", "schedule": "30 * * * *", "grace_s": 604_800});
@@ -335,6 +340,8 @@ fn spoilt(operation: &Operation, code: &str, reader: &str) -> Option<Request> {
         "unsupported_media_type" => with_body("text/plain", b"{}"),
         "leaderboard_not_found" => elsewhere("goals", "nope"),
         "player_not_ranked" | "player_not_found" => elsewhere("pele", "nobody"),
+        "series_not_found" => elsewhere("daily-cup", "nope"),
+        "contest_not_found" => elsewhere("friday-cup", "nope"),
         "key_not_found" | "hold_not_found" | "transaction_not_found" => request,
         "member_not_found" => elsewhere(MEMBER, "017f22e2-79b0-71ec-8123-456789abcdec"),
         "idempotency_key_reused" if operation.right.as_deref() == Some("own") => return None,
@@ -410,13 +417,14 @@ fn endings(tour: &mut Tour<'_>) {
 fn narrow(document: &Document) -> (BTreeSet<Seen>, Vec<String>) {
     let dir = tempfile::tempdir().expect("a temporary directory can be made");
     let config = dir.path().join("tally.toml");
-    let text = "[http]\nbody_timeout = \"100ms\"\n[limits]\nboards = 1\nkeys = 1\n";
+    let text = "[http]\nbody_timeout = \"100ms\"\n[limits]\nboards = 1\nkeys = 1\n[contests]\napplications_max = 1\n";
     std::fs::write(&config, text).expect("it can be written");
     let server = TestTally::start_with(TALLY, &["--config", config.to_str().expect("the path is text")]);
     let mut tour = Tour::new(document, &server);
     tour.example("putLeaderboard", 201);
     let another = Request::new("PUT", "/v1/leaderboards/another");
     tour.refused("putLeaderboard", 422, "too_many_boards", &another);
+    crate::contests::narrow(&mut tour);
     tour.example("createKey", 201);
     let request = document.operation("createKey").example(0);
     tour.refused("createKey", 422, "too_many_keys", &request);

@@ -128,11 +128,15 @@ fn beyond_schemas(operation: &Operation, answer: &Answer) -> bool {
     let allowed = |pointer: &&str| match operation.id.as_str() {
         "submitScore" => ["/score", "/subscore", "/at"].contains(pointer),
         "listMembers" => ["login_id", "phone_number", "player"].contains(pointer),
-        "createMember" => ["/login_id", "/phone_number", "/pin"].contains(pointer),
+        "createMember" | "updateMember" => ["/login_id", "/phone_number", "/pin"].contains(pointer),
         "listScores" => ["offset", "min", "max"].contains(pointer),
-        "importChunk" => {
-            pointer.ends_with("/line") || *pointer == "/0/lines_after" || pointer.ends_with("/at")
+        "importChunk" | "importMembers" | "importTransfers" => {
+            let of_rows = ["/line", "/at", "/login_id", "/phone_number", "/pin"];
+            of_rows.iter().any(|name| pointer.ends_with(name)) || *pointer == "/0/lines_after"
         }
+        // Which prizes and times go together, and that a currency is there.
+        "createContest" | "updateContest" | "createContestSeries" | "updateContestSeries" => true,
+        "applyToContest" => *pointer == "/player",
         _ => false,
     };
     answer.code() == "invalid_cursor" || (!pointers.is_empty() && pointers.iter().all(allowed))
@@ -333,6 +337,13 @@ impl Maker<'_> {
             }
             "PasswordOrNull" => self.rng.pick(&[json!("a"), json!(null)]).clone(),
             "GivenPin" | "PinOrNull" => json!(*self.rng.pick(&["0042", "12345678"])),
+            "ContestId" => json!(*self.rng.pick(&["cup", "cup.2", "x"])),
+            "ActingPlayer" => json!(*self.rng.pick(&["p", "q", "a%40b"])),
+            "InstantOrNull" => self.rng.pick(&[json!(null), json!("2020-02-29T23:59:59Z")]).clone(),
+            "EntryFeeOrNull" => {
+                self.rng.pick(&[json!(null), json!({"currency": "KRW", "amount": "1"})]).clone()
+            }
+            "DivisionSizeOrNull" => self.rng.pick(&[json!(null), json!(1), json!(50)]).clone(),
             "NewPin" => json!(*self.rng.pick(&["0042", "12345678"])),
             "MemberId" => self.id(&self.members.clone()),
             "HoldId" => self.id(&self.holds.clone()),

@@ -4,6 +4,7 @@
 //! promise each other (`store/tests`, `ranking/tests`), and periods, whose clock a test moves (`service/tests/servers.rs`).
 
 mod boards;
+mod contests;
 mod disturbed;
 mod members;
 mod money;

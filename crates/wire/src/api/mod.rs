@@ -1,5 +1,6 @@
 //! The shapes of requests and answers over HTTP, one file per thing.
 
+pub mod contests;
 pub mod holds;
 pub mod imports;
 pub mod keys;

@@ -9,6 +9,7 @@ pub(super) mod list;
 pub(super) mod page;
 pub(super) mod periods;
 pub(super) mod player;
+pub(super) mod prizes;
 pub(super) mod put;
 pub(super) mod remove;
 pub(super) mod submit;

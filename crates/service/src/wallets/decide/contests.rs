@@ -12,7 +12,8 @@ use crate::contests::command::{Act, ContestDone, ContestOrder, What};
 use crate::wallets::LedgerSettings;
 use crate::wallets::command::Done;
 use std::collections::BTreeMap;
-use tally_rules::contest::record::{FAILED_KEPT, Report, Work};
+use std::sync::Arc;
+use tally_rules::contest::record::{FAILED_KEPT, Kept, Report, Work};
 use tally_rules::contest::start::{Facts, judge, sift};
 use tally_rules::contest::{
     Application, ContestId, Enrolled, Event, Payout, Record, State as Stands, division, state,
@@ -55,7 +56,7 @@ pub(super) fn read(plan: &mut Plan, order: &ContestOrder, settings: &LedgerSetti
         }
     };
     match &order.act {
-        Act::Create { .. } | Act::Open | Act::Settle(_) => {}
+        Act::Create { .. } | Act::Open(_) | Act::Settle(_) | Act::Outside(_) => {}
         Act::Apply { player, member } => {
             ledger.contests.applications.push(entrant(player));
             ledger.handles.push(Handle::Player(player.clone()));
@@ -125,12 +126,16 @@ impl State<'_> {
             return self.keep(order, record, What::Nothing);
         }
         let record = present.ok_or(Refusal::ContestNotFound)?;
-        // What follows was planned for that one, and for its fee and prizes.
-        let seen = order.seen.as_deref().filter(|seen| {
-            let (seen, now) = (&seen.contest, &record.contest);
-            (seen.entry_fee, seen.needs_members()) == (now.entry_fee, now.needs_members())
-        });
-        if seen.is_none_or(|seen| seen.no != record.no) {
+        // What follows was planned for that one, for its fee and prizes, for the boards that it has in its state, and for where
+        // its applications are.
+        let has_boards = matches!(order.act, Act::Patch(..) | Act::Finish(_) | Act::Cancel(_));
+        let is_seen = |seen: &Record| {
+            let (then, now) = (&seen.contest, &record.contest);
+            (seen.no, seen.kept) == (record.no, record.kept)
+                && (then.entry_fee, then.needs_members()) == (now.entry_fee, now.needs_members())
+                && (!has_boards || seen.state == record.state)
+        };
+        if !order.seen.as_deref().is_some_and(is_seen) {
             return stale(record);
         }
         match &order.act {
@@ -140,7 +145,8 @@ impl State<'_> {
                 self.bump(boards);
                 Ok(done)
             }
-            Act::Open => self.turn(order, record, Event::Open, Work::None),
+            Act::Open(kept) => self.open(order, record, *kept),
+            Act::Outside(what) => self.outside(order, record, *what),
             Act::Apply { player, member } => {
                 let id = HoldId(own.remove(0));
                 self.apply(order, record, (player, *member), id, settings)
@@ -156,7 +162,7 @@ impl State<'_> {
             }
             Act::Cancel(boards) => {
                 let work = match record.state {
-                    Stands::Open => Work::Clear,
+                    Stands::Open if record.kept == Kept::Store => Work::Clear,
                     // A start that is still being cleared goes on with that first.
                     Stands::Running if record.work == Work::None && record.contest.entry_fee.is_some() => {
                         Work::Refund { after: None }
@@ -190,7 +196,13 @@ impl State<'_> {
     }
 
     /// Into the next state, where nothing else happens at once.
-    fn turn(&mut self, order: &ContestOrder, mut record: Record, event: Event, work: Work) -> Decision {
+    pub(super) fn turn(
+        &mut self,
+        order: &ContestOrder,
+        mut record: Record,
+        event: Event,
+        work: Work,
+    ) -> Decision {
         let row = state::judge(record.state, event, order.by)?;
         if row.to == record.state {
             return self.keep(order, record, What::Nothing);
@@ -254,10 +266,11 @@ impl State<'_> {
         };
         let (good, failed) = sift(judged.collect::<Vec<_>>(), on_invalid)?;
         let members = u32::try_from(good.len()).unwrap_or(u32::MAX);
+        let reference: Arc<str> = order.id.board(None).as_str().into();
         for ((place, (player, application)), id) in (0..).zip(good).zip(ids) {
             if let Some(hold) = application.hold {
                 let whole = Ending::Capture { amount: None, to: None };
-                self.book.end(hold, whole, TransferId(*id), self.now)?;
+                self.book.end_for(hold, whole, (TransferId(*id), Some(&reference)), self.now)?;
             }
             let division = division::of(place, record.contest.division_size);
             let enrolled = Enrolled { place, division, member: application.member };
@@ -272,7 +285,7 @@ impl State<'_> {
             failed: u32::try_from(failed.len()).unwrap_or(u32::MAX),
             first_failed: failed.iter().take(FAILED_KEPT).cloned().collect(),
         });
-        record.work = Work::Clear;
+        record.work = if record.kept == Kept::Store { Work::Clear } else { Work::None };
         record.enter(row.to, at, self.now);
         self.keep(order, record, What::Started(failed, boards))
     }
@@ -287,7 +300,7 @@ impl State<'_> {
         for division in divisions {
             let no = self.added.next_board;
             self.added.next_board = BoardNo(no.0 + 1);
-            let definition = record.contest.leaderboard.clone();
+            let definition = record.contest.leaderboard.clone().with_prizes_from(self.now);
             made.push(BoardRow { no, id: id.board(division), definition, created_at: self.now });
         }
         self.added.boards.extend(made.iter().cloned().map(BoardChange::Create));

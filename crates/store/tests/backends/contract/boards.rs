@@ -1,8 +1,10 @@
 //! Boards: what is created reads back, names are free after a deletion, numbers never.
 
 use super::*;
+use tally_rules::contest::{Prize, PrizeTies};
 use tally_rules::definition::{Order, Ranking, ScoreType, Subscore, Ties, Update};
-use tally_rules::period::PeriodRule;
+use tally_rules::ledger::{Amount, Currency};
+use tally_rules::period::{PeriodPrizes, PeriodRule};
 use tally_store::{ImportKey, ImportRow};
 
 /// A period whose values tell its name.
@@ -14,6 +16,7 @@ pub(crate) fn period(name: &str) -> PeriodRule {
         time_zone: "Europe/Berlin".to_owned(),
         keep: 12,
         grace_s: name.len() as u32,
+        prizes: PeriodPrizes::default(),
     }
 }
 
@@ -28,9 +31,17 @@ pub(crate) fn definitions() -> Vec<Definition> {
     all.extend(
         Subscore::ALL.iter().map(|subscore| Definition { subscore: *subscore, ..Definition::default() }),
     );
+    let table = vec![Prize {
+        from: 1,
+        to: 9,
+        currency: Currency::parse("KRW").unwrap(),
+        amount: Amount::new(5).unwrap(),
+    }];
+    let paid = PeriodPrizes { table, ties: PrizeTies::Each, from: Some(Micros(-9)) };
+    let paid = PeriodRule { no: 2, prizes: paid, ..period("paid") };
     let edges = PeriodRule { keep: u32::MAX, grace_s: u32::MAX, ..period("edges") };
     let zero = PeriodRule { keep: 0, grace_s: 0, schedule: String::new(), ..period("zero") };
-    all.push(Definition { all_time: false, periods: vec![edges, zero], ..Definition::default() });
+    all.push(Definition { all_time: false, periods: vec![edges, zero, paid], ..Definition::default() });
     all
 }
 

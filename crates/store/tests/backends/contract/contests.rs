@@ -5,14 +5,15 @@ use std::collections::BTreeMap;
 use tally_rules::contest::application::Desk;
 use tally_rules::contest::definition::Fee;
 use tally_rules::contest::member::Unpaid;
-use tally_rules::contest::record::{Report, Work};
+use tally_rules::contest::record::{Kept, Report, Work};
 use tally_rules::contest::start::{Bad, Failed};
 use tally_rules::contest::{
-    Application, Contest, ContestId, Enrolled, OnInvalid, Payout, Prize, PrizeTies, Record as Row, State,
-    Status,
+    Application, Contest, ContestId, Enrolled, OnInvalid, Payout, Prize, PrizeTies, Record as Row, Series,
+    SeriesRecord, State, Status,
 };
 use tally_rules::ledger::{Amount, Currency, HoldId, MemberId, TransferId, Uuid};
-use tally_store::{ContestChanges, ContestPlan, EntrantKey, LedgerChanges, LedgerPlan, PayoutKey};
+use tally_rules::period::Payment;
+use tally_store::{ContestChanges, ContestPlan, EntrantKey, LedgerChanges, LedgerPlan, PartKey, PayoutKey};
 use tally_testkit::Rng;
 use tally_testkit::rng::soak;
 
@@ -44,6 +45,7 @@ pub(crate) fn row(no: u8, full: bool) -> Row {
     row.contest.starts_at = Some(Micros(0));
     row.contest.ends_at = Some(Micros(i64::MAX));
     (row.state, row.since, row.revision, row.members) = (State::Running, Micros(5), u64::MAX, u32::MAX);
+    row.kept = if no == 3 { Kept::Redis(number(9)) } else { Kept::Lost };
     row.desk = Desk { pending: 1, accepted: 2, rejected: 3, places: u64::MAX };
     let failed = Failed { player: PlayerId::new("bob").unwrap(), why: Bad::HoldGone };
     row.report = Some(Report { enrolled: 9, failed: 1, first_failed: vec![failed] });
@@ -202,6 +204,8 @@ pub(crate) fn members_and_prizes_read_back_page_by_page(backend: &dyn Backend) {
     let paid = [Some(Ok(TransferId(number(4)))), Some(Err(Unpaid::MemberClosed))];
     let changed: Vec<_> = (1..3).map(|no| (key(no), payout(no + 1, paid[no as usize - 1]))).collect();
     put(&*store, ContestChanges { payouts: changed, ..ContestChanges::default() });
+    let refund = vec![(key(7), payout(0, paid[0]))];
+    put(&*store, ContestChanges { payouts: refund, ..ContestChanges::default() });
     let wanted: Vec<_> = members.iter().map(|(key, row)| (key.player.clone(), *row)).collect();
     for _ in 0..2 {
         let (mut walked, mut after) = (Vec::new(), None);
@@ -216,9 +220,114 @@ pub(crate) fn members_and_prizes_read_back_page_by_page(backend: &dyn Backend) {
         let found = store.ledger().enrolled(&keys).unwrap();
         assert_eq!(found, [Some(enrolled(3)), Some(enrolled(1_499)), None]);
         let prizes = store.ledger().payouts(number(1), 1, 2).unwrap();
-        assert_eq!(prizes, [payout(2, paid[0]), payout(3, paid[1])]);
-        assert_eq!(store.ledger().payouts(number(1), 3, 9).unwrap(), [payout(4, None)]);
+        assert_eq!(prizes, [(1, payout(2, paid[0])), (2, payout(3, paid[1]))]);
+        // Numbers may have gaps.
+        assert_eq!(
+            store.ledger().payouts(number(1), 3, 9).unwrap(),
+            [(3, payout(4, None)), (7, payout(0, paid[0]))]
+        );
         assert_eq!(store.ledger().payouts(number(2), 0, 9).unwrap(), []);
         store.settle().unwrap();
+    }
+}
+
+pub(crate) fn series_row(due: Option<i64>, full: bool) -> SeriesRecord {
+    let text = |text: &str| text.to_owned();
+    let series = Series {
+        template: row(1, full).contest,
+        open: text("0 0 * * *"),
+        start: text("0 9 * * MON-FRI"),
+        end: text("30 17 * * *"),
+        time_zone: text("Asia/Seoul"),
+        ahead: if full { u32::MAX } else { 1 },
+    };
+    SeriesRecord {
+        series,
+        from: Micros(i64::MIN),
+        since: Micros(-1),
+        due: due.map(Micros),
+        last: full.then(|| name("cup-202611220900")),
+        created_at: Micros(7),
+        updated_at: Micros(i64::MAX),
+    }
+}
+
+pub(crate) fn series_come_and_go_and_are_found_when_they_are_due(backend: &dyn Backend) {
+    let store = open(backend);
+    let mut rng = Rng::of("series");
+    let names = ["B", "a", "a.1", "c"].map(name);
+    let mut rows: BTreeMap<ContestId, SeriesRecord> = BTreeMap::new();
+    for _ in 0..60 * soak(1) {
+        let id = names[rng.below(4) as usize].clone();
+        let due = (rng.below(4) > 0).then(|| rng.below(5) as i64 - 2);
+        let now = (rng.below(3) > 0).then(|| series_row(due, rng.below(2) == 0));
+        // Its next contest is made in the same transaction.
+        let plan = ContestPlan { series: vec![id.clone()], contests: vec![id.clone()], ..Default::default() };
+        let plan = Plan { ledger: LedgerPlan { contests: plan, ..LedgerPlan::default() }, ..Plan::default() };
+        let contests =
+            ContestChanges { series: vec![(id.clone(), now.clone())], ..ContestChanges::default() };
+        let ledger = LedgerChanges { contests, ..LedgerChanges::default() };
+        let mut found = None;
+        run(&*store, &plan, &mut |loaded| {
+            found.clone_from(&loaded.ledger.contests.series[0]);
+            Changes { ledger: ledger.clone(), ..Changes::default() }
+        })
+        .unwrap();
+        assert_eq!(found.as_ref(), rows.get(&id));
+        match now {
+            Some(now) => drop(rows.insert(id.clone(), now)),
+            None => drop(rows.remove(&id)),
+        }
+        if rng.below(8) == 0 {
+            store.settle().unwrap();
+        }
+        assert_eq!(store.ledger().series(&id).unwrap().as_ref(), rows.get(&id));
+        let all: Vec<_> = rows.iter().map(|(id, row)| (id.clone(), row.clone())).collect();
+        assert_eq!(store.ledger().all_series(None, 9).unwrap(), all);
+        let after: Vec<_> = all.iter().filter(|(other, _)| *other > id).take(2).cloned().collect();
+        assert_eq!(store.ledger().all_series(Some(&id), 2).unwrap(), after);
+        let now = rng.below(5) as i64 - 2;
+        let mut due: Vec<_> = all.into_iter().filter_map(|(id, row)| Some((row.due?, id))).collect();
+        due.retain(|(at, _)| at.0 <= now);
+        due.sort();
+        due.truncate(2);
+        assert_eq!(store.ledger().due_series(Micros(now), 2).unwrap(), due);
+    }
+}
+
+pub(crate) fn payments_read_back_and_are_found_while_they_are_open(backend: &dyn Backend) {
+    let store = open(backend);
+    let mut rng = Rng::of("payments");
+    let key = |board, part| PartKey { board: BoardNo(board), part: Part(part) };
+    let keys = [key(1, 1), key(1, (1 << 62) + 5), key(2, 1)];
+    let mut rows: BTreeMap<PartKey, Payment> = BTreeMap::new();
+    for _ in 0..40 * soak(1) {
+        let key = keys[rng.below(3) as usize];
+        let payment = Payment {
+            no: number(rng.below(200) as u8),
+            board: BoardId::new("日本").unwrap(),
+            period: "weekly:2026-11-16".into(),
+            count: 3,
+            done: rng.below(4) as u32,
+            at: Micros(-1),
+        };
+        let contests = ContestPlan { payments: vec![key], ..ContestPlan::default() };
+        let plan = Plan { ledger: LedgerPlan { contests, ..LedgerPlan::default() }, ..Plan::default() };
+        let contests = ContestChanges { payments: vec![(key, payment.clone())], ..ContestChanges::default() };
+        let ledger = LedgerChanges { contests, ..LedgerChanges::default() };
+        let mut found = None;
+        run(&*store, &plan, &mut |loaded| {
+            found.clone_from(&loaded.ledger.contests.payments[0]);
+            Changes { ledger: ledger.clone(), ..Changes::default() }
+        })
+        .unwrap();
+        assert_eq!(found.as_ref(), rows.get(&key));
+        rows.insert(key, payment);
+        if rng.below(8) == 0 {
+            store.settle().unwrap();
+        }
+        assert_eq!(store.ledger().payment(key).unwrap().as_ref(), rows.get(&key));
+        let open = rows.iter().filter(|(_, payment)| payment.is_open()).map(|(key, _)| *key);
+        assert_eq!(store.ledger().open_payments(2).unwrap(), open.take(2).collect::<Vec<_>>());
     }
 }

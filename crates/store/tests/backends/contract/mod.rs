@@ -96,6 +96,8 @@ macro_rules! store_contract {
             contests: [
                 contests_read_back_and_are_listed_by_state, applications_come_in_order_of_arrival,
                 members_and_prizes_read_back_page_by_page,
+                series_come_and_go_and_are_found_when_they_are_due,
+                payments_read_back_and_are_found_while_they_are_open,
             ],
             model: [random_operations_agree_with_a_model],
         );

@@ -11,6 +11,8 @@ use crate::contract::{
 };
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
+use tally_rules::contest::Record;
+use tally_rules::contest::record::Kept;
 use tally_rules::definition::ScoreType;
 use tally_rules::ledger::account::{Account, AccountKey, Total};
 use tally_rules::ledger::entry::EntryKey;
@@ -24,7 +26,9 @@ use tally_store::{
     LedgerChanges, Part, PartKey, PartRow, Plan, Store,
 };
 
-const SCHEMA: u32 = 6;
+const SCHEMA: u32 = 8;
+/// A schema that no version was left with.
+const NEVER: u32 = 7;
 /// What belongs to a file beside it: its journal.
 const BESIDE: [&str; 3] = ["", ".journal-1", ".journal-1-wal"];
 /// The first schema with profiles and bans.
@@ -33,6 +37,12 @@ const WITH_PLAYERS: u32 = 2;
 const WITH_LEDGER: u32 = 5;
 /// The first schema with contests.
 const WITH_CONTESTS: u32 = 6;
+/// The first schema with series; contests before it had their applications in the store.
+const WITH_SERIES: u32 = 8;
+
+fn schemas() -> impl Iterator<Item = u32> {
+    (1..=SCHEMA).filter(|schema| *schema != NEVER)
+}
 
 #[test]
 fn files_of_every_schema_open_with_all_their_rows() {
@@ -42,7 +52,7 @@ fn files_of_every_schema_open_with_all_their_rows() {
         fill(&*store);
         copy(&backend.path(), &fixture(SCHEMA));
     }
-    for schema in 1..=SCHEMA {
+    for schema in schemas() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("old.db");
         copy(&fixture(schema), &path);
@@ -60,7 +70,7 @@ fn files_of_every_schema_open_with_all_their_rows() {
 fn a_new_file_has_the_tables_of_a_migrated_one() {
     let backend = fresh();
     drop(open(&backend));
-    for schema in 1..=SCHEMA {
+    for schema in schemas() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("old.db");
         copy(&fixture(schema), &path);
@@ -146,6 +156,7 @@ fn money() -> LedgerChanges {
         totals: vec![(account, Total { debits: 50, credits: 0 })],
         contests: ContestChanges {
             contests: vec![(contests::name("cup"), contests::row(1, true))],
+            series: vec![(contests::name("series"), Some(contests::series_row(Some(5), true)))],
             ..ContestChanges::default()
         },
     }
@@ -167,7 +178,11 @@ fn verify_money(store: &dyn Store, schema: u32) {
     assert_eq!(read.hold(hold.0).unwrap(), there.then_some(hold.1));
     assert_eq!(read.totals().unwrap(), if there { money.totals } else { Vec::new() });
     let (id, contest) = &money.contests.contests[0];
-    assert_eq!(read.contest(id).unwrap(), (schema >= WITH_CONTESTS).then(|| contest.clone()));
+    let kept = if schema < WITH_SERIES { Kept::Store } else { contest.kept };
+    let contest = Record { kept, ..contest.clone() };
+    assert_eq!(read.contest(id).unwrap(), (schema >= WITH_CONTESTS).then_some(contest));
+    let (id, series) = &money.contests.series[0];
+    assert_eq!(read.series(id).unwrap(), series.clone().filter(|_| schema >= WITH_SERIES));
 }
 
 /// Something in every table.

@@ -1,9 +1,10 @@
 //! Applying, deciding on applications, and taking one back; and what is held for them.
 
 use super::{Decision, State, stale};
-use crate::contests::command::{ContestOrder, Seen, What};
+use crate::contests::command::{ContestOrder, Outside, Seen, What};
 use crate::wallets::LedgerSettings;
-use tally_rules::contest::{Application, Event, Record, Status, state};
+use tally_rules::contest::record::{Kept, Work};
+use tally_rules::contest::{Application, Event, Record, State as Stands, Status, state};
 use tally_rules::ledger::hold::Ending;
 use tally_rules::ledger::member::Handle;
 use tally_rules::ledger::{HoldId, MemberId, TransferId, WalletKey};
@@ -11,6 +12,34 @@ use tally_rules::{PlayerId, Refusal};
 use tally_store::EntrantKey;
 
 impl State<'_> {
+    /// Applications are taken, there; or anew, where those are lost that it had.
+    pub(super) fn open(&mut self, order: &ContestOrder, mut record: Record, kept: Kept) -> Decision {
+        let anew = record.state == Stands::Open && record.kept != kept;
+        record.kept = kept;
+        if !anew {
+            return self.turn(order, record, Event::Open, Work::None);
+        }
+        state::judge(record.state, Event::Decide, order.by)?;
+        record.revision += 1;
+        // A start that has passed is over.
+        record.enter(Stands::Open, self.now, self.now);
+        self.keep(order, record, What::Nothing)
+    }
+
+    /// Something became of applications that are elsewhere; they are as they were seen.
+    pub(super) fn outside(&mut self, order: &ContestOrder, mut record: Record, what: Outside) -> Decision {
+        match what {
+            Outside::Thaw => {
+                state::judge(record.state, Event::Start, order.by)?;
+                record.revision += 1;
+            }
+            Outside::Lost if record.state == Stands::Open => record.kept = Kept::Lost,
+            Outside::Cleared if record.is_to_be_cleared() => record.kept = Kept::Store,
+            Outside::Lost | Outside::Cleared => {}
+        }
+        self.keep(order, record, What::Nothing)
+    }
+
     pub(super) fn apply(
         &mut self,
         order: &ContestOrder,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tally_rules::contest::member::Unpaid;
 use tally_rules::contest::record::Work;
 use tally_rules::contest::{Application, Enrolled, Event, Payout, Record, State as Stands, state};
-use tally_rules::ledger::{Move, Order, TransferId, Uuid};
+use tally_rules::ledger::{Amount, Currency, Move, Order, TransferId, Uuid};
 use tally_rules::{PlayerId, Refusal};
 use tally_store::PayoutKey;
 
@@ -77,14 +77,7 @@ impl State<'_> {
         let reference: Arc<str> = order.id.board(None).as_str().into();
         for ((no, payout), id) in (first..).zip(rows).zip(ids) {
             let what = Move::Prize { to: payout.member };
-            let (currency, amount) = (payout.currency, payout.amount);
-            let prize = Order { what, currency, amount, reference: Some(reference.clone()) };
-            let paid = match self.book.post(TransferId(*id), &prize, self.now) {
-                Ok(_) => Ok(TransferId(*id)),
-                Err(Refusal::LimitExceeded(_)) => Err(Unpaid::LimitExceeded),
-                // A currency that is not configured any more is found before anything is paid.
-                Err(_) => Err(Unpaid::MemberClosed),
-            };
+            let paid = self.pay_out(what, (payout.currency, payout.amount), &reference, *id);
             let key = PayoutKey { contest: record.no, no };
             self.added.payouts.insert(key, Payout { paid: Some(paid), ..payout.clone() });
         }
@@ -97,7 +90,24 @@ impl State<'_> {
         self.keep(order, record, What::Nothing)
     }
 
-    /// Pays the next fees back, if they are still the next.
+    /// Pays a prize, or a fee back; what a wallet does not take is written down with the reason.
+    pub(in crate::wallets::decide) fn pay_out(
+        &mut self,
+        what: Move,
+        (currency, amount): (Currency, Amount),
+        reference: &Arc<str>,
+        id: Uuid,
+    ) -> Result<TransferId, Unpaid> {
+        let order = Order { what, currency, amount, reference: Some(Arc::clone(reference)) };
+        match self.book.post(TransferId(id), &order, self.now) {
+            Ok(_) => Ok(TransferId(id)),
+            Err(Refusal::LimitExceeded(_)) => Err(Unpaid::LimitExceeded),
+            // A currency that is not configured any more is found before anything is paid.
+            Err(_) => Err(Unpaid::MemberClosed),
+        }
+    }
+
+    /// Pays the next fees back, if they are still the next. Each is written down under its member's place.
     pub(super) fn refund(
         &mut self,
         order: &ContestOrder,
@@ -110,12 +120,14 @@ impl State<'_> {
         }
         let Some(fee) = record.contest.entry_fee else { return done(record, What::Nothing) };
         let reference: Arc<str> = order.id.board(None).as_str().into();
-        for ((_, enrolled), id) in rows.iter().zip(ids) {
+        for ((player, enrolled), id) in rows.iter().zip(ids) {
             let Some(member) = enrolled.member else { continue };
             let (what, currency, amount) = (Move::Refund { to: member }, fee.currency, fee.amount);
-            let refund = Order { what, currency, amount, reference: Some(reference.clone()) };
-            // A balance that cannot take it is at its end; a refund reaches closed members.
-            let _paid = self.book.post(TransferId(*id), &refund, self.now);
+            let paid = self.pay_out(what, (currency, amount), &reference, *id);
+            let (player, division) = (player.clone(), enrolled.division);
+            let refund = Payout { player, member, division, rank: 0, currency, amount, paid: Some(paid) };
+            let key = PayoutKey { contest: record.no, no: enrolled.place };
+            self.added.payouts.insert(key, refund);
         }
         record.work = match rows.last() {
             Some((player, _)) if !last => Work::Refund { after: Some(player.clone()) },

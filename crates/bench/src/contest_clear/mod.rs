@@ -1,0 +1,170 @@
+//! Scenario `contest-clear`: reading and clearing the applications of one contest, beside keys that are none of its.
+//!
+//! The shape of R1: applications that are found by `SCAN` over all keys, applications that an index of each contest names, and
+//! tally's own client of Redis, which does it when a contest starts. A server of this run for each number of other keys, and
+//! they take turns, so that what drifts drifts for all. Every time the applications are written anew, outside the
+//! measurement; it is proven that exactly they are read, that none is left, and that every other key is. Not here: the
+//! transaction that makes members of them (`contest-start`).
+
+mod plain;
+mod show;
+
+use crate::error::{During, Error, prove};
+use crate::options::Options;
+use crate::redis::{self, Redis, client::Client};
+use crate::report::Report;
+use plain::Plain;
+use std::time::{Duration, Instant};
+use tally_load::Latencies;
+use tally_ranking::redis::Options as RedisOptions;
+use tally_ranking::redis::desk::{Change, DeskKey, RedisDesks, Row};
+use tally_rules::contest::Status;
+use tally_rules::ledger::Uuid;
+use tally_rules::{Micros, PlayerId};
+
+/// Applications of the contest.
+const SIZES: [usize; 2] = [50, 100];
+/// Turns of the index at least, however long they take, and of `SCAN`.
+const TURNS_MIN: usize = 20;
+const SCANS: usize = 5;
+/// Turns that are not measured: connections and scripts are new.
+const WARM_UP: usize = 5;
+/// Keys that are set at once.
+const AT_ONCE: u64 = 1_000;
+/// Of one value.
+const BYTES: usize = 64;
+/// Applications of one page, as in a start.
+const PAGE: usize = 1_000;
+
+/// How applications are found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// All keys are looked through.
+    Scan,
+    /// The contest has an index.
+    Index,
+    /// The same by tally.
+    Tally,
+}
+
+const WAYS: [Way; 3] = [Way::Scan, Way::Index, Way::Tally];
+
+/// A server with other keys.
+struct Place {
+    others: u64,
+    client: Client,
+    plain: Plain,
+    desks: RedisDesks,
+    /// Of each size, the times of each way.
+    times: [[Latencies; 3]; 2],
+    _server: Redis,
+}
+
+/// Measures it.
+pub(crate) fn measure(options: &Options) -> Result<Report, Error> {
+    let title = "reading and clearing a contest's applications in Redis: SCAN, an index, tally";
+    let mut report = Report::new("contest-clear", title, options);
+    let others: &[u64] = options.pick(&[0, 2_000], &[0, 10_000, 100_000, 1_000_000]);
+    let mut places = Vec::with_capacity(others.len());
+    for others in others {
+        options.say(&format!("a Redis with {others} other keys"));
+        places.push(Place::start(*others, options)?);
+    }
+    for (at, size) in SIZES.into_iter().enumerate() {
+        options.say(&format!("{size} applications"));
+        let (until, mut turn) = (Instant::now() + options.duration(), 0);
+        while turn < WARM_UP + TURNS_MIN || Instant::now() < until {
+            for place in &mut places {
+                for way in [Way::Index, Way::Tally] {
+                    place.turn(way, (at, size), turn >= WARM_UP)?;
+                }
+            }
+            turn += 1;
+        }
+        for _ in 0..SCANS {
+            for place in &mut places {
+                place.turn(Way::Scan, (at, size), true)?;
+            }
+        }
+    }
+    let release = crate::process::release(&options.redis, &["--version"]).unwrap_or_default();
+    show::show(&mut report, &places, release.split(" sha=").next().unwrap_or_default().trim());
+    Ok(report)
+}
+
+/// Refuses where there is no Redis.
+pub(crate) fn needs(options: &Options) -> Result<(), Error> {
+    redis::needs(&options.redis)
+}
+
+impl Place {
+    fn start(others: u64, options: &Options) -> Result<Self, Error> {
+        let server = Redis::start(&options.redis)?;
+        let address = server.address();
+        let mut client = Client::open(address).during("connect to Redis")?;
+        fill(&mut client, others).during("set other keys")?;
+        let desks = RedisDesks::open(&format!("redis://{address}"), &RedisOptions::default());
+        let plain = Plain::open(address).during("connect to Redis")?;
+        let times = Default::default();
+        Ok(Self { others, client, plain, desks: desks.during("connect to Redis")?, times, _server: server })
+    }
+
+    /// Writes applications, and reads and clears them in one way.
+    fn turn(&mut self, way: Way, (at, size): (usize, usize), counts: bool) -> Result<(), Error> {
+        let (mut read, took) = match way {
+            Way::Scan | Way::Index => self.plain.turn(way == Way::Scan, size).during("clear applications")?,
+            Way::Tally => by_tally(&self.desks, size)?,
+        };
+        read.sort_unstable();
+        let wanted: Vec<String> = (0..size).map(player).collect();
+        prove(read == wanted, || format!("{way:?}: {} applications were read, not {size}", read.len()))?;
+        let left = self.client.integer(&["DBSIZE"]).during("count keys")?;
+        prove(u64::try_from(left) == Ok(self.others), || {
+            format!("{way:?}: {left} keys are left where {} are others'", self.others)
+        })?;
+        if counts {
+            self.times[at][way as usize].record(took);
+        }
+        Ok(())
+    }
+
+    /// Median milliseconds.
+    fn median(&self, at: usize, way: Way) -> f64 {
+        self.times[at][way as usize].percentile_ms(50.0)
+    }
+}
+
+/// Other keys, as other features of a game would have them.
+fn fill(client: &mut Client, others: u64) -> std::io::Result<()> {
+    let value = vec![b'x'; BYTES];
+    for first in (0..others).step_by(usize::try_from(AT_ONCE).unwrap_or(1)) {
+        let last = others.min(first + AT_ONCE);
+        for number in first..last {
+            client.add(&[b"SET", format!("session:{number}").as_bytes(), &value]);
+        }
+        client.exchange(usize::try_from(last - first).unwrap_or(0))?;
+    }
+    Ok(())
+}
+
+fn player(number: usize) -> String {
+    format!("player-{number:08}")
+}
+
+/// What a start does in Redis when it has the contest, by the client that the server has.
+fn by_tally(desks: &RedisDesks, size: usize) -> Result<(Vec<String>, Duration), Error> {
+    let key = DeskKey { contest: Uuid([7; 16]), number: Uuid([8; 16]) };
+    desks.begin(key).during("begin to take applications")?;
+    let row = |number| {
+        let player = PlayerId::new(&player(number)).map_err(|error| Error::Proof(format!("{error:?}")))?;
+        Ok(Row { player, seen: None, to: Some(Status::Accepted), applied_at: Micros(number as i64) })
+    };
+    let rows = (0..size).map(row).collect::<Result<_, Error>>()?;
+    let change = Change { mark: "bench".into(), rows, ..Change::default() };
+    desks.change(key, &change).during("write applications")?;
+    let began = Instant::now();
+    let page = desks.page(key, Status::Accepted, 0, PAGE).during("read applications")?;
+    desks.clear(key).during("clear applications")?;
+    let took = began.elapsed();
+    Ok((page.into_iter().map(|(player, _)| player.as_str().to_owned()).collect(), took))
+}

@@ -1,0 +1,45 @@
+-- Changes applications, all of them or none, where they are as they were seen. KEYS may have a sixth: of the request.
+-- ARGV: run, a mark of this change, the revision at which was decided ('' where it does not matter), how many applications
+-- there may be before it ('' for any number), what to keep of the request and for how many milliseconds, and per
+-- application: player, what was seen ('' for none), its list ('' where it is taken back), when the player applied.
+-- Gives 0 and the applications as they are now ('' for none); or 1 and what was kept of the request; or 2 where a start holds them still; or 3
+-- where something is not as it was seen.
+local request = KEYS[6] and redis.call('GET', KEYS[6])
+if request then return { 1, request } end
+local counts = open()
+if not counts then return redis.status_reply('LOST') end
+local mark, revision, most = ARGV[2], ARGV[3], ARGV[4]
+if revision ~= '' then
+  if counts[5] ~= -1 then return { 2 } end
+  if counts[4] ~= tonumber(revision) then return { 3 } end
+end
+if most ~= '' and counts[1] + counts[2] + counts[3] > tonumber(most) then return { 3 } end
+for i = 7, #ARGV, 4 do
+  if (redis.call('HGET', bodies, ARGV[i]) or '') ~= ARGV[i + 1] then return { 3 } end
+end
+
+local answer, grown = { 0 }, 0
+for i = 7, #ARGV, 4 do
+  local player, seen, list, applied = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]
+  if seen ~= '' then
+    redis.call('ZREM', lists[string.sub(seen, 1, 1)], player)
+    grown = grown - 1
+  end
+  local body = ''
+  if list == '' then
+    redis.call('HDEL', bodies, player)
+  else
+    local place = redis.call('HINCRBY', about, 'places', 1)
+    body = list .. ':' .. place .. ':' .. applied .. ':' .. mark
+    redis.call('ZADD', lists[list], place, player)
+    redis.call('HSET', bodies, player, body)
+    grown = grown + 1
+  end
+  answer[#answer + 1] = body
+end
+if grown ~= 0 then redis.call('HINCRBY', about, 'all', grown) end
+if revision ~= '' then
+  redis.call('HSET', about, 'revision', counts[4] + 1, 'last', mark)
+end
+if KEYS[6] then redis.call('SET', KEYS[6], ARGV[5] .. (answer[2] or ''), 'PX', ARGV[6]) end
+return answer

@@ -1,0 +1,2 @@
+-- What was kept of a request, or nothing. KEYS: of the request.
+return redis.call('GET', KEYS[1])

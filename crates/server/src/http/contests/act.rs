@@ -1,0 +1,72 @@
+//! `POST …/open`, `/start`, `/finish`, `/settle`, `/cancel`: from state to state.
+
+use super::{actor, blocking, identity, shown};
+use crate::http::answer::{self, Answer};
+use crate::http::call::Call;
+use serde_json::json;
+use std::time::Instant;
+use tally_rules::contest::ContestId;
+use tally_rules::idempotency::Identity;
+use tally_service::contests::act::Actor;
+use tally_service::contests::command::ContestDone;
+use tally_service::contests::{change, finish, settle, start as starting};
+use tally_service::{Failure, Tally};
+use tally_wire::Problem;
+use tally_wire::api::contests;
+
+/// A use case that changes a contest's state.
+type Turn = fn(&Tally, &ContestId, &Actor, Option<&Identity>) -> Result<ContestDone, Failure>;
+
+/// `POST …/open`
+pub(in crate::http) async fn open(call: Call) -> Result<Answer, Problem> {
+    turn(call, change::open).await
+}
+
+/// `POST …/finish`
+pub(in crate::http) async fn finish(call: Call) -> Result<Answer, Problem> {
+    turn(call, finish::finish).await
+}
+
+/// `POST …/settle`
+pub(in crate::http) async fn settle(call: Call) -> Result<Answer, Problem> {
+    turn(call, settle::settle).await
+}
+
+/// `POST …/cancel`
+pub(in crate::http) async fn cancel(call: Call) -> Result<Answer, Problem> {
+    turn(call, finish::cancel).await
+}
+
+async fn turn(mut call: Call, turn: Turn) -> Result<Answer, Problem> {
+    call.finish_query()?;
+    call.no_body().await?;
+    let (tally, id) = (call.tally()?, call.contest()?);
+    let (identity, actor) = (identity(&call, &tally, None)?, actor(&call, &tally).await?);
+    let done = blocking(move || {
+        let done = turn(&tally, &id, &actor, identity.as_ref())?;
+        Ok((shown(&tally, &id, &done.record), done.replayed))
+    });
+    let (body, replayed) = done.await?;
+    Ok(answer::replayed(answer::ok(&body), replayed))
+}
+
+/// `POST …/start`
+pub(in crate::http) async fn start(mut call: Call) -> Result<Answer, Problem> {
+    call.finish_query()?;
+    call.no_body().await?;
+    let (tally, id) = (call.tally()?, call.contest()?);
+    let (identity, actor) = (identity(&call, &tally, None)?, actor(&call, &tally).await?);
+    let (name, began) = (id.clone(), Instant::now());
+    let started = blocking(move || starting::start(&tally, &name, &actor, identity.as_ref())).await?;
+    // Milliseconds with three decimals.
+    let took_ms = began.elapsed().as_micros() as f64 / 1_000.0;
+    let done = &started.done;
+    let body = json!({
+        // None are left.
+        "contest": contests::write(&id, &done.record, Some(done.record.desk)),
+        "enrolled": done.record.report.as_ref().map_or(0, |report| report.enrolled),
+        "failed": started.failed.iter().map(contests::write_failed).collect::<Vec<_>>(),
+        "took_ms": took_ms,
+    });
+    Ok(answer::replayed(answer::ok(&body), done.replayed))
+}

@@ -1,0 +1,103 @@
+//! `…/applications`: asking to take part, being accepted or rejected, taking it back.
+
+use super::{actor, after, blocking, identity, page};
+use crate::http::answer::{self, Answer};
+use crate::http::call::Call;
+use crate::http::problem;
+use hyper::StatusCode;
+use serde_json::{Value, json};
+use tally_rules::contest::{Application, Status};
+use tally_rules::{PlayerId, Refusal};
+use tally_service::contests::act::Actor;
+use tally_service::contests::command::What;
+use tally_service::contests::{apply as applying, read};
+use tally_service::{Failure, Fault};
+use tally_wire::Problem;
+use tally_wire::api::contests::{ApplicationAnswer, read_application, read_players};
+use tally_wire::cursor::{self, Names};
+
+/// `POST …/applications`
+pub(in crate::http) async fn apply(mut call: Call) -> Result<Answer, Problem> {
+    call.finish_query()?;
+    let (tally, id) = (call.tally()?, call.contest()?);
+    let body = call.json_or_none().await?;
+    let (identity, actor) = (identity(&call, &tally, body.as_ref())?, actor(&call, &tally).await?);
+    let named = read_application(body).map_err(Problem::fields)?;
+    let own = match &actor {
+        Actor::Member(player) | Actor::For(player) => Some(player.clone()),
+        Actor::Admin | Actor::Server => None,
+    };
+    let player = named.or(own).ok_or_else(|| Problem::field("/player", "is required: a key is no player"))?;
+    let who = player.clone();
+    let done = blocking(move || applying::apply(&tally, &id, &actor, &who, identity.as_ref())).await?;
+    let What::Applied(application) = &done.what else { return Err(unexpected(&done.what)) };
+    let body = ApplicationAnswer::new(&player, application);
+    Ok(answer::replayed(answer::json(StatusCode::CREATED, &body), done.replayed))
+}
+
+/// `GET …/applications?status=&limit=&cursor=`
+pub(in crate::http) async fn list(mut call: Call) -> Result<Answer, Problem> {
+    let limit = call.query.limit();
+    let (status, text) = (call.query.text("status"), call.query.text("cursor"));
+    let status = status.map_or(Some(Status::Pending), |text| Status::parse(&text));
+    if status.is_none() {
+        call.query.wrong("status", format!("must be one of: {}", Status::choices()));
+    }
+    call.finish_query()?;
+    let status = status.unwrap_or(Status::Pending);
+    let (tally, id) = (call.tally()?, call.contest()?);
+    let actor = actor(&call, &tally).await?;
+    let of = format!("{}/{status}", id.as_str());
+    let above = after(text.as_deref(), (Names::Applications, &of), |place| place.parse().ok())?;
+    let asked = (above.unwrap_or(0), limit + 1);
+    let rows = blocking(move || read::applications(&tally, &id, &actor, status, asked)).await?;
+    let show = |(player, row): &(PlayerId, Application)| json!(ApplicationAnswer::new(player, row));
+    let next = |(_, row): &(PlayerId, Application)| {
+        cursor::encode_name_of(Names::Applications, &of, &row.place.to_string())
+    };
+    Ok(answer::ok(&page(rows, limit, show, next)))
+}
+
+/// `POST …/applications/accept`
+pub(in crate::http) async fn accept(call: Call) -> Result<Answer, Problem> {
+    decide(call, true).await
+}
+
+/// `POST …/applications/reject`
+pub(in crate::http) async fn reject(call: Call) -> Result<Answer, Problem> {
+    decide(call, false).await
+}
+
+async fn decide(mut call: Call, accept: bool) -> Result<Answer, Problem> {
+    call.finish_query()?;
+    let (tally, id) = (call.tally()?, call.contest()?);
+    let body = call.json().await?;
+    let (identity, actor) = (identity(&call, &tally, Some(&body))?, actor(&call, &tally).await?);
+    let players = read_players(body).map_err(Problem::fields)?;
+    let asked = players.clone();
+    let decided = move || applying::decide(&tally, &id, &actor, &asked, accept, identity.as_ref());
+    let done = blocking(decided).await?;
+    let What::Decided(results) = &done.what else { return Err(unexpected(&done.what)) };
+    let row = |(player, result): (&PlayerId, &Result<Status, Refusal>)| match result {
+        Ok(status) => json!({"player": player.as_str(), "status": status.as_str()}),
+        Err(refusal) => json!({"player": player.as_str(), "error": problem::of_refusal(refusal).row_error()}),
+    };
+    let rows: Vec<Value> = players.iter().zip(results).map(row).collect();
+    Ok(answer::replayed(answer::ok(&json!({"results": rows})), done.replayed))
+}
+
+/// `DELETE …/applications/{player}`
+pub(in crate::http) async fn withdraw(mut call: Call) -> Result<Answer, Problem> {
+    call.finish_query()?;
+    call.no_body().await?;
+    let (tally, id, player) = (call.tally()?, call.contest()?, call.player()?);
+    let (identity, actor) = (identity(&call, &tally, None)?, actor(&call, &tally).await?);
+    let done = move || applying::withdraw(&tally, &id, &actor, &player, identity.as_ref());
+    let replayed = blocking(done).await?.replayed;
+    Ok(answer::replayed(answer::none(), replayed))
+}
+
+/// An act that is answered as another one.
+fn unexpected(what: &What) -> Problem {
+    problem::of_failure(&Failure::Fault(Fault::Broken(format!("an application is answered as {what:?}"))))
+}

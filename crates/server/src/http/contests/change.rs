@@ -1,0 +1,78 @@
+//! Making contests, showing them, changing what they are.
+
+use super::{actor, after, blocking, identity, page, shown};
+use crate::http::answer::{self, Answer};
+use crate::http::call::Call;
+use hyper::StatusCode;
+use std::sync::Arc;
+use tally_rules::contest::application::Desk;
+use tally_rules::contest::{ContestId, Record, State};
+use tally_service::contests::{change, read};
+use tally_wire::Problem;
+use tally_wire::api::contests;
+use tally_wire::cursor::{self, Names};
+
+/// `POST /v1/contests`
+pub(in crate::http) async fn create(mut call: Call) -> Result<Answer, Problem> {
+    call.finish_query()?;
+    let tally = call.tally()?;
+    let body = call.json().await?;
+    let (identity, actor) = (identity(&call, &tally, Some(&body))?, actor(&call, &tally).await?);
+    let (id, wish) = contests::read_new(body).map_err(Problem::fields)?;
+    let made = blocking(move || {
+        let id = id.map_or_else(|| change::new_id(&tally, identity.as_ref()), Ok)?;
+        let done = change::create(&tally, &id, &actor, &wish, identity.as_ref())?;
+        Ok((shown(&tally, &id, &done.record), done))
+    });
+    let (body, done) = made.await?;
+    Ok(answer::replayed(answer::json(StatusCode::CREATED, &body), done.replayed))
+}
+
+/// `PATCH /v1/contests/{contest}`
+pub(in crate::http) async fn patch(mut call: Call) -> Result<Answer, Problem> {
+    call.finish_query()?;
+    let (tally, id) = (call.tally()?, call.contest()?);
+    let body = call.json().await?;
+    let (identity, actor) = (identity(&call, &tally, Some(&body))?, actor(&call, &tally).await?);
+    let wish = contests::read_patch(body).map_err(Problem::fields)?;
+    let done = blocking(move || {
+        let done = change::patch(&tally, &id, &actor, &wish, identity.as_ref())?;
+        Ok((shown(&tally, &id, &done.record), done.replayed))
+    });
+    let (body, replayed) = done.await?;
+    Ok(answer::replayed(answer::ok(&body), replayed))
+}
+
+/// `GET /v1/contests/{contest}`
+pub(in crate::http) async fn get(mut call: Call) -> Result<Answer, Problem> {
+    call.finish_query()?;
+    let (tally, id) = (call.tally()?, call.contest()?);
+    let body = blocking(move || Ok(shown(&tally, &id, &read::get(&tally, &id)?))).await?;
+    Ok(answer::ok(&body))
+}
+
+/// `GET /v1/contests?state=&limit=&cursor=`
+pub(in crate::http) async fn list(mut call: Call) -> Result<Answer, Problem> {
+    let limit = call.query.limit();
+    let (state, text) = (call.query.text("state"), call.query.text("cursor"));
+    let state = state.and_then(|text| {
+        let state = State::parse(&text);
+        if state.is_none() {
+            call.query.wrong("state", format!("must be one of: {}", State::choices()));
+        }
+        state
+    });
+    call.finish_query()?;
+    let tally = Arc::clone(&call.tally()?);
+    let of = state.map_or("", State::as_str);
+    let after = after(text.as_deref(), (Names::Contests, of), |name| ContestId::new(name).ok())?;
+    let rows = blocking(move || {
+        let rows = read::list(&tally, state, after.as_ref(), limit + 1)?;
+        let counts = read::counts(&tally, &rows.iter().map(|(_, record)| record).collect::<Vec<_>>());
+        Ok(rows.into_iter().zip(counts).collect::<Vec<_>>())
+    });
+    let next = |((id, _), _): &((ContestId, _), _)| cursor::encode_name_of(Names::Contests, of, id.as_str());
+    let show =
+        |((id, record), counts): &((ContestId, Record), Option<Desk>)| contests::write(id, record, *counts);
+    Ok(answer::ok(&page(rows.await?, limit, show, next)))
+}

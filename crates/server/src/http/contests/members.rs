@@ -1,0 +1,73 @@
+//! `…/members`, `…/prizes` and `…/refunds`: who takes part, who is hidden, who is paid what, or paid back.
+
+use super::{actor, after, blocking, identity, page};
+use crate::http::answer::{self, Answer};
+use crate::http::call::Call;
+use crate::http::problem;
+use serde_json::json;
+use tally_rules::PlayerId;
+use tally_rules::contest::{ContestId, Payout};
+use tally_service::contests::{ban as hiding, read};
+use tally_service::{Failure, Tally};
+use tally_wire::Problem;
+use tally_wire::api::contests::{write_member, write_payout};
+use tally_wire::cursor::{self, Names};
+
+/// `GET …/members?limit=&cursor=`
+pub(in crate::http) async fn members(mut call: Call) -> Result<Answer, Problem> {
+    let (limit, text) = (call.query.limit(), call.query.text("cursor"));
+    call.finish_query()?;
+    let (tally, id) = (call.tally()?, call.contest()?);
+    let of = id.as_str().to_owned();
+    let after = after(text.as_deref(), (Names::Entrants, &of), |name| PlayerId::new(name).ok())?;
+    let rows = blocking(move || read::members(&tally, &id, after.as_ref(), limit + 1)).await?;
+    let show = |(player, enrolled, banned): &read::Listed| write_member(player, enrolled, *banned);
+    let next = |(player, ..): &read::Listed| cursor::encode_name_of(Names::Entrants, &of, player.as_str());
+    Ok(answer::ok(&page(rows, limit, show, next)))
+}
+
+/// `GET …/prizes?limit=&cursor=`
+pub(in crate::http) async fn prizes(call: Call) -> Result<Answer, Problem> {
+    payouts(call, Names::Prizes, read::prizes).await
+}
+
+/// `GET …/refunds?limit=&cursor=`
+pub(in crate::http) async fn refunds(call: Call) -> Result<Answer, Problem> {
+    payouts(call, Names::Refunds, read::refunds).await
+}
+
+/// A list of what was paid.
+type Paid = fn(&Tally, &ContestId, u32, usize) -> Result<Vec<(u32, Payout)>, Failure>;
+
+async fn payouts(mut call: Call, names: Names, read: Paid) -> Result<Answer, Problem> {
+    let (limit, text) = (call.query.limit(), call.query.text("cursor"));
+    call.finish_query()?;
+    let (tally, id) = (call.tally()?, call.contest()?);
+    let of = id.as_str().to_owned();
+    let from = after(text.as_deref(), (names, &of), |no| no.parse::<u32>().ok())?.unwrap_or(0);
+    let rows = blocking(move || read(&tally, &id, from, limit + 1)).await?;
+    let next =
+        |(no, _): &(u32, Payout)| cursor::encode_name_of(names, &of, &no.saturating_add(1).to_string());
+    Ok(answer::ok(&page(rows, limit, |(_, payout)| write_payout(payout), next)))
+}
+
+/// `POST …/members/{player}/ban`
+pub(in crate::http) async fn ban(call: Call) -> Result<Answer, Problem> {
+    hide(call, true).await
+}
+
+/// `POST …/members/{player}/restore`
+pub(in crate::http) async fn restore(call: Call) -> Result<Answer, Problem> {
+    hide(call, false).await
+}
+
+async fn hide(mut call: Call, hidden: bool) -> Result<Answer, Problem> {
+    call.finish_query()?;
+    call.no_body().await?;
+    let (tally, id, player) = (call.tally()?, call.contest()?, call.player()?);
+    let (identity, actor) = (identity(&call, &tally, None)?, actor(&call, &tally).await?);
+    let done = hiding::ban(&tally, &id, &actor, &player, hidden, identity).await;
+    let replayed = done.map_err(|failure| problem::of_failure(&failure))?;
+    let body = json!({"contest": id.as_str(), "player": player.as_str(), "banned": hidden});
+    Ok(answer::replayed(answer::ok(&body), replayed))
+}

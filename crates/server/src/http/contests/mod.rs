@@ -1,0 +1,84 @@
+//! Contests over HTTP: `change` makes them and shows them, `act` takes them from state to state, `applications` is who asks to
+//! take part, `members` who does and what each is paid, `series` what makes contests again and again; here is what they share.
+//!
+//! A route's right lets in who may ask at all; who is staff is the contest's to say, so that is judged where the contest is
+//! known (`tally_rules::contest::state`). Every act blocks on the store, so it runs away from the threads of connections.
+
+pub(super) mod act;
+pub(super) mod applications;
+pub(super) mod change;
+pub(super) mod members;
+pub(super) mod series;
+
+use super::call::Call;
+use super::keys::{blocking, invalid_cursor};
+use super::problem;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use tally_rules::PlayerId;
+use tally_rules::contest::{ContestId, Record};
+use tally_rules::idempotency::Identity;
+use tally_rules::role::Role;
+use tally_service::contests::act::Actor;
+use tally_service::contests::read;
+use tally_service::{Tally, Who};
+use tally_wire::Problem;
+use tally_wire::api::contests;
+use tally_wire::cursor::{self, Names};
+
+/// Who asks, as a contest sees it. Whoever names a player acts for it, whatever the key.
+async fn actor(call: &Call, tally: &Arc<Tally>) -> Result<Actor, Problem> {
+    let role = match call.caller.who {
+        Who::Member(id) => {
+            let member = tally.members.known(tally, id).await;
+            let member = member.map_err(|failure| problem::of_failure(&failure))?;
+            return Ok(Actor::Member(member.player.clone()));
+        }
+        Who::Key(role) => role,
+        Who::Nobody => unreachable!("no route of contests is open"),
+    };
+    Ok(match call.acting_player()? {
+        Some(player) => Actor::For(player),
+        None if role == Role::Admin => Actor::Admin,
+        None => Actor::Server,
+    })
+}
+
+/// A contest as it is answered. Blocks.
+fn shown(tally: &Tally, id: &ContestId, record: &Record) -> Value {
+    contests::write(id, record, read::counts(tally, &[record]).pop().flatten())
+}
+
+/// The identity of a request: the same for another player is another request.
+fn identity(call: &Call, tally: &Tally, body: Option<&Value>) -> Result<Option<Identity>, Problem> {
+    let acting = call.acting_player()?;
+    let acting = acting.as_ref().map(PlayerId::as_str);
+    call.identity(tally, Some(&json!({"for": acting, "body": body})))
+}
+
+/// A list that was asked for with one more than its limit: the page, and a cursor if there is more behind it.
+pub(in crate::http) fn page<T>(
+    mut rows: Vec<T>,
+    limit: usize,
+    show: impl Fn(&T) -> Value,
+    next: impl Fn(&T) -> String,
+) -> Value {
+    let more = rows.len() > limit;
+    rows.truncate(limit);
+    let mut answer = json!({"items": rows.iter().map(show).collect::<Vec<_>>()});
+    if let (true, Some(last)) = (more, rows.last()) {
+        answer["next_cursor"] = json!(next(last));
+    }
+    answer
+}
+
+/// Where the page before ended, as `read` understands it.
+pub(in crate::http) fn after<T>(
+    text: Option<&str>,
+    (list, of): (Names, &str),
+    read: impl FnOnce(&str) -> Option<T>,
+) -> Result<Option<T>, Problem> {
+    let Some(text) = text else { return Ok(None) };
+    let name = cursor::decode_name_of(list, of, text).ok_or_else(invalid_cursor)?;
+    read(&name).map(Some).ok_or_else(invalid_cursor)
+}

@@ -1,0 +1,72 @@
+//! Series of contests: making them, showing them, changing what they are, taking them away.
+
+use super::{actor, after, blocking, identity, page};
+use crate::http::answer::{self, Answer};
+use crate::http::call::Call;
+use hyper::StatusCode;
+use std::sync::Arc;
+use tally_rules::contest::ContestId;
+use tally_service::contests::{change, series};
+use tally_wire::Problem;
+use tally_wire::api::contests::{read_new_series, read_series_patch, write_series};
+use tally_wire::cursor::{self, Names};
+
+/// `POST /v1/contest-series`
+pub(in crate::http) async fn create(mut call: Call) -> Result<Answer, Problem> {
+    call.finish_query()?;
+    let tally = call.tally()?;
+    let body = call.json().await?;
+    let (identity, actor) = (identity(&call, &tally, Some(&body))?, actor(&call, &tally).await?);
+    let (id, wish) = read_new_series(body).map_err(Problem::fields)?;
+    let made = blocking(move || {
+        let id = id.map_or_else(|| change::new_id(&tally, identity.as_ref()), Ok)?;
+        let done = series::create(&tally, &id, &actor, &wish, identity.as_ref())?;
+        Ok((id, done))
+    });
+    let (id, (record, replayed)) = made.await?;
+    let body = write_series(&id, &record);
+    Ok(answer::replayed(answer::json(StatusCode::CREATED, &body), replayed))
+}
+
+/// `GET /v1/contest-series?limit=&cursor=`
+pub(in crate::http) async fn list(mut call: Call) -> Result<Answer, Problem> {
+    let (limit, text) = (call.query.limit(), call.query.text("cursor"));
+    call.finish_query()?;
+    let tally = Arc::clone(&call.tally()?);
+    let after = after(text.as_deref(), (Names::Series, ""), |name| ContestId::new(name).ok())?;
+    let rows = blocking(move || series::list(&tally, after.as_ref(), limit + 1)).await?;
+    let next = |(id, _): &(ContestId, _)| cursor::encode_name_of(Names::Series, "", id.as_str());
+    Ok(answer::ok(&page(rows, limit, |(id, record)| write_series(id, record), next)))
+}
+
+/// `GET /v1/contest-series/{series}`
+pub(in crate::http) async fn get(mut call: Call) -> Result<Answer, Problem> {
+    call.finish_query()?;
+    let (tally, id) = (call.tally()?, call.series()?);
+    let name = id.clone();
+    let record = blocking(move || series::get(&tally, &name)).await?;
+    Ok(answer::ok(&write_series(&id, &record)))
+}
+
+/// `PATCH /v1/contest-series/{series}`
+pub(in crate::http) async fn patch(mut call: Call) -> Result<Answer, Problem> {
+    call.finish_query()?;
+    let (tally, id) = (call.tally()?, call.series()?);
+    let body = call.json().await?;
+    let (identity, actor) = (identity(&call, &tally, Some(&body))?, actor(&call, &tally).await?);
+    let wish = read_series_patch(body).map_err(Problem::fields)?;
+    let name = id.clone();
+    let done = blocking(move || series::patch(&tally, &name, &actor, &wish, identity.as_ref()));
+    let (record, replayed) = done.await?;
+    Ok(answer::replayed(answer::ok(&write_series(&id, &record)), replayed))
+}
+
+/// `DELETE /v1/contest-series/{series}`
+pub(in crate::http) async fn delete(mut call: Call) -> Result<Answer, Problem> {
+    call.finish_query()?;
+    call.no_body().await?;
+    let (tally, id) = (call.tally()?, call.series()?);
+    let (identity, actor) = (identity(&call, &tally, None)?, actor(&call, &tally).await?);
+    let replayed = blocking(move || series::delete(&tally, &id, &actor, identity.as_ref())).await?;
+    Ok(answer::replayed(answer::none(), replayed))
+}

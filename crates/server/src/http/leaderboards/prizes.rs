@@ -1,0 +1,34 @@
+//! `GET /v1/leaderboards/{board}/prizes`: what the ranks of a closed period were paid, best rank first.
+
+use super::{find, view};
+use crate::http::answer::{self, Answer};
+use crate::http::call::Call;
+use crate::http::contests::{after, page};
+use crate::http::keys::blocking;
+use serde_json::json;
+use tally_rules::contest::Payout;
+use tally_service::periods::prizes;
+use tally_wire::Problem;
+use tally_wire::api::contests::write_payout;
+use tally_wire::cursor::{self, Names};
+
+pub(in crate::http) async fn prizes(mut call: Call) -> Result<Answer, Problem> {
+    let limit = call.query.limit();
+    let (text, period) = (call.query.text("cursor"), call.query.text("period"));
+    call.finish_query()?;
+    let tally = call.tally()?;
+    let board = find(&tally, &call.board()?).await?;
+    let view = view(&tally, &board, period.as_deref())?;
+    let of = format!("{}-{}", board.no.0, view.part().map_or(0, |part| part.0));
+    let from = after(text.as_deref(), (Names::PeriodPrizes, &of), |no| no.parse::<u32>().ok())?.unwrap_or(0);
+    let name = view.name.clone();
+    let (rows, settled) = blocking(move || prizes::prizes(&tally, &view, from, limit + 1)).await?;
+    let next = |(no, _): &(u32, Payout)| {
+        cursor::encode_name_of(Names::PeriodPrizes, &of, &no.saturating_add(1).to_string())
+    };
+    let mut body = page(rows, limit, |(_, payout)| write_payout(payout), next);
+    body["board"] = json!(board.id.as_str());
+    body["period"] = json!(name);
+    body["settled"] = json!(settled);
+    Ok(answer::ok(&body))
+}

@@ -1,0 +1,244 @@
+//! Where a contest's applications are, as use cases see it: one interface, in front of the store ([`InStore`]) and of Redis
+//! (`redis`). Which of both is said by the contest, from its opening on ([`Kept`]). Blocks.
+//!
+//! In the store an application is part of a transaction of the ledger's lane. Redis has no part in that, so a contest that
+//! moves money never has its applications there, and the two moments at which both are concerned are in an order that a crash
+//! may interrupt anywhere: a start holds them still first, and clears them last.
+
+use super::act::{Actor, again, ask, find, once};
+use super::command::{Act, ContestDone, ContestOrder, Outside, Seen};
+use super::redis::{self, InRedis};
+use crate::failure::{Failure, Fault};
+use crate::tally::Tally;
+use tally_ranking::redis::desk::DeskKey;
+use tally_rules::contest::record::Kept;
+use tally_rules::contest::{Application, By, ContestId, Event, Record, State, Status, state};
+use tally_rules::idempotency::Identity;
+use tally_rules::ledger::Uuid;
+use tally_rules::ledger::member::Handle;
+use tally_rules::{PlayerId, Refusal};
+use tally_store::EntrantKey;
+
+/// Accepted applications of one read.
+const PAGE: usize = 1_000;
+
+/// What is asked, of a contest as it was found.
+pub(super) struct Ask<'a> {
+    pub(super) tally: &'a Tally,
+    pub(super) id: &'a ContestId,
+    pub(super) actor: &'a Actor,
+    pub(super) identity: Option<&'a Identity>,
+    pub(super) record: Record,
+}
+
+/// What came of one try: nothing where something was not as it was seen.
+pub(super) type Tried = Result<Option<ContestDone>, Failure>;
+
+/// The applications of one contest.
+pub(super) trait Desk {
+    /// A player applies.
+    fn apply(&self, ask: &Ask<'_>, player: &PlayerId) -> Tried;
+
+    /// Players are accepted, or rejected; each row for itself.
+    fn decide(&self, ask: &Ask<'_>, players: &[PlayerId], accept: bool) -> Tried;
+
+    /// A player takes the application back.
+    fn withdraw(&self, ask: &Ask<'_>, player: &PlayerId) -> Tried;
+
+    /// The applications of some players.
+    fn seen(&self, record: &Record, players: &[PlayerId]) -> Result<Vec<Seen>, Failure>;
+
+    /// At most `limit` applications in one status by their places, from the first one above `above`.
+    fn page(
+        &self,
+        record: &Record,
+        status: Status,
+        above: u64,
+        limit: usize,
+    ) -> Result<Vec<(PlayerId, Application)>, Failure>;
+
+    /// Nobody is decided on from here on without the start hearing of it that reads who is accepted.
+    fn hold_still(&self, record: &Record) -> Result<(), Failure>;
+
+    /// That start did not take place.
+    fn let_go(&self, tally: &Tally, id: &ContestId) -> Result<(), Failure>;
+}
+
+/// The desk of a contest.
+pub(super) fn of<'a>(tally: &'a Tally, record: &Record) -> Result<Box<dyn Desk + 'a>, Failure> {
+    match record.kept {
+        Kept::Redis(number) => {
+            let key = DeskKey { contest: record.no, number };
+            Ok(Box::new(InRedis { desks: redis::desks(tally)?, faults: &tally.applications_faults, key }))
+        }
+        Kept::Lost if record.state == State::Open => Err(Refusal::ApplicationsLost.into()),
+        Kept::Store | Kept::Lost => Ok(Box::new(InStore(tally))),
+    }
+}
+
+/// Asks the desk of a contest until it has an answer.
+pub(super) fn at<'a>(
+    tally: &'a Tally,
+    id: &'a ContestId,
+    actor: &'a Actor,
+    identity: Option<&'a Identity>,
+    what: impl Fn(&dyn Desk, &Ask<'_>) -> Tried,
+) -> Result<ContestDone, Failure> {
+    let _running = identity.map(|one| tally.begin(&one.key)).transpose()?;
+    again(|| {
+        let ask = Ask { tally, id, actor, identity, record: find(tally, id)? };
+        match of(tally, &ask.record).and_then(|desk| what(&*desk, &ask)) {
+            // What the contest is now is the answer, and not that it has no applications any more.
+            Err(Failure::Refused(Refusal::ApplicationsLost)) if has_moved_on(tally, id, &ask.record)? => {
+                Ok(None)
+            }
+            // It may be a retry of what was done while they were in Redis.
+            Err(Failure::Refused(Refusal::ContestState(state))) if ask.record.kept == Kept::Store => {
+                let before = redis::recall(&ask)?;
+                before.map_or(Err(Refusal::ContestState(state).into()), |done| Ok(Some(done)))
+            }
+            done => done,
+        }
+    })
+}
+
+/// Whether a contest has been started, called off or opened anew since: then its applications may have been cleared, and
+/// are not lost.
+pub(super) fn has_moved_on(tally: &Tally, id: &ContestId, seen: &Record) -> Result<bool, Failure> {
+    let now = find(tally, id)?;
+    Ok((now.state, now.kept) != (seen.state, seen.kept))
+}
+
+/// Everybody who is accepted, in order of acceptance.
+pub(super) fn accepted(desk: &dyn Desk, record: &Record) -> Result<Vec<(PlayerId, Application)>, Failure> {
+    let (mut all, mut above) = (Vec::with_capacity(record.desk.accepted as usize), 0);
+    loop {
+        let page = desk.page(record, Status::Accepted, above, PAGE)?;
+        let found = page.len();
+        above = page.last().map_or(above, |(_, application)| application.place);
+        all.extend(page);
+        if found < PAGE {
+            return Ok(all);
+        }
+    }
+}
+
+/// Where applications are to be once a contest is open; one in Redis is made ready. A contest that is open already gets a
+/// new place only where it has lost its applications.
+pub(super) fn opening(tally: &Tally, record: &Record, by: By) -> Result<Kept, Failure> {
+    let desks = tally.settings.applications.as_ref();
+    let begins = match (record.state, record.kept) {
+        (State::Draft, _) => {
+            state::judge(record.state, Event::Open, by)?;
+            !record.contest.needs_members()
+        }
+        (State::Open, Kept::Redis(_) | Kept::Lost) => {
+            // Whoever decides on applications may begin to take them anew.
+            state::judge(record.state, Event::Decide, by)?;
+            desks.is_none() || redis::is_lost(tally, record)?
+        }
+        _ => false,
+    };
+    match desks {
+        _ if !begins => Ok(record.kept),
+        None => Ok(Kept::Store),
+        Some(desks) => {
+            let mut number = [0; 16];
+            getrandom::fill(&mut number)
+                .map_err(|error| Fault::Broken(format!("no random numbers for applications: {error}")))?;
+            let number = Uuid(number);
+            desks.begin(DeskKey { contest: record.no, number }).map_err(redis::failure)?;
+            Ok(Kept::Redis(number))
+        }
+    }
+}
+
+/// What was prepared and is not needed goes; that it stays harms nobody.
+pub(super) fn forget(tally: &Tally, contest: Uuid, number: Uuid) {
+    let gone = redis::desks(tally).map(|desks| desks.clear(DeskKey { contest, number }));
+    if !matches!(gone, Ok(Ok(()))) {
+        tracing::debug!(?gone, "take away what was prepared for applications");
+    }
+}
+
+/// Changes what a contest says of applications that are elsewhere.
+pub(super) fn say(
+    tally: &Tally,
+    id: &ContestId,
+    seen: Record,
+    what: Outside,
+) -> Result<ContestDone, Failure> {
+    let (seen, act) = (Some(Box::new(seen)), Act::Outside(what));
+    ask(tally, ContestOrder { id: id.clone(), seen, by: By::Clock, at: None, act, identity: None })
+}
+
+/// Takes applications out of Redis that nobody needs any more; doing it again changes nothing.
+pub(super) fn clear(tally: &Tally, id: &ContestId) -> Result<(), Failure> {
+    let record = find(tally, id)?;
+    let Kept::Redis(number) = record.kept else { return Ok(()) };
+    if record.is_to_be_cleared() {
+        let key = DeskKey { contest: record.no, number };
+        redis::desks(tally)?.clear(key).map_err(redis::failure)?;
+        say(tally, id, record, Outside::Cleared)?;
+    }
+    Ok(())
+}
+
+/// Applications beside the contest.
+pub(super) struct InStore<'a>(&'a Tally);
+
+impl InStore<'_> {
+    fn application(&self, record: &Record, player: &PlayerId) -> Result<Seen, Failure> {
+        let key = EntrantKey { contest: record.no, player: player.clone() };
+        let application = self.0.store.ledger().application(&key)?;
+        Ok((key.player, application))
+    }
+
+    fn once(ask: &Ask<'_>, by: By, act: Act) -> Tried {
+        once(ask.tally, ask.id, ask.record.clone(), (ask.identity, None), (by, act))
+    }
+}
+
+impl Desk for InStore<'_> {
+    fn apply(&self, ask: &Ask<'_>, player: &PlayerId) -> Tried {
+        let by = ask.actor.by(&ask.record, Event::Apply, Some(player))?;
+        let handle = Handle::Player(player.clone());
+        let needs = ask.record.contest.needs_members();
+        let member = if needs { self.0.store.ledger().member_of(&handle)? } else { None };
+        Self::once(ask, by, Act::Apply { player: player.clone(), member })
+    }
+
+    fn decide(&self, ask: &Ask<'_>, players: &[PlayerId], accept: bool) -> Tried {
+        let by = ask.actor.by(&ask.record, Event::Decide, None)?;
+        let rows = self.seen(&ask.record, players)?;
+        Self::once(ask, by, Act::Decide { rows, accept })
+    }
+
+    fn withdraw(&self, ask: &Ask<'_>, player: &PlayerId) -> Tried {
+        let by = ask.actor.by(&ask.record, Event::Withdraw, Some(player))?;
+        Self::once(ask, by, Act::Withdraw(self.application(&ask.record, player)?))
+    }
+
+    fn seen(&self, record: &Record, players: &[PlayerId]) -> Result<Vec<Seen>, Failure> {
+        players.iter().map(|player| self.application(record, player)).collect()
+    }
+
+    fn page(
+        &self,
+        record: &Record,
+        status: Status,
+        above: u64,
+        limit: usize,
+    ) -> Result<Vec<(PlayerId, Application)>, Failure> {
+        Ok(self.0.store.ledger().applications(record.no, status, above, limit)?)
+    }
+
+    /// The transaction of the start sees by the contest's revision whether somebody was decided on meanwhile.
+    fn hold_still(&self, _record: &Record) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    fn let_go(&self, _tally: &Tally, _id: &ContestId) -> Result<(), Failure> {
+        Ok(())
+    }
+}

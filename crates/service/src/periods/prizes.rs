@@ -1,0 +1,193 @@
+//! Prizes of closed periods: who is owed what is written down once, and then paid a piece at a time.
+//!
+//! A closed period is owed its prizes where its rule had some before it was closed. Whether they were written down is asked of the
+//! store, so a crash between closing and that loses nothing, and two servers write it down once: the ledger's lane finds the other's.
+//! Pieces say where they begin, and the payment's row says where the next one does. Players who are no members get nothing, and
+//! nobody moves up for them. A period is not forgotten before it is paid. Blocks.
+
+use super::RuleState;
+use super::view::View;
+use crate::boards::Board;
+use crate::contests::settle::{page, ranked};
+use crate::contests::work::{PIECE, payouts};
+use crate::failure::{Failure, Fault};
+use crate::tally::Tally;
+use crate::wallets::command::{Done, Request};
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
+use tally_rules::BoardId;
+use tally_rules::contest::Payout;
+use tally_rules::contest::prize::{last_rank, shares};
+use tally_rules::definition::Ranking;
+use tally_rules::ledger::member::Handle;
+use tally_rules::period::PeriodPrizes;
+use tally_store::{BoardNo, Part, PartKey, PartRow, Store};
+
+/// Open payments of one look.
+const LOOK: usize = 100;
+
+/// What is asked of the ledger's lane.
+#[derive(Clone, Debug)]
+pub(crate) struct PaymentOrder {
+    /// Which period.
+    pub(crate) key: PartKey,
+    /// What.
+    pub(crate) act: PaymentAct,
+}
+
+/// What is to be done.
+#[derive(Clone, Debug)]
+pub(crate) enum PaymentAct {
+    /// What is to be paid becomes known, if it is not yet: for that period of that board.
+    Begin(BoardId, String, Vec<Payout>),
+    /// The next prizes are paid, the first of them being of that number.
+    Pay(u32, Vec<Payout>),
+}
+
+impl PaymentOrder {
+    /// How many prizes it is about.
+    pub(crate) fn rows(&self) -> &[Payout] {
+        match &self.act {
+            PaymentAct::Begin(_, _, rows) | PaymentAct::Pay(_, rows) => rows,
+        }
+    }
+}
+
+/// Closed periods of each board that are known to be paid, so that nobody asks the store for them again.
+#[derive(Debug, Default)]
+pub(crate) struct Paid {
+    known: Mutex<HashMap<BoardNo, HashSet<Part>>>,
+}
+
+impl Paid {
+    /// Those of a board; whoever took them sets them again.
+    fn take(&self, board: BoardNo) -> HashSet<Part> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.remove(&board).unwrap_or_default()
+    }
+
+    fn set(&self, board: BoardNo, paid: HashSet<Part>) {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).insert(board, paid);
+    }
+}
+
+/// Whether a period has prizes, which have perhaps been paid.
+pub(super) fn has_prizes(state: &RuleState, row: &PartRow) -> bool {
+    row.version > 0 && row.total > 0 && state.rule.prizes.are_for(state.due(row.span))
+}
+
+/// Whether a period has prizes that were not all paid.
+pub(super) fn is_unpaid(
+    store: &dyn Store,
+    board: &Board,
+    state: &RuleState,
+    row: &PartRow,
+) -> Result<bool, Failure> {
+    if !has_prizes(state, row) {
+        return Ok(false);
+    }
+    let payment = store.ledger().payment(PartKey { board: board.no, part: row.part })?;
+    Ok(payment.is_none_or(|payment| payment.is_open()))
+}
+
+/// Pays everything that is due now. What fails does not keep others from it.
+pub fn pay_due(tally: &Tally) -> Result<(), Failure> {
+    let mut done = Ok(());
+    for key in tally.store.ledger().open_payments(LOOK)? {
+        done = go_on(tally, key).and(done);
+    }
+    for board in tally.boards.list(None, usize::MAX) {
+        done = of_board(tally, &board).and(done);
+    }
+    done
+}
+
+/// A closed period of a board, its name and its prizes.
+type Closed = (PartRow, String, PeriodPrizes);
+
+fn of_board(tally: &Tally, board: &Arc<Board>) -> Result<(), Failure> {
+    let known = tally.contests.paid.take(board.no);
+    let (mut paid, mut owed) = (HashSet::new(), Vec::<Closed>::new());
+    for state in &board.periods().rules {
+        for row in state.closed.iter().filter(|row| has_prizes(state, row)) {
+            if known.contains(&row.part) {
+                paid.insert(row.part);
+            } else {
+                owed.push((*row, state.name(row.span.start), state.rule.prizes.clone()));
+            }
+        }
+    }
+    let mut done = Ok(());
+    for one in &owed {
+        let key = PartKey { board: board.no, part: one.0.part };
+        match begin(tally, board, one).and_then(|()| go_on(tally, key)) {
+            Ok(()) => drop(paid.insert(key.part)),
+            Err(failure) => done = Err(failure),
+        }
+    }
+    if !paid.is_empty() {
+        tally.contests.paid.set(board.no, paid);
+    }
+    done
+}
+
+/// Writes down what is to be paid, where that was not done yet.
+fn begin(tally: &Tally, board: &Arc<Board>, (row, name, prizes): &Closed) -> Result<(), Failure> {
+    let key = PartKey { board: board.no, part: row.part };
+    if tally.store.ledger().payment(key)?.is_some() {
+        return Ok(());
+    }
+    let view = View::of_closed(board, name, *row);
+    let alone = board.definition.ranking == Ranking::Ordinal;
+    let ranked = ranked(alone, last_rank(&prizes.table) as usize, |from| {
+        view.read(&*tally.store, |order| page(order, from))
+    })?;
+    let mut payouts = Vec::new();
+    for share in shares(&prizes.table, prizes.ties, &ranked) {
+        let handle = Handle::Player(share.who.clone());
+        let Some(member) = tally.store.ledger().member_of(&handle)? else { continue };
+        let (player, rank, currency, amount) = (share.who, share.rank, share.currency, share.amount);
+        payouts.push(Payout { player, member, division: None, rank, currency, amount, paid: None });
+    }
+    ask(tally, PaymentOrder { key, act: PaymentAct::Begin(board.id.clone(), name.clone(), payouts) })
+}
+
+/// Pays until nothing is left.
+fn go_on(tally: &Tally, key: PartKey) -> Result<(), Failure> {
+    loop {
+        let ledger = tally.store.ledger();
+        let Some(payment) = ledger.payment(key)?.filter(|payment| payment.is_open()) else { return Ok(()) };
+        let rows = ledger.payouts(payment.no, payment.done, PIECE)?;
+        if rows.is_empty() {
+            let (board, period) = (payment.board.as_str(), &payment.period);
+            return Err(Fault::Broken(format!("prizes of `{board}` {period} are not there")).into());
+        }
+        ask(tally, PaymentOrder { key, act: PaymentAct::Pay(payment.done, payouts(rows)) })?;
+    }
+}
+
+fn ask(tally: &Tally, order: PaymentOrder) -> Result<(), Failure> {
+    match tally.ledger.ask_blocking(Request::Payment(Box::new(order)))? {
+        Done::Payment => Ok(()),
+        done => Err(Fault::Broken(format!("a payment is answered as one, not as {done:?}")).into()),
+    }
+}
+
+/// What was written down for a period: at most `limit` prizes with their numbers, best rank first, from that number on, none before it is closed; and
+/// whether all of them had their turn.
+pub fn prizes(
+    tally: &Tally,
+    view: &View,
+    from: u32,
+    limit: usize,
+) -> Result<(Vec<(u32, Payout)>, bool), Failure> {
+    let ledger = tally.store.ledger();
+    let payment = match view.part() {
+        Some(part) => ledger.payment(PartKey { board: view.board.no, part })?,
+        None => None,
+    };
+    match payment {
+        Some(payment) => Ok((ledger.payouts(payment.no, from, limit)?, !payment.is_open())),
+        None => Ok((Vec::new(), false)),
+    }
+}

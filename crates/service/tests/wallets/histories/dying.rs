@@ -1,0 +1,194 @@
+//! A store in front of a real one that ends as a process or a connection does: before a commit, after it, or with its
+//! answer lost, done or not.
+//!
+//! Once it is dead it writes nothing more, so a service on it can be dropped as a kill leaves it. Not here: a real kill, which
+//! the tests of the binary have, and what a file keeps of one, which the store's have.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use tally_rules::profile::Profile;
+use tally_rules::{Micros, PlayerId, Record};
+use tally_store::{
+    BatchId, Block, BlockKey, BoardNo, BoardRow, Changes, Committed, ImportKey, ImportRow, KeyRow, Ledger,
+    Loaded, Part, PartRow, Plan, ScoreKey, Store, StoreError,
+};
+
+/// How a transaction ends that does not end well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// The process dies before it commits.
+    Before,
+    /// The process dies when it has committed.
+    After,
+    /// Nobody hears that it has committed.
+    LostDone,
+    /// Nobody hears that it has not.
+    LostUndone,
+}
+
+/// The store.
+pub(crate) struct Dying {
+    inner: Arc<dyn Store>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// After so many more transactions, this.
+    armed: Option<(u32, End)>,
+    dead: bool,
+    /// What became of those whose answer was lost.
+    lost: BTreeMap<BatchId, Option<Committed>>,
+}
+
+impl Dying {
+    pub(crate) fn new(inner: Arc<dyn Store>) -> Arc<Self> {
+        Arc::new(Self { inner, state: Mutex::default() })
+    }
+
+    /// The transaction after so many more ends like that.
+    pub(crate) fn arm(&self, after: u32, end: End) {
+        self.state.lock().unwrap().armed = Some((after, end));
+    }
+
+    /// Nothing more happens to it. Whether something has, and whether it is dead.
+    pub(crate) fn disarm(&self) -> (bool, bool) {
+        let mut state = self.state.lock().unwrap();
+        (state.armed.take().is_none(), state.dead)
+    }
+
+    /// How the next transaction ends.
+    fn next(&self) -> Result<Option<End>, StoreError> {
+        let mut state = self.state.lock().unwrap();
+        if state.dead {
+            return Err(away());
+        }
+        match state.armed {
+            Some((0, end)) => {
+                state.armed = None;
+                state.dead = matches!(end, End::Before | End::After);
+                Ok(Some(end))
+            }
+            Some((left, end)) => {
+                state.armed = Some((left - 1, end));
+                Ok(None)
+            }
+            None => Ok(None),
+        }
+    }
+}
+
+fn away() -> StoreError {
+    StoreError::Away("the process is dead".into())
+}
+
+impl Store for Dying {
+    fn name(&self) -> &'static str {
+        self.inner.name()
+    }
+
+    fn run(&self, plan: &Plan, decide: &mut dyn FnMut(&Loaded) -> Changes) -> Result<Committed, StoreError> {
+        let end = match self.next()? {
+            None => return self.inner.run(plan, decide),
+            Some(End::Before) => return Err(away()),
+            Some(end) => end,
+        };
+        let done = match end {
+            End::LostUndone => {
+                self.inner.run(plan, &mut |loaded| {
+                    drop(decide(loaded));
+                    Changes::default()
+                })?;
+                None
+            }
+            _ => Some(self.inner.run(plan, decide)?),
+        };
+        if end == End::After {
+            return Err(away());
+        }
+        let mut state = self.state.lock().unwrap();
+        let batch = BatchId { link: *b"nobody has heard", sequence: state.lost.len() as u64 };
+        state.lost.insert(batch, done);
+        Err(StoreError::LostAtCommit { batch, why: "the test cut it".into() })
+    }
+
+    fn became(&self, batch: &BatchId) -> Result<Option<Committed>, StoreError> {
+        let lost = self.state.lock().unwrap().lost.get(batch).cloned();
+        lost.map_or_else(|| self.inner.became(batch), Ok)
+    }
+
+    fn ledger(&self) -> &dyn Ledger {
+        self.inner.ledger()
+    }
+
+    fn boards(&self) -> Result<Vec<BoardRow>, StoreError> {
+        self.inner.boards()
+    }
+
+    fn keys(&self) -> Result<Vec<KeyRow>, StoreError> {
+        self.inner.keys()
+    }
+
+    fn walk_versions(
+        &self,
+        board: BoardNo,
+        part: Part,
+        after: Option<&PlayerId>,
+        limit: usize,
+        each: &mut dyn FnMut(PlayerId, Record, u64),
+    ) -> Result<usize, StoreError> {
+        self.inner.walk_versions(board, part, after, limit, each)
+    }
+
+    fn parts(&self, board: BoardNo) -> Result<Vec<PartRow>, StoreError> {
+        self.inner.parts(board)
+    }
+
+    fn block(&self, key: &BlockKey) -> Result<Option<Block>, StoreError> {
+        self.inner.block(key)
+    }
+
+    fn records(&self, keys: &[ScoreKey]) -> Result<Vec<Option<Record>>, StoreError> {
+        self.inner.records(keys)
+    }
+
+    fn count_scores(&self, board: BoardNo, part: Part) -> Result<u64, StoreError> {
+        self.inner.count_scores(board, part)
+    }
+
+    fn import_progress(&self, key: &ImportKey) -> Result<Option<ImportRow>, StoreError> {
+        self.inner.import_progress(key)
+    }
+
+    fn bans(&self, board: BoardNo) -> Result<Vec<PlayerId>, StoreError> {
+        self.inner.bans(board)
+    }
+
+    fn profiles(&self, players: &[PlayerId]) -> Result<Vec<Result<Option<Profile>, StoreError>>, StoreError> {
+        self.inner.profiles(players)
+    }
+
+    fn expire_requests(&self, before: Micros, limit: usize) -> Result<usize, StoreError> {
+        self.inner.expire_requests(before, limit)
+    }
+
+    fn purge_deleted(&self, limit: usize) -> Result<usize, StoreError> {
+        self.inner.purge_deleted(limit)
+    }
+
+    fn meta(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        self.inner.meta(name)
+    }
+
+    fn set_meta(&self, name: &str, value: &[u8]) -> Result<(), StoreError> {
+        self.inner.set_meta(name, value)
+    }
+
+    fn settle(&self) -> Result<(), StoreError> {
+        self.inner.settle()
+    }
+
+    fn gauges(&self) -> Vec<(&'static str, f64)> {
+        self.inner.gauges()
+    }
+}

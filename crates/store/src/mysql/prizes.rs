@@ -1,0 +1,62 @@
+//! The table `contest_prizes`: what a contest, or a closed period of a board, pays to whom, and what became of it.
+//!
+//! Not here: whose prizes they are (`contests`, `payments`).
+
+use super::connect::Flavour;
+use super::contests::maybe_small;
+use super::fault::corrupt;
+use super::player;
+use super::row::Fields;
+use super::text::Script;
+use crate::StoreError;
+use crate::contests::PayoutKey;
+use tally_rules::contest::Payout;
+use tally_rules::contest::member::Unpaid;
+use tally_rules::ledger::{Amount, Currency, MemberId, TransferId, Uuid};
+
+/// Writes prizes down, or what became of them.
+pub(super) fn write(script: &mut Script, rows: &[(PayoutKey, Payout)], flavour: Flavour) {
+    let head = "INSERT INTO contest_prizes (contest, `no`, player, member, division, `rank`, currency, amount, \
+         transfer, unpaid) VALUES ";
+    let tail = |script: &mut Script| flavour.replace(script, &["transfer", "unpaid"]);
+    script.upserts(head, rows, tail, |row, (key, payout): &(PayoutKey, Payout)| {
+        row.bytes(&key.contest.0).number(key.no);
+        row.bytes(payout.player.as_bytes()).bytes(&payout.member.0.0);
+        row.signed_or_null(payout.division.map(i64::from)).number(payout.rank);
+        row.bytes(payout.currency.as_str().as_bytes()).signed(payout.amount.units());
+        let (transfer, unpaid) = (payout.paid.and_then(Result::ok), payout.paid.and_then(Result::err));
+        row.bytes_or_null(transfer.as_ref().map(|id| &id.0.0[..]));
+        row.bytes_or_null(unpaid.map(|why| why.as_str().as_bytes()));
+    });
+}
+
+/// Asks for prizes of a contest by their numbers.
+pub(super) fn select(contest: Uuid, from: u32, limit: usize) -> Script {
+    let mut script = Script::default();
+    script.sql("SELECT `no`, player, member, division, `rank`, currency, amount, transfer, unpaid ");
+    script.sql("FROM contest_prizes FORCE INDEX (PRIMARY) WHERE contest = ").bytes(&contest.0);
+    script.sql(" AND `no` >= ").number(from);
+    script.sql(" ORDER BY `no` LIMIT ").number(limit as u64).end();
+    script
+}
+
+/// The next columns.
+pub(super) fn decode(row: &mut Fields<'_>) -> Result<(u32, Payout), StoreError> {
+    Ok((row.small()?, decode_prize(row)?))
+}
+
+fn decode_prize(row: &mut Fields<'_>) -> Result<Payout, StoreError> {
+    let bad = || corrupt("contest_prizes", "a prize that cannot be");
+    let (player, member) = (player(row)?, MemberId(Uuid(row.fixed()?)));
+    let (division, rank) = (maybe_small(row, "contest_prizes")?, row.small()?);
+    let currency = Currency::parse(row.text()?).ok_or_else(bad)?;
+    let amount = Amount::new(row.signed()?).map_err(|_| bad())?;
+    let (transfer, unpaid) = (row.maybe_fixed()?, row.maybe_text()?);
+    let paid = match (transfer, unpaid) {
+        (None, None) => None,
+        (Some(transfer), None) => Some(Ok(TransferId(Uuid(transfer)))),
+        (None, Some(why)) => Some(Err(Unpaid::parse(why).ok_or_else(bad)?)),
+        (Some(_), Some(_)) => return Err(bad()),
+    };
+    Ok(Payout { player, member, division, rank, currency, amount, paid })
+}

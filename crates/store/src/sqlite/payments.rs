@@ -1,0 +1,106 @@
+//! The table `period_payments`: what is paid for closed periods.
+//!
+//! Not here: their bytes (`payments`), and the prizes themselves (`contests`).
+
+use super::SqliteStore;
+use super::codec::{Input, put_bytes, put_number};
+use super::contest_reads::merged;
+use super::contests::one;
+use super::fault::corrupt;
+use super::overlay::Overlay;
+use super::parts;
+use super::table::{Rows, Table};
+use crate::payments::{self, PaymentReads};
+use crate::{BoardNo, Part, PartKey, StoreError};
+use rusqlite::{Connection, Row, params};
+use std::ops::Bound;
+use tally_rules::period::Payment;
+
+pub(super) const GET: &str = "SELECT body FROM period_payments WHERE board = ?1 AND part = ?2";
+pub(super) const PUT: &str = "REPLACE INTO period_payments (board, part, open, body) VALUES (?1, ?2, ?3, ?4)";
+pub(super) const REMOVE: &str = "DELETE FROM period_payments WHERE board = ?1 AND part = ?2";
+pub(super) const OPEN: &str = "SELECT board, part FROM period_payments INDEXED BY period_payments_open \
+     WHERE open = 1 ORDER BY board, part";
+
+fn bad() -> StoreError {
+    corrupt("period_payments", "a payment that cannot be")
+}
+
+/// What is paid for a period.
+pub(super) fn get(connection: &Connection, key: PartKey) -> Result<Option<Payment>, StoreError> {
+    let decode = |row: &Row<'_>| payments::decode(&row.get::<_, Vec<u8>>(0)?).ok_or_else(bad);
+    one(connection, GET, params![key.board.0, parts::encode(key.part)?], decode)
+}
+
+/// The table, for the journal.
+pub(super) struct Payments;
+
+impl Table for Payments {
+    const TAG: u8 = 22;
+    type Key = PartKey;
+    type Value = Payment;
+
+    fn check(key: &PartKey, _value: Option<&Payment>) -> Result<(), StoreError> {
+        parts::encode(key.part).map(drop)
+    }
+
+    fn put_key(key: &PartKey, out: &mut Vec<u8>) {
+        put_number(key.board.0.into(), out);
+        put_number(key.part.0, out);
+    }
+
+    fn take_key(input: &mut Input<'_>) -> Option<PartKey> {
+        Some(PartKey { board: BoardNo(input.small()?), part: Part(input.number()?) })
+    }
+
+    fn put_value(value: &Payment, out: &mut Vec<u8>) {
+        put_bytes(&payments::encode(value), out);
+    }
+
+    fn take_value(input: &mut Input<'_>) -> Option<Payment> {
+        payments::decode(input.bytes()?)
+    }
+
+    fn heap_bytes(_key: &PartKey, value: Option<&Payment>) -> usize {
+        value.map_or(0, |payment| payment.board.as_str().len() + payment.period.len())
+    }
+
+    fn write(connection: &Connection, rows: &mut Rows<'_, '_, Self>) -> Result<(), StoreError> {
+        for (key, payment) in rows {
+            let part = parts::encode(key.part)?;
+            match payment {
+                Some(payment) => {
+                    let row =
+                        params![key.board.0, part, payment.is_open().then_some(1), payments::encode(payment)];
+                    connection.prepare_cached(PUT)?.execute(row)?
+                }
+                None => connection.prepare_cached(REMOVE)?.execute(params![key.board.0, part])?,
+            };
+        }
+        Ok(())
+    }
+}
+
+impl PaymentReads for SqliteStore {
+    fn payment(&self, key: PartKey) -> Result<Option<Payment>, StoreError> {
+        let look = |overlay: &Overlay| overlay.get::<Payments>(&key).cloned();
+        self.shared.read(look, |found, tables| found.map_or_else(|| get(tables, key), Ok))
+    }
+
+    fn open_payments(&self, limit: usize) -> Result<Vec<PartKey>, StoreError> {
+        let look = |overlay: &Overlay| overlay.range::<Payments>(Bound::Unbounded, |_| true, usize::MAX).0;
+        self.shared.read(look, |newer, tables| {
+            let newer =
+                newer.into_iter().map(|(key, payment)| (key, payment.map(|payment| payment.is_open())));
+            let mut statement = tables.prepare_cached(OPEN)?;
+            let mut rows = statement.query([])?;
+            let decode = |row: &Row<'_>| {
+                let part = Part(row.get::<_, i64>(1)?.cast_unsigned());
+                Ok((PartKey { board: BoardNo(row.get(0)?), part }, true))
+            };
+            let order = |key: &PartKey, _: &bool| *key;
+            let found = merged(newer.collect(), (|open: &bool| *open, order), &mut rows, decode, limit)?;
+            Ok(found.into_iter().map(|(key, _)| key).collect())
+        })
+    }
+}

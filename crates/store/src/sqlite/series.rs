@@ -1,0 +1,122 @@
+//! The table `contest_series`: series by their names, and by when the next contest of one is made.
+//!
+//! Not here: their bytes (`series`).
+
+use super::SqliteStore;
+use super::codec::{Input, put_bytes};
+use super::contest_reads::merged;
+use super::contests::one;
+use super::fault::corrupt;
+use super::overlay::Overlay;
+use super::table::{Rows, Table};
+use crate::StoreError;
+use crate::series::{self, ListedSeries, SeriesReads};
+use rusqlite::{Connection, Row, params};
+use std::ops::Bound;
+use tally_rules::Micros;
+use tally_rules::contest::{ContestId, SeriesRecord};
+
+pub(super) const GET: &str = "SELECT id, body FROM contest_series WHERE id = ?1";
+pub(super) const PUT: &str = "REPLACE INTO contest_series (id, due, body) VALUES (?1, ?2, ?3)";
+pub(super) const REMOVE: &str = "DELETE FROM contest_series WHERE id = ?1";
+pub(super) const LIST: &str = "SELECT id, body FROM contest_series WHERE id > ?1 ORDER BY id";
+pub(super) const DUE: &str = "SELECT id, due FROM contest_series INDEXED BY contest_series_due \
+     WHERE due IS NOT NULL AND due <= ?1 ORDER BY due, id";
+
+fn name(row: &Row<'_>) -> Result<ContestId, StoreError> {
+    ContestId::new(&row.get::<_, String>(0)?).map_err(|bad| corrupt("contest_series", bad.0))
+}
+
+fn decode(row: &Row<'_>) -> Result<(ContestId, SeriesRecord), StoreError> {
+    let record = series::decode(&row.get::<_, Vec<u8>>(1)?);
+    Ok((name(row)?, record.ok_or_else(|| corrupt("contest_series", "a series that cannot be"))?))
+}
+
+/// A series.
+pub(super) fn get(connection: &Connection, id: &ContestId) -> Result<Option<SeriesRecord>, StoreError> {
+    Ok(one(connection, GET, params![id.as_str()], decode)?.map(|(_, record)| record))
+}
+
+/// The table, for the journal.
+pub(super) struct AllSeries;
+
+impl Table for AllSeries {
+    const TAG: u8 = 21;
+    type Key = ContestId;
+    type Value = SeriesRecord;
+
+    fn check(_key: &ContestId, _value: Option<&SeriesRecord>) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    fn put_key(key: &ContestId, out: &mut Vec<u8>) {
+        put_bytes(key.as_str().as_bytes(), out);
+    }
+
+    fn take_key(input: &mut Input<'_>) -> Option<ContestId> {
+        ContestId::new(input.text()?).ok()
+    }
+
+    fn put_value(value: &SeriesRecord, out: &mut Vec<u8>) {
+        put_bytes(&series::encode(value), out);
+    }
+
+    fn take_value(input: &mut Input<'_>) -> Option<SeriesRecord> {
+        series::decode(input.bytes()?)
+    }
+
+    fn heap_bytes(_key: &ContestId, value: Option<&SeriesRecord>) -> usize {
+        let template = |record: &SeriesRecord| {
+            let template = &record.series.template;
+            1024 + 64 * (template.staff.len() + template.prizes.len() + template.leaderboard.periods.len())
+        };
+        value.map_or(0, template)
+    }
+
+    fn write(connection: &Connection, rows: &mut Rows<'_, '_, Self>) -> Result<(), StoreError> {
+        for (id, record) in rows {
+            match record {
+                Some(record) => {
+                    let row = params![id.as_str(), record.due.map(|at| at.0), series::encode(record)];
+                    connection.prepare_cached(PUT)?.execute(row)?
+                }
+                None => connection.prepare_cached(REMOVE)?.execute(params![id.as_str()])?,
+            };
+        }
+        Ok(())
+    }
+}
+
+impl SeriesReads for SqliteStore {
+    fn series(&self, id: &ContestId) -> Result<Option<SeriesRecord>, StoreError> {
+        let look = |overlay: &Overlay| overlay.get::<AllSeries>(id).cloned();
+        self.shared.read(look, |found, tables| found.map_or_else(|| get(tables, id), Ok))
+    }
+
+    fn all_series(&self, after: Option<&ContestId>, limit: usize) -> Result<ListedSeries, StoreError> {
+        let look = |overlay: &Overlay| {
+            let from = after.map_or(Bound::Unbounded, |id| Bound::Excluded(id.clone()));
+            overlay.range::<AllSeries>(from, |_| true, usize::MAX).0
+        };
+        let order = |id: &ContestId, _: &SeriesRecord| id.clone();
+        self.shared.read(look, |newer, tables| {
+            let mut statement = tables.prepare_cached(LIST)?;
+            let mut rows = statement.query(params![after.map_or("", ContestId::as_str)])?;
+            merged(newer, (|_: &SeriesRecord| true, order), &mut rows, decode, limit)
+        })
+    }
+
+    fn due_series(&self, now: Micros, limit: usize) -> Result<Vec<(Micros, ContestId)>, StoreError> {
+        let look = |overlay: &Overlay| overlay.range::<AllSeries>(Bound::Unbounded, |_| true, usize::MAX).0;
+        self.shared.read(look, |newer, tables| {
+            let newer = newer.into_iter().map(|(id, record)| (id, record.and_then(|record| record.due)));
+            let mut statement = tables.prepare_cached(DUE)?;
+            let mut rows = statement.query(params![now.0])?;
+            let decode = |row: &Row<'_>| Ok((name(row)?, Micros(row.get(1)?)));
+            let order = |id: &ContestId, at: &Micros| (*at, id.clone());
+            let wanted = |at: &Micros| *at <= now;
+            let found = merged(newer.collect(), (wanted, order), &mut rows, decode, limit)?;
+            Ok(found.into_iter().map(|(id, at)| (at, id)).collect())
+        })
+    }
+}

@@ -1,0 +1,134 @@
+//! Contests, applications, members and prizes as they are answered.
+
+use crate::api::leaderboards::write_definition;
+use crate::time;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use tally_rules::contest::application::Desk;
+use tally_rules::contest::member::Unpaid;
+use tally_rules::contest::record::Report;
+use tally_rules::contest::start::Failed;
+use tally_rules::contest::{Application, Contest, ContestId, Enrolled, Payout, Prize, Record, division};
+use tally_rules::{Micros, PlayerId};
+
+/// A contest, with how many applications it has, where that can be told.
+pub fn write(id: &ContestId, record: &Record, counts: Option<Desk>) -> Value {
+    let mut answer = json!({"id": id.as_str(), "state": record.state.as_str()});
+    let object = answer.as_object_mut().expect("it is one");
+    object.extend(write_definition_of(&record.contest));
+    object.extend(boards(id, record));
+    let count = |of: fn(&Desk) -> u32| counts.map(|desk| of(&desk));
+    object.insert(
+        "counts".into(),
+        json!({"pending": count(|desk| desk.pending), "accepted": count(|desk| desk.accepted),
+            "rejected": count(|desk| desk.rejected), "members": record.members}),
+    );
+    object.extend(record.series.as_ref().map(|series| ("series".into(), json!(series.as_str()))));
+    object.extend(record.report.as_ref().map(|report| ("start_report".into(), write_report(report))));
+    object.insert("created_at".into(), time::format(record.created_at).into());
+    object.insert("updated_at".into(), time::format(record.updated_at).into());
+    answer
+}
+
+pub(super) fn write_definition_of(contest: &Contest) -> Map<String, Value> {
+    let at = |at: Option<Micros>| json!(at.map(time::format));
+    let fee = contest
+        .entry_fee
+        .map(|fee| json!({"currency": fee.currency.as_str(), "amount": fee.amount.units().to_string()}));
+    let fields = [
+        ("title", json!(contest.title)),
+        ("staff", contest.staff.iter().map(PlayerId::as_str).collect()),
+        ("capacity", json!(contest.capacity)),
+        ("on_invalid", json!(contest.on_invalid.as_str())),
+        ("entry_fee", json!(fee)),
+        ("leaderboard", write_definition(&contest.leaderboard).into()),
+        ("prizes", write_prizes(&contest.prizes)),
+        ("prize_ties", json!(contest.prize_ties.as_str())),
+        ("division_size", json!(contest.division_size)),
+        ("opens_at", at(contest.opens_at)),
+        ("starts_at", at(contest.starts_at)),
+        ("ends_at", at(contest.ends_at)),
+    ];
+    fields.map(|(name, value)| (name.to_owned(), value)).into_iter().collect()
+}
+
+/// A table of prizes.
+pub(crate) fn write_prizes(prizes: &[Prize]) -> Value {
+    let prize = |one: &Prize| json!({"from": one.from, "to": one.to, "currency": one.currency.as_str(), "amount": one.amount.units().to_string()});
+    prizes.iter().map(prize).collect()
+}
+
+/// The name of its board, or those of its divisions, which are known once it has members.
+fn boards(id: &ContestId, record: &Record) -> Vec<(String, Value)> {
+    let Some(size) = record.contest.division_size else {
+        return vec![("board".into(), json!(id.board(None).as_str()))];
+    };
+    let one = |(n, members)| json!({"n": n, "board": id.board(Some(n)).as_str(), "members": members});
+    let divisions: Value = division::sizes(record.members, size).map(one).collect();
+    vec![("board".into(), Value::Null), ("divisions".into(), divisions)]
+}
+
+/// What became of a start: of those that failed the first ones, and how many there were.
+fn write_report(report: &Report) -> Value {
+    let failed: Value = report.first_failed.iter().map(write_failed).collect();
+    json!({"enrolled": report.enrolled, "failed_total": report.failed, "failed": failed})
+}
+
+/// An application that became no member.
+pub fn write_failed(row: &Failed) -> Value {
+    json!({"player": row.player.as_str(), "code": row.why.as_str(), "detail": row.why.detail()})
+}
+
+/// An application.
+#[derive(Clone, Debug, Serialize)]
+pub struct ApplicationAnswer<'a> {
+    player: &'a str,
+    status: &'static str,
+    applied_at: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hold_id: Option<String>,
+}
+
+impl<'a> ApplicationAnswer<'a> {
+    /// An application as it is shown.
+    pub fn new(player: &'a PlayerId, application: &Application) -> Self {
+        Self {
+            player: player.as_str(),
+            status: application.status.as_str(),
+            applied_at: time::format(application.applied_at),
+            hold_id: application.hold.map(|hold| hold.0.to_string()),
+        }
+    }
+}
+
+/// A member of a contest, and whether it is out of ranks and prizes.
+pub fn write_member(player: &PlayerId, enrolled: &Enrolled, banned: bool) -> Value {
+    let mut answer = json!({"player": player.as_str(), "place": enrolled.place + 1, "banned": banned});
+    let more = [
+        ("division", enrolled.division.map(|n| json!(n))),
+        ("member", enrolled.member.map(|member| json!(member.0.to_string()))),
+    ];
+    let object = answer.as_object_mut().expect("it is one");
+    object.extend(more.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
+    answer
+}
+
+/// A prize, or a fee that is paid back. One that could not be paid says why.
+pub fn write_payout(payout: &Payout) -> Value {
+    let mut answer = json!({
+        "player": payout.player.as_str(),
+        "member": payout.member.0.to_string(),
+        "currency": payout.currency.as_str(),
+        "amount": payout.amount.units().to_string(),
+        "paid": matches!(payout.paid, Some(Ok(_))),
+    });
+    let object = answer.as_object_mut().expect("it is one");
+    object.extend((payout.rank > 0).then(|| ("rank".into(), json!(payout.rank))));
+    object.extend(payout.division.map(|n| ("division".into(), json!(n))));
+    match payout.paid {
+        Some(Ok(id)) => drop(object.insert("group_id".into(), json!(id.0.to_string()))),
+        Some(Err(why)) => drop(object.insert("reason".into(), json!(Unpaid::as_str(why)))),
+        None => {}
+    }
+    answer
+}

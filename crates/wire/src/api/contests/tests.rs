@@ -1,0 +1,161 @@
+//! What is wrong with a contest's body is named in full, and what is answered is a wish for the same.
+
+use super::*;
+use serde_json::json;
+use tally_rules::contest::definition::Bounds;
+use tally_rules::contest::{Record, State};
+use tally_rules::ledger::{Currencies, Uuid};
+
+fn currencies() -> Currencies {
+    Currencies::new((Currency::parse("KRW").unwrap(), 0), std::collections::BTreeMap::new())
+}
+
+fn whole() -> Value {
+    json!({"title": "Friday cup", "staff": ["p1"], "capacity": 64, "on_invalid": "skip",
+        "entry_fee": {"currency": "KRW", "amount": "100"}, "leaderboard": {"order": "ascending"},
+        "prizes": [{"from": 1, "to": 1, "currency": "KRW", "amount": 500}], "prize_ties": "each",
+        "division_size": 50, "opens_at": "2026-11-21T08:20:00Z", "starts_at": null,
+        "ends_at": "2026-11-22T08:20:00+09:00"})
+}
+
+fn pointers(wrong: Vec<FieldError>) -> Vec<String> {
+    wrong.into_iter().map(|error| error.pointer).collect()
+}
+
+#[test]
+fn what_is_answered_is_a_wish_for_the_same() {
+    let (id, wish) = read_new(whole()).unwrap();
+    assert_eq!(id, None);
+    let contest = wish.create(&currencies(), Bounds::default()).unwrap();
+    let id = ContestId::new("cup").unwrap();
+    let mut record = Record::new(Uuid([1; 16]), contest.clone(), None, Micros(0));
+    let mut answer = write(&id, &record, Some(record.desk));
+    assert_eq!((&answer["board"], &answer["divisions"]), (&json!(null), &json!([])));
+    let object = answer.as_object_mut().unwrap();
+    for name in ["id", "state", "board", "divisions", "counts", "created_at", "updated_at"] {
+        assert!(object.remove(name).is_some(), "{name}");
+    }
+    let again = read_patch(answer).unwrap();
+    assert_eq!(again.change(&contest, State::Finished, &currencies(), Bounds::default()).unwrap(), contest);
+    record.members = 51;
+    let divisions = json!([{"n": 1, "board": "contest:cup:1", "members": 50}, {"n": 2, "board": "contest:cup:2", "members": 1}]);
+    assert_eq!(write(&id, &record, Some(record.desk))["divisions"], divisions);
+    record.contest.division_size = None;
+    assert_eq!(write(&id, &record, Some(record.desk))["board"], "contest:cup");
+}
+
+#[test]
+fn every_wrong_field_is_named_at_once() {
+    let body = json!({"id": "a b", "staff": ["p", ".", 1], "capacity": 0, "on_invalid": "stop",
+        "entry_fee": {"currency": "krw", "amount": 0, "x": 1},
+        "leaderboard": {"order": "up", "periods": [{"name": 1}]},
+        "prizes": [{"from": 1, "to": 1, "currency": "KRW", "amount": 1}, {"from": 0, "amount": "1.5"}, 7],
+        "prize_ties": 1, "division_size": 1.5, "opens_at": "now", "ends_at": 5, "state": "open"});
+    let mut wrong = pointers(read_new(body.clone()).unwrap_err());
+    wrong.sort();
+    let mut wanted = [
+        "/id",
+        "/staff/1",
+        "/staff/2",
+        "/capacity",
+        "/on_invalid",
+        "/entry_fee/currency",
+        "/entry_fee/amount",
+        "/entry_fee/x",
+        "/leaderboard/order",
+        "/leaderboard/periods/0/name",
+        "/leaderboard/periods/0/schedule",
+        "/prizes/1/from",
+        "/prizes/1/to",
+        "/prizes/1/currency",
+        "/prizes/1/amount",
+        "/prizes/2",
+        "/prize_ties",
+        "/division_size",
+        "/opens_at",
+        "/ends_at",
+        "/title",
+        "/state",
+    ];
+    wanted.sort_unstable();
+    assert_eq!(wrong, wanted);
+    // A patch changes no name, and needs no title.
+    let of_patch = pointers(read_patch(body).unwrap_err());
+    assert!(of_patch.contains(&"/id".to_owned()) && !of_patch.contains(&"/title".to_owned()));
+    let (many, prizes) = (json!({"staff": vec!["p"; 101]}), json!({"prizes": vec![1; 201]}));
+    assert_eq!(pointers(read_patch(many).unwrap_err()), ["/staff"]);
+    assert_eq!(pointers(read_patch(prizes).unwrap_err()), ["/prizes"]);
+}
+
+#[test]
+fn nothing_is_kept_and_null_takes_away() {
+    assert_eq!(read_patch(json!({})), Ok(Wish::default()));
+    let gone = read_patch(json!({"entry_fee": null, "division_size": null, "starts_at": null})).unwrap();
+    let wanted =
+        Wish { entry_fee: Some(None), division_size: Some(None), starts_at: Some(None), ..Wish::default() };
+    assert_eq!(gone, wanted);
+}
+
+#[test]
+fn players_are_a_list_within_bounds() {
+    let player = |name: &str| PlayerId::new(name).unwrap();
+    assert_eq!(read_players(json!({"players": ["a", "b", "a"]})), Ok(["a", "b", "a"].map(player).to_vec()));
+    for list in [json!([]), json!("a"), json!(vec!["a"; 1_001]), json!(null)] {
+        assert_eq!(pointers(read_players(json!({"players": list})).unwrap_err()), ["/players"]);
+    }
+    let wrong = read_players(json!({"players": ["a", ".", 3], "x": 1})).unwrap_err();
+    assert_eq!(pointers(wrong), ["/players/1", "/players/2", "/x"]);
+    assert_eq!(read_application(None), Ok(None));
+    assert_eq!(read_application(Some(json!({}))), Ok(None));
+    assert_eq!(read_application(Some(json!({"player": "a"}))), Ok(Some(player("a"))));
+    assert_eq!(pointers(read_application(Some(json!({"player": 1}))).unwrap_err()), ["/player"]);
+}
+
+#[test]
+fn a_series_is_read_and_shown() {
+    let mut template = whole();
+    for time in ["opens_at", "starts_at", "ends_at"] {
+        template.as_object_mut().unwrap().remove(time);
+    }
+    let body = json!({"id": "cup", "template": template, "open": "0 0 * * *", "start": "0 9 * * *",
+        "end": "0 18 * * *", "time_zone": "Asia/Seoul", "ahead": 2});
+    let (id, wish) = read_new_series(body.clone()).unwrap();
+    let series = wish.create(&currencies(), Bounds::default()).unwrap();
+    let (from, due, last) = (Micros(0), None, None);
+    let record = tally_rules::contest::SeriesRecord {
+        series: series.clone(),
+        from,
+        since: from,
+        due,
+        last,
+        created_at: from,
+        updated_at: from,
+    };
+    let mut answer = write_series(&id.unwrap(), &record);
+    let object = answer.as_object_mut().unwrap();
+    for name in ["id", "last", "created_at", "updated_at"] {
+        assert!(object.remove(name).is_some(), "{name}");
+    }
+    let again = read_series_patch(answer).unwrap();
+    assert_eq!(again.change(&series, &currencies(), Bounds::default()).unwrap(), series);
+    assert_eq!(read_series_patch(json!({})).unwrap(), Default::default());
+    let wrong = json!({"id": "x".repeat(52), "template": {"starts_at": null, "entry_fee": 1, "staff": [1]},
+        "open": 1, "end": null, "time_zone": [], "ahead": 0, "next": 1});
+    let mut wrong = pointers(read_new_series(wrong).unwrap_err());
+    wrong.sort();
+    let wanted = [
+        "/ahead",
+        "/end",
+        "/id",
+        "/next",
+        "/open",
+        "/start",
+        "/template/entry_fee",
+        "/template/staff/0",
+        "/template/starts_at",
+        "/template/title",
+        "/time_zone",
+    ];
+    assert_eq!(wrong, wanted);
+    assert_eq!(pointers(read_series_patch(json!({"template": 5})).unwrap_err()), ["/template"]);
+}
