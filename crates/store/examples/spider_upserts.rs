@@ -49,7 +49,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     settings.extend(SIZES);
     for (at, (name, added)) in ADDED.into_iter().enumerate() {
         settings.extend(added);
-        let front = ScratchDatabase::start_with(DatabaseKind::MariaDb10, &settings);
+        let front = ScratchDatabase::start_with_spider(&settings);
         for connections in [1, 4] {
             let url = spread(&front, &nodes, &format!("spread_{at}_{connections}"))?;
             measure(

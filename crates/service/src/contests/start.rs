@@ -10,6 +10,7 @@ use crate::servers;
 use crate::tally::Tally;
 use std::cell::Cell;
 use std::sync::{Arc, PoisonError};
+use tally_rules::contest::record::Work;
 use tally_rules::contest::start::Failed;
 use tally_rules::contest::{By, ContestId, Event, Record, state};
 use tally_rules::idempotency::Identity;
@@ -86,7 +87,8 @@ pub(super) fn start_at(
         _ => done.record.report.as_ref().map_or_else(Vec::new, |report| report.first_failed.clone()),
     };
     // It has started, whatever becomes of this: the keeper goes on with it.
-    if let Err(failure) = work::go_on(tally, id).and_then(|_| desk::clear(tally, id)) {
+    let left = if done.record.work == Work::None { Ok(()) } else { work::go_on(tally, id).map(drop) };
+    if let Err(failure) = left.and_then(|()| desk::clear(tally, id)) {
         tracing::warn!(%failure, contest = id.as_str(), "clear the applications of a contest; it is tried again");
     }
     Ok(Started { done, failed })

@@ -31,7 +31,7 @@ impl Servers {
             .map(|line| format!("--{}", line.replace(' ', "")))
             .collect();
         let settings: Vec<&str> = settings.iter().map(String::as_str).collect();
-        let front = ScratchDatabase::start_with(DatabaseKind::MariaDb10, &settings);
+        let front = ScratchDatabase::start_with_spider(&settings);
         let nodes = [(); 2].map(|()| ScratchDatabase::start(DatabaseKind::MariaDb10));
         Self { front, nodes, databases: AtomicU64::new(0) }
     }
