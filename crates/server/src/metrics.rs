@@ -14,6 +14,7 @@ use prometheus_client::registry::Registry;
 use std::fmt::Write;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
+use tally_service::contests::counts::{COUNTED_MAX, Counts, DUE_MAX};
 use tally_service::{Stats, Times};
 
 /// Seconds: from a tenth of a millisecond to ten seconds.
@@ -160,6 +161,35 @@ fn lane_counts(text: &mut String, name: &str, lane: &Stats) -> std::fmt::Result 
     one("commit_seconds", "counter", "Time spent in commits", lane.committing.as_secs_f64())
 }
 
+/// How many contests are in which state, and what this server has done of them.
+fn contests(text: &mut String, counts: &Counts) -> std::fmt::Result {
+    if let Some(standing) = counts.standing() {
+        writeln!(text, "# HELP tally_contests Contests by state, at most {COUNTED_MAX} of each counted")?;
+        writeln!(text, "# TYPE tally_contests gauge")?;
+        for (state, count) in standing.states {
+            writeln!(text, "tally_contests{{state=\"{state}\"}} {count}")?;
+        }
+        let help = format!("Contests with something under way or due, at most {DUE_MAX} counted");
+        one(text, "contests_due", "gauge", &help, standing.due as f64)?;
+    }
+    let name = "tally_contests_turned";
+    writeln!(text, "# HELP {name} How often this server brought a contest into a state")?;
+    writeln!(text, "# TYPE {name} counter")?;
+    for (state, count) in counts.entered() {
+        writeln!(text, "{name}_total{{to=\"{state}\"}} {count}")?;
+    }
+    let name = "tally_contest_payments";
+    writeln!(text, "# HELP {name} Prizes, and fees paid back, by what became of them here")?;
+    writeln!(text, "# TYPE {name} counter")?;
+    for (kind, payments) in [("prize", counts.prizes()), ("refund", counts.refunds())] {
+        writeln!(text, "{name}_total{{kind=\"{kind}\",outcome=\"paid\"}} {}", payments.paid)?;
+        for (why, count) in payments.unpaid {
+            writeln!(text, "{name}_total{{kind=\"{kind}\",outcome=\"{why}\"}} {count}")?;
+        }
+    }
+    Ok(())
+}
+
 /// What is kept of members, and how often it was there.
 fn caches(text: &mut String, tally: &tally_service::Tally) -> std::fmt::Result {
     let rates = tally.members.cache.rates();
@@ -215,6 +245,7 @@ fn render_service(text: &mut String, gate: &Gate) -> std::fmt::Result {
     )?;
     one(text, "board_bytes", "gauge", "Memory of all orders", sum(|board| board.order.bytes()) as f64)?;
     caches(text, tally)?;
+    contests(text, tally.contest_counts())?;
     one(
         text,
         "applications_faults",

@@ -6,6 +6,7 @@
 use crate::Fault;
 use crate::boards::{Board, Boards, run_once};
 use crate::clock::Clock;
+use crate::contests::counts::Counts as ContestCounts;
 use crate::contests::keeper::{self as contests, ContestKeeper};
 use crate::failure::{Failure, blocking};
 use crate::fingerprint::Fingerprints;
@@ -269,6 +270,11 @@ impl Tally {
             follower.stop();
         }
         self.maintenance.stop();
+    }
+
+    /// What is counted of contests.
+    pub fn contest_counts(&self) -> &ContestCounts {
+        &self.contests.counts
     }
 
     /// Counters of the score lanes together.

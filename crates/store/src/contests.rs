@@ -148,6 +148,9 @@ pub trait Contests: SeriesReads + PaymentReads {
     /// At most `limit` contests of which something happens by itself at `now` or before, first things first.
     fn due_contests(&self, now: Micros, limit: usize) -> Result<Vec<(Micros, ContestId)>, StoreError>;
 
+    /// How many there are in each state, in the order of [`State::ALL`]. Of each at most so many are counted.
+    fn count_contests(&self, most: usize) -> Result<Vec<usize>, StoreError>;
+
     /// At most `limit` applications of a contest in one status, by their places, from the first one above `above`.
     fn applications(
         &self,

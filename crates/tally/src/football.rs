@@ -25,8 +25,8 @@ pub(crate) fn goal_columns() -> Columns {
 
 /// Three points for a win, one for a draw.
 pub(crate) struct Match {
-    /// Home and away with their points; a team without points is not there.
-    pub(crate) points: Vec<(PlayerId, i64)>,
+    /// Home and away with their points.
+    pub(crate) teams: [(PlayerId, i64); 2],
     /// The day.
     pub(crate) at: Micros,
 }
@@ -35,10 +35,15 @@ pub(crate) struct Match {
 pub(crate) fn read_match(record: &csv::StringRecord) -> Option<Match> {
     let goals = |at: usize| record.get(at)?.parse::<u32>().ok();
     let (home, away) = (PlayerId::new(record.get(1)?).ok()?, PlayerId::new(record.get(2)?).ok()?);
-    let points = match goals(3)?.cmp(&goals(4)?) {
-        std::cmp::Ordering::Greater => vec![(home, 3)],
-        std::cmp::Ordering::Less => vec![(away, 3)],
-        std::cmp::Ordering::Equal => vec![(home, 1), (away, 1)],
+    let (to_home, to_away) = match goals(3)?.cmp(&goals(4)?) {
+        std::cmp::Ordering::Greater => (3, 0),
+        std::cmp::Ordering::Less => (0, 3),
+        std::cmp::Ordering::Equal => (1, 1),
     };
-    Some(Match { points, at: time::parse_or_date(record.get(0)?)? })
+    Some(Match { teams: [(home, to_home), (away, to_away)], at: time::parse_or_date(record.get(0)?)? })
+}
+
+/// Whether a row of the table of matches is of that tournament in that year.
+pub(crate) fn is_of(record: &csv::StringRecord, (tournament, year): (&str, &str)) -> bool {
+    record.get(5) == Some(tournament) && record.get(0).is_some_and(|day| day.starts_with(year))
 }

@@ -4,7 +4,7 @@
 //! fills them (`import.rs`).
 
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use tally_testkit::audit::{audit_board, boards, walk};
 use tally_testkit::model::{Board, Definition, Range, Record, Score};
 use tally_testkit::{Client, TestTally};
@@ -184,11 +184,140 @@ fn what_is_no_demo_stays_as_it_is() {
     assert_eq!(client.get("/v1/leaderboards/goals/scores").expect(200), before);
 }
 
+/// A tournament: its teams with their points, best first; of the same points in the order of the day of the last match.
+fn tournament(name: &str, year: &str) -> Vec<(String, i64)> {
+    let mut points: BTreeMap<String, i64> = BTreeMap::new();
+    for row in rows(RESULTS).iter().filter(|row| &row[5] == name && row[0].starts_with(year)) {
+        let goals = |at: usize| row[at].parse::<u32>().expect("it was played");
+        let (to_home, to_away) = match goals(3).cmp(&goals(4)) {
+            std::cmp::Ordering::Greater => (3, 0),
+            std::cmp::Ordering::Less => (0, 3),
+            std::cmp::Ordering::Equal => (1, 1),
+        };
+        *points.entry(row[1].to_owned()).or_default() += to_home;
+        *points.entry(row[2].to_owned()).or_default() += to_away;
+    }
+    let mut all: Vec<_> = points.into_iter().collect();
+    all.sort_by_key(|(_, points)| std::cmp::Reverse(*points));
+    all
+}
+
+/// A contest, its state, and its teams with their points.
+type Tournament = (&'static str, &'static str, Vec<(String, i64)>);
+
+fn tournaments() -> [Tournament; 6] {
+    [
+        ("african-cup-2025", "draft", tournament("African Cup of Nations", "2025")),
+        ("copa-america-2021", "cancelled", tournament("Copa América", "2021")),
+        ("copa-america-2024", "open", tournament("Copa América", "2024")),
+        ("euro-2024", "finished", tournament("UEFA Euro", "2024")),
+        ("world-cup-2022", "settled", tournament("FIFA World Cup", "2022")),
+        ("world-cup-2026", "running", tournament("FIFA World Cup", "2026")),
+    ]
+}
+
+fn balance(client: &mut Client, team: &str) -> (String, String) {
+    let found = client.get(&format!("/v1/members?player={}", team.replace(' ', "%20"))).expect(200);
+    let id = found["items"][0]["id"].as_str().unwrap_or_else(|| panic!("no member is {team}")).to_owned();
+    let wallet = client.get(&format!("/v1/wallets/{id}")).expect(200)["wallets"][0].clone();
+    let text = |name: &str| wallet[name].as_str().expect("an amount").to_owned();
+    (text("balance"), text("held"))
+}
+
+/// One contest in each state, each with the results of its tournament, and the money where it belongs.
+fn check_contests(client: &mut Client) {
+    let all = client.get("/v1/contests?limit=10").expect(200);
+    let all = all["items"].as_array().expect("contests");
+    assert_eq!(all.len(), tournaments().len());
+    for (shown, (id, state, teams)) in all.iter().zip(tournaments()) {
+        assert_eq!((&shown["id"], &shown["state"]), (&json!(id), &json!(state)));
+        let has_started = !["draft", "open"].contains(&state);
+        let members = if has_started { teams.len() } else { 0 };
+        assert_eq!(shown["counts"]["members"], json!(members), "{id}");
+        if !has_started {
+            continue;
+        }
+        let entries = client.get(&format!("/v1/leaderboards/contest:{id}/scores?limit=100")).expect(200);
+        let entries = entries["entries"].as_array().expect("entries").clone();
+        let points: Vec<_> = entries.iter().map(|entry| entry["score"].as_i64().expect("points")).collect();
+        assert_eq!(points, teams.iter().map(|(_, points)| *points).collect::<Vec<_>>(), "{id}");
+        for entry in entries {
+            let found = teams.iter().find(|(team, _)| *team == entry["player"]);
+            assert_eq!(found.map(|(_, points)| json!(points)), Some(entry["score"].clone()), "{entry}");
+        }
+    }
+    let open = &all[2]["counts"];
+    assert_eq!((&open["pending"], &open["accepted"], &open["rejected"]), (&json!(7), &json!(8), &json!(1)));
+    let prizes = client.get("/v1/contests/world-cup-2022/prizes").expect(200);
+    let shown = |prize: &Value| json!([prize["rank"], prize["player"], prize["amount"]]);
+    let prizes: Vec<Value> = prizes["items"].as_array().expect("prizes").iter().map(shown).collect();
+    assert_eq!(
+        prizes,
+        [
+            json!([1, "France", "100000"]),
+            json!([2, "Argentina", "50000"]),
+            json!([3, "Netherlands", "10000"]),
+            json!([4, "Morocco", "10000"])
+        ]
+    );
+    let refunds = client.get("/v1/contests/copa-america-2021/refunds?limit=100").expect(200);
+    assert_eq!(refunds["items"].as_array().map(Vec::len), Some(10));
+    // France played three times that cost something, and won; Bolivia got one fee back, and is rejected or holds another.
+    assert_eq!(balance(client, "France"), ("107000".to_owned(), "0".to_owned()));
+    assert_eq!(balance(client, "Qatar"), ("8000".to_owned(), "0".to_owned()));
+    assert_eq!(balance(client, "Chile").0, "10000", "it plays in none that was not called off");
+}
+
+/// Runs the commands that a page shows for the demo, as they are written, at this server.
+fn run_page(server: &TestTally, text: &str) -> usize {
+    let blocks = text.split("```sh demo\n").skip(1).map(|rest| rest.split("```").next().expect("it ends"));
+    let blocks = blocks.filter(|block| block.contains("/v1/contests"));
+    let prelude =
+        "set -euo pipefail\ncurl() { command curl --silent --show-error --fail-with-body \"$@\"; }\n";
+    let mut commands = 0;
+    for block in blocks {
+        let here = block.replace("127.0.0.1:8420", &server.address().to_string());
+        let mut bash = std::process::Command::new("bash");
+        let done = bash.args(["-c", &format!("{prelude}{here}")]).output().expect("bash runs");
+        assert!(done.status.success(), "{block}\n{}", String::from_utf8_lossy(&done.stdout));
+        commands += block.matches("curl ").count();
+    }
+    commands
+}
+
+#[test]
+fn contests_of_every_state_are_there_and_what_the_pages_show_works() {
+    let mut server = demo();
+    server.restart();
+    check_contests(&mut server.client());
+    let readme = include_str!("../../../README.md");
+    let page = include_str!("../../../docs/contests.md");
+    assert!(run_page(&server, page) > 5 && run_page(&server, readme) > 5);
+    let states = |client: &mut Client| -> Vec<Value> {
+        let all = client.get("/v1/contests").expect(200);
+        all["items"].as_array().expect("contests").iter().map(|one| one["state"].clone()).collect()
+    };
+    let wanted = ["running", "cancelled", "open", "settled", "settled", "settled"];
+    assert_eq!(states(&mut server.client()), wanted);
+    server.run(&["verify"]).expect(0);
+}
+
 /// Every member once, every movement once, and in balance.
 fn check_wallets(server: &TestTally) {
+    check_contests(&mut server.client());
+    let teams: BTreeSet<String> =
+        tournaments().into_iter().flat_map(|(_, _, teams)| teams).map(|(team, _)| team).collect();
+    // Fees of four contests that started, those of one of them paid back, and four prizes.
+    let fees: usize = [1, 3, 4, 5].map(|at| tournaments()[at].2.len()).iter().sum();
+    let back = tournaments()[1].2.len();
     let verified = server.run(&["verify"]);
-    let whole = "100 members, 100 wallets, 2100 entries, 1100 movements and 0 holds";
-    assert!(verified.expect(0).contains(whole), "{}", verified.stdout);
+    let (members, one_sided) = (100 + teams.len(), teams.len() + fees + back + 4);
+    let whole = format!(
+        "{members} members, {members} wallets, {} entries, {} movements and",
+        2100 + one_sided,
+        1100 + one_sided
+    );
+    assert!(verified.expect(0).contains(&whole), "no {whole} in {}", verified.stdout);
     let found = server.client().get("/v1/members?login_id=user0000001").expect(200);
     assert_eq!(found["items"][0]["phone_number"], json!("01000000001"), "{found}");
 }

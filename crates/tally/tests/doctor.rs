@@ -1,7 +1,7 @@
 //! `tally doctor` finds nothing wrong where nothing is, and finds what was made wrong behind the server's back.
 
 use serde_json::json;
-use tally_testkit::{DatabaseKind, ScratchDatabase, TestTally};
+use tally_testkit::{DatabaseKind, RedisKind, ScratchCluster, ScratchDatabase, ScratchRedis, TestTally};
 
 const TALLY: &str = env!("CARGO_BIN_EXE_tally");
 
@@ -135,4 +135,50 @@ fn rows_were_changed(kind: DatabaseKind, release: &str) {
     let changed = server.run(&["doctor"]);
     let text = changed.expect(1);
     assert!(text.contains("WRONG board years, year:2019-01-01T00:00:00"), "{text}");
+}
+
+#[test]
+fn the_redis_of_applications_is_looked_at() {
+    let mut redis = ScratchRedis::start(RedisKind::Redis7, &[]);
+    let mut server = TestTally::stopped(TALLY);
+    server.set("TALLY_APPLICATIONS_URL", &format!("redis://{}", redis.address()));
+    server.restart();
+    let good = server.run(&["doctor"]);
+    let text = good.expect(0);
+    let address = redis.address();
+    for words in [
+        format!("ok    applications redis://{address}: {address} is redis 7."),
+        format!("ok    {address}: maxmemory-policy = noeviction, maxmemory = 0"),
+        format!("warn  {address}: appendonly = no: a restart or a failover loses the applications"),
+    ] {
+        assert!(text.contains(&words), "no {words:?} in {text}");
+    }
+    let mut client = redis.client();
+    client.call(&["CONFIG", "SET", "maxmemory-policy", "allkeys-lru"]);
+    assert!(server.run(&["doctor"]).expect(0).contains("warn  "), "without a bound nothing is evicted");
+    client.call(&["CONFIG", "SET", "maxmemory", "100mb"]);
+    let evicts = server.run(&["doctor"]);
+    let words = format!("WRONG {address}: maxmemory-policy = allkeys-lru, maxmemory = 104857600: it evicts");
+    assert!(evicts.expect(1).contains(&words), "{}", evicts.stdout);
+    redis.kill();
+    let away = server.run(&["doctor"]);
+    let words = format!("WRONG applications redis://{address}: ");
+    assert!(away.expect(1).contains(&words), "{}", away.stdout);
+}
+
+#[test]
+fn every_node_of_a_cluster_of_applications_is_looked_at() {
+    let cluster = ScratchCluster::start(RedisKind::Valkey9, &[]);
+    let all: Vec<String> = cluster.addresses().iter().map(ToString::to_string).collect();
+    let mut server = TestTally::stopped(TALLY);
+    server.set("TALLY_APPLICATIONS_URL", &format!("redis-cluster://{}", all.join(",")));
+    server.restart();
+    let told = server.run(&["doctor"]);
+    for address in all {
+        let words = format!("ok    {address}: maxmemory-policy = noeviction");
+        assert!(told.expect(0).contains(&words), "no {words:?} in {}", told.stdout);
+    }
+    server.terminate();
+    let in_store = TestTally::start(TALLY);
+    assert!(in_store.run(&["doctor"]).expect(0).contains("ok    applications: in the store"));
 }

@@ -7,6 +7,9 @@
 //!
 //! Not here: losing or changing bytes in the middle of a stream, which TCP does not do either.
 
+mod armed;
+
+use armed::{Armed, count};
 use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -49,7 +52,7 @@ struct State {
     upstream: SocketAddr,
     mode: Mode,
     refuses: bool,
-    armed: Option<(Vec<u8>, Cut)>,
+    armed: Option<Armed>,
     /// Answers wait until the clients have sent these bytes so often.
     awaited: Option<(Vec<u8>, usize)>,
     /// Whether nobody connects any more once it is cut there.
@@ -129,8 +132,22 @@ impl Proxy {
     ///
     /// If there are no bytes.
     pub fn cut_at(&self, pattern: &[u8], cut: Cut) {
+        self.cut_after(pattern, 0, cut);
+    }
+
+    /// The same when the bytes come after they have passed so often, from any client.
+    ///
+    /// # Panics
+    ///
+    /// If there are no bytes.
+    pub fn cut_after(&self, pattern: &[u8], passes: usize, cut: Cut) {
         assert!(!pattern.is_empty(), "nothing comes all the time");
-        self.shared.lock().armed = Some((pattern.to_owned(), cut));
+        self.shared.lock().armed = Some(Armed { pattern: pattern.to_owned(), passes, cut });
+    }
+
+    /// Once it is cut where it is to be cut, every new connection is closed at once, until [`Self::pass`].
+    pub fn refuse_then(&self) {
+        self.shared.lock().refuses_then = true;
     }
 
     /// The same, and from then on every new connection is closed at once, until [`Self::pass`].
@@ -140,7 +157,7 @@ impl Proxy {
     /// If there are no bytes.
     pub fn cut_off_at(&self, pattern: &[u8], cut: Cut) {
         self.cut_at(pattern, cut);
-        self.shared.lock().refuses_then = true;
+        self.refuse_then();
     }
 
     /// Passes no answer on until clients have sent these bytes so often: who asks one thing after another waits for ever.
@@ -329,9 +346,7 @@ fn requests(
         let mut state = shared.lock();
         state.count(&passed, piece);
         shared.changed.notify_all();
-        let found =
-            state.armed.as_ref().and_then(|(pattern, cut)| Some((find(&passed, piece, pattern)?, *cut)));
-        match found {
+        match state.armed.as_mut().and_then(|armed| armed.place(&passed, piece)) {
             Some((before, Cut::Before)) => {
                 state.armed = None;
                 state.refuses |= std::mem::take(&mut state.refuses_then);
@@ -379,21 +394,6 @@ fn answers(
         }
         client.write_all(&piece[..length])?;
     }
-}
-
-/// How often a pattern ends in a piece; it may begin in what has passed before.
-fn count(passed: &[u8], piece: &[u8], pattern: &[u8]) -> usize {
-    let kept = passed.len().min(pattern.len() - 1);
-    let both = [&passed[passed.len() - kept..], piece].concat();
-    both.windows(pattern.len()).filter(|window| *window == pattern).count()
-}
-
-/// Where in a piece the part of a pattern begins that is not in what has passed before.
-fn find(passed: &[u8], piece: &[u8], pattern: &[u8]) -> Option<usize> {
-    let kept = passed.len().min(pattern.len() - 1);
-    let both = [&passed[passed.len() - kept..], piece].concat();
-    let at = both.windows(pattern.len()).position(|window| window == pattern)?;
-    Some(at.saturating_sub(kept))
 }
 
 #[cfg(test)]

@@ -118,6 +118,11 @@ impl Redis {
         })
     }
 
+    /// Every node that has slots, and what it answers to a command for itself.
+    pub(super) fn each_node(&self, command: &redis::Cmd) -> Result<Vec<(String, Value)>, RankingError> {
+        self.handle.block_on(self.shared.each_node(command))
+    }
+
     /// Sends one and does not wait.
     pub(super) fn start(&self, request: Request) -> JoinHandle<Result<Value, RankingError>> {
         let shared = Arc::clone(&self.shared);
@@ -150,6 +155,19 @@ impl Shared {
         }
         let node = Arc::clone(&self.map().nodes[0]);
         node.live().await.map(drop)
+    }
+
+    async fn each_node(&self, command: &redis::Cmd) -> Result<Vec<(String, Value)>, RankingError> {
+        self.reach_somebody().await?;
+        let map = self.map();
+        let mut answers = Vec::new();
+        for node in map.nodes.iter().filter(|node| map.ranges.iter().any(|range| Arc::ptr_eq(&range.2, node)))
+        {
+            let live = node.live().await?;
+            let answer = live.ask(command).await.map_err(|failure| node.away(&failure.to_string()))?;
+            answers.push((node.name(), answer));
+        }
+        Ok(answers)
     }
 
     /// One request, within a time that is the sum of both limits whatever happens.

@@ -117,6 +117,10 @@ impl RedisDesks {
         Ok(Self { redis: Arc::new(redis) })
     }
 
+    pub(super) fn redis(&self) -> &Redis {
+        &self.redis
+    }
+
     /// Where it is, without the password.
     pub fn address(&self) -> String {
         self.redis.address().to_string()

@@ -32,6 +32,7 @@ mod reader;
 mod reply;
 mod script;
 mod select;
+mod survey;
 mod turns;
 
 pub use desk::RedisDesks;
@@ -39,6 +40,7 @@ pub use error::RankingError;
 pub use load::Loader;
 pub use part::{RedisPart, RedisRanking};
 pub use publish::VersionedMovement;
+pub use survey::Survey;
 
 use std::time::Duration;
 

@@ -74,6 +74,11 @@ impl Node {
         &self.host
     }
 
+    /// Its address, as people write it.
+    pub(super) fn name(&self) -> String {
+        format!("{}:{}", self.host, self.port)
+    }
+
     /// The connection, made if there is none.
     pub(super) async fn live(&self) -> Result<Arc<Live>, RankingError> {
         if let Some(live) = self.present() {
@@ -127,7 +132,7 @@ impl Node {
     }
 
     pub(super) fn away(&self, why: &str) -> RankingError {
-        RankingError::Away(format!("{}:{}: {why}", self.host, self.port))
+        RankingError::Away(format!("{}: {why}", self.name()))
     }
 
     fn present(&self) -> Option<Arc<Live>> {

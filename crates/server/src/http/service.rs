@@ -5,8 +5,9 @@ use super::call::Call;
 use super::{openapi, problem};
 use crate::gate::Gate;
 use hyper::{Method, StatusCode};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tally_rules::role::Role;
+use tally_service::contests::counts::{Counts, Payments};
 use tally_service::{Stats, Who};
 use tally_wire::Problem;
 
@@ -66,6 +67,7 @@ pub(super) async fn status(mut call: Call) -> Result<Answer, Problem> {
     };
     let caches: serde_json::Map<_, _> = tally.members.cache.rates().into_iter().map(rate).collect();
     status["caches"] = caches.into();
+    status["contests"] = contests(tally.contest_counts());
     if call.caller.who == Who::Key(Role::Admin) {
         status["settings"] = call.gate.settings.clone();
     }
@@ -77,5 +79,26 @@ fn lane(name: &str, side_by_side: usize, stats: &Stats) -> Value {
     json!({
         "lane": name, "side_by_side": side_by_side, "queued": stats.queued_requests, "in_flight": stats.in_flight,
         "requests": stats.requests, "batches": stats.batches, "largest_batch": stats.batch_rows_largest,
+    })
+}
+
+/// How many contests are in which state, and what this server has done of them.
+fn contests(counts: &Counts) -> Value {
+    let payments = |payments: Payments| {
+        let unpaid = payments.unpaid.into_iter().map(|(why, count)| (why.as_str().to_owned(), json!(count)));
+        let mut all: Map<_, _> = unpaid.collect();
+        all.insert("paid".into(), json!(payments.paid));
+        all
+    };
+    let entered =
+        counts.entered().into_iter().map(|(state, count)| (state.as_str().to_owned(), json!(count)));
+    let standing = counts.standing();
+    let states = standing.as_ref().map(|standing| {
+        let states = standing.states.iter();
+        states.map(|(state, count)| (state.as_str().to_owned(), json!(count))).collect::<Map<_, _>>()
+    });
+    json!({
+        "states": states, "due": standing.map(|standing| standing.due), "turned": entered.collect::<Map<_, _>>(),
+        "prizes": payments(counts.prizes()), "refunds": payments(counts.refunds()),
     })
 }

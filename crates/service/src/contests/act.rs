@@ -57,8 +57,12 @@ pub(crate) fn find(tally: &Tally, id: &ContestId) -> Result<Record, Failure> {
 
 /// Puts an order into the lane and waits.
 pub(crate) fn ask(tally: &Tally, order: ContestOrder) -> Result<ContestDone, Failure> {
+    let of_fees = matches!(order.act, Act::Refund(..));
     match tally.ledger.ask_blocking(Request::Contest(Box::new(order)))? {
-        Done::Contest(done) => Ok(done),
+        Done::Contest(done) => {
+            tally.contests.counts.note(&done, of_fees);
+            Ok(done)
+        }
         done => Err(Fault::Broken(format!("a contest is answered as one, not as {done:?}")).into()),
     }
 }

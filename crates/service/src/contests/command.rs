@@ -5,6 +5,7 @@
 //! again. Not here: what is done (`wallets::decide::contests`).
 
 use tally_rules::contest::definition::{Fee, Wish};
+use tally_rules::contest::member::Unpaid;
 use tally_rules::contest::record::Kept;
 use tally_rules::contest::start::Failed;
 use tally_rules::contest::{Application, By, ContestId, Enrolled, Payout, Record, Status};
@@ -99,6 +100,8 @@ pub struct ContestDone {
     pub record: Box<Record>,
     /// Whether this repeats an earlier answer.
     pub replayed: bool,
+    /// Whether it is in another state than before.
+    pub turned: bool,
     /// What else there is to say.
     pub what: What,
 }
@@ -114,6 +117,8 @@ pub enum What {
     Applied(Application),
     /// What became of each row.
     Decided(Vec<Result<Status, Refusal>>),
+    /// What became of each payment.
+    Paid(Vec<Result<(), Unpaid>>),
     /// Who did not become a member, and the boards that were made.
     Started(Vec<Failed>, Vec<BoardRow>),
 }

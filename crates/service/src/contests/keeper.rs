@@ -5,6 +5,7 @@
 //! as of its own time. Several servers may find the same; the state machine does it once. Blocks.
 
 use super::command::Outside;
+use super::counts::Counts;
 use super::{change, desk, finish, series, settle, start, work};
 use crate::background::Background;
 use crate::failure::Failure;
@@ -23,6 +24,9 @@ const PAUSE: Duration = Duration::from_millis(500);
 /// Looks that failed in a row before that is said again.
 const SAID_EVERY: u32 = 120;
 
+/// Looks between two at how many contests there are.
+const COUNTED_EVERY: u32 = 10;
+
 /// Contests that fail before a look ends.
 const STUCK_MAX: usize = 100;
 
@@ -32,14 +36,20 @@ pub(crate) struct ContestKeeper {
     thread: Background,
     /// Periods whose prizes are paid.
     pub(crate) paid: Paid,
+    /// What is counted.
+    pub(crate) counts: Counts,
 }
 
 impl ContestKeeper {
     pub(crate) fn start(&self, tally: Weak<Tally>) -> std::io::Result<()> {
         self.thread.start("contests", move |stopped| {
-            let mut failed = 0_u32;
+            let (mut failed, mut looks) = (0_u32, 0_u32);
             while stopped.recv_timeout(PAUSE) == Err(RecvTimeoutError::Timeout) {
                 let Some(tally) = tally.upgrade() else { return };
+                if looks.is_multiple_of(COUNTED_EVERY) {
+                    tally.contests.counts.look(&tally);
+                }
+                looks = looks.wrapping_add(1);
                 let looked = do_due(&tally).and(prizes::pay_due(&tally));
                 if let Err(failure) = &looked
                     && failed.is_multiple_of(SAID_EVERY)

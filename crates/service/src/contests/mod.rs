@@ -5,7 +5,8 @@
 //! first, because a transaction reads by key. [`change`], [`apply`], [`start`], [`finish`], [`settle`], [`ban`] and [`read`] are the use
 //! cases, and block; [`series`] makes contests that come again;
 //! `work` is what they set off and takes several transactions, `keeper` what happens by the clock, `play`
-//! what a score asks of its contest.
+//! what a score asks of its contest, [`counts`] what is counted for whoever watches, `erase` what becomes of a player's
+//! applications.
 //!
 //! What an act answers is the contest after it ([`command::ContestDone`]); a replay shows it as it stands, and the rows of a
 //! decision on applications with it.
@@ -18,7 +19,9 @@ pub mod apply;
 pub mod ban;
 pub mod change;
 pub mod command;
+pub mod counts;
 mod desk;
+pub(crate) mod erase;
 pub mod finish;
 pub mod keeper;
 pub(crate) mod play;

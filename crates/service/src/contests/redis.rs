@@ -82,7 +82,7 @@ fn replayed(ask: &Ask<'_>, identity: &Identity, kept: &[u8]) -> Result<ContestDo
         return Err(Refusal::IdempotencyKeyReused.into());
     }
     let what = application.map_or(What::Nothing, What::Applied);
-    Ok(ContestDone { record: Box::new(ask.record.clone()), replayed: true, what })
+    Ok(ContestDone { record: Box::new(ask.record.clone()), replayed: true, turned: false, what })
 }
 
 /// What is kept of a request: what it asks for and the mark of its change, and behind that the application it made.
@@ -105,7 +105,7 @@ fn new_mark() -> Result<String, Failure> {
 }
 
 fn done(ask: &Ask<'_>, what: What) -> Tried {
-    Ok(Some(ContestDone { record: Box::new(ask.record.clone()), replayed: false, what }))
+    Ok(Some(ContestDone { record: Box::new(ask.record.clone()), replayed: false, turned: false, what }))
 }
 
 /// What came of a change that was asked for.

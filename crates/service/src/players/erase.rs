@@ -3,6 +3,7 @@
 //! All three go through the lane of scores, so each has its place among the player's submits.
 
 use crate::boards::Board;
+use crate::contests::erase::take_back as erase_applications;
 use crate::failure::{Failure, blocking};
 use crate::periods::keeper;
 use crate::requests::Running;
@@ -47,25 +48,42 @@ async fn ban_once(
     Ok(replayed)
 }
 
-/// Erases a player: profile, records and bans. Says whether it was a replay.
+/// Erases a player: profile, records and bans, and applications to contests that are open. Says whether it was a replay.
 pub async fn erase(
     tally: &Arc<Tally>,
     player: PlayerId,
     identity: Option<Identity>,
 ) -> Result<bool, Failure> {
     let running = identity.as_ref().map(|one| tally.running.begin(&one.key)).transpose()?;
+    let had_applied = take_back(tally, &player, identity.as_ref()).await?;
     // Those of other servers too, and those whose last player is hidden.
     tally.looked_now().await;
     let boards = tally.boards.from_no(BoardNo(0), usize::MAX);
     let (tally, of) = (Arc::clone(tally), (boards.clone(), player.clone()));
     let reader = Arc::clone(&tally);
     let parts = blocking(move || parts_of_all(&reader, &of.0, &of.1)).await?;
-    let erase = Erase { player, boards, identity };
+    let erase = Erase { player, boards, had_applied, identity };
     let replayed = ask_alone(&tally, Request::Erase(erase), running).await?;
     let refresh =
         move || parts.iter().try_for_each(|(board, parts)| keeper::refresh_parts(&tally, board, parts));
     blocking(refresh).await?;
     Ok(replayed)
+}
+
+/// Takes back what the player has applied for, unless this repeats a request that was done: who came back may have applied
+/// since. First, because the request is remembered with the rest: one that is cut short here is done anew.
+async fn take_back(
+    tally: &Arc<Tally>,
+    player: &PlayerId,
+    identity: Option<&Identity>,
+) -> Result<bool, Failure> {
+    if let Some(identity) = identity
+        && tally.stored(identity).await?.is_some()
+    {
+        return Ok(false);
+    }
+    let (tally, player) = (Arc::clone(tally), player.clone());
+    blocking(move || erase_applications(&tally, &player)).await
 }
 
 /// Asks the lane while nobody closes a period or writes one anew: the request changes rows of closed periods, and their

@@ -63,6 +63,8 @@ pub struct Erase {
     pub player: PlayerId,
     /// Every board there is.
     pub boards: Vec<Arc<Board>>,
+    /// Whether something else was known of the player, which is gone by now.
+    pub had_applied: bool,
     /// For retries.
     pub identity: Option<Identity>,
 }

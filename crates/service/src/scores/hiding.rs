@@ -50,7 +50,8 @@ impl State {
         let hidden = |board: &Arc<Board>| {
             self.bans.get(&ban(board.no)).copied().unwrap_or_else(|| board.hides(&erase.player))
         };
-        let known = self.profiles.get(&erase.player).is_some()
+        let known = erase.had_applied
+            || self.profiles.get(&erase.player).is_some()
             || keys.iter().any(|key| self.scores.get(key).is_some())
             || erase.boards.iter().any(hidden);
         if !known {

@@ -39,7 +39,7 @@ pub(super) fn read(batch: &[Request], aims: &Aims) -> Reading {
                 reading.plan.scores.extend(packed.iter().map(|row| score_key(board.no, row.part, player)));
                 identity.as_ref()
             }
-            Request::Erase(Erase { player, boards, identity }) => {
+            Request::Erase(Erase { player, boards, identity, .. }) => {
                 reading.plan.boards.extend(boards.iter().map(|board| board.no));
                 let parts = boards.iter().flat_map(|board| Aims::every_part(board));
                 reading.plan.scores.extend(parts.map(|(board, part)| score_key(board, part, player)));

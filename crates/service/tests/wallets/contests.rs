@@ -20,7 +20,7 @@ use tally_service::{Failure, Tally};
 /// Two places more than those who come, a fee or none, and prizes that nobody shares.
 fn wish(fee: bool) -> Wish {
     let fee = if fee { FEE } else { 0 };
-    histories::wish(Shape { fee, ordinal: true, each: false, division: None })
+    histories::wish(Shape { fee, prizes: true, ordinal: true, each: false, division: None })
 }
 
 /// Does it for real.

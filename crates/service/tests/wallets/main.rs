@@ -3,6 +3,7 @@
 mod applications;
 mod contests;
 mod crowd;
+mod erasing;
 mod histories;
 mod holds;
 mod lost;

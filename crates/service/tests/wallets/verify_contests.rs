@@ -25,7 +25,7 @@ fn make(world: &World) -> Made {
     let hand = Hand { tally: &world.tally, runtime: &world.runtime, members: &members };
     let begin = |name: &str, players: &[usize]| {
         let id = ContestId::new(name).unwrap();
-        let shape = Shape { fee: FEE, ordinal: true, each: false, division: None };
+        let shape = Shape { fee: FEE, prizes: true, ordinal: true, each: false, division: None };
         change::create(&world.tally, &id, &Actor::Server, &wish(shape), None).unwrap();
         hand.act(&id, Op::Open, None, None).unwrap();
         for player in players {

@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use tally_ranking::RedisDesks;
 use tally_rules::idempotency::{Fingerprint, Identity, RequestKey};
 use tally_rules::ledger::account::Totals;
 use tally_rules::ledger::entry::EntryKey;
@@ -163,9 +164,19 @@ pub(crate) fn start(
     now: &Arc<AtomicI64>,
     ledger: LedgerSettings,
 ) -> Result<Arc<Tally>, Failure> {
+    start_with(store, now, ledger, None)
+}
+
+/// The same with the applications of contests without money elsewhere.
+pub(crate) fn start_with(
+    store: Arc<dyn Store>,
+    now: &Arc<AtomicI64>,
+    ledger: LedgerSettings,
+    applications: Option<RedisDesks>,
+) -> Result<Arc<Tally>, Failure> {
     let now = Arc::clone(now);
     let clock: Clock = Arc::new(move || Micros(now.load(Ordering::SeqCst)));
-    let (secret, settings) = (Secret::new([1; 32]), Settings { ledger, ..Settings::default() });
+    let (secret, settings) = (Secret::new([1; 32]), Settings { ledger, applications, ..Settings::default() });
     let keys = Keys::load(Arc::clone(&store), secret.clone(), Arc::clone(&clock), &settings).unwrap();
     Tally::start(store, Arc::new(keys), &secret, clock, settings, &Progress::default())
 }

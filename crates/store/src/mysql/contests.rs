@@ -296,6 +296,20 @@ impl Contests for MySqlStore {
         })
     }
 
+    fn count_contests(&self, most: usize) -> Result<Vec<usize>, StoreError> {
+        let mut script = Script::default();
+        for (at, state) in State::ALL.iter().enumerate() {
+            script.sql(if at == 0 { "" } else { " UNION ALL " });
+            script.sql("SELECT ").number(at as u64).sql(" AS state, COUNT(*) FROM (SELECT 1 FROM contests");
+            script.sql(" FORCE INDEX (contests_by_state) WHERE state = ").bytes(state.as_str().as_bytes());
+            script.sql(" LIMIT ").number(most as u64).sql(") AS counted");
+        }
+        script.sql(" ORDER BY state").end();
+        let count = |row: &mut Fields<'_>| row.number().and_then(|_| row.number());
+        let counts = all(self, &script, "contests", count)?;
+        Ok(counts.into_iter().map(|count| usize::try_from(count).unwrap_or(usize::MAX)).collect())
+    }
+
     fn applications(
         &self,
         contest: Uuid,

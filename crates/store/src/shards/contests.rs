@@ -53,6 +53,10 @@ impl Contests for Shards {
         self.of_first(|first| first.due_contests(now, limit))
     }
 
+    fn count_contests(&self, most: usize) -> Result<Vec<usize>, StoreError> {
+        self.of_first(|first| first.count_contests(most))
+    }
+
     fn applications(
         &self,
         contest: Uuid,

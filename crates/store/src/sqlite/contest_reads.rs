@@ -16,7 +16,7 @@ use super::series::{self, AllSeries};
 use super::table::Table;
 use crate::StoreError;
 use crate::contests::{ContestLoaded, ContestPlan, Contests, EntrantKey, Listed, PayoutKey};
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use tally_rules::contest::application::Status;
@@ -28,6 +28,9 @@ use tally_rules::{Micros, PlayerId};
 pub(super) const LIST: &str = "SELECT no, state, body, id FROM contests WHERE id > ?1 ORDER BY id";
 pub(super) const LIST_STATE: &str = "SELECT no, state, body, id FROM contests INDEXED BY contests_by_state \
      WHERE id > ?1 AND state = ?2 ORDER BY id";
+pub(super) const IN_STATE: &str =
+    "SELECT 1 FROM contests INDEXED BY contests_by_state WHERE state = ?1 LIMIT ?2";
+pub(super) const STATE: &str = "SELECT state FROM contests WHERE id = ?1";
 pub(super) const DUE: &str = "SELECT due, id FROM contests INDEXED BY contests_due \
      WHERE due IS NOT NULL AND due <= ?1 ORDER BY due, id";
 pub(super) const IN_STATUS: &str = "SELECT status, place, applied_at, member, hold, player \
@@ -152,6 +155,34 @@ impl Contests for SqliteStore {
             let order = |id: &ContestId, at: &Micros| (*at, id.clone());
             let found = merged(newer, (|at: &Micros| *at <= now, order), &mut rows, decode, limit)?;
             Ok(found.into_iter().map(|(id, at)| (at, id)).collect())
+        })
+    }
+
+    fn count_contests(&self, most: usize) -> Result<Vec<usize>, StoreError> {
+        let look =
+            |overlay: &Overlay| overlay.range::<contests::Contests>(Bound::Unbounded, |_| true, usize::MAX).0;
+        self.shared.read(look, |newer, tables| {
+            let mut counts = Vec::with_capacity(State::ALL.len());
+            // What is not folded yet may take away as many as it has rows.
+            let bound = i64::try_from(most.saturating_add(newer.len())).unwrap_or(i64::MAX);
+            let mut in_state = tables.prepare_cached(IN_STATE)?;
+            for state in State::ALL {
+                let (mut rows, mut count) = (in_state.query(params![state.as_str(), bound])?, 0);
+                while rows.next()?.is_some() {
+                    count += 1;
+                }
+                counts.push(count);
+            }
+            let mut stored = tables.prepare_cached(STATE)?;
+            for (id, record) in newer {
+                let before: Option<String> = stored.query_row([id.as_str()], |row| row.get(0)).optional()?;
+                let before = before.and_then(|state| State::parse(&state));
+                for (state, count) in State::ALL.iter().zip(&mut counts) {
+                    *count -= usize::from(before == Some(*state)).min(*count);
+                    *count += usize::from(record.as_ref().is_some_and(|record| record.state == *state));
+                }
+            }
+            Ok(counts.into_iter().map(|count| count.min(most)).collect())
         })
     }
 

@@ -3,10 +3,12 @@
 //! Everything is asked again, of the server and of the store apart: what is in the server's memory is what is judged. Where
 //! no server runs, one of this command's own loads the store, which proves the same of the next start.
 //!
-//! - `settings`: of the database; `pool`: its connections; `ranks`: the orders
+//! - `settings`: of the database; `pool`: its connections; `applications`: the Redis that has those of contests; `ranks`: the
+//!   orders
 //!
 //! Not here: mending anything.
 
+mod applications;
 mod pool;
 mod ranks;
 mod settings;
@@ -56,6 +58,7 @@ pub(crate) fn run(cli: &Cli, args: &DoctorArgs) -> Result<ExitCode> {
     let place = data.place(&config)?;
     let mut report = Report::default();
     report.ok(&format!("tally {}", env!("CARGO_PKG_VERSION")));
+    applications::examine(&mut report, &config)?;
     let target = Target::find(cli, &TargetArgs { url: None, key: None })?;
     let examined = examine(&mut report, (&config, &place, data.path()), &target, args);
     target.finish();

@@ -1,6 +1,7 @@
 //! `/metrics`: text that Prometheus reads, whatever the state, and who may have it.
 
 use super::{TALLY, add, fill_big, key, sum_board};
+use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use tally_testkit::{Answer, Request, TestTally};
 
@@ -137,6 +138,105 @@ fn it_is_text_that_prometheus_reads() {
             && label(labels, "class", "2xx")
     });
     assert_eq!(submits.map(|(_, _, value)| *value), Some(1.0));
+}
+
+/// Names between backticks of a page that begin as ours do.
+fn documented() -> BTreeSet<String> {
+    let page = include_str!("../../../../docs/metrics.md");
+    let words = page.split('`').skip(1).step_by(2);
+    words.filter(|word| word.starts_with("tally_")).map(ToOwned::to_owned).collect()
+}
+
+#[test]
+fn the_page_of_metrics_has_every_family_and_no_other() {
+    let server = TestTally::start(TALLY);
+    let mut client = server.client();
+    // Contests are counted by a thread; until it has looked they are left out.
+    let families = loop {
+        let families = check(&client.get("/metrics"));
+        if families.contains_key("tally_contests") {
+            break families;
+        }
+        std::thread::yield_now();
+    };
+    let of_store = |name: &&String| !name.starts_with("tally_store_");
+    let found: BTreeSet<String> = families.keys().filter(of_store).cloned().collect();
+    let page = documented();
+    assert!(page.contains("tally_store_…"), "{page:?}");
+    assert_eq!(found, page.iter().filter(of_store).cloned().collect());
+}
+
+/// A contest in each state, one prize that is paid and one whose member was closed, and a fee that is paid back.
+#[test]
+fn contests_are_counted_by_state_and_payments_by_what_became_of_them() {
+    let server = TestTally::start(TALLY);
+    let mut client = server.client();
+    let member = |client: &mut tally_testkit::Client, name: &str| {
+        let made = client.post("/v1/members", &json!({"login_id": name, "name": name, "player": name}));
+        let id = made.expect(201)["id"].as_str().expect("an id").to_owned();
+        client.post("/v1/deposits", &json!({"to": id, "amount": 100})).expect(201);
+        id
+    };
+    let ids = ["ann", "bob"].map(|name| member(&mut client, name));
+    let prize = |rank: u32| json!({"from": rank, "to": rank, "currency": "KRW", "amount": 5});
+    for id in ["draft", "open", "running", "finished", "settled", "cancelled"] {
+        let fee = json!({"currency": "KRW", "amount": 1});
+        let body = json!({"id": id, "title": id, "entry_fee": fee, "prizes": [prize(1), prize(2)]});
+        client.post("/v1/contests", &body).expect(201);
+        let mut acts = match id {
+            "draft" => &[][..],
+            "open" => &["open"],
+            "running" => &["open", "start"],
+            "finished" => &["open", "start", "finish"],
+            "settled" => &["open", "start", "finish", "settle"],
+            _ => &["open", "start", "cancel"],
+        };
+        while let Some((act, rest)) = acts.split_first() {
+            if *act == "start" {
+                for player in ["ann", "bob"] {
+                    let path = format!("/v1/contests/{id}/applications");
+                    client.post(&path, &json!({"player": player})).expect(201);
+                    client.post(&format!("{path}/accept"), &json!({"players": [player]})).expect(200);
+                }
+            }
+            if *act == "finish" {
+                for (player, score) in [("ann", 2), ("bob", 1)] {
+                    let row = json!({"player": player, "score": score});
+                    client.post(&format!("/v1/leaderboards/contest:{id}/scores"), &row).expect(200);
+                }
+            }
+            client.send(&Request::new("POST", format!("/v1/contests/{id}/{act}"))).expect(200);
+            acts = rest;
+        }
+    }
+    let force = json!({"force": true});
+    client.post(&format!("/v1/members/{}/close", ids[1]), &force).expect(200);
+    client.send(&Request::new("POST", "/v1/contests/finished/settle")).expect(200);
+    let wanted = json!({"draft": 1, "open": 1, "running": 1, "finished": 0, "settled": 2, "cancelled": 1});
+    let status = loop {
+        let status = client.get("/v1/status").expect(200)["contests"].clone();
+        if status["states"] == wanted {
+            break status;
+        }
+        std::thread::yield_now();
+    };
+    let turned = json!({"draft": 6, "open": 5, "running": 4, "finished": 2, "settled": 2, "cancelled": 1});
+    assert_eq!(status["turned"], turned);
+    assert_eq!(status["prizes"], json!({"paid": 3, "member_closed": 1, "limit_exceeded": 0}));
+    assert_eq!(status["refunds"], json!({"paid": 2, "member_closed": 0, "limit_exceeded": 0}));
+    assert_eq!(status["due"], 0);
+    let families = check(&client.get("/metrics"));
+    let sample = |family: &str, wanted: &[(&str, &str)]| {
+        let of = |(_, labels, _): &&(String, Labels, f64)| {
+            wanted.iter().all(|(name, value)| labels.iter().any(|one| one.0 == *name && one.1 == *value))
+        };
+        families[family].1.iter().find(of).map(|(_, _, value)| *value)
+    };
+    assert_eq!(sample("tally_contests", &[("state", "settled")]), Some(2.0));
+    assert_eq!(sample("tally_contests_turned", &[("to", "running")]), Some(4.0));
+    let closed = [("kind", "prize"), ("outcome", "member_closed")];
+    assert_eq!(sample("tally_contest_payments", &closed), Some(1.0));
+    assert_eq!(sample("tally_contest_payments", &[("kind", "refund"), ("outcome", "paid")]), Some(2.0));
 }
 
 #[test]

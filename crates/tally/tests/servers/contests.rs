@@ -6,7 +6,7 @@ use std::sync::Barrier;
 use std::time::Instant;
 use tally_testkit::{Client, Request};
 
-fn post(client: &mut Client, path: &str, body: &Value) -> Value {
+pub(crate) fn post(client: &mut Client, path: &str, body: &Value) -> Value {
     let answer = send(client, &Request::new("POST", path).json(body));
     assert!(answer.status < 300, "{path}: {}", answer.text());
     answer.json()
@@ -18,7 +18,7 @@ fn act(client: &mut Client, contest: &str, act: &str) -> Value {
 }
 
 /// Members, each a player of that name with that much.
-fn members(client: &mut Client, names: &[&str], units: u64) -> Vec<String> {
+pub(crate) fn members(client: &mut Client, names: &[&str], units: u64) -> Vec<String> {
     let make = |name: &&str| {
         let made = json!({"login_id": name, "name": name, "player": name});
         let id = post(client, "/v1/members", &made)["id"].as_str().expect("an id").to_owned();
@@ -28,7 +28,7 @@ fn members(client: &mut Client, names: &[&str], units: u64) -> Vec<String> {
     names.iter().map(make).collect()
 }
 
-fn balance(client: &mut Client, member: &str) -> String {
+pub(crate) fn balance(client: &mut Client, member: &str) -> String {
     let wallet = get(client, &format!("/v1/wallets/{member}")).expect(200)["wallets"][0].clone();
     wallet["balance"].as_str().expect("an amount").to_owned()
 }

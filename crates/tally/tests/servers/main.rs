@@ -8,4 +8,5 @@ mod contests;
 mod disturbed;
 mod members;
 mod money;
+mod series;
 mod world;

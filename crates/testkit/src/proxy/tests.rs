@@ -227,6 +227,25 @@ fn it_cuts_once_at_the_answer() {
 }
 
 #[test]
+fn it_cuts_at_a_later_time_that_the_bytes_come() {
+    let echo = Echo::start(b'a');
+    let proxy = Proxy::start(echo.address);
+    let (mut stream, mut other) = (connect(&proxy, Some(b'a')), connect(&proxy, Some(b'a')));
+    proxy.cut_after(b"COMMIT", 4, Cut::Before);
+    proxy.refuse_then();
+    echoes(&mut stream, b"COMMIT;COMMIT;COM");
+    echoes(&mut other, b"COMMIT");
+    assert!(proxy.is_armed());
+    stream.write_all(b"MIT;COMMIT;").unwrap();
+    let mut back = Vec::new();
+    drop(stream.read_to_end(&mut back));
+    assert!(b"MIT;".starts_with(&back) && !proxy.is_armed(), "{}", back.escape_ascii());
+    is_closed(&mut connect(&proxy, None));
+    proxy.pass();
+    echoes(&mut connect(&proxy, Some(b'a')), b"COMMIT");
+}
+
+#[test]
 fn its_end_is_the_end_of_its_connections() {
     let echo = Echo::start(b'a');
     let proxy = Proxy::start(echo.address);

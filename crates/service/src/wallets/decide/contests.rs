@@ -93,7 +93,7 @@ pub(super) fn read(plan: &mut Plan, order: &ContestOrder, settings: &LedgerSetti
 
 /// An act that was done.
 fn done(record: Record, what: What) -> Decision {
-    Ok(Done::Contest(ContestDone { record: Box::new(record), replayed: false, what }))
+    Ok(Done::Contest(ContestDone { record: Box::new(record), replayed: false, turned: false, what }))
 }
 
 /// Something is not as it was seen.
@@ -108,6 +108,15 @@ impl State<'_> {
         settings: &LedgerSettings,
         ids: Ids<'_, '_>,
     ) -> Decision {
+        let before = self.contests.get(&order.id).map(|record| record.state);
+        let mut decided = self.act(order, settings, ids);
+        if let Ok(Done::Contest(done)) = &mut decided {
+            done.turned = before != Some(done.record.state);
+        }
+        decided
+    }
+
+    fn act(&mut self, order: &ContestOrder, settings: &LedgerSettings, ids: Ids<'_, '_>) -> Decision {
         let mut own: Vec<_> = (0..order.ids()).map(|_| next(ids)).collect();
         let present = self.contests.get(&order.id).cloned();
         if let Some(outcome) = self.replay(order.identity.as_ref())? {
@@ -116,7 +125,7 @@ impl State<'_> {
                 Outcome::Applied(application) => What::Applied(application),
                 _ => What::Nothing,
             };
-            return Ok(Done::Contest(ContestDone { record, replayed: true, what }));
+            return Ok(Done::Contest(ContestDone { record, replayed: true, turned: false, what }));
         }
         if let Act::Create { wish, series } = &order.act {
             if present.is_some() {

@@ -10,9 +10,11 @@ use tally_rules::Refusal;
 use tally_rules::contest::definition::Wish;
 use tally_rules::contest::record::Kept;
 use tally_rules::contest::{ContestId, Record, State, Status};
+use tally_rules::profile::Profile;
 use tally_service::contests::act::Actor;
 use tally_service::contests::{apply, change, finish, keeper, read, start};
 use tally_service::failure::Fault;
+use tally_service::players::{erase, profile};
 use tally_service::{Failure, Tally};
 use tally_testkit::{Cut, Proxy, Reply};
 
@@ -194,6 +196,32 @@ fn a_start_that_died_is_let_go() {
     start::start(&tally, &id, &boss(), None).unwrap();
     assert_eq!(members(&tally, &id), [player(1)]);
     site.assert_empty();
+    tally.drain();
+}
+
+/// Erasing waits for a Redis that is away, because it may have applications; what it has lost is nothing to erase.
+#[test]
+fn erasing_says_that_redis_is_away_and_passes_over_what_is_lost() {
+    let mut site = Site::new(Kind::Redis);
+    let proxy = Proxy::start(site.redis().address());
+    let tally = site.serve_with(Some(&format!("redis://{}", proxy.address())));
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
+    let id = site.open(&tally, "cup");
+    applied(&tally, &id, 1).unwrap();
+    profile::put(&tally, &player(1), &Profile::default(), None).unwrap();
+    let erased = || runtime.block_on(erase::erase(&tally, player(1), None));
+    proxy.refuse();
+    proxy.cut();
+    let away = erased();
+    assert!(matches!(away, Err(Failure::Fault(Fault::ApplicationsAway(_)))), "{away:?}");
+    assert!(profile::get(&tally, &player(1)).is_ok(), "nothing is erased in part");
+    proxy.pass();
+    site.redis().client().call(&["FLUSHALL"]);
+    while matches!(erased(), Err(Failure::Fault(_))) {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    assert_eq!(refused(profile::get(&tally, &player(1))), Refusal::PlayerNotFound);
+    assert_lost(&tally, &id);
     tally.drain();
 }
 

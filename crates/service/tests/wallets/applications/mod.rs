@@ -15,6 +15,7 @@ use tally_rules::{PlayerId, Refusal};
 use tally_service::contests::act::Actor;
 use tally_service::contests::command::{ContestDone, What};
 use tally_service::contests::{apply, change, finish, keeper, read, start};
+use tally_service::players::erase;
 use tally_service::{Failure, Tally};
 use tally_testkit::Rng;
 use tally_testkit::rng::soak;
@@ -301,6 +302,34 @@ fn money_is_never_elsewhere(kind: Kind) {
     tally.drain();
 }
 
+/// Whoever is erased has applied nowhere, and may apply again; a rejection stays.
+fn who_is_erased_has_not_applied(kind: Kind) {
+    let site = Site::new(kind);
+    let tally = site.serve();
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
+    let ids = [site.open(&tally, "a"), site.open(&tally, "b")];
+    for id in &ids {
+        for no in 1..4 {
+            apply::apply(&tally, id, &Actor::Server, &player(no), None).unwrap();
+        }
+    }
+    row(apply::decide(&tally, &ids[0], &boss(), &[player(1)], true, None)).unwrap();
+    row(apply::decide(&tally, &ids[1], &boss(), &[player(2)], false, None)).unwrap();
+    let erased = |no| runtime.block_on(erase::erase(&tally, player(no), None));
+    for no in [1, 2] {
+        assert!(!erased(no).unwrap());
+        assert_eq!(refused(erased(no)), Refusal::PlayerNotFound);
+    }
+    let of = |id| Status::ALL.iter().map(|status| listed(&tally, id, *status)).collect::<Vec<_>>();
+    assert_eq!(of(&ids[0]), [vec![player(3)], vec![], vec![]]);
+    assert_eq!(of(&ids[1]), [vec![player(3)], vec![], vec![player(2)]]);
+    apply::apply(&tally, &ids[0], &Actor::Server, &player(1), None).unwrap();
+    ids.iter().for_each(|id| drop(start::start(&tally, id, &boss(), None).unwrap()));
+    assert_eq!(refused(erased(3)), Refusal::PlayerNotFound);
+    site.assert_empty();
+    tally.drain();
+}
+
 macro_rules! suite {
     ($($name:ident: $kind:expr;)+) => { $(
         mod $name {
@@ -317,6 +346,10 @@ macro_rules! suite {
             #[test]
             fn a_retry_has_the_effect_of_one() {
                 super::a_retry_has_the_effect_of_one($kind);
+            }
+            #[test]
+            fn who_is_erased_has_not_applied() {
+                super::who_is_erased_has_not_applied($kind);
             }
             #[test]
             fn money_is_never_elsewhere() {

@@ -51,6 +51,11 @@ impl Dying {
         self.state.lock().unwrap().armed = Some((after, end));
     }
 
+    /// The process has died of something else.
+    pub(crate) fn die(&self) {
+        self.state.lock().unwrap().dead = true;
+    }
+
     /// Nothing more happens to it. Whether something has, and whether it is dead.
     pub(crate) fn disarm(&self) -> (bool, bool) {
         let mut state = self.state.lock().unwrap();

@@ -1,18 +1,24 @@
 //! Random histories of several contests against paper, in which every step may be the last of its process.
 //!
-//! Each act has an idempotency key. A process that dies is dropped as it is, another one begins on the same store, and asks
-//! again under the same key: what comes of it, each balance and what is held are those of paper after every step; at the
-//! end members, prizes and fees paid back are read, and the whole ledger is proved. Not here: clocks, and several servers.
+//! Some of them move money, and have their applications in the store; those of the others are in a Redis. Each act has an
+//! idempotency key. A process may die at any transaction and at any question to that Redis, or not hear what came of it: one that
+//! died is dropped as it is, another one begins in front of both, and asks again under the same key. What comes of it, the
+//! applications, each balance and what is held are those of paper after every step; at the end members, prizes and fees
+//! paid back are read, the whole ledger is proved, and Redis has nothing left of contests that have started or were called
+//! off. Not here: clocks, several servers, and a Redis that loses something (`applications`).
 
 pub(crate) mod dying;
+mod outside;
 pub(crate) mod paper;
 
 use crate::world::{self, Kind, World, code, identity, settings};
 use dying::{Dying, End};
+use outside::Outside;
 use paper::{CAPACITY, FEE, Model, Op, PRIZES, Paper, Shape};
 use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
 use tally_rules::contest::definition::{Fee, Wish};
+use tally_rules::contest::record::{Kept, Work};
 use tally_rules::contest::{ContestId, Payout, Prize, PrizeTies, State, Status};
 use tally_rules::definition::Ranking;
 use tally_rules::idempotency::Identity;
@@ -25,8 +31,8 @@ use tally_service::contests::{apply, ban, change, finish, keeper, read, settle, 
 use tally_service::scores::submit::{self, NewScore};
 use tally_service::{Failure, Tally};
 use tally_store::Store;
-use tally_testkit::Rng;
 use tally_testkit::rng::soak;
+use tally_testkit::{Cut, Rng};
 use tokio::runtime::Runtime;
 
 const PLAYERS: usize = 5;
@@ -50,7 +56,7 @@ pub(crate) fn wish(shape: Shape) -> Wish {
         staff: Some(vec![PlayerId::new("boss").unwrap()]),
         capacity: Some(CAPACITY as u32),
         entry_fee: Some((shape.fee > 0).then(|| Fee { currency: code("KRW"), amount: amount(shape.fee) })),
-        prizes: Some((1..).zip(PRIZES).map(prize).collect()),
+        prizes: Some((1..).zip(PRIZES).map(prize).filter(|_| shape.prizes).collect()),
         prize_ties: Some(if shape.each { PrizeTies::Each } else { PrizeTies::Split }),
         leaderboard: Some(Definition { ranking, ..Definition::default() }),
         division_size: Some(size),
@@ -145,13 +151,34 @@ fn any_op(rng: &mut Rng) -> Op {
 
 fn any_shape(rng: &mut Rng) -> Shape {
     let division = rng.percent(40).then(|| rng.between(1, 2) as usize);
-    let fee = if rng.percent(60) { FEE } else { 0 };
-    Shape { fee, ordinal: rng.percent(40), each: rng.percent(50), division }
+    let fee = if rng.percent(35) { FEE } else { 0 };
+    let prizes = fee > 0 || rng.percent(25);
+    Shape { fee, prizes, ordinal: rng.percent(40), each: rng.percent(50), division }
+}
+
+/// How a step ends that does not end well.
+#[derive(Clone, Copy, Debug)]
+enum Ending {
+    /// At the transaction after so many more.
+    Store(u32, End),
+    /// At the question to Redis after so many more; whether the process dies of it.
+    Redis(usize, Cut, bool),
+}
+
+fn any_ending(rng: &mut Rng, has_money: bool) -> Option<Ending> {
+    let ends = [End::Before, End::After, End::LostDone, End::LostUndone];
+    if has_money || rng.percent(25) {
+        return rng.percent(60).then(|| Ending::Store(rng.below(4) as u32, *rng.pick(&ends)));
+    }
+    // An answer that does not come is waited for.
+    let cut = if rng.percent(75) { Cut::Before } else { Cut::Answer };
+    rng.percent(60).then(|| Ending::Redis(rng.below(3) as usize, cut, rng.percent(60)))
 }
 
 /// One history: a store, and the process that is on it just now.
 struct History {
     store: Arc<dyn Store>,
+    outside: Outside,
     dying: Arc<Dying>,
     hand: Option<Arc<Tally>>,
     now: Arc<AtomicI64>,
@@ -162,6 +189,8 @@ struct History {
     asked: usize,
     deaths: usize,
     lost: usize,
+    /// Of both, those that Redis was the end of.
+    of_redis: usize,
 }
 
 impl History {
@@ -169,8 +198,13 @@ impl History {
     fn new(world: &World, members: Vec<MemberId>, rng: &mut Rng) -> Self {
         let ids: Vec<_> = (0..CONTESTS).map(|no| ContestId::new(&format!("cup-{no}")).unwrap()).collect();
         let mut contests = Vec::new();
-        for id in &ids {
-            let shape = any_shape(rng);
+        for (no, id) in ids.iter().enumerate() {
+            // Some of each, whatever comes.
+            let shape = match no {
+                0 => Shape { fee: FEE, prizes: true, ..any_shape(rng) },
+                1 => Shape { fee: 0, prizes: false, ..any_shape(rng) },
+                _ => any_shape(rng),
+            };
             change::create(&world.tally, id, &Actor::Server, &wish(shape), None).unwrap();
             let again = change::create(&world.tally, id, &Actor::Server, &wish(shape), None);
             assert_eq!(world::refused(again), Refusal::ContestExists);
@@ -181,8 +215,23 @@ impl History {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
         let now = Arc::new(AtomicI64::new(world.now().0));
         let (dying, model) = (Dying::new(Arc::clone(&store)), Model::new(vec![UNITS; PLAYERS], contests));
-        let (hand, asked, deaths, lost) = (None, 0, 0, 0);
-        let mut history = Self { store, dying, hand, now, runtime, members, ids, model, asked, deaths, lost };
+        let (hand, asked, deaths, lost, of_redis) = (None, 0, 0, 0, 0);
+        let outside = Outside::start();
+        let mut history = Self {
+            store,
+            outside,
+            dying,
+            hand,
+            now,
+            runtime,
+            members,
+            ids,
+            model,
+            asked,
+            deaths,
+            lost,
+            of_redis,
+        };
         history.begin();
         history
     }
@@ -191,7 +240,8 @@ impl History {
     fn begin(&mut self) {
         self.dying = Dying::new(Arc::clone(&self.store));
         let store = Arc::clone(&self.dying) as Arc<dyn Store>;
-        self.hand = Some(world::start(store, &self.now, settings()).unwrap());
+        let applications = Some(self.outside.desks());
+        self.hand = Some(world::start_with(store, &self.now, settings(), applications).unwrap());
     }
 
     fn hand(&self) -> Hand<'_> {
@@ -217,19 +267,30 @@ impl History {
     }
 
     /// The process may die, or lose an answer, at any transaction of it; then it is asked again.
-    fn step(&mut self, contest: usize, op: Op, end: Option<(u32, End)>) -> Vec<Result<(), Failure>> {
+    fn step(&mut self, contest: usize, op: Op, end: Option<Ending>) -> Vec<Result<(), Failure>> {
         self.asked += 1;
         let count = if matches!(op, Op::StartTwice | Op::SettleTwice) { 2 } else { 1 };
         let keys: Vec<String> = (0..count).map(|nth| format!("{} {nth}", self.asked)).collect();
-        if let Some((after, end)) = end {
-            self.dying.arm(after, end);
+        match end {
+            Some(Ending::Store(after, end)) => self.dying.arm(after, end),
+            Some(Ending::Redis(after, cut, dies)) => self.outside.arm(after, cut, dies),
+            None => {}
         }
         let mut all = self.ask(contest, op, &keys);
-        let (happened, dead) = self.dying.disarm();
-        let happened = happened && end.is_some();
+        let (happened, dead) = match end {
+            Some(Ending::Redis(_, _, dies)) => {
+                let happened = self.outside.disarm();
+                self.of_redis += usize::from(happened);
+                (happened, happened && dies)
+            }
+            Some(Ending::Store(..)) => self.dying.disarm(),
+            None => (false, false),
+        };
         if dead {
             // As a kill leaves it: nothing is drained.
+            self.dying.die();
             self.hand = None;
+            self.outside.pass();
             self.begin();
             self.deaths += 1;
         } else if happened {
@@ -249,13 +310,17 @@ impl History {
         all
     }
 
-    fn check_step(&self, contest: usize, op: Op) {
+    fn check_step(&mut self, contest: usize, op: Op) {
         let paper = &self.model.contests[contest];
         let record = read::get(self.hand().tally, &self.ids[contest]).unwrap();
         assert_eq!(record.state, paper.state, "after {op:?}");
         if paper.state == State::Open {
-            let desk = (record.desk.pending as usize, record.desk.accepted as usize);
-            assert_eq!(desk, (paper.pending.len(), paper.accepted.len()), "after {op:?}");
+            let desk = read::counts(self.hand().tally, &[&record])[0].expect("Redis is there");
+            let desk = (desk.pending as usize, desk.accepted as usize, desk.rejected as usize);
+            let wanted = (paper.pending.len(), paper.accepted.len(), paper.rejected.len());
+            assert_eq!(desk, wanted, "after {op:?}");
+            assert_eq!(matches!(record.kept, Kept::Redis(_)), !paper.shape.has_money(), "{:?}", record.kept);
+            self.outside.note(&record);
         }
         assert_eq!(record.members as usize, paper.members.len());
         for (player, member) in self.members.iter().enumerate() {
@@ -274,7 +339,11 @@ impl History {
         };
         for (id, paper) in self.ids.iter().zip(&self.model.contests) {
             let record = read::get(tally, id).unwrap();
-            assert_eq!(record.work, tally_rules::contest::record::Work::None);
+            assert_eq!(record.work, Work::None);
+            if !matches!(paper.state, State::Draft | State::Open) {
+                assert_eq!(record.kept, Kept::Store, "what was in Redis is cleared");
+                self.outside.assert_cleared(record.no);
+            }
             let mut members = self.store.ledger().contest_members(record.no, None, 1_000).unwrap();
             members.sort_by_key(|(_, enrolled)| enrolled.place);
             let found: Vec<_> = members
@@ -328,21 +397,22 @@ fn check_answers(op: Op, all: Vec<Result<(), Failure>>, wanted: Result<(), &'sta
 fn soak_random_histories_with_a_crash_at_any_step_agree_with_paper() {
     let mut rng = Rng::of("contests");
     // A transaction of a server takes longer.
-    for (kind, steps) in [(Kind::Sqlite, 600), (Kind::MariaDb, 250)].repeat(soak(1)) {
+    for (kind, steps) in [(Kind::Sqlite, 300), (Kind::MariaDb, 120)].repeat(soak(1)) {
         let world = World::new(kind);
         let members: Vec<MemberId> = (0..PLAYERS).map(|no| world.member(&format!("m{no}"), UNITS)).collect();
         let mut history = History::new(&world, members, &mut rng);
         for _ in 0..steps {
             let (contest, op) = (rng.below(CONTESTS as u64) as usize, any_op(&mut rng));
-            let ends = [End::Before, End::After, End::LostDone, End::LostUndone];
-            let end = rng.percent(60).then(|| (rng.below(4) as u32, *rng.pick(&ends)));
+            let end = any_ending(&mut rng, history.model.contests[contest].shape.has_money());
             let all = history.step(contest, op, end);
             let wanted = history.model.act(contest, op);
             check_answers(op, all, wanted, &history.model.contests[contest]);
             history.check_step(contest, op);
         }
         history.check_end();
-        assert!(history.deaths > steps / 40 && history.lost > steps / 40, "{kind:?}");
+        let (deaths, lost, of_redis) = (history.deaths, history.lost, history.of_redis);
+        let enough = deaths > steps / 40 && lost > steps / 40 && of_redis > steps / 60;
+        assert!(enough, "{kind:?}: {deaths} deaths, {lost} lost, {of_redis} of them by Redis");
         history.hand().tally.drain();
         world.end(&history.members);
     }

@@ -14,6 +14,7 @@ pub(crate) const PRIZES: [i64; 3] = [101, 30, 30];
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
     pub(crate) fee: i64,
+    pub(crate) prizes: bool,
     /// Nobody shares a rank.
     pub(crate) ordinal: bool,
     /// Who shares one gets its prize whole.
@@ -76,6 +77,13 @@ fn take(list: &mut Vec<usize>, player: usize) -> bool {
     found.map(|at| list.remove(at)).is_some()
 }
 
+impl Shape {
+    /// Whether money is moved for it.
+    pub(crate) fn has_money(&self) -> bool {
+        self.fee > 0 || self.prizes
+    }
+}
+
 impl Paper {
     pub(crate) fn new(shape: Shape) -> Self {
         Self {
@@ -103,6 +111,9 @@ impl Paper {
 
     /// Everything that is paid, division by division.
     pub(crate) fn prizes(&self) -> Vec<Prize> {
+        if !self.shape.prizes {
+            return Vec::new();
+        }
         let size = self.shape.division.unwrap_or(usize::MAX);
         let divisions = self.members.chunks(size.min(self.members.len().max(1)));
         divisions.flat_map(|members| self.prizes_of(members)).collect()

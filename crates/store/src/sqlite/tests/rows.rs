@@ -129,7 +129,7 @@ fn a_damaged_page_is_damage() {
 }
 
 /// Those of contests.
-const OF_CONTESTS: [&str; 21] = [
+const OF_CONTESTS: [&str; 23] = [
     contests::GET,
     contests::REMOVE,
     contests::GET_APPLICATION,
@@ -139,6 +139,8 @@ const OF_CONTESTS: [&str; 21] = [
     contests::REMOVE_PRIZE,
     contest_reads::LIST,
     contest_reads::LIST_STATE,
+    contest_reads::IN_STATE,
+    contest_reads::STATE,
     contest_reads::DUE,
     contest_reads::IN_STATUS,
     contest_reads::FIRST,

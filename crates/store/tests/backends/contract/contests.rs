@@ -98,6 +98,11 @@ pub(crate) fn contests_read_back_and_are_listed_by_state(backend: &dyn Backend) 
         assert_eq!(listed(Some(State::Draft), None, 9), ["a", "c"]);
         assert_eq!(listed(Some(State::Running), Some(&all[0]), 9), ["a.1"]);
         assert_eq!(listed(Some(State::Settled), None, 9), Vec::<String>::new());
+        let counts: Vec<usize> = State::ALL.iter().map(|state| listed(Some(*state), None, 9).len()).collect();
+        assert_eq!(counts.iter().sum::<usize>(), 4);
+        assert_eq!(store.ledger().count_contests(9).unwrap(), counts);
+        let bounded = counts.iter().map(|count| (*count).min(1)).collect::<Vec<_>>();
+        assert_eq!(store.ledger().count_contests(1).unwrap(), bounded);
     };
     looks();
     store.settle().unwrap();
@@ -118,6 +123,16 @@ pub(crate) fn contests_read_back_and_are_listed_by_state(backend: &dyn Backend) 
     for _ in 0..2 {
         assert_eq!(due(5, 9), [(-2, "c".into()), (5, "a.1".into())]);
         assert_eq!(due(i64::MAX, 9).len(), 3);
+        store.settle().unwrap();
+    }
+    // One that is in another state than it was counted in.
+    rows[1].state = State::Finished;
+    let contests = vec![(all[1].clone(), rows[1].clone())];
+    put(&*store, ContestChanges { contests, ..ContestChanges::default() });
+    for _ in 0..2 {
+        let of = |state: &State| rows.iter().filter(|row| row.state == *state).count();
+        let counts: Vec<usize> = State::ALL.iter().map(of).collect();
+        assert_eq!(store.ledger().count_contests(9).unwrap(), counts);
         store.settle().unwrap();
     }
 }

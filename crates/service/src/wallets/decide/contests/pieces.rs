@@ -75,9 +75,11 @@ impl State<'_> {
             return done(record, What::Nothing);
         }
         let reference: Arc<str> = order.id.board(None).as_str().into();
+        let mut became = Vec::with_capacity(rows.len());
         for ((no, payout), id) in (first..).zip(rows).zip(ids) {
             let what = Move::Prize { to: payout.member };
             let paid = self.pay_out(what, (payout.currency, payout.amount), &reference, *id);
+            became.push(paid.map(drop));
             let key = PayoutKey { contest: record.no, no };
             self.added.payouts.insert(key, Payout { paid: Some(paid), ..payout.clone() });
         }
@@ -87,7 +89,7 @@ impl State<'_> {
             record.work = Work::None;
             record.enter(Stands::Settled, self.now.max(record.since), self.now);
         }
-        self.keep(order, record, What::Nothing)
+        self.keep(order, record, What::Paid(became))
     }
 
     /// Pays a prize, or a fee back; what a wallet does not take is written down with the reason.
@@ -120,10 +122,12 @@ impl State<'_> {
         }
         let Some(fee) = record.contest.entry_fee else { return done(record, What::Nothing) };
         let reference: Arc<str> = order.id.board(None).as_str().into();
+        let mut became = Vec::with_capacity(rows.len());
         for ((player, enrolled), id) in rows.iter().zip(ids) {
             let Some(member) = enrolled.member else { continue };
             let (what, currency, amount) = (Move::Refund { to: member }, fee.currency, fee.amount);
             let paid = self.pay_out(what, (currency, amount), &reference, *id);
+            became.push(paid.map(drop));
             let (player, division) = (player.clone(), enrolled.division);
             let refund = Payout { player, member, division, rank: 0, currency, amount, paid: Some(paid) };
             let key = PayoutKey { contest: record.no, no: enrolled.place };
@@ -133,6 +137,6 @@ impl State<'_> {
             Some((player, _)) if !last => Work::Refund { after: Some(player.clone()) },
             Some(_) | None => Work::None,
         };
-        self.keep(order, record, What::Nothing)
+        self.keep(order, record, What::Paid(became))
     }
 }

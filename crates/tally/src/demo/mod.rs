@@ -2,6 +2,10 @@
 //!
 //! A fill that was killed continues: each chunk and the lines done are one transaction. A store that holds anything
 //! else is served as it is.
+//!
+//! - `contests`: one of each state, played with the same results
+
+mod contests;
 
 use crate::csv_records::Lines as _;
 use crate::csv_scores::{Lines, Outcome};
@@ -35,13 +39,15 @@ pub(crate) fn fill(tally: &Arc<Tally>, at: &Progress) -> Result<()> {
     }
     tally.store.set_meta(META, FILLING)?;
     let lines = |bytes: &[u8]| bytes.iter().filter(|byte| **byte == b'\n').count() as u64;
-    at.begin("demo", 2 * lines(football::GOALSCORERS) + lines(football::RESULTS));
+    let contests = contests::COUNT;
+    at.begin("demo", 2 * lines(football::GOALSCORERS) + lines(football::RESULTS) + contests);
     let sum = Wish { update: Some(Update::Sum), ..Wish::default() };
     goals(tally, "goals", &sum, at).context("fill the leaderboard `goals`")?;
     let by_year = Wish { all_time: Some(false), periods: Some(vec![yearly()]), ..sum };
     goals(tally, "goals-by-year", &by_year, at).context("fill the leaderboard `goals-by-year`")?;
     points(tally, at).context("fill the leaderboard `points`")?;
     wallets::fill(tally, MEMBERS, TRANSACTIONS).context("fill the wallets")?;
+    contests::fill(tally, at).context("play the contests")?;
     tally.store.set_meta(META, FILLED)?;
     Ok(())
 }
@@ -56,8 +62,9 @@ pub(crate) fn what_to_try(address: SocketAddr, resp: Option<SocketAddr>) -> Stri
         "\nTry:\n  curl 'http://{address}/v1/leaderboards/goals/scores?limit=5'\n  \
          curl 'http://{address}/v1/leaderboards/goals/players/Harry%20Kane'\n  \
          curl 'http://{address}/v1/leaderboards/points/players/Brazil/around?above=0&below=2'\n  \
-         curl 'http://{address}/v1/leaderboards/goals-by-year/scores?period=yearly:previous&limit=3'\n{redis}{}",
-        wallets::what_to_try(address)
+         curl 'http://{address}/v1/leaderboards/goals-by-year/scores?period=yearly:previous&limit=3'\n{redis}{}{}",
+        wallets::what_to_try(address),
+        contests::what_to_try(address)
     )
 }
 
@@ -113,7 +120,8 @@ fn points(tally: &Arc<Tally>, at: &Progress) -> Result<()> {
             unplayed += 1;
             continue;
         };
-        for (team, points) in played.points {
+        // A team without points is not there.
+        for (team, points) in played.teams.into_iter().filter(|(_, points)| *points > 0) {
             filling.push(line, team, Given::Int(points), Some(played.at))?;
         }
     }
@@ -137,6 +145,11 @@ impl<'a> Filling<'a> {
     fn new(tally: &'a Arc<Tally>, name: &str, wish: &Wish, source: &[u8]) -> Result<Self> {
         let board = BoardId::new(name).map_err(|bad| anyhow::anyhow!("a board's name {}", bad.0))?;
         boards::put(tally, &board, wish, None)?;
+        Self::of(tally, board, source)
+    }
+
+    /// One of a board that is there.
+    fn of(tally: &'a Arc<Tally>, board: BoardId, source: &[u8]) -> Result<Self> {
         let digest = *blake3::hash(source).as_bytes();
         let row = progress(tally, &board, digest)?.unwrap_or_default();
         Ok(Self { tally, board, digest, done: row.lines, taken: row.taken, rows: Vec::new() })

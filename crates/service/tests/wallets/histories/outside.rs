@@ -1,0 +1,72 @@
+//! The Redis of applications in histories, behind a network that ends at any question to it.
+
+use std::collections::BTreeSet;
+use tally_ranking::RedisDesks;
+use tally_ranking::redis::Options;
+use tally_rules::contest::Record;
+use tally_rules::contest::record::Kept;
+use tally_rules::ledger::Uuid;
+use tally_testkit::{Cut, Proxy, RedisKind, Reply, ScratchRedis};
+
+/// Each question to it is one.
+const QUESTION: &[u8] = b"EVALSHA";
+
+/// It and the way to it.
+pub(super) struct Outside {
+    redis: ScratchRedis,
+    proxy: Proxy,
+    /// Under which names applications were seen.
+    seen: BTreeSet<String>,
+}
+
+impl Outside {
+    pub(super) fn start() -> Self {
+        let redis = ScratchRedis::start(RedisKind::Redis7, &[]);
+        let proxy = Proxy::start(redis.address());
+        Self { redis, proxy, seen: BTreeSet::new() }
+    }
+
+    /// As a process knows it.
+    pub(super) fn desks(&self) -> RedisDesks {
+        RedisDesks::open(&format!("redis://{}", self.proxy.address()), &Options::default()).unwrap()
+    }
+
+    /// The question after so many more ends like that, and every one after it where the process dies.
+    pub(super) fn arm(&self, after: usize, cut: Cut, dies: bool) {
+        self.proxy.cut_after(QUESTION, after, cut);
+        if dies {
+            self.proxy.refuse_then();
+        }
+    }
+
+    /// Nothing more happens. Whether something has.
+    pub(super) fn disarm(&self) -> bool {
+        let happened = !self.proxy.is_armed();
+        if !happened {
+            self.proxy.pass();
+        }
+        happened
+    }
+
+    /// Whoever comes next is let through.
+    pub(super) fn pass(&self) {
+        self.proxy.pass();
+    }
+
+    /// Remembers where a contest's applications are.
+    pub(super) fn note(&mut self, record: &Record) {
+        if let Kept::Redis(number) = record.kept {
+            self.seen.insert(format!("{{tally:contest:{}}}:{number}:", record.no));
+        }
+    }
+
+    /// Nothing is left of them.
+    pub(super) fn assert_cleared(&self, contest: Uuid) {
+        let Reply::Array(keys) = self.redis.client().call(&["KEYS", "*"]) else { panic!("a list") };
+        let of = format!("{{tally:contest:{contest}}}:");
+        for prefix in self.seen.iter().filter(|prefix| prefix.starts_with(&of)) {
+            let is_of = |key: &&Reply| matches!(key, Reply::Bulk(key) if key.starts_with(prefix.as_bytes()));
+            assert_eq!(keys.iter().find(is_of), None);
+        }
+    }
+}

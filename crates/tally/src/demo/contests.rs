@@ -1,0 +1,222 @@
+//! Contests of the demo: real tournaments, one in each state, whose members are the teams.
+//!
+//! Everything is done by the use cases that the doors have, in the order of a contest's life. A filling that was cut short
+//! goes on from the state that is stored: applying and accepting twice change nothing, and scores are an import, whose
+//! lines count once.
+
+use super::Filling;
+use crate::football;
+use anyhow::{Context, Result, ensure};
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use tally_rules::contest::definition::{Fee, Wish};
+use tally_rules::contest::{ContestId, Prize, State};
+use tally_rules::definition::{Definition, Update};
+use tally_rules::ledger::Amount;
+use tally_rules::ledger::lines::MemberLine;
+use tally_rules::ledger::member::Login;
+use tally_rules::score::Given;
+use tally_rules::{Micros, PlayerId, Refusal};
+use tally_service::contests::act::Actor;
+use tally_service::contests::command::What;
+use tally_service::contests::{apply, change, finish, read, settle, start};
+use tally_service::wallets::import::{self, NewChunk};
+use tally_service::{Failure, Progress, Tally};
+
+/// What each team begins with, what taking part costs, and what the first ranks get: in minor units.
+const OPENING: i64 = 10_000;
+const FEE: i64 = 1_000;
+const PRIZES: [(u32, u32, i64); 3] = [(1, 1, 100_000), (2, 2, 50_000), (3, 4, 10_000)];
+
+/// Of those that still takes applications so many are accepted.
+const ACCEPTED: usize = 8;
+
+/// A tournament, and how far it goes here.
+struct Cup {
+    id: &'static str,
+    title: &'static str,
+    of: (&'static str, &'static str),
+    until: State,
+}
+
+const fn cup(id: &'static str, title: &'static str, of: (&'static str, &'static str), until: State) -> Cup {
+    Cup { id, title, of, until }
+}
+
+const CUPS: [Cup; 6] = [
+    cup("world-cup-2022", "World Cup 2022", ("FIFA World Cup", "2022"), State::Settled),
+    cup("euro-2024", "Euro 2024", ("UEFA Euro", "2024"), State::Finished),
+    cup("world-cup-2026", "World Cup 2026", ("FIFA World Cup", "2026"), State::Running),
+    cup("copa-america-2024", "Copa América 2024", ("Copa América", "2024"), State::Open),
+    cup("copa-america-2021", "Copa América 2021", ("Copa América", "2021"), State::Cancelled),
+    cup("african-cup-2025", "African Cup of Nations 2025", ("African Cup of Nations", "2025"), State::Draft),
+];
+
+/// How many there are.
+pub(super) const COUNT: u64 = CUPS.len() as u64;
+
+/// A tournament as it was played.
+struct Played {
+    /// In the order in which they first play.
+    teams: Vec<PlayerId>,
+    /// Line of the sample, who, how many points, when.
+    rows: Vec<(u64, PlayerId, i64, Micros)>,
+}
+
+/// Plays all of them as far as they go. Blocks.
+pub(super) fn fill(tally: &Arc<Tally>, at: &Progress) -> Result<()> {
+    let played = CUPS.iter().map(|cup| read_cup(cup.of)).collect::<Result<Vec<_>>>()?;
+    members(tally, &played)?;
+    for (cup, played) in CUPS.iter().zip(&played) {
+        play(tally, cup, played).with_context(|| format!("play `{}`", cup.id))?;
+        at.add(1);
+    }
+    tracing::info!("contests: {} tournaments, one in each state", CUPS.len());
+    Ok(())
+}
+
+/// What to try of contests, for whoever reads the terminal.
+pub(super) fn what_to_try(address: SocketAddr) -> String {
+    format!(
+        "  curl 'http://{address}/v1/contests?state=settled'\n  curl \
+         'http://{address}/v1/contests/world-cup-2022/prizes'\n  curl -X POST \
+         'http://{address}/v1/contests/world-cup-2026/finish'\n"
+    )
+}
+
+fn read_cup(of: (&str, &str)) -> Result<Played> {
+    let mut played = Played { teams: Vec::new(), rows: Vec::new() };
+    for record in csv::Reader::from_reader(football::RESULTS).records() {
+        let record = record?;
+        let line = record.position().map_or(0, csv::Position::line);
+        let Some(one) = football::read_match(&record).filter(|_| football::is_of(&record, of)) else {
+            continue;
+        };
+        for (team, points) in one.teams {
+            if !played.teams.contains(&team) {
+                played.teams.push(team.clone());
+            }
+            played.rows.push((line, team, points, one.at));
+        }
+    }
+    ensure!(!played.rows.is_empty(), "the sample has no matches of {of:?}");
+    Ok(played)
+}
+
+/// Every team of any of them is a member with a wallet.
+fn members(tally: &Arc<Tally>, played: &[Played]) -> Result<()> {
+    let teams: BTreeMap<&str, &PlayerId> =
+        played.iter().flat_map(|cup| &cup.teams).map(|team| (team.as_str(), team)).collect();
+    let digest = blake3::derive_key("tally 2026 demo", b"teams");
+    let wait = tokio::runtime::Handle::current();
+    let nothing = NewChunk { digest, lines_before: 0, lines_after: 0, rows: Vec::new(), last: false };
+    // All of them are one transaction.
+    if wait.block_on(import::members(tally, nothing))?.progress.lines > 0 {
+        return Ok(());
+    }
+    let rows = (1..).zip(teams.values()).map(|(line, team)| Ok((line, member(team)?)));
+    let rows = rows.collect::<Result<Vec<_>>>()?;
+    let lines_after = rows.len() as u64;
+    let chunk = NewChunk { digest, lines_before: 0, lines_after, rows, last: true };
+    let imported = wait.block_on(import::members(tally, chunk))?;
+    ensure!(imported.refused.is_empty(), "members refused: {:?}", imported.refused);
+    Ok(())
+}
+
+/// Nobody signs in as one.
+fn member(team: &PlayerId) -> Result<MemberLine> {
+    Ok(MemberLine {
+        login: Login::new(team.as_str()).map_err(|bad| anyhow::anyhow!("a login {}", bad.0))?,
+        password_hash: None,
+        pin: None,
+        phone_number: None,
+        name: Some(team.as_str().to_owned()),
+        player: Some(team.clone()),
+        balance: Some(amount(OPENING)?),
+    })
+}
+
+fn amount(units: i64) -> Result<Amount> {
+    Amount::new(units).map_err(|refusal| anyhow::anyhow!(refusal.detail()))
+}
+
+fn wish(tally: &Tally, cup: &Cup) -> Result<Wish> {
+    let currency = tally.settings.ledger.currencies.home();
+    let prize =
+        |&(from, to, units): &(u32, u32, i64)| Ok(Prize { from, to, currency, amount: amount(units)? });
+    let prizes: Vec<Prize> = PRIZES.iter().map(prize).collect::<Result<_>>()?;
+    Ok(Wish {
+        title: Some(cup.title.into()),
+        entry_fee: Some(Some(Fee { currency, amount: amount(FEE)? })),
+        prizes: Some(prizes),
+        leaderboard: Some(Definition { update: Update::Sum, ..Definition::default() }),
+        ..Wish::default()
+    })
+}
+
+/// From whatever state it is in to the one in which it is shown.
+fn play(tally: &Arc<Tally>, cup: &Cup, played: &Played) -> Result<()> {
+    let id = ContestId::new(cup.id).map_err(|bad| anyhow::anyhow!("a contest's name {}", bad.0))?;
+    let admin = &Actor::Admin;
+    loop {
+        let state = match read::get(tally, &id) {
+            Ok(record) => record.state,
+            Err(Failure::Refused(Refusal::ContestNotFound)) => {
+                change::create(tally, &id, admin, &wish(tally, cup)?, None)?;
+                continue;
+            }
+            Err(failure) => return Err(failure.into()),
+        };
+        match state {
+            State::Open => take_applications(tally, &id, cup, &played.teams)?,
+            State::Running => take_scores(tally, &id, &played.rows)?,
+            State::Draft | State::Finished | State::Settled | State::Cancelled => {}
+        }
+        if state == cup.until {
+            return Ok(());
+        }
+        match state {
+            State::Draft => drop(change::open(tally, &id, admin, None)?),
+            State::Open => drop(start::start(tally, &id, admin, None)?),
+            State::Running if cup.until == State::Cancelled => {
+                drop(finish::cancel(tally, &id, admin, None)?);
+            }
+            State::Running => drop(finish::finish(tally, &id, admin, None)?),
+            State::Finished => drop(settle::settle(tally, &id, admin, None)?),
+            State::Settled | State::Cancelled => return Ok(()),
+        }
+    }
+}
+
+/// Everybody applies and is accepted; in the one that stays open some wait, and the last one is rejected.
+fn take_applications(tally: &Tally, id: &ContestId, cup: &Cup, teams: &[PlayerId]) -> Result<()> {
+    for team in teams {
+        match apply::apply(tally, id, &Actor::Server, team, None) {
+            Ok(_) | Err(Failure::Refused(Refusal::AlreadyApplied | Refusal::AlreadyRejected)) => {}
+            Err(failure) => return Err(failure.into()),
+        }
+    }
+    let decide = |players: &[PlayerId], accept| -> Result<()> {
+        let done = apply::decide(tally, id, &Actor::Admin, players, accept, None)?;
+        let What::Decided(rows) = done.what else { return Ok(()) };
+        let refused = rows.iter().find_map(|row| row.as_ref().err());
+        ensure!(refused.is_none(), "an application is refused: {refused:?}");
+        Ok(())
+    };
+    if cup.until != State::Open {
+        return decide(teams, true);
+    }
+    decide(&teams[..ACCEPTED.min(teams.len())], true)?;
+    decide(teams.last().map_or(&[], std::slice::from_ref), false)
+}
+
+fn take_scores(tally: &Arc<Tally>, id: &ContestId, rows: &[(u64, PlayerId, i64, Micros)]) -> Result<()> {
+    let mut filling = Filling::of(tally, id.board(None), football::RESULTS)?;
+    for (line, team, points, at) in rows {
+        filling.push(*line, team.clone(), Given::Int(*points), Some(*at))?;
+    }
+    let (taken, _) = filling.finish()?;
+    ensure!(taken == rows.len() as u64, "{taken} of {} scores are taken", rows.len());
+    Ok(())
+}
