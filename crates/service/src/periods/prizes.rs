@@ -92,9 +92,16 @@ pub(super) fn is_unpaid(
 
 /// Pays everything that is due now. What fails does not keep others from it.
 pub fn pay_due(tally: &Tally) -> Result<(), Failure> {
-    let mut done = Ok(());
-    for key in tally.store.ledger().open_payments(LOOK)? {
-        done = go_on(tally, key).and(done);
+    let (mut done, mut after) = (Ok(()), None);
+    loop {
+        let open = tally.store.ledger().open_payments(after, LOOK)?;
+        for key in &open {
+            done = go_on(tally, *key).and(done);
+        }
+        after = open.last().copied();
+        if open.len() < LOOK {
+            break;
+        }
     }
     for board in tally.boards.list(None, usize::MAX) {
         done = of_board(tally, &board).and(done);

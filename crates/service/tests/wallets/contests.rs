@@ -137,7 +137,7 @@ fn two_starts_at_once_are_one() {
     let record = read::get(&world.tally, &id).unwrap();
     assert_eq!((record.state, record.members), (State::Running, 2));
     assert_eq!(world.balance(members[0]), 40);
-    assert!(world.tally.store.ledger().first_applications(record.no, 9).unwrap().is_empty());
+    assert!(world.tally.store.ledger().first_applications(record.no, None, 9).unwrap().is_empty());
     world.end(&members);
 }
 
