@@ -12,4 +12,5 @@ mod prizes;
 mod series;
 mod verify;
 mod verify_contests;
+mod verify_periods;
 mod world;
