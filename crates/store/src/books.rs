@@ -3,7 +3,7 @@
 //! Pages are in order of keys, so memory is that of one page however many rows there are. Not here: what the rows must
 //! agree in, and reading of the present, which is [`Ledger`](crate::Ledger).
 
-use crate::StoreError;
+use crate::{PartKey, StoreError};
 use tally_rules::PlayerId;
 use tally_rules::contest::{ContestId, Enrolled, Payout, Record};
 use tally_rules::ledger::account::{AccountKey, Total};
@@ -12,9 +12,35 @@ use tally_rules::ledger::member::Handle;
 use tally_rules::ledger::{
     Entry, Hold, HoldId, Member, MemberId, Transfer, TransferId, Uuid, Wallet, WalletKey,
 };
+use tally_rules::period::Payment;
 
 /// Some rows of a table, in order of keys.
 pub type Page<K, V> = Result<Vec<(K, V)>, StoreError>;
+
+/// A table whose rows belong to contests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OfContests {
+    /// Applications.
+    Applications,
+    /// Members.
+    Members,
+    /// Prizes, which may also be those of a period.
+    Prizes,
+}
+
+impl OfContests {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Applications, Self::Members, Self::Prizes];
+
+    /// Its name.
+    pub fn table(self) -> &'static str {
+        match self {
+            Self::Applications => "contest_applications",
+            Self::Members => "contest_members",
+            Self::Prizes => "contest_prizes",
+        }
+    }
+}
 
 /// The ledger at one moment. A page has at most `limit` rows, from the first one after `after`; fewer mean the end.
 pub trait Books {
@@ -49,6 +75,12 @@ pub trait Books {
 
     /// Prizes of a contest, or fees that it paid back, from that number on.
     fn payouts(&mut self, contest: Uuid, from: u32, limit: usize) -> Page<u32, Payout>;
+
+    /// Whose rows there are in a table: each number once.
+    fn owners(&mut self, of: OfContests, after: Option<&Uuid>, limit: usize) -> Page<Uuid, ()>;
+
+    /// What is paid for closed periods.
+    fn payments(&mut self, after: Option<&PartKey>, limit: usize) -> Page<PartKey, Payment>;
 
     /// The member of each id, which ascend.
     fn members_of(&mut self, ids: &[MemberId]) -> Result<Vec<Option<Member>>, StoreError>;

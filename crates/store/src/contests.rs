@@ -132,6 +132,12 @@ impl ContestChanges {
 /// Contests with their names.
 pub type Listed = Vec<(ContestId, Record)>;
 
+/// What is due, with since when: in order of that and of names.
+pub type Due = Vec<(Micros, ContestId)>;
+
+/// Where a list of what is due goes on: behind that moment and name.
+pub type DueAfter<'a> = Option<(Micros, &'a str)>;
+
 /// What can be read of contests without a transaction.
 pub trait Contests: SeriesReads + PaymentReads {
     /// A contest.
@@ -145,13 +151,15 @@ pub trait Contests: SeriesReads + PaymentReads {
         limit: usize,
     ) -> Result<Listed, StoreError>;
 
-    /// At most `limit` contests of which something happens by itself at `now` or before, first things first.
-    fn due_contests(&self, now: Micros, limit: usize) -> Result<Vec<(Micros, ContestId)>, StoreError>;
+    /// At most `limit` contests of which something happens by itself at `now` or before, first things first, from the first
+    /// one behind `after`.
+    fn due_contests(&self, now: Micros, after: DueAfter<'_>, limit: usize) -> Result<Due, StoreError>;
 
     /// How many there are in each state, in the order of [`State::ALL`]. Of each at most so many are counted.
     fn count_contests(&self, most: usize) -> Result<Vec<usize>, StoreError>;
 
-    /// At most `limit` applications of a contest in one status, by their places, from the first one above `above`.
+    /// At most `limit` applications of a contest in one status, by their places, from the first one above `above`. Whoever wants
+    /// all of them asks once: a page may cost as much as all that were changed lately.
     fn applications(
         &self,
         contest: Uuid,
@@ -160,10 +168,12 @@ pub trait Contests: SeriesReads + PaymentReads {
         limit: usize,
     ) -> Result<Vec<(PlayerId, Application)>, StoreError>;
 
-    /// The first applications of a contest in order of players, whatever became of them: at most `limit`.
+    /// The first applications of a contest in order of players, whatever became of them: at most `limit`, from the first one
+    /// after `after`. Whoever removes them page by page says the last one, and passes none over that it has removed.
     fn first_applications(
         &self,
         contest: Uuid,
+        after: Option<&PlayerId>,
         limit: usize,
     ) -> Result<Vec<(PlayerId, Application)>, StoreError>;
 

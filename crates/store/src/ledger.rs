@@ -147,6 +147,9 @@ pub trait Ledger: Contests {
     /// Whose a login, a phone number or a player is.
     fn member_of(&self, handle: &Handle) -> Result<Option<MemberId>, StoreError>;
 
+    /// The member that each handle finds, in one question; they ascend.
+    fn members_of(&self, handles: &[Handle]) -> Result<Vec<Option<MemberId>>, StoreError>;
+
     /// All that was ever debited and credited, in order of account and currency.
     fn totals(&self) -> Result<Vec<(AccountKey, Total)>, StoreError>;
 

@@ -19,8 +19,10 @@ mod shard_set;
 pub mod shards;
 pub mod sqlite;
 
-pub use books::Books;
-pub use contests::{ContestChanges, ContestLoaded, ContestPlan, Contests, EntrantKey, PayoutKey};
+pub use books::{Books, OfContests};
+pub use contests::{
+    ContestChanges, ContestLoaded, ContestPlan, Contests, Due, DueAfter, EntrantKey, PayoutKey,
+};
 pub use error::StoreError;
 pub use ledger::{Ledger, LedgerChanges, LedgerLoaded, LedgerPlan};
 pub use payments::PaymentReads;
@@ -168,8 +170,9 @@ pub trait Store: Send + Sync + 'static {
     /// What a transaction left to publish is published. Cheap: it is noted with a later transaction.
     fn published(&self, _batch: BatchId) {}
 
-    /// Some transactions whose marks are so old and still there.
-    fn marks(&self, _age: Duration) -> Result<Vec<Mark>, StoreError> {
+    /// Some transactions whose marks are so old and still there, in the order of their ids, from the first one after `after`. None
+    /// are left where there is none.
+    fn marks(&self, _age: Duration, _after: Option<BatchId>) -> Result<Vec<Mark>, StoreError> {
         Ok(Vec::new())
     }
 

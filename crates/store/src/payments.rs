@@ -14,8 +14,8 @@ pub trait PaymentReads {
     /// What is paid for a period.
     fn payment(&self, key: PartKey) -> Result<Option<Payment>, StoreError>;
 
-    /// At most `limit` periods whose prizes have not all had their turn.
-    fn open_payments(&self, limit: usize) -> Result<Vec<PartKey>, StoreError>;
+    /// At most `limit` periods whose prizes have not all had their turn, from the first one after `after`.
+    fn open_payments(&self, after: Option<PartKey>, limit: usize) -> Result<Vec<PartKey>, StoreError>;
 }
 
 /// The form of the bytes below. A released one is never changed; another one gets another number.

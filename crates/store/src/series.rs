@@ -4,7 +4,7 @@
 //! in the same transaction, so that two servers make it once. Not here: rules, and the tables.
 
 use crate::StoreError;
-use crate::contests::{put_contest, take_contest};
+use crate::contests::{Due, DueAfter, put_contest, take_contest};
 use crate::sqlite::codec::{Input, put_bytes, put_number, put_option, put_signed};
 use tally_rules::Micros;
 use tally_rules::contest::{ContestId, Series, SeriesRecord};
@@ -20,8 +20,9 @@ pub trait SeriesReads {
     /// At most `limit` series in order of names, from the first one after `after`.
     fn all_series(&self, after: Option<&ContestId>, limit: usize) -> Result<ListedSeries, StoreError>;
 
-    /// At most `limit` series of which a contest is to be made at `now` or before, first things first.
-    fn due_series(&self, now: Micros, limit: usize) -> Result<Vec<(Micros, ContestId)>, StoreError>;
+    /// At most `limit` series of which a contest is to be made at `now` or before, first things first, from the first one
+    /// behind `after`.
+    fn due_series(&self, now: Micros, after: DueAfter<'_>, limit: usize) -> Result<Due, StoreError>;
 }
 
 /// The form of the bytes below. A released one is never changed; another one gets another number.

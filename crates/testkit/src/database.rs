@@ -137,7 +137,6 @@ impl ScratchDatabase {
             if server.sql(engines) == "YES" {
                 return server;
             }
-            eprintln!("a MariaDB runs without Spider; its log:\n{}", server.log());
             server = Self::start_with(DatabaseKind::MariaDb10, args);
         }
         panic!("no MariaDB of {SPIDER_STARTS} had Spider; the log of another:\n{}", server.log());

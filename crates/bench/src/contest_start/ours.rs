@@ -114,7 +114,8 @@ impl Place for Ours {
             members += u32::try_from(page.len()).expect("a page");
             after = Some(last.clone());
         }
-        let left = self.store.ledger().first_applications(record.no, ROWS).during("read its applications")?;
+        let left =
+            self.store.ledger().first_applications(record.no, None, ROWS).during("read its applications")?;
         let applications = u32::try_from(left.len()).expect("a page");
         Ok(Stands { members, applications, runs: record.state == State::Running })
     }

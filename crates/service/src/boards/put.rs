@@ -6,10 +6,13 @@
 use super::Board;
 use crate::failure::Failure;
 use crate::keys::seen_before;
+use crate::periods::prizes;
 use crate::scores::command::{Done, Redefine, Request};
 use crate::servers;
 use crate::tally::Tally;
+use std::collections::HashSet;
 use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 use tally_ranking::Ranking;
 use tally_rules::definition::Wish;
 use tally_rules::idempotency::{Identity, Seen, Stored};
@@ -17,6 +20,11 @@ use tally_rules::outcome::Outcome;
 use tally_rules::{BoardId, Definition, Micros, Refusal};
 use tally_store::plan::ALL_TIME;
 use tally_store::{BoardChange, BoardNo, BoardRow, Changes, Loaded, Plan, ShardSet, Store, StoreError};
+
+/// How often it is tried to write prizes down before a change, and how long between two tries: longer than another server
+/// that has died keeps closing periods for itself.
+const TRIES: u32 = 140;
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// What came of putting a board.
 #[derive(Clone, Debug)]
@@ -46,13 +54,28 @@ pub fn put(tally: &Tally, id: &BoardId, wish: &Wish, identity: Option<&Identity>
             Made::Taken => there().ok_or_else(|| taken(id))?,
         },
     };
-    let identity = identity.cloned();
-    let request = Request::Redefine(Redefine { board: Arc::clone(&board), wish: wish.clone(), identity });
-    let done = tokio::runtime::Handle::current().block_on(tally.lane.ask(request, running))?;
-    let Done::Redefined { created, replayed } = done else {
-        unreachable!("a redefinition is answered as one")
-    };
-    Ok(Put { board, created, replayed })
+    let mut running = running;
+    for _ in 0..TRIES {
+        // What is over is owed what stands in the definition now.
+        let written = match wish.periods {
+            Some(_) => prizes::write_down(tally, &board)?,
+            None => HashSet::new(),
+        };
+        let (wish, identity) = (wish.clone(), identity.cloned());
+        let request = Request::Redefine(Redefine { board: Arc::clone(&board), wish, identity, written });
+        let done = tokio::runtime::Handle::current().block_on(tally.lane.ask(request, running.take()))?;
+        let Done::Redefined { created, replayed, owes } = done else {
+            unreachable!("a redefinition is answered as one")
+        };
+        if !owes {
+            return Ok(Put { board, created, replayed });
+        }
+        // A period has ended meanwhile, or another server is closing one.
+        std::thread::sleep(PAUSE);
+    }
+    let why =
+        format!("periods of `{}` are over and not closed yet, and their prizes come first", id.as_str());
+    Err(StoreError::Conflict(why).into())
 }
 
 /// The board of that name, made as a sorted set if there is none. Blocks on the store.
@@ -207,8 +230,12 @@ fn vanish(tally: &Tally, board: &Board) -> Result<bool, Failure> {
 pub fn delete(tally: &Tally, id: &BoardId, identity: Option<&Identity>) -> Result<bool, Failure> {
     let _running = identity.map(|one| tally.running.begin(&one.key)).transpose()?;
     let _one = tally.changing_boards.lock().unwrap_or_else(PoisonError::into_inner);
-    let now = (tally.clock)();
     tally.look_now();
+    if let Some(board) = tally.boards.get(id) {
+        // It goes with its periods; what those that are over have promised stays owed.
+        prizes::write_down(tally, &board)?;
+    }
+    let now = (tally.clock)();
     let stored = tally.once(&plan(id, identity), identity, now, |loaded, changes| {
         let there = tally.boards.get(id).is_some_and(|board| board.is_there());
         let present = loaded.board_names[0].as_ref().filter(|_| there);

@@ -70,8 +70,8 @@ pub enum Act {
     Finish(Vec<(BoardNo, Definition)>),
     /// It is called off; if it runs, on these boards.
     Cancel(Vec<(BoardNo, Definition)>),
-    /// Some of the applications that are left go.
-    Clear(Vec<(PlayerId, Application)>),
+    /// Some of the applications that are left go; whether they are the last.
+    Clear(Vec<(PlayerId, Application)>, bool),
     /// What is to be paid becomes known.
     Settle(Vec<Payout>),
     /// The next prizes are paid, the first of them being of that number.
@@ -143,7 +143,7 @@ impl ContestOrder {
             | Act::Withdraw(_)
             | Act::Finish(_)
             | Act::Cancel(_)
-            | Act::Clear(_)
+            | Act::Clear(..)
             | Act::Settle(_) => 0,
         }
     }
@@ -152,7 +152,7 @@ impl ContestOrder {
     pub(crate) fn rows(&self) -> usize {
         match &self.act {
             Act::Decide { rows, .. } => rows.len(),
-            Act::Start(rows) | Act::Clear(rows) => rows.len(),
+            Act::Start(rows) | Act::Clear(rows, _) => rows.len(),
             Act::Settle(rows) | Act::Pay(_, rows) => rows.len(),
             Act::Refund(rows, _) => rows.len(),
             Act::Create { .. }

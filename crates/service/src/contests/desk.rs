@@ -19,9 +19,6 @@ use tally_rules::ledger::member::Handle;
 use tally_rules::{PlayerId, Refusal};
 use tally_store::EntrantKey;
 
-/// Accepted applications of one read.
-const PAGE: usize = 1_000;
-
 /// What is asked, of a contest as it was found.
 pub(super) struct Ask<'a> {
     pub(super) tally: &'a Tally,
@@ -56,6 +53,9 @@ pub(super) trait Desk {
         above: u64,
         limit: usize,
     ) -> Result<Vec<(PlayerId, Application)>, Failure>;
+
+    /// Everybody who is accepted, in order of acceptance.
+    fn accepted(&self, record: &Record) -> Result<Vec<(PlayerId, Application)>, Failure>;
 
     /// Nobody is decided on from here on without the start hearing of it that reads who is accepted.
     fn hold_still(&self, record: &Record) -> Result<(), Failure>;
@@ -107,20 +107,6 @@ pub(super) fn at<'a>(
 pub(super) fn has_moved_on(tally: &Tally, id: &ContestId, seen: &Record) -> Result<bool, Failure> {
     let now = find(tally, id)?;
     Ok((now.state, now.kept) != (seen.state, seen.kept))
-}
-
-/// Everybody who is accepted, in order of acceptance.
-pub(super) fn accepted(desk: &dyn Desk, record: &Record) -> Result<Vec<(PlayerId, Application)>, Failure> {
-    let (mut all, mut above) = (Vec::with_capacity(record.desk.accepted as usize), 0);
-    loop {
-        let page = desk.page(record, Status::Accepted, above, PAGE)?;
-        let found = page.len();
-        above = page.last().map_or(above, |(_, application)| application.place);
-        all.extend(page);
-        if found < PAGE {
-            return Ok(all);
-        }
-    }
 }
 
 /// Where applications are to be once a contest is open; one in Redis is made ready. A contest that is open already gets a
@@ -231,6 +217,12 @@ impl Desk for InStore<'_> {
         limit: usize,
     ) -> Result<Vec<(PlayerId, Application)>, Failure> {
         Ok(self.0.store.ledger().applications(record.no, status, above, limit)?)
+    }
+
+    /// In one read, bounded by the contest's capacity: a start needs all of them in memory, and pages by place are each as dear
+    /// as all that is not folded yet.
+    fn accepted(&self, record: &Record) -> Result<Vec<(PlayerId, Application)>, Failure> {
+        self.page(record, Status::Accepted, 0, record.contest.capacity as usize)
     }
 
     /// The transaction of the start sees by the contest's revision whether somebody was decided on meanwhile.

@@ -27,9 +27,6 @@ const SAID_EVERY: u32 = 120;
 /// Looks between two at how many contests there are.
 const COUNTED_EVERY: u32 = 10;
 
-/// Contests that fail before a look ends.
-const STUCK_MAX: usize = 100;
-
 /// The thread.
 #[derive(Default)]
 pub(crate) struct ContestKeeper {
@@ -76,31 +73,39 @@ enum Kind {
     Contest,
 }
 
-/// Does everything that is due now, first things first. What fails does not keep others from it.
+/// Does everything that is due now, first things first. What fails keeps no others from it, however many fail: it is passed over,
+/// until the next look.
 pub fn do_due(tally: &Tally) -> Result<(), Failure> {
-    let (mut failed, mut stuck) = (Ok(()), Vec::new());
-    while stuck.len() < STUCK_MAX {
-        // Each look begins with the first: what one does may be followed by what comes before another's.
-        let Some(next) = first(tally, &stuck)? else { break };
+    let (mut failed, mut passed) = (Ok(()), None);
+    // What one does may be followed by what comes before another's, so where none has failed each is the first of all.
+    while let Some(next) = first(tally, passed.as_ref())? {
         let done = match next.1 {
             Kind::Series => series::make_next(tally, &next.2).map(drop),
             Kind::Contest => one(tally, &next.2),
         };
-        if let Err(failure) = done {
-            failed = Err(failure);
-            stuck.push(next);
+        match done {
+            Err(failure) => (failed, passed) = (Err(failure), Some(next)),
+            // Its contest may come before what has failed.
+            Ok(()) if next.1 == Kind::Series => passed = None,
+            Ok(()) => {}
         }
     }
     failed
 }
 
-/// What is first, but for what cannot be done.
-fn first(tally: &Tally, stuck: &[Next]) -> Result<Option<Next>, Failure> {
-    let (now, most, ledger) = (tally.now(), stuck.len() + 1, tally.store.ledger());
+/// What is first behind what was passed over.
+fn first(tally: &Tally, passed: Option<&Next>) -> Result<Option<Next>, Failure> {
+    let (now, ledger) = (tally.now(), tally.store.ledger());
+    // No name is empty, so that stands before all of a moment.
+    let (series, contests) = match passed {
+        None => (None, None),
+        Some((at, Kind::Series, id)) => (Some((*at, id.as_str())), Some((*at, ""))),
+        Some((at, Kind::Contest, id)) => (Some((at.plus(1), "")), Some((*at, id.as_str()))),
+    };
     let of = |kind| move |(at, id)| (at, kind, id);
-    let series = ledger.due_series(now, most)?.into_iter().map(of(Kind::Series));
-    let contests = ledger.due_contests(now, most)?.into_iter().map(of(Kind::Contest));
-    Ok(series.chain(contests).filter(|next| !stuck.contains(next)).min())
+    let series = ledger.due_series(now, series, 1)?.into_iter().map(of(Kind::Series));
+    let contests = ledger.due_contests(now, contests, 1)?.into_iter().map(of(Kind::Contest));
+    Ok(series.chain(contests).min())
 }
 
 /// What is next of one contest. Somebody else may have done it.

@@ -30,6 +30,9 @@ const PAUSE: Duration = Duration::from_millis(25);
 /// Looks before it is taken for dead. One that is not begins anew.
 const LOOKS: u32 = 80;
 
+/// Accepted applications of one read.
+const PAGE: usize = 1_000;
+
 /// Applications in Redis.
 pub(super) struct InRedis<'a> {
     pub(super) desks: &'a RedisDesks,
@@ -289,6 +292,19 @@ impl Desk for InRedis<'_> {
         limit: usize,
     ) -> Result<Vec<(PlayerId, Application)>, Failure> {
         self.ask(self.desks.page(self.key, status, above, limit))
+    }
+
+    fn accepted(&self, record: &Record) -> Result<Vec<(PlayerId, Application)>, Failure> {
+        let (mut all, mut above) = (Vec::new(), 0);
+        loop {
+            let page = self.page(record, Status::Accepted, above, PAGE)?;
+            let found = page.len();
+            above = page.last().map_or(above, |(_, application)| application.place);
+            all.extend(page);
+            if found < PAGE {
+                return Ok(all);
+            }
+        }
     }
 
     fn hold_still(&self, record: &Record) -> Result<(), Failure> {

@@ -17,7 +17,7 @@ use tally_rules::{Micros, PlayerId, Refusal};
 use tally_store::EntrantKey;
 
 /// Ranks of one read.
-const PAGE: usize = 1_000;
+pub(crate) const PAGE: usize = 1_000;
 
 /// Pays every prize, or gives the contest as it stands where that was done.
 pub fn settle(

@@ -57,7 +57,7 @@ pub(super) fn start_at(
             }
             let desk = desk::of(tally, record)?;
             held.set(true);
-            let rows = match desk.hold_still(record).and_then(|()| desk::accepted(&*desk, record)) {
+            let rows = match desk.hold_still(record).and_then(|()| desk.accepted(record)) {
                 // Another start has cleared them; the transaction finds that the contest is not as it was seen.
                 Err(Failure::Refused(Refusal::ApplicationsLost))
                     if desk::has_moved_on(tally, id, record)? =>

@@ -1,10 +1,12 @@
 //! What a contest sets off and takes more than one transaction: clearing applications, paying prizes, paying fees back.
 //!
 //! Each piece is bounded and says where it begins; the contest's row says where the next one does, so a piece that is done
-//! twice, or by two servers, is done once. Whoever finds it begun may go on with it. Blocks.
+//! twice, or by two servers, is done once. Whoever finds it begun may go on with it. What is cleared is gone, so its row says
+//! nothing; whoever clears remembers where it is, because what it has removed would have to be passed over again and again.
+//! Blocks.
 
 use super::act::{ask, find};
-use super::command::{Act, ContestOrder};
+use super::command::{Act, ContestOrder, What};
 use crate::failure::Failure;
 use crate::tally::Tally;
 use tally_rules::contest::record::Work;
@@ -20,12 +22,18 @@ pub(crate) fn payouts(rows: Vec<(u32, Payout)>) -> Vec<Payout> {
 
 /// Goes on until nothing is under way; gives the contest then.
 pub(crate) fn go_on(tally: &Tally, id: &ContestId) -> Result<Record, Failure> {
+    // Of whom this loop has cleared; nobody applies any more. Whoever begins anew begins with the first.
+    let mut cleared = None;
     loop {
         let seen = find(tally, id)?;
         let ledger = tally.store.ledger();
         let act = match &seen.work {
             Work::None => return Ok(seen),
-            Work::Clear => Act::Clear(ledger.first_applications(seen.no, PIECE)?),
+            Work::Clear => {
+                let rows = ledger.first_applications(seen.no, cleared.as_ref(), PIECE)?;
+                let last = rows.len() < PIECE;
+                Act::Clear(rows, last)
+            }
             Work::Pay { done } => Act::Pay(*done, payouts(ledger.payouts(seen.no, *done, PIECE)?)),
             Work::Refund { after } => {
                 let rows = ledger.contest_members(seen.no, after.as_ref(), PIECE)?;
@@ -33,7 +41,12 @@ pub(crate) fn go_on(tally: &Tally, id: &ContestId) -> Result<Record, Failure> {
                 Act::Refund(rows, last)
             }
         };
+        let last = match &act {
+            Act::Clear(rows, _) => rows.last().map(|(player, _)| player.clone()),
+            _ => None,
+        };
         let (id, seen) = (id.clone(), Some(Box::new(seen)));
-        ask(tally, ContestOrder { id, seen, by: By::Clock, at: None, act, identity: None })?;
+        let done = ask(tally, ContestOrder { id, seen, by: By::Clock, at: None, act, identity: None })?;
+        cleared = last.filter(|_| !matches!(done.what, What::Stale));
     }
 }

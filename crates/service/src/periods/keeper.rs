@@ -71,25 +71,26 @@ fn run(tally: &Weak<Tally>, stopped: &Receiver<()>) {
 
 /// Closes every period that is due now, oldest first. Blocks.
 pub fn close_due(tally: &Tally) -> Result<(), Failure> {
-    for board in tally.boards.list(None, usize::MAX) {
-        if board.is_shared() {
-            close_shared(tally, &board, tally.now())?;
-            continue;
-        }
-        let parts = if late(&board, tally.now()).is_empty() {
-            Vec::new()
-        } else {
-            // Every batch is decided and published before it, or comes after it.
-            let _held = tally.lane.hold()?;
-            seal(&board, tally.now())
-        };
-        if parts.is_empty() && surplus(&board).is_empty() {
-            continue;
-        }
-        let _one = tally.closing.lock().unwrap_or_else(PoisonError::into_inner);
-        close(&*tally.store, &board, &parts)?;
+    tally.boards.list(None, usize::MAX).iter().try_for_each(|board| close_due_of(tally, board))
+}
+
+/// The same of one board. Where another server has the turn, that one does it.
+pub(super) fn close_due_of(tally: &Tally, board: &Board) -> Result<(), Failure> {
+    if board.is_shared() {
+        return close_shared(tally, board, tally.now());
     }
-    Ok(())
+    let parts = if late(board, tally.now()).is_empty() {
+        Vec::new()
+    } else {
+        // Every batch is decided and published before it, or comes after it.
+        let _held = tally.lane.hold()?;
+        seal(board, tally.now())
+    };
+    if parts.is_empty() && surplus(board).is_empty() {
+        return Ok(());
+    }
+    let _one = tally.closing.lock().unwrap_or_else(PoisonError::into_inner);
+    close(&*tally.store, board, &parts)
 }
 
 /// The same of a board that other servers write to. That a period is closed is a change of the board, so no batch that was

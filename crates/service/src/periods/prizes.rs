@@ -1,26 +1,27 @@
 //! Prizes of closed periods: who is owed what is written down once, and then paid a piece at a time.
 //!
-//! A closed period is owed its prizes where its rule had some before it was closed. Whether they were written down is asked of the
-//! store, so a crash between closing and that loses nothing, and two servers write it down once: the ledger's lane finds the other's.
+//! A closed period is owed its prizes where its rule had some before it was closed: those that stood there then, so they are
+//! written down before a rule changes. Whether they were written down is asked of the store, so a crash between closing and that loses nothing, and two servers write it down once: the ledger's lane finds the other's.
 //! Pieces say where they begin, and the payment's row says where the next one does. Players who are no members get nothing, and
 //! nobody moves up for them. A period is not forgotten before it is paid. Blocks.
 
-use super::RuleState;
 use super::view::View;
+use super::{LivePart, Periods, RuleState, keeper};
 use crate::boards::Board;
-use crate::contests::settle::{page, ranked};
+use crate::contests::settle::{PAGE, page, ranked};
 use crate::contests::work::{PIECE, payouts};
 use crate::failure::{Failure, Fault};
 use crate::tally::Tally;
 use crate::wallets::command::{Done, Request};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
-use tally_rules::BoardId;
 use tally_rules::contest::Payout;
-use tally_rules::contest::prize::{last_rank, shares};
+use tally_rules::contest::prize::{Share, last_rank, shares};
 use tally_rules::definition::Ranking;
+use tally_rules::ledger::MemberId;
 use tally_rules::ledger::member::Handle;
 use tally_rules::period::PeriodPrizes;
+use tally_rules::{BoardId, Micros, PlayerId};
 use tally_store::{BoardNo, Part, PartKey, PartRow, Store};
 
 /// Open payments of one look.
@@ -92,9 +93,16 @@ pub(super) fn is_unpaid(
 
 /// Pays everything that is due now. What fails does not keep others from it.
 pub fn pay_due(tally: &Tally) -> Result<(), Failure> {
-    let mut done = Ok(());
-    for key in tally.store.ledger().open_payments(LOOK)? {
-        done = go_on(tally, key).and(done);
+    let (mut done, mut after) = (Ok(()), None);
+    loop {
+        let open = tally.store.ledger().open_payments(after, LOOK)?;
+        for key in &open {
+            done = go_on(tally, *key).and(done);
+        }
+        after = open.last().copied();
+        if open.len() < LOOK {
+            break;
+        }
     }
     for board in tally.boards.list(None, usize::MAX) {
         done = of_board(tally, &board).and(done);
@@ -105,18 +113,43 @@ pub fn pay_due(tally: &Tally) -> Result<(), Failure> {
 /// A closed period of a board, its name and its prizes.
 type Closed = (PartRow, String, PeriodPrizes);
 
+/// Those of a board that have prizes.
+fn closed(board: &Board) -> Vec<Closed> {
+    let periods = board.periods();
+    let of_rule = |state: &RuleState| {
+        let with = state.closed.iter().filter(|row| has_prizes(state, row));
+        with.map(|row| (*row, state.name(row.span.start), state.rule.prizes.clone())).collect::<Vec<_>>()
+    };
+    periods.rules.iter().flat_map(of_rule).collect()
+}
+
+/// Closes what is over of a board and writes its prizes down, whatever becomes of its rules; which periods those are. Blocks.
+pub(crate) fn write_down(tally: &Tally, board: &Arc<Board>) -> Result<HashSet<Part>, Failure> {
+    if board.periods().rules.iter().all(|state| state.rule.prizes.table.is_empty()) {
+        return Ok(HashSet::new());
+    }
+    keeper::close_due_of(tally, board)?;
+    let closed = closed(board);
+    closed.iter().try_for_each(|one| begin(tally, board, one))?;
+    Ok(closed.into_iter().map(|(row, ..)| row.part).collect())
+}
+
+/// Whether a period is over that has prizes and is none of those that are written down.
+pub(crate) fn owes(periods: &Periods, now: Micros, written: &HashSet<Part>) -> bool {
+    periods.rules.iter().any(|state| {
+        let promised = |span| state.rule.prizes.are_for(state.due(span));
+        // One that is sealed is in memory until it is packed.
+        let late = |live: &Arc<LivePart>| !state.takes(live.span, now) && promised(live.span);
+        let owed = |row: &PartRow| has_prizes(state, row) && !written.contains(&row.part);
+        state.live.iter().any(late) || state.closed.iter().any(owed)
+    })
+}
+
 fn of_board(tally: &Tally, board: &Arc<Board>) -> Result<(), Failure> {
     let known = tally.contests.paid.take(board.no);
-    let (mut paid, mut owed) = (HashSet::new(), Vec::<Closed>::new());
-    for state in &board.periods().rules {
-        for row in state.closed.iter().filter(|row| has_prizes(state, row)) {
-            if known.contains(&row.part) {
-                paid.insert(row.part);
-            } else {
-                owed.push((*row, state.name(row.span.start), state.rule.prizes.clone()));
-            }
-        }
-    }
+    let (paid, owed): (Vec<_>, Vec<_>) =
+        closed(board).into_iter().partition(|(row, ..)| known.contains(&row.part));
+    let mut paid: HashSet<Part> = paid.into_iter().map(|(row, ..)| row.part).collect();
     let mut done = Ok(());
     for one in &owed {
         let key = PartKey { board: board.no, part: one.0.part };
@@ -143,13 +176,24 @@ fn begin(tally: &Tally, board: &Arc<Board>, (row, name, prizes): &Closed) -> Res
         view.read(&*tally.store, |order| page(order, from))
     })?;
     let mut payouts = Vec::new();
-    for share in shares(&prizes.table, prizes.ties, &ranked) {
-        let handle = Handle::Player(share.who.clone());
-        let Some(member) = tally.store.ledger().member_of(&handle)? else { continue };
-        let (player, rank, currency, amount) = (share.who, share.rank, share.currency, share.amount);
-        payouts.push(Payout { player, member, division: None, rank, currency, amount, paid: None });
+    for page in shares(&prizes.table, prizes.ties, &ranked).chunks(PAGE) {
+        let members = members_of(tally, page)?;
+        for Share { who, rank, currency, amount } in page {
+            let Some(member) = members.get(who).copied() else { continue };
+            let (player, rank, currency, amount) = (who.clone(), *rank, *currency, *amount);
+            payouts.push(Payout { player, member, division: None, rank, currency, amount, paid: None });
+        }
     }
     ask(tally, PaymentOrder { key, act: PaymentAct::Begin(board.id.clone(), name.clone(), payouts) })
+}
+
+/// Which of the players of some prizes are members, in one question.
+fn members_of(tally: &Tally, shares: &[Share<PlayerId>]) -> Result<BTreeMap<PlayerId, MemberId>, Failure> {
+    let players: BTreeSet<&PlayerId> = shares.iter().map(|share| &share.who).collect();
+    let handles: Vec<Handle> = players.iter().map(|player| Handle::Player((*player).clone())).collect();
+    let found = tally.store.ledger().members_of(&handles)?;
+    let member = |(player, member): (&PlayerId, Option<MemberId>)| Some((player.clone(), member?));
+    Ok(players.into_iter().zip(found).filter_map(member).collect())
 }
 
 /// Pays until nothing is left.
@@ -189,5 +233,56 @@ pub fn prizes(
     match payment {
         Some(payment) => Ok((ledger.payouts(payment.no, from, limit)?, !payment.is_open())),
         None => Ok((Vec::new(), false)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tally_ranking::{PartOrder, Standings};
+    use tally_rules::Definition;
+    use tally_rules::contest::{Prize, PrizeTies};
+    use tally_rules::ledger::{Amount, Currency};
+    use tally_rules::period::{PeriodRule, Span};
+
+    const DAY: i64 = 86_400_000_000;
+
+    /// A board whose days pay something to those that are over after `from`.
+    fn days(from: i64) -> Periods {
+        let (currency, amount) = (Currency::parse("KRW").unwrap(), Amount::new(1).unwrap());
+        let table = vec![Prize { from: 1, to: 1, currency, amount }];
+        let prizes = PeriodPrizes { table, ties: PrizeTies::Split, from: Some(Micros(from)) };
+        let (name, schedule, time_zone) = ("daily".into(), "0 0 * * *".into(), "UTC".into());
+        let rule = PeriodRule { no: 0, name, schedule, time_zone, keep: 1, grace_s: 60, prizes };
+        Periods { rules: vec![RuleState::new(rule).unwrap()], rules_given: 1 }
+    }
+
+    #[test]
+    fn what_is_over_is_owed_until_it_is_written_down() {
+        let (none, part, rule) = (HashSet::new(), Part(7), 0);
+        let span = Span { start: Micros(0), end: Micros(DAY) };
+        let due = Micros(DAY + 60_000_000);
+        let order = || Standings::Memory(PartOrder::new(&Definition::default()));
+        let live = || Arc::new(LivePart { part, rule, span, order: order() });
+        let row = |version, total| PartRow { part, rule, span, closed: true, version, stale: false, total };
+        let mut periods = days(5);
+        assert!(!owes(&periods, due, &none));
+        // Over, and not closed yet; sealed, and not packed yet; closed, with players or without.
+        periods.rules[0].live.push(live());
+        assert!(!owes(&periods, Micros(due.0 - 1), &none));
+        assert!(owes(&periods, due, &none));
+        periods.rules[0].closed.push(row(0, 0));
+        assert!(owes(&periods, Micros(5), &none), "it stays closed, whatever the clock says");
+        periods.rules[0].live.clear();
+        periods.rules[0].closed = vec![row(1, 3)];
+        assert!(owes(&periods, due, &none));
+        assert!(!owes(&periods, due, &HashSet::from([part])));
+        periods.rules[0].closed = vec![row(1, 0)];
+        assert!(!owes(&periods, due, &none));
+        // It was over before there were prizes.
+        let mut late = days(due.0);
+        late.rules[0].live.push(live());
+        late.rules[0].closed.push(row(1, 3));
+        assert!(!owes(&late, due, &none));
     }
 }

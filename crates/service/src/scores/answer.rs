@@ -5,6 +5,7 @@
 use super::aim::{Aims, RowAim};
 use super::command::{Done, Imported, Previous, Removed, Request, Submitted};
 use super::decide::Decision;
+use super::redefine::Change;
 use tally_ranking::Published;
 use tally_rules::outcome::Outcome;
 use tally_rules::{Record, Refusal};
@@ -23,9 +24,10 @@ pub(super) fn answer(
     match (request, decision) {
         (_, Decision::Refused(refusal)) => Err(refusal),
         (_, Decision::Vanish(gone)) => Ok(Done::Vanished(gone)),
-        (_, Decision::Redefine { replayed, .. }) => {
+        (_, Decision::Redefine { change, replayed }) => {
             let created = replayed == Some(Outcome::BoardPut { created: true });
-            Ok(Done::Redefined { created, replayed: replayed.is_some() })
+            let owes = matches!(change, Change::Owes);
+            Ok(Done::Redefined { created, replayed: replayed.is_some(), owes })
         }
         (
             _,

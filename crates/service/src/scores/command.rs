@@ -2,11 +2,12 @@
 
 use super::steps::{Commands, StepReply};
 use crate::boards::Board;
+use std::collections::HashSet;
 use std::sync::Arc;
 use tally_rules::definition::Wish;
 use tally_rules::idempotency::Identity;
 use tally_rules::{Micros, PlayerId, Record, Refusal};
-use tally_store::{ImportKey, ImportRow};
+use tally_store::{ImportKey, ImportRow, Part};
 
 /// One score for one player, checked against its board's kind of score.
 #[derive(Clone, Debug)]
@@ -78,6 +79,8 @@ pub struct Redefine {
     pub wish: Wish,
     /// For retries.
     pub identity: Option<Identity>,
+    /// Closed periods whose prizes are written down: what a change of prizes may not touch any more.
+    pub written: HashSet<Part>,
 }
 
 /// Consecutive lines of one file.
@@ -135,6 +138,8 @@ pub(crate) enum Done {
     Redefined {
         created: bool,
         replayed: bool,
+        /// Nothing was changed: the prizes of a period that is over are not written down yet.
+        owes: bool,
     },
     Imported(Imported),
     Commands(Vec<StepReply>),

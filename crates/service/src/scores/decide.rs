@@ -5,7 +5,7 @@
 use super::aim::{Aims, RowAim};
 use super::command::{ImportChunk, Redefine, Remove, Request, ScoreWrite, Submit};
 use super::plan::{Reading, score_key};
-use super::redefine::{self, Redefinition};
+use super::redefine::{self, Change, Redefinition};
 use super::standing::Unready;
 use super::steps::StepDone;
 use crate::boards::Board;
@@ -49,7 +49,7 @@ pub(super) enum Decision {
         replayed: bool,
     },
     /// What changed of a definition.
-    Redefine { change: Option<Redefinition>, replayed: Option<Outcome> },
+    Redefine { change: Change, replayed: Option<Outcome> },
     /// Commands, step by step.
     Commands(Vec<StepDone>),
     /// Whether an empty board goes.
@@ -253,12 +253,15 @@ impl State {
     fn redefine(&mut self, redefine: &Redefine) -> Result<Decision, Refusal> {
         let no = redefine.board.no;
         if let Some(first) = self.replay(redefine.identity.as_ref())? {
-            return Ok(Decision::Redefine { change: None, replayed: Some(first) });
+            return Ok(Decision::Redefine { change: Change::None, replayed: Some(first) });
         }
         let present = self.definitions.get(&no).ok_or(Refusal::LeaderboardNotFound(None))?;
-        let change = redefine::redefine(&redefine.board, &redefine.wish, present, self.now)?;
+        let change = redefine::redefine(redefine, present, self.now)?;
+        if let Change::Owes = change {
+            return Ok(Decision::Redefine { change, replayed: None });
+        }
         self.remember(redefine.identity.as_ref(), Outcome::BoardPut { created: false });
-        if let Some(Redefinition { definition, ends, gone }) = &change {
+        if let Change::To(Redefinition { definition, ends, gone }) = &change {
             let key = |part: &Part| PartKey { board: no, part: *part };
             self.parts.extend(ends.iter().map(|row| (key(&row.part), Some(*row))));
             self.parts.extend(gone.iter().map(|part| (key(part), None)));

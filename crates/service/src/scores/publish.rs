@@ -4,7 +4,7 @@ use super::aim::{Aims, PartInMemory};
 use super::command::Request;
 use super::decide::Decision;
 use super::orders::Orders;
-use super::redefine::Redefinition;
+use super::redefine::{Change, Redefinition};
 use super::steps::{Commands, Move, Step, StepDone, StepReply};
 use crate::boards::Board;
 use crate::periods::{LivePart, Periods, RuleState};
@@ -79,7 +79,7 @@ fn publish_together(
         }
     }
     for at in which {
-        if let (Request::Redefine(redefine), Decision::Redefine { change: Some(change), .. }) =
+        if let (Request::Redefine(redefine), Decision::Redefine { change: Change::To(change), .. }) =
             (&batch[at], &decisions[at])
         {
             redefine_board(&redefine.board, change);

@@ -1,10 +1,23 @@
 //! What a wish makes of a board's periods: rules that are new, changed or gone, and what happens to their parts.
+//!
+//! A period that is over is paid what was promised while it ran. So its prizes are written down before its rules change: whoever
+//! asks for the change does that first and says which they are, and where another one is over by now nothing is changed.
 
-use crate::boards::Board;
-use crate::periods::{Aimed, Periods, RuleState};
-use tally_rules::definition::Wish;
+use super::command::Redefine;
+use crate::periods::{Aimed, Periods, RuleState, prizes};
 use tally_rules::{Definition, Micros, Refusal};
 use tally_store::{Part, PartRow};
+
+/// What becomes of a wish.
+#[derive(Debug)]
+pub(super) enum Change {
+    /// Nothing: the board is as wished.
+    None,
+    /// Nothing: prizes are to be written down before.
+    Owes,
+    /// The board becomes another.
+    To(Redefinition),
+}
 
 /// A change of a definition.
 #[derive(Debug)]
@@ -17,18 +30,20 @@ pub(super) struct Redefinition {
     pub(super) gone: Vec<Part>,
 }
 
-/// What a wish changes; nothing where the board is as wished.
+/// What a wish changes.
 pub(super) fn redefine(
-    board: &Board,
-    wish: &Wish,
+    Redefine { board, wish, written, .. }: &Redefine,
     present: &Definition,
     now: Micros,
-) -> Result<Option<Redefinition>, Refusal> {
+) -> Result<Change, Refusal> {
     let definition = wish.change(present)?.with_prizes_from(now);
     if definition == *present {
-        return Ok(None);
+        return Ok(Change::None);
     }
     Periods::new(&definition).map_err(Refusal::InvalidDefinition)?;
+    if definition.periods != present.periods && prizes::owes(&board.periods(), now, written) {
+        return Ok(Change::Owes);
+    }
     let (mut ends, mut gone) = (Vec::new(), Vec::new());
     for state in &board.periods().rules {
         let (old, new) = (&state.rule, definition.periods.iter().find(|rule| rule.no == state.rule.no));
@@ -43,7 +58,7 @@ pub(super) fn redefine(
             Some(_) => {}
         }
     }
-    Ok(Some(Redefinition { definition, ends, gone }))
+    Ok(Change::To(Redefinition { definition, ends, gone }))
 }
 
 fn parts(state: &RuleState) -> impl Iterator<Item = Part> + '_ {

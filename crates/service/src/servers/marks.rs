@@ -23,14 +23,14 @@ const ROWS: usize = 5_000;
 /// A player, what the store has of it, and the version of that.
 type Found = (PlayerId, Option<Record>, u64);
 
-/// Publishes what marks of that age name, and takes them off; how many there were.
+/// Publishes what marks of that age name, and takes them off; how many there were. Those of boards that this server does not know
+/// stay until it does, and keep no others.
 pub(crate) fn republish(store: &dyn Store, boards: &Boards, age: Duration) -> Result<usize, Failure> {
-    let mut count = 0;
+    let (mut count, mut after) = (0, None);
     loop {
-        let marks = store.marks(age)?;
-        if marks.is_empty() {
-            return Ok(count);
-        }
+        let marks = store.marks(age, after)?;
+        let Some(last) = marks.last() else { return Ok(count) };
+        after = Some(last.batch);
         let mut keys: BTreeMap<PartKey, BTreeMap<PlayerId, u64>> = BTreeMap::new();
         let mut parts = HashSet::new();
         for Mark { version, what, .. } in &marks {
@@ -68,10 +68,6 @@ pub(crate) fn republish(store: &dyn Store, boards: &Boards, age: Duration) -> Re
         let done: Vec<_> = marks.iter().filter(|mark| !names(&mark.what)).map(|mark| mark.batch).collect();
         store.take_marks_off(&done)?;
         count += done.len();
-        if done.len() < marks.len() {
-            // They are looked at again when this server knows those boards.
-            return Ok(count);
-        }
     }
 }
 
@@ -166,4 +162,59 @@ fn with_order(
     let live = board.periods().live(part.part).cloned();
     live.and_then(|live| live.order.remote().map(|remote| with(&board, remote))).unwrap_or(Ok(()))?;
     Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use tally_ranking::Ranking;
+    use tally_rules::{BoardId, Definition, Micros};
+    use tally_store::mysql::{MySqlStore, Options};
+    use tally_store::{BoardChange, BoardRow, Changes, Plan};
+    use tally_testkit::{DatabaseKind, ScratchDatabase};
+
+    fn board(store: &dyn Store, name: &str) -> BoardRow {
+        let id = BoardId::new(name).unwrap();
+        let plan = Plan { board_names: vec![id.clone()], ..Plan::default() };
+        let mut made = None;
+        let mut create = |loaded: &tally_store::Loaded| {
+            let (no, definition) = (loaded.next_board, Definition::default());
+            let row = BoardRow { no, id: id.clone(), definition, created_at: Micros(1) };
+            made = Some(row.clone());
+            Changes { boards: vec![BoardChange::Create(row)], ..Changes::default() }
+        };
+        store.run(&plan, &mut create).unwrap();
+        made.unwrap()
+    }
+
+    /// A batch of one score that is not published.
+    fn mark(store: &dyn Store, board: BoardNo, score: i64) {
+        let key = ScoreKey { board, part: ALL_TIME, player: PlayerId::new("ann").unwrap() };
+        let plan = Plan { scores: vec![key.clone()], marks: true, ..Plan::default() };
+        let record = Record { score, subscore: 0, at: Micros(score) };
+        let change = |_: &_| Changes { scores: vec![(key.clone(), Some(record))], ..Changes::default() };
+        store.run(&plan, &mut { change }).unwrap();
+    }
+
+    #[test]
+    fn marks_of_boards_that_are_not_known_keep_no_others() {
+        let url = ScratchDatabase::shared(DatabaseKind::MariaDb10).create_database();
+        let store = MySqlStore::open(&url, &Options::default()).unwrap();
+        let [unknown, known] = ["unknown", "known"].map(|name| board(&store, name));
+        (0..150).for_each(|score| mark(&store, unknown.no, score));
+        mark(&store, known.no, 1);
+        let boards = Boards::default();
+        let put = |row: &BoardRow| {
+            let board = Board::new(row.clone(), Vec::new(), &Ranking::Memory).unwrap();
+            boards.set(&row.id, Some(Arc::new(board)));
+        };
+        put(&known);
+        assert_eq!(republish(&store, &boards, Duration::ZERO).unwrap(), 1);
+        assert_eq!(republish(&store, &boards, Duration::ZERO).unwrap(), 0);
+        // Nothing of them is lost.
+        put(&unknown);
+        assert_eq!(republish(&store, &boards, Duration::ZERO).unwrap(), 150);
+        assert_eq!(store.marks(Duration::ZERO, None), Ok(Vec::new()));
+    }
 }

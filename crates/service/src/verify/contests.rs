@@ -1,53 +1,66 @@
-//! Contests against the ledger: each fee of a member was captured once, each prize and each fee paid back is one movement of
-//! its wallet, and no entry says that it is of a contest which knows nothing of it.
+//! Contests and prizes of periods against the ledger: each fee of a member was captured once, each prize and each fee paid back
+//! is one movement of its wallet, and no entry says that it is of a contest or a period which knows nothing of it.
 //!
-//! Entries pass in the order of their wallets and name their contest as their reference; what contests say of a wallet is
-//! gathered in that order, in rounds of bounded size. Kept besides are a wallet's own entries of contests. Not here: who
-//! should have won, which is not stored, and rows of contests that are not there.
+//! Entries pass in the order of their wallets and name their contest or period as their reference; what those say of a
+//! wallet is gathered in that order, in rounds of bounded size. Kept besides are a wallet's own entries of both. Not
+//! here: who should have won, which is not stored; what periods say (`periods`); rows of contests that are not there
+//! (`owners`).
 
-use super::Run;
 use super::ahead::{Ahead, Put};
 use super::walk::{PAGE_ROWS, Walk};
 use super::wallets::name_of_entry;
+use super::{Run, periods};
 use crate::failure::Failure;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use tally_rules::contest::record::Work;
 use tally_rules::contest::{ContestId, Payout, Record, State};
+use tally_rules::ledger::account::Account;
 use tally_rules::ledger::entry::EntryKey;
-use tally_rules::ledger::{Kind, MemberId, TransferId, WalletKey};
+use tally_rules::ledger::{Entry, Kind, MemberId, TransferId, Uuid, WalletKey};
 use tally_rules::{BoardId, PlayerId};
 use tally_store::{Books, StoreError};
 
 /// What contests say that is kept in memory.
 const SAID_MAX: usize = 200_000;
 
-/// Of which wallet, which contest (a digest of its name), and what: a capture, a prize or a refund.
-type About = (WalletKey, [u8; 16], u8);
+/// Of which wallet, of what (a digest of it), and what: a capture, a prize or a refund.
+pub(super) type About = (WalletKey, [u8; 16], u8);
 
-/// What a contest says of one movement of a wallet.
+/// What a contest or a period says of one movement of a wallet.
 #[derive(Clone, Debug)]
-struct Said {
-    contest: ContestId,
-    player: PlayerId,
-    kind: Kind,
-    amount: i64,
+pub(super) struct Said {
+    /// The contest, or the period as references name it.
+    pub(super) of: Arc<str>,
+    pub(super) player: PlayerId,
+    pub(super) kind: Kind,
+    pub(super) amount: i64,
     /// Which, where it knows.
-    transfer: Option<TransferId>,
+    pub(super) transfer: Option<TransferId>,
     /// How often it is said.
-    times: u32,
+    pub(super) times: u32,
 }
 
-/// An entry that says it is of a contest.
-type OfContest = (EntryKey, ContestId, Kind, i64, TransferId);
+/// An entry that says it is of a contest or a period, and which.
+struct Entered {
+    key: EntryKey,
+    /// As a sentence names it.
+    of: String,
+    kind: Kind,
+    amount: i64,
+    transfer: TransferId,
+}
 
 /// Compares both; contests without money cost a walk of them alone.
 pub(super) fn replay(books: &mut dyn Books, run: &mut Run<'_>) -> Result<(), Failure> {
     check_counts(books, run)?;
-    if run.replayed.contests == 0 {
+    let periods = periods::check(books, run)?;
+    let paid = books.totals()?.iter().any(|(key, _)| key.account == Account::Prizes);
+    if run.replayed.contests == 0 && periods == 0 && !paid {
         return Ok(());
     }
     let mut said = Ahead::gather(SAID_MAX, again, |put| say(books, put))?;
-    let (mut entries, mut wallet) = (Walk::default(), BTreeMap::<About, Vec<OfContest>>::new());
+    let (mut entries, mut wallet) = (Walk::default(), BTreeMap::<About, Vec<Entered>>::new());
     loop {
         entries.fill(|after: Option<&EntryKey>, limit| books.entries(after.copied(), limit))?;
         let next = entries.next();
@@ -60,21 +73,36 @@ pub(super) fn replay(books: &mut dyn Books, run: &mut Run<'_>) -> Result<(), Fai
             }
         }
         let Some((key, entry)) = next else { break };
-        let contest = entry.reference.as_ref().and_then(|text| BoardId::new(text).ok());
-        let contest = contest.and_then(|board| ContestId::of_board(&board)).map(|(id, _)| id);
-        let is_of_contests = matches!(entry.kind, Kind::Capture | Kind::Prize | Kind::Refund);
-        if let Some(contest) = contest.filter(|_| is_of_contests) {
-            let about = about(key.wallet, &contest, entry.kind);
-            let row = (key, contest, entry.kind, entry.amount, entry.transfer);
-            wallet.entry(about).or_default().push(row);
+        if let Some((about, of)) = of_entry(key.wallet, &entry) {
+            let Entry { kind, amount, transfer, .. } = entry;
+            wallet.entry(about).or_default().push(Entered { key, of, kind, amount, transfer });
         }
     }
     said.rest(|put| say(books, put), &mut |_, said| compare(run, Some(&said), &[]))?;
     Ok(())
 }
 
-fn about(wallet: WalletKey, contest: &ContestId, kind: Kind) -> About {
-    let digest = blake3::hash(contest.as_str().as_bytes());
+/// What an entry is about, where it names a contest or a period.
+fn of_entry(wallet: WalletKey, entry: &Entry) -> Option<(About, String)> {
+    if !matches!(entry.kind, Kind::Capture | Kind::Prize | Kind::Refund) {
+        return None;
+    }
+    let reference = entry.reference.as_ref()?;
+    let contest = BoardId::new(reference).ok().and_then(|board| ContestId::of_board(&board));
+    if let Some((contest, _)) = contest {
+        let about = about(wallet, &[contest.as_str().as_bytes()], entry.kind);
+        return Some((about, format!("contest {}", contest.as_str())));
+    }
+    let is_of_period = entry.kind == Kind::Prize && reference.contains('/');
+    is_of_period.then(|| (periods::about(wallet, reference, entry.transfer), format!("period {reference}")))
+}
+
+pub(super) fn about(wallet: WalletKey, of: &[&[u8]], kind: Kind) -> About {
+    let mut hasher = blake3::Hasher::new();
+    for part in of {
+        hasher.update(part);
+    }
+    let digest = hasher.finalize();
     let (half, _) = digest.as_bytes().split_first_chunk().expect("a digest of 32 bytes");
     (wallet, *half, kind.number())
 }
@@ -111,14 +139,15 @@ fn each_member(
     }
 }
 
-fn each_payout(
+/// Each prize under a number, and each fee paid back.
+pub(super) fn each_payout(
     books: &mut dyn Books,
-    record: &Record,
+    no: Uuid,
     mut with: impl FnMut(u32, Payout),
 ) -> Result<(), StoreError> {
     let mut from = 0;
     loop {
-        let page = books.payouts(record.no, from, PAGE_ROWS)?;
+        let page = books.payouts(no, from, PAGE_ROWS)?;
         let last = page.last().map(|(no, _)| *no).filter(|_| page.len() == PAGE_ROWS);
         page.into_iter().for_each(|(no, payout)| with(no, payout));
         let Some(next) = last.and_then(|last| last.checked_add(1)) else { return Ok(()) };
@@ -126,11 +155,14 @@ fn each_payout(
     }
 }
 
-/// What contests say of movements.
+/// What contests and periods say of movements.
 fn say(books: &mut dyn Books, put: &mut Put<'_, About, Said>) -> Result<(), StoreError> {
+    periods::say(books, put)?;
     each(books, |books, contest, record| {
+        let name: Arc<str> = contest.as_str().into();
+        let about = |wallet, kind| about(wallet, &[contest.as_str().as_bytes()], kind);
         let said = |player, kind, amount, transfer| Said {
-            contest: contest.clone(),
+            of: Arc::clone(&name),
             player,
             kind,
             amount,
@@ -142,15 +174,15 @@ fn say(books: &mut dyn Books, put: &mut Put<'_, About, Said>) -> Result<(), Stor
                 let Some(member) = member else { return };
                 let wallet = WalletKey { member, currency: fee.currency };
                 let amount = fee.amount.units();
-                put(about(wallet, &contest, Kind::Capture), said(player, Kind::Capture, amount, None));
+                put(about(wallet, Kind::Capture), said(player, Kind::Capture, amount, None));
             })?;
         }
-        each_payout(books, record, |_, row| {
+        each_payout(books, record.no, |_, row| {
             let Some(Ok(transfer)) = row.paid else { return };
             let kind = if row.rank == 0 { Kind::Refund } else { Kind::Prize };
             let wallet = WalletKey { member: row.member, currency: row.currency };
             let one = said(row.player, kind, row.amount.units(), Some(transfer));
-            put(about(wallet, &contest, kind), one);
+            put(about(wallet, kind), one);
         })
     })
 }
@@ -174,7 +206,7 @@ fn check_counts(books: &mut dyn Books, run: &mut Run<'_>) -> Result<(), StoreErr
             run.found("contests", id.as_str(), what);
         }
         let (mut rows, mut open) = (0_u64, Vec::new());
-        each_payout(books, record, |no, payout| {
+        each_payout(books, record.no, |no, payout| {
             rows += 1;
             open.extend(payout.paid.is_none().then_some(no));
         })?;
@@ -196,16 +228,16 @@ fn check_counts(books: &mut dyn Books, run: &mut Run<'_>) -> Result<(), StoreErr
     })
 }
 
-/// What a contest says of a wallet against the entries that say so.
-fn compare(run: &mut Run<'_>, said: Option<&Said>, found: &[OfContest]) {
+/// What a contest or a period says of a wallet against the entries that say so.
+fn compare(run: &mut Run<'_>, said: Option<&Said>, found: &[Entered]) {
     let Some(said) = said else {
-        for (key, contest, kind, ..) in found {
-            let what = format!("it is a {kind} of the contest {}, which has none here", contest.as_str());
+        for Entered { key, of, kind, .. } in found {
+            let what = format!("it is a {kind} of the {of}, which has none here");
             run.found("entries", name_of_entry(key), what);
         }
         return;
     };
-    let row = format!("{}/{}", said.contest.as_str(), said.player.as_str());
+    let row = format!("{}/{}", said.of, said.player.as_str());
     let (table, what) = match said.kind {
         Kind::Capture => ("contest_members", "its fee"),
         Kind::Prize => ("contest_prizes", "its prize"),
@@ -216,7 +248,7 @@ fn compare(run: &mut Run<'_>, said: Option<&Said>, found: &[OfContest]) {
     }
     match found {
         [] => run.found(table, &row, format!("{what}, {}, is no movement", said.amount)),
-        [(.., amount, transfer)] => {
+        [Entered { amount, transfer, .. }] => {
             if *amount != said.amount {
                 run.found(table, &row, format!("{what} is {}, and its movement {amount}", said.amount));
             }

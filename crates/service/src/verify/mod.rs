@@ -6,7 +6,8 @@
 //! - `wallets`: balances against entries and open holds, wallets against members
 //! - `handles`: what members are found by against members
 //! - `moves`: movements against entries and captured holds, totals against movements
-//! - `contests`: fees, prizes and fees paid back against the movements that say so
+//! - `contests`, `periods`: fees, prizes and fees paid back against the movements that say so
+//! - `owners`: rows of contests and periods that are not there
 //! - `ahead`: what is not in the order it is needed in; `walk`: pages; `sum`: two sets of rows compared without keeping them
 //!
 //! Not here: the rows' own form, which a store checks as it reads them, and ranks.
@@ -15,6 +16,8 @@ mod ahead;
 mod contests;
 mod handles;
 mod moves;
+mod owners;
+mod periods;
 mod sum;
 mod walk;
 mod wallets;
@@ -92,6 +95,7 @@ pub fn replay(
     handles::replay(books, seen.handles, &mut run)?;
     let totals = moves::replay(books, seen.entries, &mut run)?;
     contests::replay(books, &mut run)?;
+    owners::replay(books, &mut run)?;
     check_totals(&totals, &books.totals()?, &seen.balances, &mut run);
     run.replayed.totals = totals.into_rows();
     Ok(run.replayed)

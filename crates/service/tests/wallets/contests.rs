@@ -9,12 +9,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use tally_rules::contest::definition::{Fee, Wish};
 use tally_rules::contest::member::Unpaid;
+use tally_rules::contest::start::Bad;
 use tally_rules::contest::{ContestId, Payout, State};
 use tally_rules::ledger::money::{AMOUNT_MAX, BALANCE_MAX};
 use tally_rules::ledger::{MemberId, Move};
 use tally_rules::{PlayerId, Refusal};
 use tally_service::contests::act::Actor;
 use tally_service::contests::{apply, ban, change, keeper, read, start as begin};
+use tally_service::wallets::command::CloseMember;
+use tally_service::wallets::members;
 use tally_service::{Failure, Tally};
 
 /// Two places more than those who come, a fee or none, and prizes that nobody shares.
@@ -137,8 +140,38 @@ fn two_starts_at_once_are_one() {
     let record = read::get(&world.tally, &id).unwrap();
     assert_eq!((record.state, record.members), (State::Running, 2));
     assert_eq!(world.balance(members[0]), 40);
-    assert!(world.tally.store.ledger().first_applications(record.no, 9).unwrap().is_empty());
+    assert!(world.tally.store.ledger().first_applications(record.no, None, 9).unwrap().is_empty());
     world.end(&members);
+}
+
+/// Whoever cannot be paid a prize does not take part, whether it costs something or not.
+#[test]
+fn a_member_who_is_closed_does_not_start() {
+    for (kind, fee) in [(Kind::Sqlite, false), (Kind::MariaDb, false), (Kind::Sqlite, true)] {
+        let world = World::new(kind);
+        let members: Vec<MemberId> = (0..3).map(|no| world.member(&format!("m{no}"), 50)).collect();
+        let players: Vec<_> = members.iter().map(|member| player_of(*member)).collect();
+        let id = ContestId::new("cup").unwrap();
+        change::create(&world.tally, &id, &Actor::Server, &wish(fee), None).unwrap();
+        change::open(&world.tally, &id, &Actor::Admin, None).unwrap();
+        for player in &players {
+            apply::apply(&world.tally, &id, &Actor::Server, player, None).unwrap();
+        }
+        apply::decide(&world.tally, &id, &Actor::Admin, &players, true, None).unwrap();
+        let close = CloseMember { member: members[1], force: true, identity: None };
+        world.wait(members::close(&world.tally, close)).unwrap();
+        let started = begin::start(&world.tally, &id, &Actor::Admin, None).map(drop);
+        let Refusal::InvalidApplications(failed) = refused(started) else {
+            panic!("it is refused for its rows")
+        };
+        let named: Vec<_> = failed.into_iter().map(|row| (row.player, row.why)).collect();
+        assert_eq!(named, [(players[1].clone(), Bad::MemberClosed)]);
+        apply::withdraw(&world.tally, &id, &Actor::Admin, &players[1], None).unwrap();
+        begin::start(&world.tally, &id, &Actor::Admin, None).unwrap();
+        let (record, left) = (read::get(&world.tally, &id).unwrap(), if fee { 50 - FEE } else { 50 });
+        assert_eq!((record.members, world.balance(members[0])), (2, left));
+        world.end(&members);
+    }
 }
 
 #[test]

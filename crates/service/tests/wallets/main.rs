@@ -13,4 +13,5 @@ mod prizes;
 mod series;
 mod verify;
 mod verify_contests;
+mod verify_periods;
 mod world;

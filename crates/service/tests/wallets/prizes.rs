@@ -3,6 +3,7 @@
 use crate::world::{Kind, World, code, settings, start};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use tally_rules::contest::member::Unpaid;
 use tally_rules::contest::{Payout, Prize, PrizeTies};
 use tally_rules::definition::{Ranking, Wish};
 use tally_rules::ledger::{Amount, MemberId, Uuid};
@@ -15,35 +16,35 @@ use tally_service::scores::submit::{self, NewScore};
 use tally_service::{Failure, Tally, boards};
 use tally_store::{BoardNo, Changes, ContestChanges, LedgerChanges, Part, PartKey, PayoutKey, Plan};
 
-const DAY: i64 = 24 * 3_600 * 1_000_000;
+pub(crate) const DAY: i64 = 24 * 3_600 * 1_000_000;
 
 fn board() -> BoardId {
     BoardId::new("daily").unwrap()
 }
 
-fn table(units: i64) -> PeriodPrizes {
+pub(crate) fn table(units: i64) -> PeriodPrizes {
     let amount = Amount::new(units).unwrap();
     let table = vec![Prize { from: 1, to: 2, currency: code("KRW"), amount }];
     PeriodPrizes { table, ties: PrizeTies::Split, from: None }
 }
 
-fn daily(prizes: PeriodPrizes, keep: u32) -> Wish {
+pub(crate) fn daily(prizes: PeriodPrizes, keep: u32) -> Wish {
     let (name, schedule, time_zone) = ("daily".into(), "0 0 * * *".into(), "UTC".into());
     let rule = PeriodRule { no: 0, name, schedule, time_zone, keep, grace_s: 0, prizes };
     Wish { ranking: Some(Ranking::Competition), periods: Some(vec![rule]), ..Wish::default() }
 }
 
-fn put(world: &World, tally: &Arc<Tally>, wish: &Wish) -> Result<(), Failure> {
+pub(crate) fn put(world: &World, tally: &Arc<Tally>, wish: &Wish) -> Result<(), Failure> {
     let (tally, wish) = (Arc::clone(tally), wish.clone());
     let put = move || boards::put(&tally, &board(), &wish, None).map(drop);
     world.wait(async { tokio::task::spawn_blocking(put).await.unwrap() })
 }
 
-fn player_of(member: MemberId) -> PlayerId {
+pub(crate) fn player_of(member: MemberId) -> PlayerId {
     PlayerId::new(&member.0.to_string()).unwrap()
 }
 
-fn score(world: &World, tally: &Arc<Tally>, player: PlayerId, score: i64) {
+pub(crate) fn score(world: &World, tally: &Arc<Tally>, player: PlayerId, score: i64) {
     let (score, subscore, at) = (Given::Int(score), None, None);
     let new = NewScore { board: board(), player, score, subscore, at, identity: None };
     world.wait(submit::submit(tally, new)).unwrap();
@@ -146,6 +147,42 @@ fn prizes_are_for_periods_that_are_closed_after_they_were_promised() {
     world.end(&[member]);
 }
 
+/// Whatever becomes of a board after a period was over, that one pays what was promised while it ran.
+#[test]
+fn what_was_promised_when_a_period_ended_is_paid_whatever_follows() {
+    for kind in [Kind::Sqlite, Kind::MariaDb] {
+        let world = World::new(kind);
+        let tally = &world.tally;
+        let member = world.member("ann", 0);
+        let mut renamed = daily(table(20), 12);
+        renamed.periods.as_mut().unwrap()[0].name = "other".into();
+        let changes = [
+            Some(daily(PeriodPrizes::default(), 12)),
+            Some(daily(table(20), 12)),
+            Some(Wish { periods: Some(Vec::new()), ..renamed.clone() }),
+            Some(renamed),
+            None,
+        ];
+        for (days, change) in (1..).zip(changes) {
+            put(&world, tally, &daily(table(7), 12)).unwrap();
+            score(&world, tally, player_of(member), 5);
+            world.advance(DAY);
+            // Nobody has looked yet.
+            match &change {
+                Some(wish) => put(&world, tally, wish).unwrap(),
+                None => {
+                    let tally = Arc::clone(tally);
+                    let delete = move || boards::delete(&tally, &board(), None).map(drop);
+                    world.wait(async { tokio::task::spawn_blocking(delete).await.unwrap() }).unwrap();
+                }
+            }
+            prizes::pay_due(tally).unwrap();
+            assert_eq!(world.balance(member), 7 * days, "{change:?}");
+        }
+        world.end(&[member]);
+    }
+}
+
 #[test]
 fn prizes_that_cannot_be_are_refused() {
     let world = World::new(Kind::Sqlite);
@@ -178,8 +215,10 @@ fn what_a_crash_left_written_down_is_paid_once() {
             paid: None,
         };
         // The first one had its turn.
-        let payouts =
-            (1..count).map(|place| (PayoutKey { contest: no, no: place }, payout(place + 1))).collect();
+        let had = Payout { paid: Some(Err(Unpaid::LimitExceeded)), ..payout(1) };
+        let first = std::iter::once(had).chain((1..count).map(|place| payout(place + 1)));
+        let key = |place| PayoutKey { contest: no, no: place };
+        let payouts = (0..).zip(first).map(|(place, row)| (key(place), row)).collect();
         let period = "daily:2026-11-16".to_owned();
         let payment = Payment { no, board: board(), period, count, done: 1, at: Micros(5) };
         let key = PartKey { board: BoardNo(77), part: Part(5) };

@@ -10,14 +10,15 @@ use super::found;
 use super::holds;
 use super::link::Link;
 use super::members;
+use super::payments;
 use super::pool::Pool;
 use super::prizes;
 use super::row::{Answers, Fields};
 use super::text::{Row, Script};
 use super::transfers;
 use super::wallets;
-use crate::StoreError;
-use crate::books::{Books, Page};
+use crate::books::{Books, OfContests, Page};
+use crate::{PartKey, StoreError};
 use tally_rules::PlayerId;
 use tally_rules::contest::{ContestId, Enrolled, Payout, Record};
 use tally_rules::ledger::account::{AccountKey, Total};
@@ -26,6 +27,7 @@ use tally_rules::ledger::member::Handle;
 use tally_rules::ledger::{
     Entry, Hold, HoldId, Member, MemberId, Transfer, TransferId, Uuid, Wallet, WalletKey,
 };
+use tally_rules::period::Payment;
 
 const MEMBERS: &str = "SELECT id, login, phone, player, name, password, pin, pin_digits, pin_wrong, pin_locked_until, \
      tokens_from, closed_at FROM members FORCE INDEX (PRIMARY)";
@@ -164,6 +166,18 @@ impl Books for Snapshot {
     fn payouts(&mut self, contest: Uuid, from: u32, limit: usize) -> Page<u32, Payout> {
         let answers = self.ask(&prizes::select(contest, from, limit))?;
         read(answers, "contest_prizes", prizes::decode)
+    }
+
+    fn owners(&mut self, of: OfContests, after: Option<&Uuid>, limit: usize) -> Page<Uuid, ()> {
+        let mut script = Script::default();
+        script.sql("SELECT DISTINCT contest FROM ").sql(of.table()).sql(" FORCE INDEX (PRIMARY)");
+        script.sql(" WHERE contest > ").bytes(after.map_or(&[], |no| &no.0));
+        script.sql(" ORDER BY contest LIMIT ").number(limit as u64).end();
+        read(self.ask(&script)?, of.table(), |row| Ok((Uuid(row.fixed()?), ())))
+    }
+
+    fn payments(&mut self, after: Option<&PartKey>, limit: usize) -> Page<PartKey, Payment> {
+        read(self.ask(&payments::list(after, limit))?, "period_payments", payments::decode)
     }
 
     fn members_of(&mut self, ids: &[MemberId]) -> Result<Vec<Option<Member>>, StoreError> {

@@ -9,7 +9,9 @@ use super::load::absent_of;
 use super::row::{Answers, Fields};
 use super::text::{Row, Script, keys_end};
 use super::{MySqlStore, found, payments, player, prizes, series};
-use crate::contests::{self, ContestChanges, ContestLoaded, ContestPlan, Contests, EntrantKey, Listed};
+use crate::contests::{
+    self, ContestChanges, ContestLoaded, ContestPlan, Contests, Due, DueAfter, EntrantKey, Listed,
+};
 use crate::{PartKey, StoreError};
 use tally_rules::contest::application::Status;
 use tally_rules::contest::{Application, ContestId, Enrolled, Payout, Record, State};
@@ -261,6 +263,27 @@ pub(super) fn list(state: Option<State>, after: Option<&ContestId>, limit: usize
     script
 }
 
+/// What of a table with `due` is due, by an index on `due` and `id`.
+pub(super) fn due(
+    store: &MySqlStore,
+    (table, index): (&'static str, &'static str),
+    (now, after): (Micros, DueAfter<'_>),
+    limit: usize,
+) -> Result<Due, StoreError> {
+    let mut script = Script::default();
+    script.sql("SELECT due, id FROM ").sql(table).sql(" FORCE INDEX (").sql(index).sql(") WHERE due <= ");
+    script.signed(now.0);
+    if let Some((at, id)) = after {
+        script.sql(" AND (due > ").signed(at.0).sql(" OR due = ").signed(at.0);
+        script.sql(" AND id > ").bytes(id.as_bytes()).sql(")");
+    }
+    script.sql(" ORDER BY due, id LIMIT ").number(limit as u64).end();
+    all(store, &script, table, |row| {
+        let at = Micros(row.signed()?);
+        Ok((at, ContestId::new(row.text()?).map_err(|bad| corrupt(table, bad.0))?))
+    })
+}
+
 /// Asks for members of a contest in order of players.
 pub(super) fn members(contest: Uuid, after: Option<&PlayerId>, limit: usize) -> Script {
     let mut script = Script::default();
@@ -286,14 +309,8 @@ impl Contests for MySqlStore {
         all(self, &list(state, after, limit), "contests", decode)
     }
 
-    fn due_contests(&self, now: Micros, limit: usize) -> Result<Vec<(Micros, ContestId)>, StoreError> {
-        let mut script = Script::default();
-        script.sql("SELECT due, id FROM contests FORCE INDEX (contests_by_due) WHERE due <= ").signed(now.0);
-        script.sql(" ORDER BY due, id LIMIT ").number(limit as u64).end();
-        all(self, &script, "contests", |row| {
-            let at = Micros(row.signed()?);
-            Ok((at, ContestId::new(row.text()?).map_err(|bad| corrupt("contests", bad.0))?))
-        })
+    fn due_contests(&self, now: Micros, after: DueAfter<'_>, limit: usize) -> Result<Due, StoreError> {
+        due(self, ("contests", "contests_by_due"), (now, after), limit)
     }
 
     fn count_contests(&self, most: usize) -> Result<Vec<usize>, StoreError> {
@@ -328,10 +345,12 @@ impl Contests for MySqlStore {
     fn first_applications(
         &self,
         contest: Uuid,
+        after: Option<&PlayerId>,
         limit: usize,
     ) -> Result<Vec<(PlayerId, Application)>, StoreError> {
         let mut script = Script::default();
         script.sql(APPLICATION).sql(" FORCE INDEX (PRIMARY) WHERE contest = ").bytes(&contest.0);
+        script.sql(" AND player > ").bytes(after.map_or(b"", PlayerId::as_bytes));
         script.sql(" ORDER BY player LIMIT ").number(limit as u64).end();
         Ok(by_player(all(self, &script, "contest_applications", decode_application)?))
     }

@@ -193,10 +193,16 @@ impl Ledger for MySqlStore {
     }
 
     fn member_of(&self, handle: &Handle) -> Result<Option<MemberId>, StoreError> {
-        let handles = std::slice::from_ref(handle);
+        Ok(self.members_of(std::slice::from_ref(handle))?.pop().flatten())
+    }
+
+    fn members_of(&self, handles: &[Handle]) -> Result<Vec<Option<MemberId>>, StoreError> {
+        if handles.is_empty() {
+            return Ok(Vec::new());
+        }
         let mut script = Script::default();
         let statements = members::select_handles(&mut script, handles, false);
-        Ok(members::read_handles(&mut self.pool.ask(&script)?, statements, handles)?.pop().flatten())
+        members::read_handles(&mut self.pool.ask(&script)?, statements, handles)
     }
 
     fn totals(&self) -> Result<Vec<(AccountKey, Total)>, StoreError> {

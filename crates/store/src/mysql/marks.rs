@@ -86,12 +86,17 @@ fn take<const N: usize>(from: &mut &[u8]) -> Option<[u8; N]> {
     Some(*head)
 }
 
-/// Asks for marks that are so old.
-pub(super) fn find(age: Duration) -> Script {
+/// Asks for marks that are so old, in order of key, so that whoever cannot publish some can ask for those behind them.
+pub(super) fn find(age: Duration, after: Option<BatchId>) -> Script {
     let mut script = Script::default();
-    script.sql("SELECT link, sequence, version, marks FROM batches WHERE marks IS NOT NULL AND version + ");
+    script.sql("SELECT link, sequence, version, marks FROM batches FORCE INDEX (PRIMARY) ");
+    script.sql("WHERE marks IS NOT NULL AND version + ");
     script.number(u64::try_from(age.as_micros()).unwrap_or(u64::MAX)).sql(" <= ").sql(CLOCK);
-    script.sql(" LIMIT ").number(MARKS_MAX).end();
+    if let Some(BatchId { link, sequence }) = after {
+        script.sql(" AND (link > ").bytes(&link).sql(" OR link = ").bytes(&link);
+        script.sql(" AND sequence > ").number(sequence).sql(")");
+    }
+    script.sql(" ORDER BY link, sequence LIMIT ").number(MARKS_MAX).end();
     script
 }
 

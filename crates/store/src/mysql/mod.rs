@@ -271,9 +271,9 @@ impl Store for MySqlStore {
         self.pool.settled(batch);
     }
 
-    fn marks(&self, age: Duration) -> Result<Vec<Mark>, StoreError> {
+    fn marks(&self, age: Duration, after: Option<BatchId>) -> Result<Vec<Mark>, StoreError> {
         batches::forget_settled(&self.pool)?;
-        marks::read(self.pool.ask(&marks::find(age))?)
+        marks::read(self.pool.ask(&marks::find(age, after))?)
     }
 
     fn take_marks_off(&self, batches: &[BatchId]) -> Result<(), StoreError> {

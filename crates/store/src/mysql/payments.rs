@@ -35,6 +35,18 @@ pub(super) fn decode(row: &mut Fields<'_>) -> Result<(PartKey, Payment), StoreEr
     Ok((key, payments::decode(row.bytes()?).ok_or_else(bad)?))
 }
 
+/// Asks for payments in order of periods, from the first one after `after`; rows as of [`select`].
+pub(super) fn list(after: Option<&PartKey>, limit: usize) -> Script {
+    let mut script = Script::default();
+    script.sql("SELECT board, part, body FROM period_payments FORCE INDEX (PRIMARY)");
+    if let Some(PartKey { board, part }) = after {
+        script.sql(" WHERE board > ").number(board.0).sql(" OR (board = ").number(board.0);
+        script.sql(" AND part > ").number(part.0).sql(")");
+    }
+    script.sql(" ORDER BY board, part LIMIT ").number(limit as u64).end();
+    script
+}
+
 /// Fails where one of these has a row by now.
 pub(super) fn guard<'a>(script: &mut Script, absent: impl Iterator<Item = &'a PartKey> + Clone) {
     script.rows(HEAD, absent.clone(), "", |row, key| {
@@ -67,9 +79,13 @@ impl PaymentReads for MySqlStore {
         Ok(all(self, &script, "period_payments", decode)?.pop().map(|(_, payment)| payment))
     }
 
-    fn open_payments(&self, limit: usize) -> Result<Vec<PartKey>, StoreError> {
+    fn open_payments(&self, after: Option<PartKey>, limit: usize) -> Result<Vec<PartKey>, StoreError> {
         let mut script = Script::default();
         script.sql("SELECT board, part FROM period_payments FORCE INDEX (payments_open) WHERE open = 1 ");
+        if let Some(PartKey { board, part }) = after {
+            script.sql("AND (board > ").number(board.0).sql(" OR board = ").number(board.0);
+            script.sql(" AND part > ").number(part.0).sql(") ");
+        }
         script.sql("ORDER BY board, part LIMIT ").number(limit as u64).end();
         all(self, &script, "period_payments", key)
     }

@@ -4,11 +4,12 @@
 
 use super::MySqlStore;
 use super::connect::Flavour;
-use super::contests::all;
+use super::contests::{all, due};
 use super::fault::corrupt;
 use super::row::Fields;
 use super::text::{Row, Script, keys_end};
 use crate::StoreError;
+use crate::contests::{Due, DueAfter};
 use crate::series::{self, ListedSeries, SeriesReads};
 use tally_rules::Micros;
 use tally_rules::contest::{ContestId, SeriesRecord};
@@ -76,13 +77,7 @@ impl SeriesReads for MySqlStore {
         all(self, &script, "contest_series", decode)
     }
 
-    fn due_series(&self, now: Micros, limit: usize) -> Result<Vec<(Micros, ContestId)>, StoreError> {
-        let mut script = Script::default();
-        script.sql("SELECT due, id FROM contest_series FORCE INDEX (series_by_due) WHERE due <= ");
-        script.signed(now.0).sql(" ORDER BY due, id LIMIT ").number(limit as u64).end();
-        all(self, &script, "contest_series", |row| {
-            let at = Micros(row.signed()?);
-            Ok((at, ContestId::new(row.text()?).map_err(|bad| corrupt("contest_series", bad.0))?))
-        })
+    fn due_series(&self, now: Micros, after: DueAfter<'_>, limit: usize) -> Result<Due, StoreError> {
+        due(self, ("contest_series", "series_by_due"), (now, after), limit)
     }
 }

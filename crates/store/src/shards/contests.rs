@@ -1,7 +1,7 @@
 //! Contests are on the first shard, beside members and money.
 
 use super::Shards;
-use crate::contests::{Contests, EntrantKey, Listed};
+use crate::contests::{Contests, Due, DueAfter, EntrantKey, Listed};
 use crate::payments::PaymentReads;
 use crate::series::{ListedSeries, SeriesReads};
 use crate::{PartKey, StoreError};
@@ -20,8 +20,8 @@ impl SeriesReads for Shards {
         self.of_first(|first| first.all_series(after, limit))
     }
 
-    fn due_series(&self, now: Micros, limit: usize) -> Result<Vec<(Micros, ContestId)>, StoreError> {
-        self.of_first(|first| first.due_series(now, limit))
+    fn due_series(&self, now: Micros, after: DueAfter<'_>, limit: usize) -> Result<Due, StoreError> {
+        self.of_first(|first| first.due_series(now, after, limit))
     }
 }
 
@@ -30,8 +30,8 @@ impl PaymentReads for Shards {
         self.of_first(|first| first.payment(key))
     }
 
-    fn open_payments(&self, limit: usize) -> Result<Vec<PartKey>, StoreError> {
-        self.of_first(|first| first.open_payments(limit))
+    fn open_payments(&self, after: Option<PartKey>, limit: usize) -> Result<Vec<PartKey>, StoreError> {
+        self.of_first(|first| first.open_payments(after, limit))
     }
 }
 
@@ -49,8 +49,8 @@ impl Contests for Shards {
         self.of_first(|first| first.contests(state, after, limit))
     }
 
-    fn due_contests(&self, now: Micros, limit: usize) -> Result<Vec<(Micros, ContestId)>, StoreError> {
-        self.of_first(|first| first.due_contests(now, limit))
+    fn due_contests(&self, now: Micros, after: DueAfter<'_>, limit: usize) -> Result<Due, StoreError> {
+        self.of_first(|first| first.due_contests(now, after, limit))
     }
 
     fn count_contests(&self, most: usize) -> Result<Vec<usize>, StoreError> {
@@ -70,9 +70,10 @@ impl Contests for Shards {
     fn first_applications(
         &self,
         contest: Uuid,
+        after: Option<&PlayerId>,
         limit: usize,
     ) -> Result<Vec<(PlayerId, Application)>, StoreError> {
-        self.of_first(|first| first.first_applications(contest, limit))
+        self.of_first(|first| first.first_applications(contest, after, limit))
     }
 
     fn application(&self, key: &EntrantKey) -> Result<Option<Application>, StoreError> {

@@ -54,6 +54,10 @@ impl Ledger for Shards {
         self.of_first(|first| first.member_of(handle))
     }
 
+    fn members_of(&self, handles: &[Handle]) -> Result<Vec<Option<MemberId>>, StoreError> {
+        self.of_first(|first| first.members_of(handles))
+    }
+
     fn totals(&self) -> Result<Vec<(AccountKey, Total)>, StoreError> {
         self.of_first(|first| first.totals())
     }

@@ -5,20 +5,21 @@
 
 use super::connect::Lent;
 use super::contest_reads::{LIST, MEMBERS as MEMBERS_OF, PRIZES, merged};
-use super::contests::{self, Contests, Enrollments, Payouts};
+use super::contests::{self, Applications, Contests, Enrollments, Payouts};
 use super::fault::corrupt;
 use super::holds::{self, Holds};
 use super::members::{self, Handles, Members};
 use super::overlay::Overlay;
+use super::payments::{self, Payments};
 use super::state::Shared;
 use super::table::Table;
 use super::transfers::{self, Entries, Transfers};
 use super::wallets::{self, Totals, Wallets};
-use crate::StoreError;
-use crate::books::{Books, Page};
+use crate::books::{Books, OfContests, Page};
 use crate::contests::PayoutKey;
+use crate::{BoardNo, Part, PartKey, StoreError};
 use rusqlite::{Params, Row, params};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use tally_rules::PlayerId;
 use tally_rules::contest::{ContestId, Enrolled, Payout, Record};
@@ -28,6 +29,7 @@ use tally_rules::ledger::member::Handle;
 use tally_rules::ledger::{
     Entry, Hold, HoldId, Member, MemberId, Transfer, TransferId, Uuid, Wallet, WalletKey,
 };
+use tally_rules::period::Payment;
 
 const MEMBERS: &str = "SELECT login, phone, player, name, password, pin, pin_digits, pin_wrong, \
      pin_locked_until, tokens_from, closed_at, id FROM members WHERE id > ?1 ORDER BY id LIMIT ?2";
@@ -41,6 +43,14 @@ const TRANSFERS: &str = "SELECT kind, currency, amount, debit_member, debit_sequ
      credit_sequence, id FROM transfers WHERE id > ?1 ORDER BY id LIMIT ?2";
 const HOLDS: &str = "SELECT member, currency, amount, expires_at, state, captured, captured_to, transfer, ended_at, \
      id FROM holds WHERE id > ?1 ORDER BY id LIMIT ?2";
+const PAYMENTS: &str = "SELECT body, board, part FROM period_payments WHERE (board, part) > (?1, ?2) \
+     ORDER BY board, part LIMIT ?3";
+const OWNERS_OF_APPLICATIONS: &str =
+    "SELECT DISTINCT contest FROM contest_applications WHERE contest > ?1 ORDER BY contest LIMIT ?2";
+const OWNERS_OF_MEMBERS: &str =
+    "SELECT DISTINCT contest FROM contest_members WHERE contest > ?1 ORDER BY contest LIMIT ?2";
+const OWNERS_OF_PRIZES: &str =
+    "SELECT DISTINCT contest FROM contest_prizes WHERE contest > ?1 ORDER BY contest LIMIT ?2";
 /// As many members as wallets, three handles of each, and two entries of a movement: near enough for a bar.
 const ROWS: &str = "SELECT CAST(5 * count(*) + 1.5 * total(sequence) AS INTEGER) FROM wallets";
 
@@ -58,6 +68,8 @@ struct Overlaid {
     contests: Newer<Contests>,
     enrolled: Newer<Enrollments>,
     payouts: Newer<Payouts>,
+    applications: Newer<Applications>,
+    payments: Newer<Payments>,
 }
 
 impl Overlaid {
@@ -76,6 +88,8 @@ impl Overlaid {
             contests: all::<Contests>(overlay),
             enrolled: all::<Enrollments>(overlay),
             payouts: all::<Payouts>(overlay),
+            applications: all::<Applications>(overlay),
+            payments: all::<Payments>(overlay),
         }
     }
 }
@@ -233,7 +247,7 @@ impl Books for Snapshot<'_> {
         let mut statement = self.reader.prepare_cached(LIST)?;
         let mut rows = statement.query(params![after.map_or("", ContestId::as_str)])?;
         let order = |id: &ContestId, _: &Record| id.clone();
-        merged(newer, (|_: &Record| true, order), &mut rows, contests::decode, limit)
+        merged(newer, order, &mut rows, contests::decode, limit)
     }
 
     fn contest_members(
@@ -249,7 +263,7 @@ impl Books for Snapshot<'_> {
         let mut statement = self.reader.prepare_cached(MEMBERS_OF)?;
         let mut rows = statement.query(params![contest.0, after.map_or("", PlayerId::as_str)])?;
         let order = |player: &PlayerId, _: &Enrolled| player.clone();
-        merged(newer, (|_: &Enrolled| true, order), &mut rows, contests::decode_member, limit)
+        merged(newer, order, &mut rows, contests::decode_member, limit)
     }
 
     fn payouts(&mut self, contest: Uuid, from: u32, limit: usize) -> Page<u32, Payout> {
@@ -259,7 +273,36 @@ impl Books for Snapshot<'_> {
         let mut statement = self.reader.prepare_cached(PRIZES)?;
         let mut rows = statement.query(params![contest.0, from])?;
         let decode = |row: &Row<'_>| Ok((row.get(8)?, contests::decode_prize(row)?));
-        merged(newer, (|_: &Payout| true, |no: &u32, _: &Payout| *no), &mut rows, decode, limit)
+        merged(newer, |no: &u32, _: &Payout| *no, &mut rows, decode, limit)
+    }
+
+    fn owners(&mut self, of: OfContests, after: Option<&Uuid>, limit: usize) -> Page<Uuid, ()> {
+        fn there<K, V>(newer: &BTreeMap<K, Option<V>>, no: impl Fn(&K) -> Uuid) -> BTreeSet<Uuid> {
+            newer.iter().filter(|(_, row)| row.is_some()).map(|(key, _)| no(key)).collect()
+        }
+        // Rows that have gone since stay here: what they belonged to is there.
+        let (sql, newer) = match of {
+            OfContests::Applications => {
+                (OWNERS_OF_APPLICATIONS, there(&self.newer.applications, |key| key.contest))
+            }
+            OfContests::Members => (OWNERS_OF_MEMBERS, there(&self.newer.enrolled, |key| key.contest)),
+            OfContests::Prizes => (OWNERS_OF_PRIZES, there(&self.newer.payouts, |key| key.contest)),
+        };
+        let decode = |row: &Row<'_>| Ok((Uuid(row.get(0)?), ()));
+        let mut all: BTreeMap<Uuid, ()> =
+            self.page(sql, params![bytes(after), sql_limit(limit)], decode)?.into_iter().collect();
+        all.extend(newer.into_iter().filter(|no| after.is_none_or(|after| no > after)).map(|no| (no, ())));
+        Ok(all.into_iter().take(limit).collect())
+    }
+
+    fn payments(&mut self, after: Option<&PartKey>, limit: usize) -> Page<PartKey, Payment> {
+        let (board, part) = after.map_or((0, 0), |key| (key.board.0, key.part.0.cast_signed()));
+        let page = self.page(PAYMENTS, params![board, part, sql_limit(limit)], |row| {
+            let key =
+                PartKey { board: BoardNo(row.get(1)?), part: Part(row.get::<_, i64>(2)?.cast_unsigned()) };
+            within(key, payments::decode(row))
+        })?;
+        Ok(laid(page, &self.newer.payments, after, (limit, limit)))
     }
 
     fn members_of(&mut self, ids: &[MemberId]) -> Result<Vec<Option<Member>>, StoreError> {

@@ -1,7 +1,9 @@
 //! Reads of contests without a transaction, and those for one: what is not folded yet, then the tables.
 //!
-//! Lists are bounded, and so is the work for them: rows of tables come in the wanted order by a key or an index, and those
-//! that are not folded yet are few. A row that was changed since is passed over in the tables, wherever it stands there.
+//! Lists are bounded, and so is the work for them: rows of tables come in the wanted order by a key or an index, and of those
+//! that are not folded yet a list in order of keys takes no more than it wants that are there. A list in another order
+//! (applications by place, what is due) looks at all of them that it may want, so whoever wants all of a contest asks
+//! once. A row that was changed since is passed over in the tables, wherever it stands there.
 
 use super::SqliteStore;
 use super::contests::{
@@ -15,7 +17,7 @@ use super::run::states;
 use super::series::{self, AllSeries};
 use super::table::Table;
 use crate::StoreError;
-use crate::contests::{ContestLoaded, ContestPlan, Contests, EntrantKey, Listed, PayoutKey};
+use crate::contests::{ContestLoaded, ContestPlan, Contests, Due, DueAfter, EntrantKey, Listed, PayoutKey};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -32,12 +34,12 @@ pub(super) const IN_STATE: &str =
     "SELECT 1 FROM contests INDEXED BY contests_by_state WHERE state = ?1 LIMIT ?2";
 pub(super) const STATE: &str = "SELECT state FROM contests WHERE id = ?1";
 pub(super) const DUE: &str = "SELECT due, id FROM contests INDEXED BY contests_due \
-     WHERE due IS NOT NULL AND due <= ?1 ORDER BY due, id";
+     WHERE due IS NOT NULL AND due <= ?1 AND (due, id) > (?2, ?3) ORDER BY due, id";
 pub(super) const IN_STATUS: &str = "SELECT status, place, applied_at, member, hold, player \
      FROM contest_applications INDEXED BY contest_applications_by_place \
      WHERE contest = ?1 AND status = ?2 AND place > ?3 ORDER BY place";
 pub(super) const FIRST: &str = "SELECT status, place, applied_at, member, hold, player \
-     FROM contest_applications WHERE contest = ?1 ORDER BY player";
+     FROM contest_applications WHERE contest = ?1 AND player > ?2 ORDER BY player";
 pub(super) const MEMBERS: &str = "SELECT place, division, member, player FROM contest_members \
      WHERE contest = ?1 AND player > ?2 ORDER BY player";
 pub(super) const PRIZES: &str = "SELECT player, member, division, rank, currency, amount, transfer, unpaid, no \
@@ -72,10 +74,10 @@ pub(super) fn load(seen: Seen, plan: &ContestPlan, tables: &Connection) -> Resul
 }
 
 /// The first rows in order of `order`: of those that were changed since, and of a statement that gives the others in that
-/// order.
+/// order. Where that is the order of keys, `newer` may end with the `limit`th row that is there.
 pub(super) fn merged<K: Ord + Clone, O: Ord, T>(
     newer: BTreeMap<K, Option<T>>,
-    (wanted, order): (impl Fn(&T) -> bool, impl Fn(&K, &T) -> O),
+    order: impl Fn(&K, &T) -> O,
     rows: &mut rusqlite::Rows<'_>,
     decode: impl Fn(&Row<'_>) -> Result<(K, T), StoreError>,
     limit: usize,
@@ -89,17 +91,26 @@ pub(super) fn merged<K: Ord + Clone, O: Ord, T>(
             found.push((key, value));
         }
     }
-    found.extend(newer.into_iter().filter_map(|(key, value)| Some((key, value.filter(&wanted)?))));
+    found.extend(newer.into_iter().filter_map(|(key, value)| Some((key, value?))));
     found.sort_by_key(|(key, value)| order(key, value));
     found.truncate(limit);
     Ok(found)
 }
 
-/// What is not folded yet of one contest.
+/// Takes the moments out that are not behind that one; the names stay, because their rows were changed.
+pub(super) fn only_behind(newer: &mut BTreeMap<ContestId, Option<Micros>>, after: DueAfter<'_>) {
+    let Some(after) = after else { return };
+    for (id, at) in newer {
+        *at = at.filter(|at| (*at, id.as_str()) > after);
+    }
+}
+
+/// What is not folded yet of one contest, up to the `most`th row that `pick` wants.
 fn of_contest<T: Table<Key = EntrantKey>>(
     overlay: &Overlay,
-    contest: Uuid,
-    after: Option<&PlayerId>,
+    (contest, after): (Uuid, Option<&PlayerId>),
+    pick: impl Fn(&T::Value) -> Option<T::Value>,
+    most: usize,
 ) -> BTreeMap<PlayerId, Option<T::Value>> {
     let key = |player: PlayerId| EntrantKey { contest, player };
     let from = match after {
@@ -107,7 +118,7 @@ fn of_contest<T: Table<Key = EntrantKey>>(
         // The least name there can be.
         None => Bound::Included(key(PlayerId::new("\0").expect("a name of one byte"))),
     };
-    let rows = overlay.range::<T>(from, |key| key.contest == contest, usize::MAX).0;
+    let rows = overlay.first::<T, _>(from, |key| key.contest == contest, pick, most);
     rows.into_iter().map(|(key, row)| (key.player, row)).collect()
 }
 
@@ -123,11 +134,12 @@ impl Contests for SqliteStore {
         after: Option<&ContestId>,
         limit: usize,
     ) -> Result<Listed, StoreError> {
+        let wanted = |record: &Record| state.is_none_or(|state| record.state == state);
         let look = |overlay: &Overlay| {
             let from = after.map_or(Bound::Unbounded, |id| Bound::Excluded(id.clone()));
-            overlay.range::<contests::Contests>(from, |_| true, usize::MAX).0
+            let pick = |record: &Record| wanted(record).then(|| record.clone());
+            overlay.first::<contests::Contests, _>(from, |_| true, pick, limit)
         };
-        let wanted = |record: &Record| state.is_none_or(|state| record.state == state);
         let after = after.map_or("", ContestId::as_str);
         self.shared.read(look, |newer, tables| {
             let mut statement = tables.prepare_cached(if state.is_some() { LIST_STATE } else { LIST })?;
@@ -135,25 +147,27 @@ impl Contests for SqliteStore {
                 Some(state) => statement.query(params![after, state.as_str()])?,
                 None => statement.query(params![after])?,
             };
-            merged(newer, (wanted, |id: &ContestId, _: &Record| id.clone()), &mut rows, decode, limit)
+            merged(newer, |id: &ContestId, _: &Record| id.clone(), &mut rows, decode, limit)
         })
     }
 
-    fn due_contests(&self, now: Micros, limit: usize) -> Result<Vec<(Micros, ContestId)>, StoreError> {
-        let look =
-            |overlay: &Overlay| overlay.range::<contests::Contests>(Bound::Unbounded, |_| true, usize::MAX).0;
-        self.shared.read(look, |newer, tables| {
-            let due = |record: Record| record.due().map(|(at, _)| at);
-            let newer = newer.into_iter().map(|(id, record)| (id, record.and_then(due))).collect();
+    fn due_contests(&self, now: Micros, after: DueAfter<'_>, limit: usize) -> Result<Due, StoreError> {
+        let look = |overlay: &Overlay| {
+            let due = |record: &Record| record.due().map(|(at, _)| at).filter(|at| *at <= now);
+            overlay.first::<contests::Contests, _>(Bound::Unbounded, |_| true, due, usize::MAX)
+        };
+        self.shared.read(look, |mut newer, tables| {
+            only_behind(&mut newer, after);
             let mut statement = tables.prepare_cached(DUE)?;
-            let mut rows = statement.query(params![now.0])?;
+            let (at, id) = after.unwrap_or((Micros(i64::MIN), ""));
+            let mut rows = statement.query(params![now.0, at.0, id])?;
             let decode = |row: &Row<'_>| {
                 let id = ContestId::new(&row.get::<_, String>(1)?);
                 let id = id.map_err(|bad| super::fault::corrupt("contests", bad.0))?;
                 Ok((id, Micros(row.get(0)?)))
             };
             let order = |id: &ContestId, at: &Micros| (*at, id.clone());
-            let found = merged(newer, (|at: &Micros| *at <= now, order), &mut rows, decode, limit)?;
+            let found = merged(newer, order, &mut rows, decode, limit)?;
             Ok(found.into_iter().map(|(id, at)| (at, id)).collect())
         })
     }
@@ -193,28 +207,31 @@ impl Contests for SqliteStore {
         above: u64,
         limit: usize,
     ) -> Result<Vec<(PlayerId, Application)>, StoreError> {
-        let look = |overlay: &Overlay| of_contest::<Applications>(overlay, contest, None);
-        let wanted = |row: &Application| row.status == status && row.place > above;
+        // Those that are not wanted any more have to be known too, wherever they stand in the table.
+        let pick = |row: &Application| (row.status == status && row.place > above).then_some(*row);
+        let look = |overlay: &Overlay| of_contest::<Applications>(overlay, (contest, None), pick, usize::MAX);
         self.shared.read(look, |newer, tables| {
             let mut statement = tables.prepare_cached(IN_STATUS)?;
             let above = i64::try_from(above).unwrap_or(i64::MAX);
             let mut rows = statement.query(params![contest.0, status.as_str(), above])?;
             let order = |_: &PlayerId, row: &Application| row.place;
-            merged(newer, (wanted, order), &mut rows, decode_application, limit)
+            merged(newer, order, &mut rows, decode_application, limit)
         })
     }
 
     fn first_applications(
         &self,
         contest: Uuid,
+        after: Option<&PlayerId>,
         limit: usize,
     ) -> Result<Vec<(PlayerId, Application)>, StoreError> {
-        let look = |overlay: &Overlay| of_contest::<Applications>(overlay, contest, None);
+        let all = |row: &Application| Some(*row);
+        let look = |overlay: &Overlay| of_contest::<Applications>(overlay, (contest, after), all, limit);
         self.shared.read(look, |newer, tables| {
             let mut statement = tables.prepare_cached(FIRST)?;
-            let mut rows = statement.query(params![contest.0])?;
+            let mut rows = statement.query(params![contest.0, after.map_or("", PlayerId::as_str)])?;
             let order = |player: &PlayerId, _: &Application| player.clone();
-            merged(newer, (|_: &Application| true, order), &mut rows, decode_application, limit)
+            merged(newer, order, &mut rows, decode_application, limit)
         })
     }
 
@@ -229,12 +246,13 @@ impl Contests for SqliteStore {
         after: Option<&PlayerId>,
         limit: usize,
     ) -> Result<Vec<(PlayerId, Enrolled)>, StoreError> {
-        let look = |overlay: &Overlay| of_contest::<Enrollments>(overlay, contest, after);
+        let all = |row: &Enrolled| Some(*row);
+        let look = |overlay: &Overlay| of_contest::<Enrollments>(overlay, (contest, after), all, limit);
         self.shared.read(look, |newer, tables| {
             let mut statement = tables.prepare_cached(MEMBERS)?;
             let mut rows = statement.query(params![contest.0, after.map_or("", PlayerId::as_str)])?;
             let order = |player: &PlayerId, _: &Enrolled| player.clone();
-            merged(newer, (|_: &Enrolled| true, order), &mut rows, decode_member, limit)
+            merged(newer, order, &mut rows, decode_member, limit)
         })
     }
 
@@ -246,14 +264,15 @@ impl Contests for SqliteStore {
     fn payouts(&self, contest: Uuid, from: u32, limit: usize) -> Result<Vec<(u32, Payout)>, StoreError> {
         let look = |overlay: &Overlay| {
             let first = Bound::Included(PayoutKey { contest, no: from });
-            overlay.range::<Payouts>(first, |key| key.contest == contest, usize::MAX).0
+            let all = |payout: &Payout| Some(payout.clone());
+            overlay.first::<Payouts, _>(first, |key| key.contest == contest, all, limit)
         };
         self.shared.read(look, |newer, tables| {
             let mut statement = tables.prepare_cached(PRIZES)?;
             let mut rows = statement.query(params![contest.0, from])?;
             let decode = |row: &Row<'_>| Ok((PayoutKey { contest, no: row.get(8)? }, decode_prize(row)?));
             let order = |key: &PayoutKey, _: &Payout| key.no;
-            let found = merged(newer, (|_: &Payout| true, order), &mut rows, decode, limit)?;
+            let found = merged(newer, order, &mut rows, decode, limit)?;
             Ok(found.into_iter().map(|(key, payout)| (key.no, payout)).collect())
         })
     }

@@ -133,6 +133,11 @@ impl Ledger for SqliteStore {
         one::<Handles>(&self.shared, handle, members::of_handle)
     }
 
+    fn members_of(&self, handles: &[Handle]) -> Result<Vec<Option<MemberId>>, StoreError> {
+        let look = |overlay: &Overlay| states::<Handles>(overlay, handles.iter().cloned());
+        self.shared.read(look, |found, tables| fill(found, handles, |key| members::of_handle(tables, key)))
+    }
+
     fn totals(&self) -> Result<Vec<(AccountKey, Total)>, StoreError> {
         let look = |overlay: &Overlay| overlay.range::<Totals>(Bound::Unbounded, |_| true, usize::MAX).0;
         self.shared.read(look, |newer, tables| {

@@ -213,6 +213,40 @@ impl Overlay {
         }
         (found, complete)
     }
+
+    /// The newest states of the keys from `from` on while `within` holds, up to the `most`th that `pick` makes something of;
+    /// what it makes nothing of is as good as removed. So it is complete up to the last one it gives, and whoever wants the
+    /// first `most` rows in order of keys needs none behind that: as many that are there come before it.
+    pub(super) fn first<T: Table, V>(
+        &self,
+        from: Bound<T::Key>,
+        within: impl Fn(&T::Key) -> bool,
+        pick: impl Fn(&T::Value) -> Option<V>,
+        most: usize,
+    ) -> BTreeMap<T::Key, Option<V>> {
+        let rows = (from, Bound::Unbounded);
+        let mut fresh = self.fresh.layer::<T>().rows.range(rows.clone()).peekable();
+        let mut old = self.folding.as_deref().map(|old| old.layer::<T>().rows.range(rows).peekable());
+        let (mut found, mut there) = (Vec::new(), 0);
+        while there < most {
+            let newer = fresh.peek().map(|(key, _)| *key);
+            let older = old.as_mut().and_then(|rows| rows.peek()).map(|(key, _)| *key);
+            let row = match (newer, older) {
+                (Some(newer), Some(older)) if older < newer => old.as_mut().and_then(Iterator::next),
+                (Some(newer), Some(older)) if older == newer => {
+                    old.as_mut().and_then(Iterator::next);
+                    fresh.next()
+                }
+                (Some(_), _) => fresh.next(),
+                (None, _) => old.as_mut().and_then(Iterator::next),
+            };
+            let Some((key, row)) = row.filter(|(key, _)| within(key)) else { break };
+            let picked = row.as_ref().and_then(&pick);
+            there += usize::from(picked.is_some());
+            found.push((key.clone(), picked));
+        }
+        found.into_iter().collect()
+    }
 }
 
 #[cfg(test)]
@@ -221,6 +255,7 @@ mod tests {
     use super::*;
     use crate::plan::{BanKey, BoardNo};
     use tally_rules::PlayerId;
+    use tally_testkit::rng::Rng;
 
     fn ban(player: &str, hidden: bool) -> (BanKey, Option<()>) {
         let player = PlayerId::new(player).unwrap();
@@ -258,6 +293,54 @@ mod tests {
         assert_eq!(range(1), ("a".into(), Some("a".into())));
         assert_eq!(range(2), ("ab".into(), Some("b".into())));
         assert_eq!(range(3), ("abc".into(), Some("c".into())));
+    }
+
+    /// As a page is made of it: with rows of a table, some of which were changed or removed since.
+    #[test]
+    fn the_first_rows_are_those_of_all_rows_sorted() {
+        let name = |number: u64| format!("{number:02}");
+        let mut rng = Rng::of("the first rows of an overlay");
+        for _ in 0..2_000 {
+            let mut table: BTreeMap<String, bool> = BTreeMap::new();
+            let (mut fresh, mut old) = (Generation::default(), Generation::default());
+            let mut now = BTreeMap::new();
+            for number in (0..20).map(name) {
+                let stored = rng.below(2) == 0;
+                now.insert(number.clone(), stored);
+                table.insert(number.clone(), stored);
+                for generation in [&mut old, &mut fresh] {
+                    if rng.below(3) == 0 {
+                        let is_there = rng.below(2) == 0;
+                        now.insert(number.clone(), is_there);
+                        generation.layer_mut::<Bans>().put(vec![ban(&number, is_there)]);
+                    }
+                }
+            }
+            let folding = (rng.below(3) > 0).then(|| Arc::new(old));
+            if folding.is_none() {
+                now.clone_from(&table);
+                let changed = fresh.layer::<Bans>().rows().iter();
+                now.extend(changed.map(|(key, row)| (key.player.as_str().to_owned(), row.is_some())));
+            }
+            let overlay = Overlay { fresh, folding, ..Overlay::default() };
+            let (after, most) = (name(rng.below(20)), rng.below(6) as usize);
+            let from = Bound::Excluded(ban(&after, true).0);
+            let end = name(10 + rng.below(12));
+            let within = |key: &BanKey| key.player.as_str() < &*end;
+            let newer = overlay.first::<Bans, ()>(from, within, |()| Some(()), most);
+            assert!(newer.values().flatten().count() <= most);
+            // The page as it is laid over the table, and as it has to be.
+            let in_table = table.iter().filter(|(player, there)| {
+                **there && **player > after && **player < end && !newer.contains_key(&ban(player, true).0)
+            });
+            let mut page: Vec<&str> = in_table.map(|(player, _)| &**player).take(most).collect();
+            page.extend(newer.iter().filter_map(|(key, row)| row.map(|()| key.player.as_str())));
+            page.sort_unstable();
+            page.truncate(most);
+            let all = now.iter().filter(|(player, there)| **there && **player > after && **player < end);
+            let all: Vec<&str> = all.map(|(player, _)| &**player).take(most).collect();
+            assert_eq!(page, all);
+        }
     }
 
     #[test]

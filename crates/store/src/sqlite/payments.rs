@@ -20,15 +20,19 @@ pub(super) const GET: &str = "SELECT body FROM period_payments WHERE board = ?1 
 pub(super) const PUT: &str = "REPLACE INTO period_payments (board, part, open, body) VALUES (?1, ?2, ?3, ?4)";
 pub(super) const REMOVE: &str = "DELETE FROM period_payments WHERE board = ?1 AND part = ?2";
 pub(super) const OPEN: &str = "SELECT board, part FROM period_payments INDEXED BY period_payments_open \
-     WHERE open = 1 ORDER BY board, part";
+     WHERE open = 1 AND (board, part) > (?1, ?2) ORDER BY board, part";
 
 fn bad() -> StoreError {
     corrupt("period_payments", "a payment that cannot be")
 }
 
+/// A row that begins with its body.
+pub(super) fn decode(row: &Row<'_>) -> Result<Payment, StoreError> {
+    payments::decode(&row.get::<_, Vec<u8>>(0)?).ok_or_else(bad)
+}
+
 /// What is paid for a period.
 pub(super) fn get(connection: &Connection, key: PartKey) -> Result<Option<Payment>, StoreError> {
-    let decode = |row: &Row<'_>| payments::decode(&row.get::<_, Vec<u8>>(0)?).ok_or_else(bad);
     one(connection, GET, params![key.board.0, parts::encode(key.part)?], decode)
 }
 
@@ -87,19 +91,23 @@ impl PaymentReads for SqliteStore {
         self.shared.read(look, |found, tables| found.map_or_else(|| get(tables, key), Ok))
     }
 
-    fn open_payments(&self, limit: usize) -> Result<Vec<PartKey>, StoreError> {
-        let look = |overlay: &Overlay| overlay.range::<Payments>(Bound::Unbounded, |_| true, usize::MAX).0;
+    fn open_payments(&self, after: Option<PartKey>, limit: usize) -> Result<Vec<PartKey>, StoreError> {
+        let look = |overlay: &Overlay| {
+            let open = |payment: &Payment| payment.is_open().then_some(());
+            let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+            overlay.first::<Payments, _>(from, |_| true, open, limit)
+        };
         self.shared.read(look, |newer, tables| {
-            let newer =
-                newer.into_iter().map(|(key, payment)| (key, payment.map(|payment| payment.is_open())));
             let mut statement = tables.prepare_cached(OPEN)?;
-            let mut rows = statement.query([])?;
+            // All time has no prizes.
+            let after = after.unwrap_or(PartKey { board: BoardNo(0), part: Part(0) });
+            let mut rows = statement.query(params![after.board.0, parts::encode(after.part)?])?;
             let decode = |row: &Row<'_>| {
                 let part = Part(row.get::<_, i64>(1)?.cast_unsigned());
-                Ok((PartKey { board: BoardNo(row.get(0)?), part }, true))
+                Ok((PartKey { board: BoardNo(row.get(0)?), part }, ()))
             };
-            let order = |key: &PartKey, _: &bool| *key;
-            let found = merged(newer.collect(), (|open: &bool| *open, order), &mut rows, decode, limit)?;
+            let order = |key: &PartKey, (): &()| *key;
+            let found = merged(newer, order, &mut rows, decode, limit)?;
             Ok(found.into_iter().map(|(key, _)| key).collect())
         })
     }

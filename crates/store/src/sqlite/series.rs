@@ -4,12 +4,13 @@
 
 use super::SqliteStore;
 use super::codec::{Input, put_bytes};
-use super::contest_reads::merged;
+use super::contest_reads::{merged, only_behind};
 use super::contests::one;
 use super::fault::corrupt;
 use super::overlay::Overlay;
 use super::table::{Rows, Table};
 use crate::StoreError;
+use crate::contests::{Due, DueAfter};
 use crate::series::{self, ListedSeries, SeriesReads};
 use rusqlite::{Connection, Row, params};
 use std::ops::Bound;
@@ -21,7 +22,7 @@ pub(super) const PUT: &str = "REPLACE INTO contest_series (id, due, body) VALUES
 pub(super) const REMOVE: &str = "DELETE FROM contest_series WHERE id = ?1";
 pub(super) const LIST: &str = "SELECT id, body FROM contest_series WHERE id > ?1 ORDER BY id";
 pub(super) const DUE: &str = "SELECT id, due FROM contest_series INDEXED BY contest_series_due \
-     WHERE due IS NOT NULL AND due <= ?1 ORDER BY due, id";
+     WHERE due IS NOT NULL AND due <= ?1 AND (due, id) > (?2, ?3) ORDER BY due, id";
 
 fn name(row: &Row<'_>) -> Result<ContestId, StoreError> {
     ContestId::new(&row.get::<_, String>(0)?).map_err(|bad| corrupt("contest_series", bad.0))
@@ -96,26 +97,30 @@ impl SeriesReads for SqliteStore {
     fn all_series(&self, after: Option<&ContestId>, limit: usize) -> Result<ListedSeries, StoreError> {
         let look = |overlay: &Overlay| {
             let from = after.map_or(Bound::Unbounded, |id| Bound::Excluded(id.clone()));
-            overlay.range::<AllSeries>(from, |_| true, usize::MAX).0
+            let all = |record: &SeriesRecord| Some(record.clone());
+            overlay.first::<AllSeries, _>(from, |_| true, all, limit)
         };
         let order = |id: &ContestId, _: &SeriesRecord| id.clone();
         self.shared.read(look, |newer, tables| {
             let mut statement = tables.prepare_cached(LIST)?;
             let mut rows = statement.query(params![after.map_or("", ContestId::as_str)])?;
-            merged(newer, (|_: &SeriesRecord| true, order), &mut rows, decode, limit)
+            merged(newer, order, &mut rows, decode, limit)
         })
     }
 
-    fn due_series(&self, now: Micros, limit: usize) -> Result<Vec<(Micros, ContestId)>, StoreError> {
-        let look = |overlay: &Overlay| overlay.range::<AllSeries>(Bound::Unbounded, |_| true, usize::MAX).0;
-        self.shared.read(look, |newer, tables| {
-            let newer = newer.into_iter().map(|(id, record)| (id, record.and_then(|record| record.due)));
+    fn due_series(&self, now: Micros, after: DueAfter<'_>, limit: usize) -> Result<Due, StoreError> {
+        let look = |overlay: &Overlay| {
+            let due = |record: &SeriesRecord| record.due.filter(|at| *at <= now);
+            overlay.first::<AllSeries, _>(Bound::Unbounded, |_| true, due, usize::MAX)
+        };
+        self.shared.read(look, |mut newer, tables| {
+            only_behind(&mut newer, after);
             let mut statement = tables.prepare_cached(DUE)?;
-            let mut rows = statement.query(params![now.0])?;
+            let (at, id) = after.unwrap_or((Micros(i64::MIN), ""));
+            let mut rows = statement.query(params![now.0, at.0, id])?;
             let decode = |row: &Row<'_>| Ok((name(row)?, Micros(row.get(1)?)));
             let order = |id: &ContestId, at: &Micros| (*at, id.clone());
-            let wanted = |at: &Micros| *at <= now;
-            let found = merged(newer.collect(), (wanted, order), &mut rows, decode, limit)?;
+            let found = merged(newer, order, &mut rows, decode, limit)?;
             Ok(found.into_iter().map(|(id, at)| (at, id)).collect())
         })
     }

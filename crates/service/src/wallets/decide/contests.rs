@@ -81,7 +81,7 @@ pub(super) fn read(plan: &mut Plan, order: &ContestOrder, settings: &LedgerSetti
             plan.boards.extend(boards.iter().map(|(no, _)| *no));
             plan.alone |= !boards.is_empty();
         }
-        Act::Clear(rows) => {
+        Act::Clear(rows, _) => {
             ledger.contests.applications.extend(rows.iter().map(|(player, _)| entrant(player)));
             rows.iter().for_each(|(_, application)| held(Some(application)));
         }
@@ -183,7 +183,7 @@ impl State<'_> {
                 self.bump(boards);
                 Ok(done)
             }
-            Act::Clear(rows) => self.clear(order, record, rows),
+            Act::Clear(rows, last) => self.clear(order, record, rows, *last),
             Act::Settle(payouts) => self.settle(order, record, payouts),
             Act::Pay(first, rows) => self.pay_prizes(order, record, *first, (rows, &own)),
             Act::Refund(rows, last) => self.refund(order, record, (rows, *last), &own),

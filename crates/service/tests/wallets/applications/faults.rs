@@ -131,6 +131,36 @@ fn a_start_that_has_nobody_left_passes() {
     tally.drain();
 }
 
+/// However many contests cannot go on, the others do, and they do too when it is back.
+#[test]
+fn contests_that_wait_for_redis_keep_no_others() {
+    let mut site = Site::new(Kind::Redis);
+    let proxy = Proxy::start(site.redis().address());
+    let tally = site.serve_with(Some(&format!("redis://{}", proxy.address())));
+    let at = |seconds: i64| Some(Some(site.now().plus(seconds * 1_000_000)));
+    let waiting: Vec<_> = (0..150).map(|no| ContestId::new(&format!("waits-{no}")).unwrap()).collect();
+    for id in &waiting {
+        let wish = Wish { opens_at: at(1), ..super::cup(false) };
+        change::create(&tally, id, &Actor::Server, &wish, None).unwrap();
+    }
+    let paid = ContestId::new("paid").unwrap();
+    let wish = Wish { opens_at: at(2), ..super::cup(true) };
+    change::create(&tally, &paid, &Actor::Server, &wish, None).unwrap();
+    proxy.refuse();
+    proxy.cut();
+    site.advance(3_000_000);
+    assert!(keeper::do_due(&tally).is_err());
+    let state = |id| read::get(&tally, id).unwrap().state;
+    assert_eq!(state(&paid), State::Open);
+    assert!(waiting.iter().all(|id| state(id) == State::Draft));
+    proxy.pass();
+    while keeper::do_due(&tally).is_err() {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    assert!(waiting.iter().all(|id| state(id) == State::Open));
+    tally.drain();
+}
+
 /// While Redis is away nothing changes and everything says so; what does not need it goes on, and is cleared later.
 #[test]
 fn what_is_away_changes_nothing() {

@@ -371,7 +371,7 @@ impl History {
                 );
             }
             if paper.state != State::Open {
-                assert_eq!(self.store.ledger().first_applications(record.no, 9).unwrap(), []);
+                assert_eq!(self.store.ledger().first_applications(record.no, None, 9).unwrap(), []);
             }
         }
     }

@@ -108,10 +108,11 @@ pub(crate) fn contests_read_back_and_are_listed_by_state(backend: &dyn Backend) 
     store.settle().unwrap();
     looks();
     // What is under way is due since its state; a draft that nobody opens never is.
-    let due = |now, limit| {
-        let found = store.ledger().due_contests(Micros(now), limit).unwrap();
+    let due_behind = |now, after, limit| {
+        let found = store.ledger().due_contests(Micros(now), after, limit).unwrap();
         found.into_iter().map(|(at, id)| (at.0, id.as_str().to_owned())).collect::<Vec<_>>()
     };
+    let due = |now, limit| due_behind(now, None, limit);
     assert_eq!(due(4, 9), []);
     assert_eq!(due(5, 1), [(5, "B".into())]);
     rows[3].contest.opens_at = Some(Micros(-2));
@@ -122,6 +123,10 @@ pub(crate) fn contests_read_back_and_are_listed_by_state(backend: &dyn Backend) 
     }
     for _ in 0..2 {
         assert_eq!(due(5, 9), [(-2, "c".into()), (5, "a.1".into())]);
+        assert_eq!(due_behind(5, Some((Micros(-2), "b")), 9), due(5, 9));
+        assert_eq!(due_behind(5, Some((Micros(-2), "c")), 9), [(5, "a.1".into())]);
+        assert_eq!(due_behind(5, Some((Micros(5), "")), 9), [(5, "a.1".into())]);
+        assert_eq!(due_behind(5, Some((Micros(5), "a.1")), 9), []);
         assert_eq!(due(i64::MAX, 9).len(), 3);
         store.settle().unwrap();
     }
@@ -137,14 +142,16 @@ pub(crate) fn contests_read_back_and_are_listed_by_state(backend: &dyn Backend) 
     }
 }
 
+const PLAYERS: [&str; 12] =
+    ["ann", "bob", "zoë", "日本", "c\0d", "a", "b", "ba", "bb", "c", "c\0", "\u{10ffff}"];
+
 pub(crate) fn applications_come_in_order_of_arrival(backend: &dyn Backend) {
     let store = open(backend);
     let mut rng = Rng::of("applications");
     for _ in 0..soak(3) {
         let mut rows: BTreeMap<EntrantKey, Application> = BTreeMap::new();
-        for place in 1..60_u64 {
-            let key =
-                entrant(rng.below(2) as u8 + 1, ["ann", "bob", "zoë", "日本", "c\0d"][rng.below(5) as usize]);
+        for place in 1..150_u64 {
+            let key = entrant(rng.below(2) as u8 + 1, PLAYERS[rng.below(PLAYERS.len() as u64) as usize]);
             let status = Status::ALL[rng.below(3) as usize];
             let now = (rng.below(4) > 0).then(|| application(status, place, rng.below(2) == 0));
             let plan = ContestPlan { applications: vec![key.clone()], ..ContestPlan::default() };
@@ -166,10 +173,13 @@ pub(crate) fn applications_come_in_order_of_arrival(backend: &dyn Backend) {
             }
             for contest in [1, 2] {
                 let of: Vec<_> = rows.iter().filter(|(key, _)| key.contest == number(contest)).collect();
-                let first = store.ledger().first_applications(number(contest), 3).unwrap();
-                let wanted: Vec<_> =
-                    of.iter().take(3).map(|(key, row)| (key.player.clone(), **row)).collect();
-                assert_eq!(first, wanted);
+                let after = (rng.below(3) > 0).then(|| entrant(contest, PLAYERS[rng.below(12) as usize]));
+                let limit = rng.below(5) as usize + 1;
+                let player = after.as_ref().map(|key| &key.player);
+                let first = store.ledger().first_applications(number(contest), player, limit).unwrap();
+                let wanted = of.iter().filter(|(key, _)| Some(*key) > after.as_ref()).take(limit);
+                let wanted: Vec<_> = wanted.map(|(key, row)| (key.player.clone(), **row)).collect();
+                assert_eq!(first, wanted, "{limit} after {after:?}");
                 for status in Status::ALL {
                     let above = rng.below(place + 1);
                     let found = store.ledger().applications(number(contest), *status, above, 2).unwrap();
@@ -302,11 +312,13 @@ pub(crate) fn series_come_and_go_and_are_found_when_they_are_due(backend: &dyn B
         let after: Vec<_> = all.iter().filter(|(other, _)| *other > id).take(2).cloned().collect();
         assert_eq!(store.ledger().all_series(Some(&id), 2).unwrap(), after);
         let now = rng.below(5) as i64 - 2;
+        let after = (rng.below(2) == 0)
+            .then(|| (Micros(rng.below(5) as i64 - 2), ["", "B", "b"][rng.below(3) as usize]));
         let mut due: Vec<_> = all.into_iter().filter_map(|(id, row)| Some((row.due?, id))).collect();
-        due.retain(|(at, _)| at.0 <= now);
+        due.retain(|(at, id)| at.0 <= now && after.is_none_or(|after| (*at, id.as_str()) > after));
         due.sort();
         due.truncate(2);
-        assert_eq!(store.ledger().due_series(Micros(now), 2).unwrap(), due);
+        assert_eq!(store.ledger().due_series(Micros(now), after, 2).unwrap(), due);
     }
 }
 
@@ -343,6 +355,10 @@ pub(crate) fn payments_read_back_and_are_found_while_they_are_open(backend: &dyn
         }
         assert_eq!(store.ledger().payment(key).unwrap().as_ref(), rows.get(&key));
         let open = rows.iter().filter(|(_, payment)| payment.is_open()).map(|(key, _)| *key);
-        assert_eq!(store.ledger().open_payments(2).unwrap(), open.take(2).collect::<Vec<_>>());
+        let open: Vec<_> = open.collect();
+        for after in [None, Some(keys[0]), Some(keys[1]), Some(keys[2])] {
+            let wanted = open.iter().copied().filter(|key| after.is_none_or(|after| *key > after)).take(2);
+            assert_eq!(store.ledger().open_payments(after, 2).unwrap(), wanted.collect::<Vec<_>>());
+        }
     }
 }

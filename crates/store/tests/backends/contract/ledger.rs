@@ -100,6 +100,15 @@ pub(crate) fn members_read_back_by_id_and_by_what_they_are_found_by(backend: &dy
         for (handle, member) in &handles {
             assert_eq!(store.ledger().member_of(handle).unwrap(), *member);
         }
+        let (mut asked, mut found): (Vec<_>, Vec<_>) = handles.iter().cloned().unzip();
+        assert_eq!(store.ledger().members_of(&asked).unwrap(), found);
+        asked.insert(1, Handle::Login(Login::new("zzz-nobody").unwrap()));
+        found.insert(1, None);
+        let mut both: Vec<_> = asked.into_iter().zip(found).collect();
+        both.sort();
+        let (asked, found): (Vec<_>, Vec<_>) = both.into_iter().unzip();
+        assert_eq!(store.ledger().members_of(&asked).unwrap(), found);
+        assert_eq!(store.ledger().members_of(&[]).unwrap(), []);
         assert_eq!(store.ledger().member(rows[0].0).unwrap().as_ref(), Some(&rows[0].1));
         assert_eq!(store.ledger().member(member_id(7)).unwrap(), None);
     });

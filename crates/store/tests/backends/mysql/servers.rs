@@ -155,24 +155,38 @@ fn marks_stay_until_somebody_has_published(kind: DatabaseKind) {
     let mark = || store.run(&plan, &mut |loaded| one_more(loaded.scores[0].map_or(0, |old| old.score)));
     let first = mark().unwrap();
     let second = mark().unwrap();
-    let found = other.marks(Duration::ZERO).unwrap();
+    let found = other.marks(Duration::ZERO, None).unwrap();
     assert_eq!(found.len(), 2, "another server sees both");
     assert!(found.iter().all(|one| one.what == Marked::Records(counter().scores)));
-    assert_eq!(other.marks(Duration::from_secs(3600)).unwrap(), []);
+    assert_eq!(other.marks(Duration::from_secs(3600), None).unwrap(), []);
     // Published: it goes with the next transaction of its server, or with its next look.
     store.published(first.marked.unwrap());
     add(&store, |_| ()).unwrap();
-    let left: Vec<_> = other.marks(Duration::ZERO).unwrap().into_iter().map(|one| one.batch).collect();
+    let left: Vec<_> = other.marks(Duration::ZERO, None).unwrap().into_iter().map(|one| one.batch).collect();
     assert_eq!(left, [second.marked.unwrap()]);
     // Published by another: the row still says what became of the commit.
     other.take_marks_off(&left).unwrap();
-    assert_eq!(other.marks(Duration::ZERO).unwrap(), []);
+    assert_eq!(other.marks(Duration::ZERO, None).unwrap(), []);
     assert_eq!(other.became(&left[0]).unwrap().map(|done| done.version), Some(second.version));
+    // More than one answer has: each is given once, in order, whether any was taken off or not.
+    let mut batches: Vec<_> = (0..130).map(|_| mark().unwrap().marked.unwrap()).collect();
+    batches.sort();
+    let (mut pages, mut seen): (Vec<usize>, Vec<_>) = (Vec::new(), Vec::new());
+    loop {
+        let page = other.marks(Duration::ZERO, seen.last().copied()).unwrap();
+        if page.is_empty() {
+            break;
+        }
+        pages.push(page.len());
+        seen.extend(page.iter().map(|one| one.batch));
+    }
+    assert_eq!((pages, &seen), (vec![64, 64, 2], &batches));
+    other.take_marks_off(&batches).unwrap();
     // Nothing was written, so nothing is left.
     assert_eq!(store.run(&plan, &mut |_| Changes::default()).unwrap().marked, None);
     let third = mark().unwrap();
     store.published(third.marked.unwrap());
-    assert_eq!(store.marks(Duration::ZERO).unwrap(), []);
+    assert_eq!(store.marks(Duration::ZERO, None).unwrap(), []);
 }
 
 fn removed_records_are_walked_with_their_versions(kind: DatabaseKind) {

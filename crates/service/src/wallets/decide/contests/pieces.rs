@@ -14,12 +14,13 @@ use tally_rules::{PlayerId, Refusal};
 use tally_store::PayoutKey;
 
 impl State<'_> {
-    /// Takes some of the applications away that are left; when none is, that is done.
+    /// Takes some of the applications away that are left; with the last ones that is done.
     pub(super) fn clear(
         &mut self,
         order: &ContestOrder,
         mut record: Record,
         rows: &[(PlayerId, Application)],
+        last: bool,
     ) -> Decision {
         if record.work != Work::Clear {
             return done(record, What::Nothing);
@@ -32,7 +33,7 @@ impl State<'_> {
                 self.applications.set(&key, None);
             }
         }
-        if rows.is_empty() {
+        if last {
             let refunds = record.state == Stands::Cancelled && record.members > 0;
             let refunds = refunds && record.contest.entry_fee.is_some();
             record.work = if refunds { Work::Refund { after: None } } else { Work::None };

@@ -1,0 +1,51 @@
+//! Rows that belong to a contest, or to the prizes of a period, that is not there.
+//!
+//! Tables give the numbers they have rows of in order; those of contests are in the order of their names and gathered ahead, in
+//! rounds of bounded size. Not here: whether there are as many rows as there should be.
+
+use super::ahead::{Ahead, Put};
+use super::walk::Walk;
+use super::{Run, periods};
+use crate::failure::Failure;
+use tally_rules::contest::ContestId;
+use tally_rules::ledger::Uuid;
+use tally_store::{Books, OfContests, StoreError};
+
+/// Numbers that are kept in memory.
+const KNOWN_MAX: usize = 500_000;
+
+/// Finds them; each number is named once a table.
+pub(super) fn replay(books: &mut dyn Books, run: &mut Run<'_>) -> Result<(), Failure> {
+    let mut known = Ahead::gather(KNOWN_MAX, |(), ()| (), |put| numbers(books, put))?;
+    let mut tables = OfContests::ALL.map(|of| (of, Walk::default()));
+    loop {
+        for (of, walk) in &mut tables {
+            walk.fill(|after: Option<&Uuid>, limit| books.owners(*of, after, limit))?;
+        }
+        let next = tables.iter().filter_map(|(_, walk)| walk.peek().map(|(no, ())| *no)).min();
+        let Some(next) = next else { return Ok(()) };
+        let is_there = known.at(&next, |put| numbers(books, put), &mut |_, ()| ())?.is_some();
+        for (of, walk) in &mut tables {
+            if walk.peek().is_some_and(|(no, ())| *no == next) {
+                walk.next();
+                if !is_there {
+                    run.found(of.table(), next, "what it belongs to is not there");
+                }
+            }
+        }
+    }
+}
+
+/// The numbers of what there is.
+fn numbers(books: &mut dyn Books, put: &mut Put<'_, Uuid, ()>) -> Result<(), StoreError> {
+    periods::each(books, |_, payment| {
+        put(payment.no, ());
+        Ok(())
+    })?;
+    let mut contests = Walk::default();
+    loop {
+        contests.fill(|after: Option<&ContestId>, limit| books.contests(after, limit))?;
+        let Some((_, record)) = contests.next() else { return Ok(()) };
+        put(record.no, ());
+    }
+}

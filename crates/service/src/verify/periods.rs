@@ -1,0 +1,87 @@
+//! What periods that pay prizes say: how many prizes there are, which have had their turn, and which movement each is.
+//!
+//! A period knows the movement of each of its prizes, so that is what an entry is compared by: two of them, or one more, are
+//! rows that nobody knows. Not here: the comparison (`contests`).
+
+use super::Run;
+use super::ahead::Put;
+use super::contests::{self, About, Said, each_payout};
+use super::walk::Walk;
+use std::sync::Arc;
+use tally_rules::ledger::{Kind, TransferId, WalletKey};
+use tally_rules::period::Payment;
+use tally_store::{Books, PartKey, StoreError};
+
+/// What a prize of a period is about: by its reference, and its movement.
+pub(super) fn about(wallet: WalletKey, reference: &str, transfer: TransferId) -> About {
+    contests::about(wallet, &[reference.as_bytes(), b"\0", &transfer.0.0], Kind::Prize)
+}
+
+/// As entries refer to it.
+fn reference(payment: &Payment) -> String {
+    format!("{}/{}", payment.board.as_str(), payment.period)
+}
+
+/// Each period that was to pay something.
+pub(super) fn each(
+    books: &mut dyn Books,
+    mut with: impl FnMut(&mut dyn Books, &Payment) -> Result<(), StoreError>,
+) -> Result<(), StoreError> {
+    let mut payments = Walk::default();
+    loop {
+        payments.fill(|after: Option<&PartKey>, limit| books.payments(after, limit))?;
+        let Some((_, payment)) = payments.next() else { return Ok(()) };
+        with(books, &payment)?;
+    }
+}
+
+/// What periods say of movements.
+pub(super) fn say(books: &mut dyn Books, put: &mut Put<'_, About, Said>) -> Result<(), StoreError> {
+    each(books, |books, payment| {
+        let of: Arc<str> = reference(payment).into();
+        each_payout(books, payment.no, |_, row| {
+            let Some(Ok(transfer)) = row.paid else { return };
+            let wallet = WalletKey { member: row.member, currency: row.currency };
+            let said = Said {
+                of: Arc::clone(&of),
+                player: row.player,
+                kind: Kind::Prize,
+                amount: row.amount.units(),
+                transfer: Some(transfer),
+                times: 1,
+            };
+            put(about(wallet, &of, transfer), said);
+        })
+    })
+}
+
+/// How many prizes each has, and which were paid, against what it counts; how many periods there are.
+pub(super) fn check(books: &mut dyn Books, run: &mut Run<'_>) -> Result<u64, StoreError> {
+    let mut periods = 0;
+    each(books, |books, payment| {
+        periods += 1;
+        let (mut rows, mut wrong) = (0_u64, Vec::new());
+        each_payout(books, payment.no, |no, payout| {
+            rows += 1;
+            match payout.paid {
+                None if no < payment.done => wrong.push((no, "it was never paid")),
+                Some(_) if no >= payment.done => wrong.push((no, "it is paid before its turn")),
+                _ => {}
+            }
+        })?;
+        let of = reference(payment);
+        if rows != u64::from(payment.count) {
+            let what = format!("{} were to be paid, and there are {rows}", payment.count);
+            run.found("period_payments", &of, what);
+        }
+        if payment.done > payment.count {
+            let what = format!("{} of {} had their turn", payment.done, payment.count);
+            run.found("period_payments", &of, what);
+        }
+        for (no, what) in wrong {
+            run.found("contest_prizes", format!("{of}/{no}"), what);
+        }
+        Ok(())
+    })?;
+    Ok(periods)
+}
