@@ -102,9 +102,7 @@ const OF_USERS: &[&str] = &[
 
 /// What the servers of those tests are on, beside SQLite (the test kit knows what each word means), and which tests are left
 /// out there.
-const ALSO_ON: &[(&str, &[&str])] = &[("mariadb", RIGHTS), ("mariadb+redis", AT_THE_DOOR)];
-/// Who may do what is decided before any store is asked, and takes more than a minute.
-const RIGHTS: &[&str] = &["rights"];
+const ALSO_ON: &[(&str, &[&str])] = &[("mariadb", &[]), ("mariadb+redis", AT_THE_DOOR)];
 /// What is refused before a store or an order of ranks is asked: with another store it is tested once more, which is
 /// enough. It takes as long as all the rest together.
 const AT_THE_DOOR: &[&str] = &["bad_input", "openapi", "rights"];

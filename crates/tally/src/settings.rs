@@ -31,7 +31,7 @@ macro_rules! settings {
 settings! {
     "data.dir" = "./tally-data" "Data directory: the embedded store, the secret and the running server's address.";
     "secret.file" = "" "File with the secret, 64 hexadecimal digits; empty: `secret` in the data directory.";
-    "store.url" = "" "`sqlite:PATH` or `mysql://user:password@host:port/database` (MariaDB too), or several databases, comma-separated: the shards of one store; empty: `tally.db` in the data directory.";
+    "store.url" = "" "`sqlite:PATH` or `mysql://user:password@host:port/database` (MariaDB too; with TLS `?ssl-mode=verify_identity`), or several databases, comma-separated: the shards of one store; empty: `tally.db` in the data directory.";
     "store.pool_max" = "8" "Connections to a database at most; about twice its processors, see `tally doctor`.";
     "store.lanes" = "2" "Lanes of scores in front of a database, each with a transaction of its own in flight; a store in a file has one.";
     "store.connect_timeout" = "5s" "How long a connection to a database may take.";
@@ -42,9 +42,9 @@ settings! {
     "store.wal_mib" = "256" "Bound of the write-ahead log of the store's tables, in MiB.";
     "store.overlay_mib" = "256" "Memory for changes that are not in the store's tables yet, in MiB; from half of it on commits are slowed, past it they wait.";
     "store.journal_mib" = "256" "A file of the store's journal, in MiB, at which its changes are brought into the tables; there are two such files.";
-    "ranking.url" = "memory" "Where the order of boards is kept: `memory`, `redis://host:port` or `redis-cluster://host:port,host:port`; Redis needs a store in a database.";
+    "ranking.url" = "memory" "Where the order of boards is kept: `memory`, `redis://host:port` or `redis-cluster://host:port,host:port` (with TLS `rediss://` or `rediss-cluster://`); Redis needs a store in a database.";
     "ranking.timeout" = "2s" "How long Redis may take to answer; past it it is away.";
-    "applications.url" = "store" "Where contests without fee and prizes have their applications: `store`, `redis://host:port` or `redis-cluster://host:port,host:port`; in Redis they are fast, and gone if it loses its data.";
+    "applications.url" = "store" "Where contests without fee and prizes have their applications: `store`, `redis://host:port` or `redis-cluster://host:port,host:port` (with TLS `rediss://` or `rediss-cluster://`); in Redis they are fast, and gone if it loses its data.";
     "applications.timeout" = "2s" "How long that Redis may take to answer; past it it is away.";
     "http.listen" = "127.0.0.1:8420" "Where HTTP listens.";
     "http.hosts" = "" "Host names, comma-separated, under which callers without a key may ask, beside loopback and IP addresses.";

@@ -9,6 +9,7 @@
 use crate::process::free_port;
 use crate::redis::{RedisKind, ScratchRedis};
 use crate::resp::RespClient;
+use crate::tls;
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -28,6 +29,8 @@ const LOOK_AGAIN: Duration = Duration::from_millis(10);
 #[derive(Debug)]
 pub struct ScratchCluster {
     nodes: Vec<ScratchRedis>,
+    /// Where each speaks TLS, if they do.
+    tls_ports: Vec<u16>,
 }
 
 impl ScratchCluster {
@@ -38,16 +41,32 @@ impl ScratchCluster {
     /// If a node does not start, or they do not agree; so do all others below, if a node does not answer.
     #[track_caller]
     pub fn start(kind: RedisKind, args: &[&str]) -> Self {
-        let node = |_| {
-            ScratchRedis::start_each(kind, || {
+        Self::start_on(kind, args, Vec::new())
+    }
+
+    /// One whose nodes speak TLS, to each other as well, on ports beside those that the kit asks.
+    #[track_caller]
+    pub fn start_tls(kind: RedisKind, certificate: &str) -> Self {
+        let args = [tls::of_redis(certificate), vec!["--tls-cluster".into(), "yes".into()]].concat();
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        Self::start_on(kind, &args, (0..NODES).map(|_| free_port()).collect())
+    }
+
+    #[track_caller]
+    fn start_on(kind: RedisKind, args: &[&str], tls_ports: Vec<u16>) -> Self {
+        let node = |at: usize| {
+            ScratchRedis::start_each(kind, |_| {
                 // The nodes speak to each other on a second port.
                 let bus = free_port().to_string();
                 let own = ["--cluster-enabled", "yes", "--cluster-port", &bus];
-                let settings = [&own[..], &["--cluster-node-timeout", NODE_TIMEOUT_MS], args].concat();
+                let port = tls_ports.get(at).map(u16::to_string);
+                let encrypted = port.as_ref().map_or(Vec::new(), |port| vec!["--tls-port", port]);
+                let timeout = ["--cluster-node-timeout", NODE_TIMEOUT_MS];
+                let settings = [&own[..], &timeout, &encrypted, args].concat();
                 settings.iter().map(OsString::from).collect()
             })
         };
-        let cluster = Self { nodes: (0..NODES).map(node).collect() };
+        let cluster = Self { nodes: (0..NODES).map(node).collect(), tls_ports };
         for at in 0..NODES {
             let mut client = cluster.client(at);
             let (first, last) = (slots_before(at).to_string(), (slots_before(at + 1) - 1).to_string());
@@ -67,6 +86,11 @@ impl ScratchCluster {
     /// Where the nodes listen.
     pub fn addresses(&self) -> Vec<SocketAddr> {
         self.nodes.iter().map(ScratchRedis::address).collect()
+    }
+
+    /// Where they listen for TLS, if they do.
+    pub fn tls_addresses(&self) -> Vec<SocketAddr> {
+        self.tls_ports.iter().map(|port| ([127, 0, 0, 1], *port).into()).collect()
     }
 
     /// A node.

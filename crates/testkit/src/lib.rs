@@ -20,6 +20,7 @@ pub mod resp;
 pub mod rng;
 pub mod routes;
 pub mod server;
+pub mod tls;
 
 pub use cluster::ScratchCluster;
 pub use database::{DatabaseKind, ScratchDatabase};

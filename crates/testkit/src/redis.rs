@@ -5,6 +5,7 @@
 
 use crate::process::{self, Plan, Server};
 use crate::resp::RespClient;
+use crate::tls;
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -49,19 +50,30 @@ impl ScratchRedis {
     /// If it is not there or does not start; the message has its log, or the line to run.
     #[track_caller]
     pub fn start(kind: RedisKind, args: &[&str]) -> Self {
-        Self::start_each(kind, || args.iter().map(OsString::from).collect())
+        Self::start_each(kind, |_| args.iter().map(OsString::from).collect())
     }
 
-    /// The same with arguments that are asked for before each try.
+    /// One that speaks TLS and nothing else, so that the clients of this kit cannot ask it.
     #[track_caller]
-    pub(crate) fn start_each(kind: RedisKind, args: impl Fn() -> Vec<OsString>) -> Self {
+    pub fn start_tls(kind: RedisKind, certificate: &str, args: &[&str]) -> Self {
+        Self::start_each(kind, |port| {
+            let port = ["--port".to_owned(), "0".to_owned(), "--tls-port".to_owned(), port.to_string()];
+            let own = port.into_iter().chain(tls::of_redis(certificate)).map(OsString::from);
+            own.chain(args.iter().map(OsString::from)).collect()
+        })
+    }
+
+    /// The same with arguments that are asked for before each try, for the port that is tried.
+    #[track_caller]
+    pub(crate) fn start_each(kind: RedisKind, args: impl Fn(u16) -> Vec<OsString>) -> Self {
         let program = kind.program();
         Self(Server::start(kind.name(), |folder, port| {
+            let given = args(port);
             let port = port.to_string();
             let mut all: Vec<OsString> = ["--bind", "127.0.0.1", "--port", &port].map(OsString::from).into();
             all.extend(["--save", "", "--appendonly", "no", "--dir"].map(OsString::from));
             all.push(folder.into());
-            all.extend(args());
+            all.extend(given);
             Plan { program: program.clone(), args: all, ready: "Ready to accept connections" }
         }))
     }

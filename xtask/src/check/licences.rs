@@ -22,6 +22,7 @@ const ALLOWED: &[&str] = &[
     "BSD-3-Clause",
     "BSL-1.0",
     "CC0-1.0",
+    "CDLA-Permissive-2.0", // of data: the certificates of `webpki-roots`; asks for its text beside them, and nothing of what is made with them
     "ISC",
     "MIT",
     "MIT-0",

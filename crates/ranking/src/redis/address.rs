@@ -1,10 +1,12 @@
-//! Where Redis is: `redis://[user[:password]@]host[:port][/db]` or `redis-cluster://[user[:password]@]host:port,…`.
+//! Where Redis is: `redis://[user[:password]@]host[:port][/db]` or `redis-cluster://[user[:password]@]host:port,…`, with
+//! TLS `rediss://` and `rediss-cluster://`.
 //!
-//! Options follow as in any URL: `?db=`, `?prefix=` of the keys, `?partitions=` of a board on a cluster. Our own parser
-//! because neither several hosts nor these options are in the one of the client. Not here: TLS, and sockets of Unix.
+//! Options follow as in any URL: `?db=`, `?prefix=` of the keys, `?partitions=` of a board on a cluster, and those of TLS. Our
+//! own parser because neither several hosts nor these options are in the one of the client. Not here: sockets of Unix.
 
 use super::RankingError;
 use percent_encoding::percent_decode_str;
+use tally_tls::{Options, Trust};
 
 const PORT: u16 = 6379;
 const PREFIX: &str = "tally";
@@ -24,6 +26,8 @@ pub(super) struct Address {
     pub(super) prefix: String,
     /// Of boards that may be split.
     pub(super) partitions: u16,
+    /// Whom to believe; none for connections that anybody can read.
+    pub(super) trust: Option<Trust>,
 }
 
 impl Address {
@@ -35,14 +39,16 @@ impl Address {
     fn read(url: &str) -> Result<Self, String> {
         let (scheme, rest) =
             url.split_once("://").ok_or("must begin with `redis://` or `redis-cluster://`")?;
-        let cluster = match scheme {
-            "redis" => false,
-            "redis-cluster" => true,
-            "rediss" | "rediss-cluster" => {
-                return Err("asks for TLS, which tally does not speak to Redis".into());
-            }
+        let (cluster, encrypted) = match scheme {
+            "redis" => (false, false),
+            "rediss" => (false, true),
+            "redis-cluster" => (true, false),
+            "rediss-cluster" => (true, true),
             other => {
-                return Err(format!("begins with `{other}://`, not with `redis://` or `redis-cluster://`"));
+                return Err(format!(
+                    "begins with `{other}://`, not with `redis://` or `redis-cluster://` (with TLS `rediss://` or \
+                     `rediss-cluster://`)"
+                ));
             }
         };
         let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
@@ -61,13 +67,28 @@ impl Address {
             db: if path.is_empty() { 0 } else { database(path)? },
             prefix: PREFIX.into(),
             partitions: if cluster { PARTITIONS } else { 1 },
+            trust: None,
         };
+        let mut tls = Options::default();
         for option in query.split('&').filter(|option| !option.is_empty()) {
             let (name, value) = option.split_once('=').unwrap_or((option, ""));
-            address.set(name, &decoded(value)?)?;
+            let value = decoded(value)?;
+            if !tls.set(name, &value) {
+                address.set(name, &value)?;
+            }
         }
         if cluster && address.db != 0 {
             return Err("names a database; a cluster has only one".into());
+        }
+        match tls.any() {
+            _ if encrypted => address.trust = Some(tls.read()?),
+            Some(option) => {
+                return Err(format!(
+                    "has `{option}`, but no TLS: begin it with `{}://`",
+                    scheme.replacen("redis", "rediss", 1)
+                ));
+            }
+            None => {}
         }
         Ok(address)
     }
@@ -87,7 +108,10 @@ impl Address {
                     count.ok_or_else(|| format!("has `partitions` that are not 1 to {PARTITIONS_MAX}"))?;
             }
             other => {
-                return Err(format!("has the option `{other}`; there are `db`, `prefix` and `partitions`"));
+                let tls = Options::NAMES;
+                return Err(format!(
+                    "has the option `{other}`; there are `db`, `prefix` and `partitions`, and with TLS {tls}"
+                ));
             }
         }
         Ok(())
@@ -98,7 +122,8 @@ impl Address {
 impl std::fmt::Display for Address {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let hosts: Vec<String> = self.hosts.iter().map(|(host, port)| format!("{host}:{port}")).collect();
-        write!(f, "{}://{}", if self.cluster { "redis-cluster" } else { "redis" }, hosts.join(","))
+        let encrypted = if self.trust.is_some() { "s" } else { "" };
+        write!(f, "redis{encrypted}{}://{}", if self.cluster { "-cluster" } else { "" }, hosts.join(","))
     }
 }
 
@@ -171,11 +196,28 @@ mod tests {
     }
 
     #[test]
+    fn tls_is_asked_for_by_the_scheme() {
+        let ca = concat!(env!("CARGO_MANIFEST_DIR"), "/../testkit/tls/ca.pem");
+        for (url, shown) in [
+            (format!("rediss://a?ssl-ca={ca}&prefix=x"), "rediss://a:6379"),
+            ("rediss-cluster://:secret@a,b:1".to_owned(), "rediss-cluster://a:6379,b:1"),
+        ] {
+            let address = Address::parse(&url, "x").unwrap();
+            let trust = address.trust.as_ref().expect("TLS");
+            assert_eq!((address.to_string().as_str(), trust.ca().is_some()), (shown, url.contains("ssl-ca")));
+        }
+        assert_eq!(Address::parse("redis://a", "x").unwrap().trust, None);
+    }
+
+    #[test]
     fn what_is_wrong_is_said() {
         for (url, part) in [
             ("cache:6379", "must begin with"),
             ("http://a", "begins with `http://`"),
-            ("rediss://a", "TLS"),
+            ("redis://a?ssl-name=b", "begin it with `rediss://`"),
+            ("redis-cluster://a?ssl-ca=b", "begin it with `rediss-cluster://`"),
+            ("rediss://a?ssl-ca=nowhere.pem", "`ssl-ca=nowhere.pem`"),
+            ("rediss://a?ssl-key=nowhere.pem", "go together"),
             ("redis://a:x", "`a:x`"),
             ("redis://", "where `host:port` belongs"),
             ("redis://a,b", "several hosts"),

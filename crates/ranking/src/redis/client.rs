@@ -72,8 +72,10 @@ impl Redis {
             .map_err(|error| RankingError::Away(format!("no thread can be started: {error}")))?;
         let cluster = address.cluster;
         let hosts = address.hosts.clone();
-        let reach =
-            Arc::new(Reach { address, connect: options.connect_timeout, response: options.response_timeout });
+        let tls = address.trust.as_ref().map(tally_tls::Trust::client).transpose();
+        let tls = tls.map_err(RankingError::Address)?;
+        let (connect, response) = (options.connect_timeout, options.response_timeout);
+        let reach = Arc::new(Reach { address, tls, connect, response });
         let nodes: Vec<_> =
             hosts.iter().map(|(host, port)| Arc::new(Node::new(host, *port, &reach))).collect();
         let ranges = if cluster { Vec::new() } else { vec![(0, keys::SLOTS - 1, Arc::clone(&nodes[0]))] };
@@ -113,7 +115,9 @@ impl Redis {
         let sent = AtomicBool::new(false);
         let answer = self.handle.block_on(self.shared.call_telling(request, &sent));
         answer.map_err(|error| match error {
-            RankingError::Away(why) if sent.load(Ordering::Relaxed) => RankingError::Unknown(why),
+            RankingError::Away(why) | RankingError::Untrusted(why) if sent.load(Ordering::Relaxed) => {
+                RankingError::Unknown(why)
+            }
             error => error,
         })
     }
@@ -244,6 +248,8 @@ impl Shared {
                 Err(node.away(&why))
             }
             Failure::Refused(why) => Err(RankingError::Refused(why)),
+            // Said while connecting; here the connection is there.
+            Failure::Untrusted(why) => Err(RankingError::Untrusted(why)),
         }
     }
 

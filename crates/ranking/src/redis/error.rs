@@ -21,6 +21,10 @@ pub enum RankingError {
     /// The address is none.
     #[error("{0}")]
     Address(String),
+    /// Whoever answers there is not believed to be it: its certificate, or no TLS at all. It is tried again by whoever asks
+    /// next.
+    #[error("Redis is not trusted: {0}")]
+    Untrusted(String),
     /// It refused, or answered what we do not understand.
     #[error("Redis answered: {0}")]
     Refused(String),

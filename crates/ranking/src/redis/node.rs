@@ -16,6 +16,8 @@ use redis::{
 };
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
@@ -29,6 +31,8 @@ const RUN_BYTES: usize = 40;
 #[derive(Debug)]
 pub(super) struct Reach {
     pub(super) address: Address,
+    /// What makes encrypted connections, where the address asks for them.
+    pub(super) tls: Option<tally_tls::Client>,
     pub(super) connect: Duration,
     pub(super) response: Duration,
 }
@@ -106,6 +110,9 @@ impl Node {
                 pause.fail(&failure.to_string());
                 Err(match failure {
                     Failure::Refused(why) => RankingError::Refused(why),
+                    Failure::Untrusted(why) => {
+                        RankingError::Untrusted(format!("{}:{}: {why}", self.host, self.port))
+                    }
                     failure => self.away(&failure.to_string()),
                 })
             }
@@ -149,18 +156,62 @@ impl Node {
         if let Some(password) = &address.password {
             login = login.set_password(password);
         }
-        let info = ConnectionAddr::Tcp(self.host.clone(), self.port).into_connection_info()?;
-        let client = Client::open(info.set_redis_settings(login))?;
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(Some(self.reach.connect))
             .set_response_timeout(Some(self.reach.response));
-        let mut connection = client.get_multiplexed_async_connection_with_config(&config).await?;
+        let mut connection = match &self.reach.tls {
+            None => {
+                let info = ConnectionAddr::Tcp(self.host.clone(), self.port).into_connection_info()?;
+                let client = Client::open(info.set_redis_settings(login))?;
+                client.get_multiplexed_async_connection_with_config(&config).await?
+            }
+            Some(tls) => self.connect_encrypted(tls, &login, config).await?,
+        };
         let info: String = cmd("INFO").arg("server").query_async(&mut connection).await?;
         let run = info.lines().find_map(|line| line.strip_prefix("run_id:"));
         let run = run.filter(|run| run.len() == RUN_BYTES);
         let run = run.ok_or_else(|| Failure::Refused("INFO without a run_id".into()))?.to_owned();
         let digests = load_scripts(&mut connection).await?;
         Ok(Live { connection, run, digests })
+    }
+}
+
+impl Node {
+    /// The crate's own TLS is not used: it asks the system for authorities, and its errors have no kinds.
+    async fn connect_encrypted(
+        &self,
+        tls: &tally_tls::Client,
+        login: &RedisConnectionInfo,
+        config: AsyncConnectionConfig,
+    ) -> Result<MultiplexedConnection, Failure> {
+        let lost = |error: std::io::Error| Failure::Broken(error.to_string());
+        let tcp = TcpStream::connect((self.host.as_str(), self.port)).await.map_err(lost)?;
+        tcp.set_nodelay(true).map_err(lost)?;
+        let Ok(shaken) = timeout(self.reach.connect / 2, tls.handshake(&self.host, tcp)).await else {
+            return Err(if self.is_plain().await.unwrap_or(false) {
+                Failure::Untrusted("it does not speak TLS on this port, but answers in plain".into())
+            } else {
+                Failure::Away("it does not answer the TLS handshake".into())
+            });
+        };
+        let stream = shaken.map_err(|failure| match failure {
+            tally_tls::Failure::Lost(error) => lost(error),
+            tally_tls::Failure::Untrusted(why) => Failure::Untrusted(why),
+        })?;
+        // What a server says of our certificate comes with its first answer.
+        let connected = MultiplexedConnection::new_with_config(login, stream, config).await;
+        let (connection, driver) = connected
+            .map_err(|error| tls.explain(&error).map_or_else(|| error.into(), Failure::Untrusted))?;
+        tokio::spawn(driver);
+        Ok(connection)
+    }
+
+    /// Whether it answers without TLS. To a handshake such a Redis is silent, because it waits for the end of a line, and
+    /// so is one that is frozen: only the first is a mistake that no waiting mends. Nothing secret is said here.
+    async fn is_plain(&self) -> std::io::Result<bool> {
+        let mut tcp = TcpStream::connect((self.host.as_str(), self.port)).await?;
+        tcp.write_all(b"PING\r\n").await?;
+        Ok(matches!(tcp.read_u8().await?, b'+' | b'-'))
     }
 }
 
@@ -229,6 +280,9 @@ pub(super) enum Failure {
     /// No.
     #[error("{0}")]
     Refused(String),
+    /// It is not believed to be the one that was meant.
+    #[error("{0}")]
+    Untrusted(String),
 }
 
 impl From<RedisError> for Failure {

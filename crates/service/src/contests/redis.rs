@@ -123,8 +123,8 @@ enum Outcome {
 
 impl InRedis<'_> {
     fn ask<T>(&self, answer: Result<T, RankingError>) -> Result<T, Failure> {
-        if matches!(answer, Err(RankingError::Away(_) | RankingError::Unknown(_) | RankingError::Refused(_)))
-        {
+        use RankingError::{Away, Refused, Unknown, Untrusted};
+        if matches!(answer, Err(Away(_) | Unknown(_) | Refused(_) | Untrusted(_))) {
             self.faults.fetch_add(1, Ordering::Relaxed);
         }
         answer.map_err(failure)

@@ -3,6 +3,10 @@
 //! Every setting that changes what a statement means is said here, whatever the server's defaults are. Not here: whose
 //! database it is (`migrate`).
 
+mod address;
+
+pub(super) use address::Address;
+
 use super::Options;
 use super::fault::Fault;
 use super::link::Link;
@@ -10,7 +14,7 @@ use super::row::{Answers, Fields};
 use super::stats::Stats;
 use super::text::Script;
 use crate::StoreError;
-use mysql_async::{Conn, Opts, OptsBuilder};
+use mysql_async::Conn;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -68,36 +72,6 @@ pub(super) struct Server {
     pub(super) message_bytes: usize,
 }
 
-/// Where the database is.
-#[derive(Debug)]
-pub(super) struct Address {
-    opts: Opts,
-    /// For messages: without the password.
-    pub(super) shown: String,
-    pub(super) database: String,
-}
-
-impl Address {
-    /// Reads `mysql://user:password@host:port/database`.
-    pub(super) fn parse(url: &str) -> Result<Self, StoreError> {
-        let opts = Opts::from_url(url)
-            .map_err(|error| StoreError::NotOurs(format!("the address of the database ({error})")))?;
-        let database = opts.db_name().unwrap_or_default().to_owned();
-        let shown = format!("mysql://{}:{}/{database}", opts.ip_or_hostname(), opts.tcp_port());
-        if database.is_empty() {
-            return Err(StoreError::NotOurs(format!("{shown} (it names no database)")));
-        }
-        // Whatever the URL says: no socket behind our back, no question of the driver's own, no cache of statements.
-        let opts = OptsBuilder::from_opts(opts)
-            .prefer_socket(false)
-            .max_allowed_packet(Some(1 << 30))
-            .wait_timeout(Some(usize::MAX))
-            .stmt_cache_size(0)
-            .tcp_nodelay(true);
-        Ok(Self { opts: opts.into(), shown, database })
-    }
-}
-
 /// Connects and prepares the session.
 pub(super) fn connect(address: &Address, options: &Options, stats: &Arc<Stats>) -> Result<Link, StoreError> {
     let away = |what: String| StoreError::Away(format!("{}: {what}", address.shown));
@@ -111,7 +85,7 @@ pub(super) fn connect(address: &Address, options: &Options, stats: &Arc<Stats>) 
     let conn = runtime
         .block_on(async { tokio::time::timeout(options.connect_timeout, connecting).await })
         .map_err(|_| away(format!("no connection within {:?}", options.connect_timeout)))?
-        .map_err(|error| away(error.to_string()))?;
+        .map_err(|error| away(address.explain(&error)))?;
     stats.connects.fetch_add(1, Ordering::Relaxed);
     stats.open.fetch_add(1, Ordering::Relaxed);
     let unknown = Server { flavour: Flavour::MariaDb, message_bytes: 4 << 10 };
@@ -194,15 +168,6 @@ mod tests {
         assert_eq!(flavour("8.0.11-TiDB-v8.5.0"), mysql(false));
         for old in ["5.7.44", "10.3.39-MariaDB", "nonsense"] {
             assert!(flavour(old).is_err(), "{old}");
-        }
-    }
-
-    #[test]
-    fn an_address_names_a_database_and_is_shown_without_its_password() {
-        let address = Address::parse("mysql://tally:secret@db.example:3307/games").unwrap();
-        assert_eq!(address.shown, "mysql://db.example:3307/games");
-        for bad in ["mysql://db.example", "postgres://db.example/games", "db"] {
-            assert!(matches!(Address::parse(bad), Err(StoreError::NotOurs(_))), "{bad}");
         }
     }
 }

@@ -9,11 +9,11 @@ use tally_testkit::{Client, Request, Rng, TestTally};
 use tally_wire::resp::Reply;
 
 /// What a client of a sum board has done: for each player, what was added for certain.
-type Added = BTreeMap<String, i64>;
+pub(crate) type Added = BTreeMap<String, i64>;
 
 /// Adds to players that all clients share until it is told to stop, each addition under a key, tried again at the others
 /// where a server is gone.
-fn add_until(stop: &AtomicBool, (nth, mut clients): (usize, Vec<Client>)) -> Added {
+pub(crate) fn add_until(stop: &AtomicBool, (nth, mut clients): (usize, Vec<Client>)) -> Added {
     let (mut rng, mut added, mut sent) = (Rng::of(&format!("adds {nth}")), Added::new(), 0_u64);
     let mut at = nth;
     while !stop.load(Ordering::SeqCst) {
@@ -38,7 +38,7 @@ fn add_until(stop: &AtomicBool, (nth, mut clients): (usize, Vec<Client>)) -> Add
 
 /// The board as it must be at a server in the end.
 #[track_caller]
-fn wait_for(client: &mut Client, added: &[Added]) {
+pub(crate) fn wait_for(client: &mut Client, added: &[Added]) {
     let mut wanted: BTreeMap<String, i64> = BTreeMap::new();
     for (player, score) in added.iter().flatten() {
         *wanted.entry(player.clone()).or_default() += score;

@@ -20,38 +20,46 @@ pub(crate) struct Servers {
 impl Servers {
     pub(crate) fn start(count: usize) -> Self {
         let redis = ScratchRedis::start(RedisKind::Redis7, &[]);
-        let url = ScratchDatabase::shared(DatabaseKind::MariaDb10).create_database();
-        let ranking = format!("redis://{}", redis.address());
-        let one = |_| {
-            let mut server = TestTally::stopped(TALLY);
-            let settings = [
-                ("STORE_URL", url.as_str()),
-                ("RANKING_URL", &ranking),
-                ("RANKING_TIMEOUT", "1s"),
-                ("SECRET", SECRET),
-            ];
-            for (name, value) in settings {
-                server.set(&format!("TALLY_{name}"), value);
-            }
-            // On a busy machine a look may be late; who was frozen or has lost its Redis says so, and who is asked for a
-            // board that was deleted and made again a moment ago.
-            for text in [
-                "look what other servers",
-                "bring ranks to what is stored",
-                "`store.lease`",
-                "ranks cannot be told now",
-            ] {
-                server.allow(text);
-            }
-            server.restart();
-            server
-        };
-        Self { all: (0..count).map(one).collect(), redis }
+        Self { all: start_on(&format!("redis://{}", redis.address()), count), redis }
     }
 
     pub(crate) fn clients(&self) -> Vec<Client> {
-        self.all.iter().map(TestTally::client).collect()
+        clients(&self.all)
     }
+}
+
+/// Servers side by side on one new database, whose orders are there.
+pub(crate) fn start_on(ranking: &str, count: usize) -> Vec<TestTally> {
+    let url = ScratchDatabase::shared(DatabaseKind::MariaDb10).create_database();
+    let one = |_| {
+        let mut server = TestTally::stopped(TALLY);
+        let settings = [
+            ("STORE_URL", url.as_str()),
+            ("RANKING_URL", ranking),
+            ("RANKING_TIMEOUT", "1s"),
+            ("SECRET", SECRET),
+        ];
+        for (name, value) in settings {
+            server.set(&format!("TALLY_{name}"), value);
+        }
+        // On a busy machine a look may be late; who was frozen or has lost its Redis says so, and who is asked for a
+        // board that was deleted and made again a moment ago.
+        for text in [
+            "look what other servers",
+            "bring ranks to what is stored",
+            "`store.lease`",
+            "ranks cannot be told now",
+        ] {
+            server.allow(text);
+        }
+        server.restart();
+        server
+    };
+    (0..count).map(one).collect()
+}
+
+pub(crate) fn clients(servers: &[TestTally]) -> Vec<Client> {
+    servers.iter().map(TestTally::client).collect()
 }
 
 /// Sends until the answer is not "ask again": a server that has not looked for a second says so.

@@ -1,6 +1,9 @@
-//! Both doors with a certificate: encrypted to everybody, and still there for commands of this machine.
+//! Both doors with a certificate: encrypted to everybody, and still there for commands of this machine. Behind them a
+//! database and a Redis that are reached the same way (`behind.rs`).
 //!
 //! The certificate beside this file is signed by itself, for `localhost` and 127.0.0.1, and belongs to nobody.
+
+mod behind;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};

@@ -1,0 +1,178 @@
+//! Encrypted connections to what tally stands on, a database or a Redis: whom to believe, and what to say where that fails.
+//!
+//! A server is always believed by its certificate: signed by an authority that is known, and for the name it was reached
+//! under. There is no way to skip either, because a connection that anybody can answer keeps no password; what can be said
+//! is which authority (`ssl-ca`) and which name (`ssl-name`). Options are named as MySQL's own clients name them, the same
+//! for Redis, so that there is one set to learn. Authorities that browsers know are compiled in: the same on every machine,
+//! whatever is installed there.
+//!
+//! Its own crate because the store and the order need the same, and neither may know of the other. Not here: the doors
+//! (`server/src/tls.rs`), and when a connection is made.
+
+mod explain;
+mod options;
+
+pub use explain::explain;
+pub use options::Options;
+
+use std::error::Error;
+use std::io;
+use std::sync::Arc;
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use tokio_rustls::rustls::{ClientConfig, RootCertStore};
+
+/// Whom to believe, and who we are: files are read, and hold what they should.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Trust {
+    ca: Option<File>,
+    identity: Option<(File, File)>,
+    name: Option<String>,
+}
+
+/// A file with what was in it.
+#[derive(Clone, PartialEq, Eq)]
+struct File {
+    path: String,
+    pem: Vec<u8>,
+}
+
+impl Trust {
+    /// The file of authorities, if not those that browsers know: PEM.
+    pub fn ca(&self) -> Option<&[u8]> {
+        self.ca.as_ref().map(|file| file.pem.as_slice())
+    }
+
+    /// Our own certificate with its chain, and its private key: PEM.
+    pub fn identity(&self) -> Option<(&[u8], &[u8])> {
+        self.identity.as_ref().map(|(chain, key)| (chain.pem.as_slice(), key.pem.as_slice()))
+    }
+
+    /// The name that the certificate must have, if not that under which the server is reached.
+    pub fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+
+    /// What every connection needs, made once.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with which option.
+    pub fn client(&self) -> Result<Client, String> {
+        let mut roots = RootCertStore::empty();
+        match &self.ca {
+            None => roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned()),
+            Some(file) => {
+                for certificate in certificates("ssl-ca", file)? {
+                    roots.add(certificate).map_err(|why| file.wrong("ssl-ca", &why))?;
+                }
+            }
+        }
+        let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .map_err(|why| why.to_string())?
+            .with_root_certificates(roots);
+        let config = match &self.identity {
+            None => builder.with_no_client_auth(),
+            Some((chain, key)) => {
+                let private =
+                    PrivateKeyDer::from_pem_slice(&key.pem).map_err(|why| key.wrong("ssl-key", &why))?;
+                builder
+                    .with_client_auth_cert(certificates("ssl-cert", chain)?, private)
+                    .map_err(|why| chain.wrong("ssl-cert", &why))?
+            }
+        };
+        Ok(Client { connector: TlsConnector::from(Arc::new(config)), trust: self.clone() })
+    }
+}
+
+/// Certificates are no secret, but they are long; a key is one.
+impl std::fmt::Debug for Trust {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let path = |file: &File| file.path.clone();
+        let (ca, cert) = (self.ca.as_ref().map(path), self.identity.as_ref().map(|(chain, _)| path(chain)));
+        f.debug_struct("Trust")
+            .field("ca", &ca)
+            .field("cert", &cert)
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Makes connections.
+#[derive(Clone)]
+pub struct Client {
+    connector: TlsConnector,
+    trust: Trust,
+}
+
+impl std::fmt::Debug for Client {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.trust.fmt(f)
+    }
+}
+
+/// Why there is no encrypted connection.
+#[derive(Debug)]
+pub enum Failure {
+    /// The way to the server failed; another time it may not.
+    Lost(io::Error),
+    /// It answered, and is not believed, or does not speak TLS: what it is, and what to do.
+    Untrusted(String),
+}
+
+impl Client {
+    /// What an error of a connection says of trust, wherever in it that is; none where it says nothing of it.
+    pub fn explain(&self, error: &(dyn Error + 'static)) -> Option<String> {
+        let mut causes =
+            std::iter::successors(Some(error), |error: &&(dyn Error + 'static)| (*error).source());
+        causes.find_map(|cause| {
+            // Some libraries share the causes of their errors.
+            let shared = cause.downcast_ref::<Arc<dyn Error + Send + Sync>>();
+            let cause = shared.map_or(cause, |shared| &**shared);
+            explain(&self.trust, cause.downcast_ref()?)
+        })
+    }
+
+    /// Does the handshake with the server of that name.
+    ///
+    /// # Errors
+    ///
+    /// See [`Failure`].
+    pub async fn handshake(&self, host: &str, tcp: TcpStream) -> Result<TlsStream<TcpStream>, Failure> {
+        let name = self.trust.name().unwrap_or(host);
+        let name = ServerName::try_from(name.to_owned()).map_err(|_| {
+            Failure::Untrusted(format!(
+                "`{name}` is no name that a certificate can have; say one by `ssl-name`"
+            ))
+        })?;
+        self.connector.connect(name, tcp).await.map_err(|error| match explain(&self.trust, &error) {
+            Some(why) => Failure::Untrusted(why),
+            None => Failure::Lost(error),
+        })
+    }
+}
+
+impl File {
+    fn read(option: &str, path: &str) -> Result<Self, String> {
+        let pem = std::fs::read(path).map_err(|why| format!("has `{option}={path}`: {why}"))?;
+        Ok(Self { path: path.to_owned(), pem })
+    }
+
+    fn wrong(&self, option: &str, why: &dyn std::fmt::Display) -> String {
+        format!("has `{option}={}`: {why}", self.path)
+    }
+}
+
+fn certificates(option: &str, file: &File) -> Result<Vec<CertificateDer<'static>>, String> {
+    let found = CertificateDer::pem_slice_iter(&file.pem).collect::<Result<Vec<_>, _>>();
+    let found = found.map_err(|why| file.wrong(option, &why))?;
+    if found.is_empty() {
+        return Err(file.wrong(option, &"no certificate is in it (PEM is expected)"));
+    }
+    Ok(found)
+}
