@@ -120,6 +120,6 @@ impl Paid {
 fn standing(tally: &Tally) -> Result<Standing, Failure> {
     let ledger = tally.store.ledger();
     let counts = ledger.count_contests(COUNTED_MAX)?;
-    let due = ledger.due_contests(tally.now(), DUE_MAX)?.len();
+    let due = ledger.due_contests(tally.now(), None, DUE_MAX)?.len();
     Ok(Standing { states: State::ALL.iter().copied().zip(counts).collect(), due })
 }
