@@ -180,6 +180,12 @@ fn started_and_played(
     assert_eq!((row(0), row(1)), ((json!(1), json!("250")), (json!(1), json!("250"))));
     let movement = prizes["items"][0]["group_id"].as_str().expect("a movement");
     assert_eq!(local.get(&format!("/v1/ledger/transactions/{movement}")).expect(200)["type"], "prize");
+    // Nothing more is asked of its ranks, so the board may go; the contest and what it paid stay.
+    local.delete("/v1/leaderboards/contest:friday-cup").expect(204);
+    local.get(scores).refused(404, "leaderboard_not_found");
+    assert_eq!(local.get(&format!("{path}/prizes")).expect(200), prizes);
+    assert_eq!(local.get(&format!("{path}/members")).expect(200)["items"][0]["player"], "ann");
+    assert_eq!(boss.post(&format!("{path}/settle"), &json!({})).expect(200)["state"], "settled");
     balanced(&mut local);
 }
 

@@ -14,6 +14,7 @@ use std::collections::HashSet;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 use tally_ranking::Ranking;
+use tally_rules::contest::{ContestId, State};
 use tally_rules::definition::Wish;
 use tally_rules::idempotency::{Identity, Seen, Stored};
 use tally_rules::outcome::Outcome;
@@ -235,12 +236,13 @@ pub fn delete(tally: &Tally, id: &BoardId, identity: Option<&Identity>) -> Resul
         // It goes with its periods; what those that are over have promised stays owed.
         prizes::write_down(tally, &board)?;
     }
+    let may_go = !id.is_reserved() || contest_is_over(tally, id)?;
     let now = (tally.clock)();
     let stored = tally.once(&plan(id, identity), identity, now, |loaded, changes| {
         let there = tally.boards.get(id).is_some_and(|board| board.is_there());
         let present = loaded.board_names[0].as_ref().filter(|_| there);
         let present = present.ok_or(Refusal::LeaderboardNotFound(None))?;
-        if present.id.is_reserved() {
+        if !may_go {
             return Err(Refusal::BoardInUse);
         }
         changes.boards.push(BoardChange::Delete(present.no));
@@ -251,6 +253,13 @@ pub fn delete(tally: &Tally, id: &BoardId, identity: Option<&Identity>) -> Resul
         tally.maintenance.wake();
     }
     Ok(stored.is_some())
+}
+
+/// Whether a board's contest is over for good: its ranks are paid, or never will be.
+fn contest_is_over(tally: &Tally, id: &BoardId) -> Result<bool, Failure> {
+    let Some((contest, _)) = ContestId::of_board(id) else { return Ok(false) };
+    let record = tally.store.ledger().contest(&contest)?;
+    Ok(record.is_some_and(|record| matches!(record.state, State::Settled | State::Cancelled)))
 }
 
 fn plan(id: &BoardId, identity: Option<&Identity>) -> Plan {
