@@ -109,6 +109,11 @@ pub(super) fn has_moved_on(tally: &Tally, id: &ContestId, seen: &Record) -> Resu
     Ok((now.state, now.kept) != (seen.state, seen.kept))
 }
 
+/// Whether a draft that opens now makes its applications ready in Redis.
+pub(super) fn opens_in_redis(tally: &Tally, record: &Record) -> bool {
+    tally.settings.applications.is_some() && !record.contest.needs_members()
+}
+
 /// Where applications are to be once a contest is open; one in Redis is made ready. A contest that is open already gets a
 /// new place only where it has lost its applications.
 pub(super) fn opening(tally: &Tally, record: &Record, by: By) -> Result<Kept, Failure> {

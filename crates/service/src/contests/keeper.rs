@@ -8,13 +8,13 @@ use super::command::Outside;
 use super::counts::Counts;
 use super::{change, desk, finish, series, settle, start, work};
 use crate::background::Background;
-use crate::failure::Failure;
+use crate::failure::{Failure, Fault};
 use crate::periods::prizes::{self, Paid};
 use crate::tally::Tally;
 use std::sync::Weak;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
-use tally_rules::contest::record::Due;
+use tally_rules::contest::record::{Due, Kept};
 use tally_rules::contest::{By, ContestId, Event};
 use tally_rules::{Micros, Refusal};
 
@@ -23,6 +23,9 @@ const PAUSE: Duration = Duration::from_millis(500);
 
 /// Looks that failed in a row before that is said again.
 const SAID_EVERY: u32 = 120;
+
+/// Why a contest is passed over without a question.
+const NOT_ASKED: &str = "it did not answer for another contest, and is not asked again in this look";
 
 /// Looks between two at how many contests there are.
 const COUNTED_EVERY: u32 = 10;
@@ -76,12 +79,12 @@ enum Kind {
 /// Does everything that is due now, first things first. What fails keeps no others from it, however many fail: it is passed over,
 /// until the next look.
 pub fn do_due(tally: &Tally) -> Result<(), Failure> {
-    let (mut failed, mut passed) = (Ok(()), None);
+    let (mut failed, mut passed, mut redis) = (Ok(()), None, Redis::default());
     // What one does may be followed by what comes before another's, so where none has failed each is the first of all.
     while let Some(next) = first(tally, passed.as_ref())? {
         let done = match next.1 {
             Kind::Series => series::make_next(tally, &next.2).map(drop),
-            Kind::Contest => one(tally, &next.2),
+            Kind::Contest => one(tally, &next.2, &mut redis),
         };
         match done {
             Err(failure) => (failed, passed) = (Err(failure), Some(next)),
@@ -108,19 +111,43 @@ fn first(tally: &Tally, passed: Option<&Next>) -> Result<Option<Next>, Failure> 
     Ok(series.chain(contests).min())
 }
 
+/// The Redis of applications in one look: one that has not answered is not asked for other contests, each of which would wait
+/// for it again and keep what does not need it waiting.
+#[derive(Default)]
+struct Redis {
+    is_away: bool,
+}
+
+impl Redis {
+    fn ask<T>(&mut self, what: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+        if self.is_away {
+            return Err(Fault::ApplicationsAway(NOT_ASKED.into()).into());
+        }
+        let answer = what();
+        self.is_away = matches!(answer, Err(Failure::Fault(_)));
+        answer
+    }
+}
+
 /// What is next of one contest. Somebody else may have done it.
-fn one(tally: &Tally, id: &ContestId) -> Result<(), Failure> {
+fn one(tally: &Tally, id: &ContestId, redis: &mut Redis) -> Result<(), Failure> {
     let Some(record) = tally.store.ledger().contest(id)? else { return Ok(()) };
     let Some((at, due)) = record.due().filter(|(at, _)| *at <= tally.now()) else { return Ok(()) };
     let done = match due {
         Due::Work => work::go_on(tally, id).map(drop),
         Due::Clear => {
-            let cleared = desk::clear(tally, id);
+            let cleared = redis.ask(|| desk::clear(tally, id));
             // Nothing else waits for Redis.
             match record.next_event().filter(|(at, _)| cleared.is_err() && *at <= tally.now()) {
                 Some((at, event)) => happen(tally, id, at, event).and(cleared),
                 None => cleared,
             }
+        }
+        Due::Event(event @ Event::Open) if desk::opens_in_redis(tally, &record) => {
+            redis.ask(|| happen(tally, id, at, event))
+        }
+        Due::Event(event @ Event::Start) if matches!(record.kept, Kept::Redis(_)) => {
+            redis.ask(|| happen(tally, id, at, event))
         }
         Due::Event(event) => happen(tally, id, at, event),
     };
