@@ -525,6 +525,7 @@ fn soak_random_requests_of_several_callers() {
     callers.iter_mut().for_each(Caller::check_all);
     check_books(&mut world, &callers, &pot.id);
     let met: BTreeSet<&str> = callers.iter().flat_map(|caller| &caller.met).map(String::as_str).collect();
+    // Not `hold_expired`: a fast run is over before a hold's time is. `holds` waits for that.
     for code in [
         "done",
         "limit_exceeded",
@@ -536,7 +537,6 @@ fn soak_random_requests_of_several_callers() {
         "linked_failed",
         "idempotency_key_reused",
         "hold_resolved",
-        "hold_expired",
         "hold_expiry_in_past",
         "recipient_not_found",
         "wallet_not_found",
