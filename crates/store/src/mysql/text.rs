@@ -114,7 +114,7 @@ impl Script {
         tail: &'static str,
         put: impl FnMut(&mut Row<'_>, T),
     ) {
-        self.list(ROWS_MAX, head, rows, fixed(tail), put);
+        self.list(ROWS_MAX, fixed(head), rows, fixed(tail), put);
     }
 
     /// The same with a tail that depends on the server: what becomes of rows that are there.
@@ -125,7 +125,7 @@ impl Script {
         tail: impl Fn(&mut Self),
         put: impl FnMut(&mut Row<'_>, T),
     ) {
-        self.list(ROWS_MAX, head, rows, tail, put);
+        self.list(ROWS_MAX, fixed(head), rows, tail, put);
     }
 
     /// The same for the keys of a `WHERE`; how many statements that are.
@@ -136,13 +136,27 @@ impl Script {
         tail: &'static str,
         put: impl FnMut(&mut Row<'_>, T),
     ) -> usize {
+        self.list(KEYS_MAX, fixed(head), keys, fixed(tail), put)
+    }
+
+    /// The same where the head has a value in the middle.
+    pub(super) fn keys_of<T>(
+        &mut self,
+        (head, value, middle): (&'static str, &[u8], &'static str),
+        keys: impl IntoIterator<Item = T>,
+        tail: &'static str,
+        put: impl FnMut(&mut Row<'_>, T),
+    ) -> usize {
+        let head = |script: &mut Self| {
+            script.sql(head).bytes(value).sql(middle);
+        };
         self.list(KEYS_MAX, head, keys, fixed(tail), put)
     }
 
     fn list<T>(
         &mut self,
         max: usize,
-        head: &'static str,
+        head: impl Fn(&mut Self),
         rows: impl IntoIterator<Item = T>,
         tail: impl Fn(&mut Self),
         mut put: impl FnMut(&mut Row<'_>, T),
@@ -155,7 +169,12 @@ impl Script {
                 self.end();
                 (count, begins) = (0, self.text.len());
             }
-            self.sql(if count == 0 { head } else { "," }).sql("(");
+            if count == 0 {
+                head(self);
+            } else {
+                self.sql(",");
+            }
+            self.sql("(");
             put(&mut Row { script: self, first: true }, row);
             self.sql(")");
             count += 1;
