@@ -163,9 +163,8 @@ pub(super) fn say(
     ask(tally, ContestOrder { id: id.clone(), seen, by: By::Clock, at: None, act, identity: None })
 }
 
-/// Takes applications out of Redis that nobody needs any more; doing it again changes nothing.
-pub(super) fn clear(tally: &Tally, id: &ContestId) -> Result<(), Failure> {
-    let record = find(tally, id)?;
+/// Takes applications of a contest as it was seen out of Redis, if nobody needs them any more; doing it again changes nothing.
+pub(super) fn clear(tally: &Tally, id: &ContestId, record: Record) -> Result<(), Failure> {
     let Kept::Redis(number) = record.kept else { return Ok(()) };
     if record.is_to_be_cleared() {
         let key = DeskKey { contest: record.no, number };

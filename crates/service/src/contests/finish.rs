@@ -47,7 +47,8 @@ pub fn cancel(
         })
     })?;
     // It is called off, whatever becomes of this: the keeper goes on with it.
-    if let Err(failure) = work::go_on(tally, id).and_then(|_| desk::clear(tally, id)) {
+    let record = Record::clone(&done.record);
+    if let Err(failure) = work::go_on(tally, id, record).and_then(|record| desk::clear(tally, id, record)) {
         tracing::warn!(%failure, contest = id.as_str(), "release what a contest held; it is tried again");
     }
     Ok(done)

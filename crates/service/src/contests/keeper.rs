@@ -134,9 +134,9 @@ fn one(tally: &Tally, id: &ContestId, redis: &mut Redis) -> Result<(), Failure> 
     let Some(record) = tally.store.ledger().contest(id)? else { return Ok(()) };
     let Some((at, due)) = record.due().filter(|(at, _)| *at <= tally.now()) else { return Ok(()) };
     let done = match due {
-        Due::Work => work::go_on(tally, id).map(drop),
+        Due::Work => work::go_on(tally, id, record.clone()).map(drop),
         Due::Clear => {
-            let cleared = redis.ask(|| desk::clear(tally, id));
+            let cleared = redis.ask(|| desk::clear(tally, id, record.clone()));
             // Nothing else waits for Redis.
             match record.next_event().filter(|(at, _)| cleared.is_err() && *at <= tally.now()) {
                 Some((at, event)) => happen(tally, id, at, event).and(cleared),

@@ -1,6 +1,6 @@
 //! Settling: the prizes of the final ranks are written down in one transaction, once, and then paid piece by piece. Blocks.
 
-use super::act::{Actor, act_at};
+use super::act::{Actor, act_at, find};
 use super::command::{Act, ContestDone};
 use super::{finish, work};
 use crate::failure::{Failure, Fault};
@@ -38,7 +38,7 @@ pub(super) fn settle_at(
     by: impl Fn(&Record) -> Result<By, Refusal>,
 ) -> Result<ContestDone, Failure> {
     // What a start has left to clear comes first.
-    work::go_on(tally, id)?;
+    work::go_on(tally, id, find(tally, id)?)?;
     let done = act_at(tally, id, identity, at, |record| {
         let by = by(record)?;
         let payouts = match (record.state, record.prizes) {
@@ -47,7 +47,7 @@ pub(super) fn settle_at(
         };
         Ok((by, Act::Settle(payouts)))
     })?;
-    let record = Box::new(work::go_on(tally, id)?);
+    let record = Box::new(work::go_on(tally, id, *done.record)?);
     Ok(ContestDone { record, ..done })
 }
 

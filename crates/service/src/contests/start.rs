@@ -10,7 +10,6 @@ use crate::servers;
 use crate::tally::Tally;
 use std::cell::Cell;
 use std::sync::{Arc, PoisonError};
-use tally_rules::contest::record::{Kept, Work};
 use tally_rules::contest::start::Failed;
 use tally_rules::contest::{By, ContestId, Event, Record, state};
 use tally_rules::idempotency::Identity;
@@ -87,18 +86,11 @@ pub(super) fn start_at(
         _ => done.record.report.as_ref().map_or_else(Vec::new, |report| report.first_failed.clone()),
     };
     // It has started, whatever becomes of this: the keeper goes on with it.
-    if let Err(failure) = clear(tally, id, &done.record) {
+    let record = Record::clone(&done.record);
+    if let Err(failure) = work::go_on(tally, id, record).and_then(|record| desk::clear(tally, id, record)) {
         tracing::warn!(%failure, contest = id.as_str(), "clear the applications of a contest; it is tried again");
     }
     Ok(Started { done, failed })
-}
-
-/// Clears what the start has left, where it has left something.
-fn clear(tally: &Tally, id: &ContestId, record: &Record) -> Result<(), Failure> {
-    if record.work != Work::None {
-        work::go_on(tally, id)?;
-    }
-    if matches!(record.kept, Kept::Redis(_)) { desk::clear(tally, id) } else { Ok(()) }
 }
 
 /// A start that did not take place holds no application still.

@@ -5,7 +5,7 @@
 //! nothing; whoever clears remembers where it is, because what it has removed would have to be passed over again and again.
 //! Blocks.
 
-use super::act::{ask, find};
+use super::act::ask;
 use super::command::{Act, ContestOrder, What};
 use crate::failure::Failure;
 use crate::tally::Tally;
@@ -20,12 +20,11 @@ pub(crate) fn payouts(rows: Vec<(u32, Payout)>) -> Vec<Payout> {
     rows.into_iter().map(|(_, payout)| payout).collect()
 }
 
-/// Goes on until nothing is under way; gives the contest then.
-pub(crate) fn go_on(tally: &Tally, id: &ContestId) -> Result<Record, Failure> {
+/// Goes on from the contest as it was seen until nothing is under way; gives it then. Each piece answers how it stands.
+pub(crate) fn go_on(tally: &Tally, id: &ContestId, mut seen: Record) -> Result<Record, Failure> {
     // Of whom this loop has cleared; nobody applies any more. Whoever begins anew begins with the first.
     let mut cleared = None;
     loop {
-        let seen = find(tally, id)?;
         let ledger = tally.store.ledger();
         let act = match &seen.work {
             Work::None => return Ok(seen),
@@ -45,8 +44,9 @@ pub(crate) fn go_on(tally: &Tally, id: &ContestId) -> Result<Record, Failure> {
             Act::Clear(rows, _) => rows.last().map(|(player, _)| player.clone()),
             _ => None,
         };
-        let (id, seen) = (id.clone(), Some(Box::new(seen)));
-        let done = ask(tally, ContestOrder { id, seen, by: By::Clock, at: None, act, identity: None })?;
+        let (id, from) = (id.clone(), Some(Box::new(seen)));
+        let done = ask(tally, ContestOrder { id, seen: from, by: By::Clock, at: None, act, identity: None })?;
         cleared = last.filter(|_| !matches!(done.what, What::Stale));
+        seen = *done.record;
     }
 }

@@ -113,14 +113,19 @@ pub fn pay_due(tally: &Tally) -> Result<(), Failure> {
 /// A closed period of a board, its name and its prizes.
 type Closed = (PartRow, String, PeriodPrizes);
 
-/// Those of a board that have prizes.
-fn closed(board: &Board) -> Vec<Closed> {
-    let periods = board.periods();
-    let of_rule = |state: &RuleState| {
-        let with = state.closed.iter().filter(|row| has_prizes(state, row));
-        with.map(|row| (*row, state.name(row.span.start), state.rule.prizes.clone())).collect::<Vec<_>>()
-    };
-    periods.rules.iter().flat_map(of_rule).collect()
+/// Those of a board that have prizes: which are among the known ones, and the others.
+fn closed(board: &Board, known: &HashSet<Part>) -> (HashSet<Part>, Vec<Closed>) {
+    let (mut among, mut others) = (HashSet::new(), Vec::new());
+    for state in &board.periods().rules {
+        for row in state.closed.iter().filter(|row| has_prizes(state, row)) {
+            if known.contains(&row.part) {
+                among.insert(row.part);
+            } else {
+                others.push((*row, state.name(row.span.start), state.rule.prizes.clone()));
+            }
+        }
+    }
+    (among, others)
 }
 
 /// Closes what is over of a board and writes its prizes down, whatever becomes of its rules; which periods those are. Blocks.
@@ -129,7 +134,7 @@ pub(crate) fn write_down(tally: &Tally, board: &Arc<Board>) -> Result<HashSet<Pa
         return Ok(HashSet::new());
     }
     keeper::close_due_of(tally, board)?;
-    let closed = closed(board);
+    let (_, closed) = closed(board, &HashSet::new());
     closed.iter().try_for_each(|one| begin(tally, board, one))?;
     Ok(closed.into_iter().map(|(row, ..)| row.part).collect())
 }
@@ -146,10 +151,8 @@ pub(crate) fn owes(periods: &Periods, now: Micros, written: &HashSet<Part>) -> b
 }
 
 fn of_board(tally: &Tally, board: &Arc<Board>) -> Result<(), Failure> {
-    let known = tally.contests.paid.take(board.no);
-    let (paid, owed): (Vec<_>, Vec<_>) =
-        closed(board).into_iter().partition(|(row, ..)| known.contains(&row.part));
-    let mut paid: HashSet<Part> = paid.into_iter().map(|(row, ..)| row.part).collect();
+    // Those that are paid are neither named nor copied at every look.
+    let (mut paid, owed) = closed(board, &tally.contests.paid.take(board.no));
     let mut done = Ok(());
     for one in &owed {
         let key = PartKey { board: board.no, part: one.0.part };

@@ -9,7 +9,6 @@ mod pieces;
 
 use super::{Decision, Ids, State, next};
 use crate::contests::command::{Act, ContestDone, ContestOrder, What};
-use crate::contests::work::PIECE;
 use crate::wallets::LedgerSettings;
 use crate::wallets::command::Done;
 use std::collections::BTreeMap;
@@ -288,8 +287,10 @@ impl State<'_> {
         }
         let boards = self.make_boards(&order.id, &record, members);
         let at = self.at(order, &record);
-        let is_left = record.kept == Kept::Store && !self.clears_at_once(&record, rows);
-        record.work = if is_left { Work::Clear } else { Work::None };
+        record.work = match record.kept {
+            Kept::Store => self.clear_at_once(&record, rows),
+            Kept::Redis(_) | Kept::Lost => Work::None,
+        };
         record.desk.clear();
         record.members = members;
         record.report = Some(Report {
@@ -299,20 +300,6 @@ impl State<'_> {
         });
         record.enter(row.to, at, self.now);
         self.keep(order, record, What::Started(failed, boards))
-    }
-
-    /// Takes all applications away with the start, where the accepted ones are all there are and they are one piece: it
-    /// spares two transactions. The revision says that they are as they were seen, so they are not read again.
-    fn clears_at_once(&mut self, record: &Record, rows: &[(PlayerId, Application)]) -> bool {
-        let at_once = rows.len() <= PIECE && record.desk.all() as usize == rows.len();
-        for (player, application) in rows.iter().filter(|_| at_once) {
-            let key = Self::entrant(record, player);
-            self.applications.load_known(key.clone(), || Some(*application));
-            // Of those who did not become a member.
-            self.release(application.hold);
-            self.applications.set(&key, None);
-        }
-        at_once
     }
 
     /// The leaderboard, or that of each division.
