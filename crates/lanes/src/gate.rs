@@ -134,6 +134,12 @@ impl Gate {
         blocked.map_or_else(|| Ok(Pass { gate: self.clone(), number }), Err)
     }
 
+    /// How many wait to go in.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        self.state().line.len()
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -143,6 +143,10 @@ fn whoever_need_not_wait_for_one_that_is_slow_goes_by_one_that_does() {
     let slow = gate.pass(2, false, LONG).expect("nobody is there");
     let other = gate.clone();
     let waiting = thread::spawn(move || other.pass(3, true, LONG).is_ok());
+    // Nothing below means anything before it stands in the line.
+    while gate.waiting() == 0 {
+        thread::yield_now();
+    }
     // These would wait for ever where they stayed behind it in the line, however many of them there are.
     for _ in 0..3 {
         assert!(gate.pass(1, false, LONG).is_ok());
