@@ -5,6 +5,8 @@
 //! that are dropped as the merge passes them, so the peak is a little above the finished order and not
 //! twice it. The id table is made at the end, when its size is known, and on a thread of its own.
 //!
+//! Several threads may each fill a builder of their own; one then takes over what the others have, without looking at an entry.
+//!
 //! An id pushed twice is an error of the caller, found at the end: the truth has one row per player, and
 //! which of two would win is not for an order to guess.
 
@@ -23,6 +25,10 @@ use crate::tree::{Home, Key, Tree, order};
 
 /// Entries per run: sorting one takes some tens of milliseconds.
 const RUN: usize = 1 << 20;
+/// Entries between two words to whoever waits.
+const TELL: u64 = 1 << 18;
+/// Ids that are asked for at once: about as many lines as processors wait for.
+const WARM: usize = 16;
 /// Entries per block of a sorted run, the unit in which memory is given back.
 const BLOCK: usize = 1 << 13;
 
@@ -76,6 +82,15 @@ impl<S: Score, const LEAF: usize, const FAN: usize> Builder<S, LEAF, FAN> {
         self.count += 1;
     }
 
+    /// Takes over all entries of another builder of the same kind. Their ids keep their places and get other numbers, so this
+    /// costs next to nothing; a player that both have is found at the end.
+    pub fn absorb(&mut self, mut other: Self) {
+        other.end_run();
+        let first = self.tree.records.absorb(other.tree.records);
+        self.runs.extend(other.runs.into_iter().map(|run| Run { first: run.first + first, ..run }));
+        self.count += other.count;
+    }
+
     /// How many entries have been added.
     pub fn count(&self) -> u64 {
         self.count
@@ -86,7 +101,16 @@ impl<S: Score, const LEAF: usize, const FAN: usize> Builder<S, LEAF, FAN> {
     /// # Errors
     ///
     /// If a player was added twice.
-    pub fn finish(mut self) -> Result<Order<S, LEAF, FAN>, Duplicate> {
+    pub fn finish(self) -> Result<Order<S, LEAF, FAN>, Duplicate> {
+        self.finish_telling(|_| {})
+    }
+
+    /// The same; `told` hears now and then how many entries have their place.
+    ///
+    /// # Errors
+    ///
+    /// If a player was added twice.
+    pub fn finish_telling(mut self, mut told: impl FnMut(u64)) -> Result<Order<S, LEAF, FAN>, Duplicate> {
         self.end_run();
         self.run = Vec::new();
         let Builder { mut tree, runs, count, .. } = self;
@@ -95,11 +119,11 @@ impl<S: Score, const LEAF: usize, const FAN: usize> Builder<S, LEAF, FAN> {
         // The table needs only the ids, so it is made while the leaves are; it learns the leaves afterwards.
         let (branches, ids) = thread::scope(|scope| {
             let ids = scope.spawn(|| index_ids(&records, count));
-            let branches = fill_leaves(&mut tree, &records, Merge::new(runs), &mut leaf_of);
+            let branches = fill_leaves(&mut tree, &records, Merge::new(runs), &mut leaf_of, &mut told);
             (branches, ids.join().expect("indexing ids does not panic"))
         });
         tree.ids = ids?;
-        tree.ids.set_leaves(|slot| leaf_of[slot as usize]);
+        tree.ids.set_leaves(&leaf_of);
         tree.records = records;
         stack_nodes(&mut tree, branches);
         tree.len = count;
@@ -107,15 +131,22 @@ impl<S: Score, const LEAF: usize, const FAN: usize> Builder<S, LEAF, FAN> {
     }
 
     fn end_run(&mut self) {
+        if self.run.is_empty() {
+            return;
+        }
         let Tree { tie, records, .. } = &self.tree;
         self.run.sort_unstable_by(|a, b| compare(*tie, records, a, b));
-        self.runs.push(self.run.chunks(BLOCK).map(Vec::from).collect());
+        self.runs.push(Run { first: 0, blocks: self.run.chunks(BLOCK).map(Vec::from).collect() });
         self.run.clear();
     }
 }
 
 /// A sorted run, in blocks.
-type Run<S> = VecDeque<Vec<Item<S>>>;
+struct Run<S> {
+    /// What is added to the slots of its items: they were numbered by the builder that sorted it.
+    first: u32,
+    blocks: VecDeque<Vec<Item<S>>>,
+}
 
 /// The runs in one sequence: a binary heap by the next entry of each.
 struct Merge<S> {
@@ -130,9 +161,12 @@ struct Cursor<S> {
 
 impl<S: Score> Merge<S> {
     fn new(runs: Vec<Run<S>>) -> Self {
-        let runs =
-            runs.into_iter().filter_map(|run| Some(Cursor { next: *run.front()?.first()?, at: 0, run }));
-        Merge { runs: runs.collect() }
+        let cursor = |run: Run<S>| {
+            let mut next = *run.blocks.front()?.first()?;
+            next.slot += run.first;
+            Some(Cursor { next, at: 0, run })
+        };
+        Merge { runs: runs.into_iter().filter_map(cursor).collect() }
     }
 
     /// Makes the sequence a heap; before the first `next`.
@@ -170,17 +204,19 @@ impl<S: Score> Merge<S> {
     }
 }
 
-impl<S: Copy> Cursor<S> {
+impl<S: Score> Cursor<S> {
     /// Goes on to the next entry, if there is one.
     fn step(&mut self) -> bool {
         self.at += 1;
-        if self.run.front().is_some_and(|block| self.at == block.len()) {
-            self.run.pop_front();
+        let Run { first, blocks } = &mut self.run;
+        if blocks.front().is_some_and(|block| self.at == block.len()) {
+            blocks.pop_front();
             self.at = 0;
         }
-        match self.run.front() {
+        match blocks.front() {
             Some(block) => {
                 self.next = block[self.at];
+                self.next.slot += *first;
                 true
             }
             None => false,
@@ -200,10 +236,12 @@ fn fill_leaves<S: Score, const LEAF: usize, const FAN: usize>(
     records: &Records,
     mut merge: Merge<S>,
     leaf_of: &mut [u32],
+    told: &mut impl FnMut(u64),
 ) -> Vec<Branch<S>> {
     let mut branches: Vec<Branch<S>> = Vec::new();
     let mut items = Vec::with_capacity(LEAF);
     let mut before: Option<S> = None;
+    let (mut placed, mut tell_at) = (0, TELL);
     merge.prepare(tree.tie, records);
     let mut next = merge.next(tree.tie, records);
     while next.is_some() {
@@ -228,6 +266,11 @@ fn fill_leaves<S: Score, const LEAF: usize, const FAN: usize>(
         if let Some(prev) = branches.last() {
             tree.leaves[prev.child].next = leaf;
             tree.leaves[leaf].prev = prev.child;
+        }
+        placed += items.len() as u64;
+        if placed >= tell_at {
+            told(placed);
+            tell_at = placed + TELL;
         }
         branches.push(Branch { first: items[0], child: leaf, count: items.len() as u32, heads });
     }
@@ -260,13 +303,22 @@ fn stack_nodes<S: Score, const LEAF: usize, const FAN: usize>(
 /// The table of all ids, which must differ.
 fn index_ids(records: &Records, count: u64) -> Result<IdTable, Duplicate> {
     let mut ids = IdTable::new(count as usize);
-    for slot in records.slots() {
-        let id = records.id(slot);
-        let hash = ids.hash(id);
-        if ids.find(hash, |other| records.id(other.slot) == id).is_some() {
-            return Err(Duplicate { id: id.to_vec() });
+    let mut slots = records.slots();
+    let mut group = Vec::with_capacity(WARM);
+    loop {
+        // Every id goes to a place of its own in a large table: a group waits for all of them together.
+        group.clear();
+        group.extend(slots.by_ref().take(WARM).map(|slot| (slot, ids.hash(records.id(slot)))));
+        if group.is_empty() {
+            return Ok(ids);
         }
-        ids.insert(hash, Home { slot, leaf: NONE }, |slot| records.id(slot));
+        group.iter().for_each(|(_, hash)| ids.warm(*hash));
+        for &(slot, hash) in &group {
+            let id = records.id(slot);
+            if ids.find(hash, |other| records.id(other.slot) == id).is_some() {
+                return Err(Duplicate { id: id.to_vec() });
+            }
+            ids.insert(hash, Home { slot, leaf: NONE }, |slot| records.id(slot));
+        }
     }
-    Ok(ids)
 }

@@ -14,6 +14,7 @@
 //! members is rebuilt at the next start.
 
 use std::hash::BuildHasher;
+use std::thread;
 
 use foldhash::quality::RandomState;
 
@@ -125,15 +126,14 @@ impl IdTable {
         table.buckets[bucket].leaves[at] = home.leaf;
     }
 
-    /// Gives every slot the leaf that is its own.
-    pub(crate) fn set_leaves(&mut self, leaf_of: impl Fn(u32) -> u32) {
-        self.root.each(&|table: &mut Table| {
-            for bucket in &mut table.buckets {
-                for at in 0..WIDE {
-                    if bucket.tag(at) != 0 {
-                        bucket.leaves[at] = leaf_of(bucket.slots[at]);
-                    }
-                }
+    /// Gives every slot the leaf that is its own, by slot. A large table is shared among the processors.
+    pub(crate) fn set_leaves(&mut self, leaf_of: &[u32]) {
+        let set = |part: &mut Part| part.each(&|table| table.set_leaves(leaf_of));
+        let Part::Split(parts) = &mut self.root else { return set(&mut self.root) };
+        let threads = thread::available_parallelism().map_or(1, usize::from);
+        thread::scope(|scope| {
+            for some in parts.chunks_mut(FAN.div_ceil(threads)) {
+                scope.spawn(move || some.iter_mut().for_each(set));
             }
         });
     }
@@ -251,6 +251,16 @@ impl Table {
             // In a small table every bucket may have been passed by somebody: then nothing else ends the search.
             if number == home {
                 return None;
+            }
+        }
+    }
+
+    fn set_leaves(&mut self, leaf_of: &[u32]) {
+        for bucket in &mut self.buckets {
+            for at in 0..WIDE {
+                if bucket.tag(at) != 0 {
+                    bucket.leaves[at] = leaf_of[bucket.slots[at] as usize];
+                }
             }
         }
     }

@@ -15,6 +15,7 @@ use crate::search::warm;
 const SHIFT: u32 = 14;
 const CHUNK: usize = 1 << SHIFT;
 const CHUNKS_MAX: usize = (1 << (32 - SHIFT)) - 1;
+const TOO_MANY: &str = "an order has room for some four billion players";
 /// A freed record holds the number of the next one, so a record of a shorter id is this long.
 const LINK_BYTES: usize = 4;
 
@@ -66,6 +67,25 @@ impl Records {
         own.bytes.extend_from_slice(id);
         own.bytes.resize(start + own.stride(), 0);
         ((chunk << SHIFT) + at) as u32
+    }
+
+    /// Takes over all records of another, none of which was ever freed. What is returned is to be added to their slots.
+    pub(crate) fn absorb(&mut self, other: Records) -> u32 {
+        let chunks = self.chunks.len();
+        assert!(chunks + other.chunks.len() <= CHUNKS_MAX, "{TOO_MANY}");
+        let first = (chunks << SHIFT) as u32;
+        if self.lengths.len() < other.lengths.len() {
+            self.lengths.resize(other.lengths.len(), Length { open: NONE, free: NONE });
+        }
+        for (own, new) in self.lengths.iter_mut().zip(&other.lengths) {
+            assert!(new.free == NONE, "a builder frees nothing");
+            // Of two with room at their end one stays as it is: a chunk for each length of id is little.
+            if own.open == NONE && new.open != NONE {
+                own.open = new.open + chunks as u32;
+            }
+        }
+        self.chunks.extend(other.chunks);
+        first
     }
 
     /// Forgets a record; its slot will be given out again.
@@ -142,10 +162,7 @@ impl Records {
                 return open as usize;
             }
         }
-        assert!(
-            self.chunks.len() < CHUNKS_MAX,
-            "an order has room for {CHUNKS_MAX} chunks of {CHUNK} players"
-        );
+        assert!(self.chunks.len() < CHUNKS_MAX, "{TOO_MANY}");
         // A new chunk is a quarter of its size at first, so that an order of one chunk and a bit stays lean.
         let records = if open == NONE { 4 } else { CHUNK / 4 };
         let mut chunk = Chunk { bytes: Vec::new(), length: length as u8 };

@@ -200,9 +200,16 @@ impl<S: Make> Run<'_, S> {
         rows.sort_by_key(|row| {
             row.0.iter().rev().fold(0u64, |sum, &it| sum.wrapping_mul(31) + u64::from(it))
         });
-        for (id, entry) in rows {
-            builder.push(id, *entry);
+        // As many threads would, each with some of them.
+        let mut others: Vec<_> =
+            (0..run_max % 3).map(|_| Builder::<S, 20, 8>::with_run(tie, dense, run_max)).collect();
+        for (at, (id, entry)) in rows.into_iter().enumerate() {
+            match at.checked_rem(others.len() + 1).filter(|other| *other > 0) {
+                Some(other) => others[other - 1].push(id, *entry),
+                None => builder.push(id, *entry),
+            }
         }
+        others.into_iter().for_each(|other| builder.absorb(other));
         assert_eq!(builder.count(), self.model.rows.len() as u64);
         self.order = builder.finish().expect("ids are distinct");
     }

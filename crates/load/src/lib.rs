@@ -30,7 +30,7 @@ pub use fill::fill;
 pub use latencies::Latencies;
 pub use outcome::Outcome;
 pub use people::{People, Person};
-pub use random::Random;
+pub use random::{Random, bits_of};
 pub use resp::{Pipelines, Replied, run_pipelines};
 pub use run::{Plan, run};
 pub use verify::{Proof, verify};

@@ -1,4 +1,4 @@
-//! Members by number: what `tally seed wallets` gives them, so that a load can sign them in.
+//! Members and players by number: what `tally seed` gives them, so that a load can act as them.
 //!
 //! All is written from the number, so nothing has to be kept between the two. Not here: making them.
 
@@ -17,6 +17,19 @@ pub fn login(number: u64) -> String {
 #[must_use]
 pub fn phone(number: u64) -> String {
     format!("010{number:08}")
+}
+
+/// The player with this number on a leaderboard of `tally seed scores`, from 1: 16 to 24 letters and digits, in the order of numbers.
+#[must_use]
+pub fn player(number: u64) -> String {
+    const SIGNS: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
+    let mut bits = crate::random::bits_of(number, 10);
+    let mut name = format!("player{number:010}");
+    for _ in 0..bits % 9 {
+        bits >>= 5;
+        name.push(char::from(SIGNS[(bits % 32) as usize]));
+    }
+    name
 }
 
 /// So many members, alike but for their number.
@@ -55,5 +68,20 @@ impl People {
             pin: PIN.to_owned(),
             phone: phone(number + 1),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::player;
+
+    #[test]
+    fn players_are_named_in_order_with_16_to_24_signs() {
+        let names: Vec<String> = (1..2_000).map(player).collect();
+        assert!(names.is_sorted() && names.iter().all(|name| (16..=24).contains(&name.len())));
+        for length in 16..=24 {
+            assert!(names.iter().any(|name| name.len() == length), "{length}");
+        }
+        assert_eq!(player(7), player(7));
     }
 }

@@ -27,6 +27,12 @@ impl Random {
     }
 }
 
+/// Random bits of one thing and one use of it.
+#[must_use]
+pub fn bits_of(thing: u64, salt: u64) -> u64 {
+    mix(thing.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ salt.wrapping_mul(0xd1b5_4a32_d192_ed03))
+}
+
 #[inline]
 fn mix(number: u64) -> u64 {
     let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -95,7 +95,12 @@ impl PartOrder {
 
     /// Replaces the whole order by what was loaded; refused where a player came twice.
     pub fn load(&self, loading: Loading) -> Result<(), Duplicate> {
-        let loaded = loading.finish()?;
+        self.load_telling(loading, |_| {})
+    }
+
+    /// The same; `told` hears now and then how many players have their place in it.
+    pub fn load_telling(&self, loading: Loading, told: impl FnMut(u64)) -> Result<(), Duplicate> {
+        let loaded = loading.finish(told)?;
         let mut tree = self.tree.write().unwrap_or_else(PoisonError::into_inner);
         self.changes.fetch_add(1, Ordering::Relaxed);
         *tree = loaded;
@@ -201,10 +206,31 @@ impl Loading {
         }
     }
 
-    fn finish(self) -> Result<Tree, Duplicate> {
+    /// Takes over what another load of the same order has.
+    ///
+    /// # Panics
+    ///
+    /// If it is one of another order.
+    pub fn absorb(&mut self, other: Self) {
+        match (&mut self.tree, other.tree) {
+            (LoadingTree::Plain(own), LoadingTree::Plain(other)) => own.absorb(other),
+            (LoadingTree::Wide(own), LoadingTree::Wide(other)) => own.absorb(other),
+            _ => unreachable!("both are loads of one order"),
+        }
+    }
+
+    /// How many players it has.
+    pub fn count(&self) -> u64 {
+        match &self.tree {
+            LoadingTree::Plain(builder) => builder.count(),
+            LoadingTree::Wide(builder) => builder.count(),
+        }
+    }
+
+    fn finish(self, told: impl FnMut(u64)) -> Result<Tree, Duplicate> {
         Ok(match self.tree {
-            LoadingTree::Plain(builder) => Tree::Plain(builder.finish()?),
-            LoadingTree::Wide(builder) => Tree::Wide(builder.finish()?),
+            LoadingTree::Plain(builder) => Tree::Plain(builder.finish_telling(told)?),
+            LoadingTree::Wide(builder) => Tree::Wide(builder.finish_telling(told)?),
         })
     }
 }

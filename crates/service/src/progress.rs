@@ -12,6 +12,15 @@ pub struct Progress {
     done: AtomicU64,
     total: AtomicU64,
     reason: Mutex<Option<&'static str>>,
+    building: Mutex<Option<Building>>,
+}
+
+/// Rows that have been read are put in order: since when, how many are, and how many there are.
+#[derive(Clone, Copy, Debug)]
+struct Building {
+    since: Instant,
+    done: u64,
+    total: u64,
 }
 
 /// One look at it.
@@ -36,6 +45,7 @@ impl Default for Progress {
             done: AtomicU64::new(0),
             total: AtomicU64::new(0),
             reason: Mutex::default(),
+            building: Mutex::default(),
         }
     }
 }
@@ -48,9 +58,21 @@ impl Progress {
         self.total.store(total, Ordering::Relaxed);
     }
 
+    /// Says how many rows the present phase has.
+    pub fn expect(&self, total: u64) {
+        self.total.store(total, Ordering::Relaxed);
+    }
+
     /// Counts rows.
     pub fn add(&self, rows: u64) {
         self.done.fetch_add(rows, Ordering::Relaxed);
+    }
+
+    /// Says how many of the rows that have been read are in order by now: a phase within the present one.
+    pub fn build(&self, done: u64, total: u64) {
+        let mut building = self.building.lock().unwrap_or_else(PoisonError::into_inner);
+        let since = building.map_or_else(Instant::now, |building| building.since);
+        *building = (done < total).then_some(Building { since, done, total });
     }
 
     /// Says why it does not go on, or that it does.
@@ -60,13 +82,24 @@ impl Progress {
 
     /// How far it is.
     pub fn snapshot(&self) -> Snapshot {
+        let reason = *self.reason.lock().unwrap_or_else(PoisonError::into_inner);
+        let building = *self.building.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(Building { since, done, total }) = building {
+            let eta_s = left(since, done, total).filter(|_| done > 0);
+            return Snapshot { phase: "building", done, total, eta_s, reason };
+        }
         let (phase, since) = *self.phase.lock().unwrap_or_else(PoisonError::into_inner);
         let done = self.done.load(Ordering::Relaxed);
-        let total = self.total.load(Ordering::Relaxed).max(done);
-        let eta_s = (done > 0).then(|| since.elapsed().as_secs_f64() * (total - done) as f64 / done as f64);
-        let reason = *self.reason.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.total.load(Ordering::Relaxed);
+        let total = known.max(done);
+        let eta_s = left(since, done, total).filter(|_| known > 0);
         Snapshot { phase, done, total, eta_s, reason }
     }
+}
+
+/// Seconds left at the rate so far.
+fn left(since: Instant, done: u64, total: u64) -> Option<f64> {
+    (done > 0).then(|| since.elapsed().as_secs_f64() * (total - done) as f64 / done as f64)
 }
 
 #[cfg(test)]
@@ -81,7 +114,17 @@ mod tests {
         progress.add(12);
         let now = progress.snapshot();
         assert_eq!((now.phase, now.done, now.total), ("loading", 12, 12));
+        progress.begin("next", 0);
+        progress.add(3);
+        assert_eq!(progress.snapshot().eta_s, None, "nobody knows how many there are");
+        progress.expect(5);
+        assert!(progress.snapshot().eta_s.is_some());
         progress.begin("next", 5);
         assert_eq!(progress.snapshot().done, 0);
+        progress.build(2, 4);
+        let now = progress.snapshot();
+        assert_eq!((now.phase, now.done, now.total), ("building", 2, 4));
+        progress.build(4, 4);
+        assert_eq!(progress.snapshot().phase, "next");
     }
 }

@@ -6,7 +6,9 @@
 use crate::boards::{Board, Boards};
 use crate::contests::play;
 use crate::failure::{Failure, Fault};
-use crate::periods::{behind, keeper, order};
+use crate::periods::order::{self, Step};
+use crate::periods::walk::Readers;
+use crate::periods::{behind, keeper};
 use crate::progress::Progress;
 use crate::servers::marks;
 use crate::settings::Settings;
@@ -15,7 +17,7 @@ use std::time::Duration;
 use tally_ranking::{Ranking, Standings};
 use tally_rules::{Micros, Refusal};
 use tally_store::plan::ALL_TIME;
-use tally_store::{BoardRow, Name, Part, Store};
+use tally_store::{BoardRow, Name, Part, Store, StoreError};
 
 /// What a start needs to know.
 pub struct Rebuilt {
@@ -32,16 +34,35 @@ pub fn rebuild(
     now: Micros,
     progress: &Progress,
 ) -> Result<Rebuilt, Failure> {
-    let ranking = &settings.ranking;
     let rows = store.boards()?;
+    progress.begin("loading", 0);
+    std::thread::scope(|scope| {
+        // Counting a hundred million rows takes seconds, and only whoever watches wants to know. Where it fails so does the rest.
+        scope.spawn(|| count(store, &rows).map(|total| progress.expect(total)));
+        load_all(store, settings, &rows, now, progress)
+    })
+}
+
+/// How many rows there are to load.
+fn count(store: &dyn Store, rows: &[BoardRow]) -> Result<u64, StoreError> {
     let mut total = 0;
-    for row in &rows {
+    for row in rows {
         total += store.count_scores(row.no, ALL_TIME)?;
         for part in store.parts(row.no)?.iter().filter(|part| !part.closed) {
             total += store.count_scores(row.no, part.part)?;
         }
     }
-    progress.begin("loading", total);
+    Ok(total)
+}
+
+fn load_all(
+    store: &dyn Store,
+    settings: &Settings,
+    rows: &[BoardRow],
+    now: Micros,
+    progress: &Progress,
+) -> Result<Rebuilt, Failure> {
+    let ranking = &settings.ranking;
     let boards = Boards::default();
     let mut newest = Micros(i64::MIN);
     let mut start = match ranking {
@@ -54,7 +75,7 @@ pub fn rebuild(
     for row in rows {
         newest = newest.max(row.created_at);
         let board = match &mut start {
-            None => Some(Arc::new(load((store, ranking), row, now, &mut newest, progress)?)),
+            None => Some(Arc::new(load((store, ranking), row.clone(), now, &mut newest, progress)?)),
             Some(start) => patiently(&mut || join((store, ranking), row.clone(), start, progress))?,
         };
         if let Some(board) = board {
@@ -81,9 +102,12 @@ fn load(
     let rows = store.parts(board.no)?;
     board.periods_mut().place(&rows, |_| None, |row| board.order_of_part(row.part));
     let mut fill = |part: Part, order: &Standings| {
-        order::fill(store, &board, part, order, |at, rows| {
-            *newest = (*newest).max(at);
-            progress.add(rows);
+        order::fill(store, &board, part, order, Readers::All, |step| match step {
+            Step::Read { newest: at, rows } => {
+                *newest = (*newest).max(at);
+                progress.add(rows);
+            }
+            Step::Placed { placed, of } => progress.build(placed, of),
         })
     };
     fill(ALL_TIME, &board.order)?;

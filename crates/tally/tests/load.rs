@@ -36,6 +36,32 @@ fn scores_arrive_at_their_rate_and_limits_are_judged() {
 }
 
 #[test]
+fn seeded_players_are_read_and_score_through_both_doors() {
+    let server = TestTally::start(TALLY);
+    server.run(&["seed", "scores", "big", "--players", "3000"]).expect(0);
+    let load = ["load", "scores", "--board", "big", "--players", "3000", "--reads", "50", "--skew", "zipf"];
+    let plan = ["--rate", "200", "--stage", "1s", "--threshold", "errors<=0", "--threshold", "dropped<=0"];
+    let redis = server.resp().to_string();
+    for door in [&[][..], &["--redis", &redis]] {
+        let ran = server.run(&[&load[..], &plan, door].concat());
+        let text = ran.expect(0);
+        let count = |call: &str| -> u64 {
+            let line = text.lines().find_map(|line| line.trim().strip_prefix(call)).expect("its line");
+            line.split_whitespace().next().unwrap().parse().unwrap()
+        };
+        let (scores, reads) = (count("score "), count("around "));
+        assert_eq!(scores + reads, 200, "{text}");
+        assert!((50..150).contains(&reads), "{text}");
+    }
+    // Nobody scored whom the seed did not make.
+    let board = server.local().get("/v1/leaderboards/big/scores?limit=1").expect(200);
+    assert_eq!(board["total"], 3000, "{board}");
+    let ran = server.run(&["load", "transfers", "--reads", "10", "--rate", "1"]);
+    ran.expect(2);
+    assert!(ran.stderr.contains("--reads and --redis are for"), "{}", ran.stderr);
+}
+
+#[test]
 fn members_pay_and_look_and_no_money_is_made_or_lost() {
     let server = TestTally::start(TALLY);
     server.run(&["seed", "wallets", "--members", "40", "--transactions", "100"]).expect(0);

@@ -8,11 +8,11 @@
 //! way, no longer than an answer may take; told again, it does not wait.
 
 use super::journey::{Actor, Call, Director, Scene, token};
+use super::link::Link;
 use super::outcome::{Outcome, Second};
 use super::pacer;
 use super::schedule::Schedule;
 use super::stolen::Ticks;
-use crate::connection::Connection;
 use crate::latencies::Latencies;
 use crate::people::People;
 use crate::run::runtime;
@@ -87,10 +87,10 @@ async fn prepare(
     scene: &Scene,
     bounds: Bounds,
     told: &mut dyn FnMut(Progress),
-) -> io::Result<(Vec<Connection>, Vec<String>)> {
+) -> io::Result<(Vec<Link>, Vec<String>)> {
     let mut connections = Vec::with_capacity(bounds.connections);
     for _ in 0..bounds.connections {
-        connections.push(Connection::open(scene.address).await?);
+        connections.push(Link::open(scene).await?);
     }
     let tokens = match scene.journey.needs_tokens() {
         true => sign_in(scene, &mut connections, told).await?,
@@ -103,7 +103,7 @@ async fn drive(
     scene: &Scene,
     schedule: &Schedule,
     (bounds, stop): (Bounds, &mut mpsc::Receiver<()>),
-    (connections, tokens): (Vec<Connection>, Vec<String>),
+    (connections, tokens): (Vec<Link>, Vec<String>),
     told: &mut dyn FnMut(Progress),
 ) -> io::Result<Outcome> {
     let shared = Rc::new(Shared {
@@ -117,11 +117,10 @@ async fn drive(
         wake: Notify::new(),
         bounds,
     });
-    let mut workers = JoinSet::new();
+    let (mut workers, scene) = (JoinSet::new(), Rc::new(scene.clone()));
     for connection in connections {
         let shared = Rc::clone(&shared);
-        let scene = (scene.address, scene.journey.calls());
-        workers.spawn_local(work(shared, scene, Some(connection)));
+        workers.spawn_local(work(shared, Rc::clone(&scene), Some(connection)));
     }
     let (begin, ticks) = (Instant::now(), shared.ticks.get());
     let mut arrivals = pacer::start(schedule.clone(), begin)?;
@@ -177,7 +176,7 @@ const SIGN_INS: usize = 4;
 /// Signs members in, a few at a time: the server hashes as many passwords at once as it has processors for.
 async fn sign_in(
     scene: &Scene,
-    connections: &mut Vec<Connection>,
+    connections: &mut Vec<Link>,
     told: &mut dyn FnMut(Progress),
 ) -> io::Result<Vec<String>> {
     let director = Rc::new(RefCell::new(Director::new(scene.clone(), &[])));
@@ -207,25 +206,21 @@ async fn sign_in(
 async fn sign_in_one(
     director: &RefCell<Director>,
     people: People,
-    mut connection: Connection,
+    mut connection: Link,
     member: u64,
-) -> io::Result<(Connection, u64, String)> {
+) -> io::Result<(Link, u64, String)> {
     let mut out = Vec::new();
     director.borrow_mut().first_sign_in(&mut out, member);
     let answer = connection.ask(&out).await?;
-    let token = (answer.status == 200).then(|| token(answer.body)).flatten().ok_or_else(|| {
-        let (login, text) = (people.person(member).login, String::from_utf8_lossy(answer.body));
-        let hint = "members are those of `tally seed wallets`";
-        io::Error::other(format!("`{login}` cannot sign in ({hint}): {} {text}", answer.status))
+    let token = answer.and_then(|body| token(body).ok_or_else(|| "no token in the answer".to_owned()));
+    let token = token.map_err(|why| {
+        let (login, hint) = (people.person(member).login, "members are those of `tally seed wallets`");
+        io::Error::other(format!("`{login}` cannot sign in ({hint}): {why}"))
     })?;
     Ok((connection, member, token))
 }
 
-async fn work(
-    shared: Rc<Shared>,
-    (address, calls): (std::net::SocketAddr, &'static [Call]),
-    mut connection: Option<Connection>,
-) {
+async fn work(shared: Rc<Shared>, scene: Rc<Scene>, mut connection: Option<Link>) {
     let mut out = Vec::with_capacity(1024);
     loop {
         let next = shared.queue.borrow_mut().pop_front();
@@ -240,9 +235,11 @@ async fn work(
         let mut actor = shared.director.borrow_mut().actor();
         let mut from = due;
         let mut well = true;
-        for (at, call) in calls.iter().enumerate() {
-            shared.director.borrow_mut().request(&mut out, *call, &actor);
-            let asked = ask(&shared, address, &mut connection, &out, (*call, &mut actor));
+        let calls = shared.director.borrow_mut().calls();
+        for at in calls {
+            let call = scene.journey.calls()[at];
+            shared.director.borrow_mut().request(&mut out, call, &actor);
+            let asked = ask(&shared, &scene, &mut connection, &out, (call, &mut actor));
             let answered = tokio::time::timeout(shared.bounds.answer, asked).await;
             let now = Instant::now();
             let mut outcome = shared.outcome.borrow_mut();
@@ -264,34 +261,22 @@ async fn work(
 /// while an answer may still come, is not put back.
 async fn ask(
     shared: &Shared,
-    address: std::net::SocketAddr,
-    connection: &mut Option<Connection>,
+    scene: &Scene,
+    connection: &mut Option<Link>,
     request: &[u8],
     (call, actor): (Call, &mut Actor),
 ) -> Result<(), String> {
     let kind = |error: io::Error| format!("connection: {}", error.kind());
-    let mut own = match connection.take().filter(Connection::is_open) {
+    let mut own = match connection.take().filter(Link::is_open) {
         Some(own) => own,
-        None => Connection::open(address).await.map_err(kind)?,
+        None => Link::open(scene).await.map_err(kind)?,
     };
-    let answer = own.ask(request).await.map_err(kind)?;
-    let done = if (200..300).contains(&answer.status) {
-        let read = shared.director.borrow().answered(call, actor, answer.body);
+    let done = own.ask(request).await.map_err(kind)?.and_then(|body| {
+        let read = shared.director.borrow().answered(call, actor, body);
         read.ok_or_else(|| "an answer that cannot be read".to_owned())
-    } else {
-        Err(problem(answer.status, answer.body))
-    };
+    });
     *connection = Some(own);
     done
-}
-
-/// A refusal by status and code.
-fn problem(status: u16, body: &[u8]) -> String {
-    let problem: serde_json::Value = serde_json::from_slice(body).unwrap_or_default();
-    match problem["code"].as_str() {
-        Some(code) => format!("{status} {code}"),
-        None => status.to_string(),
-    }
 }
 
 impl Shared {

@@ -3,11 +3,13 @@
 //! Not here: when it begins, and what becomes of its figures.
 
 use crate::draws::{Draws, Skew};
-use crate::people::People;
+use crate::people::{self, People};
 use crate::random::Random;
 use crate::request::Common;
 use std::fmt::Write as _;
+use std::io::Write as _;
 use std::net::SocketAddr;
+use std::ops::Range;
 
 /// Sent money is at most this, so that nobody is soon without.
 const AMOUNT_MAX: u64 = 100;
@@ -21,7 +23,7 @@ const SCORE_END: u64 = 1_000_000_000;
 pub enum Journey {
     /// Money to a phone number.
     Transfers,
-    /// A score.
+    /// A score, or a page around a player.
     Scores,
     /// Profile, wallet and ranks.
     MainPage,
@@ -36,6 +38,7 @@ const RANKS: Call = Call { name: "ranks", change: false };
 const LIST: Call = Call { name: "transactions", change: false };
 const TRANSFER: Call = Call { name: "transfer", change: true };
 const SCORE: Call = Call { name: "score", change: true };
+const AROUND: Call = Call { name: "around", change: false };
 
 /// A kind of call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,11 +48,11 @@ pub(super) struct Call {
 }
 
 impl Journey {
-    /// Its calls, in order.
+    /// Its calls, in order; of `Scores`, each arrival makes one of them.
     pub(super) const fn calls(self) -> &'static [Call] {
         match self {
             Self::Transfers => &[TRANSFER],
-            Self::Scores => &[SCORE],
+            Self::Scores => &[SCORE, AROUND],
             Self::MainPage => &[PROFILE, WALLET, RANKS],
             Self::Mixed => &[SIGN_IN, PROFILE, WALLET, RANKS, LIST, TRANSFER],
         }
@@ -67,9 +70,20 @@ impl Journey {
     }
 }
 
+/// The protocol that is spoken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Door {
+    /// HTTP.
+    Http,
+    /// The Redis protocol; of the journeys only [`Journey::Scores`].
+    Redis,
+}
+
 /// Where, whom and what.
 #[derive(Clone, Debug)]
 pub struct Scene {
+    /// What is spoken there.
+    pub door: Door,
     /// Where the server listens.
     pub address: SocketAddr,
     /// What they do.
@@ -84,6 +98,8 @@ pub struct Scene {
     pub key: Option<String>,
     /// The leaderboard of scores.
     pub board: String,
+    /// Of a hundred arrivals of `Scores` so many read a page of five on either side of a player.
+    pub reads: u32,
     /// A word that no other run has: transfers are not taken for repeated ones.
     pub run: String,
     /// The same seed asks the same.
@@ -132,6 +148,15 @@ impl Director {
         Actor { member: self.actors.draw(&mut self.random), token: None }
     }
 
+    /// Which of the journey's calls the next arrival makes.
+    pub(super) fn calls(&mut self) -> Range<usize> {
+        match self.scene.journey {
+            Journey::Scores if self.random.below(100) < u64::from(self.scene.reads) => 1..2,
+            Journey::Scores => 0..1,
+            journey => 0..journey.calls().len(),
+        }
+    }
+
     /// Writes a call of an actor.
     pub(super) fn request(&mut self, out: &mut Vec<u8>, call: Call, actor: &Actor) {
         let headers = actor.token.as_ref().or_else(|| self.tokens.get(actor.member as usize));
@@ -163,18 +188,36 @@ impl Director {
                 );
             }
             SCORE => {
-                let (player, score) = (self.anybody.draw(&mut self.random), self.random.below(SCORE_END));
+                let (player, score) = (self.player(), self.random.below(SCORE_END));
+                let board = &self.scene.board;
+                if self.scene.door == Door::Redis {
+                    out.clear();
+                    return command(out, &["LB.SUBMIT", board, &player, &score.to_string()]);
+                }
                 self.body.clear();
-                write!(self.body, "{{\"player\":\"{}\",\"score\":{score}}}", crate::workload::player(player))
+                write!(self.body, "{{\"player\":\"{player}\",\"score\":{score}}}")
                     .expect("a string takes everything");
-                let path = format_args!("/v1/leaderboards/{}/scores", self.scene.board);
+                let path = format_args!("/v1/leaderboards/{board}/scores");
                 self.nobody.send(out, "POST", path, self.body.as_bytes());
+            }
+            AROUND => {
+                let (player, board) = (self.player(), &self.scene.board);
+                if self.scene.door == Door::Redis {
+                    out.clear();
+                    return command(out, &["LB.AROUND", board, &player, "5", "5"]);
+                }
+                let path = format_args!("/v1/leaderboards/{board}/players/{player}/around?above=5&below=5");
+                self.nobody.get(out, path);
             }
             PROFILE => headers.get(out, format_args!("/v1/me")),
             WALLET => headers.get(out, format_args!("/v1/me/wallet")),
             RANKS => headers.get(out, format_args!("/v1/me/ranks")),
             _ => headers.get(out, format_args!("/v1/me/transactions?limit={PAGE}")),
         }
+    }
+
+    fn player(&mut self) -> String {
+        people::player(self.anybody.draw(&mut self.random) + 1)
     }
 
     /// Takes what an answer of success gives; `None` where it is not what was asked for.
@@ -189,6 +232,13 @@ impl Director {
     pub(super) fn first_sign_in(&mut self, out: &mut Vec<u8>, member: u64) {
         self.request(out, SIGN_IN, &Actor { member, token: None });
     }
+}
+
+/// Appends a command of the Redis protocol.
+pub(super) fn command(out: &mut Vec<u8>, words: &[&str]) {
+    let written = write!(out, "*{}\r\n", words.len());
+    let each = |word: &&str| write!(out, "${}\r\n{word}\r\n", word.len());
+    written.and_then(|()| words.iter().try_for_each(each)).expect("a buffer takes everything");
 }
 
 fn sign_in(body: &mut String, login: &str, password: &str) {
@@ -227,7 +277,9 @@ mod tests {
             members: 4,
             skew: Skew::Uniform,
             key: Some("tally_1_2".into()),
+            door: Door::Http,
             board: "goals".into(),
+            reads: 0,
             run: "r1".into(),
             seed: 1,
         };
@@ -287,5 +339,25 @@ mod tests {
         let (head, body) = text(&mut director, SCORE, &actor);
         assert!(head.starts_with("POST /v1/leaderboards/goals/scores ") && head.contains("Bearer tally_1_2"));
         assert!(body["player"].is_string() && body["score"].is_number());
+        let (head, _) = text(&mut director, AROUND, &actor);
+        assert!(head.starts_with("GET /v1/leaderboards/goals/players/player00000000"), "{head}");
+        assert!(head.contains("/around?above=5&below=5 HTTP/1.1"), "{head}");
+        assert!((0..100).all(|_| director.calls() == (0..1)), "without reads only scores");
+        director.scene.reads = 30;
+        let reads = (0..10_000).filter(|_| director.calls() == (1..2)).count();
+        assert!((2_500..3_500).contains(&reads), "{reads}");
+    }
+
+    #[test]
+    fn both_go_in_the_redis_protocol_as_well() {
+        let mut director = director(Journey::Scores, 0);
+        director.scene.door = Door::Redis;
+        let (actor, mut out) = (director.actor(), Vec::new());
+        director.request(&mut out, AROUND, &actor);
+        let text = String::from_utf8(out.clone()).unwrap();
+        assert!(text.starts_with("*5\r\n$9\r\nLB.AROUND\r\n$5\r\ngoals\r\n$"), "{text}");
+        director.request(&mut out, SCORE, &actor);
+        let text = String::from_utf8(out).unwrap();
+        assert!(text.starts_with("*4\r\n$9\r\nLB.SUBMIT\r\n$5\r\ngoals\r\n$"), "{text}");
     }
 }

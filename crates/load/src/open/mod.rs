@@ -9,6 +9,7 @@
 
 mod drive;
 mod journey;
+mod link;
 mod outcome;
 mod pacer;
 mod schedule;
@@ -16,7 +17,7 @@ mod stolen;
 mod threshold;
 
 pub use drive::{Bounds, Progress, run};
-pub use journey::{Journey, Scene};
+pub use journey::{Door, Journey, Scene};
 pub use outcome::{Call, Outcome, Second};
 pub use schedule::{Schedule, Stage};
 pub use threshold::{Judged, Threshold};

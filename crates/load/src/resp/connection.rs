@@ -15,7 +15,7 @@ const READ_BYTES: usize = 16 << 10;
 const REPLY_BYTES_MAX: usize = 64 << 20;
 
 /// An open connection.
-pub(super) struct Connection {
+pub(crate) struct Connection {
     stream: TcpStream,
     out: Vec<u8>,
     received: Vec<u8>,
@@ -24,13 +24,13 @@ pub(super) struct Connection {
 
 /// What came back for a chunk.
 #[derive(Debug, Default)]
-pub(super) struct Exchanged {
-    pub(super) errors: u64,
-    pub(super) first_error: Option<String>,
+pub(crate) struct Exchanged {
+    pub(crate) errors: u64,
+    pub(crate) first_error: Option<String>,
 }
 
 impl Connection {
-    pub(super) async fn open(address: SocketAddr) -> io::Result<Self> {
+    pub(crate) async fn open(address: SocketAddr) -> io::Result<Self> {
         let stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;
         let received = Vec::with_capacity(READ_BYTES);
@@ -38,12 +38,18 @@ impl Connection {
     }
 
     /// Where the next chunk goes.
-    pub(super) fn out(&mut self) -> &mut Vec<u8> {
+    pub(crate) fn out(&mut self) -> &mut Vec<u8> {
         &mut self.out
     }
 
+    /// Whether it can be used again: a server closes what has been idle for long, and says nothing by itself.
+    pub(crate) fn is_open(&self) -> bool {
+        let nothing = self.stream.try_read(&mut [0; 1]);
+        nothing.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
+    }
+
     /// Sends what was appended and waits for so many replies.
-    pub(super) async fn exchange(&mut self, mut replies: u64) -> io::Result<Exchanged> {
+    pub(crate) async fn exchange(&mut self, mut replies: u64) -> io::Result<Exchanged> {
         self.stream.write_all(&self.out).await?;
         self.out.clear();
         let mut exchanged = Exchanged::default();

@@ -12,7 +12,7 @@ mod connection;
 use crate::arrivals::Closed;
 use crate::latencies::Latencies;
 use crate::run::runtime;
-use connection::Connection;
+pub(crate) use connection::Connection;
 use std::cell::RefCell;
 use std::io;
 use std::net::SocketAddr;

@@ -2,7 +2,8 @@
 //!
 //! Until that is done, nobody is told a rank of them. Not here: orders in memory, which cannot be behind.
 
-use super::order;
+use super::order::{self, Step};
+use super::walk::Readers;
 use crate::boards::Board;
 use crate::failure::{Failure, Fault};
 use crate::progress::Progress;
@@ -86,9 +87,11 @@ impl<'a> Start<'a> {
                     std::thread::sleep(LOOK_AGAIN);
                     continue;
                 }
-                order::fill(store, board, part, order.get(), |_, rows| {
+                order::fill(store, board, part, order.get(), Readers::Few, |step| {
                     self.turn.go_on();
-                    each(rows);
+                    if let Step::Read { rows, .. } = step {
+                        each(rows);
+                    }
                 })?;
                 must = false;
             }
@@ -181,7 +184,7 @@ fn mend(
         return Ok(());
     }
     tracing::info!(board = board.id.as_str(), part = part.0, "load an order that was lost");
-    order::fill(store, board, part, order.get(), |_, _| turn.go_on())
+    order::fill(store, board, part, order.get(), Readers::Few, |_| turn.go_on())
 }
 
 /// The turn to load, given back when it goes.

@@ -5,6 +5,7 @@
 //! again. Until the blocks are in force the period is read from memory.
 
 use super::order::{self, Written};
+use super::walk::Readers;
 use super::{LivePart, RuleState, behind, prizes};
 use crate::background::Background;
 use crate::boards::Board;
@@ -334,7 +335,7 @@ fn refresh_part(store: &dyn Store, board: &Board, part: Part) -> Result<bool, Fa
     };
     let Some((row, keep_empty)) = found else { return Ok(true) };
     let fresh = PartOrder::new(&board.definition);
-    order::load(store, board, part, &fresh, |_, _| {})?;
+    order::load(store, board, part, &fresh, Readers::Few, |_| {})?;
     let written = order::write(store, (board.no, revision), &row, &fresh, keep_empty)?;
     if board.is_shared() {
         servers::renew(store, board)?;

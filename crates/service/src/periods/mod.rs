@@ -8,9 +8,11 @@
 
 pub(crate) mod behind;
 pub mod keeper;
+mod middle;
 pub mod order;
 pub mod prizes;
 pub mod view;
+pub(crate) mod walk;
 
 use crate::calendar::Calendar;
 use std::sync::Arc;

@@ -4,11 +4,11 @@
 //! is read. A crash in between leaves the old order in force and rows that are written over or purged.
 
 use super::LivePart;
+use super::walk::{self, Readers};
 use crate::boards::Board;
 use crate::failure::{Failure, Fault};
 use crate::servers;
 use std::collections::HashSet;
-use std::sync::mpsc::sync_channel;
 use tally_ranking::{PartOrder, Row, Source, Standings, StoredBlock};
 use tally_rules::{Micros, PlayerId, Record};
 use tally_store::{
@@ -18,23 +18,35 @@ use tally_store::{
 
 /// Blocks of one transaction.
 const BLOCKS_AT_ONCE: usize = 64;
-/// Rows read in one go: large enough to hide the statement, small enough to show progress.
-const WALK_ROWS: usize = 50_000;
-/// The same with versions: they are held until it is known who is hidden.
+/// Rows read in one go with their versions: they are held until it is known who is hidden.
 const VERSIONS_ROWS: usize = 10_000;
 
-/// Loads the order of a part from its records, without those who are hidden. `each` sees every record's instant.
+/// Loads the order of a part from its records, without those who are hidden. `each` hears how it goes on.
 pub(crate) fn load(
     store: &dyn Store,
     board: &Board,
     part: Part,
     order: &PartOrder,
-    each: impl FnMut(Micros, u64),
+    readers: Readers,
+    mut each: impl FnMut(Step),
 ) -> Result<(), Failure> {
-    let mut loading = order.loading();
-    walk(store, board, part, each, |player, record| loading.push(player, record))?;
+    let loading = walk::load((store, board, part), order, readers, |newest, rows| {
+        each(Step::Read { newest, rows });
+    })?;
+    let of = loading.count();
     let twice = |twice| Fault::Broken(format!("board `{}`: {twice}", board.id.as_str()));
-    Ok(order.load(loading).map_err(twice)?)
+    order.load_telling(loading, |placed| each(Step::Placed { placed, of })).map_err(twice)?;
+    each(Step::Placed { placed: of, of });
+    Ok(())
+}
+
+/// What somebody who waits for a load hears.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Step {
+    /// Some rows have been read, the newest of that instant.
+    Read { newest: Micros, rows: u64 },
+    /// So many of all that were read are in order.
+    Placed { placed: u64, of: u64 },
 }
 
 /// Makes the order of a part exact, wherever it is kept.
@@ -43,13 +55,15 @@ pub(crate) fn fill(
     board: &Board,
     part: Part,
     order: &Standings,
-    each: impl FnMut(Micros, u64),
+    readers: Readers,
+    mut each: impl FnMut(Step),
 ) -> Result<(), Failure> {
     match order {
-        Standings::Memory(order) => load(store, board, part, order, each),
+        Standings::Memory(order) => load(store, board, part, order, readers, each),
         Standings::Redis(remote) => {
             let mut loading = remote.load()?;
-            walk_with_versions(store, board.no, part, each, |row| Ok(loading.push(row)?))?;
+            let read = |newest, rows| each(Step::Read { newest, rows });
+            walk_with_versions(store, board.no, part, read, |row| Ok(loading.push(row)?))?;
             Ok(loading.finish()?)
         }
     }
@@ -83,68 +97,6 @@ fn walk_with_versions(
     }
 }
 
-/// Every record of a part but of those who are hidden; `rows` hears how many were read, and the newest instant of them.
-/// Databases over which they are spread are walked side by side.
-fn walk(
-    store: &dyn Store,
-    board: &Board,
-    part: Part,
-    mut rows: impl FnMut(Micros, u64),
-    mut each: impl FnMut(&PlayerId, &Record),
-) -> Result<(), Failure> {
-    let mut take = |page: Page| {
-        let newest = page.iter().map(|(_, record)| record.at).max().unwrap_or(Micros(i64::MIN));
-        let shown = page.iter().filter(|(player, _)| !board.hides(player));
-        shown.into_iter().for_each(|(player, record)| each(player, record));
-        rows(newest, page.len() as u64);
-        Ok(())
-    };
-    let of = (board.no, part);
-    let shards = store.shards();
-    if shards == 1 {
-        return walk_shard(store, 0, of, &mut take);
-    }
-    std::thread::scope(|scope| {
-        let (send, received) = sync_channel(shards);
-        for shard in 0..shards {
-            let send = send.clone();
-            scope.spawn(move || {
-                // Whoever listens has found a fault and gone: then nobody needs the rest.
-                let gone = || Failure::Fault(Fault::StoreAway("the walk was given up".into()));
-                let mut pass_on = |page| send.send(Ok(page)).map_err(|_| gone());
-                if let Err(failure) = walk_shard(store, shard, of, &mut pass_on) {
-                    drop(send.send(Err(failure)));
-                }
-            });
-        }
-        drop(send);
-        received.into_iter().try_for_each(|page| take(page?))
-    })
-}
-
-/// Records with their players.
-type Page = Vec<(PlayerId, Record)>;
-
-/// The pages of one shard.
-fn walk_shard(
-    store: &dyn Store,
-    shard: usize,
-    of: (BoardNo, Part),
-    take: &mut dyn FnMut(Page) -> Result<(), Failure>,
-) -> Result<(), Failure> {
-    let mut after: Option<PlayerId> = None;
-    loop {
-        let mut page = Vec::new();
-        let mut each = |player, record, _| page.push((player, record));
-        let walked = store.walk_shard(shard, of, after.as_ref(), WALK_ROWS, &mut each)?;
-        after = page.last().map(|(player, _)| player.clone());
-        take(page)?;
-        if walked < WALK_ROWS {
-            return Ok(());
-        }
-    }
-}
-
 /// The order of an open part in memory: its own, or one made of its records where it is kept elsewhere.
 pub(crate) fn in_memory<T>(
     store: &dyn Store,
@@ -156,7 +108,7 @@ pub(crate) fn in_memory<T>(
         return Ok(with(order)?);
     }
     let order = PartOrder::new(&board.definition);
-    load(store, board, live.part, &order, |_, _| {})?;
+    load(store, board, live.part, &order, Readers::Few, |_| {})?;
     Ok(with(&order)?)
 }
 

@@ -14,6 +14,7 @@ use crate::boards::Board;
 use crate::contests::play;
 use crate::failure::{Failure, Fault};
 use crate::periods::order;
+use crate::periods::walk::Readers;
 use crate::tally::Tally;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -277,6 +278,6 @@ pub(crate) fn run(
 /// with the others. Where that fails it is done with the next look at what is behind.
 pub(crate) fn open_order(store: &dyn Store, board: &Board, part: Part, order: &Standings) {
     if order.remote().is_some() {
-        drop(order::fill(store, board, part, order, |_, _| {}));
+        drop(order::fill(store, board, part, order, Readers::Few, |_| {}));
     }
 }

@@ -11,6 +11,7 @@ Examples:
         --stage 60s --stage 60s --stage 120s --stage 30s --threshold 'p95<300ms' --threshold 'errors<1%'
   tally load main-page --rate 0..2000 --stage 30s --report main-page.html
   tally load scores --board goals --players 100000 --rate 5000 --stage 1m
+  tally load scores --board goals --reads 50 --skew zipf --rate 20000 --redis 127.0.0.1:8421
   tally load mixed --rate 50 --stage 5m --json visit.json --url http://10.0.0.5:8420 --key tally_…
 
 Arrivals are due by the clock, however slow the answers, and are measured from when they were due: a
@@ -51,12 +52,18 @@ pub(crate) struct LoadArgs {
     /// Members there are, to any of whom money goes
     #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     pub(crate) of: u64,
-    /// Players who score
+    /// Players who score, those of `tally seed scores`
     #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
     pub(crate) players: u64,
     /// The leaderboard of `scores`
     #[arg(long, value_name = "BOARD", default_value = "load")]
     pub(crate) board: String,
+    /// Of a hundred arrivals of `scores` so many read ±5 around a player instead
+    #[arg(long, value_name = "PERCENT", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=100))]
+    pub(crate) reads: u32,
+    /// Send `scores` in the Redis protocol, to this address
+    #[arg(long, value_name = "HOST:PORT")]
+    pub(crate) redis: Option<String>,
     /// Whom money goes to, and who scores: all alike, or a few far more often
     #[arg(long, value_enum, default_value_t = LoadSkew::Uniform)]
     pub(crate) skew: LoadSkew,
@@ -79,7 +86,7 @@ pub(crate) struct LoadArgs {
 pub(crate) enum LoadWhat {
     /// Money to a phone number.
     Transfers,
-    /// A score.
+    /// A score, or with --reads a page around a player.
     Scores,
     /// Profile, wallet and ranks of a member.
     MainPage,

@@ -19,8 +19,9 @@ use std::io::IsTerminal;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::process::ExitCode;
 use std::time::Duration;
-use tally_load::open::{self, Bounds, Journey, Scene, Schedule, Threshold};
+use tally_load::open::{self, Bounds, Door, Journey, Scene, Schedule, Threshold};
 use tally_load::{People, Skew};
+use tally_server::gate::LOCAL_PREFIX;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use ureq::http::Method;
@@ -42,8 +43,10 @@ pub(crate) fn run(cli: &Cli, args: &LoadArgs) -> Result<ExitCode> {
     let target = Target::running(cli, &args.target)?;
     let client = &target.client;
     client.wait_until_ready()?;
-    plan.scene.address = address(client.base())?;
-    plan.scene.key = client.key().map(str::to_owned);
+    plan.scene.address = address(args.redis.as_deref().unwrap_or(client.base()))?;
+    // The word for commands of this machine is good at the door for them only.
+    let good = |key: &&str| plan.scene.door == Door::Http || !key.starts_with(LOCAL_PREFIX);
+    plan.scene.key = client.key().filter(good).map(str::to_owned);
     plan.scene.run = format!("load-{:016x}", getrandom::u64().context("draw a name for the run")?);
     if args.what == LoadWhat::Scores {
         make_board(&target, &args.board)?;
@@ -112,6 +115,9 @@ fn plan(args: &LoadArgs) -> Result<Plan> {
     let lasts: Vec<_> = args.stages.iter().map(|text| time("--stage", text)).collect::<Result<_, _>>()?;
     let schedule = Schedule::parse(&args.rate, &lasts).map_err(|why| usage("--rate", why))?;
     let journey = journey(args.what);
+    if journey != Journey::Scores && (args.reads > 0 || args.redis.is_some()) {
+        bail!(Usage("--reads and --redis are for `tally load scores`".into()));
+    }
     let names = journey.names();
     let threshold = |text: &String| Threshold::parse(text, &names).map_err(|why| usage("--threshold", why));
     let thresholds = args.thresholds.iter().map(threshold).collect::<Result<_, _>>()?;
@@ -130,8 +136,10 @@ fn plan(args: &LoadArgs) -> Result<Plan> {
                 LoadSkew::Uniform => Skew::Uniform,
                 LoadSkew::Zipf => Skew::Zipf,
             },
+            door: if args.redis.is_some() { Door::Redis } else { Door::Http },
             key: None,
             board: args.board.clone(),
+            reads: args.reads,
             run: String::new(),
             seed: args.seed,
         },

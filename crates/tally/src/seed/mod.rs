@@ -39,11 +39,3 @@ fn bar(what: &'static str, done: u64, all: u64) -> Result<ProgressBar> {
     bar.reset_eta();
     Ok(bar)
 }
-
-/// Random bits of one line and one use of it (SplitMix64's mixing).
-fn random(line: u64, salt: u64) -> u64 {
-    let mut bits = line.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ salt.wrapping_mul(0xd1b5_4a32_d192_ed03);
-    bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    bits ^ (bits >> 31)
-}

@@ -1,6 +1,6 @@
 //! Scores of one leaderboard: many small ones, few large ones.
 
-use super::{bar, random};
+use super::bar;
 use crate::chunks::{CHUNK_ROWS, Chunks};
 use crate::cli::SeedScoresArgs;
 use crate::client::{Client, explain, segment};
@@ -8,6 +8,8 @@ use anyhow::{Result, bail};
 use serde_json::json;
 use std::fmt::Write;
 use std::time::Instant;
+use tally_load::bits_of;
+use tally_load::people::player;
 use ureq::http::Method;
 
 /// Makes what is missing.
@@ -28,11 +30,11 @@ pub(super) fn seed(client: &Client, args: &SeedScoresArgs) -> Result<()> {
     while chunks.done.lines < args.players {
         let first = chunks.done.lines + 1;
         let last = args.players.min(chunks.done.lines + CHUNK_ROWS as u64);
-        let mut rows = String::with_capacity(CHUNK_ROWS * 64);
+        let mut rows = String::with_capacity(CHUNK_ROWS * 80);
         for line in first..=last {
             // Names of letters and digits need no escaping.
-            let score = score(line);
-            write!(rows, "\n{{\"line\":{line},\"player\":\"player{line:09}\",\"score\":{score}}}")?;
+            let (player, score) = (player(line), score(line));
+            write!(rows, "\n{{\"line\":{line},\"player\":\"{player}\",\"score\":{score}}}")?;
         }
         chunks.send(&rows, last, false)?;
         bar.set_position(last);
@@ -40,9 +42,10 @@ pub(super) fn seed(client: &Client, args: &SeedScoresArgs) -> Result<()> {
     bar.finish_and_clear();
     let (made, seconds) = (chunks.done.taken - before.taken, started.elapsed().as_secs_f64());
     println!(
-        "{made} scores on `{}` in {seconds:.1} s ({:.0} a second); players are player000000001 and so on",
+        "{made} scores on `{}` in {seconds:.1} s ({:.0} a second); players are {} and so on",
         args.board,
-        made as f64 / seconds.max(1e-6)
+        made as f64 / seconds.max(1e-6),
+        player(1)
     );
     let refused = chunks.done.refused - before.refused;
     if refused > 0 {
@@ -53,6 +56,6 @@ pub(super) fn seed(client: &Client, args: &SeedScoresArgs) -> Result<()> {
 
 /// Falls off by half with every thousand.
 fn score(line: u64) -> u64 {
-    let bits = random(line, 8);
-    u64::from(bits.leading_zeros()) * 1000 + random(line, 9) % 1000
+    let bits = bits_of(line, 8);
+    u64::from(bits.leading_zeros()) * 1000 + bits_of(line, 9) % 1000
 }

@@ -3,7 +3,7 @@
 //! What everybody has is computed along, from the first movement on, so that nobody is asked for more than is there. If
 //! others move the same money meanwhile, some lines may be refused; they are counted.
 
-use super::{bar, random};
+use super::bar;
 use crate::chunks::{CHUNK_ROWS, Chunks};
 use crate::cli::SeedWalletsArgs;
 use crate::client::Client;
@@ -13,6 +13,7 @@ use std::fmt::Write;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
+use tally_load::bits_of;
 use tally_load::people::{PASSWORD, PIN, login, phone};
 use tally_rules::PlayerId;
 use tally_rules::ledger::Amount;
@@ -85,7 +86,7 @@ fn members(client: &Client, wanted: u64, cost: Cost) -> Result<(u64, u64)> {
 }
 
 fn name(number: u64) -> String {
-    let pick = |names: &[&'static str; 16], salt| names[(random(number, salt) % 16) as usize];
+    let pick = |names: &[&'static str; 16], salt| names[(bits_of(number, salt) % 16) as usize];
     format!("{} {}", pick(&GIVEN, 1), pick(&FAMILY, 2))
 }
 
@@ -139,9 +140,9 @@ impl World {
     /// Who gives how much to whom in a line: numbers of members from 1. A fifth goes to one member in a hundred.
     fn movement(&mut self, line: u64) -> (u64, u64, i64) {
         let count = self.balances.len() as u64;
-        let mut from = random(line, 3) % count;
-        let crowd = if random(line, 4).is_multiple_of(5) { count.div_ceil(100) } else { count };
-        let mut to = random(line, 5) % crowd;
+        let mut from = bits_of(line, 3) % count;
+        let crowd = if bits_of(line, 4).is_multiple_of(5) { count.div_ceil(100) } else { count };
+        let mut to = bits_of(line, 5) % crowd;
         if to == from {
             to = (to + 1) % count;
         }
@@ -155,8 +156,8 @@ impl World {
             to = (to + 1) % count;
         }
         // Small sums are frequent: from 100 to 51,200, in hundreds.
-        let exponent = random(line, 6) % 10;
-        let amount = 100 * i64::try_from((1 << exponent) - (random(line, 7) % (1 << exponent))).unwrap_or(1);
+        let exponent = bits_of(line, 6) % 10;
+        let amount = 100 * i64::try_from((1 << exponent) - (bits_of(line, 7) % (1 << exponent))).unwrap_or(1);
         let amount = amount.min(self.balances[from as usize]);
         self.balances[from as usize] -= amount;
         self.balances[to as usize] += amount;

@@ -65,6 +65,8 @@ fn never() -> mpsc::Receiver<()> {
 
 fn scene(address: SocketAddr, journey: Journey) -> Scene {
     Scene {
+        door: crate::open::Door::Http,
+        reads: 0,
         address,
         journey,
         people: People::seeded(10),

@@ -1,0 +1,65 @@
+//! One connection of an open loop, through either door: a request out, and whether it went well.
+//!
+//! Not here: what is asked (`journey`), and when.
+
+use super::journey::{Door, Scene};
+use crate::connection::Connection;
+use crate::resp;
+use std::io;
+
+/// An open connection.
+pub(super) enum Link {
+    Http(Connection),
+    Redis(resp::Connection),
+}
+
+impl Link {
+    /// Opens one, and says who asks where the protocol wants that first.
+    pub(super) async fn open(scene: &Scene) -> io::Result<Self> {
+        match scene.door {
+            Door::Http => Ok(Self::Http(Connection::open(scene.address).await?)),
+            Door::Redis => {
+                let mut connection = resp::Connection::open(scene.address).await?;
+                if let Some(key) = &scene.key {
+                    super::journey::command(connection.out(), &["AUTH", key]);
+                    let refused = connection.exchange(1).await?.first_error;
+                    refused.map_or(Ok(()), |why| Err(io::Error::other(why)))?;
+                }
+                Ok(Self::Redis(connection))
+            }
+        }
+    }
+
+    /// Whether it can be used again: a server closes what has been idle for long.
+    pub(super) fn is_open(&self) -> bool {
+        match self {
+            Self::Http(connection) => connection.is_open(),
+            Self::Redis(connection) => connection.is_open(),
+        }
+    }
+
+    /// Sends one request and waits for its answer: its body, which nobody reads in the Redis protocol, or a refusal in few words.
+    pub(super) async fn ask(&mut self, request: &[u8]) -> io::Result<Result<&[u8], String>> {
+        match self {
+            Self::Http(connection) => {
+                let answer = connection.ask(request).await?;
+                let well = (200..300).contains(&answer.status);
+                Ok(if well { Ok(answer.body) } else { Err(problem(answer.status, answer.body)) })
+            }
+            Self::Redis(connection) => {
+                connection.out().extend_from_slice(request);
+                let refused = connection.exchange(1).await?.first_error;
+                Ok(refused.map_or(Ok(&[]), Err))
+            }
+        }
+    }
+}
+
+/// A refusal by status and code.
+fn problem(status: u16, body: &[u8]) -> String {
+    let problem: serde_json::Value = serde_json::from_slice(body).unwrap_or_default();
+    match problem["code"].as_str() {
+        Some(code) => format!("{status} {code}"),
+        None => status.to_string(),
+    }
+}
