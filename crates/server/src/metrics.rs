@@ -243,7 +243,7 @@ fn render_service(text: &mut String, gate: &Gate) -> std::fmt::Result {
         "Players on all leaderboards",
         sum(|board| board.order.total()) as f64,
     )?;
-    one(text, "board_bytes", "gauge", "Memory of all orders", sum(|board| board.order.bytes()) as f64)?;
+    one(text, "board_bytes", "gauge", "Memory of all orders", sum(|board| board.bytes()) as f64)?;
     caches(text, tally)?;
     contests(text, tally.contest_counts())?;
     one(

@@ -38,4 +38,4 @@ pub use tally::Tally;
 // What doors show of the parts below.
 pub use tally_lanes::{Cut, Stats, Times};
 pub use tally_ranking::{Edge, PageQuery, Place, Ranking, Reads, Start};
-pub use tally_store::{BoardNo, Store};
+pub use tally_store::{BoardNo, Slow, Store};

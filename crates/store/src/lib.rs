@@ -17,6 +17,7 @@ pub mod series;
 pub mod servers;
 mod shard_set;
 pub mod shards;
+mod slow;
 pub mod sqlite;
 
 pub use books::{Books, OfContests};
@@ -34,6 +35,7 @@ pub use series::{ListedSeries, SeriesReads};
 pub use servers::{BoardState, Changed, Mark, Marked, Name, ScoreState, Task};
 
 pub use shard_set::{SHARDS_MAX, ShardSet};
+pub use slow::{SLOW, Slow, Stage};
 
 use std::time::Duration;
 use tally_rules::profile::Profile;
@@ -227,4 +229,9 @@ pub trait Store: Send + Sync + 'static {
 
     /// Rows, bytes and times the backend can tell of itself, for status and metrics: (name, value).
     fn gauges(&self) -> Vec<(&'static str, f64)>;
+
+    /// The last transactions that took longer than [`SLOW`], the newest last.
+    fn slow(&self) -> Vec<Slow> {
+        Vec::new()
+    }
 }

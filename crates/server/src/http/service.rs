@@ -6,7 +6,10 @@ use super::{openapi, problem};
 use crate::gate::Gate;
 use hyper::{Method, StatusCode};
 use serde_json::{Map, Value, json};
+use std::time::{Duration, SystemTime};
+use tally_rules::Micros;
 use tally_rules::role::Role;
+use tally_service::Slow;
 use tally_service::contests::counts::{Counts, Payments};
 use tally_service::{Stats, Who};
 use tally_wire::Problem;
@@ -42,7 +45,7 @@ pub(super) async fn metrics(mut call: Call) -> Result<Answer, Problem> {
 pub(super) async fn status(mut call: Call) -> Result<Answer, Problem> {
     call.finish_query()?;
     let tally = call.tally()?;
-    let board = |board: &std::sync::Arc<tally_service::boards::Board>| json!({"board": board.id.as_str(), "members": board.order.total(), "bytes": board.order.bytes()});
+    let board = |board: &std::sync::Arc<tally_service::boards::Board>| json!({"board": board.id.as_str(), "members": board.order.total(), "bytes": board.bytes()});
     let boards = tally.boards.list(None, tally_wire::query::LIMIT_MAX);
     let store: Value = tally
         .store
@@ -54,7 +57,10 @@ pub(super) async fn status(mut call: Call) -> Result<Answer, Problem> {
     let mut status = json!({
         "version": env!("CARGO_PKG_VERSION"),
         "uptime_s": call.gate.started.elapsed().as_secs(),
-        "store": {"kind": tally.store.name(), "gauges": store},
+        "store": {
+            "kind": tally.store.name(), "gauges": store,
+            "slow": tally.store.slow().iter().map(slow).collect::<Vec<_>>(),
+        },
         "ranking": {"kind": tally.settings.ranking.kind()},
         "applications": {"kind": tally.settings.applications.as_ref().map_or("store", |_| "redis")},
         "boards_total": tally.boards.len(),
@@ -72,6 +78,20 @@ pub(super) async fn status(mut call: Call) -> Result<Answer, Problem> {
         status["settings"] = call.gate.settings.clone();
     }
     Ok(answer::ok(&status))
+}
+
+/// A transaction that took long.
+fn slow(slow: &Slow) -> Value {
+    let since_1970 = slow.at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let at = Micros(i64::try_from(since_1970.as_micros()).unwrap_or(i64::MAX));
+    json!({
+        "at": tally_wire::time::format(at), "ms": millis(slow.took), "cause": slow.cause.as_str(),
+        "cause_ms": millis(slow.waited), "beside": slow.beside,
+    })
+}
+
+fn millis(time: Duration) -> f64 {
+    (time.as_secs_f64() * 1e4).round() / 10.0
 }
 
 /// What a lane holds and has done.

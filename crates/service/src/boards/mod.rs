@@ -143,6 +143,11 @@ impl Board {
         self.periods().live_parts().cloned().collect()
     }
 
+    /// Bytes of this process' memory that its orders take.
+    pub fn bytes(&self) -> u64 {
+        self.order.bytes() + self.live().iter().map(|live| live.order.bytes()).sum::<u64>()
+    }
+
     /// Asks something of the order of each part in memory, that over all time first.
     pub(crate) fn each_order(&self, mut with: impl FnMut(Part, &Standings)) {
         if self.definition.all_time {

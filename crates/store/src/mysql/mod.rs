@@ -64,6 +64,7 @@ mod tests;
 mod text;
 mod transfers;
 mod turns;
+mod version;
 mod wallets;
 mod write;
 
@@ -72,7 +73,7 @@ use crate::plan::{
     Part, PartRow, Plan, ScoreKey,
 };
 use crate::servers::{BoardState, Changed, Mark, Name, ScoreState, Task};
-use crate::{Ledger, Store, StoreError};
+use crate::{Ledger, Slow, Store, StoreError};
 use connect::{Address, Flavour};
 use lease::{Kind, Lease};
 use link::Link;
@@ -84,7 +85,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tally_rules::profile::Profile;
 use tally_rules::{Micros, PlayerId, Record};
-use text::{Row, Script};
+use text::Script;
+use version::Version;
 
 /// The database's clock at the moment the statement is run, in microseconds since 1970.
 const CLOCK: &str = "CAST(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000 AS UNSIGNED)";
@@ -339,6 +341,10 @@ impl Store for MySqlStore {
         Ok(())
     }
 
+    fn slow(&self) -> Vec<Slow> {
+        self.pool.stats.slows.list()
+    }
+
     fn gauges(&self) -> Vec<(&'static str, f64)> {
         let mut gauges = self.pool.gauges();
         gauges.extend(self.lease.as_ref().map(|lease| ("lease_seconds", lease.seconds_left())));
@@ -347,31 +353,6 @@ impl Store for MySqlStore {
 
     fn may_answer(&self) -> bool {
         self.lease.as_ref().is_none_or(Lease::may_answer)
-    }
-}
-
-/// The version that rows of a transaction get.
-#[derive(Clone, Copy, Debug)]
-enum Version {
-    /// Known from what was read.
-    Number(u64),
-    /// The database's clock, which the same message reads into a variable.
-    Session,
-}
-
-impl Version {
-    fn put(self, script: &mut Script) {
-        match self {
-            Self::Number(number) => script.number(number),
-            Self::Session => script.sql("@version"),
-        };
-    }
-
-    fn put_in(self, row: &mut Row<'_>) {
-        match self {
-            Self::Number(number) => row.number(number),
-            Self::Session => row.sql("@version"),
-        };
     }
 }
 

@@ -24,6 +24,7 @@ use super::{CLOCK, Version, boards, check, guess, keys, marks, meta, revisions, 
 use crate::StoreError;
 use crate::ledger::{LedgerChanges, LedgerLoaded, LedgerPlan};
 use crate::plan::{BatchId, BoardNo, Changes, Committed, Plan};
+use crate::slow::{Stage, Watch};
 use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
 
@@ -44,6 +45,23 @@ pub(super) enum Stop {
 
 /// See [`crate::Store::run`]. `recent` is given where nobody else writes.
 pub(super) fn run(
+    (pool, lease, recent): (&Pool, Option<&Lease>, Option<&Recent>),
+    plan: &Plan,
+    decide: Decide<'_>,
+) -> Result<Committed, StoreError> {
+    let mut watch = Watch::start();
+    let done = run_alone((pool, lease, recent), plan, &mut |loaded, known| {
+        watch.end_of(Stage::Read);
+        let noted = decide(loaded, known);
+        watch.end_of(Stage::Decide);
+        noted
+    });
+    watch.end_of(Stage::Sync);
+    pool.stats.slows.note(watch, || None);
+    done
+}
+
+fn run_alone(
     (pool, lease, recent): (&Pool, Option<&Lease>, Option<&Recent>),
     plan: &Plan,
     decide: Decide<'_>,

@@ -1,5 +1,6 @@
 //! Counters of the connections, for status and metrics.
 
+use crate::slow::Slows;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Numbers that only grow, except `open`.
@@ -19,12 +20,15 @@ pub(super) struct Stats {
     /// Commits whose answer was lost, and those of them that could not be found out at once.
     pub(super) lost: AtomicU64,
     pub(super) unresolved: AtomicU64,
+    /// Transactions that took long.
+    pub(super) slows: Slows,
 }
 
 impl Stats {
     pub(super) fn gauges(&self) -> Vec<(&'static str, f64)> {
         let number = |counter: &AtomicU64| counter.load(Ordering::Relaxed) as f64;
         vec![
+            ("slow_transactions", self.slows.count()),
             ("connections", number(&self.open)),
             ("connects", number(&self.connects)),
             ("round_trips", number(&self.messages)),

@@ -31,7 +31,7 @@ use crate::plan::{
     BatchId, Block, BlockKey, BoardNo, BoardRow, Changes, Committed, ImportKey, ImportRow, KeyRow, Loaded,
     Part, PartRow, Plan, ScoreKey,
 };
-use crate::{Ledger, SHARDS_MAX, Store, StoreError};
+use crate::{Ledger, SHARDS_MAX, Slow, Store, StoreError};
 use pending::Pending;
 use silent::Silent;
 use split::FIRST;
@@ -258,6 +258,12 @@ impl Store for Shards {
 
     fn settle(&self) -> Result<(), StoreError> {
         self.inner.all.iter().try_for_each(|store| store.settle())
+    }
+
+    fn slow(&self) -> Vec<Slow> {
+        let mut all: Vec<_> = self.inner.all.iter().flat_map(|store| store.slow()).collect();
+        all.sort_by_key(|slow| slow.at);
+        all
     }
 
     fn gauges(&self) -> Vec<(&'static str, f64)> {

@@ -68,7 +68,7 @@ use crate::plan::{
     BatchId, Block, BlockKey, BoardNo, BoardRow, Changes, Committed, ImportKey, ImportRow, KeyRow, Loaded,
     Part, PartRow, Plan, ScoreKey,
 };
-use crate::{Ledger, Store, StoreError};
+use crate::{Ledger, Slow, Store, StoreError};
 use connect::Readers;
 use directory::Directory;
 use fold::Folder;
@@ -302,7 +302,12 @@ impl Store for SqliteStore {
             ("unsynced_transactions", lag.transactions as f64),
             ("unsynced_bytes", lag.bytes as f64),
             ("unsynced_seconds", lag.seconds),
+            ("slow_transactions", shared.slows.count()),
         ]
+    }
+
+    fn slow(&self) -> Vec<Slow> {
+        self.shared.slows.list()
     }
 }
 

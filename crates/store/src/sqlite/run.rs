@@ -19,6 +19,7 @@ use super::wallets::{self, Totals};
 use super::{imports, profiles, requests};
 use crate::StoreError;
 use crate::plan::{BatchId, BoardNo, Changes, Durability, KeyChange, Loaded, Plan};
+use crate::slow::{Stage, Watch};
 use rusqlite::Connection;
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -126,23 +127,41 @@ pub(super) fn run(
     plan: &Plan,
     decide: &mut dyn FnMut(&Loaded) -> Changes,
 ) -> Result<(), StoreError> {
+    let mut watch = Watch::start();
+    let done = run_staged(shared, plan, decide, &mut watch);
+    shared.slows.note(watch, || shared.counters.busy());
+    done
+}
+
+fn run_staged(
+    shared: &Shared,
+    plan: &Plan,
+    decide: &mut dyn FnMut(&Loaded) -> Changes,
+    watch: &mut Watch,
+) -> Result<(), StoreError> {
     plan.assert_sorted();
     shared.folding.wait_for_room()?;
+    watch.end_of(Stage::Fold);
     let mut guard = shared.writer();
     let writer = &mut *guard;
     shared.folding.rotation.turn_if_wanted(shared, writer);
     writer.mend(shared)?;
+    watch.end_of(Stage::Turn);
     let loaded = load(shared, &writer.reader, plan)?;
     loaded.assert_answers(plan);
+    watch.end_of(Stage::Read);
     let changes = decide(&loaded);
     changes.assert_sorted();
     let created = changes.keys.iter().filter(|change| matches!(change, KeyChange::Create(_))).count();
     let (batch, boards) = rows(shared, writer, changes)?;
+    watch.end_of(Stage::Decide);
     if batch.is_empty() {
         // What it saw is what it answers, so that must be durable too.
         return if plan.durability == Durability::Commit { writer.sync(shared) } else { Ok(()) };
     }
-    writer.append(shared, &batch, plan.durability)?;
+    let appended = writer.append(shared, &batch, plan.durability);
+    watch.end_of(Stage::Sync);
+    appended?;
     writer.next_key += u32::try_from(created).expect("as many as there are numbers for");
     let rows = batch.rows();
     let used = writer.journal.as_ref().map_or(0, Journal::used);
@@ -151,7 +170,9 @@ pub(super) fn run(
         put(&mut overlay, writer.last, batch, &boards)
     };
     drop(guard);
+    watch.end_of(Stage::Other);
     shared.folding.after_put(shared, &held, used, rows);
+    watch.end_of(Stage::Fold);
     Ok(())
 }
 

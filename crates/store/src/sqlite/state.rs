@@ -16,6 +16,7 @@ use super::tables::{Counters, Tables};
 use super::unsynced::Unsynced;
 use super::{Options, meta};
 use crate::StoreError;
+use crate::slow::Slows;
 use rusqlite::{Connection, OptionalExtension, Transaction};
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -29,6 +30,7 @@ pub(super) struct Shared {
     pub(super) folding: Folding,
     pub(super) unsynced: Unsynced,
     pub(super) counters: Counters,
+    pub(super) slows: Slows,
     overlay: RwLock<Overlay>,
     writer: Mutex<Writer>,
     // Dropped last: a connection that may write removes the log when it is the last to close.
@@ -51,6 +53,7 @@ impl Shared {
             folding: Folding::default(),
             unsynced: Unsynced::default(),
             counters: Counters::default(),
+            slows: Slows::default(),
             overlay: RwLock::new(overlay),
             writer: Mutex::new(writer),
             tables: Mutex::new(tables),

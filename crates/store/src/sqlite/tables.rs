@@ -11,7 +11,7 @@ use super::log::{self, LOOK, PASSIVE, RESTART, TRUNCATE};
 use crate::StoreError;
 use crate::plan::BatchId;
 use rusqlite::{Connection, ErrorCode, TransactionBehavior};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// The log is folded when so much of its bound is waiting: little, because whoever syncs meanwhile waits for what this syncs.
@@ -31,6 +31,28 @@ pub(super) struct Counters {
     pub(super) hindered: AtomicU64,
     /// How long the last one took, in microseconds.
     pub(super) last_micros: AtomicU64,
+    busy: AtomicU8,
+}
+
+const WRITES: u8 = 1;
+const CHECKPOINTS: u8 = 2;
+
+impl Counters {
+    /// What works on the tables at this moment.
+    pub(super) fn busy(&self) -> Option<&'static str> {
+        match self.busy.load(Ordering::Relaxed) {
+            WRITES => Some("fold"),
+            CHECKPOINTS => Some("checkpoint"),
+            _ => None,
+        }
+    }
+
+    fn while_busy<T>(&self, with: u8, work: impl FnOnce() -> T) -> T {
+        self.busy.store(with, Ordering::Relaxed);
+        let done = work();
+        self.busy.store(0, Ordering::Relaxed);
+        done
+    }
 }
 
 /// The connection that writes.
@@ -64,8 +86,8 @@ impl Tables {
     ) -> Result<T, StoreError> {
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         // An error drops the transaction, which rolls it back.
-        let done = work(&transaction)?;
-        if let Err(error) = transaction.commit() {
+        let done = counters.while_busy(WRITES, || work(&transaction))?;
+        if let Err(error) = counters.while_busy(WRITES, || transaction.commit()) {
             // When the sync of a commit fails the transaction is rolled back, but its pages lie complete at the end of
             // the log, and whoever opens the file after a crash would take them for committed. Empty the log, or
             // admit it.
@@ -113,7 +135,7 @@ impl Tables {
 
     fn checkpoint(&self, counters: &Counters, how: &str) -> Result<log::Log, StoreError> {
         let started = Instant::now();
-        let done = log::checkpoint(&self.connection, how);
+        let done = counters.while_busy(CHECKPOINTS, || log::checkpoint(&self.connection, how));
         let micros = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
         counters.last_micros.store(micros, Ordering::Relaxed);
         match &done {

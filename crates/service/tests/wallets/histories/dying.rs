@@ -10,7 +10,7 @@ use tally_rules::profile::Profile;
 use tally_rules::{Micros, PlayerId, Record};
 use tally_store::{
     BatchId, Block, BlockKey, BoardNo, BoardRow, Changes, Committed, ImportKey, ImportRow, KeyRow, Ledger,
-    Loaded, Part, PartRow, Plan, ScoreKey, Store, StoreError,
+    Loaded, Part, PartRow, Plan, ScoreKey, Slow, Store, StoreError,
 };
 
 /// How a transaction ends that does not end well.
@@ -195,5 +195,9 @@ impl Store for Dying {
 
     fn gauges(&self) -> Vec<(&'static str, f64)> {
         self.inner.gauges()
+    }
+
+    fn slow(&self) -> Vec<Slow> {
+        self.inner.slow()
     }
 }

@@ -216,3 +216,22 @@ pub(crate) fn unsorted_plans_and_changes_are_bugs(backend: &dyn Backend) {
     panics(Plan::default(), Changes { boards: twice, ..Changes::default() });
     assert_eq!(walk(&*store, BoardNo(1), Part(0), 10), []);
 }
+
+pub(crate) fn a_transaction_that_takes_long_is_listed_with_what_it_waited_for(backend: &dyn Backend) {
+    let store = open(backend);
+    with_a_board_a_record_and_a_key(&*store);
+    let changes = scores(vec![(key(1, 0, "ann"), Some(record(6)))]);
+    let plan = Plan { boards: vec![BoardNo(1)], ..Plan::default() };
+    let mut decide = |_: &Loaded| {
+        std::thread::sleep(2 * tally_store::SLOW);
+        changes.clone()
+    };
+    store.run(&plan, &mut decide).unwrap();
+    let slow = store.slow();
+    // A busy machine may have made others slow as well.
+    let found = slow.iter().find(|slow| slow.cause == tally_store::Stage::Decide);
+    let found = found.unwrap_or_else(|| panic!("{slow:?}"));
+    assert!(found.took >= found.waited && found.waited >= 2 * tally_store::SLOW, "{found:?}");
+    let counted = store.gauges().into_iter().find(|(name, _)| *name == "slow_transactions").unwrap().1;
+    assert!(counted >= slow.len() as f64);
+}

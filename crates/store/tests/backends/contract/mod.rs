@@ -45,6 +45,7 @@ macro_rules! store_contract {
         $crate::contract::store_contract!(@list $fresh,
             batches: [
                 an_empty_store_has_nothing, nothing_is_done_when_the_last_row_is_refused,
+                a_transaction_that_takes_long_is_listed_with_what_it_waited_for,
                 a_store_goes_on_after_a_refused_row, a_panic_in_decide_does_nothing,
                 what_was_acknowledged_is_there_after_reopening, concurrent_increments_lose_nothing,
                 lists_are_answered_in_the_order_of_the_plan, decide_sees_what_the_transaction_before_wrote,
