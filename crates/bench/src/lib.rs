@@ -15,6 +15,7 @@ mod disk;
 mod drivers;
 mod error;
 mod http;
+mod hundred_million;
 mod index;
 mod machine;
 mod mixed;

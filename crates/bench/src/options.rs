@@ -1,7 +1,9 @@
 //! What a run can be told.
 
+use crate::error::{During, Error};
 use std::path::PathBuf;
 use std::time::Duration;
+use tempfile::TempDir;
 
 /// How much a scenario does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +38,10 @@ pub struct Options {
     pub drivers: PathBuf,
     /// Members of the board of the scenarios `resp` and `mixed`, where it is not to be as large as usual.
     pub members: Option<u64>,
+    /// Where the scenario `hundred-million` keeps its stores and what its steps have found.
+    pub work: Option<PathBuf>,
+    /// Where scenarios make their folders; where the system does, if not given.
+    pub scratch: Option<PathBuf>,
     /// The command as it was typed, for the report.
     pub command: String,
     /// Hears what is being done, for somebody who waits.
@@ -63,6 +69,8 @@ impl Options {
             mysql: "mariadbd".to_owned(),
             drivers: PathBuf::from("bench/drivers/target/release/drivers"),
             members: None,
+            work: None,
+            scratch: None,
             command: String::new(),
             progress: |_| {},
             bar: |_, _, _| {},
@@ -75,6 +83,15 @@ impl Options {
             Size::Small => small,
             Size::Full => full,
         }
+    }
+
+    /// A folder that is gone with the value.
+    pub(crate) fn folder(&self) -> Result<TempDir, Error> {
+        let made = match &self.scratch {
+            Some(scratch) => tempfile::tempdir_in(scratch),
+            None => tempfile::tempdir(),
+        };
+        made.during("make a folder")
     }
 
     /// The time for one measurement.

@@ -5,8 +5,8 @@ use crate::machine::Cpu;
 use crate::options::Options;
 use crate::report::Report;
 use crate::{
-    contest_clear, contest_start, database, drivers, http, index, mixed, page, periods, resp, store, submit,
-    transfer, upsert,
+    contest_clear, contest_start, database, drivers, http, hundred_million, index, mixed, page, periods,
+    resp, store, submit, transfer, upsert,
 };
 
 /// One thing that is measured, with its naive twin.
@@ -94,6 +94,12 @@ pub const SCENARIOS: &[Scenario] = &[
         about: "transfers of money on a filled MariaDB: the ledger's lane beside three flows of statements",
         needs: transfer::needs,
         measure: transfer::measure,
+    },
+    Scenario {
+        name: "hundred-million",
+        about: "a hundred million players: filling, memory, recovery, R3's load, a period's end; beside R3 and Redis",
+        needs: hundred_million::needs,
+        measure: hundred_million::measure,
     },
     Scenario {
         name: "contest-start",

@@ -35,10 +35,30 @@ impl Server {
         Self::start_with(binary, folder, &[], &[])
     }
 
+    /// The same on a port of the caller's, so that it can be asked before it is ready.
+    pub(crate) fn start_at(
+        binary: &Path,
+        folder: &Path,
+        http: SocketAddr,
+        args: &[String],
+    ) -> Result<Self, Error> {
+        Self::start_on(binary, folder, &http.to_string(), args, &[])
+    }
+
     /// The same with more arguments, and settings by environment.
     pub(crate) fn start_with(
         binary: &Path,
         folder: &Path,
+        args: &[String],
+        settings: &[(&str, &str)],
+    ) -> Result<Self, Error> {
+        Self::start_on(binary, folder, "127.0.0.1:0", args, settings)
+    }
+
+    fn start_on(
+        binary: &Path,
+        folder: &Path,
+        http: &str,
         args: &[String],
         settings: &[(&str, &str)],
     ) -> Result<Self, Error> {
@@ -47,7 +67,7 @@ impl Server {
             .arg("serve")
             .arg("--data")
             .arg(folder.join("data"))
-            .args(["--http", "127.0.0.1:0", "--resp", "127.0.0.1:0"])
+            .args(["--http", http, "--resp", "127.0.0.1:0"])
             .args(args)
             .envs(settings.iter().copied())
             .stdin(Stdio::null())

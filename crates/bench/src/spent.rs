@@ -18,12 +18,14 @@ pub(crate) fn spent() -> Option<Spent> {
     // Behind the name: the state, and from the twelfth on user and system time.
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
     let ticks = |at: usize| fields.get(at)?.parse::<f64>().ok();
-    let io = read_to_string("/proc/self/io").ok()?;
-    let written = io.lines().find_map(|line| line.strip_prefix("write_bytes: "))?;
-    Some(Spent {
-        cpu_seconds: (ticks(11)? + ticks(12)?) / TICKS_PER_SECOND,
-        written_bytes: written.trim().parse().ok()?,
-    })
+    let written_bytes = written_by(std::process::id())?;
+    Some(Spent { cpu_seconds: (ticks(11)? + ticks(12)?) / TICKS_PER_SECOND, written_bytes })
+}
+
+/// Bytes that a process has written through to a disk.
+pub(crate) fn written_by(process: u32) -> Option<u64> {
+    let io = read_to_string(format!("/proc/{process}/io")).ok()?;
+    io.lines().find_map(|line| line.strip_prefix("write_bytes: "))?.trim().parse().ok()
 }
 
 /// Since then.

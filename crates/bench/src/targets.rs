@@ -52,6 +52,17 @@ pub(crate) const MIXED_TIMES_R3: Target = Target { floor: 2.0, aim: 5.0 };
 /// R3's own, of each.
 pub(crate) const R3_RATE: f64 = 5_000.0;
 
+/// Seconds from kill -9 to exact ranks of a hundred million players: at most.
+pub(crate) const RECOVERY_SQLITE_S: Target = Target { floor: 180.0, aim: 60.0 };
+/// The same on MariaDB.
+pub(crate) const RECOVERY_MARIADB_S: Target = Target { floor: 480.0, aim: 180.0 };
+/// Resident memory of a server with a hundred million players, in GiB: at most.
+pub(crate) const RESIDENT_GIB: Target = Target { floor: 6.5, aim: 5.0 };
+/// The slowest of a thousand of R3's submits and reads at a hundred million players, in milliseconds: at most.
+pub(crate) const LOAD_P999_MS: Target = Target { floor: 50.0, aim: 20.0 };
+/// What R3's Redis held its sorted set in.
+pub(crate) const R3_MEMORY_GIB: f64 = 64.0;
+
 /// Nakama on PostgreSQL 15, 64 connections: leaderboard writes per second.
 pub(crate) const NAKAMA_SUBMITS: f64 = 2_088.0;
 /// Its top tens per second.

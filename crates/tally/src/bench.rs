@@ -28,6 +28,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode> {
     options.mysql.clone_from(&args.mysql);
     options.drivers.clone_from(&args.drivers);
     options.members = args.members;
+    options.work.clone_from(&args.work);
     options.tally_bin = Some(std::env::current_exe()?);
     // As it would be typed again, without the place of this binary.
     let words = std::env::args().skip(1).map(|word| without_password(&word));

@@ -384,7 +384,10 @@ pub(crate) struct BenchArgs {
     /// The program of other drivers that `drivers` compares with; `cargo xtask drivers` builds it
     #[arg(long, value_name = "PROGRAM", default_value = "bench/drivers/target/release/drivers")]
     pub(crate) drivers: PathBuf,
-    /// Members of the boards of `resp` and `mixed`, instead of 1,000,000 and 10,000,000
+    /// Where `hundred-million` keeps its stores and what its steps have found; the same command goes on there
+    #[arg(long, value_name = "DIR")]
+    pub(crate) work: Option<PathBuf>,
+    /// Members of the boards of `resp`, `mixed`, `periods` and `hundred-million`, instead of 1, 10, 1 and 100 million
     #[arg(long, visible_alias = "players", value_name = "N", value_parser = clap::value_parser!(u64).range(1_000..=100_000_000))]
     pub(crate) members: Option<u64>,
 }

@@ -64,6 +64,41 @@ fn transfer() {
     assert_eq!(ratios.iter().filter(|ratio| ratio["value"].as_f64().unwrap() > 0.0).count(), 4, "{ratios:?}");
 }
 
+/// The same scenario that is quoted of a hundred million players, with one.
+#[test]
+fn hundred_million() {
+    let (redis, mysql) = (RedisKind::Redis7.program(), DatabaseKind::MariaDb10.program());
+    let work = tempfile::tempdir().unwrap();
+    let args = [
+        "--redis",
+        redis.to_str().unwrap(),
+        "--mysql",
+        mysql.to_str().unwrap(),
+        "--work",
+        work.path().to_str().unwrap(),
+    ];
+    let (text, report) = bench("hundred-million", &args);
+    assert!(text.contains("1,000,000 players on one machine") && text.contains("R3 beside tally"), "{text}");
+    for store in ["SQLite", "MariaDB"] {
+        assert!(
+            text.contains(&format!(
+                "{store}: the ranks of 200 random players are those of a count of all 1,0"
+            )),
+            "{text}"
+        );
+    }
+    let began = |report: &Value| report["tables"][1]["rows"].clone();
+    assert_eq!(began(&report).as_array().unwrap().len(), 13);
+    // What a step has found is not looked for again; what is no finding, or is lost, is.
+    let lost = work.path().join("close.json");
+    std::fs::write(&lost, "{").unwrap();
+    let (_, again) = bench("hundred-million", &args);
+    let (began, again) = (began(&report), began(&again));
+    let same = |at: usize| began[at] == again[at];
+    let changed: Vec<&Value> = (0..13).filter(|at| !same(*at)).map(|at| &began[at][0]).collect();
+    assert_eq!(changed, ["close"], "{began} {again}");
+}
+
 #[test]
 fn a_scenario_that_is_named_refuses_without_what_it_needs_and_says_how_to_get_it() {
     let redis = RedisKind::Redis7.program();
@@ -76,6 +111,7 @@ fn a_scenario_that_is_named_refuses_without_what_it_needs_and_says_how_to_get_it
         ("mixed", "--mysql", "mariadb-server-core"),
         ("transfer", "--mysql", "mariadb-server-core"),
         ("contest-start", "--mysql", "mariadb-server-core"),
+        ("hundred-million", "--mysql", "mariadb-server-core"),
     ] {
         let mut args = vec!["bench", scenario, "--small", option, "/nowhere/server"];
         if option != "--redis" {
@@ -96,15 +132,23 @@ fn all_leaves_out_what_cannot_run_here_and_says_so() {
     let nowhere = ["--redis", "/nowhere/redis-server", "--mysql", "/nowhere/mariadbd"];
     let args = [&["bench", "all", "--small", "--report", report], &nowhere[..]].concat();
     let text = run(TALLY, &args).expect(0).to_owned();
-    for scenario in
-        ["resp", "page", "contest-clear", "upsert", "drivers", "transfer", "mixed", "contest-start"]
-    {
+    for scenario in [
+        "resp",
+        "page",
+        "contest-clear",
+        "upsert",
+        "drivers",
+        "transfer",
+        "mixed",
+        "contest-start",
+        "hundred-million",
+    ] {
         assert!(text.contains(&format!("\n{scenario}: ")), "{text}");
         let written = std::fs::read(folder.path().join(format!("{scenario}.json"))).unwrap();
         let written: Value = serde_json::from_slice(&written).unwrap();
         assert!(written["skipped"].as_str().unwrap().contains("apt-get install"), "{written}");
     }
-    assert_eq!(text.matches("  skipped: ").count(), 8, "{text}");
+    assert_eq!(text.matches("  skipped: ").count(), 9, "{text}");
     for scenario in ["index", "store", "submit", "periods", "http"] {
         let written = std::fs::read(folder.path().join(format!("{scenario}.json"))).unwrap();
         let written: Value = serde_json::from_slice(&written).unwrap();

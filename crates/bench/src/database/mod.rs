@@ -45,13 +45,23 @@ pub(crate) fn needs(options: &Options) -> Result<(), Error> {
 impl Database {
     /// The one that the options name.
     pub(crate) fn open(options: &Options) -> Result<Self, Error> {
+        Self::open_with(options, None)
+    }
+
+    /// The same; one that is started keeps its data in this folder, which may have some.
+    pub(crate) fn open_at(options: &Options, data: &Path) -> Result<Self, Error> {
+        Self::open_with(options, Some(data))
+    }
+
+    fn open_with(options: &Options, data: Option<&Path>) -> Result<Self, Error> {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
         let runtime = runtime.during("start a runtime")?;
         let (url, own) = if options.mysql.starts_with(SCHEME) {
             (options.mysql.clone(), None)
         } else {
             options.say(&format!("starting {}", options.mysql));
-            let own = start::start(Path::new(&options.mysql), options.pick(64, 1024))?;
+            let pool = options.pick(64, if data.is_some() { 4_096 } else { 1_024 });
+            let own = start::start(Path::new(&options.mysql), pool, data)?;
             (format!("{SCHEME}root@{}", own.address), Some(own))
         };
         let server = Opts::from_url(&url).during("read the database's address")?;
@@ -79,7 +89,17 @@ impl Database {
     /// Makes an empty database; gives its address for others.
     pub(crate) fn create(&mut self, name: &str) -> Result<String, Error> {
         let name = format!("tally_bench_{}_{name}", std::process::id());
-        let statement = format!("CREATE DATABASE {name} CHARACTER SET utf8mb4");
+        let url = self.make(&format!("CREATE DATABASE {name} CHARACTER SET utf8mb4"), &name)?;
+        self.made.push(name);
+        Ok(url)
+    }
+
+    /// Makes a database that stays, where it is not there; gives its address for others.
+    pub(crate) fn keep(&self, name: &str) -> Result<String, Error> {
+        self.make(&format!("CREATE DATABASE IF NOT EXISTS {name} CHARACTER SET utf8mb4"), name)
+    }
+
+    fn make(&self, statement: &str, name: &str) -> Result<String, Error> {
         self.runtime
             .block_on(async {
                 let mut conn = Conn::new(self.server.clone()).await?;
@@ -92,9 +112,7 @@ impl Database {
             (user, Some(password)) => format!("{user}:{password}"),
             (user, None) => user.to_owned(),
         };
-        let url = format!("{SCHEME}{who}@{host}:{port}/{name}");
-        self.made.push(name);
-        Ok(url)
+        Ok(format!("{SCHEME}{who}@{host}:{port}/{name}"))
     }
 
     /// A connection without a database.

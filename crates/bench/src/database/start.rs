@@ -33,17 +33,26 @@ pub(super) fn is_there(program: &Path) -> bool {
     release(program, RELEASE).is_some()
 }
 
-/// Starts it with so many MiB for pages and waits until it is ready.
-pub(super) fn start(program: &Path, pool_mib: u32) -> Result<Started, Error> {
+/// Starts it with so many MiB for pages and waits until it is ready. Its data are in `kept`, or gone with it.
+pub(super) fn start(program: &Path, pool_mib: u32, kept: Option<&Path>) -> Result<Started, Error> {
     Started::start(program, "ready for connections", |folder, port| {
-        make_data(program, &folder.join("data"))?;
+        let data = kept.map_or_else(|| folder.join("data"), Path::to_owned);
+        // What was interrupted while it was made has no file of this name.
+        let whole = data.join("whole");
+        if kept.is_none() || !whole.exists() {
+            let _unfinished = std::fs::remove_dir_all(&data);
+            make_data(program, &data)?;
+            std::fs::write(&whole, "").during("note that a data directory is whole")?;
+        }
         let path = |name: &str, place: &str| {
             let mut arg = OsString::from(format!("--{name}="));
             arg.push(folder.join(place));
             arg
         };
         let mut command = Command::new(program);
-        command.arg("--no-defaults").args([path("datadir", "data"), path("socket", "socket")]);
+        let mut datadir = OsString::from("--datadir=");
+        datadir.push(&data);
+        command.arg("--no-defaults").args([datadir, path("socket", "socket")]);
         command.arg(format!("--port={port}")).arg(format!("--innodb-buffer-pool-size={pool_mib}M"));
         let logs = ["innodb-log-file-size", "innodb-redo-log-capacity"];
         command.args(logs.map(|name| format!("--loose-{name}={pool_mib}M"))).args(SETTINGS);

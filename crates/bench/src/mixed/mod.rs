@@ -116,7 +116,7 @@ pub(crate) fn measure(options: &Options) -> Result<Report, Error> {
     let sync = crate::disk::sync_ms().during("try the disk")?;
     let mut ways = Vec::new();
     let mut database = Database::open(options)?;
-    let folder = tempfile::tempdir().during("make a folder")?;
+    let folder = options.folder()?;
     ways.extend(on_database(binary, &mut database, folder.path(), work, options)?);
     ways.push(naive::measure(&mut database, folder.path(), work, options)?);
     report.note(database.says()?);

@@ -80,11 +80,11 @@ fn first_score(number: u64) -> i64 {
 
 /// Measures it.
 pub(crate) fn measure(options: &Options) -> Result<Report, Error> {
-    let players = options.pick(5_000, 1_000_000);
+    let players = options.members.unwrap_or(options.pick(5_000, 1_000_000));
     let sync = crate::disk::sync_ms().during("try the disk")?;
     let title = format!("the end of a period of {} players, {CALLERS} callers", number(players as f64));
     let mut report = Report::new("periods", &title, options);
-    let folder = tempfile::tempdir().during("make a folder")?;
+    let folder = options.folder()?;
     options.say("the service");
     let ours = ours::measure(folder.path(), players, options)?;
     options.say("the naive way");

@@ -5,7 +5,7 @@
 
 use super::number;
 use plotters::prelude::*;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Points of the drawing.
 const WIDTH: u32 = 860;
@@ -21,7 +21,7 @@ const COLOURS: [RGBColor; 6] = [
 ];
 
 /// Some lines over one axis.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Chart {
     /// What it shows.
     pub title: String,
@@ -34,7 +34,7 @@ pub struct Chart {
 }
 
 /// One direction of a chart.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Axis {
     /// What it counts, with its unit.
     pub label: String,
@@ -43,7 +43,7 @@ pub struct Axis {
 }
 
 /// One line.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Series {
     /// Its name.
     pub name: String,

@@ -13,7 +13,7 @@ pub use ratio::{Ratio, Verdict};
 
 use crate::machine::Machine;
 use crate::options::{Options, Size};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
 /// More than this many percent of the processors used by others, and a run is not to be quoted.
@@ -49,7 +49,7 @@ pub struct Report {
 }
 
 /// Figures in rows and columns.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Table {
     /// What it shows.
     pub title: String,

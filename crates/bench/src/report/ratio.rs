@@ -2,17 +2,17 @@
 
 use crate::report::number;
 use crate::targets::Target;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A figure that is held against something.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ratio {
     /// What is compared with what.
     pub name: String,
     /// The figure.
     pub value: f64,
     /// Its unit; `×` for a quotient.
-    pub unit: &'static str,
+    pub unit: String,
     /// Whether more is better.
     pub more_is_better: bool,
     /// What must be reached, where there is a target.
@@ -24,7 +24,7 @@ pub struct Ratio {
 }
 
 /// How a figure stands to its target.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// There is no target.
@@ -45,7 +45,7 @@ impl Ratio {
         Self {
             name: name.to_owned(),
             value,
-            unit: "×",
+            unit: "×".to_owned(),
             more_is_better: true,
             floor: None,
             aim: None,
@@ -59,9 +59,9 @@ impl Ratio {
     }
 
     /// A figure of this unit that must be at most so much.
-    pub(crate) fn at_most(name: &str, value: f64, unit: &'static str, target: Target) -> Self {
+    pub(crate) fn at_most(name: &str, value: f64, unit: &str, target: Target) -> Self {
         let (floor, aim) = (Some(target.floor), Some(target.aim));
-        Self { unit, more_is_better: false, floor, aim, ..Self::times(name, value) }.judged()
+        Self { unit: unit.to_owned(), more_is_better: false, floor, aim, ..Self::times(name, value) }.judged()
     }
 
     /// The figure with its unit.

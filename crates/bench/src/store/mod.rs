@@ -88,7 +88,7 @@ pub(crate) fn measure(options: &Options) -> Result<Report, Error> {
 }
 
 fn ways(options: &Options, players: u64, size: usize) -> Result<[Measured; 3], Error> {
-    let folder = tempfile::tempdir().during("make a folder")?;
+    let folder = options.folder()?;
     let place = |name: &str| folder.path().join(name);
     let batches = || Batches::new(players, size, options.seed);
     let time = options.duration();

@@ -20,7 +20,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::io;
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::{Notify, mpsc};
 use tokio::task::{JoinSet, LocalSet};
 
@@ -123,6 +123,7 @@ async fn drive(
         workers.spawn_local(work(shared, Rc::clone(&scene), Some(connection)));
     }
     let (begin, ticks) = (Instant::now(), shared.ticks.get());
+    shared.outcome.borrow_mut().begun = SystemTime::now();
     let mut arrivals = pacer::start(schedule.clone(), begin)?;
     let mut seconds = tokio::time::interval_at((begin + SECOND).into(), SECOND);
     // How long those under way are waited for, once it was told to stop.

@@ -2,7 +2,7 @@
 
 use crate::latencies::Latencies;
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 /// Different errors that are told apart; what comes after counts as the last.
 const ERRORS_MAX: usize = 50;
@@ -68,6 +68,8 @@ pub struct Outcome {
     pub calls: Vec<Call>,
     /// Second by second.
     pub seconds: Vec<Second>,
+    /// When the clock started.
+    pub begun: SystemTime,
     /// From the begin to the last answer.
     pub lasted: Duration,
     /// Percent of the processors that the host of a virtual machine gave to others, over the whole run.
@@ -86,6 +88,7 @@ impl Outcome {
             iterations: Latencies::default(),
             calls: calls.iter().map(call).collect(),
             seconds: Vec::new(),
+            begun: SystemTime::now(),
             lasted: Duration::ZERO,
             stolen: 0.0,
             interrupted: false,

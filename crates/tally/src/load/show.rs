@@ -7,6 +7,7 @@ use crate::cli::LoadArgs;
 use indicatif::ProgressBar;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::time::SystemTime;
 use tally_bench::{Axis, Chart, Options, Report, Series, Size, Table};
 use tally_load::Latencies;
 use tally_load::open::{Judged, Outcome, Progress, Schedule, Second};
@@ -255,6 +256,7 @@ pub(super) fn json(args: &LoadArgs, outcome: &Outcome, judged: &[Judged], books:
     );
     json!({
         "load": name(args),
+        "begun_unix": outcome.begun.duration_since(SystemTime::UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64()),
         "rate": args.rate,
         "stages": args.stages,
         "seed": args.seed,

@@ -1,0 +1,49 @@
+//! What one step has found, as a file of the work directory.
+
+use crate::error::{During, Error};
+use crate::report::{Chart, Ratio, Table};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// A step's finding.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Found {
+    /// Of how many players, and with which seed.
+    pub(super) players: u64,
+    pub(super) seed: u64,
+    /// When it began, how long it took, and how many percent of the processors others used.
+    pub(super) at: String,
+    pub(super) seconds: f64,
+    pub(super) others_percent: Option<f64>,
+    /// Figures that the end compares, by name.
+    pub(super) figures: BTreeMap<String, f64>,
+    pub(super) tables: Vec<Table>,
+    pub(super) ratios: Vec<Ratio>,
+    pub(super) charts: Vec<Chart>,
+    pub(super) notes: Vec<String>,
+}
+
+impl Found {
+    pub(super) fn figure(&mut self, name: &str, value: f64) {
+        self.figures.insert(name.to_owned(), value);
+    }
+
+    pub(super) fn note(&mut self, note: impl Into<String>) {
+        self.notes.push(note.into());
+    }
+
+    /// Reads what was found before, if it was of as many players.
+    pub(super) fn read(path: &Path, players: u64, seed: u64) -> Option<Self> {
+        let found: Self = serde_json::from_slice(&std::fs::read(path).ok()?).ok()?;
+        (found.players == players && found.seed == seed).then_some(found)
+    }
+
+    /// Keeps it: whole, or not at all.
+    pub(super) fn write(&self, path: &Path) -> Result<(), Error> {
+        let beside = path.with_extension("new");
+        let json = serde_json::to_vec_pretty(self).during("write what a step has found")?;
+        std::fs::write(&beside, json).during("write what a step has found")?;
+        std::fs::rename(&beside, path).during("keep what a step has found")
+    }
+}

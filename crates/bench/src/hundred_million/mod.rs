@@ -1,0 +1,93 @@
+//! Scenario `hundred-million`: R3's headline on one machine, step by step.
+//!
+//! A store of so many players is filled, served, killed and served again; then R3's mix is sent to it, a period of it ends, and
+//! what R3 had (a sorted set in Redis) is measured beside it at a size that fits. Each step leaves its finding in a file of the
+//! work directory and is not done again; so does what it made, a store of each kind. A run that was interrupted goes on
+//! with the step that it was in. Not here: more than one machine, which `docs/deploy` has arithmetic for.
+
+mod exact;
+mod found;
+mod loads;
+mod place;
+mod recover;
+mod seed;
+mod show;
+mod steps;
+mod watch;
+
+use crate::database;
+use crate::error::{During, Error};
+use crate::options::{Options, Size};
+use crate::redis;
+use crate::report::{Report, number};
+use found::Found;
+use std::path::{Path, PathBuf};
+
+/// The board of so many players.
+const BOARD: &str = "arena";
+/// Players of the board who score while the server is killed.
+const WRITERS: u64 = 10_000;
+
+/// What a step is given.
+struct Run<'r> {
+    options: &'r Options,
+    binary: &'r Path,
+    /// Where everything is kept.
+    folder: &'r Path,
+    players: u64,
+}
+
+/// Measures it.
+pub(crate) fn measure(options: &Options) -> Result<Report, Error> {
+    let own;
+    let folder = match &options.work {
+        Some(folder) => folder.as_path(),
+        None => {
+            own = tempfile::tempdir().during("make a folder")?;
+            own.path()
+        }
+    };
+    std::fs::create_dir_all(folder).during("make the work directory")?;
+    let folder = &folder.canonicalize().during("find the work directory")?;
+    let players = options.members.unwrap_or(options.pick(1_000_000, 100_000_000));
+    let run = Run { options, binary: binary(options)?, folder, players };
+    let title = format!("{} players on one machine, R3's load", number(players as f64));
+    let mut report = Report::new("hundred-million", &title, options);
+    let mut all = Vec::with_capacity(steps::STEPS.len());
+    for step in steps::STEPS {
+        all.push((step.name, steps::once(step, &run)?));
+    }
+    show::show(&mut report, &run, &all);
+    Ok(report)
+}
+
+/// Refuses where something is not there.
+pub(crate) fn needs(options: &Options) -> Result<(), Error> {
+    binary(options)?;
+    redis::needs(&options.redis)?;
+    database::needs(options)?;
+    if options.size == Size::Full && options.work.is_none() {
+        return Err(Error::Missing(
+            "this scenario takes hours and some 40 GB: give --work a directory, and the same command goes on there where \
+             it was interrupted"
+                .to_owned(),
+        ));
+    }
+    Ok(())
+}
+
+fn binary(options: &Options) -> Result<&Path, Error> {
+    let missing = || Error::Missing("this scenario needs the server's binary: give `tally_bin`".to_owned());
+    options.tally_bin.as_deref().ok_or_else(missing)
+}
+
+impl Run<'_> {
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// One of two values by size.
+    fn pick<T>(&self, small: T, full: T) -> T {
+        self.options.pick(small, full)
+    }
+}

@@ -1,0 +1,61 @@
+//! What is looked at beside a load, every now and then: memory, bytes written, and transactions that took long.
+
+use super::place::ask;
+use crate::server::Server;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// Between two looks: the server keeps the last slow transactions for longer.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// What was seen.
+#[derive(Debug, Default)]
+pub(super) struct Watched {
+    /// Resident bytes at each look.
+    pub(super) resident: Vec<u64>,
+    /// Slow transactions, by when they ended in microseconds since 1970: how long they took in ms, and why.
+    pub(super) slow: BTreeMap<i64, (f64, String)>,
+    /// Bytes that the server wrote through to the disk, from the first look to the last.
+    pub(super) written: Option<u64>,
+}
+
+/// Looks until `over` says so.
+pub(super) fn watch(server: &Server, over: &AtomicBool) -> Watched {
+    let mut watched = Watched::default();
+    let pid = server.process.0.id();
+    let before = crate::spent::written_by(pid);
+    loop {
+        let last = over.load(Ordering::SeqCst);
+        watched.resident.extend(server.process.resident_bytes());
+        // A server that is too busy to say it now says it at the next look.
+        if let Ok(status) = ask(server, "/v1/status") {
+            status["store"]["slow"].as_array().into_iter().flatten().for_each(|one| watched.note(one));
+        }
+        if last {
+            watched.written = crate::spent::written_by(pid).zip(before).map(|(now, then)| now - then);
+            return watched;
+        }
+        std::thread::sleep(LOOK);
+    }
+}
+
+impl Watched {
+    fn note(&mut self, slow: &Value) {
+        let at = slow["at"].as_str().and_then(tally_wire::time::parse);
+        let (Some(at), Some(ms), Some(cause)) = (at, slow["ms"].as_f64(), slow["cause"].as_str()) else {
+            return;
+        };
+        let cause = match slow["beside"].as_str() {
+            Some(beside) if beside != cause => format!("{cause}, beside a {beside}"),
+            _ => cause.to_owned(),
+        };
+        self.slow.insert(at.0, (ms, cause));
+    }
+
+    /// The slowest transaction that ended within a second or so of these microseconds.
+    pub(super) fn cause(&self, from: i64, until: i64) -> Option<&(f64, String)> {
+        self.slow.range(from..=until).map(|(_, slow)| slow).max_by(|a, b| a.0.total_cmp(&b.0))
+    }
+}
