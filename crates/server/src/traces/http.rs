@@ -17,8 +17,8 @@ const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
 
 /// Bytes of `tracestate` that are handed on; a longer one is left out whole.
 const TRACESTATE_BYTES_MAX: usize = 512;
-/// Characters of what a client says of itself.
-const AGENT_MAX: usize = 200;
+/// Characters of what a client says of itself, of its path and of our name: many of these may wait for the collector.
+const TEXT_MAX: usize = 512;
 
 /// Methods that the conventions know.
 const METHODS: [Method; 9] = [
@@ -116,22 +116,26 @@ fn attributes(
     let mut all: Vec<(&'static str, Value)> = vec![
         ("http.request.method", method(request.method()).0.to_owned().into()),
         ("url.scheme", scheme.into()),
-        ("url.path", request.uri().path().to_owned().into()),
+        ("url.path", cut(request.uri().path()).into()),
         ("network.protocol.version", version.into()),
         ("client.address", peer.ip().to_canonical().to_string().into()),
         ("tally.request_id", id.to_owned().into()),
     ];
     if let Some((host, port)) = text(HOST).map(host) {
-        all.push(("server.address", host.to_owned().into()));
+        all.push(("server.address", cut(host).into()));
         if let Some(port) = port {
             all.push(("server.port", u64::from(port).into()));
         }
     }
     if let Some(agent) = text(USER_AGENT) {
-        let agent: String = agent.chars().take(AGENT_MAX).collect();
-        all.push(("user_agent.original", agent.into()));
+        all.push(("user_agent.original", cut(agent).into()));
     }
     all
+}
+
+/// What of a text is told.
+fn cut(text: &str) -> String {
+    text.chars().take(TEXT_MAX).collect()
 }
 
 /// Name and port of a `Host`.

@@ -116,3 +116,82 @@ fn stages_of(trace: &Trace, clock: Clock, asked: Instant, passage: &Passage) -> 
     });
     spans.collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+    use tally_traces::{Address, Ratio, Settings};
+
+    /// Traces that take nothing any more: what is put in is counted.
+    fn stopped() -> Arc<Traces> {
+        let settings = Settings {
+            address: Address::parse("http://127.0.0.1:1").unwrap(),
+            header: None,
+            timeout: Duration::from_secs(1),
+            ratio: Ratio::new(1.0).unwrap(),
+            service: "test".into(),
+            version: "0",
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let traces = Traces::start(&settings, runtime.handle()).unwrap();
+        runtime.block_on(traces.stop(Duration::from_secs(60)));
+        traces
+    }
+
+    fn begin(traces: &Arc<Traces>) -> Arc<Followed> {
+        Followed::new(traces, traces.follow(None, String::new).unwrap(), Instant::now())
+    }
+
+    fn put(traces: &Traces) -> u64 {
+        traces.counts().all().into_iter().map(|(_, count)| count).sum()
+    }
+
+    fn passage(begun: Instant, published: Option<Instant>) -> Passage {
+        let ended = begun + Duration::from_millis(3);
+        Passage {
+            lane: "lane".into(),
+            batch: 7,
+            requests: 2,
+            rows: 3,
+            retries: 1,
+            taken: begun,
+            begun,
+            read: None,
+            ended,
+            published,
+        }
+    }
+
+    #[test]
+    fn a_request_that_nobody_waits_for_is_told_when_its_lane_lets_go() {
+        let traces = stopped();
+        let followed = begin(&traces);
+        followed.root().name = "GET /x".into();
+        let sink: Arc<dyn Sink> = Arc::<Followed>::clone(&followed);
+        drop(followed);
+        assert_eq!(put(&traces), 0, "its lane still knows it");
+        let now = Instant::now();
+        sink.passed(now, &passage(now, Some(now + Duration::from_millis(4))));
+        assert_eq!(put(&traces), 4);
+        drop(sink);
+        assert_eq!(put(&traces), 5);
+    }
+
+    #[test]
+    fn what_has_no_name_was_no_request() {
+        let traces = stopped();
+        drop(begin(&traces));
+        assert_eq!(put(&traces), 0);
+    }
+
+    #[test]
+    fn a_batch_that_failed_has_nothing_to_publish() {
+        let traces = stopped();
+        let followed = begin(&traces);
+        let now = Instant::now();
+        let stages = |published| stages_of(&followed.trace, followed.clock, now, &passage(now, published));
+        assert_eq!(stages(Some(now + Duration::from_millis(4))).len(), 4);
+        assert_eq!(stages(None).len(), 3);
+    }
+}

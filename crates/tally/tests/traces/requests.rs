@@ -3,6 +3,7 @@
 use super::collector::{Collector, Span};
 use super::server;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use tally_testkit::{Client, Request};
 
 const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
@@ -113,6 +114,43 @@ fn rows_that_share_a_commit_are_told_once() {
         (&commit.attributes["tally.batch.requests"], &commit.attributes["tally.batch.rows"]),
         (&json!(10), &json!(10))
     );
+}
+
+/// Everybody is followed, so all who shared a commit are seen to have.
+#[test]
+fn requests_that_share_a_commit_are_seen_to() {
+    let collector = Collector::start();
+    let server = server(&collector, "1", &[]);
+    board(&mut server.client());
+    let mut asked = 0;
+    loop {
+        std::thread::scope(|scope| {
+            for player in 0..8 {
+                let mut client = server.client();
+                scope.spawn(move || {
+                    for score in 0..25 {
+                        let score = json!({"player": format!("p{player}"), "score": score});
+                        client.post("/v1/leaderboards/b/scores", &score).expect(200);
+                    }
+                });
+            }
+        });
+        asked += 200;
+        let is_commit = |span: &&Span| span.name == "commit";
+        collector.wait(|spans| spans.iter().filter(is_commit).count() == asked);
+        let mut batches: BTreeMap<(String, String), Vec<Value>> = BTreeMap::new();
+        for span in collector.spans().iter().filter(is_commit) {
+            let said = |name: &str| span.attributes[name].to_string();
+            let batch = batches.entry((said("tally.lane"), said("tally.batch.number"))).or_default();
+            batch.push(span.attributes["tally.batch.requests"].clone());
+        }
+        for (batch, said) in &batches {
+            assert_eq!(said, &vec![json!(said.len()); said.len()], "{batch:?}");
+        }
+        if batches.len() < asked {
+            break;
+        }
+    }
 }
 
 #[test]
