@@ -98,6 +98,7 @@ const OF_USERS: &[&str] = &[
     "resp_periods",
     "resp_rights",
     "rights",
+    "traces",
 ];
 
 /// What the servers of those tests are on, beside SQLite (the test kit knows what each word means), and which tests are left

@@ -42,7 +42,7 @@ impl<W: Work, R: Reply<Result<W::Answer, W::Fault>>> Lane<W, R> {
     pub fn start(name: &str, bounds: Bounds, work: W) -> io::Result<(Self, LaneThread<W>)> {
         let queue = Arc::new(Queue::new(&bounds));
         let counters = Arc::new(Counters::default());
-        let runner = Runner::new(Arc::clone(&queue), Arc::clone(&counters), bounds, work);
+        let runner = Runner::new(name, (Arc::clone(&queue), Arc::clone(&counters)), bounds, work);
         let handle = Builder::new().name(name.to_owned()).spawn(move || runner.run())?;
         Ok((Self { door: Arc::new(Door { queue, counters }) }, LaneThread { handle }))
     }

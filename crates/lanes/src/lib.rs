@@ -42,7 +42,7 @@ pub use histogram::{Histogram, Times};
 pub use lane::{Lane, LaneThread, Submission};
 pub use queue::Refused;
 pub use stats::Stats;
-pub use work::{Failure, Kind, Reply, Resolution, Weight, Work, backoff};
+pub use work::{Failure, Kind, Passage, Reply, Resolution, Weight, Work, backoff};
 pub use working_set::{WorkingSet, keys_to_load};
 
 #[cfg(test)]

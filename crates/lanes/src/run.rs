@@ -9,7 +9,7 @@ use crate::batch::{Batch, Bounds, Cut, Waiting, take};
 use crate::queue::{Found, Queue};
 use crate::split::Pieces;
 use crate::stats::{Counters, add, add_since};
-use crate::work::{Failure, Reply, Resolution, Work};
+use crate::work::{Failure, Passage, Reply, Resolution, Work};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -17,11 +17,20 @@ use std::time::Instant;
 
 /// The lane's thread: the work, and what it takes from the queue.
 pub(crate) struct Runner<W: Work, R> {
+    name: Arc<str>,
     work: W,
     bounds: Bounds,
     inbox: VecDeque<Waiting<W::Request, R>>,
     queue: Arc<Queue<W::Request, R>>,
     counters: Arc<Counters>,
+}
+
+/// How much a batch is, and when it was taken.
+#[derive(Clone, Copy)]
+struct BatchWeight {
+    requests: usize,
+    rows: usize,
+    taken: Instant,
 }
 
 /// Why a piece of a batch was not committed, after all retries.
@@ -46,20 +55,20 @@ type OpenEnd<W> = Option<Unresolved<<W as Work>::Request, <W as Work>::Fault>>;
 
 impl<W: Work, R: Reply<Result<W::Answer, W::Fault>>> Runner<W, R> {
     pub(crate) fn new(
-        queue: Arc<Queue<W::Request, R>>,
-        counters: Arc<Counters>,
+        name: &str,
+        (queue, counters): (Arc<Queue<W::Request, R>>, Arc<Counters>),
         bounds: Bounds,
         work: W,
     ) -> Self {
-        Self { work, bounds, inbox: VecDeque::new(), queue, counters }
+        Self { name: name.into(), work, bounds, inbox: VecDeque::new(), queue, counters }
     }
 
     /// Works until the lane is drained, then gives the work back.
     pub(crate) fn run(mut self) -> W {
         let _closes = CloseOnExit(Arc::clone(&self.queue));
-        while let Some(batch) = self.next_batch() {
+        while let Some((batch, weight)) = self.next_batch() {
             let started = Instant::now();
-            let open_end = self.settle(batch);
+            let open_end = self.settle(batch, weight);
             self.counters.in_flight.store(0, Relaxed);
             if let Some(unresolved) = open_end {
                 self.find_out(unresolved);
@@ -69,7 +78,8 @@ impl<W: Work, R: Reply<Result<W::Answer, W::Fault>>> Runner<W, R> {
         self.work
     }
 
-    fn next_batch(&mut self) -> Option<Batch<W::Request, R>> {
+    /// What waits, and how much it is.
+    fn next_batch(&mut self) -> Option<(Batch<W::Request, R>, BatchWeight)> {
         let at_end = match self.queue.collect(&mut self.inbox) {
             Found::Work => Cut::Idle,
             Found::LastWork => Cut::Drain,
@@ -84,31 +94,40 @@ impl<W: Work, R: Reply<Result<W::Answer, W::Fault>>> Runner<W, R> {
         let requests = taken.batch.requests.len();
         self.counters.batch(requests, taken.rows, taken.cut);
         self.queue.left(requests, taken.bytes);
-        Some(taken.batch)
+        Some((taken.batch, BatchWeight { requests, rows: taken.rows, taken: now }))
     }
 
     /// Brings every request of the batch to its answer, in order.
-    fn settle(&mut self, batch: Batch<W::Request, R>) -> OpenEnd<W> {
+    fn settle(&mut self, batch: Batch<W::Request, R>, weight: BatchWeight) -> OpenEnd<W> {
         let mut pieces = Pieces::whole(batch);
-        while let Some(piece) = pieces.next() {
-            match self.commit(&piece.requests) {
+        while let Some(mut piece) = pieces.next() {
+            let begun = Instant::now();
+            let (outcome, retries) = self.commit(&piece.requests, begun);
+            let mut passage = self.passage(weight, begun, retries);
+            match outcome {
                 Ok(committed) => {
-                    let started = Instant::now();
                     let answers = self.work.publish(piece.requests, committed);
-                    self.counters.publishing.record(started.elapsed());
-                    answer_each(piece.replies, answers);
+                    let published = Instant::now();
+                    self.counters.publishing.record(published.duration_since(passage.ended));
+                    passage.published = Some(published);
+                    answer_each(piece.replies, answers, &passage);
                 }
                 Err(Setback::Row(_)) if piece.requests.len() > 1 => {
                     add(&self.counters.splits, 1);
                     pieces.halve(piece);
                 }
-                Err(Setback::Row(fault) | Setback::Piece(fault)) => self.fail(piece.replies, &fault),
+                Err(Setback::Row(fault) | Setback::Piece(fault)) => {
+                    tell_each(&mut piece.replies, &passage);
+                    self.fail(piece.replies, &fault);
+                }
                 Err(Setback::Away(fault)) => {
+                    tell_each(&mut piece.replies, &passage);
                     self.fail(piece.replies, &fault);
                     self.fail_rest(pieces, &fault);
                     return None;
                 }
                 Err(Setback::Unresolved { own, others }) => {
+                    tell_each(&mut piece.replies, &passage);
                     self.fail(piece.replies, &own);
                     self.fail_rest(pieces, &others);
                     return Some(Unresolved { requests: piece.requests, fault: others });
@@ -118,9 +137,16 @@ impl<W: Work, R: Reply<Result<W::Answer, W::Fault>>> Runner<W, R> {
         None
     }
 
-    /// Hands one batch to the store, as often as the bounds allow.
-    fn commit(&mut self, requests: &[W::Request]) -> Result<W::Committed, Setback<W::Fault>> {
-        let started = Instant::now();
+    /// How a piece of a batch went through the store, just now.
+    fn passage(&self, weight: BatchWeight, begun: Instant, retries: u32) -> Passage {
+        let BatchWeight { requests, rows, taken } = weight;
+        let (lane, batch) = (Arc::clone(&self.name), self.counters.batches.load(Relaxed));
+        let (read, ended) = (self.work.read_at().filter(|read| *read >= begun), Instant::now());
+        Passage { lane, batch, requests, rows, retries, taken, begun, read, ended, published: None }
+    }
+
+    /// Hands one batch to the store, as often as the bounds allow; how often again.
+    fn commit(&mut self, requests: &[W::Request], started: Instant) -> (CommitResult<W>, u32) {
         let mut retries = 0;
         let outcome = loop {
             add(&self.counters.commits, 1);
@@ -144,7 +170,7 @@ impl<W: Work, R: Reply<Result<W::Answer, W::Fault>>> Runner<W, R> {
             self.work.pause(retries);
         };
         add_since(&self.counters.committing_ns, started);
-        outcome
+        (outcome, retries)
     }
 
     /// Asks what became of a piece until the store can tell, and fails whoever arrives meanwhile.
@@ -204,12 +230,20 @@ impl<W: Work, R: Reply<Result<W::Answer, W::Fault>>> Runner<W, R> {
 
 type ResolveResult<W> = Result<Resolution<<W as Work>::Committed, <W as Work>::Fault>, <W as Work>::Fault>;
 
+type CommitResult<W> = Result<<W as Work>::Committed, Setback<<W as Work>::Fault>>;
+
 /// Tells everyone, in order.
-fn answer_each<A, F, R: Reply<Result<A, F>>>(replies: Vec<R>, answers: Vec<A>) {
+fn answer_each<A, F, R: Reply<Result<A, F>>>(mut replies: Vec<R>, answers: Vec<A>, passage: &Passage) {
     assert!(answers.len() == replies.len(), "publish gives every request one answer");
+    tell_each(&mut replies, passage);
     for (reply, answer) in replies.into_iter().zip(answers) {
         reply.send(Ok(answer));
     }
+}
+
+/// Tells everyone how it went.
+fn tell_each<A, R: Reply<A>>(replies: &mut [R], passage: &Passage) {
+    replies.iter_mut().for_each(|reply| reply.passed(passage));
 }
 
 /// Closes the queue however the lane's thread ends. After a drain there is nothing left to close.

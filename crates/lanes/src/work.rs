@@ -4,7 +4,8 @@
 //! fault, it only passes it on. A refusal by a rule is no failure at all; it is an `Answer`.
 
 use crate::sync;
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// What a lane does with a batch. Runs on the lane's own thread and may block there.
 pub trait Work: Send + 'static {
@@ -57,6 +58,11 @@ pub trait Work: Send + 'static {
         panic!("a work whose commits can be unknown implements `resolve`")
     }
 
+    /// When the last [`commit`](Self::commit) had read what it needs and began to write, where the work can tell.
+    fn read_at(&self) -> Option<Instant> {
+        None
+    }
+
     /// Lets some time pass before attempt number `attempts` + 1, `attempts` ≥ 1. Sleeps for [`backoff`].
     fn pause(&mut self, attempts: u32) {
         sync::sleep(backoff(attempts));
@@ -68,8 +74,39 @@ pub trait Work: Send + 'static {
 /// It must neither block nor panic: everyone behind it waits, and a panic ends the lane. A caller that has
 /// gone away is not an error; there is nobody to tell.
 pub trait Reply<A>: Send + 'static {
+    /// Hears, before the answer, how its request went through the lane. Not called where its batch was never handed to
+    /// the store.
+    fn passed(&mut self, _passage: &Passage) {}
+
     /// Hands over the answer.
     fn send(self, answer: A);
+}
+
+/// How a request went through its lane: when, and with how many others.
+///
+/// The same for all requests that were committed together; when each was accepted is known to whoever put it in.
+#[derive(Clone, Debug)]
+pub struct Passage {
+    /// The name of the lane.
+    pub lane: Arc<str>,
+    /// The number of its batch in that lane, from 1.
+    pub batch: u64,
+    /// Requests of the batch.
+    pub requests: usize,
+    /// Rows that they weighed.
+    pub rows: usize,
+    /// How often they were handed to the store again.
+    pub retries: u32,
+    /// When the batch was taken from the queue.
+    pub taken: Instant,
+    /// When it, or the piece of it that has the request, was handed to the store.
+    pub begun: Instant,
+    /// When the store had read what the last attempt needs, where that is known.
+    pub read: Option<Instant>,
+    /// When the store was done with it, well or not.
+    pub ended: Instant,
+    /// When it had been published; nothing where it failed.
+    pub published: Option<Instant>,
 }
 
 impl<A, F: FnOnce(A) + Send + 'static> Reply<A> for F {

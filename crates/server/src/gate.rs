@@ -11,6 +11,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 use tally_service::progress::Snapshot;
 use tally_service::{Keys, Progress, Tally};
+use tally_traces::Traces;
 
 /// What commands of this machine present, before the token of the data directory.
 pub const LOCAL_PREFIX: &str = "tally_local_";
@@ -23,6 +24,8 @@ pub struct Gate {
     pub limits: Limits,
     /// What is counted.
     pub metrics: Metrics,
+    /// Where followed requests are told of, if they are.
+    pub traces: Option<Arc<Traces>>,
     /// Presented by commands of this machine: it stands in the data directory.
     pub local_token: String,
     /// What `/v1/status` says of the settings, for admins.
@@ -47,11 +50,18 @@ pub enum NotReady {
 
 impl Gate {
     /// A gate that is closed.
-    pub fn new(progress: Arc<Progress>, limits: Limits, local_token: String, settings: Value) -> Arc<Self> {
+    pub fn new(
+        progress: Arc<Progress>,
+        limits: Limits,
+        traces: Option<Arc<Traces>>,
+        local_token: String,
+        settings: Value,
+    ) -> Arc<Self> {
         Arc::new(Self {
             progress,
             limits,
             metrics: Metrics::new(),
+            traces,
             local_token,
             settings,
             started: Instant::now(),

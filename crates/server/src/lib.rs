@@ -2,7 +2,8 @@
 //!
 //! `http/routes.rs` is the one list of what can be asked over HTTP, `resp/spec.rs` over the Redis
 //! protocol; each operation or family of commands is one file. [`gate`] says what the
-//! service can do right now (loading, ready, draining), [`limits`] every bound, [`metrics`] what is counted. Not
+//! service can do right now (loading, ready, draining), [`limits`] every bound, [`metrics`] what is counted, `traces` what is told of
+//! followed requests. Not
 //! here: use cases (crate `service`) and shapes of JSON (crate `wire`).
 
 mod accept;
@@ -13,6 +14,7 @@ pub mod limits;
 pub mod metrics;
 pub mod resp;
 pub mod tls;
+mod traces;
 
 pub use gate::Gate;
 pub use http::listen::{HttpServer, start};

@@ -16,6 +16,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tally_service::contests::counts::{COUNTED_MAX, Counts, DUE_MAX};
 use tally_service::{Stats, Times};
+use tally_traces::Counts as Spans;
 
 /// Seconds: from a tenth of a millisecond to ten seconds.
 const BUCKETS_S: [f64; 14] =
@@ -215,7 +216,20 @@ fn caches(text: &mut String, tally: &tally_service::Tally) -> std::fmt::Result {
     )
 }
 
+/// What became of the spans of followed requests.
+fn traces(text: &mut String, gate: &Gate) -> std::fmt::Result {
+    let off = Spans::default();
+    let name = "tally_trace_spans";
+    writeln!(text, "# HELP {name} Spans of followed requests by what became of them")?;
+    writeln!(text, "# TYPE {name} counter")?;
+    for (outcome, count) in gate.traces.as_ref().map_or(&off, |traces| traces.counts()).all() {
+        writeln!(text, "{name}_total{{outcome=\"{outcome}\"}} {count}")?;
+    }
+    Ok(())
+}
+
 fn render_service(text: &mut String, gate: &Gate) -> std::fmt::Result {
+    traces(text, gate)?;
     one(text, "ready", "gauge", "1 while ranks are exact", f64::from(u8::from(gate.ready().is_ok())))?;
     let progress = gate.progress.snapshot();
     one(text, "loading_rows_done", "gauge", "Rows loaded in the present phase", progress.done as f64)?;

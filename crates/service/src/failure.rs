@@ -1,5 +1,6 @@
 //! Why a use case gave no result: a rule refused it, or something is at fault.
 
+use crate::traces;
 use tally_ranking::RankingError;
 use tally_rules::Refusal;
 use tally_store::StoreError;
@@ -121,6 +122,7 @@ pub(crate) fn in_lane(error: StoreError) -> tally_lanes::Failure<Fault> {
 pub async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
 ) -> Result<T, Failure> {
-    let done = tokio::task::spawn_blocking(work).await;
+    let sink = traces::followed();
+    let done = tokio::task::spawn_blocking(move || traces::follow_blocking(sink, work)).await;
     done.unwrap_or_else(|error| Err(Fault::Broken(error.to_string()).into()))
 }

@@ -24,6 +24,7 @@ pub mod secret;
 mod servers;
 pub mod settings;
 pub mod tally;
+pub mod traces;
 mod trial;
 pub mod verify;
 mod waiting;
@@ -36,6 +37,6 @@ pub use progress::Progress;
 pub use settings::Settings;
 pub use tally::Tally;
 // What doors show of the parts below.
-pub use tally_lanes::{Cut, Stats, Times};
+pub use tally_lanes::{Cut, Passage, Stats, Times};
 pub use tally_ranking::{Edge, PageQuery, Place, Ranking, Reads, Start};
 pub use tally_store::{BoardNo, Slow, Store};

@@ -4,8 +4,9 @@
 
 use crate::failure::{Failure, Fault};
 use crate::requests::Running;
+use crate::traces::Asked;
 use std::sync::{Arc, Mutex, PoisonError};
-use tally_lanes::{Lane, Refused, Reply, Work};
+use tally_lanes::{Lane, Passage, Refused, Reply, Work};
 use tally_rules::Refusal;
 use tokio::sync::oneshot;
 
@@ -20,7 +21,7 @@ pub(crate) struct Waiter<T> {
 }
 
 enum To<T> {
-    One(oneshot::Sender<Told<T>>),
+    One(oneshot::Sender<Told<T>>, Option<Box<Asked>>),
     Place(Arc<Collector<T>>, usize),
 }
 
@@ -29,6 +30,7 @@ type Collected<T> = (Vec<Option<Told<T>>>, usize, Option<oneshot::Sender<Vec<Tol
 
 struct Collector<T> {
     state: Mutex<Collected<T>>,
+    asked: Option<Box<Asked>>,
 }
 
 /// One request; the caller waits, the lane does not.
@@ -41,7 +43,7 @@ where
     W: Work<Answer = Result<T, Refusal>, Fault = Fault>,
 {
     let (tell, told) = oneshot::channel();
-    let waiter = Waiter { _running: running, to: To::One(tell) };
+    let waiter = Waiter { _running: running, to: To::One(tell, Asked::now()) };
     lane.submit(request, waiter).map_err(refused)?;
     Ok(told.await.map_err(|_| lost())???)
 }
@@ -55,7 +57,8 @@ where
     W: Work<Answer = Result<T, Refusal>, Fault = Fault>,
 {
     let (tell, told) = oneshot::channel();
-    lane.submit(request, Waiter { _running: Vec::new(), to: To::One(tell) }).map_err(refused)?;
+    lane.submit(request, Waiter { _running: Vec::new(), to: To::One(tell, Asked::now()) })
+        .map_err(refused)?;
     Ok(told.blocking_recv().map_err(|_| lost())???)
 }
 
@@ -73,6 +76,7 @@ where
     let (tell, told) = oneshot::channel();
     let answers = Arc::new(Collector {
         state: Mutex::new((requests.iter().map(|_| None).collect(), requests.len(), Some(tell))),
+        asked: Asked::now(),
     });
     let many = requests.into_iter().enumerate().map(|(at, (request, running))| {
         (request, Waiter { _running: running, to: To::Place(Arc::clone(&answers), at) })
@@ -82,12 +86,22 @@ where
 }
 
 impl<T: Send + 'static> Reply<Told<T>> for Waiter<T> {
+    fn passed(&mut self, passage: &Passage) {
+        let asked = match &self.to {
+            To::One(_, asked) => asked,
+            To::Place(collector, _) => &collector.asked,
+        };
+        if let Some(asked) = asked {
+            asked.passed(passage);
+        }
+    }
+
     fn send(self, answer: Told<T>) {
         let Self { _running, to } = self;
         drop(_running);
         match to {
             // Nobody listens any more: the client has hung up, its work is done all the same.
-            To::One(tell) => drop(tell.send(answer)),
+            To::One(tell, _) => drop(tell.send(answer)),
             To::Place(collector, at) => collector.put(at, answer),
         }
     }

@@ -171,7 +171,11 @@ impl Config {
     /// Every setting with its value and source, for `/v1/status`.
     pub(crate) fn to_json(&self) -> serde_json::Value {
         let one = |(name, (value, source)): (&&str, &(String, &str))| {
-            let shown = if name.ends_with(".url") { without_passwords(value) } else { value.clone() };
+            let shown = match *name {
+                "traces.header" if !value.is_empty() => "…".to_owned(),
+                _ if name.ends_with(".url") => without_passwords(value),
+                _ => value.clone(),
+            };
             ((*name).to_owned(), serde_json::json!({"value": shown, "source": source}))
         };
         let mut all: serde_json::Map<_, _> = self.values.iter().map(one).collect();
@@ -198,7 +202,9 @@ pub(crate) fn reference() -> String {
             text.push_str(&format!("\n[{here}]\n"));
             section = here;
         }
-        let plain = setting.default.parse::<i64>().is_ok() || ["true", "false"].contains(&setting.default);
+        let plain = setting.default.parse::<i64>().is_ok()
+            || ["true", "false"].contains(&setting.default)
+            || is_fraction(setting.name);
         let value = if plain { setting.default.to_owned() } else { format!("\"{}\"", setting.default) };
         text.push_str(&format!(
             "# {}\n# Environment: {}\n{name} = {value}\n",
@@ -248,11 +254,17 @@ fn flatten(text: &str) -> Result<Vec<(String, String)>, String> {
         for (name, value) in inner {
             let name = format!("{section}.{name}");
             let text = scalar(&value)
+                .or_else(|| value.as_float().filter(|_| is_fraction(&name)).map(|number| number.to_string()))
                 .ok_or_else(|| format!("`{name}` must be text, a number, true, false or a list of texts"))?;
             values.push((name, text));
         }
     }
     Ok(values)
+}
+
+/// Whether a setting is a number that need not be whole; of others such a number would be a slip.
+fn is_fraction(name: &str) -> bool {
+    name == "traces.ratio"
 }
 
 fn scalar(value: &toml::Value) -> Option<String> {
@@ -280,6 +292,10 @@ mod tests {
         let pairs: Vec<(&str, &str)> =
             values.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
         assert_eq!(pairs, [("http.hosts", "a,b"), ("http.listen", "0.0.0.0:1"), ("limits.boards", "5")]);
+        assert_eq!(
+            flatten("[traces]\nratio = 0.5\n").unwrap(),
+            [("traces.ratio".to_owned(), "0.5".to_owned())]
+        );
         assert!(flatten("listen = 1").is_err());
         assert!(flatten("[http]\nlisten = 1.5").is_err());
     }

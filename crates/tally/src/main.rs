@@ -33,6 +33,7 @@ mod serve;
 mod settings;
 mod store;
 mod target;
+mod trace_settings;
 mod verify;
 
 use clap::{CommandFactory, Parser};

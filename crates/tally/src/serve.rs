@@ -4,21 +4,25 @@ use crate::cli::{Cli, ServeArgs};
 use crate::config::{Config, Usage};
 use crate::data_dir::{DataDir, new_token};
 use crate::store::{self, Opened};
-use crate::{demo, log, member_settings, money_settings};
+use crate::{demo, log, member_settings, money_settings, trace_settings};
 use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tally_ranking::RedisDesks;
 use tally_server::resp::{self, RespServer};
 use tally_server::{Gate, HttpServer, Limits, Tls};
 use tally_service::{Keys, Progress, Ranking, Settings, Tally, clock};
 use tally_store::Store;
+use tally_traces::Traces;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// Time that traces get at shutdown even if requests have used up all of it.
+const TRACES_DRAIN_MIN: Duration = Duration::from_secs(1);
 
 /// A server that has begun to listen.
 pub(crate) struct Server {
@@ -109,7 +113,7 @@ async fn show_progress(gate: &Gate) -> std::convert::Infallible {
         bar.set_style(style);
     }
     loop {
-        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+        tokio::time::sleep(Duration::from_millis(100)).await;
         let at = gate.progress.snapshot();
         bar.set_message(at.phase);
         bar.set_length(at.total);
@@ -188,6 +192,7 @@ impl Server {
         let data = DataDir::open(config)?;
         let (limits, token) = (limits(config)?, new_token()?);
         settings(config)?;
+        let traces = trace_settings::traces(config)?;
         let place = data.place(config)?;
         let (ranking, applications) = (place.ranking(config)?, store::applications(config)?);
         let store = place.open(config, data.path(), false)?;
@@ -202,7 +207,9 @@ impl Server {
         };
         let signals = signals.then(hear).transpose().context("hear signals")?;
         let progress = Arc::new(Progress::default());
-        let gate = Gate::new(progress, limits, token.clone(), config.to_json());
+        let traces = traces.map(|settings| Traces::start(&settings, runtime.handle())).transpose();
+        let traces = traces.map_err(|why| Usage(format!("setting `traces.url` {why}")))?;
+        let gate = Gate::new(progress, limits, traces, token.clone(), config.to_json());
         let http = runtime
             .block_on(tally_server::start(Arc::clone(&gate), &listen.http, listen.tls.clone()))
             .with_context(|| format!("listen on {}", listen.http))?;
@@ -279,6 +286,7 @@ impl Server {
 
     /// Drains: no new work, everything acknowledged durable and in plain tables, then the end.
     pub(crate) fn stop(mut self) {
+        let started = Instant::now();
         self.gate.drain();
         let (http, local, resp) = (self.http.take(), self.local.take(), self.resp.take());
         self.runtime.block_on(async {
@@ -296,6 +304,11 @@ impl Server {
         });
         if let Some(tally) = self.gate.loaded() {
             tally.drain();
+        }
+        if let Some(traces) = &self.gate.traces {
+            // Requests may have taken all of the time: what they leave gets a moment.
+            let left = self.gate.limits.drain_timeout.saturating_sub(started.elapsed());
+            self.runtime.block_on(traces.stop(left.max(TRACES_DRAIN_MIN)));
         }
         if let Err(error) = self.store.store.settle() {
             // Nothing is lost: the journal beside the store has it.

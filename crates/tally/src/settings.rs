@@ -63,6 +63,11 @@ settings! {
     "tls.certificate" = "" "PEM file with the certificate and its chain: then both doors are encrypted.";
     "tls.key" = "" "PEM file with the certificate's private key.";
     "metrics.open" = "false" "Whether /metrics needs no key.";
+    "traces.url" = "" "Where traces go, a collector of OpenTelemetry (OTLP over HTTP): `http://host:port` or `https://host:port`; empty: they are off.";
+    "traces.ratio" = "0.01" "How many requests are traced, from 0 (none) to 1 (all), of those whose caller does not say it in `traceparent`.";
+    "traces.service" = "tally" "Under which name, `service.name`.";
+    "traces.header" = "" "A header that the collector asks for, such as `authorization: Bearer …`; a secret, so better in the environment.";
+    "traces.timeout" = "5s" "How long the collector may take to answer; past it it is away.";
     "idempotency.keep" = "24h" "How long outcomes of requests with an Idempotency-Key are kept.";
     "lane.batch_rows_max" = "1000" "Rows of one batch, of scores or of money.";
     "lane.batch_bytes_max" = "4194304" "Bytes of one batch.";

@@ -31,15 +31,16 @@ pub(super) const EDGES: &[Edges] = &[
     Edges { name: "tally-index", inside: &[], outside: Only(&["hashbrown", "foldhash"]) },
     Edges { name: "tally-lanes", inside: &[], outside: Only(&[]) },
     Edges { name: "tally-tls", inside: &[], outside: Only(&["tokio", "tokio-rustls", "webpki-roots"]) },
+    Edges { name: "tally-traces", inside: &["tally-tls"], outside: Never(&["rusqlite", "redis", "tonic", "reqwest"]) },
     Edges { name: "tally-store", inside: &["tally-rules", "tally-tls"], outside: Never(&["hyper"]) },
     Edges { name: "tally-ranking", inside: &["tally-rules", "tally-index", "tally-tls"], outside: Never(&["hyper", "rusqlite"]) },
     Edges { name: "tally-wire", inside: &["tally-rules"], outside: Never(&["tokio", "hyper", "rusqlite"]) },
     Edges { name: "tally-service", inside: &["tally-rules", "tally-store", "tally-ranking", "tally-lanes"], outside: Never(&["hyper"]) },
-    Edges { name: "tally-server", inside: &["tally-rules", "tally-service", "tally-wire"], outside: Any },
+    Edges { name: "tally-server", inside: &["tally-rules", "tally-service", "tally-traces", "tally-wire"], outside: Any },
     Edges { name: "tally-load", inside: &["tally-wire"], outside: Never(&["rusqlite"]) },
     Edges { name: "tally-bench", inside: &["tally-rules", "tally-index", "tally-lanes", "tally-store", "tally-ranking", "tally-service", "tally-wire", "tally-load"], outside: Any },
     Edges { name: TESTKIT, inside: &["tally-rules", "tally-wire"], outside: Any },
-    Edges { name: "tally", inside: &["tally-rules", "tally-index", "tally-lanes", "tally-store", "tally-ranking", "tally-service", "tally-wire", "tally-server", "tally-load", "tally-bench"], outside: Any },
+    Edges { name: "tally", inside: &["tally-rules", "tally-index", "tally-lanes", "tally-store", "tally-ranking", "tally-service", "tally-traces", "tally-wire", "tally-server", "tally-load", "tally-bench"], outside: Any },
     Edges { name: "xtask", inside: &[], outside: Only(&["anyhow", "serde_json"]) },
 ];
 
@@ -48,8 +49,9 @@ pub(super) const EDGES: &[Edges] = &[
 pub(super) const HOLDERS: &[(&str, &[&str])] = &[
     ("anyhow", &["tally", "xtask"]),                // libraries have errors with names, so that callers can tell them apart
     ("clap", &["tally"]),                           // one command line
-    ("hyper", &["tally-server"]),                   // HTTP ends at the edge
+    ("hyper", &["tally-server", "tally-traces"]),   // HTTP ends at the edge; traces leave by it
     ("mysql_async", &["tally-store", "tally-bench"]), // as rusqlite
+    ("opentelemetry-proto", &["tally-traces"]),     // whoever has something to tell says it in our own words
     ("redis", &["tally-ranking"]),                  // Redis as a place for orders; everybody else speaks its protocol by tally-wire
     ("rusqlite", &["tally-store", "tally-bench"]),  // SQL lives in the store; the naive twins of the benches speak it directly
 ];

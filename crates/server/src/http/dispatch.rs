@@ -6,6 +6,7 @@ use super::routes::{OPEN_PATHS, ROUTES, Route};
 use super::{guard, problem, service};
 use crate::gate::Gate;
 use crate::metrics::RouteMetrics;
+use crate::traces::HttpFollowed;
 use hyper::body::Incoming;
 use hyper::header::{HeaderName, HeaderValue, ORIGIN};
 use hyper::{Method, Request};
@@ -21,6 +22,8 @@ const REQUEST_ID_BYTES_MAX: usize = 64;
 /// All routes, ready to be matched.
 pub(super) struct Dispatch {
     gate: Arc<Gate>,
+    /// `http` or `https`, for traces.
+    scheme: &'static str,
     paths: matchit::Router<Vec<(&'static Route, RouteMetrics)>>,
     unmatched: RouteMetrics,
     requests: AtomicU64,
@@ -29,7 +32,7 @@ pub(super) struct Dispatch {
 }
 
 impl Dispatch {
-    pub(super) fn new(gate: Arc<Gate>) -> Self {
+    pub(super) fn new(gate: Arc<Gate>, scheme: &'static str) -> Self {
         let mut paths = matchit::Router::new();
         let mut by_path: Vec<(&'static str, Vec<(&'static Route, RouteMetrics)>)> = Vec::new();
         for route in ROUTES {
@@ -44,7 +47,7 @@ impl Dispatch {
         }
         let unmatched = gate.metrics.route("none", "any");
         let run = getrandom::u32().unwrap_or(0);
-        Self { gate, paths, unmatched, requests: AtomicU64::new(0), run }
+        Self { gate, scheme, paths, unmatched, requests: AtomicU64::new(0), run }
     }
 
     /// Answers one request.
@@ -53,8 +56,13 @@ impl Dispatch {
         let id = self.request_id(&request);
         let (method, path) = (request.method().clone(), request.uri().path().to_owned());
         let origin = request.headers().get(ORIGIN).cloned();
-        let (mut answer, metrics) = self.run(peer, request, &path, &id).await;
+        let from = (peer, self.scheme);
+        let followed = HttpFollowed::begin(self.gate.traces.as_ref(), &request, from, started, &id);
+        let (mut answer, metrics) = self.run(peer, request, (&path, &id), followed.as_ref()).await;
         let status = answer.status().as_u16();
+        if let Some(followed) = followed {
+            followed.answered(status);
+        }
         metrics.count(status, started.elapsed());
         if status == 500 {
             tracing::error!(request_id = %id, %method, path, status, "request failed");
@@ -74,8 +82,8 @@ impl Dispatch {
         &self,
         peer: SocketAddr,
         request: Request<Incoming>,
-        path: &str,
-        id: &str,
+        (path, id): (&str, &str),
+        followed: Option<&HttpFollowed>,
     ) -> (Answer, &RouteMetrics) {
         if OPEN_PATHS.contains(&path) {
             return (service::open(&self.gate, request.method(), path, id), &self.unmatched);
@@ -95,20 +103,28 @@ impl Dispatch {
             return (problem::render(&wrong.header("allow", allow), path, id), &self.unmatched);
         };
         let params = found.params.iter().map(|(name, value)| (static_name(name), value.to_owned())).collect();
-        let operated = self.operate(peer, request, route, params).await;
+        if let Some(followed) = followed {
+            followed.route(route.path);
+        }
+        let operated = self.operate((peer, request), route, params, followed).await;
         (operated.unwrap_or_else(|wrong| problem::render(&wrong, path, id)), metrics)
     }
 
     async fn operate(
         &self,
-        peer: SocketAddr,
-        request: Request<Incoming>,
+        (peer, request): (SocketAddr, Request<Incoming>),
         route: &Route,
         params: Vec<(&'static str, String)>,
+        followed: Option<&HttpFollowed>,
     ) -> Result<Answer, Problem> {
         let (parts, body) = request.into_parts();
         let judged = guard::judge(&self.gate, peer, &parts.headers, route).await?;
-        (route.run)(Call::new(Arc::clone(&self.gate), (judged, peer), route.path, parts, body, params)).await
+        let call = Call::new(Arc::clone(&self.gate), (judged, peer), route.path, parts, body, params);
+        let operated = (route.run)(call);
+        match followed {
+            None => operated.await,
+            Some(followed) => tally_service::traces::follow(followed.sink(), operated).await,
+        }
     }
 
     /// The caller's id where it sent a sensible one, else one of ours.

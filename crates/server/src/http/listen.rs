@@ -50,7 +50,8 @@ async fn accept_all(
     tls: Option<Tls>,
     mut stopped: oneshot::Receiver<()>,
 ) {
-    let dispatch = Arc::new(Dispatch::new(Arc::clone(&gate)));
+    let scheme = if tls.is_some() { "https" } else { "http" };
+    let dispatch = Arc::new(Dispatch::new(Arc::clone(&gate), scheme));
     let permits = Arc::new(Semaphore::new(gate.limits.connections_max));
     let graceful = GracefulShutdown::new();
     loop {

@@ -6,6 +6,8 @@
 use super::args::{Args, Log};
 use super::error;
 use super::session::{Session, Taken};
+use super::spec;
+use crate::traces::Pipeline;
 use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
@@ -13,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 use std::time::Duration;
-use tally_wire::resp::{Bounds, Decoder, Encoder, ProtocolError};
+use tally_wire::resp::{Bounds, Decoder, Encoder, Protocol, ProtocolError};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::watch;
 
@@ -75,7 +77,12 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
         }
         session.heard();
         session.judge();
-        let open = round(&mut session, &mut pipe, &mut decoder, &mut log).await;
+        let open = match Pipeline::begin(session.door.gate.traces.as_ref()) {
+            None => round(&mut session, &mut pipe, &mut decoder, &mut log, None).await,
+            Some(followed) => {
+                Box::pin(followed_round(&mut session, &mut pipe, &mut decoder, &mut log, followed)).await
+            }
+        };
         let written = pipe.write(session.door.settings.write_timeout).await;
         if !open || written.is_err() || *stopped.borrow() {
             return;
@@ -89,6 +96,7 @@ async fn round<S: AsyncRead + AsyncWrite + Unpin>(
     pipe: &mut Pipe<S>,
     decoder: &mut Decoder,
     log: &mut Arc<Log>,
+    mut followed: Option<&mut Pipeline>,
 ) -> bool {
     let mut commands = 0;
     let open = loop {
@@ -106,6 +114,9 @@ async fn round<S: AsyncRead + AsyncWrite + Unpin>(
         let args = Args::Wire(decoder, &pipe.input[pipe.start..pipe.filled]);
         if args.len() > 0 {
             commands += 1;
+            if let Some(followed) = &mut followed {
+                followed.command(spec::find(args.get(0)).map_or("unknown", |spec| spec.name));
+            }
             let gathered = Arc::get_mut(log).expect("nobody else holds the log between runs");
             if let Taken::Alone(spec) = session.take(args, gathered, &mut pipe.out) {
                 flush(session, log, &mut pipe.out).await;
@@ -125,6 +136,25 @@ async fn round<S: AsyncRead + AsyncWrite + Unpin>(
     flush(session, log, &mut pipe.out).await;
     session.door.commands.fetch_add(commands, Ordering::Relaxed);
     pipe.compact();
+    open
+}
+
+/// The same, and tells of it. It stands in a box, because it is rare and would make every connection larger.
+async fn followed_round<S: AsyncRead + AsyncWrite + Unpin>(
+    session: &mut Session,
+    pipe: &mut Pipe<S>,
+    decoder: &mut Decoder,
+    log: &mut Arc<Log>,
+    mut followed: Pipeline,
+) -> bool {
+    let sink = followed.sink();
+    let round = round(session, pipe, decoder, log, Some(&mut followed));
+    let open = tally_service::traces::follow(sink, round).await;
+    let protocol = match session.protocol {
+        Protocol::Resp2 => "2",
+        Protocol::Resp3 => "3",
+    };
+    followed.answered(session.client.peer, protocol, &pipe.out);
     open
 }
 

@@ -34,6 +34,8 @@ pub(super) struct ScoreWork {
     /// Which lane this is.
     number: usize,
     times: Arc<StoreTimes>,
+    /// When the last attempt had read what it needs.
+    read_at: Option<Instant>,
     /// The batch that may have been committed, and what it decided.
     open: Option<(BatchId, Decided)>,
 }
@@ -59,7 +61,7 @@ pub(crate) struct StoreTimes {
 
 impl ScoreWork {
     pub(super) fn new(shared: Arc<Shared>, number: usize, times: Arc<StoreTimes>) -> Self {
-        Self { shared, number, times, open: None }
+        Self { shared, number, times, read_at: None, open: None }
     }
 
     /// What a batch aims at and when, beside other lanes where it may be. The clock is read inside, so that no period ends
@@ -148,6 +150,10 @@ impl Work for ScoreWork {
         Err(Failure::Retry(Fault::StoreAway(why.into())))
     }
 
+    fn read_at(&self) -> Option<Instant> {
+        self.read_at
+    }
+
     /// The store knows by the name of the batch; what it decided was kept, because it must not be decided again.
     fn resolve(&mut self, _batch: &[Request]) -> Result<Resolution<Decided, Fault>, Fault> {
         let (batch, decided) = self.open.as_ref().expect("a commit was lost");
@@ -221,9 +227,11 @@ impl ScoreWork {
             servers::open_order(&**store, board, live.part, &live.order);
         }
         let mut decided = Ok((Vec::new(), Vec::new()));
-        let (times, mut since) = (&self.times, Instant::now());
+        let (times, read_at, mut since) = (&self.times, &mut self.read_at, Instant::now());
         let mut run = |loaded: &Loaded| {
-            times.read.record(since.elapsed());
+            let has_read = Instant::now();
+            times.read.record(has_read.duration_since(since));
+            *read_at = Some(has_read);
             let all = standing
                 .moved(&reading.plan, loaded)
                 .and_then(|()| decide::decide(batch, &aims, &reading, loaded, (now, *keep_micros)));

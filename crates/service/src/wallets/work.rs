@@ -28,6 +28,8 @@ pub(super) struct LedgerWork {
     settings: LedgerSettings,
     keep_micros: i64,
     times: Arc<StoreTimes>,
+    /// When the last attempt had read what it needs.
+    read_at: Option<Instant>,
     instants: Instants,
     /// The random part of this server's ids.
     node: u64,
@@ -46,7 +48,8 @@ impl LedgerWork {
         (node, times): (u64, Arc<StoreTimes>),
     ) -> Self {
         let instants = Instants::default();
-        Self { store, clock, settings, keep_micros, times, instants, node, remembered: false, open: None }
+        let (read_at, remembered, open) = (None, false, None);
+        Self { store, clock, settings, keep_micros, times, read_at, instants, node, remembered, open }
     }
 
     /// Members have their first wallet in the home currency, so from the first one on it is fixed.
@@ -95,7 +98,9 @@ impl Work for LedgerWork {
         let mut decisions = Vec::new();
         let mut since = Instant::now();
         let done = self.store.run(&plan, &mut |loaded| {
-            self.times.read.record(since.elapsed());
+            let read_at = Instant::now();
+            self.times.read.record(read_at.duration_since(since));
+            self.read_at = Some(read_at);
             let when = (now, self.keep_micros);
             let (changes, decided) = decide::decide(batch, &ids, (&plan, loaded), &self.settings, when);
             decisions = decided;
@@ -112,6 +117,10 @@ impl Work for LedgerWork {
                 Err(in_lane(error))
             }
         }
+    }
+
+    fn read_at(&self) -> Option<Instant> {
+        self.read_at
     }
 
     /// The store knows by the name of the batch; what it decided was kept, because it must not be decided again.

@@ -3,8 +3,8 @@
 //! Everything is asked again, of the server and of the store apart: what is in the server's memory is what is judged. Where
 //! no server runs, one of this command's own loads the store, which proves the same of the next start.
 //!
-//! - `settings`: of the database; `pool`: its connections; `applications`: the Redis that has those of contests; `ranks`: the
-//!   orders
+//! - `settings`: of the database; `pool`: its connections; `applications`: the Redis that has those of contests; `traces`: their
+//!   collector; `ranks`: the orders
 //!
 //! Not here: mending anything.
 
@@ -12,6 +12,7 @@ mod applications;
 mod pool;
 mod ranks;
 mod settings;
+mod traces;
 
 use crate::cli::{Cli, DoctorArgs, TargetArgs};
 use crate::config::Config;
@@ -59,6 +60,7 @@ pub(crate) fn run(cli: &Cli, args: &DoctorArgs) -> Result<ExitCode> {
     let mut report = Report::default();
     report.ok(&format!("tally {}", env!("CARGO_PKG_VERSION")));
     applications::examine(&mut report, &config)?;
+    traces::examine(&mut report, &config)?;
     let target = Target::find(cli, &TargetArgs { url: None, key: None })?;
     let examined = examine(&mut report, (&config, &place, data.path()), &target, args);
     target.finish();

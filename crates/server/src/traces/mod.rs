@@ -1,0 +1,197 @@
+//! Followed requests: what is told of one, at either door, and of its way through the lanes.
+//!
+//! `http` and `resp` say what a request is by the names of OpenTelemetry's conventions; here is what both have: its times,
+//! its place in a trace, and the four spans of a batch that it was in. A request has no span while it runs: what is known of
+//! it is gathered, and becomes one when the last who knows it is done. So a client that hangs up leaves its span all the
+//! same, and whatever its lane did is told by then.
+//!
+//! Not here: which requests are followed, and how spans get to a collector (crate `traces`).
+
+mod http;
+mod resp;
+
+pub(crate) use http::HttpFollowed;
+pub(crate) use resp::Pipeline;
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Instant, SystemTime};
+use tally_service::Passage;
+use tally_service::traces::Sink;
+use tally_traces::{Span, Trace, Traces, Value};
+
+/// A request that is followed.
+pub(crate) struct Followed {
+    traces: Arc<Traces>,
+    trace: Trace,
+    clock: Clock,
+    root: Mutex<Root>,
+}
+
+/// What is known of the request itself.
+#[derive(Default)]
+struct Root {
+    name: String,
+    attributes: Vec<(&'static str, Value)>,
+    failed: Option<String>,
+    /// When it was answered.
+    ended: Option<Instant>,
+}
+
+/// When it began, by both clocks: durations are exact by one, and the other is what a collector knows.
+#[derive(Clone, Copy)]
+struct Clock {
+    began: Instant,
+    at: SystemTime,
+}
+
+impl Clock {
+    fn time(self, when: Instant) -> SystemTime {
+        self.at + when.saturating_duration_since(self.began)
+    }
+}
+
+impl Followed {
+    fn new(traces: &Arc<Traces>, trace: Trace, began: Instant) -> Arc<Self> {
+        // A little may have passed since.
+        let clock = Clock { began, at: SystemTime::now() - began.elapsed() };
+        Arc::new(Self { traces: Arc::clone(traces), trace, clock, root: Mutex::default() })
+    }
+
+    fn root(&self) -> std::sync::MutexGuard<'_, Root> {
+        self.root.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Followed {
+    fn drop(&mut self) {
+        let root = std::mem::take(self.root.get_mut().unwrap_or_else(PoisonError::into_inner));
+        if root.name.is_empty() {
+            return;
+        }
+        let (trace, clock, now) = (self.trace.clone(), self.clock, Instant::now());
+        self.traces.put(1, move |spans| {
+            let end = clock.time(root.ended.unwrap_or(now));
+            let mut span = trace.root(root.name, (clock.at, end));
+            for (name, value) in root.attributes {
+                span.set(name, value);
+            }
+            if let Some(why) = root.failed {
+                span.fail(&why);
+            }
+            spans.push(span);
+        });
+    }
+}
+
+impl Sink for Followed {
+    fn passed(&self, asked: Instant, passage: &Passage) {
+        let (trace, clock, passage) = (self.trace.clone(), self.clock, passage.clone());
+        let stages = 3 + usize::from(passage.published.is_some());
+        self.traces.put(stages, move |spans| spans.extend(stages_of(&trace, clock, asked, &passage)));
+    }
+}
+
+/// The spans of one request in a batch: one behind the other. The last but one has an error where the batch failed.
+fn stages_of(trace: &Trace, clock: Clock, asked: Instant, passage: &Passage) -> Vec<Span> {
+    let Passage { begun, ended, published, .. } = *passage;
+    // Where nothing was read, all of it was for reading.
+    let read = passage.read.unwrap_or(ended);
+    let stages = [("queue", asked, passage.taken.max(asked)), ("read", begun, read), ("commit", read, ended)];
+    let publish = published.map(|published| ("publish", ended, published));
+    let spans = stages.into_iter().chain(publish).map(|(name, from, to)| {
+        let mut span = trace.child(name, (clock.time(from), clock.time(to)));
+        span.set("tally.lane", passage.lane.to_string());
+        span.set("tally.batch.number", passage.batch);
+        if name != "queue" {
+            span.set("tally.batch.requests", passage.requests);
+            span.set("tally.batch.rows", passage.rows);
+        }
+        if name == "commit" {
+            span.set("tally.batch.retries", u64::from(passage.retries));
+            if published.is_none() {
+                span.fail("the store did not do it");
+            }
+        }
+        span
+    });
+    spans.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+    use tally_traces::{Address, Ratio, Settings};
+
+    /// Traces that take nothing any more: what is put in is counted.
+    fn stopped() -> Arc<Traces> {
+        let settings = Settings {
+            address: Address::parse("http://127.0.0.1:1").unwrap(),
+            header: None,
+            timeout: Duration::from_secs(1),
+            ratio: Ratio::new(1.0).unwrap(),
+            service: "test".into(),
+            version: "0",
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let traces = Traces::start(&settings, runtime.handle()).unwrap();
+        runtime.block_on(traces.stop(Duration::from_secs(60)));
+        traces
+    }
+
+    fn begin(traces: &Arc<Traces>) -> Arc<Followed> {
+        Followed::new(traces, traces.follow(None, String::new).unwrap(), Instant::now())
+    }
+
+    fn put(traces: &Traces) -> u64 {
+        traces.counts().all().into_iter().map(|(_, count)| count).sum()
+    }
+
+    fn passage(begun: Instant, published: Option<Instant>) -> Passage {
+        let ended = begun + Duration::from_millis(3);
+        Passage {
+            lane: "lane".into(),
+            batch: 7,
+            requests: 2,
+            rows: 3,
+            retries: 1,
+            taken: begun,
+            begun,
+            read: None,
+            ended,
+            published,
+        }
+    }
+
+    #[test]
+    fn a_request_that_nobody_waits_for_is_told_when_its_lane_lets_go() {
+        let traces = stopped();
+        let followed = begin(&traces);
+        followed.root().name = "GET /x".into();
+        let sink: Arc<dyn Sink> = Arc::<Followed>::clone(&followed);
+        drop(followed);
+        assert_eq!(put(&traces), 0, "its lane still knows it");
+        let now = Instant::now();
+        sink.passed(now, &passage(now, Some(now + Duration::from_millis(4))));
+        assert_eq!(put(&traces), 4);
+        drop(sink);
+        assert_eq!(put(&traces), 5);
+    }
+
+    #[test]
+    fn what_has_no_name_was_no_request() {
+        let traces = stopped();
+        drop(begin(&traces));
+        assert_eq!(put(&traces), 0);
+    }
+
+    #[test]
+    fn a_batch_that_failed_has_nothing_to_publish() {
+        let traces = stopped();
+        let followed = begin(&traces);
+        let now = Instant::now();
+        let stages = |published| stages_of(&followed.trace, followed.clock, now, &passage(now, published));
+        assert_eq!(stages(Some(now + Duration::from_millis(4))).len(), 4);
+        assert_eq!(stages(None).len(), 3);
+    }
+}

@@ -1,0 +1,117 @@
+//! Who hears how a followed request went through a lane.
+//!
+//! A door that follows a request runs it within [`follow`], and whatever that puts into a lane tells the [`Sink`]. So no use
+//! case has a parameter for it, and one that is not followed costs a look at a variable of the task. Not here: what a trace
+//! is, and which requests are followed.
+
+use std::future::Future;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+use tally_lanes::Passage;
+
+/// Hears of one request.
+pub trait Sink: Send + Sync + 'static {
+    /// What it put into a lane then has been through it. Called on the lane's thread: it must not wait.
+    fn passed(&self, asked: Instant, passage: &Passage);
+}
+
+tokio::task_local! {
+    static FOLLOWED: Arc<dyn Sink>;
+}
+
+/// Does something, and has the sink hear what becomes of what it puts into lanes.
+pub async fn follow<F: Future>(sink: Arc<dyn Sink>, work: F) -> F::Output {
+    FOLLOWED.scope(sink, work).await
+}
+
+/// Who follows what is being done.
+pub(crate) fn followed() -> Option<Arc<dyn Sink>> {
+    FOLLOWED.try_with(Arc::clone).ok()
+}
+
+/// The same as [`follow`], of something that blocks.
+pub(crate) fn follow_blocking<T>(sink: Option<Arc<dyn Sink>>, work: impl FnOnce() -> T) -> T {
+    match sink {
+        Some(sink) => FOLLOWED.sync_scope(sink, work),
+        None => work(),
+    }
+}
+
+/// What was put into a lane by something that is followed.
+pub(crate) struct Asked {
+    sink: Arc<dyn Sink>,
+    since: Instant,
+    /// Which piece of a batch was told last: neighbours go through the lane together.
+    told: Mutex<Option<Instant>>,
+}
+
+impl Asked {
+    /// Of what is about to be put into a lane, if it is followed.
+    pub(crate) fn now() -> Option<Box<Self>> {
+        let sink = followed()?;
+        Some(Box::new(Self { sink, since: Instant::now(), told: Mutex::default() }))
+    }
+
+    /// Tells it once for all that were together.
+    pub(crate) fn passed(&self, passage: &Passage) {
+        let told = self.told.lock().unwrap_or_else(PoisonError::into_inner).replace(passage.begun);
+        if told != Some(passage.begun) {
+            self.sink.passed(self.since, passage);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Default)]
+    struct Heard(Mutex<Vec<u64>>);
+
+    impl Sink for Heard {
+        fn passed(&self, _asked: Instant, passage: &Passage) {
+            self.0.lock().unwrap().push(passage.batch);
+        }
+    }
+
+    fn passage(batch: u64, begun: Instant) -> Passage {
+        Passage {
+            lane: "lane".into(),
+            batch,
+            requests: 1,
+            rows: 1,
+            retries: 0,
+            taken: begun,
+            begun,
+            read: None,
+            ended: begun,
+            published: None,
+        }
+    }
+
+    #[test]
+    fn what_is_followed_is_so_on_other_threads_too() {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let heard = Arc::<Heard>::default();
+        let sink: Arc<dyn Sink> = Arc::<Heard>::clone(&heard);
+        let asked = runtime.block_on(follow(sink, async {
+            crate::blocking(|| Ok((Asked::now().is_some(), std::thread::current().id()))).await
+        }));
+        let here = std::thread::current().id();
+        assert!(asked.is_ok_and(|(followed, thread)| followed && thread != here));
+        assert!(Asked::now().is_none());
+    }
+
+    #[test]
+    fn neighbours_that_were_together_are_told_once() {
+        let heard = Arc::<Heard>::default();
+        let sink: Arc<dyn Sink> = Arc::<Heard>::clone(&heard);
+        let asked = follow_blocking(Some(sink), Asked::now).unwrap();
+        let start = Instant::now();
+        let later = start + std::time::Duration::from_millis(1);
+        for (batch, begun) in [(1, start), (1, start), (2, later), (2, later)] {
+            asked.passed(&passage(batch, begun));
+        }
+        assert_eq!(*heard.0.lock().unwrap(), [1, 2]);
+    }
+}

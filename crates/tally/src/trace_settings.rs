@@ -1,0 +1,30 @@
+//! Settings of traces, read. What may be a secret is not in messages.
+
+use crate::config::{Config, Usage};
+use tally_traces::{Address, Header, Settings};
+
+/// The most that a service's name has.
+const SERVICE_BYTES_MAX: usize = 255;
+
+/// Where traces go and how many; nothing where there are none. Judged all the same, so that what is wrong is heard before
+/// they are turned on.
+pub(crate) fn traces(config: &Config) -> Result<Option<Settings>, Usage> {
+    let ratio = config.parse("traces.ratio", "a number from 0 to 1")?;
+    let timeout = config.duration("traces.timeout")?;
+    let service = config.text("traces.service");
+    if service.is_empty() || service.len() > SERVICE_BYTES_MAX {
+        return Err(config.wrong("traces.service", &format!("1 to {SERVICE_BYTES_MAX} bytes")));
+    }
+    let header = match config.text("traces.header") {
+        "" => None,
+        text => Some(Header::parse(text).ok_or_else(|| {
+            Usage("setting `traces.header` must be a header such as `authorization: Bearer …`".into())
+        })?),
+    };
+    let address = match config.text("traces.url") {
+        "" => return Ok(None),
+        text => Address::parse(text).map_err(|why| Usage(format!("setting `traces.url` {why}")))?,
+    };
+    let (service, version) = (service.to_owned(), env!("CARGO_PKG_VERSION"));
+    Ok(Some(Settings { address, header, timeout, ratio, service, version }))
+}

@@ -1,0 +1,96 @@
+//! A collector that takes nothing: requests do not notice, what is lost is counted, and secrets are not told.
+
+use super::collector::Collector;
+use super::{TALLY, server};
+use serde_json::json;
+use std::net::TcpListener;
+use tally_testkit::{Client, TestTally};
+
+const GONE: &str = "traces are not delivered";
+
+/// How many spans had that outcome.
+fn counted(client: &mut Client, outcome: &str) -> u64 {
+    let text = client.get("/metrics").text();
+    let line = format!("tally_trace_spans_total{{outcome=\"{outcome}\"}} ");
+    let count = text.lines().find_map(|found| found.strip_prefix(&line));
+    count.unwrap_or_else(|| panic!("no {line} in {text}")).parse().expect("a count")
+}
+
+#[track_caller]
+fn serves(client: &mut Client, board: &str) {
+    client.put(&format!("/v1/leaderboards/{board}"), &json!({})).expect(201);
+    for score in 0..20 {
+        let score = json!({"player": "ann", "score": score});
+        client.post(&format!("/v1/leaderboards/{board}/scores"), &score).expect(200);
+    }
+}
+
+#[track_caller]
+fn wait(client: &mut Client, outcome: &str) {
+    while counted(client, outcome) == 0 {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn nobody_there() {
+    let nobody = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address");
+    let url = format!("http://{nobody}");
+    let settings = [("TALLY_TRACES_URL", url.as_str()), ("TALLY_TRACES_RATIO", "1")];
+    let mut server = TestTally::start_set(TALLY, &settings);
+    server.allow(GONE);
+    let mut client = server.client();
+    serves(&mut client, "b");
+    wait(&mut client, "undelivered");
+    assert!(server.log().iter().any(|line| line.contains(GONE) && line.contains("cannot be reached")));
+    assert_eq!((counted(&mut client, "sent"), counted(&mut client, "rejected")), (0, 0));
+    let told = server.run(&["doctor"]).expect(0).to_owned();
+    assert!(told.contains(&format!("warn  traces {url}/v1/traces: it cannot be reached")), "{told}");
+}
+
+#[test]
+fn somebody_who_says_nothing_and_then_comes_back() {
+    let collector = Collector::start();
+    collector.answer(None);
+    let mut server = server(&collector, "1", &[("TALLY_TRACES_TIMEOUT", "50ms")]);
+    server.allow(GONE);
+    let mut client = server.client();
+    serves(&mut client, "b");
+    wait(&mut client, "undelivered");
+    assert!(collector.spans().is_empty());
+    assert!(server.log().iter().any(|line| line.contains(GONE) && line.contains("did not answer")));
+    collector.answer(Some(200));
+    serves(&mut client, "c");
+    collector.wait(|spans| spans.iter().any(|span| span.name == "PUT /v1/leaderboards/{board}"));
+    wait(&mut client, "sent");
+    server.terminate();
+    assert!(server.log().iter().any(|line| line.contains("traces are delivered again")));
+}
+
+#[test]
+fn whoever_asks_who_we_are_is_told_and_nobody_else() {
+    let collector = Collector::start();
+    let header = ("TALLY_TRACES_HEADER", "x-api-key: very-secret");
+    let mut server = server(&collector, "1", &[header, ("TALLY_LOG_LEVEL", "trace")]);
+    let status = server.local().get("/v1/status").expect(200);
+    assert_eq!(status["settings"]["traces.header"], json!({"value": "…", "source": "environment"}));
+    assert!(!status.to_string().contains("very-secret"));
+    let told = server.run(&["doctor"]).expect(0).to_owned();
+    assert!(told.contains(&format!("ok    traces {}/v1/traces: the collector takes them", collector.url())));
+    server.terminate();
+    assert!(collector.heads().iter().all(|head| head.contains("x-api-key: very-secret")));
+    assert!(collector.heads().len() > 1);
+    assert!(!server.log().iter().any(|line| line.contains("very-secret")));
+}
+
+#[test]
+fn nothing_is_sent_unless_it_is_asked_for() {
+    let server = TestTally::start(TALLY);
+    let mut client = server.client();
+    serves(&mut client, "b");
+    for outcome in ["sent", "full", "undelivered", "rejected"] {
+        assert_eq!(counted(&mut client, outcome), 0, "{outcome}");
+    }
+    let told = server.run(&["doctor"]).expect(0).to_owned();
+    assert!(told.contains("ok    traces: off"), "{told}");
+}

@@ -1,0 +1,77 @@
+//! Whether a request is followed: as its caller says, else by the ratio.
+//!
+//! The numbers that decide come from a small generator of each thread, because a call to the system for every request
+//! would cost more than the rest of it. Ids come from the system. Not here: what is followed.
+
+use std::cell::Cell;
+use std::str::FromStr;
+
+/// How many of all are followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ratio {
+    /// Numbers below it, of 64 bits.
+    below: u64,
+}
+
+impl Ratio {
+    /// From 0, none, to 1, all.
+    pub fn new(ratio: f64) -> Option<Self> {
+        let numbers = ratio * 2f64.powi(64);
+        // Rounds to the largest number where it is 1.
+        (0.0..=1.0).contains(&ratio).then_some(Self { below: numbers as u64 })
+    }
+
+    /// Whether this one is.
+    pub(crate) fn draw(self) -> bool {
+        self.below == u64::MAX || random() < self.below
+    }
+}
+
+impl FromStr for Ratio {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        text.parse().ok().and_then(Self::new).ok_or(())
+    }
+}
+
+thread_local! {
+    static STATE: Cell<u64> = Cell::new(getrandom::u64().unwrap_or_default());
+}
+
+/// SplitMix64.
+fn random() -> u64 {
+    STATE.with(|state| {
+        let next = state.get().wrapping_add(0x9e37_79b9_7f4a_7c15);
+        state.set(next);
+        let mixed = (next ^ (next >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ratio_is_between_none_and_all() {
+        for good in ["0", "0.01", "1", "1.0", "1e-3"] {
+            assert!(good.parse::<Ratio>().is_ok(), "{good}");
+        }
+        for bad in ["", "-0.1", "1.01", "NaN", "inf", "half", "1 %"] {
+            assert!(bad.parse::<Ratio>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn as_many_are_followed_as_the_ratio_says() {
+        let followed = |ratio| {
+            let ratio = Ratio::new(ratio).unwrap();
+            (0..100_000).filter(|_| ratio.draw()).count()
+        };
+        assert_eq!((followed(0.0), followed(1.0)), (0, 100_000));
+        // Thirty times the deviation of such a draw.
+        assert!((24_000 - 4_000..24_000 + 4_000).contains(&followed(0.24)));
+    }
+}

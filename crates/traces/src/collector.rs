@@ -1,0 +1,210 @@
+//! One exchange with the collector: a message there, an answer back, within its time.
+//!
+//! The connection is kept. One that the collector has closed meanwhile is found out by using it, so what was sent on it goes
+//! once more on a new one. Not here: what is sent, and what becomes of spans that were not taken.
+
+use crate::{Address, Settings};
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::client::conn::http1::{SendRequest, handshake};
+use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderName, HeaderValue, RETRY_AFTER, USER_AGENT};
+use hyper::{Request, StatusCode};
+use hyper_util::rt::TokioIo;
+use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceResponse;
+use prost::Message;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+
+/// Bytes of an answer that are read.
+const ANSWER_BYTES_MAX: usize = 64 << 10;
+/// Characters of an answer that are shown.
+const SHOWN_MAX: usize = 200;
+
+/// A header that says who asks: a secret.
+#[derive(Clone, Debug)]
+pub struct Header(HeaderName, HeaderValue);
+
+impl Header {
+    /// Reads `name: value`; none where it is no header, or one that is set by itself.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (name, value) = text.split_once(':')?;
+        let name: HeaderName = name.trim().parse().ok()?;
+        let mut value: HeaderValue = value.trim().parse().ok()?;
+        // `Debug` does not show it then.
+        value.set_sensitive(true);
+        let ours = [HOST, CONTENT_TYPE, CONTENT_LENGTH, USER_AGENT].contains(&name);
+        (!ours && !value.is_empty()).then_some(Self(name, value))
+    }
+}
+
+/// The way to a collector.
+pub(crate) struct Collector {
+    address: Address,
+    header: Option<Header>,
+    timeout: Duration,
+    agent: HeaderValue,
+    tls: Option<tally_tls::Client>,
+    open: Option<SendRequest<Full<Bytes>>>,
+}
+
+/// Why a message was not taken.
+#[derive(Debug)]
+pub(crate) enum Refused {
+    /// Later it may be; the collector may have said when.
+    Later(String, Option<Duration>),
+    /// It never will.
+    Never(String),
+}
+
+/// Asks the collector whether it takes spans, with a message that has none.
+///
+/// # Errors
+///
+/// Why it does not.
+pub async fn probe(settings: &Settings) -> Result<(), String> {
+    let mut collector = Collector::new(settings)?;
+    match collector.post(Bytes::new()).await {
+        Ok(_) => Ok(()),
+        Err(Refused::Later(why, _) | Refused::Never(why)) => Err(why),
+    }
+}
+
+impl Collector {
+    pub(crate) fn new(settings: &Settings) -> Result<Self, String> {
+        let Settings { address, header, timeout, version, .. } = settings;
+        let tls = address.trust.as_ref().map(tally_tls::Trust::client).transpose()?;
+        let agent = HeaderValue::try_from(format!("tally/{version}")).map_err(|why| why.to_string())?;
+        Ok(Self {
+            address: address.clone(),
+            header: header.clone(),
+            timeout: *timeout,
+            agent,
+            tls,
+            open: None,
+        })
+    }
+
+    /// Sends a message; how many spans of it the collector has rejected.
+    pub(crate) async fn post(&mut self, message: Bytes) -> Result<u64, Refused> {
+        let timeout = self.timeout;
+        let done = tokio::time::timeout(timeout, self.exchange(message)).await;
+        let done =
+            done.unwrap_or_else(|_| Err(Refused::Later(format!("it did not answer in {timeout:?}"), None)));
+        if done.is_err() {
+            self.open = None;
+        }
+        done
+    }
+
+    async fn exchange(&mut self, message: Bytes) -> Result<u64, Refused> {
+        let kept = self.open.take();
+        if let Some(mut open) = kept
+            && let Ok(answer) = self.send(&mut open, message.clone()).await
+        {
+            self.open = Some(open);
+            return judge(answer);
+        }
+        let mut open = self.connect().await?;
+        let answer = self.send(&mut open, message).await;
+        let answer = answer.map_err(|why| Refused::Later(format!("the connection broke: {why}"), None))?;
+        self.open = Some(open);
+        judge(answer)
+    }
+
+    async fn connect(&self) -> Result<SendRequest<Full<Bytes>>, Refused> {
+        let Address { host, port, .. } = &self.address;
+        let lost = |why: std::io::Error| Refused::Later(format!("it cannot be reached: {why}"), None);
+        let stream = TcpStream::connect((host.as_str(), *port)).await.map_err(lost)?;
+        match &self.tls {
+            None => begin(stream).await,
+            Some(tls) => match tls.handshake(host, stream).await {
+                Ok(stream) => begin(stream).await,
+                Err(tally_tls::Failure::Lost(why)) => Err(lost(why)),
+                // A certificate can be renewed while spans wait.
+                Err(tally_tls::Failure::Untrusted(why)) => Err(Refused::Later(why, None)),
+            },
+        }
+    }
+
+    async fn send(
+        &self,
+        open: &mut SendRequest<Full<Bytes>>,
+        message: Bytes,
+    ) -> Result<(StatusCode, Option<Duration>, Bytes), Box<dyn std::error::Error + Send + Sync>> {
+        let mut request = Request::post(&self.address.path)
+            .header(HOST, self.address.authority())
+            .header(CONTENT_TYPE, "application/x-protobuf")
+            .header(USER_AGENT, &self.agent)
+            .body(Full::new(message))?;
+        if let Some(Header(name, value)) = &self.header {
+            request.headers_mut().insert(name, value.clone());
+        }
+        open.ready().await?;
+        let answer = open.send_request(request).await?;
+        let after = answer.headers().get(RETRY_AFTER).and_then(|after| after.to_str().ok()?.parse().ok());
+        let status = answer.status();
+        let body = Limited::new(answer.into_body(), ANSWER_BYTES_MAX).collect().await?;
+        Ok((status, after.map(Duration::from_secs), body.to_bytes()))
+    }
+}
+
+async fn begin(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+) -> Result<SendRequest<Full<Bytes>>, Refused> {
+    let (open, connection) = handshake(TokioIo::new(stream))
+        .await
+        .map_err(|why| Refused::Later(format!("the connection broke: {why}"), None))?;
+    // It ends with the other half; what goes wrong is said there.
+    tokio::spawn(async move { drop(connection.await) });
+    Ok(open)
+}
+
+/// What an answer means, by its status as OTLP has it.
+fn judge((status, after, body): (StatusCode, Option<Duration>, Bytes)) -> Result<u64, Refused> {
+    if status.is_success() {
+        let answer = ExportTraceServiceResponse::decode(body).unwrap_or_default();
+        let rejected = answer.partial_success.map_or(0, |partial| partial.rejected_spans);
+        return Ok(u64::try_from(rejected).unwrap_or(0));
+    }
+    let text: String =
+        String::from_utf8_lossy(&body).chars().filter(|one| !one.is_control()).take(SHOWN_MAX).collect();
+    let why = format!("it answered {status}{}{text}", if text.is_empty() { "" } else { ": " });
+    Err(match status.as_u16() {
+        429 | 502 | 503 | 504 => Refused::Later(why, after),
+        _ => Refused::Never(why),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use opentelemetry_proto::tonic::collector::trace::v1::ExportTracePartialSuccess;
+
+    #[test]
+    fn a_header_is_a_name_and_a_value_and_not_shown() {
+        let header = Header::parse("Authorization: Bearer very:secret").unwrap();
+        assert_eq!((header.0.as_str(), header.1.as_bytes()), ("authorization", &b"Bearer very:secret"[..]));
+        assert!(!format!("{header:?}").contains("secret"));
+        for wrong in ["", "secret", "a b: c", ": x", "x:", "x: a\nb", "content-type: text/plain", "Host: x"] {
+            assert!(Header::parse(wrong).is_none(), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn an_answer_says_whether_to_come_again() {
+        let answer = |status: u16| judge((StatusCode::from_u16(status).unwrap(), None, Bytes::from("why\n")));
+        assert!(matches!(answer(503), Err(Refused::Later(why, None)) if why.ends_with("Unavailable: why")));
+        for (status, later) in
+            [(429, true), (502, true), (504, true), (400, false), (401, false), (500, false)]
+        {
+            assert_eq!(matches!(answer(status), Err(Refused::Later(..))), later, "{status}");
+        }
+        let partial_success =
+            Some(ExportTracePartialSuccess { rejected_spans: 3, error_message: "x".into() });
+        let body = ExportTraceServiceResponse { partial_success }.encode_to_vec();
+        assert_eq!(judge((StatusCode::OK, None, body.into())).unwrap(), 3);
+        // What it says is not understood: it has taken them.
+        assert_eq!(judge((StatusCode::OK, None, "{}".into())).unwrap(), 0);
+    }
+}

@@ -1,0 +1,235 @@
+//! What waits for the collector, and the task that brings it there.
+//!
+//! Putting something in never waits. The task takes what is there, a little later or as soon as it is enough, makes spans of
+//! it and sends them together. A collector that is away is asked again some times, with pauses; what it has not taken
+//! then is counted and gone, and what comes meanwhile waits up to the queue's bound. The log says that it is away when that
+//! begins, and once a minute.
+//!
+//! A task and no thread of its own: it waits nearly always, and a panic in it ends it and not the process.
+
+use crate::collector::{Collector, Refused};
+use crate::parent::Parent;
+use crate::span::{self, Span, Trace};
+use crate::{Ratio, Settings};
+use bytes::Bytes;
+use opentelemetry_proto::tonic::resource::v1::Resource;
+use prost::Message;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::runtime::Handle;
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+
+/// What waits for the collector at most; what comes then is dropped.
+const WAITING_MAX: usize = 4096;
+/// Spans of one message, or a few more.
+const SPANS_MAX: usize = 512;
+/// How long the first span of a message waits for others.
+const GATHERED_FOR: Duration = Duration::from_secs(1);
+/// Pauses between attempts to send one message.
+const PAUSES: [Duration; 3] =
+    [Duration::from_millis(250), Duration::from_millis(500), Duration::from_millis(1000)];
+/// The longest pause that a collector may ask for.
+const PAUSE_MAX: Duration = Duration::from_secs(30);
+/// How often the log says that the collector is away.
+const SAID_EVERY: Duration = Duration::from_secs(60);
+
+/// What is done with what is told of followed requests.
+pub struct Traces {
+    ratio: Ratio,
+    queue: mpsc::Sender<Told>,
+    counts: Arc<Counts>,
+    stop: watch::Sender<bool>,
+    task: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// Makes spans, when they are sent.
+type Told = Box<dyn FnOnce(&mut Vec<Span>) + Send>;
+
+/// What became of spans.
+#[derive(Debug, Default)]
+pub struct Counts {
+    sent: AtomicU64,
+    full: AtomicU64,
+    undelivered: AtomicU64,
+    rejected: AtomicU64,
+}
+
+impl Counts {
+    /// Each with its name: taken by the collector; not taken into a full queue; not brought to a collector that is away
+    /// or takes nothing; and rejected by it.
+    pub fn all(&self) -> [(&'static str, u64); 4] {
+        let Self { sent, full, undelivered, rejected } = self;
+        [("sent", sent), ("full", full), ("undelivered", undelivered), ("rejected", rejected)]
+            .map(|(name, count)| (name, count.load(Relaxed)))
+    }
+}
+
+impl Traces {
+    /// Begins to send.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the settings.
+    pub fn start(settings: &Settings, runtime: &Handle) -> Result<Arc<Self>, String> {
+        let counts = Arc::<Counts>::default();
+        let (queue, waiting) = mpsc::channel(WAITING_MAX);
+        let (stop, stopped) = watch::channel(false);
+        let exporter = Exporter {
+            waiting,
+            stopped,
+            collector: Collector::new(settings)?,
+            shown: settings.address.to_string(),
+            resource: span::resource(&settings.service, settings.version),
+            version: settings.version,
+            counts: Arc::clone(&counts),
+            away: None,
+        };
+        let task = Mutex::new(Some(runtime.spawn(exporter.run())));
+        Ok(Arc::new(Self { ratio: settings.ratio, queue, counts, stop, task }))
+    }
+
+    /// Whether a request is followed: as its caller says, else by the ratio. `state` is asked only then.
+    pub fn follow(&self, parent: Option<&Parent>, state: impl FnOnce() -> String) -> Option<Trace> {
+        let followed = parent.map_or_else(|| self.ratio.draw(), |parent| parent.sampled);
+        followed.then(|| Trace::new(parent, &parent.map_or_else(String::new, |_| state())))
+    }
+
+    /// Hands in what makes so many spans. Never waits; where there is no room, they are counted and gone.
+    pub fn put(&self, spans: usize, make: impl FnOnce(&mut Vec<Span>) + Send + 'static) {
+        if self.queue.try_send(Box::new(make)).is_err() {
+            self.counts.full.fetch_add(spans as u64, Relaxed);
+        }
+    }
+
+    /// What became of spans so far.
+    pub fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    /// Sends what waits and takes nothing more. What is not sent within that time is gone.
+    pub async fn stop(&self, within: Duration) {
+        // Nobody hears it where the task has ended by itself.
+        let _ = self.stop.send(true);
+        let task = self.task.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(mut task) = task else { return };
+        match timeout(within, &mut task).await {
+            Ok(Ok(())) => {}
+            Ok(Err(_)) => tracing::error!("what sends traces panicked"),
+            Err(_) => {
+                task.abort();
+                tracing::warn!("traces were still to be sent when the time to drain was over");
+            }
+        }
+    }
+}
+
+struct Exporter {
+    waiting: mpsc::Receiver<Told>,
+    stopped: watch::Receiver<bool>,
+    collector: Collector,
+    /// The collector, for the log.
+    shown: String,
+    resource: Resource,
+    version: &'static str,
+    counts: Arc<Counts>,
+    /// When it was last said that the collector is away, while it is.
+    away: Option<Instant>,
+}
+
+impl Exporter {
+    async fn run(mut self) {
+        while let Some(first) = self.first().await {
+            let mut spans = Vec::new();
+            first(&mut spans);
+            self.gather(&mut spans).await;
+            self.send(spans).await;
+        }
+    }
+
+    /// Waits for something to send; nothing where there will be none.
+    async fn first(&mut self) -> Option<Told> {
+        if !self.waiting.is_closed() {
+            tokio::select! {
+                biased;
+                _ = self.stopped.changed() => self.waiting.close(),
+                told = self.waiting.recv() => return told,
+            }
+        }
+        self.waiting.recv().await
+    }
+
+    /// Adds what comes soon, as far as one message goes.
+    async fn gather(&mut self, spans: &mut Vec<Span>) {
+        let until = Instant::now() + GATHERED_FOR;
+        while spans.len() < SPANS_MAX {
+            let told = if self.waiting.is_closed() {
+                self.waiting.recv().await
+            } else {
+                tokio::select! {
+                    biased;
+                    _ = self.stopped.changed() => {
+                        self.waiting.close();
+                        continue;
+                    }
+                    told = self.waiting.recv() => told,
+                    () = sleep_until(until) => return,
+                }
+            };
+            let Some(told) = told else { return };
+            told(spans);
+        }
+    }
+
+    async fn send(&mut self, spans: Vec<Span>) {
+        let count = spans.len() as u64;
+        let message = span::request(&self.resource, self.version, spans).encode_to_vec();
+        let message = Bytes::from(message);
+        let mut pauses = PAUSES.into_iter();
+        let undelivered = loop {
+            match self.collector.post(message.clone()).await {
+                Ok(rejected) => {
+                    self.is_back();
+                    let rejected = rejected.min(count);
+                    self.counts.sent.fetch_add(count - rejected, Relaxed);
+                    self.counts.rejected.fetch_add(rejected, Relaxed);
+                    return;
+                }
+                Err(Refused::Never(why)) => break why,
+                Err(Refused::Later(why, asked)) => {
+                    let pause = pauses.next().filter(|_| !self.waiting.is_closed());
+                    let Some(pause) = pause else { break why };
+                    // Nobody waits for a pause while the server ends: one attempt more.
+                    self.pause(asked.map_or(pause, |asked| asked.clamp(pause, PAUSE_MAX))).await;
+                }
+            }
+        };
+        self.counts.undelivered.fetch_add(count, Relaxed);
+        self.is_away(&undelivered);
+    }
+
+    /// Waits, until the end at most.
+    async fn pause(&mut self, pause: Duration) {
+        tokio::select! {
+            biased;
+            _ = self.stopped.changed() => self.waiting.close(),
+            () = sleep(pause) => {}
+        }
+    }
+
+    fn is_away(&mut self, why: &str) {
+        let now = Instant::now();
+        if self.away.is_none_or(|said| now - said >= SAID_EVERY) {
+            self.away = Some(now);
+            tracing::warn!(collector = %self.shown, why, "traces are not delivered");
+        }
+    }
+
+    fn is_back(&mut self) {
+        if self.away.take().is_some() {
+            tracing::info!(collector = %self.shown, "traces are delivered again");
+        }
+    }
+}

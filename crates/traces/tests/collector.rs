@@ -1,0 +1,250 @@
+//! Exchanges with a collector of the test's own: over TLS, on a connection that it closes, silent, and at the end.
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper::{Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
+use prost::Message;
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime};
+use tally_traces::{Address, Header, Parent, Ratio, Settings, Traces, probe};
+use tokio::net::TcpListener;
+use tokio::runtime::Handle;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+
+/// Long enough for every test; no measurement.
+const LONG: Duration = Duration::from_secs(60);
+
+#[derive(Default)]
+struct Seen {
+    names: Mutex<Vec<String>>,
+    headers: Mutex<Vec<String>>,
+    connections: AtomicUsize,
+    /// Connections that have ended.
+    ended: AtomicUsize,
+    /// What it answers; 0 is nothing.
+    status: AtomicU16,
+    /// Whether it closes a connection behind its answer, without saying so.
+    closes: AtomicBool,
+}
+
+impl Seen {
+    fn names(&self) -> Vec<String> {
+        self.names.lock().unwrap().clone()
+    }
+}
+
+fn file(name: &str) -> String {
+    format!("{}/../testkit/tls/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
+fn certificate() -> TlsAcceptor {
+    let chain = CertificateDer::pem_file_iter(file("server.pem")).unwrap().collect::<Result<_, _>>().unwrap();
+    let key = PrivateKeyDer::from_pem_file(file("server-key.pem")).unwrap();
+    let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(chain, key)
+        .unwrap();
+    TlsAcceptor::from(Arc::new(config))
+}
+
+async fn collector(tls: bool) -> (SocketAddr, Arc<Seen>) {
+    let seen = Arc::new(Seen { status: 200.into(), ..Seen::default() });
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let shared = Arc::clone(&seen);
+    tokio::spawn(async move {
+        loop {
+            let (stream, _) = listener.accept().await.unwrap();
+            let seen = Arc::clone(&shared);
+            seen.connections.fetch_add(1, SeqCst);
+            tokio::spawn(async move {
+                if tls {
+                    if let Ok(stream) = certificate().accept(stream).await {
+                        serve(TokioIo::new(stream), Arc::clone(&seen)).await;
+                    }
+                } else {
+                    serve(TokioIo::new(stream), Arc::clone(&seen)).await;
+                }
+                seen.ended.fetch_add(1, SeqCst);
+            });
+        }
+    });
+    (address, seen)
+}
+
+async fn serve(stream: impl hyper::rt::Read + hyper::rt::Write + Unpin + 'static, seen: Arc<Seen>) {
+    let shared = Arc::clone(&seen);
+    let service = service_fn(move |request| take(Arc::clone(&shared), request));
+    let connection = hyper::server::conn::http1::Builder::new().serve_connection(stream, service);
+    let mut connection = std::pin::pin!(connection);
+    tokio::select! {
+        done = &mut connection => drop(done),
+        () = closed(&seen) => {}
+    }
+}
+
+/// Ends when the connection is to be cut.
+async fn closed(seen: &Seen) {
+    while !seen.closes.load(SeqCst) {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
+
+async fn take(seen: Arc<Seen>, request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
+    assert_eq!((request.method().as_str(), request.uri().path()), ("POST", "/v1/traces"));
+    assert_eq!(request.headers()["content-type"], "application/x-protobuf");
+    let header = request.headers().get("x-key").map(|key| key.to_str().unwrap().to_owned());
+    let body = request.into_body().collect().await.unwrap().to_bytes();
+    let status = seen.status.load(SeqCst);
+    if status == 0 {
+        std::future::pending::<()>().await;
+    }
+    seen.headers.lock().unwrap().extend(header);
+    if status == 200 {
+        let message = ExportTraceServiceRequest::decode(body).unwrap();
+        let spans = message.resource_spans.iter().flat_map(|one| &one.scope_spans).flat_map(|one| &one.spans);
+        seen.names.lock().unwrap().extend(spans.map(|span| span.name.clone()));
+    }
+    let mut answer = Response::new(Full::new(Bytes::new()));
+    *answer.status_mut() = StatusCode::from_u16(status).unwrap();
+    Ok(answer)
+}
+
+fn settings(address: &str, timeout: Duration) -> Settings {
+    Settings {
+        address: Address::parse(address).unwrap(),
+        header: Header::parse("x-key: secret"),
+        timeout,
+        ratio: Ratio::new(1.0).unwrap(),
+        service: "test".into(),
+        version: "0",
+    }
+}
+
+fn put(traces: &Traces, name: &str) {
+    let (trace, name, now) = (traces.follow(None, String::new).unwrap(), name.to_owned(), SystemTime::now());
+    traces.put(1, move |spans| spans.push(trace.root(name, (now, now))));
+}
+
+fn counts(traces: &Traces) -> BTreeMap<&'static str, u64> {
+    traces.counts().all().into_iter().collect()
+}
+
+async fn until(traces: &Traces, name: &str, count: u64) {
+    while counts(traces)[name] < count {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
+
+#[tokio::test]
+async fn what_waits_is_sent_together_and_at_the_end() {
+    let (address, seen) = collector(false).await;
+    let traces = Traces::start(&settings(&format!("http://{address}"), LONG), &Handle::current()).unwrap();
+    (0..700).for_each(|number| put(&traces, &number.to_string()));
+    traces.stop(LONG).await;
+    assert_eq!(seen.names(), (0..700).map(|number| number.to_string()).collect::<Vec<_>>());
+    // In two messages on one connection, each with the header.
+    assert_eq!(*seen.headers.lock().unwrap(), ["secret", "secret"]);
+    assert_eq!(seen.connections.load(SeqCst), 1);
+    assert_eq!(counts(&traces)["sent"], 700);
+    put(&traces, "late");
+    assert_eq!(counts(&traces)["full"], 1);
+}
+
+#[tokio::test]
+async fn a_connection_that_was_closed_is_made_again() {
+    let (address, seen) = collector(false).await;
+    let traces = Traces::start(&settings(&format!("http://{address}"), LONG), &Handle::current()).unwrap();
+    put(&traces, "one");
+    until(&traces, "sent", 1).await;
+    seen.closes.store(true, SeqCst);
+    while seen.ended.load(SeqCst) == 0 {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    seen.closes.store(false, SeqCst);
+    put(&traces, "two");
+    traces.stop(LONG).await;
+    assert_eq!((seen.names(), seen.connections.load(SeqCst)), (vec!["one".into(), "two".into()], 2));
+}
+
+#[tokio::test]
+async fn a_collector_is_believed_by_its_certificate() {
+    let (address, seen) = collector(true).await;
+    let trusted = format!("https://{address}?ssl-ca={}", file("ca.pem"));
+    probe(&settings(&trusted, LONG)).await.unwrap();
+    let traces = Traces::start(&settings(&trusted, LONG), &Handle::current()).unwrap();
+    put(&traces, "one");
+    traces.stop(LONG).await;
+    assert_eq!(seen.names(), ["one"]);
+    let stranger = format!("https://{address}?ssl-ca={}", file("other-ca.pem"));
+    let why = probe(&settings(&stranger, LONG)).await.unwrap_err();
+    assert!(why.contains("not signed by an authority"), "{why}");
+    let plain = probe(&settings(&format!("http://{address}"), LONG)).await.unwrap_err();
+    assert!(plain.contains("the connection broke"), "{plain}");
+}
+
+#[tokio::test]
+async fn what_a_collector_does_not_take_is_counted() {
+    let (address, seen) = collector(false).await;
+    let settings = settings(&format!("http://{address}"), Duration::from_millis(20));
+    let traces = Traces::start(&settings, &Handle::current()).unwrap();
+    for (status, taken) in [(400, false), (200, true), (503, false), (0, false)] {
+        seen.status.store(status, SeqCst);
+        let before = counts(&traces);
+        let told = probe(&settings).await;
+        assert_eq!(told.is_ok(), taken, "{told:?}");
+        put(&traces, &status.to_string());
+        let outcome = if taken { "sent" } else { "undelivered" };
+        until(&traces, outcome, before[outcome] + 1).await;
+    }
+    // It answers nothing: the queue fills, and what does not fit is gone.
+    (0..10_000).for_each(|_| put(&traces, "many"));
+    let full = counts(&traces)["full"];
+    assert!((10_000 - 2 * 4_096..10_000).contains(&full), "{full}");
+    traces.stop(Duration::from_millis(50)).await;
+    assert_eq!(seen.names(), ["200"]);
+}
+
+#[tokio::test]
+async fn a_collector_that_comes_back_gets_what_waited() {
+    let (address, seen) = collector(false).await;
+    seen.status.store(503, SeqCst);
+    let traces = Traces::start(&settings(&format!("http://{address}"), LONG), &Handle::current()).unwrap();
+    put(&traces, "patient");
+    while seen.headers.lock().unwrap().is_empty() {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    seen.status.store(200, SeqCst);
+    until(&traces, "sent", 1).await;
+    assert_eq!((seen.names(), counts(&traces)["undelivered"]), (vec!["patient".into()], 0));
+}
+
+#[tokio::test]
+async fn a_caller_decides_before_the_ratio_does() {
+    let parent = |flags| {
+        let header = format!("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-{flags}");
+        Parent::parse(header.as_bytes()).unwrap()
+    };
+    for (ratio, alone) in [(0.0, false), (1.0, true)] {
+        let ratio = Ratio::new(ratio).unwrap();
+        let settings = Settings { ratio, ..settings("http://127.0.0.1", LONG) };
+        let traces = Traces::start(&settings, &Handle::current()).unwrap();
+        let follows = |parent: Option<&Parent>| traces.follow(parent, || "x=1".into()).is_some();
+        assert!(follows(Some(&parent("01"))) && !follows(Some(&parent("00"))));
+        assert_eq!(follows(None), alone);
+    }
+}
