@@ -111,6 +111,11 @@ enum Plan {
     Ask(String),
 }
 
+/// Where a program of the table is started from.
+pub(crate) fn launcher(name: &str) -> PathBuf {
+    std::env::var_os(FOLDER_VARIABLE).map_or_else(|| LAUNCHERS.into(), PathBuf::from).join(name)
+}
+
 /// Makes sure that every program of the table can be started, or says how.
 pub(crate) fn ensure() -> Result<()> {
     let named = std::env::var_os(FOLDER_VARIABLE).map(PathBuf::from);

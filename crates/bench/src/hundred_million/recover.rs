@@ -10,8 +10,6 @@ use crate::targets::{RECOVERY_MARIADB_S, RECOVERY_SQLITE_S, RESIDENT_GIB};
 use std::time::Duration;
 use tally_load::{Acknowledged, Kind, Plan, Skew};
 
-/// Kills in a row.
-const KILLS: usize = 3;
 const GIB: f64 = (1_u64 << 30) as f64;
 
 pub(super) fn sqlite(run: &Run<'_>) -> Result<Found, Error> {
@@ -34,11 +32,12 @@ struct Recovered {
 
 fn recover(place: &Place<'_>) -> Result<Found, Error> {
     let run = place.run;
+    let kills = run.pick(2, 3);
     let mut acknowledged = Acknowledged::new(WRITERS);
-    let mut all = Vec::with_capacity(KILLS);
+    let mut all = Vec::with_capacity(kills);
     let mut started = place.start()?;
-    for kill in 0..KILLS {
-        run.options.say(&format!("{}: kill {} of {KILLS}", place.name, kill + 1));
+    for kill in 0..kills {
+        run.options.say(&format!("{}: kill {} of {kills}", place.name, kill + 1));
         kill_under_load(run, started, &mut acknowledged, kill as u64)?;
         started = place.start()?;
         all.push(look(run, &started, &acknowledged)?);
