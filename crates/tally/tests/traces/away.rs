@@ -67,6 +67,20 @@ fn somebody_who_says_nothing_and_then_comes_back() {
     assert!(server.log().iter().any(|line| line.contains("traces are delivered again")));
 }
 
+/// It would wait for two answers of a minute each.
+#[test]
+fn a_server_ends_in_its_time_whatever_waits() {
+    let collector = Collector::start();
+    collector.answer(None);
+    let settings = [("TALLY_TRACES_TIMEOUT", "60s"), ("TALLY_HTTP_DRAIN_TIMEOUT", "1s")];
+    let mut server = server(&collector, "1", &settings);
+    let late = "traces were still to be sent";
+    server.allow(late);
+    serves(&mut server.client(), "b");
+    server.terminate();
+    assert!(server.log().iter().any(|line| line.contains(late)));
+}
+
 #[test]
 fn whoever_asks_who_we_are_is_told_and_nobody_else() {
     let collector = Collector::start();
