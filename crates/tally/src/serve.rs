@@ -141,12 +141,14 @@ pub(crate) struct Listen {
     http: String,
     resp: Option<(String, resp::Settings)>,
     tls: Option<Tls>,
+    /// What is followed there, if anything is.
+    traces: Option<tally_traces::Settings>,
 }
 
 impl Listen {
-    /// For a command that needs a server of its own while it runs.
+    /// For a command that needs a server of its own while it runs. Nobody looks for its requests among those of users.
     pub(crate) fn own() -> Self {
-        Self { http: "127.0.0.1:0".into(), resp: None, tls: None }
+        Self { http: "127.0.0.1:0".into(), resp: None, tls: None, traces: None }
     }
 
     fn settings(config: &Config) -> Result<Self, Usage> {
@@ -181,7 +183,8 @@ impl Listen {
         };
         let address = config.text("resp.listen");
         let resp = (address != "off").then(|| (address.to_owned(), settings));
-        Ok(Self { http: config.text("http.listen").to_owned(), resp, tls })
+        let traces = trace_settings::traces(config)?;
+        Ok(Self { http: config.text("http.listen").to_owned(), resp, tls, traces })
     }
 }
 
@@ -192,7 +195,6 @@ impl Server {
         let data = DataDir::open(config)?;
         let (limits, token) = (limits(config)?, new_token()?);
         settings(config)?;
-        let traces = trace_settings::traces(config)?;
         let place = data.place(config)?;
         let (ranking, applications) = (place.ranking(config)?, store::applications(config)?);
         let store = place.open(config, data.path(), false)?;
@@ -207,7 +209,8 @@ impl Server {
         };
         let signals = signals.then(hear).transpose().context("hear signals")?;
         let progress = Arc::new(Progress::default());
-        let traces = traces.map(|settings| Traces::start(&settings, runtime.handle())).transpose();
+        let traces = listen.traces.as_ref().map(|traces| Traces::start(traces, runtime.handle()));
+        let traces = traces.transpose();
         let traces = traces.map_err(|why| Usage(format!("setting `traces.url` {why}")))?;
         let gate = Gate::new(progress, limits, traces, token.clone(), config.to_json());
         let http = runtime

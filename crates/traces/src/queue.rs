@@ -206,8 +206,8 @@ impl Exporter {
                 }
             }
         };
-        self.counts.undelivered.fetch_add(count, Relaxed);
         self.is_away(&undelivered);
+        self.counts.undelivered.fetch_add(count, Relaxed);
     }
 
     /// Waits, until the end at most.

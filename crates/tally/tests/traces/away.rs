@@ -32,6 +32,13 @@ fn wait(client: &mut Client, outcome: &str) {
     }
 }
 
+/// Waits for the line that says why nothing is delivered: it may come a moment after it was counted.
+fn logged(server: &TestTally, why: &str) {
+    while !server.log().iter().any(|line| line.contains(GONE) && line.contains(why)) {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+}
+
 #[test]
 fn nobody_there() {
     let nobody = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address");
@@ -42,7 +49,7 @@ fn nobody_there() {
     let mut client = server.client();
     serves(&mut client, "b");
     wait(&mut client, "undelivered");
-    assert!(server.log().iter().any(|line| line.contains(GONE) && line.contains("cannot be reached")));
+    logged(&server, "cannot be reached");
     assert_eq!((counted(&mut client, "sent"), counted(&mut client, "rejected")), (0, 0));
     let told = server.run(&["doctor"]).expect(0).to_owned();
     assert!(told.contains(&format!("warn  traces {url}/v1/traces: it cannot be reached")), "{told}");
@@ -58,13 +65,27 @@ fn somebody_who_says_nothing_and_then_comes_back() {
     serves(&mut client, "b");
     wait(&mut client, "undelivered");
     assert!(collector.spans().is_empty());
-    assert!(server.log().iter().any(|line| line.contains(GONE) && line.contains("did not answer")));
+    logged(&server, "did not answer");
     collector.answer(Some(200));
     serves(&mut client, "c");
     collector.wait(|spans| spans.iter().any(|span| span.name == "PUT /v1/leaderboards/{board}"));
     wait(&mut client, "sent");
     server.terminate();
     assert!(server.log().iter().any(|line| line.contains("traces are delivered again")));
+}
+
+/// It would wait for two answers of a minute each.
+#[test]
+fn a_server_ends_in_its_time_whatever_waits() {
+    let collector = Collector::start();
+    collector.answer(None);
+    let settings = [("TALLY_TRACES_TIMEOUT", "60s"), ("TALLY_HTTP_DRAIN_TIMEOUT", "1s")];
+    let mut server = server(&collector, "1", &settings);
+    let late = "traces were still to be sent";
+    server.allow(late);
+    serves(&mut server.client(), "b");
+    server.terminate();
+    assert!(server.log().iter().any(|line| line.contains(late)));
 }
 
 #[test]
