@@ -8,7 +8,7 @@ import { periods } from "./board_periods.js";
 import { search } from "./board_player.js";
 import { confirmTyped, failed, inline, toast } from "./dialog.js";
 import { button, h, head, put, set } from "./dom.js";
-import { date, grouped } from "./format.js";
+import { date } from "./format.js";
 import { ranking } from "./ranking.js";
 
 export const title = ({ board }) => board;
@@ -53,8 +53,8 @@ async function show(top, body, { name, player, period }, signal) {
 
 /** Which part is looked at: all time, the open periods, and closed ones that were chosen in the history. */
 function choose(board, chosen) {
-  const open = board.periods.map(({ name }) => [name, `${name}, the open one (${grouped(board.counts[name] ?? 0)})`]);
-  const all = board.all_time ? [["all_time", `All time (${grouped(board.counts.all_time ?? 0)})`]] : [];
+  const open = board.periods.map(({ name }) => [name, `${name}, the open one`]);
+  const all = board.all_time ? [["all_time", "All time"]] : [];
   const options = [...all, ...open].map(([value, text]) => h("option", { value }, text));
   const element = h("select", { "aria-label": "Part of the leaderboard", change: () => chosen(element.value) }, options);
   return {

@@ -174,9 +174,9 @@ function report(place, done, refused) {
     { label: "Why", cell: ({ detail }) => detail },
   ], { key: ({ line }) => line });
   view.update(refused);
-  set(place,
+  set(place, h("div", { class: "stack" },
     notice(done.refused > 0 ? "warn" : "ok", h("p", { class: "strong" }, "The file is imported"), h("p", {}, "Everything is durable, and the ranks are those of now.")),
     facts([["Rows taken", grouped(done.taken)], ["Rows refused", grouped(done.refused)]], "big"),
-    refused.length > 0 && view.element,
-    h("div", { class: "ends" }, button("Close", () => place.closest("dialog").close())));
+    refused.length > 0 && h("div", { class: "card" }, view.element),
+    h("div", { class: "ends" }, button("Close", () => place.closest("dialog").close()))));
 }

@@ -85,7 +85,7 @@ function shown({ player, rank, score, subscore, percentile, total, at }) {
       ["Rank", rank === null ? "hidden" : `${grouped(rank)} of ${grouped(total)}`],
       ["Score", grouped(score)],
       subscore !== undefined && ["Subscore", grouped(subscore)],
-      ["Percentile", h("span", { title: share }, `${percentile}`)],
+      ["Percentile", h("abbr", { title: share }, `${percentile}`)],
       ["Since", when(at)],
     ]));
 }

@@ -99,7 +99,7 @@ function factsOf(contest) {
     ["Players", `${grouped(contest.state === "open" ? counts.accepted : counts.members)} of ${grouped(contest.capacity)}`],
     waiting,
     ["Entry fee", fee ? money(fee.amount, fee.currency) : "none"],
-    ["Prizes", prizes.length > 0 ? prizes.map((one) => `${range(one)}: ${money(one.amount, one.currency)}`).join(", ") : "none"],
+    ["Prizes", prizes.length > 0 ? prizes.map((one) => h("span", {}, `${range(one)}: ${money(one.amount, one.currency)}`)) : "none"],
     ["Staff", contest.staff.length > 0 ? contest.staff.join(", ") : "nobody"],
     contest.opens_at && ["Opens", when(contest.opens_at)],
     contest.starts_at && ["Starts", when(contest.starts_at)],
@@ -120,8 +120,7 @@ function parts(contest, path, signal, look) {
   return [
     contest.state === "settled" && payments("Prizes", `${path}/prizes`, signal, "This contest had no prizes."),
     contest.state === "cancelled" && contest.counts.members > 0 && payments("Fees paid back", `${path}/refunds`, signal, "There was no fee to pay back."),
-    contest.counts.members > 0 && boards.length > 0 && ranks(boards, signal),
-    contest.counts.members > 0 && players(path, contest, signal),
+    contest.counts.members > 0 && boards.length > 0 && h("div", { class: "two" }, ranks(boards, signal), players(path, contest, signal)),
     start,
     contest.counts.members === 0 && card("Players", empty("Nobody took part", "It was over before anybody was enrolled.")),
   ].filter(Boolean);

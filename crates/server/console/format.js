@@ -52,7 +52,7 @@ export function seconds(value) {
   if (value === Infinity) return "> 10 s";
   if (value < 1e-3) return `${Math.round(value * 1e6)} µs`;
   if (value < 1) return `${digits(value * 1e3)} ms`;
-  if (value < 60) return `${digits(value)} s`;
+  if (value < 60) return `${Number.isInteger(value) ? value : digits(value)} s`;
   if (value < 3600) return `${Math.floor(value / 60)} min ${Math.floor(value % 60)} s`;
   if (value < 86400) return `${Math.floor(value / 3600)} h ${Math.floor((value % 3600) / 60)} min`;
   return `${Math.floor(value / 86400)} d ${Math.floor((value % 86400) / 3600)} h`;

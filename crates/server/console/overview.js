@@ -76,7 +76,7 @@ function state(status) {
   return [
     chip([h("i", { class: "dot ok" }), "ready"], "ok"),
     chip(`version ${status.version}`),
-    chip(`up ${seconds(status.uptime_s)}`),
+    chip(`up ${seconds(Math.max(1, status.uptime_s))}`),
     chip(`store ${status.store.kind}`),
     chip(`ranks in ${status.ranking.kind}`),
     status.applications.kind !== "store" && chip(`applications in ${status.applications.kind}`),

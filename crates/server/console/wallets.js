@@ -113,7 +113,8 @@ function told(balanced) {
 
 function balance({ debits, credits, currency }) {
   const left = BigInt(debits) - BigInt(credits);
-  return money(left < 0n ? -left : left, `${currency} ${left < 0n ? "Cr" : "Dr"}`);
+  const side = left === 0n ? "" : left < 0n ? " Cr" : " Dr";
+  return money(left < 0n ? -left : left, currency) + side;
 }
 
 function totals(accounts) {

@@ -9,6 +9,7 @@
 
   const click = (name, at = 0) => {
     const found = all("button, a, summary").filter((element) => named(element) === name && !element.disabled)[at];
+    found?.focus();
     found?.click();
     return Boolean(found);
   };
