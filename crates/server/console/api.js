@@ -28,6 +28,14 @@ export function useKey(value) {
   window.dispatchEvent(new CustomEvent("tally:key"));
 }
 
+let acting = null;
+
+/** Names the player of the staff for whom contests are asked and changed, until `signal`; nobody: whoever has the key. */
+export function actAs(player, signal) {
+  acting = player || null;
+  signal.addEventListener("abort", () => (acting = null));
+}
+
 /** What the server said was wrong, or that it said nothing. */
 export class Problem extends Error {
   constructor(status, body, request) {
@@ -52,6 +60,7 @@ export async function ask(method, path, { body, type = "application/json", idemp
   if (present) headers.authorization = `Bearer ${present}`;
   if (body !== undefined) headers["content-type"] = type;
   if (idempotent) headers["idempotency-key"] = idempotent;
+  if (acting && path.startsWith("/v1/contests/")) headers["tally-acting-player"] = part(acting);
   let answer;
   try {
     answer = await fetch(path, { method, headers, body, signal, cache: "no-store", redirect: "error", credentials: "omit" });
@@ -67,7 +76,7 @@ export async function ask(method, path, { body, type = "application/json", idemp
   } catch {
     // Something between us and the server answered.
   }
-  if (answer.status === 401) window.dispatchEvent(new CustomEvent("tally:unauthorized", { detail: { present } }));
+  if (answer.status === 401) window.dispatchEvent(new CustomEvent("tally:unauthorized", { detail: { present, text: problem?.detail } }));
   throw new Problem(answer.status, problem, answer.headers.get("x-request-id"));
 }
 

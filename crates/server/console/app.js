@@ -1,8 +1,8 @@
 // The frame: which page is shown, who asks, light or dark, and whether the server is ready.
 
 import { ask, get, key, useKey } from "./api.js";
-import { dialog, failed, inline, toast } from "./dialog.js";
-import { button, h, icon, put, set } from "./dom.js";
+import { dialog, failed, inline, sentence, toast } from "./dialog.js";
+import { button, coded, h, icon, put, set } from "./dom.js";
 import { field, form } from "./form.js";
 import { every } from "./live.js";
 import * as board from "./board.js";
@@ -45,7 +45,7 @@ function start() {
   showTools();
   window.addEventListener("hashchange", () => show(true));
   window.addEventListener("tally:key", showTools);
-  window.addEventListener("tally:unauthorized", ({ detail }) => askForKey(detail.present));
+  window.addEventListener("tally:unauthorized", ({ detail }) => askForKey(detail.present, detail.text));
   window.addEventListener("unhandledrejection", (event) => {
     event.preventDefault();
     failed(event.reason);
@@ -143,11 +143,11 @@ function forgetKey() {
 let asking = null;
 
 /** Asks for a key; once, however many requests were refused. */
-function askForKey(refused) {
+function askForKey(refused, text) {
   if (asking || refused !== null && refused !== undefined && refused !== key()) return;
-  const about = refused ? "The key of this tab is unknown or was revoked." : "Paste an API key. It is kept for this tab only, and gone when the tab is closed.";
+  const about = refused ? "The key of this tab is unknown or was revoked." : sentence(text ?? "The console sends it with everything that it asks.");
   asking = dialog("A key is needed", (box) => {
-    const input = field({ name: "key", label: "API key", type: "password", required: true, placeholder: "tally_…", hint: "An admin makes one with: tally keys create --role admin" });
+    const input = field({ name: "key", label: "API key", type: "password", required: true, placeholder: "tally_…", hint: "It is kept for this tab only, and gone when the tab is closed." });
     const send = async (values) => {
       const before = key();
       useKey(values.key);
@@ -160,7 +160,7 @@ function askForKey(refused) {
       box.close();
       show(true);
     };
-    return [h("p", { class: "soft" }, about), form([input], "Use this key", send, { cancel: () => box.close() })];
+    return [h("p", { class: "soft" }, coded(about)), form([input], "Use this key", send, { cancel: () => box.close() })];
   });
   asking.addEventListener("close", () => (asking = null));
   asking.querySelector("input").focus();

@@ -2,10 +2,14 @@
 
 import { change, get, part, Problem } from "./api.js";
 import { dialog, inline, toast } from "./dialog.js";
-import { button, chip, empty, h, head, put } from "./dom.js";
+import { button, chip, empty, h, head, put, set } from "./dom.js";
 import { date, grouped } from "./format.js";
 import { field, form } from "./form.js";
+import { every } from "./live.js";
 import { list, table } from "./table.js";
+
+/** Milliseconds between looks. */
+const PAUSE = 5000;
 
 export const title = "Boards";
 
@@ -24,9 +28,13 @@ export function render(root, _parameters, signal) {
   const make = () => button("New leaderboard", () => create(), { kind: "main", icon: "plus" });
   const all = list(view, (cursor) => get("/v1/leaderboards", { limit: 100, cursor }, signal), () =>
     empty("No leaderboard yet", "A leaderboard keeps players in order. Make one, then send scores over HTTP or with any Redis client.", make()));
-  const place = h("section", { class: "card" }, all.element);
+  const said = h("div", {});
+  const place = h("section", { class: "card" }, said, all.element);
   put(root, head("Leaderboards", { about: "Every rank is exact. Choose one to look at its players and periods.", actions: [make()] }), place);
-  all.reload().catch((error) => inline(place, error));
+  every(PAUSE, signal, async () => {
+    await all.refresh();
+    set(said);
+  }, (error) => inline(said, error));
 }
 
 function row({ board, counts, periods }) {

@@ -1,12 +1,13 @@
 // One contest: where it stands, what can be done with it now, who applied, who plays, who is paid.
 
-import { change, get, part, Problem } from "./api.js";
+import { actAs, change, get, part, Problem } from "./api.js";
 import { applications } from "./contest_applications.js";
 import { link as boardLink } from "./boards.js";
 import { STATES } from "./contests.js";
 import { confirmTyped, failed, inline, toast } from "./dialog.js";
 import { button, card, chip, empty, facts, h, head, notice, put, set } from "./dom.js";
 import { grouped, money, when } from "./format.js";
+import { field } from "./form.js";
 import { every } from "./live.js";
 import { ranking } from "./ranking.js";
 import { list, table } from "./table.js";
@@ -21,11 +22,14 @@ export function render(root, { contest: id }, signal) {
   const wrong = h("div", {});
   const report = h("div", { class: "stack", "aria-live": "polite" });
   const about = h("div", {});
+  const staff = h("div", {});
   const inside = h("div", { class: "stack" });
-  put(root, top, h("div", { class: "stack" }, wrong, report, about, inside));
+  put(root, top, h("div", { class: "stack" }, wrong, report, about, staff, inside));
   const path = `/v1/contests/${part(id)}`;
   let seen = null;
   let state = null;
+  let stop = new AbortController();
+  let applied = null;
 
   const show = (contest) => {
     const text = JSON.stringify(contest);
@@ -33,9 +37,14 @@ export function render(root, { contest: id }, signal) {
     seen = text;
     set(top, headOf(contest, act));
     set(about, factsOf(contest));
-    if (contest.state === state) return;
+    if (contest.state === state) return applied?.refresh();
     state = contest.state;
-    set(inside, parts(contest, path, signal, look));
+    stop.abort();
+    stop = new AbortController();
+    const inTime = AbortSignal.any([signal, stop.signal]);
+    applied = state === "open" ? applications(contest, path, inTime, look) : null;
+    if (staff.childElementCount === 0) set(staff, acting(contest, signal, () => applied?.reload()));
+    set(inside, applied?.element ?? parts(contest, path, inTime));
   };
   const look = async () => {
     show(await get(path, {}, signal));
@@ -109,12 +118,24 @@ function factsOf(contest) {
   return h("section", { class: "card" }, h("div", { class: "body" }, facts(pairs)));
 }
 
+/** A server's key acts on a contest as one of its staff; an admin's needs nobody. */
+function acting({ staff, state }, signal, chosen) {
+  if (staff.length === 0 || ["settled", "cancelled"].includes(state)) return null;
+  actAs(null, signal);
+  const options = [["", "Whoever has the key"], ...staff.map((player) => [player, player])];
+  const choose = field({ name: "acting", label: "Act as", options, hint: "A key of role server acts as one of the staff; one of role admin needs nobody." });
+  choose.querySelector("select").addEventListener("change", ({ target }) => {
+    actAs(target.value, signal);
+    chosen();
+  });
+  return h("section", { class: "card" }, h("div", { class: "body" }, choose));
+}
+
 /** What belongs to the state. */
-function parts(contest, path, signal, look) {
+function parts(contest, path, signal) {
   if (contest.state === "draft") {
     return card("Applications", empty("Nobody can apply yet", "Open the contest, and players or your game server may apply for it."));
   }
-  if (contest.state === "open") return applications(contest, path, signal, look);
   const boards = contest.divisions ?? (contest.board ? [{ n: null, board: contest.board }] : []);
   const start = contest.start_report && contest.start_report.failed_total > 0 && failedTable(contest.start_report.failed, contest.start_report.failed_total);
   return [
@@ -176,8 +197,12 @@ function payments(label, path, signal, nothing) {
     { label: "Paid", kind: "fit", cell: outcome },
   ], { key: ({ division, rank, player }) => `${division} ${rank} ${player}` });
   const all = list(view, (cursor) => get(path, { limit: 20, cursor }, signal), () => empty(label, nothing));
-  all.reload().catch((error) => inline(all.element, error));
-  return card(label, all.element);
+  const said = h("div", {});
+  every(PAUSE, signal, async () => {
+    await all.refresh();
+    set(said);
+  }, (error) => inline(said, error));
+  return card(label, h("div", {}, said, all.element));
 }
 
 /** What the start did. */

@@ -15,7 +15,7 @@ const NOTHING = {
   rejected: ["Nobody is rejected", "Who is rejected gets back what was held, and cannot apply again."],
 };
 
-/** A card with the applications of a contest; `look` reads the contest anew. */
+/** A card with the applications of a contest; `look` reads the contest anew, `refresh` the list where nobody is chosen. */
 export function applications(contest, path, signal, look) {
   let status = "pending";
   const chosen = new Set();
@@ -63,6 +63,14 @@ export function applications(contest, path, signal, look) {
     await all.reload();
     tell();
   };
+  let turn = 0;
+  const anew = () => {
+    set(said);
+    turn += 1;
+    const mine = turn;
+    // What an earlier choice was refused is of no interest any more.
+    return reload().catch((error) => mine === turn && inline(said, error));
+  };
   const decide = async (what) => {
     const players = [...chosen];
     const bad = [];
@@ -84,12 +92,11 @@ export function applications(contest, path, signal, look) {
 
   const states = choice("Applications that are", [["pending", "Waiting"], ["accepted", "Accepted"], ["rejected", "Rejected"]], status, (state) => {
     status = state;
-    set(said);
-    reload().catch((error) => inline(said, error));
+    anew();
   });
   const add = form([field({ name: "player", label: "Apply for a player", required: true, hint: contest.entry_fee ? "A member with enough money: the fee is held." : null })], "Apply", apply, { inline: true, kind: "" });
   const element = h("section", { class: "card" });
   put(element, h("div", { class: "top" }, h("h2", {}, "Applications"), h("div", { class: "row" }, number, accept, reject, states)), said, all.element, h("div", { class: "body" }, add));
-  reload().catch((error) => inline(said, error));
-  return element;
+  anew();
+  return { element, reload: anew, refresh: () => chosen.size > 0 || all.refresh().catch((error) => inline(said, error)) };
 }

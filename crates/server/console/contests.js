@@ -3,10 +3,14 @@
 import { change, get } from "./api.js";
 import { definition, definitionFields } from "./boards.js";
 import { dialog, inline, toast } from "./dialog.js";
-import { button, chip, choice, empty, h, head, put } from "./dom.js";
+import { button, chip, choice, empty, h, head, put, set } from "./dom.js";
 import { grouped, money, when } from "./format.js";
 import { field, form } from "./form.js";
+import { every } from "./live.js";
 import { list, table } from "./table.js";
+
+/** Milliseconds between looks. */
+const PAUSE = 5000;
 
 export const title = "Contests";
 
@@ -32,15 +36,19 @@ export function render(root, { state = "" }, signal) {
     ? empty("No contest yet", "A contest takes applications, is played on a board of its own, and pays its prizes exactly once.", make())
     : empty(`No contest is ${present}`, "Choose another state, or look at all of them.");
   const all = list(view, (cursor) => get("/v1/contests", { state: present, limit: 50, cursor }, signal), nothing);
-  const reload = () => all.reload().catch((error) => inline(all.element, error));
+  const said = h("div", {});
+  const failed = (error) => inline(said, error);
   const choices = [["", "All"], ...Object.keys(STATES).map((name) => [name, name])];
   const states = choice("State", choices, present, (chosen) => {
     present = chosen;
-    reload();
+    all.reload().catch(failed);
   });
   const about = "From draft over applications and play to prizes. Every fee and every prize moves once.";
-  put(root, head("Contests", { about, actions: [make()] }), h("div", { class: "stack" }, states, h("section", { class: "card" }, all.element)));
-  reload();
+  put(root, head("Contests", { about, actions: [make()] }), h("div", { class: "stack" }, states, h("section", { class: "card" }, said, all.element)));
+  every(PAUSE, signal, async () => {
+    await all.refresh();
+    set(said);
+  }, failed);
 }
 
 function players({ state, counts, capacity }) {

@@ -1,6 +1,6 @@
 // Tables: made once, then brought up to date row by row, so that focus stays where it is and changes can be seen.
 
-import { h, put, set } from "./dom.js";
+import { h, put, renew, set } from "./dom.js";
 
 /**
  * A table. `columns` are `{label, kind, cell}`: `cell` gives what stands in it for a row; `kind` is of `num`, `fit`, `wide`
@@ -55,22 +55,24 @@ export function list(view, load, nothing) {
   const element = h("div", {}, place, foot);
   let items = [];
 
-  const show = (next) => {
+  let bare = false;
+  const show = (next, anew) => {
     view.update(items, { flash: false });
-    if (items.length === 0) set(place, nothing());
-    else if (view.element.parentElement !== place) set(place, view.element);
+    if (items.length === 0 && (anew || !bare)) set(place, nothing());
+    else if (items.length > 0 && view.element.parentElement !== place) set(place, view.element);
+    bare = items.length === 0;
     foot.hidden = !next && items.length < 20;
-    const more = next && h("button", { type: "button", class: "small", click: () => go(next) }, "Show more");
-    set(foot, h("span", {}, `${items.length} shown`), more);
+    const more = next && h("button", { type: "button", class: "small", click: () => go(next, false) }, "Show more");
+    renew(foot, [items.length, next], () => [h("span", {}, `${items.length} shown`), more]);
   };
   let paged = false;
-  const go = async (cursor) => {
+  const go = async (cursor, anew) => {
     const answer = await load(cursor);
     paged = Boolean(cursor);
     items = cursor ? items.concat(answer.items) : answer.items;
-    show(answer.next_cursor);
+    show(answer.next_cursor, anew);
   };
   // Who has gone on reads in peace.
-  const refresh = async () => paged || go(null);
-  return { element, reload: () => go(null), refresh, items: () => items };
+  const refresh = async () => paged || go(null, false);
+  return { element, reload: () => go(null, true), refresh, items: () => items };
 }

@@ -138,9 +138,9 @@ fn export(console: &mut Console) {
     console.sees("45 rows saved");
     let file = folder.join("arcade.csv");
     let whole = || std::fs::read_to_string(&file).is_ok_and(|text| text.ends_with("\r\n"));
-    while !whole() {
-        console.page.eval("true");
-    }
+    let mut wait = || console.page.eval("new Promise((done) => setTimeout(done, 20)).then(() => true)");
+    assert!((0..1_000).any(|_| whole() || wait() != json!(true)), "the file is not saved");
+    assert!(whole());
     let mut reader = csv::Reader::from_path(&file).expect("it can be read");
     let rows: Vec<Vec<String>> =
         reader.records().map(|row| row.expect("it is CSV").iter().map(str::to_owned).collect()).collect();

@@ -1,6 +1,7 @@
 //! Settings with their sources, and keys: the first one ends protected mode, and the console asks for one from then on.
 
 use super::{Console, TALLY};
+use serde_json::json;
 use tally_testkit::TestTally;
 
 #[test]
@@ -71,9 +72,7 @@ fn roles(console: &mut Console, admin: &str) {
     console.page.wait("document.querySelector('main [role=alert]')?.innerText.includes('reader') ?? false");
     console.picture("key-reader");
 
-    console.click("Forget the key");
-    console.fill("API key", admin);
-    console.click("Use this key");
+    staff(console, admin);
     console.show("#/settings");
     console.sees_row(&["watcher", "reader"]);
     console.page.wait("(() => { const row = help.all('tr').find((one) => one.innerText.includes('watcher')); row?.querySelector('button').click(); return Boolean(row); })()");
@@ -83,4 +82,37 @@ fn roles(console: &mut Console, admin: &str) {
     console.sees("the console asks for another one");
     console.confirm("desk", "Revoke");
     console.sees("Protected mode");
+}
+
+/// A server's key acts on a contest as one of its staff.
+fn staff(console: &mut Console, admin: &str) {
+    let mut client = console.server.client().with_key(admin);
+    let contest = json!({"id": "cup", "title": "Cup", "staff": ["Ann & Ben", "cleo"]});
+    client.post("/v1/contests", &contest).expect(201);
+    let made = client.post("/v1/keys", &json!({"role": "server"})).expect(201);
+    let key = |console: &mut Console, key: &str| {
+        console.click("Forget the key");
+        console.fill("API key", key);
+        console.click("Use this key");
+        console.page.wait("document.querySelector('dialog[open]') === null");
+    };
+    key(console, made["key"].as_str().expect("a key"));
+    console.show("#/contests/cup");
+    console.click("Open for applications");
+    console.page.wait("document.querySelector('.toast.bad')?.innerText.includes('Request ') ?? false");
+    console.fill("Act as", "Ann & Ben");
+    console.click("Open for applications");
+    console.sees("Players may apply");
+    console.sees("Nobody is waiting");
+    // Who comes later is asked to say it again: what staff alone may read is shown from then on.
+    console.show("#/contests");
+    console.show("#/contests/cup");
+    console.page.wait("document.querySelector('main [role=alert]')?.innerText.includes('may not') ?? false");
+    console.fill("Act as", "cleo");
+    console.sees("Nobody is waiting");
+    console.page.wait("document.querySelector('main [role=alert]') === null");
+    console.check("contest-staff");
+    console.picture("contest-staff");
+    key(console, admin);
+    client.delete(&format!("/v1/keys/{}", made["id"].as_str().expect("an id"))).expect(204);
 }
