@@ -6,17 +6,21 @@ const minute = new Intl.DateTimeFormat("en-GB", {
   day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit",
 });
 
+/** Longer numbers may be broken between groups where there is little room. */
+const LONG = 12;
+
 /** A number or a text of digits, in groups of three. */
 export function grouped(value) {
   if (value === null || value === undefined) return "–";
   const [, sign, whole, rest] = /^(-?)(\d+)(.*)$/.exec(String(value)) ?? [];
   if (whole === undefined) return String(value);
-  return (sign ? "−" : "") + whole.replace(/\B(?=(\d{3})+(?!\d))/g, "\u202f") + rest;
+  return (sign ? "−" : "") + whole.replace(/\B(?=(\d{3})+(?!\d))/g, whole.length > LONG ? "\u2009" : "\u202f") + rest;
 }
 
 /** An amount of the currency's smallest unit. */
 export function money(amount, currency) {
-  return currency ? `${grouped(amount)} ${currency}` : grouped(amount);
+  const space = String(amount).length > LONG ? " " : "\u00a0";
+  return currency ? `${grouped(amount)}${space}${currency}` : grouped(amount);
 }
 
 /** Three digits that matter, with a letter for thousands. */
@@ -30,7 +34,7 @@ export function brief(value) {
 
 function digits(value) {
   if (value === 0 || value >= 100) return String(Math.round(value));
-  return value >= 10 ? value.toFixed(1) : value >= 0.1 ? value.toFixed(1) : value.toFixed(2);
+  return String(Number(value.toFixed(value >= 0.1 ? 1 : 2)));
 }
 
 /** Bytes. */

@@ -20,7 +20,7 @@ export function parse(text) {
 
 function readLabels(text) {
   const labels = {};
-  for (const [, name, value] of text.matchAll(LABEL)) labels[name] = value;
+  for (const [, name, value] of text.matchAll(LABEL)) labels[name] = value.replace(/\\(.)/g, (_, escaped) => (escaped === "n" ? "\n" : escaped));
   return labels;
 }
 

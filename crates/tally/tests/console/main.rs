@@ -8,6 +8,7 @@ mod boards;
 mod contests;
 mod keys;
 mod markup;
+mod modules;
 mod money;
 mod serving;
 mod walk;

@@ -4,6 +4,27 @@ use super::Console;
 use serde_json::json;
 
 #[test]
+fn the_largest_sums_fit_on_a_phone() {
+    let mut console = Console::empty();
+    let mut client = console.server.client();
+    let rich = client.post("/v1/members", &json!({"login_id": "rich", "name": "Rich"})).expect(201);
+    let deposit = json!({"to": rich["id"], "amount": "1000000000000000"});
+    for _ in 0..9 {
+        client.post("/v1/deposits", &deposit).expect(201);
+    }
+    console.page.resize(360, 780, true);
+    console.show("#/wallets");
+    console.sees_row(&["BANK_ASSET", "9 000 000 000 000 000 KRW"]);
+    console.check("large sums in the books");
+    console.picture("wallets-large-phone");
+    console.show(&format!("#/wallets/{}", rich["id"].as_str().expect("an id")));
+    console.sees_row(&["deposit", "+1 000 000 000 000 000", "9 000 000 000 000 000"]);
+    console.check("large sums in a wallet");
+    console.picture("wallet-large-phone");
+    console.end();
+}
+
+#[test]
 fn money_is_found_moved_and_in_balance() {
     let mut console = Console::empty();
     let mut client = console.server.client();
