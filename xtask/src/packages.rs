@@ -36,6 +36,11 @@ pub(crate) const PACKAGES: &[Package] = &[
     },
     Package { binary: "python3", package: "python3-venv", why: "runs redis-py and the examples" },
     Package { binary: "node", package: "nodejs", why: "runs node-redis, ioredis and the examples" },
+    Package {
+        binary: "chromium-headless-shell",
+        package: "chromium-headless-shell",
+        why: "shows the console's pages to the tests, without a window",
+    },
     Package { binary: "npm", package: "npm", why: "fetches the clients of node" },
 ];
 

@@ -3,7 +3,7 @@
 use super::answer::Answer;
 use super::call::Call;
 use super::routes::{OPEN_PATHS, ROUTES, Route};
-use super::{guard, problem, service};
+use super::{console, guard, problem, service};
 use crate::gate::Gate;
 use crate::metrics::RouteMetrics;
 use crate::traces::HttpFollowed;
@@ -85,8 +85,9 @@ impl Dispatch {
         (path, id): (&str, &str),
         followed: Option<&HttpFollowed>,
     ) -> (Answer, &RouteMetrics) {
-        if OPEN_PATHS.contains(&path) {
-            return (service::open(&self.gate, request.method(), path, id), &self.unmatched);
+        if OPEN_PATHS.contains(&path) || console::has(path) {
+            let head = (request.method(), request.headers());
+            return (service::open(&self.gate, head, path, id), &self.unmatched);
         }
         let Ok(found) = self.paths.at(path) else {
             let missing = Problem::new(404, "not_found", "there is nothing at this path");

@@ -3,6 +3,7 @@
 
 mod answer;
 mod call;
+mod console;
 mod contests;
 mod dispatch;
 mod guard;

@@ -2,9 +2,9 @@
 
 use super::answer::{self, Answer};
 use super::call::Call;
-use super::{openapi, problem};
+use super::{console, openapi, problem};
 use crate::gate::Gate;
-use hyper::{Method, StatusCode};
+use hyper::{HeaderMap, Method, StatusCode};
 use serde_json::{Map, Value, json};
 use std::time::{Duration, SystemTime};
 use tally_rules::Micros;
@@ -17,13 +17,13 @@ use tally_wire::Problem;
 /// What Prometheus expects of this text.
 const METRICS_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// `/healthz`, `/readyz` and what describes the API: no key, no host check, whatever the state.
-pub(super) fn open(gate: &Gate, method: &Method, path: &str, id: &str) -> Answer {
+/// `/healthz`, `/readyz`, what describes the API and the console's files: no key, no host check, whatever the state.
+pub(super) fn open(gate: &Gate, (method, headers): (&Method, &HeaderMap), path: &str, id: &str) -> Answer {
     if !matches!(*method, Method::GET | Method::HEAD) {
         let wrong = Problem::new(405, "method_not_allowed", "this path has: GET").header("allow", "GET");
         return problem::render(&wrong, path, id);
     }
-    if let Some(file) = openapi::file(path) {
+    if let Some(file) = openapi::file(path).or_else(|| console::file(path, headers)) {
         return file;
     }
     if path == "/healthz" {

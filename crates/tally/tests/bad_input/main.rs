@@ -161,7 +161,9 @@ fn methods_are_told() {
 fn paths_that_are_nowhere() {
     let mut world = World::start();
     for path in [
-        "/",
+        "/console",
+        "/console/",
+        "/console/nothing.js",
         "/v1",
         "/v2/leaderboards",
         "/v1/leaderboards/",

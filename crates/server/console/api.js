@@ -1,0 +1,133 @@
+// Asking the server: the public HTTP interface and nothing else.
+//
+// The key is kept for this tab only. A change carries an idempotency key that stays the same until there is an answer, so
+// a click that is repeated after a broken connection counts once.
+
+const KEY = "tally.key";
+
+let memory = null;
+
+/** The key of this tab, if one was given. */
+export function key() {
+  try {
+    return sessionStorage.getItem(KEY) ?? memory;
+  } catch {
+    return memory;
+  }
+}
+
+/** Uses this key from now on, or none. */
+export function useKey(value) {
+  memory = value;
+  try {
+    if (value) sessionStorage.setItem(KEY, value);
+    else sessionStorage.removeItem(KEY);
+  } catch {
+    // It is kept in memory, until the page is loaded again.
+  }
+  window.dispatchEvent(new CustomEvent("tally:key"));
+}
+
+let acting = null;
+
+/** Names the player of the staff for whom contests are asked and changed, until `signal`; nobody: whoever has the key. */
+export function actAs(player, signal) {
+  acting = player || null;
+  signal.addEventListener("abort", () => (acting = null));
+}
+
+/** What the server said was wrong, or that it said nothing. */
+export class Problem extends Error {
+  constructor(status, body, request) {
+    super(body?.detail ?? body?.title ?? `the server answered ${status}`);
+    this.status = status;
+    this.code = body?.code ?? "unknown";
+    this.body = body ?? {};
+    this.request = body?.request_id ?? request ?? null;
+    this.fields = body?.errors ?? [];
+  }
+}
+
+/** A part of a path. */
+export function part(text) {
+  return encodeURIComponent(text);
+}
+
+/** Asks and gives the JSON of the answer; anything but success is a `Problem`. */
+export async function ask(method, path, { body, type = "application/json", idempotent, signal, raw } = {}) {
+  const headers = { "tally-int64": "string" };
+  const present = key();
+  if (present) headers.authorization = `Bearer ${present}`;
+  if (body !== undefined) headers["content-type"] = type;
+  if (idempotent) headers["idempotency-key"] = idempotent;
+  if (acting && path.startsWith("/v1/contests/")) headers["tally-acting-player"] = part(acting);
+  let answer;
+  try {
+    answer = await fetch(path, { method, headers, body, signal, cache: "no-store", redirect: "error", credentials: "omit" });
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Problem(0, { code: "unreachable", detail: "The server cannot be reached. It is asked again." });
+  }
+  const text = await answer.text();
+  if (answer.ok) return raw ? text : text && JSON.parse(text);
+  let problem = null;
+  try {
+    problem = JSON.parse(text);
+  } catch {
+    // Something between us and the server answered.
+  }
+  if (answer.status === 401) window.dispatchEvent(new CustomEvent("tally:unauthorized", { detail: { present, text: problem?.detail } }));
+  throw new Problem(answer.status, problem, answer.headers.get("x-request-id"));
+}
+
+/** Reads; `query` leaves out what is null or empty. */
+export function get(path, query = {}, signal) {
+  return ask("GET", withQuery(path, query), { signal });
+}
+
+/** Reads text. */
+export function getText(path, signal) {
+  return ask("GET", path, { signal, raw: true });
+}
+
+function withQuery(path, query) {
+  const given = Object.entries(query).filter(([, value]) => value !== null && value !== undefined && value !== "");
+  const text = new URLSearchParams(given).toString().replaceAll("+", "%20");
+  return text ? `${path}?${text}` : path;
+}
+
+/** Keys of changes whose answers are not known. */
+const open = new Map();
+
+/** Changes something. */
+export async function change(method, path, body) {
+  const text = body === undefined ? undefined : JSON.stringify(body);
+  const name = `${method} ${path} ${text}`;
+  const idempotent = open.get(name) ?? random();
+  open.set(name, idempotent);
+  try {
+    const answer = await ask(method, path, { body: text, idempotent });
+    open.delete(name);
+    return answer;
+  } catch (error) {
+    const known = error instanceof Problem && error.status >= 400 && error.status < 500 && error.status !== 409;
+    if (known) open.delete(name);
+    throw error;
+  }
+}
+
+/** 128 random bits; also where the page has no secure context. */
+function random() {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return `console-${Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("")}`;
+}
+
+/** Goes through pages of a list to its end; `each` gets the items of a page. */
+export async function walk(path, query, name, each, signal) {
+  let cursor = null;
+  do {
+    const page = await get(path, { ...query, limit: 1000, cursor }, signal);
+    await each(page[name], page);
+    cursor = page.next_cursor ?? null;
+  } while (cursor);
+}

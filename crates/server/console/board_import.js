@@ -1,0 +1,182 @@
+// A CSV file into a board, as `tally import scores` does it: chunks with the file's digest, each line once.
+//
+// Interrupted, the same file with the same columns goes on where it was; a file that is done is not taken again.
+
+import { ask, get, part } from "./api.js";
+import { csv } from "./csv.js";
+import { dialog, inline } from "./dialog.js";
+import { button, facts, h, notice, set } from "./dom.js";
+import { bytes, grouped } from "./format.js";
+import { field, form } from "./form.js";
+import { sha256 } from "./sha256.js";
+import { table } from "./table.js";
+
+const CHUNK_ROWS = 2000;
+const HEAD_BYTES = 64 * 1024;
+const REFUSED_SHOWN = 100;
+
+const NUMBER = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/;
+const ENDLESS = /^[+-]?inf$/;
+const DAY = /^\d{4}-\d\d-\d\d$/;
+const INSTANT = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$/;
+
+/** Asks for a file and its columns, and imports it; `done` is called at the end. */
+export function importer(board, done) {
+  const stop = new AbortController();
+  const box = dialog(`Import into ${board.board}`, (made) => {
+    const place = h("div", {});
+    const choose = field({ name: "file", label: "CSV file", type: "file", accept: ".csv,text/csv,text/plain", required: true, hint: "The first line names the columns. Every line counts once: the same file again changes nothing." });
+    choose.querySelector("input").addEventListener("change", async ({ target }) => {
+      try {
+        await columns(board, target.files[0], place, { stop: stop.signal, close: () => made.close(), done });
+      } catch (error) {
+        inline(place, error);
+      }
+    });
+    return [choose, place];
+  }, { wide: true });
+  box.addEventListener("close", () => stop.abort());
+}
+
+async function columns(board, file, place, { stop, close, done }) {
+  const [head] = csv().push(await file.slice(0, HEAD_BYTES).text(), file.size <= HEAD_BYTES);
+  if (!head || head.fields.length < 2) throw new Error("The first line of this file does not name at least two columns.");
+  const names = head.fields.map((name, at) => [String(at), name.replace(/^\ufeff/, "")]);
+  const like = (pattern, otherwise) => names.find(([, name]) => pattern.test(name))?.[0] ?? otherwise;
+  const fields = h("div", { class: "fields" },
+    field({ name: "player", label: "Player", options: names, value: like(/player|user|name|id/i, "0") }),
+    field({ name: "score", label: "Score", options: names, value: like(/score|points|value/i, "1") }),
+    field({ name: "at", label: "When", options: [["", "Now"], ...names], value: like(/^(at|date|time|when)/i, ""), hint: "A date or an instant of RFC 3339. With it, closed periods are filled too." }));
+  const send = async ({ player, score, at }) => {
+    const chosen = { player: Number(player), score: Number(score), at: at === "" ? null : Number(at) };
+    try {
+      await run(board, file, chosen, place, stop);
+      done();
+    } catch (error) {
+      // The form is not shown any more.
+      inline(place, error);
+    }
+  };
+  set(place, form([h("p", { class: "soft" }, `${file.name}, ${bytes(file.size)}`), fields], "Import", send, { cancel: close }));
+}
+
+async function run(board, file, chosen, place, signal) {
+  const bar = h("progress", { max: file.size || 1, value: 0, "aria-label": "Bytes of the file" });
+  const said = h("p", { class: "soft", "aria-live": "polite" }, "Reading the file.");
+  set(place, said, bar);
+  const digest = await digestOf(file, chosen, (read) => (bar.value = read), signal);
+  const before = await get(`/v1/imports/${part(board.board)}/${digest}`, {}, signal);
+  if (before.finished) {
+    set(place, notice("ok", h("p", { class: "strong" }, "This file was imported before"), h("p", {}, `${grouped(before.taken)} rows. Nothing was changed.`)));
+    return;
+  }
+  const chunks = makeChunks(board.board, digest, before, signal);
+  const started = performance.now();
+  const reader = csv();
+  const decoder = new TextDecoder();
+  let read = 0;
+  const take = async (text, last) => {
+    for (const row of reader.push(text, last)) await chunks.add(row, chosen);
+  };
+  for await (const piece of pieces(file, signal)) {
+    await take(decoder.decode(piece, { stream: true }), false);
+    read += piece.length;
+    bar.value = read;
+    const rate = chunks.rows() / Math.max(0.001, (performance.now() - started) / 1000);
+    set(said, `${grouped(chunks.done().taken)} rows, ${grouped(Math.round(rate))} a second`);
+  }
+  await take(decoder.decode(), true);
+  await chunks.end();
+  report(place, chunks.done(), chunks.refused());
+}
+
+/** The digest of the file and of what is read from it, so that other columns are another import. */
+async function digestOf(file, chosen, progress, signal) {
+  const digest = sha256();
+  digest.update(new TextEncoder().encode(`console ${JSON.stringify(chosen)}\n`));
+  let read = 0;
+  for await (const piece of pieces(file, signal)) {
+    digest.update(piece);
+    read += piece.length;
+    progress(read);
+  }
+  return digest.hex();
+}
+
+async function* pieces(file, signal) {
+  const reader = file.stream().getReader();
+  for (;;) {
+    signal.throwIfAborted();
+    const { done, value } = await reader.read();
+    if (done) return;
+    yield value;
+  }
+}
+
+/** Gathers rows and sends them in chunks. */
+function makeChunks(board, digest, before, signal) {
+  let done = before;
+  let lines = [];
+  let until = before.lines;
+  let sent = 0;
+  let wrong = 0;
+  const refused = [];
+
+  const refuse = (line, detail) => {
+    wrong += 1;
+    if (refused.length < REFUSED_SHOWN) refused.push({ line, detail });
+  };
+  const send = async (last) => {
+    for (;;) {
+      const head = JSON.stringify({ board, digest, lines_before: done.lines, lines_after: until, last });
+      const body = [head, ...lines.map(({ text }) => text)].join("\n");
+      try {
+        done = await ask("POST", "/v1/imports", { body, type: "application/x-ndjson", signal });
+        break;
+      } catch (error) {
+        // A row that cannot be read at all fails its chunk: it is left out.
+        const bad = new Map((error.fields ?? []).map(({ pointer, detail }) => [Number(/^\/(\d+)\//.exec(pointer)?.[1]) - 1, detail]));
+        if (!lines.some((_, at) => bad.has(at))) throw error;
+        bad.forEach((detail, at) => refuse(lines[at].line, detail));
+        lines = lines.filter((_, at) => !bad.has(at));
+      }
+    }
+    refused.push(...done.rows.slice(0, REFUSED_SHOWN - refused.length));
+    sent += lines.length;
+    lines = [];
+  };
+
+  return {
+    async add({ line, fields, until: end }, { player, score, at }) {
+      if (end <= done.lines) return;
+      until = end;
+      if (line === 1) return;
+      const number = (fields[score] ?? "").trim();
+      const day = at === null ? "" : (fields[at] ?? "").trim();
+      if (!fields[player]) return refuse(line, "the player is missing");
+      if (!NUMBER.test(number) && !ENDLESS.test(number)) return refuse(line, `the score “${number.slice(0, 40)}” is not a number`);
+      if (at !== null && !DAY.test(day) && !INSTANT.test(day)) return refuse(line, `“${day.slice(0, 40)}” is no date and no instant`);
+      const when = at === null ? "" : `,"at":${JSON.stringify(DAY.test(day) ? `${day}T00:00:00Z` : day)}`;
+      const text = `{"line":${line},"player":${JSON.stringify(fields[player])},"score":${NUMBER.test(number) ? number : JSON.stringify(number)}${when}}`;
+      lines.push({ line, text });
+      if (lines.length >= CHUNK_ROWS) await send(false);
+    },
+    end: () => send(true),
+    rows: () => sent,
+    done: () => ({ ...done, refused: done.refused + wrong }),
+    refused: () => refused,
+  };
+}
+
+function report(place, done, refused) {
+  const view = table("Refused rows", [
+    { label: "Line", kind: "num fit", cell: ({ line }) => grouped(line) },
+    { label: "Why", cell: ({ detail }) => detail },
+  ], { key: ({ line }) => line });
+  view.update(refused);
+  set(place, h("div", { class: "stack" },
+    notice(done.refused > 0 ? "warn" : "ok", h("p", { class: "strong" }, "The file is imported"), h("p", {}, "Everything is durable, and the ranks are those of now.")),
+    facts([["Rows taken", grouped(done.taken)], ["Rows refused", grouped(done.refused)]], "big"),
+    refused.length > 0 && h("div", { class: "card" }, view.element),
+    h("div", { class: "ends" }, button("Close", () => place.closest("dialog").close()))));
+}

@@ -1,0 +1,91 @@
+// A player on a board: found by its id, with its rank and those around it; hidden, shown again, removed.
+
+import { change, get, part } from "./api.js";
+import { confirmTyped, failed, inline, toast } from "./dialog.js";
+import { button, facts, h, notice, set } from "./dom.js";
+import { grouped, when } from "./format.js";
+import { field, form } from "./form.js";
+import { columns } from "./ranking.js";
+import { table } from "./table.js";
+
+const AROUND = 3;
+
+/** A card that finds players. `period` gives the part that is looked at. */
+export function search(board, period, signal) {
+  const found = h("div", { class: "stack", "aria-live": "polite" });
+  let present = null;
+  const input = field({ name: "player", label: "Player id", type: "search", required: true, hint: "As it was submitted, letter by letter." });
+  const look = form([input], "Find", ({ player }) => find(player), { inline: true });
+  const body = h("div", { class: "body stack" }, look, found);
+  const element = h("section", { class: "card" }, h("div", { class: "top" }, h("h2", {}, "Find a player")), body);
+
+  const find = async (player) => {
+    present = player;
+    input.querySelector("input").value = player;
+    const path = `/v1/leaderboards/${part(board)}/players/${part(player)}`;
+    try {
+      const query = { period: period() };
+      const around = get(`${path}/around`, { ...query, above: AROUND, below: AROUND, expand: "player" }, signal);
+      const [rank, others] = await Promise.all([get(path, query, signal), around]);
+      if (present === player) set(found, shown(rank), among(rank, others), acts(player, true));
+    } catch (error) {
+      if (present !== player) return;
+      if (error.code === "player_not_ranked") {
+        const text = "It never scored here, was removed, or is banned: then it can be restored.";
+        set(found, notice("warn", h("p", { class: "strong name" }, `${player} is not ranked`), h("p", { class: "small" }, text)), acts(player, false));
+      } else {
+        inline(found, error);
+      }
+    }
+  };
+
+  const among = ({ player }, { entries }) => {
+    const view = table(`Ranks around ${player}`, columns(find).slice(0, 3), { key: (one) => one.player, mark: (one) => (one.player === player ? "self" : null) });
+    view.update(entries);
+    return view.element;
+  };
+
+  const acts = (player, ranked) => {
+    const path = `/v1/leaderboards/${part(board)}/players/${part(player)}`;
+    const after = (text) => {
+      toast("ok", text);
+      return find(player);
+    };
+    const ban = async () => {
+      const text = "It is hidden from all ranks of this leaderboard, and others move up. What it submits is kept, and it can be restored.";
+      if (!(await confirmTyped("Ban this player?", text, player, "Ban"))) return;
+      await change("POST", `${path}/ban`, {});
+      await after(`${player} is banned`);
+    };
+    const restore = async () => {
+      await change("POST", `${path}/restore`, {});
+      await after(`${player} is restored`);
+    };
+    const remove = async () => {
+      const text = "Its record goes from all time and the open periods of this leaderboard, for ever. Closed periods stay.";
+      if (!(await confirmTyped("Remove this player?", text, player, "Remove"))) return;
+      await change("DELETE", path);
+      await after(`${player} is removed`);
+    };
+    const options = { kind: "small danger", failed };
+    return h("div", { class: "row" },
+      ranked && button("Ban", ban, options),
+      !ranked && button("Restore", restore, { kind: "small", failed }),
+      ranked && button("Remove", remove, options));
+  };
+
+  return { element, find, again: () => present && find(present) };
+}
+
+function shown({ player, rank, score, subscore, percentile, total, at }) {
+  const share = `better than or equal to ${percentile} %`;
+  return h("div", { class: "stack" },
+    h("h3", { class: "name" }, player),
+    facts([
+      ["Rank", rank === null ? "hidden" : `${grouped(rank)} of ${grouped(total)}`],
+      ["Score", grouped(score)],
+      subscore !== undefined && ["Subscore", grouped(subscore)],
+      ["Percentile", h("abbr", { title: share }, `${percentile}`)],
+      ["Since", when(at)],
+    ]));
+}

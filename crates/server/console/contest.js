@@ -1,0 +1,232 @@
+// One contest: where it stands, what can be done with it now, who applied, who plays, who is paid.
+
+import { actAs, change, get, part, Problem } from "./api.js";
+import { applications } from "./contest_applications.js";
+import { link as boardLink } from "./boards.js";
+import { STATES } from "./contests.js";
+import { confirmTyped, failed, inline, toast } from "./dialog.js";
+import { button, card, chip, empty, facts, h, head, notice, put, set } from "./dom.js";
+import { grouped, money, when } from "./format.js";
+import { field } from "./form.js";
+import { every } from "./live.js";
+import { ranking } from "./ranking.js";
+import { list, table } from "./table.js";
+
+/** Milliseconds between looks at the contest itself. */
+const PAUSE = 3000;
+
+export const title = ({ contest }) => contest;
+
+export function render(root, { contest: id }, signal) {
+  const top = h("div", {}, head(id, { crumb: ["#/contests", "Contests"] }));
+  const wrong = h("div", {});
+  const report = h("div", { class: "stack", "aria-live": "polite" });
+  const about = h("div", {});
+  const staff = h("div", {});
+  const inside = h("div", { class: "stack" });
+  put(root, top, h("div", { class: "stack" }, wrong, report, about, staff, inside));
+  const path = `/v1/contests/${part(id)}`;
+  let seen = null;
+  let state = null;
+  let stop = new AbortController();
+  let applied = null;
+
+  const show = (contest) => {
+    const text = JSON.stringify(contest);
+    if (text === seen) return;
+    seen = text;
+    set(top, headOf(contest, act));
+    set(about, factsOf(contest));
+    if (contest.state === state) return applied?.refresh();
+    state = contest.state;
+    stop.abort();
+    stop = new AbortController();
+    const inTime = AbortSignal.any([signal, stop.signal]);
+    applied = state === "open" ? applications(contest, path, inTime, look) : null;
+    if (staff.childElementCount === 0) set(staff, acting(contest, signal, () => applied?.reload()));
+    set(inside, applied?.element ?? parts(contest, path, inTime));
+  };
+  const look = async () => {
+    show(await get(path, {}, signal));
+    set(wrong);
+  };
+  const act = async (name) => {
+    set(report);
+    try {
+      const answer = await change("POST", `${path}/${name}`);
+      if (name === "start") set(report, started(answer));
+      show(answer.contest ?? answer);
+      toast("ok", DONE[name]);
+    } catch (error) {
+      if (error instanceof Problem && error.body.failed) set(report, refused(error));
+      else failed(error);
+      await look();
+    }
+  };
+  every(PAUSE, signal, look, (error) => inline(wrong, error));
+}
+
+const DONE = {
+  open: "Players may apply",
+  start: "The contest runs",
+  finish: "The contest is over",
+  settle: "The prizes are paid",
+  cancel: "The contest is called off",
+};
+
+/** What may be done in a state: name, label, whether it is what usually comes next. */
+const ACTS = {
+  draft: [["open", "Open for applications"]],
+  open: [["start", "Start"]],
+  running: [["finish", "Finish"]],
+  finished: [["settle", "Settle and pay prizes"]],
+};
+
+const SURE = {
+  finish: ["Finish this contest?", "Its ranks are final: no more scores are taken.", "Finish"],
+  settle: ["Settle this contest?", "Its prizes are paid into the wallets of those who won.", "Settle"],
+  cancel: ["Call this contest off?", "What is held for applications is released, and fees that were taken are paid back.", "Call off"],
+};
+
+function headOf(contest, act) {
+  const sure = async (name) => {
+    const asked = SURE[name];
+    if (asked && !(await confirmTyped(asked[0], asked[1], contest.id, asked[2]))) return;
+    await act(name);
+  };
+  const main = (ACTS[contest.state] ?? []).map(([name, label]) => button(label, () => sure(name), { kind: "main", failed }));
+  const cancel = ["draft", "open", "running"].includes(contest.state) && button("Call off", () => sure("cancel"), { kind: "danger", failed });
+  const marks = [chip(contest.state, STATES[contest.state]), h("code", { class: "soft" }, contest.id)];
+  return head(contest.title, { crumb: ["#/contests", "Contests"], marks, actions: [main, cancel].flat().filter(Boolean) });
+}
+
+function factsOf(contest) {
+  const { counts, entry_fee: fee, prizes } = contest;
+  const range = ({ from, to }) => (from === to ? `${from}` : `${from}–${to}`);
+  const waiting = contest.state === "open" && ["Waiting", grouped(counts.pending)];
+  const pairs = [
+    ["Players", `${grouped(contest.state === "open" ? counts.accepted : counts.members)} of ${grouped(contest.capacity)}`],
+    waiting,
+    ["Entry fee", fee ? money(fee.amount, fee.currency) : "none"],
+    ["Prizes", prizes.length > 0 ? prizes.map((one) => h("span", {}, `${range(one)}: ${money(one.amount, one.currency)}`)) : "none"],
+    ["Staff", contest.staff.length > 0 ? contest.staff.join(", ") : "nobody"],
+    contest.opens_at && ["Opens", when(contest.opens_at)],
+    contest.starts_at && ["Starts", when(contest.starts_at)],
+    contest.ends_at && ["Ends", when(contest.ends_at)],
+    ["Changed", when(contest.updated_at)],
+  ];
+  return h("section", { class: "card" }, h("div", { class: "body" }, facts(pairs)));
+}
+
+/** A server's key acts on a contest as one of its staff; an admin's needs nobody. */
+function acting({ staff, state }, signal, chosen) {
+  if (staff.length === 0 || ["settled", "cancelled"].includes(state)) return null;
+  actAs(null, signal);
+  const options = [["", "Whoever has the key"], ...staff.map((player) => [player, player])];
+  const choose = field({ name: "acting", label: "Act as", options, hint: "A key of role server acts as one of the staff; one of role admin needs nobody." });
+  choose.querySelector("select").addEventListener("change", ({ target }) => {
+    actAs(target.value, signal);
+    chosen();
+  });
+  return h("section", { class: "card" }, h("div", { class: "body" }, choose));
+}
+
+/** What belongs to the state. */
+function parts(contest, path, signal) {
+  if (contest.state === "draft") {
+    return card("Applications", empty("Nobody can apply yet", "Open the contest, and players or your game server may apply for it."));
+  }
+  const boards = contest.divisions ?? (contest.board ? [{ n: null, board: contest.board }] : []);
+  const start = contest.start_report && contest.start_report.failed_total > 0 && failedTable(contest.start_report.failed, contest.start_report.failed_total);
+  return [
+    contest.state === "settled" && payments("Prizes", `${path}/prizes`, signal, "This contest had no prizes."),
+    contest.state === "cancelled" && contest.counts.members > 0 && payments("Fees paid back", `${path}/refunds`, signal, "There was no fee to pay back."),
+    contest.counts.members > 0 && boards.length > 0 && h("div", { class: "two" }, ranks(boards, signal), players(path, contest, signal)),
+    start,
+    contest.counts.members === 0 && card("Players", empty("Nobody took part", "It was over before anybody was enrolled.")),
+  ].filter(Boolean);
+}
+
+function ranks(boards, signal) {
+  const place = h("div", {});
+  let stop = null;
+  const show = (board) => {
+    stop?.abort();
+    stop = new AbortController();
+    const nothing = () => empty("No score yet", "Ranks appear with the first score that is submitted.");
+    const both = AbortSignal.any([signal, stop.signal]);
+    set(place, ranking(board, both, { nothing, title: "Ranking" }).element);
+  };
+  show(boards[0].board);
+  if (boards.length === 1) return h("div", { class: "stack" }, place, h("p", { class: "small" }, h("a", { href: boardLink(boards[0].board) }, "Look at its leaderboard")));
+  const options = boards.map(({ n, board, members }) => h("option", { value: board }, `Division ${n} (${grouped(members)})`));
+  const select = h("select", { "aria-label": "Division", change: ({ target }) => show(target.value) }, options);
+  return h("div", { class: "stack" }, select, place);
+}
+
+function players(path, { state }, signal) {
+  const act = async (player, what) => {
+    await change("POST", `${path}/members/${part(player)}/${what}`, {});
+    toast("ok", what === "ban" ? `${player} is out of ranks and prizes` : `${player} is back`);
+    await all.reload();
+  };
+  const ban = async (player) => {
+    if (await confirmTyped("Ban this player?", "It is out of the ranks and prizes of this contest until it is restored.", player, "Ban")) await act(player, "ban");
+  };
+  const acts = ({ player, banned }) => banned
+    ? button("Restore", () => act(player, "restore"), { kind: "small", failed })
+    : button("Ban", () => ban(player), { kind: "small danger", failed });
+  const view = table("Players of the contest", [
+    { label: "No.", kind: "num fit", cell: ({ place }) => grouped(place) },
+    { label: "Player", cell: ({ player, banned }) => [h("span", { class: "name" }, player), banned && [" ", chip("banned", "bad")]] },
+    ...(state === "running" ? [{ label: "Actions", kind: "actions", cell: acts }] : []),
+  ], { key: ({ player }) => player });
+  const all = list(view, (cursor) => get(`${path}/members`, { limit: 20, cursor }, signal), () => empty("No players", "Nobody was enrolled."));
+  all.reload().catch((error) => inline(all.element, error));
+  return card("Players", all.element);
+}
+
+function payments(label, path, signal, nothing) {
+  const outcome = ({ paid, reason, group_id: group }) => paid
+    ? h("span", { title: group ?? "" }, chip("paid", "ok"))
+    : chip(reason ? reason.replaceAll("_", " ") : "under way", reason ? "bad" : "warn");
+  const view = table(label, [
+    { label: "Rank", kind: "num fit", cell: ({ rank }) => grouped(rank) },
+    { label: "Player", cell: ({ player, member }) => [h("a", { class: "name", href: `#/wallets/${encodeURIComponent(member)}` }, player)] },
+    { label: "Amount", kind: "num", cell: ({ amount, currency }) => money(amount, currency) },
+    { label: "Paid", kind: "fit", cell: outcome },
+  ], { key: ({ division, rank, player }) => `${division} ${rank} ${player}` });
+  const all = list(view, (cursor) => get(path, { limit: 20, cursor }, signal), () => empty(label, nothing));
+  const said = h("div", {});
+  every(PAUSE, signal, async () => {
+    await all.refresh();
+    set(said);
+  }, (error) => inline(said, error));
+  return card(label, h("div", {}, said, all.element));
+}
+
+/** What the start did. */
+function started({ enrolled, failed: bad, took_ms: took }) {
+  const said = notice(bad.length > 0 ? "warn" : "ok",
+    h("p", { class: "strong" }, `${grouped(enrolled)} players are enrolled`),
+    h("p", { class: "small" }, `Members, fees, leaderboard and state in one durable transaction, ${took} ms.`));
+  return bad.length > 0 ? [said, failedTable(bad, bad.length)] : said;
+}
+
+/** Why it did not start, row by row. */
+function refused(error) {
+  const request = error.request && ` Request ${error.request}.`;
+  return [
+    notice("bad", h("p", { class: "strong" }, "The contest did not start, and nothing was changed"), h("p", { class: "small" }, `${error.message}.${request ?? ""} Reject these applications, or let the contest skip bad ones.`)),
+    failedTable(error.body.failed, error.body.failed.length),
+  ];
+}
+
+function failedTable(rows, total) {
+  const view = table("Bad applications", [
+    { label: "Player", cell: ({ player }) => h("span", { class: "name" }, player) },
+    { label: "Why", cell: ({ code, detail }) => [detail, h("span", { class: "under" }, code)] },
+  ], { key: ({ player }) => player });
+  view.update(rows);
+  return card(`Bad applications (${grouped(total)})`, view.element);
+}

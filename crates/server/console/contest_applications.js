@@ -1,0 +1,102 @@
+// Who applied: chosen one by one or all of a page, accepted or rejected in one request.
+
+import { change, get } from "./api.js";
+import { failed, inline, toast } from "./dialog.js";
+import { button, choice, empty, h, notice, put, set } from "./dom.js";
+import { count, when } from "./format.js";
+import { field, form } from "./form.js";
+import { list, table } from "./table.js";
+
+const LIMIT = 200;
+
+const NOTHING = {
+  pending: ["Nobody is waiting", "Players apply with their sign-in, or your game server applies for them. You can add one here."],
+  accepted: ["Nobody is accepted yet", "Those who are accepted become members when the contest starts."],
+  rejected: ["Nobody is rejected", "Who is rejected gets back what was held, and cannot apply again."],
+};
+
+/** A card with the applications of a contest; `look` reads the contest anew, `refresh` the list where nobody is chosen. */
+export function applications(contest, path, signal, look) {
+  let status = "pending";
+  const chosen = new Set();
+  const said = h("div", { "aria-live": "polite" });
+  const number = h("span", { class: "soft", "aria-live": "polite" });
+  const everyone = h("input", { type: "checkbox", "aria-label": "Choose all that are shown", change: ({ target }) => chooseAll(target.checked) });
+
+  const box = ({ player }) => {
+    const toggle = ({ target }) => {
+      if (target.checked) chosen.add(player);
+      else chosen.delete(player);
+      tell();
+    };
+    return h("input", { type: "checkbox", "aria-label": `Choose ${player}`, "data-player": player, change: toggle });
+  };
+  const view = table("Applications", [
+    { label: "Choose", kind: "check", heading: everyone, cell: box },
+    { label: "Player", cell: ({ player }) => h("span", { class: "name" }, player) },
+    { label: "Since", kind: "num", cell: ({ applied_at: at }) => when(at) },
+    { label: "Hold", kind: "wide", cell: ({ hold_id: hold }) => (hold ? h("code", { class: "soft" }, hold) : h("span", { class: "soft" }, "no fee")) },
+  ], { key: ({ player }) => player });
+  const all = list(view, (cursor) => get(`${path}/applications`, { status, limit: LIMIT, cursor }, signal), () => empty(...NOTHING[status]));
+
+  const accept = button("Accept", () => decide("accept"), { kind: "main small", failed });
+  const reject = button("Reject", () => decide("reject"), { kind: "small danger", failed });
+  const tell = () => {
+    set(number, chosen.size > 0 ? `${chosen.size} chosen` : "");
+    accept.hidden = chosen.size === 0 || status === "accepted";
+    reject.hidden = chosen.size === 0 || status === "rejected";
+    accept.disabled = false;
+    reject.disabled = false;
+  };
+  const chooseAll = (on) => {
+    chosen.clear();
+    view.element.querySelectorAll("[data-player]").forEach((input) => {
+      input.checked = on;
+      if (on) chosen.add(input.dataset.player);
+    });
+    tell();
+  };
+  const reload = async () => {
+    chosen.clear();
+    everyone.checked = false;
+    view.clear();
+    await all.reload();
+    tell();
+  };
+  let turn = 0;
+  const anew = () => {
+    set(said);
+    turn += 1;
+    const mine = turn;
+    // What an earlier choice was refused is of no interest any more.
+    return reload().catch((error) => mine === turn && inline(said, error));
+  };
+  const decide = async (what) => {
+    const players = [...chosen];
+    const bad = [];
+    for (let from = 0; from < players.length; from += 1000) {
+      const { results } = await change("POST", `${path}/applications/${what}`, { players: players.slice(from, from + 1000) });
+      bad.push(...results.filter(({ error }) => error));
+    }
+    const good = players.length - bad.length;
+    const done = what === "accept" ? "accepted" : "rejected";
+    if (good > 0) toast("ok", `${count(good, "application")} ${done}`);
+    set(said, bad.length > 0 && notice("warn", h("p", { class: "strong" }, `${count(bad.length, "application")} not ${done}`), bad.slice(0, 20).map(({ player, error }) => h("p", { class: "small" }, `${player}: ${error.detail}`))));
+    await Promise.all([reload(), look()]);
+  };
+  const apply = async ({ player }, made) => {
+    await change("POST", `${path}/applications`, { player });
+    made.reset();
+    await Promise.all([reload(), look()]);
+  };
+
+  const states = choice("Applications that are", [["pending", "Waiting"], ["accepted", "Accepted"], ["rejected", "Rejected"]], status, (state) => {
+    status = state;
+    anew();
+  });
+  const add = form([field({ name: "player", label: "Apply for a player", required: true, hint: contest.entry_fee ? "A member with enough money: the fee is held." : null })], "Apply", apply, { inline: true, kind: "" });
+  const element = h("section", { class: "card" });
+  put(element, h("div", { class: "top" }, h("h2", {}, "Applications"), h("div", { class: "row" }, number, accept, reject, states)), said, all.element, h("div", { class: "body" }, add));
+  anew();
+  return { element, reload: anew, refresh: () => chosen.size > 0 || all.refresh().catch((error) => inline(said, error)) };
+}

@@ -1,0 +1,123 @@
+// Contests: all of them by state, and making one.
+
+import { change, get } from "./api.js";
+import { definition, definitionFields } from "./boards.js";
+import { dialog, inline, toast } from "./dialog.js";
+import { button, chip, choice, empty, h, head, put, set } from "./dom.js";
+import { grouped, money, when } from "./format.js";
+import { field, form } from "./form.js";
+import { every } from "./live.js";
+import { list, table } from "./table.js";
+
+/** Milliseconds between looks. */
+const PAUSE = 5000;
+
+export const title = "Contests";
+
+/** The states with the kind of their mark. */
+export const STATES = { draft: "", open: "live", running: "ok", finished: "warn", settled: "", cancelled: "bad" };
+
+/** Where a contest's page is. */
+export function link(contest) {
+  return `#/contests/${encodeURIComponent(contest)}`;
+}
+
+export function render(root, { state = "" }, signal) {
+  let present = state;
+  const view = table("Contests", [
+    { label: "Contest", cell: ({ id, title: name }) => [h("a", { class: "name strong", href: link(id) }, name), h("span", { class: "under name" }, id)] },
+    { label: "State", kind: "fit", cell: (contest) => chip(contest.state, STATES[contest.state]) },
+    { label: "Players", kind: "num", cell: players },
+    { label: "Fee", kind: "wide num", cell: ({ entry_fee: fee }) => (fee ? money(fee.amount, fee.currency) : h("span", { class: "soft" }, "none")) },
+    { label: "Next", kind: "wide", cell: next },
+  ], { key: ({ id }) => id });
+  const make = () => button("New contest", create, { kind: "main", icon: "plus" });
+  const nothing = () => present === ""
+    ? empty("No contest yet", "A contest takes applications, is played on a board of its own, and pays its prizes exactly once.", make())
+    : empty(`No contest is ${present}`, "Choose another state, or look at all of them.");
+  const all = list(view, (cursor) => get("/v1/contests", { state: present, limit: 50, cursor }, signal), nothing);
+  const said = h("div", {});
+  const failed = (error) => inline(said, error);
+  const choices = [["", "All"], ...Object.keys(STATES).map((name) => [name, name])];
+  const states = choice("State", choices, present, (chosen) => {
+    present = chosen;
+    all.reload().catch(failed);
+  });
+  const about = "From draft over applications and play to prizes. Every fee and every prize moves once.";
+  put(root, head("Contests", { about, actions: [make()] }), h("div", { class: "stack" }, states, h("section", { class: "card" }, said, all.element)));
+  every(PAUSE, signal, async () => {
+    await all.refresh();
+    set(said);
+  }, failed);
+}
+
+function players({ state, counts, capacity }) {
+  if (state === "open") return [grouped(counts.accepted), h("span", { class: "under" }, `${grouped(counts.pending)} waiting`)];
+  return [grouped(counts.members), state === "draft" && h("span", { class: "under" }, `up to ${grouped(capacity)}`)];
+}
+
+/** What the clock does next. */
+function next({ state, opens_at: opens, starts_at: starts, ends_at: ends }) {
+  const at = { draft: opens && `opens ${when(opens)}`, open: starts && `starts ${when(starts)}`, running: ends && `ends ${when(ends)}` }[state];
+  return h("span", { class: "soft" }, at || "–");
+}
+
+const FIELDS = [
+  { name: "title", label: "Title", required: true, maxlength: 200, placeholder: "Friday cup" },
+  { name: "id", label: "Id", placeholder: "friday-cup", hint: "Letters, digits, . _ and -. Without one it gets one." },
+  { name: "capacity", label: "Players at most", type: "number", min: 1, hint: "How many may be accepted. Without one, the bound of the server." },
+  { name: "on_invalid", label: "A bad application at the start", options: [["reject", "Stops the start"], ["skip", "Is left out"]], hint: "Bad: its fee is not held any more, or the member was closed." },
+  { name: "staff", label: "Staff", placeholder: "ada, ben", hint: "Player ids with commas between. They may run it, and not take part." },
+  { name: "division_size", label: "Players of a division", type: "number", min: 1, hint: "Members fill divisions in order, each with its ranks and prizes. Empty: none." },
+];
+
+const TIMES = [
+  { name: "opens_at", label: "Opens at", type: "datetime-local", hint: "Empty: by hand." },
+  { name: "starts_at", label: "Starts at", type: "datetime-local", hint: "By the clock bad applications are left out." },
+  { name: "ends_at", label: "Ends at", type: "datetime-local", hint: "Empty: by hand." },
+];
+
+const MONEY = [
+  { name: "fee", label: "Entry fee", inputmode: "numeric", placeholder: "100", hint: "In the smallest unit. Held with the application, taken at the start." },
+  { name: "currency", label: "Currency", value: "KRW", maxlength: 16, hint: "Of fee and prizes." },
+  { name: "prizes", label: "Prizes", placeholder: "1: 500, 2-3: 50", hint: "Rank or ranks, colon, amount for each of them." },
+  { name: "prize_ties", label: "Who share a rank get", options: [["split", "Equal parts of their places"], ["each", "Each the prize of the rank"]] },
+];
+
+function create() {
+  dialog("New contest", (box) => {
+    const group = (label, fields) => h("fieldset", {}, h("legend", {}, label), h("div", { class: "fields" }, fields.map(field)));
+    const rules = h("details", {}, h("summary", {}, "Rules of its leaderboard"), h("div", { class: "body" }, definitionFields()));
+    const send = async (values) => {
+      const made = await change("POST", "/v1/contests", body(values));
+      box.close();
+      toast("ok", `Contest ${made.id} is a draft`, "Open it to let players apply.");
+      location.hash = link(made.id).slice(1);
+    };
+    return form([h("div", { class: "fields" }, FIELDS.map(field)), group("Money", MONEY), group("Times", TIMES), rules], "Create", send, { cancel: () => box.close() });
+  }, { wide: true });
+}
+
+/** What is sent, without what was left empty. */
+function body(values) {
+  const made = { title: values.title, on_invalid: values.on_invalid, prize_ties: values.prize_ties };
+  if (values.id) made.id = values.id;
+  for (const name of ["capacity", "division_size"]) if (values[name]) made[name] = Number(values[name]);
+  const staff = values.staff.split(",").map((player) => player.trim()).filter(Boolean);
+  if (staff.length > 0) made.staff = staff;
+  for (const { name } of TIMES) if (values[name]) made[name] = new Date(values[name]).toISOString();
+  if (values.fee) made.entry_fee = { currency: values.currency, amount: values.fee };
+  if (values.prizes) made.prizes = prizes(values.prizes, values.currency);
+  const rules = definition(values);
+  if (Object.keys(rules).length > 0) made.leaderboard = rules;
+  return made;
+}
+
+/** `1: 500, 2-3: 50` */
+function prizes(text, currency) {
+  return text.split(",").map((one) => {
+    const [, from, to, amount] = /^\s*(\d+)\s*(?:[-–]\s*(\d+))?\s*[:=]\s*(\d+)\s*$/.exec(one) ?? [];
+    if (!amount) throw new Error(`“${one.trim()}” is no prize: write ranks, a colon and an amount, like 1: 500, 2-3: 50`);
+    return { from: Number(from), to: Number(to ?? from), currency, amount };
+  });
+}

@@ -1,0 +1,77 @@
+// Dialogs, toasts, and what is said where something went wrong.
+
+import { button, coded, h, icon, put, set } from "./dom.js";
+
+/** Shows a dialog; gives it back. It is gone once it is closed. */
+export function dialog(title, content, { wide } = {}) {
+  const name = `dialog-${Math.random().toString(36).slice(2)}`;
+  const made = h("dialog", { class: wide ? "wide" : null, "aria-labelledby": name });
+  put(made, h("div", { class: "inside" }, h("h2", { id: name }, title), content(made)));
+  made.addEventListener("close", () => made.remove());
+  document.body.append(made);
+  made.showModal();
+  return made;
+}
+
+/** Asks before something that cannot be undone: its name must be typed. Resolves to whether it was. */
+export function confirmTyped(title, text, name, label) {
+  return new Promise((resolve) => {
+    const input = h("input", { id: "typed", autocomplete: "off", spellcheck: "false", autocapitalize: "off" });
+    const go = h("button", { type: "submit", class: "main danger", disabled: true }, label);
+    input.addEventListener("input", () => (go.disabled = input.value !== name));
+    let sure = false;
+    const made = dialog(title, (box) => {
+      const submit = (event) => {
+        event.preventDefault();
+        sure = input.value === name;
+        if (sure) box.close();
+      };
+      const ask = h("label", { for: "typed" }, "Type ", h("code", {}, name), " to go on");
+      const ends = h("div", { class: "ends" }, button("Cancel", () => box.close()), go);
+      return [
+        h("p", { class: "soft" }, text),
+        h("form", { submit, novalidate: true }, h("div", { class: "field" }, ask, input), ends),
+      ];
+    });
+    made.addEventListener("close", () => resolve(sure));
+    input.focus();
+  });
+}
+
+/** Says shortly what was done, or what was not. A failure stays until it is closed. */
+export function toast(kind, title, text) {
+  const made = h("div", { class: `toast ${kind}`, role: kind === "bad" ? "alert" : "status" });
+  const close = button("", () => made.remove(), { kind: "plain small", icon: "close" });
+  close.setAttribute("aria-label", "Close this message");
+  put(made, icon(kind === "bad" ? "bad" : "ok"), h("div", {}, h("p", { class: "strong" }, title), text && h("p", { class: "small soft" }, text)), close);
+  const place = document.getElementById("toasts");
+  while (place.children.length >= 3) place.firstElementChild.remove();
+  place.append(made);
+  if (kind !== "bad") setTimeout(() => made.remove(), 5000);
+}
+
+/** What a problem says: its detail, wrong fields, and the request that the log knows it by. */
+export function words(error) {
+  const fields = (error.fields ?? []).map(({ pointer, detail }) => `${pointer ?? ""} ${detail}`.trim());
+  const request = error.request && `Request ${error.request}`;
+  return [fields.length > 0 ? fields.join("; ") : null, request].filter(Boolean).join(" · ");
+}
+
+/** Shows a failure as a toast. */
+export function failed(error) {
+  if (error.name === "AbortError") return;
+  toast("bad", coded(sentence(error.message)), words(error));
+}
+
+/** Shows a failure where it belongs. */
+export function inline(place, error) {
+  if (error.name === "AbortError") return;
+  const text = words(error);
+  const said = [h("p", { class: "strong" }, coded(sentence(error.message))), text && h("p", { class: "small" }, text)];
+  set(place, h("div", { class: "notice bad", role: "alert" }, icon("bad"), h("div", {}, said)));
+}
+
+/** A detail begins small, a sentence does not. */
+export function sentence(text) {
+  return text ? text[0].toUpperCase() + text.slice(1) : text;
+}

@@ -1,0 +1,75 @@
+// Forms: a label and an explanation for every field, failures beside them, one answer.
+
+import { button, h, put, set } from "./dom.js";
+import { inline } from "./dialog.js";
+
+let fields = 0;
+
+/** A field: `{name, label, hint, value, type, options, required, wide}`. Options are `[value, text]`. */
+export function field(options) {
+  const { name, label, hint, value = "", type = "text", options: choices, ...others } = options;
+  fields += 1;
+  const id = `field-${fields}`;
+  const about = hint ? `${id}-hint` : null;
+  const common = { id, name, "aria-describedby": about, ...others };
+  if (type === "checkbox") {
+    const input = h("input", { ...common, type, checked: Boolean(value) });
+    const tick = h("div", { class: "tick" }, input, h("label", { for: id }, label));
+    return h("div", { class: "field" }, tick, hint && h("span", { class: "hint", id: about }, hint));
+  }
+  const input = choices
+    ? h("select", common, choices.map(([one, text]) => h("option", { value: one, selected: one === value }, text)))
+    : h("input", { autocomplete: "off", spellcheck: "false", ...common, type, value });
+  return h("div", { class: "field" }, h("label", { for: id }, label), input, hint && h("span", { class: "hint", id: about }, hint));
+}
+
+/** The values of a form by name: text without spaces around it, whether a box is ticked, a file. */
+export function values(form) {
+  const all = {};
+  for (const input of form.querySelectorAll("[name]")) {
+    all[input.name] = input.type === "checkbox" ? input.checked : input.type === "file" ? input.files[0] : input.value.trim();
+  }
+  return all;
+}
+
+/**
+ * A form that does something. `send(values)` may be asynchronous; what it throws is shown in the form and its fields.
+ */
+export function form(content, label, send, { cancel, kind = "main", inline: line } = {}) {
+  const said = h("div", {});
+  const go = h("button", { type: "submit", class: kind }, label);
+  const ends = h("div", { class: line ? "row" : "ends row" }, cancel && button("Cancel", cancel), go);
+  const made = h("form", { novalidate: true }, line ? h("div", { class: "inline" }, content, ends) : content, said, !line && ends);
+  made.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    set(said);
+    unmark(made);
+    const empty = [...made.querySelectorAll("[required]")].find((input) => input.value.trim() === "");
+    if (empty) return mark(empty, "This is needed.");
+    go.disabled = true;
+    try {
+      await send(values(made), made);
+    } catch (error) {
+      inline(said, error);
+      for (const { pointer, detail } of error.fields ?? []) {
+        const name = pointer?.split("/").pop();
+        const input = name && made.querySelector(`[name="${CSS.escape(name)}"]`);
+        if (input) mark(input, detail);
+      }
+    } finally {
+      go.disabled = false;
+    }
+  });
+  return made;
+}
+
+function mark(input, text) {
+  input.setAttribute("aria-invalid", "true");
+  put(input.closest(".field") ?? input.parentElement, h("span", { class: "wrong" }, text));
+  input.focus();
+}
+
+function unmark(form) {
+  form.querySelectorAll("[aria-invalid]").forEach((input) => input.removeAttribute("aria-invalid"));
+  form.querySelectorAll(".wrong").forEach((text) => text.remove());
+}

@@ -1,0 +1,94 @@
+// A page of ranks that follows what happens: from either end, page by page, in any part of a board.
+
+import { get, part } from "./api.js";
+import { inline } from "./dialog.js";
+import { button, choice, h, icon, set } from "./dom.js";
+import { grouped, when } from "./format.js";
+import { every } from "./live.js";
+import { table } from "./table.js";
+
+const ROWS = [10, 20, 50, 100];
+/** Milliseconds between looks. */
+const PAUSE = 2000;
+
+const MEDALS = { 1: "first", 2: "second", 3: "third" };
+
+/** The columns of ranks; `open` is called with a player that was chosen. */
+export function columns(open) {
+  const named = ({ player, profile }) => {
+    const name = open ? h("button", { type: "button", class: "plain small name", click: () => open(player) }, player) : h("span", { class: "name" }, player);
+    return [name, profile?.name && profile.name !== player && h("span", { class: "under name" }, profile.name)];
+  };
+  return [
+    { label: "Rank", kind: "num fit", cell: ({ rank }) => h("span", { class: `medal ${MEDALS[rank] ?? ""}` }, grouped(rank)) },
+    { label: "Player", cell: named },
+    { label: "Score", kind: "num", cell: ({ score, subscore }) => [h("span", { class: "strong" }, grouped(score)), subscore !== undefined && h("span", { class: "under" }, grouped(subscore))] },
+    { label: "Since", kind: "wide num", cell: ({ at }) => h("span", { class: "soft" }, when(at)) },
+  ];
+}
+
+/**
+ * A card of ranks. `nothing` gives what is shown while there are none, `open` is called with a player that was chosen, `tool` stands in its head.
+ * `follow(period)` shows another part of the board.
+ */
+export function ranking(board, signal, { nothing, open, tool, title = "Ranks" }) {
+  const state = { period: null, order: "best", limit: 20, before: [], cursor: null, next: null };
+  const view = table(`Ranks of ${board}`, columns(open), { key: ({ player }) => player });
+  const place = h("div", {});
+  const said = h("div", {});
+  const foot = h("span", { "aria-live": "polite" });
+  const back = button("Back", () => turn(-1), { kind: "small", icon: "back" });
+  const next = h("button", { type: "button", class: "small", click: () => turn(1) }, "Next", icon("next"));
+  const rows = h("select", { "aria-label": "Rows of a page", change: ({ target }) => begin({ limit: Number(target.value) }) },
+    ROWS.map((number) => h("option", { value: number, selected: number === state.limit }, `${number} rows`)));
+  const order = choice("Which end", [["best", "Best first"], ["worst", "Worst first"]], "best", (order) => begin({ order }));
+  const tools = h("div", { class: "row" }, tool, order, rows);
+  const pages = h("div", { class: "row" }, back, next);
+  const element = h("section", { class: "card" }, h("div", { class: "top" }, h("h2", {}, title), tools), said, place, h("div", { class: "foot" }, foot, pages));
+
+  let asked = 0;
+  const load = async () => {
+    asked += 1;
+    const mine = asked;
+    const { period, order: end, limit, cursor } = state;
+    const path = `/v1/leaderboards/${part(board)}/scores`;
+    const page = await get(path, { limit, order: end, period, cursor, expand: "player" }, signal);
+    // A page that was asked for before another choice is of no interest any more.
+    if (mine !== asked) return;
+    set(said);
+    state.next = page.next_cursor ?? null;
+    const same = view.element.parentElement === place;
+    if (page.entries.length === 0 && state.before.length === 0) {
+      if (place.dataset.empty !== "yes") set(place, nothing());
+      place.dataset.empty = "yes";
+    } else {
+      view.update(page.entries);
+      if (!same) set(place, view.element);
+      delete place.dataset.empty;
+    }
+    const words = `${grouped(page.total)} ${page.total === 1 ? "player" : "players"}`;
+    if (foot.textContent !== words) set(foot, words);
+    back.hidden = state.before.length === 0;
+    next.hidden = !state.next;
+  };
+  const failed = (error) => inline(said, error);
+  const run = every(PAUSE, signal, load, failed);
+  const now = () => {
+    view.clear();
+    load().catch(failed);
+  };
+  const begin = (change) => {
+    Object.assign(state, change, { before: [], cursor: null });
+    now();
+  };
+  const turn = (way) => {
+    if (way > 0) {
+      state.before.push(state.cursor);
+      state.cursor = state.next;
+    } else {
+      state.cursor = state.before.pop() ?? null;
+    }
+    now();
+  };
+  return { element, follow: (period) => begin({ period }), refresh: run };
+}

@@ -1,0 +1,102 @@
+// What the overview shows: readings of `/v1/status` and `/metrics`, and what changed between them.
+//
+// The history is bounded. It outlives the page, so coming back shows what was seen; a gap stays a gap.
+
+import { get, getText } from "./api.js";
+import { between, histogram, parse, quantile, sum } from "./metrics.js";
+
+/** Milliseconds between readings. */
+export const PAUSE = 2000;
+const KEPT = 150;
+/** Latencies are of the last readings together: one alone may have seen nobody. */
+const WINDOW = 5;
+/** After so many milliseconds without a reading a line is broken. */
+const GAP = 15000;
+
+/** What the console itself asks is left out of the rates of the door. */
+const OWN = new Set(["/metrics", "/v1/status"]);
+const others = (labels) => !OWN.has(labels.route);
+
+const readings = [];
+
+/** The points of the charts, oldest first. */
+export const points = [];
+
+/** The last reading as it came. */
+export let latest = null;
+
+/** Asks once, and adds a point. */
+export async function read(signal) {
+  const [status, text] = await Promise.all([get("/v1/status", {}, signal), getText("/metrics", signal)]);
+  const now = reading(status, parse(text));
+  const before = readings.at(-1);
+  const again = before && now.uptime < before.uptime;
+  if (before && (again || now.at - before.at > GAP)) {
+    readings.length = 0;
+    points.push({ at: now.at, gap: true });
+  }
+  if (readings.length > 0) points.push(point(readings, now));
+  readings.push(now);
+  readings.splice(0, readings.length - WINDOW);
+  points.splice(0, points.length - KEPT);
+  latest = { status, now };
+}
+
+function reading(status, families) {
+  const lanes = Object.fromEntries(status.lanes.map((lane) => [lane.lane, lane]));
+  const stage = (lane, name) => histogram(families, "tally_lane_seconds", (labels) => labels.lane === lane && labels.stage === name);
+  const stages = (lane) => ({ queue: stage(lane, "queue"), commit: stage(lane, "commit"), publish: stage(lane, "publish") });
+  const cache = (found) => sum(families, "tally_cache_requests_total", (labels) => labels.found === found);
+  return {
+    at: Date.now(),
+    uptime: status.uptime_s,
+    lanes,
+    http: {
+      requests: sum(families, "tally_http_requests_total", others),
+      failed: sum(families, "tally_http_requests_total", (labels) => labels.class === "5xx"),
+      seconds: histogram(families, "tally_http_request_seconds", others),
+      connections: sum(families, "tally_http_connections"),
+    },
+    resp: sum(families, "tally_resp_connections"),
+    stages: { scores: stages("scores"), ledger: stages("ledger") },
+    rows: { scores: sum(families, "tally_lane_rows_total"), ledger: sum(families, "tally_ledger_lane_rows_total") },
+    refused: sum(families, "tally_lane_refused_full_total") + sum(families, "tally_ledger_lane_refused_full_total"),
+    faults: sum(families, "tally_lane_faults_total") + sum(families, "tally_ledger_lane_faults_total"),
+    cache: { hits: cache("hit"), misses: cache("miss") },
+    contests: { due: status.contests?.due ?? 0 },
+    store: status.store.gauges,
+  };
+}
+
+/** What happened since the last reading, and how long it took in the last few. */
+function point(before, now) {
+  const last = before.at(-1);
+  const first = before[0];
+  const elapsed = (now.at - last.at) / 1000;
+  const rate = (of) => Math.max(0, of(now) - of(last)) / elapsed;
+  const spread = (of) => {
+    const counts = between(of(first), of(now));
+    return { p50: quantile(counts, 0.5), p99: quantile(counts, 0.99) };
+  };
+  const lane = (name) => {
+    const batches = rate((one) => one.lanes[name]?.batches ?? 0);
+    const rows = rate((one) => one.rows[name]);
+    return {
+      requests: rate((one) => one.lanes[name]?.requests ?? 0),
+      waiting: (now.lanes[name]?.queued ?? 0) + (now.lanes[name]?.in_flight ?? 0),
+      batch: batches > 0 ? rows / batches : null,
+      queue: spread((one) => one.stages[name].queue),
+      commit: spread((one) => one.stages[name].commit),
+    };
+  };
+  const hits = now.cache.hits - first.cache.hits;
+  const looked = hits + now.cache.misses - first.cache.misses;
+  return {
+    at: now.at,
+    http: { rate: rate((one) => one.http.requests), failed: rate((one) => one.http.failed), ...spread((one) => one.http.seconds) },
+    scores: lane("scores"),
+    ledger: lane("ledger"),
+    cache: looked > 0 ? hits / looked : null,
+    pool: now.store.connections_max ? now.store.connections_used / now.store.connections_max : null,
+  };
+}

@@ -1,0 +1,112 @@
+// Settings in force with where each came from, and API keys.
+
+import { change, get, key, part, useKey } from "./api.js";
+import { confirmTyped, dialog, failed, inline, toast } from "./dialog.js";
+import { button, card, chip, empty, h, head, notice, put, set } from "./dom.js";
+import { date } from "./format.js";
+import { field, form } from "./form.js";
+import { list, table } from "./table.js";
+
+export const title = "Settings";
+
+export function render(root, _parameters, signal) {
+  const place = h("div", {}, h("p", { class: "body soft" }, "Reading."));
+  put(root, head("Settings", { about: "What is in force on this server. Settings come from flags, TALLY_… variables or tally.toml, in that order." }),
+    h("div", { class: "two" }, h("section", { class: "card" }, place), keys(signal)));
+  get("/v1/status", {}, signal)
+    .then(({ settings }) => show(place, settings))
+    .catch((error) => inline(place, error));
+}
+
+function show(place, settings) {
+  if (!settings) {
+    set(place, empty("Settings are for admins", "This key may not read them. Use a key of role admin."));
+    return;
+  }
+  const rows = Object.entries(settings).map(([name, { value, source }]) => ({ name, value, source }));
+  const view = table("Settings", [
+    { label: "Setting", cell: ({ name, source }) => [h("code", {}, name), source !== "default" && h("span", { class: "under name narrow" }, `from ${source}`)] },
+    { label: "Value", cell: ({ value }) => (value === "" ? h("span", { class: "soft" }, "not set") : h("code", { class: "strong" }, value)) },
+    { label: "From", kind: "wide fit", cell: ({ source }) => chip(source, source === "default" ? "" : "live") },
+  ], { key: ({ name }) => name });
+  const number = h("span", { class: "soft small", "aria-live": "polite" });
+  const filter = h("input", { type: "search", placeholder: "Filter", "aria-label": "Filter settings" });
+  const own = h("input", { type: "checkbox", id: "own-settings" });
+  const look = () => {
+    const words = filter.value.trim().toLowerCase();
+    const meant = rows.filter(({ name, value, source }) => `${name} ${value}`.toLowerCase().includes(words) && (!own.checked || source !== "default"));
+    view.update(meant, { flash: false });
+    set(number, `${meant.length} of ${rows.length}`);
+  };
+  filter.addEventListener("input", look);
+  own.addEventListener("input", look);
+  const tick = h("span", { class: "tick small" }, own, h("label", { for: "own-settings" }, "Only what was set"));
+  set(place, h("div", { class: "top" }, h("h2", {}, "In force"), h("div", { class: "row" }, tick, number)), h("div", { class: "body" }, filter), view.element);
+  look();
+}
+
+const ROLES = [
+  ["admin", "admin: everything"],
+  ["server", "server: scores, members, money, contests"],
+  ["reader", "reader: boards and ranks only"],
+];
+
+function keys(signal) {
+  const shown = h("div", { "aria-live": "polite" });
+  const place = h("div", {});
+  const own = () => key()?.split("_")[1] ?? null;
+  const revoke = async ({ id, name }) => {
+    const text = id === own() ? "This is the key of this tab: the console asks for another one then." : "Whoever uses it is refused within a second, on every server.";
+    if (!(await confirmTyped("Revoke this key?", text, name || id, "Revoke"))) return;
+    await change("DELETE", `/v1/keys/${part(id)}`);
+    toast("ok", `Key ${name || id} is revoked`);
+    if (id === own()) useKey(null);
+    await all.reload();
+  };
+  const view = table("API keys", [
+    { label: "Key", cell: ({ id, name, role, created_at: at }) => [h("span", { class: "strong name" }, name || "no name"), " ", chip(role, role === "admin" ? "warn" : ""), id === own() && [" ", chip("this tab", "live")], h("span", { class: "under name" }, `${id} · ${date(at)}`)] },
+    { label: "Actions", kind: "actions", cell: (one) => button("Revoke", () => revoke(one), { kind: "small danger", failed }) },
+  ], { key: ({ id }) => id });
+  const make = () => button("New key", () => create(shown, all), { kind: "main small", icon: "plus", failed });
+  const nothing = () => empty("Protected mode", "No key exists, so only this machine may ask, and it may do everything. The first key ends that at once.", make());
+  const all = list(view, (cursor) => get("/v1/keys", { limit: 100, cursor }, signal), nothing);
+  set(place, all.element);
+  all.reload().catch((error) => inline(place, error));
+  return card("API keys", h("div", {}, shown, place), { side: make() });
+}
+
+function create(shown, all) {
+  const first = all.items().length === 0;
+  dialog("New API key", (box) => {
+    const about = first && notice("warn", h("p", { class: "strong" }, "This is the first key"), h("p", { class: "small" }, "Protected mode ends at once: from then on every request needs a key, this console too. Make an admin key first."));
+    const content = [
+      about,
+      field({ name: "name", label: "What it is for", placeholder: "game server 1", maxlength: 128 }),
+      field({ name: "role", label: "Role", options: ROLES, value: first ? "admin" : "server" }),
+    ];
+    const send = async ({ name, role }) => {
+      const made = await change("POST", "/v1/keys", { role, ...(name && { name }) });
+      box.close();
+      if (first && role === "admin") useKey(made.key);
+      set(shown, secret(made, first && role === "admin"));
+      await all.reload();
+    };
+    return form(content, "Create", send, { cancel: () => box.close() });
+  });
+}
+
+/** The key, this once. */
+function secret({ name, role, key: text }, used) {
+  const copy = async () => {
+    await navigator.clipboard.writeText(text);
+    toast("ok", "Copied");
+  };
+  const code = h("code", { class: "secret" }, text);
+  const close = button("I have kept it", () => code.closest(".notice").remove(), { kind: "small" });
+  const clipboard = navigator.clipboard && button("Copy", copy, { kind: "small", failed });
+  return h("div", { class: "body" }, notice("ok",
+    h("p", { class: "strong" }, `Key ${name || role}: it is shown this once`),
+    code,
+    used && h("p", { class: "small" }, "This tab uses it from now on."),
+    h("div", { class: "row" }, clipboard, close)));
+}

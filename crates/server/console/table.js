@@ -1,0 +1,78 @@
+// Tables: made once, then brought up to date row by row, so that focus stays where it is and changes can be seen.
+
+import { h, put, renew, set } from "./dom.js";
+
+/**
+ * A table. `columns` are `{label, kind, cell}`: `cell` gives what stands in it for a row; `kind` is of `num`, `fit`, `wide`
+ * (left out on a phone), `actions`, `check`. `key` gives what a row is known by.
+ */
+export function table(caption, columns, { key = (row) => JSON.stringify(row), mark } = {}) {
+  const headings = columns.map(({ label, kind, heading }) => {
+    const hidden = kind?.includes("actions");
+    const inside = heading ?? (hidden ? h("span", { class: "unseen" }, label) : label);
+    return h("th", { scope: "col", class: kind ?? null }, inside);
+  });
+  const body = h("tbody");
+  const made = h("table", {}, h("caption", { class: "unseen" }, caption), h("thead", {}, h("tr", {}, headings)), body);
+  let shown = new Map();
+
+  const update = (rows, { flash = true } = {}) => {
+    const next = new Map();
+    const first = shown.size === 0;
+    const elements = rows.map((row) => {
+      const name = String(key(row));
+      const text = JSON.stringify(row);
+      const before = shown.get(name);
+      if (before?.text === text) {
+        before.element.classList.remove("changed");
+        next.set(name, before);
+        return before.element;
+      }
+      const cells = columns.map(({ kind, cell }) => put(h("td", { class: kind ?? null }), cell(row)));
+      const marks = [mark?.(row), flash && !first && "changed"].filter(Boolean).join(" ");
+      const element = h("tr", { class: marks || null }, cells);
+      next.set(name, { text, element });
+      return element;
+    });
+    shown = next;
+    const stays = elements.length === body.children.length && elements.every((one, at) => body.children[at] === one);
+    if (!stays) body.replaceChildren(...elements);
+  };
+  const clear = () => {
+    shown = new Map();
+    body.replaceChildren();
+  };
+  return { element: made, update, clear };
+}
+
+/**
+ * A list that goes on: a table, what is shown while it is empty, and a button for more. `load(cursor)` gives
+ * `{items, next_cursor}`.
+ */
+export function list(view, load, nothing) {
+  const place = h("div", {});
+  const foot = h("div", { class: "foot", hidden: true });
+  const element = h("div", {}, place, foot);
+  let items = [];
+
+  let bare = false;
+  const show = (next, anew) => {
+    view.update(items, { flash: false });
+    if (items.length === 0 && (anew || !bare)) set(place, nothing());
+    else if (items.length > 0 && view.element.parentElement !== place) set(place, view.element);
+    bare = items.length === 0;
+    foot.hidden = !next && items.length < 20;
+    const more = next && h("button", { type: "button", class: "small", click: () => go(next, false) }, "Show more");
+    renew(foot, [items.length, next], () => [h("span", {}, `${items.length} shown`), more]);
+  };
+  let paged = false;
+  const go = async (cursor, anew) => {
+    const answer = await load(cursor);
+    paged = Boolean(cursor);
+    items = cursor ? items.concat(answer.items) : answer.items;
+    show(answer.next_cursor, anew);
+  };
+  // Who has gone on reads in peace.
+  const refresh = async () => paged || go(null, false);
+  return { element, reload: () => go(null, true), refresh, items: () => items };
+}

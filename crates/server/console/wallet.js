@@ -1,0 +1,144 @@
+// One member: who it is, what it has, what it paid and got; deposits and holds.
+
+import { change, get, part } from "./api.js";
+import { confirmTyped, failed, inline, toast } from "./dialog.js";
+import { button, card, chip, choice, empty, facts, h, head, notice, put, set } from "./dom.js";
+import { grouped, money, when } from "./format.js";
+import { field, form } from "./form.js";
+import { link } from "./wallets.js";
+import { list, table } from "./table.js";
+
+export const title = "Wallet";
+
+export function render(root, { member: id }, signal) {
+  const place = h("div", {});
+  put(root, place);
+  const crumb = ["#/wallets", "Wallets"];
+  set(place, head("Wallet", { crumb }));
+  const load = async () => {
+    const [member, { wallets }] = await Promise.all([get(`/v1/members/${part(id)}`, {}, signal), get(`/v1/wallets/${part(id)}`, {}, signal)]);
+    document.title = `${member.name} · tally`;
+    show(place, member, wallets, signal);
+  };
+  load().catch((error) => inline(place, error));
+}
+
+function show(place, member, wallets, signal) {
+  const crumb = ["#/wallets", "Wallets"];
+  const marks = [member.closed_at ? chip("closed", "bad") : chip("open", "ok"), h("code", { class: "soft" }, member.id)];
+  const purse = h("div", { class: "stack" });
+  let currency = wallets[0]?.currency ?? null;
+  const renew = async () => {
+    const { wallets: now } = await get(`/v1/wallets/${part(member.id)}`, {}, signal);
+    set(purse, now.map(amounts));
+    await history.reload();
+  };
+  const history = transactions(member.id, () => currency, signal);
+  const currencies = wallets.length > 1 && choice("Currency", wallets.map((one) => [one.currency, one.currency]), currency, (chosen) => {
+    currency = chosen;
+    history.reload().catch(failed);
+  });
+  set(purse, wallets.map(amounts));
+  const left = h("div", { class: "stack" }, purse, card("Transactions", history.element, { side: currencies }));
+  const right = h("div", { class: "stack" }, who(member), !member.closed_at && deposit(member, wallets, renew), !member.closed_at && holds(member, wallets, renew));
+  set(place, head(member.name, { crumb, marks }), h("div", { class: "two" }, left, right));
+  history.reload().catch((error) => inline(history.element, error));
+}
+
+function amounts({ currency, balance, held, available }) {
+  const pairs = [["Balance", money(balance, currency)], ["Held", money(held, currency)], ["Available", money(available, currency)]];
+  return h("section", { class: "card" }, h("div", { class: "body" }, facts(pairs, "big")));
+}
+
+function who(member) {
+  const locked = member.pin_locked_until && `PIN locked until ${when(member.pin_locked_until)}`;
+  const unlock = async (made) => {
+    await change("POST", `/v1/members/${part(member.id)}/unlock-pin`, {});
+    made.remove();
+    toast("ok", "The PIN may be tried again");
+  };
+  const pairs = [
+    ["Login", member.login_id],
+    ["Phone", member.phone_number ?? "none"],
+    ["Player", member.player],
+    ["Signs in", member.has_password ? "with a password" : "not at all"],
+    ["Pays by itself", member.has_pin ? "with a PIN" : "not at all"],
+    ["Since", when(member.created_at)],
+    member.closed_at && ["Closed", when(member.closed_at)],
+  ];
+  const body = h("div", { class: "body" }, locked && notice("warn", h("p", {}, locked), button("Unlock", unlock, { kind: "small", failed })), facts(pairs));
+  return card("Member", body);
+}
+
+/** The sign of a movement as its owner sees it. */
+const OUT = new Set(["withdrawal", "transfer_out", "capture"]);
+
+function transactions(member, currency, signal) {
+  const out = ({ before, after, type }) => (before === after ? OUT.has(type) : BigInt(after) < BigInt(before));
+  const view = table("Transactions, newest first", [
+    { label: "What", cell: (one) => [chip(one.type.replaceAll("_", " "), out(one) ? "" : "ok"), h("span", { class: "under" }, when(one.at)), one.reference && h("span", { class: "under name" }, one.reference)] },
+    { label: "With", kind: "wide", cell: ({ counterparty }) => (counterparty ? h("a", { class: "code small", href: link(counterparty) }, counterparty) : h("span", { class: "soft" }, "–")) },
+    { label: "Amount", kind: "num", cell: (one) => h("span", { class: "strong" }, `${out(one) ? "−" : "+"}${grouped(one.amount)}`) },
+    { label: "Balance after", kind: "num", cell: ({ after }) => h("span", { class: "soft" }, grouped(after)) },
+  ], { key: ({ id }) => id });
+  const path = `/v1/wallets/${part(member)}/transactions`;
+  return list(view, (cursor) => get(path, { limit: 20, cursor, currency: currency() }, signal), () =>
+    empty("Nothing moved yet", "A deposit is the first entry of most wallets."));
+}
+
+const amount = (name = "amount") => field({ name, label: "Amount", inputmode: "numeric", required: true, placeholder: "1000", hint: "In the smallest unit of the currency." });
+
+function currencyField(wallets) {
+  return field({ name: "currency", label: "Currency", value: wallets[0]?.currency ?? "", maxlength: 16 });
+}
+
+function deposit(member, wallets, renew) {
+  const content = [h("div", { class: "fields" }, amount(), currencyField(wallets)), field({ name: "reference", label: "Reference", hint: "What it is for; it is kept with the entry." })];
+  const send = async ({ amount: sum, currency, reference }, made) => {
+    const body = { to: member.id, amount: sum, ...(currency && { currency }), ...(reference && { reference }) };
+    const { after } = await change("POST", "/v1/deposits", body);
+    made.reset();
+    toast("ok", `${money(sum, currency)} deposited`, `The balance is ${money(after, currency)}.`);
+    await renew();
+  };
+  return card("Deposit", h("div", { class: "body" }, form(content, "Deposit", send)));
+}
+
+/** Holds of a member cannot be listed: one that is made here is shown, and others are looked up by their id. */
+function holds(member, wallets, renew) {
+  const place = h("div", { class: "stack", "aria-live": "polite" });
+  const showHold = (hold) => set(place, held(hold, renew, showHold));
+  const content = [h("div", { class: "fields" }, amount(), currencyField(wallets)), field({ name: "expires_at", label: "Ends by itself at", type: "datetime-local", hint: "Empty: it stays until it is taken or let go." })];
+  const send = async ({ amount: sum, currency, expires_at: ends }, made) => {
+    const body = { member: member.id, amount: sum, ...(currency && { currency }), ...(ends && { expires_at: new Date(ends).toISOString() }) };
+    showHold(await change("POST", "/v1/holds", body));
+    made.reset();
+    await renew();
+  };
+  const find = form([field({ name: "id", label: "Hold id", type: "search", required: true })], "Look", async ({ id }) => showHold(await get(`/v1/holds/${part(id)}`)), { inline: true, kind: "" });
+  return card("Hold", h("div", { class: "body" }, form(content, "Hold", send), h("details", {}, h("summary", { class: "small" }, "Look at a hold"), h("div", { class: "body" }, find)), place));
+}
+
+const HOLD = { open: "live", captured: "ok", voided: "", expired: "warn" };
+
+function held(hold, renew, showHold) {
+  const sum = money(hold.amount, hold.currency);
+  const end = async (way) => {
+    showHold(await change("POST", `/v1/holds/${part(hold.id)}/${way}`, {}));
+    await renew();
+  };
+  const capture = async () => {
+    const text = `${sum} goes from the wallet to the account FEES. It cannot be undone.`;
+    if (await confirmTyped("Take what is held?", text, hold.amount, "Take")) await end("capture");
+  };
+  const acts = hold.status === "open" && h("div", { class: "row" },
+    button("Take", capture, { kind: "small danger", failed }),
+    button("Let go", () => end("void"), { kind: "small", failed }));
+  return h("div", { class: "stack" }, facts([
+    ["Hold", h("code", {}, hold.id)],
+    ["Amount", sum],
+    ["State", chip(hold.status, HOLD[hold.status])],
+    hold.captured && ["Taken", money(hold.captured, hold.currency)],
+    hold.expires_at && ["Ends", when(hold.expires_at)],
+  ]), acts);
+}

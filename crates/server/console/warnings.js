@@ -1,0 +1,49 @@
+// What an operator should look at, from one reading: each a kind, a title and a sentence.
+
+import { bytes, count, percent, seconds } from "./format.js";
+
+const CACHE_LOOKUPS = 1000;
+const CACHE_POOR = 0.5;
+const UNSYNCED_SECONDS = 5;
+const UNFOLDED_BYTES = 256 * 1024 * 1024;
+
+/** Warnings, the gravest first. `balanced` is what the trial balance says, null where it is not known. */
+export function warnings({ status, now }, balanced) {
+  const found = [];
+  const say = (kind, title, text) => found.push([kind, title, text]);
+  const store = status.store.gauges;
+  if (balanced === false) {
+    say("bad", "The ledger is out of balance", "Debits and credits differ. Stop payments and run `tally verify`: it names every row that disagrees.");
+  }
+  if (store.commits_unresolved > 0) {
+    say("bad", `${count(store.commits_unresolved, "commit")} without a known outcome`, "The database went away while it committed. They are looked up when it is back.");
+  }
+  if (store.fold_failures > 0) {
+    say("bad", "The journal could not be folded", `${count(store.fold_failures, "time")} since the start. Look at the log: the disk may be full.`);
+  }
+  if (now.refused > 0) {
+    say("warn", "Requests were refused by a full queue", `${count(now.refused, "request")} since the start. The store is slower than what arrives; run \`tally doctor\`.`);
+  }
+  if (now.faults > 0) {
+    say("warn", "The store failed requests", `${count(now.faults, "request")} since the start, each answered with 503. Look at the log for the cause.`);
+  }
+  if (store.unsynced_seconds > UNSYNCED_SECONDS) {
+    say("warn", "The disk is behind", `What was acknowledged as relaxed waits ${seconds(store.unsynced_seconds)} to be synced.`);
+  }
+  if (store.unfolded_bytes > UNFOLDED_BYTES) {
+    say("warn", "The journal grows faster than it is folded", `${bytes(store.unfolded_bytes)} wait in memory. Writers are slowed down before it is full.`);
+  }
+  if (store.connections_max > 0 && store.connections_used >= store.connections_max) {
+    say("warn", "Every connection to the database is in use", "Others wait for one. `tally doctor` computes how many are needed.");
+  }
+  const { hits, misses } = now.cache;
+  if (hits + misses > CACHE_LOOKUPS && hits / (hits + misses) < CACHE_POOR) {
+    say("warn", "Members are seldom found in memory", `${percent(hits / (hits + misses))} of look-ups since the start. A larger members cache saves reads of the store.`);
+  }
+  const unpaid = Object.entries(status.contests.prizes ?? {}).filter(([name, number]) => name !== "paid" && number > 0);
+  if (unpaid.length > 0) {
+    const text = unpaid.map(([name, number]) => `${number} ${name.replaceAll("_", " ")}`).join(", ");
+    say("warn", "Some prizes could not be paid", `${text}. The page of the contest names them.`);
+  }
+  return found;
+}

@@ -1,0 +1,212 @@
+//! The console: the files of `crates/server/console`, compiled in and served at `/` and `/console/…`.
+//!
+//! They hold no data, so they need no key and are served in protected mode too, whatever the state; every datum comes from
+//! the operations that anybody may ask. Plain `include_str!` and one table: a crate for embedding would bring a folder walk
+//! and a procedural macro for two dozen files. Not here: what the files do.
+
+use super::answer::{self, Answer};
+use hyper::StatusCode;
+use hyper::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, ETAG, HeaderMap, HeaderName, HeaderValue, IF_NONE_MATCH,
+    REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+};
+use std::hash::{DefaultHasher, Hasher};
+use std::sync::LazyLock;
+
+/// This server's files and nothing else, no script or style in a page, and no markup from text.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; \
+    base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
+
+const OPENER_POLICY: HeaderName = HeaderName::from_static("cross-origin-opener-policy");
+const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
+
+const HTML: &str = "text/html; charset=utf-8";
+const CSS: &str = "text/css; charset=utf-8";
+const SCRIPT: &str = "text/javascript; charset=utf-8";
+const SVG: &str = "image/svg+xml";
+
+/// One file: where it is asked for, what it is, what is in it.
+struct File {
+    path: &'static str,
+    content_type: &'static str,
+    text: &'static str,
+}
+
+macro_rules! file {
+    ($name:literal $kind:ident) => {
+        File {
+            path: concat!("/console/", $name),
+            content_type: $kind,
+            text: include_str!(concat!("../../console/", $name)),
+        }
+    };
+}
+
+const PAGE: File = File { path: "/", content_type: HTML, text: include_str!("../../console/index.html") };
+
+const FILES: &[File] = &[
+    PAGE,
+    file!("api.js" SCRIPT),
+    file!("app.js" SCRIPT),
+    file!("base.css" CSS),
+    file!("board.js" SCRIPT),
+    file!("board_export.js" SCRIPT),
+    file!("board_import.js" SCRIPT),
+    file!("board_periods.js" SCRIPT),
+    file!("board_player.js" SCRIPT),
+    file!("boards.js" SCRIPT),
+    file!("chart.js" SCRIPT),
+    file!("contest.js" SCRIPT),
+    file!("contest_applications.js" SCRIPT),
+    file!("contests.js" SCRIPT),
+    file!("csv.js" SCRIPT),
+    file!("dialog.js" SCRIPT),
+    file!("dom.js" SCRIPT),
+    file!("form.js" SCRIPT),
+    file!("format.js" SCRIPT),
+    file!("icon.svg" SVG),
+    file!("live.js" SCRIPT),
+    file!("metrics.js" SCRIPT),
+    file!("overview.js" SCRIPT),
+    file!("parts.css" CSS),
+    file!("ranking.js" SCRIPT),
+    file!("samples.js" SCRIPT),
+    file!("settings.js" SCRIPT),
+    file!("sha256.js" SCRIPT),
+    file!("table.js" SCRIPT),
+    file!("theme.js" SCRIPT),
+    file!("wallet.js" SCRIPT),
+    file!("wallets.js" SCRIPT),
+    file!("warnings.js" SCRIPT),
+];
+
+/// What a browser compares, file by file: a digest of what is in it, equal on every server of a build.
+static TAGS: LazyLock<Vec<HeaderValue>> = LazyLock::new(|| {
+    let tag = |file: &File| {
+        let mut hasher = DefaultHasher::new();
+        hasher.write(file.text.as_bytes());
+        HeaderValue::try_from(format!("\"{:016x}\"", hasher.finish())).expect("digits and quotes")
+    };
+    FILES.iter().map(tag).collect()
+});
+
+/// Whether this path is one of the console's.
+pub(super) fn has(path: &str) -> bool {
+    FILES.iter().any(|file| file.path == path)
+}
+
+/// The file at this path, if it is one of the console's; 304 where the browser has it.
+pub(super) fn file(path: &str, headers: &HeaderMap) -> Option<Answer> {
+    let at = FILES.iter().position(|file| file.path == path)?;
+    let (file, tag) = (&FILES[at], &TAGS[at]);
+    let known = headers.get_all(IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
+    let known = known.flat_map(|value| value.split(',')).map(|tag| tag.trim().trim_start_matches("W/"));
+    let is_known = known.into_iter().any(|known| known == "*" || known.as_bytes() == tag.as_bytes());
+    let mut answer = if is_known {
+        let mut unchanged = answer::none();
+        *unchanged.status_mut() = StatusCode::NOT_MODIFIED;
+        unchanged
+    } else {
+        answer::with(StatusCode::OK, file.content_type, file.text)
+    };
+    let headers = answer.headers_mut();
+    headers.insert(ETAG, tag.clone());
+    // Another version may answer at the next request: files are kept, and asked for again each time.
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
+    headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
+    headers.insert(OPENER_POLICY, HeaderValue::from_static("same-origin"));
+    headers.insert(RESOURCE_POLICY, HeaderValue::from_static("same-origin"));
+    Some(answer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    /// What a file may not have: markup made from text, code made from text, anything from outside.
+    const FORBIDDEN: [&str; 12] = [
+        "innerHTML",
+        "outerHTML",
+        "insertAdjacentHTML",
+        "document.write",
+        "setHTML",
+        "DOMParser",
+        "srcdoc",
+        "eval(",
+        "new Function",
+        "@import",
+        "https://",
+        "javascript:",
+    ];
+
+    #[test]
+    fn every_file_of_the_folder_is_served_and_used() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/console");
+        let names = std::fs::read_dir(folder).expect("the folder is there");
+        let names: BTreeSet<String> = names
+            .map(|entry| entry.expect("it can be read").file_name().to_string_lossy().into_owned())
+            .collect();
+        let served: BTreeSet<String> = FILES
+            .iter()
+            .map(|file| file.path.trim_start_matches("/console/").replace('/', "index.html"))
+            .collect();
+        assert_eq!(served, names);
+        for file in FILES.iter().filter(|file| file.path != "/") {
+            let name = file.path.trim_start_matches("/console/");
+            let uses = |other: &&File| {
+                other.text.contains(&format!("\"./{name}\""))
+                    || other.text.contains(&format!("\"{}\"", file.path))
+            };
+            assert!(FILES.iter().any(|other| uses(&other)), "nothing uses {name}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_inline_nothing_comes_from_outside_and_text_is_never_markup() {
+        for file in FILES {
+            for word in FORBIDDEN {
+                assert!(!file.text.contains(word), "{}: {word}", file.path);
+            }
+            // The name of a vocabulary, which nobody asks for.
+            let text = file.text.replace("http://www.w3.org/2000/svg", "");
+            assert!(!text.contains("http://"), "{}", file.path);
+        }
+        for inline in ["<style", "style=", "<script>", " onload", " onclick"] {
+            assert!(!PAGE.text.contains(inline), "{inline}");
+        }
+    }
+
+    #[test]
+    fn modules_are_small() {
+        for file in FILES {
+            let lines = file.text.lines().count();
+            assert!(lines <= 300, "{} has {lines} lines", file.path);
+            let head = file.text.starts_with("// ") || file.content_type != SCRIPT;
+            assert!(head, "{} does not say what it is", file.path);
+        }
+    }
+
+    #[test]
+    fn what_a_browser_has_is_not_sent_again() {
+        let fresh = file("/console/app.js", &HeaderMap::new()).expect("it is there");
+        assert_eq!(
+            (fresh.status(), &fresh.headers()[CONTENT_SECURITY_POLICY]),
+            (StatusCode::OK, &POLICY.parse().expect("a header"))
+        );
+        let tag = &fresh.headers()[ETAG];
+        for known in
+            [tag.clone(), format!("\"x\", W/{}", tag.to_str().expect("text")).parse().expect("a header")]
+        {
+            let headers: HeaderMap = [(IF_NONE_MATCH, known)].into_iter().collect();
+            let answer = file("/console/app.js", &headers).expect("it is there");
+            assert_eq!((answer.status(), &answer.headers()[ETAG]), (StatusCode::NOT_MODIFIED, tag));
+        }
+        let other: HeaderMap = [(IF_NONE_MATCH, HeaderValue::from_static("\"other\""))].into_iter().collect();
+        assert_eq!(file("/", &other).expect("it is there").status(), StatusCode::OK);
+        assert!(file("/console/nothing.js", &other).is_none());
+    }
+}

@@ -1,0 +1,159 @@
+//! Leaderboards: made, filled from a file, read from both ends, a player hidden and removed, saved, deleted.
+
+use super::Console;
+use serde_json::{Value, json};
+use std::path::Path;
+
+#[test]
+fn a_board_from_its_first_player_to_its_end() {
+    let mut console = Console::empty();
+    create(&mut console);
+    import(&mut console);
+    read(&mut console);
+    one_player(&mut console);
+    export(&mut console);
+    console.click("Delete");
+    console.confirm("arcade", "Delete");
+    console.sees("Leaderboard arcade is gone");
+    console.sees("No leaderboard yet");
+    console.server.client().get("/v1/leaderboards/arcade").refused(404, "leaderboard_not_found");
+    // A player who is not there is a question that is asked; what the network says of it is no mistake of the page.
+    console.page.allow("status of 404");
+    console.end();
+}
+
+fn create(console: &mut Console) {
+    console.show("#/boards");
+    console.click("New leaderboard");
+    console.fill("Name", "arcade");
+    console.fill("Which score is better", "ascending");
+    console.fill("Periods", "weekly 0 0 * * mon");
+    console.fill("Time zone", "Nowhere/Nowhere");
+    console.picture("board-create");
+    console.check("board-create");
+    console.click("Create");
+    // What is wrong stands in the form, with the request that the log knows.
+    console
+        .page
+        .wait("document.querySelector('dialog [role=alert]')?.innerText.includes('Request ') ?? false");
+    console.picture("board-create-wrong");
+    console.fill("Time zone", "Asia/Seoul");
+    console.click("Create");
+    console.sees("Leaderboard arcade is there");
+    console.page.allow("status of 422");
+    let made = console.server.client().get("/v1/leaderboards/arcade").expect(200);
+    assert_eq!((&made["order"], &made["update"]), (&json!("ascending"), &json!("best")));
+    assert_eq!(
+        (&made["periods"][0]["name"], &made["periods"][0]["time_zone"]),
+        (&json!("weekly"), &json!("Asia/Seoul"))
+    );
+    console.sees("No player here yet");
+}
+
+fn import(console: &mut Console) {
+    let file = console.server.data().join("times.csv");
+    let row = |at: u32| format!("\"player, {at:03}\",{},2025-11-{:02}\r\n", 1000 + at, 1 + at % 20);
+    let rows: String = (1..=45).map(row).collect();
+    std::fs::write(&file, format!("who,points,at\r\n{rows}broken,many,\r\n"))
+        .expect("the file can be written");
+    for times in 1..=2 {
+        console.click("Import");
+        choose(console, &file);
+        console.fill("Player", "0");
+        if times == 1 {
+            console.picture("board-import");
+            console.check("board-import");
+        }
+        console.click("Import");
+        if times == 1 {
+            console.sees("The file is imported");
+            console.sees_row(&["47", "“many” is not a number"]);
+            console.picture("board-imported");
+            console.click("Close");
+        } else {
+            console.sees("This file was imported before");
+            console.page.press("Escape");
+        }
+        console.page.wait("document.querySelector('dialog[open]') === null");
+    }
+    console.sees("45 players");
+    let page = console.server.client().get("/v1/leaderboards/arcade/scores?limit=1").expect(200);
+    assert_eq!((&page["total"], &page["entries"][0]["score"]), (&json!(45), &json!(1001)));
+}
+
+fn choose(console: &mut Console, file: &Path) {
+    console.page.wait("document.querySelector('dialog[open] input[type=file]') !== null");
+    console.page.choose_file("dialog[open] input[type=file]", file);
+    console.sees("times.csv, ");
+}
+
+fn read(console: &mut Console) {
+    console.sees_row(&["1", "player, 001", "1 001"]);
+    console.click("Next");
+    console.sees_row(&["21", "player, 021"]);
+    console.click("Next");
+    console.sees_row(&["45", "player, 045"]);
+    console.click("Back");
+    console.sees_row(&["21", "player, 021"]);
+    console.click("Worst first");
+    console.page.wait("help.all('tbody tr')[0]?.innerText.includes('player, 045') ?? false");
+    console.click("Best first");
+    console.page.wait("help.all('tbody tr')[0]?.innerText.includes('player, 001') ?? false");
+    // It follows what happens.
+    let row = json!({"player": "ada", "score": 7});
+    console.server.client().post("/v1/leaderboards/arcade/scores", &row).expect(200);
+    console.sees_row(&["1", "ada", "7"]);
+    console.fill("Part of the leaderboard", "weekly");
+    console.page.wait("help.all('section')[0].innerText.includes('ada')");
+    console.sees_row(&["weekly:", "open", "ada"]);
+    console.fill("Part of the leaderboard", "all_time");
+    console.sees("46 players");
+}
+
+fn one_player(console: &mut Console) {
+    console.fill("Player id", "player, 003");
+    console.click("Find");
+    console.sees("4 of 46");
+    console.sees_row(&["4", "player, 003", "1 003"]);
+    console.click("Ban");
+    console.picture("board-ban");
+    console.check("board-ban");
+    console.confirm("player, 003", "Ban");
+    console.sees("player, 003 is not ranked");
+    console.sees("45 players");
+    console.click("Restore");
+    console.sees("4 of 46");
+    console.click("Remove");
+    console.confirm("player, 003", "Remove");
+    console.sees("player, 003 is removed");
+    console.sees("45 players");
+    console.page.wait("help.text().includes('is not ranked')");
+}
+
+fn export(console: &mut Console) {
+    let folder = console.server.data().join("saved");
+    std::fs::create_dir(&folder).expect("the folder can be made");
+    console.page.download_to(&folder);
+    console.click("Export");
+    console.sees("45 rows saved");
+    let file = folder.join("arcade.csv");
+    let whole = || std::fs::read_to_string(&file).is_ok_and(|text| text.ends_with("\r\n"));
+    let mut wait = || console.page.eval("new Promise((done) => setTimeout(done, 20)).then(() => true)");
+    assert!((0..1_000).any(|_| whole() || wait() != json!(true)), "the file is not saved");
+    assert!(whole());
+    let mut reader = csv::Reader::from_path(&file).expect("it can be read");
+    let rows: Vec<Vec<String>> =
+        reader.records().map(|row| row.expect("it is CSV").iter().map(str::to_owned).collect()).collect();
+    assert_eq!(
+        (rows.len(), &rows[0][..3], &rows[1][..3]),
+        (45, &["1", "ada", "7"].map(str::to_owned)[..], &["2", "player, 001", "1001"].map(str::to_owned)[..])
+    );
+    let page: Value = console.server.client().get("/v1/leaderboards/arcade/scores?limit=100").expect(200);
+    let players: Vec<&str> = page["entries"]
+        .as_array()
+        .expect("entries")
+        .iter()
+        .filter_map(|entry| entry["player"].as_str())
+        .collect();
+    assert_eq!(rows.iter().map(|row| row[1].as_str()).collect::<Vec<_>>(), players);
+}

@@ -1,0 +1,149 @@
+//! Contests: made, applications decided in bulk, a start that is refused row by row, played, finished, settled, called off.
+
+use super::Console;
+use serde_json::{Value, json};
+
+const OPEN: &str = "copa-america-2024";
+
+#[test]
+fn a_contest_from_its_applications_to_its_prizes() {
+    let mut console = Console::demo();
+    create(&mut console);
+    console.show("#/contests?state=open");
+    console.sees_row(&["Copa América 2024", "open", "7 waiting"]);
+    console.click("Copa América 2024");
+    apply(&mut console);
+    start(&mut console);
+    play(&mut console);
+    settle(&mut console);
+    console.page.allow("status of 422");
+    console.end();
+}
+
+fn create(console: &mut Console) {
+    console.show("#/contests");
+    console.click("New contest");
+    console.fill("Title", "Friday cup");
+    console.fill("Id", "friday-cup");
+    console.fill("Players at most", "8");
+    console.fill("Staff", "ada, ben");
+    console.fill("Entry fee", "100");
+    console.fill("Prizes", "1: 500, 2-3");
+    console.picture("contest-create");
+    console.check("contest-create");
+    console.click("Create");
+    console.sees("is no prize");
+    console.fill("Prizes", "1: 500, 2-3: 50");
+    console.click("Create");
+    console.sees("Contest friday-cup is a draft");
+    let made = console.server.client().get("/v1/contests/friday-cup").expect(200);
+    assert_eq!((&made["capacity"], &made["staff"]), (&json!(8), &json!(["ada", "ben"])));
+    assert_eq!(made["entry_fee"], json!({"currency": "KRW", "amount": "100"}));
+    assert_eq!(made["prizes"][1], json!({"from": 2, "to": 3, "currency": "KRW", "amount": "50"}));
+    console.sees("Nobody can apply yet");
+    console.click("Call off");
+    console.picture("contest-call-off");
+    console.confirm("friday-cup", "Call off");
+    console.sees("The contest is called off");
+    console.sees("Nobody took part");
+}
+
+fn apply(console: &mut Console) {
+    console.sees_row(&["Colombia"]);
+    console.click("Rejected");
+    console.page.wait("help.all('tbody tr').length === 1");
+    console.click("Waiting");
+    console.page.wait("help.all('tbody tr').length === 7");
+    console.fill("Choose all that are shown", true);
+    console.sees("7 chosen");
+    console.picture("contest-chosen");
+    console.fill("Choose Colombia", false);
+    console.click("Accept");
+    console.sees("6 applications accepted");
+    console.page.wait("help.all('tbody tr').length === 1");
+    console.fill("Choose Colombia", true);
+    console.click("Reject");
+    console.sees("1 application rejected");
+    console.sees("Nobody is waiting");
+    console.fill("Apply for a player", "Morocco");
+    console.click("Apply");
+    console.sees_row(&["Morocco"]);
+    let shown = console.server.client().get(&format!("/v1/contests/{OPEN}")).expect(200);
+    assert_eq!(shown["counts"], json!({"pending": 1, "accepted": 14, "rejected": 2, "members": 0}));
+}
+
+fn start(console: &mut Console) {
+    let mut client = console.server.client();
+    let list = client.get(&format!("/v1/contests/{OPEN}/applications?status=accepted&limit=100")).expect(200);
+    let bad: Vec<Value> = list["items"].as_array().expect("applications").iter().take(2).cloned().collect();
+    for application in &bad {
+        let hold = application["hold_id"].as_str().expect("it has a fee");
+        client.post(&format!("/v1/holds/{hold}/void"), &json!({})).expect(200);
+    }
+    console.click("Start");
+    console.sees("The contest did not start, and nothing was changed");
+    console.sees("Request ");
+    for application in &bad {
+        console.sees_row(&[application["player"].as_str().expect("a player"), "hold_gone"]);
+    }
+    console.check("contest-refused");
+    console.picture("contest-refused");
+    console.click("Accepted");
+    for application in &bad {
+        console.fill(&format!("Choose {}", application["player"].as_str().expect("a player")), true);
+    }
+    console.click("Reject");
+    console.sees("2 applications rejected");
+    console.click("Start");
+    console.sees("12 players are enrolled");
+    console.sees("No score yet");
+    console.check("contest-started");
+    console.picture("contest-started");
+}
+
+fn play(console: &mut Console) {
+    let mut client = console.server.client();
+    let members = client.get(&format!("/v1/contests/{OPEN}/members?limit=100")).expect(200);
+    let players: Vec<String> = members["items"]
+        .as_array()
+        .expect("members")
+        .iter()
+        .map(|one| one["player"].as_str().expect("a player").to_owned())
+        .collect();
+    for (at, player) in players.iter().enumerate() {
+        let row = json!({"player": player, "score": 100 - at});
+        client.post(&format!("/v1/leaderboards/contest:{OPEN}/scores"), &row).expect(200);
+    }
+    console.sees_row(&["1", &players[0], "100"]);
+    console.sees_row(&["2", &players[1], "99"]);
+    // The first player's button is the first of its kind.
+    console.page.wait("help.click('Ban')");
+    console.confirm(&players[0], "Ban");
+    console.sees(&format!("{} is out of ranks and prizes", players[0]));
+    console.sees_row(&["1", &players[1], "99"]);
+    console.click("Restore");
+    console.sees(&format!("{} is back", players[0]));
+    console.sees_row(&["1", &players[0], "100"]);
+    console.check("contest-playing");
+    console.picture("contest-playing");
+}
+
+fn settle(console: &mut Console) {
+    console.click("Finish");
+    console.confirm(OPEN, "Finish");
+    console.sees("The contest is over");
+    console.click("Settle and pay prizes");
+    console.confirm(OPEN, "Settle");
+    console.sees("The prizes are paid");
+    console.sees_row(&["1", "100 000 KRW", "paid"]);
+    console.check("contest-paid");
+    console.picture("contest-paid");
+    let prizes = console.server.client().get(&format!("/v1/contests/{OPEN}/prizes")).expect(200);
+    let paid = prizes["items"]
+        .as_array()
+        .expect("prizes")
+        .iter()
+        .filter(|prize| prize["paid"] == json!(true))
+        .count();
+    assert_eq!(paid, 4);
+}

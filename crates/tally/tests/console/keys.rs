@@ -1,0 +1,118 @@
+//! Settings with their sources, and keys: the first one ends protected mode, and the console asks for one from then on.
+
+use super::{Console, TALLY};
+use serde_json::json;
+use tally_testkit::TestTally;
+
+#[test]
+fn keys_are_made_asked_for_and_revoked() {
+    let mut console = Console::on(TestTally::start_set(TALLY, &[("TALLY_AUTH_TOKEN_TTL", "2h")]));
+    settings(&mut console);
+    let key = first_key(&mut console);
+    roles(&mut console, &key);
+    console.page.allow("status of 401");
+    console.page.allow("status of 403");
+    console.end();
+}
+
+fn settings(console: &mut Console) {
+    console.show("#/settings");
+    console.sees_row(&["auth.token_ttl", "2h", "environment"]);
+    console.fill("Filter settings", "http.listen");
+    console.page.wait("help.all('tbody tr').length < 4 && help.row('http.listen') !== null");
+    console.fill("Filter settings", "");
+    console.fill("Only what was set", true);
+    console.page.wait("help.row('auth.token_ttl') !== null && help.row('wallet.currency') === null");
+    console.check("settings-filtered");
+}
+
+/// The key is shown once, and used by this tab from then on.
+fn first_key(console: &mut Console) -> String {
+    console.click("New key");
+    console.sees("This is the first key");
+    console.fill("What it is for", "desk");
+    console.picture("key-create");
+    console.click("Create");
+    console.sees("it is shown this once");
+    console.check("key-made");
+    console.picture("key-made");
+    let key = console.page.eval("document.querySelector('.secret').textContent");
+    let key = key.as_str().expect("a key").to_owned();
+    console.server.client().get("/v1/status").refused(401, "unauthorized");
+    console.server.client().with_key(&key).get("/v1/keys").expect(200);
+    console.click("I have kept it");
+    console.sees_row(&["desk", "admin", "this tab"]);
+    assert_eq!(console.page.eval("sessionStorage.getItem('tally.key')").as_str(), Some(key.as_str()));
+    assert_eq!(console.page.eval("JSON.stringify(localStorage)").as_str(), Some("{}"));
+    key
+}
+
+fn roles(console: &mut Console, admin: &str) {
+    console.click("New key");
+    console.fill("What it is for", "watcher");
+    console.fill("Role", "reader");
+    console.click("Create");
+    console.sees("it is shown this once");
+    let reader = console.page.eval("document.querySelector('.secret').textContent");
+    let reader = reader.as_str().expect("a key").to_owned();
+    console.click("I have kept it");
+
+    // Without a key it asks, and keeps nothing that the server does not know.
+    console.click("Forget the key");
+    console.sees("A key is needed");
+    console.picture("key-needed");
+    console.check("key-needed");
+    console.fill("API key", "tally_wrong_wrong");
+    console.click("Use this key");
+    console.sees("unknown or was revoked");
+    console.fill("API key", reader);
+    console.click("Use this key");
+    console.sees("Settings are for admins");
+    console.show("#/wallets");
+    console.page.wait("document.querySelector('main [role=alert]')?.innerText.includes('reader') ?? false");
+    console.picture("key-reader");
+
+    staff(console, admin);
+    console.show("#/settings");
+    console.sees_row(&["watcher", "reader"]);
+    console.page.wait("(() => { const row = help.all('tr').find((one) => one.innerText.includes('watcher')); row?.querySelector('button').click(); return Boolean(row); })()");
+    console.confirm("watcher", "Revoke");
+    console.sees("Key watcher is revoked");
+    console.click("Revoke");
+    console.sees("the console asks for another one");
+    console.confirm("desk", "Revoke");
+    console.sees("Protected mode");
+}
+
+/// A server's key acts on a contest as one of its staff.
+fn staff(console: &mut Console, admin: &str) {
+    let mut client = console.server.client().with_key(admin);
+    let contest = json!({"id": "cup", "title": "Cup", "staff": ["Ann & Ben", "cleo"]});
+    client.post("/v1/contests", &contest).expect(201);
+    let made = client.post("/v1/keys", &json!({"role": "server"})).expect(201);
+    let key = |console: &mut Console, key: &str| {
+        console.click("Forget the key");
+        console.fill("API key", key);
+        console.click("Use this key");
+        console.page.wait("document.querySelector('dialog[open]') === null");
+    };
+    key(console, made["key"].as_str().expect("a key"));
+    console.show("#/contests/cup");
+    console.click("Open for applications");
+    console.page.wait("document.querySelector('.toast.bad')?.innerText.includes('Request ') ?? false");
+    console.fill("Act as", "Ann & Ben");
+    console.click("Open for applications");
+    console.sees("Players may apply");
+    console.sees("Nobody is waiting");
+    // Who comes later is asked to say it again: what staff alone may read is shown from then on.
+    console.show("#/contests");
+    console.show("#/contests/cup");
+    console.page.wait("document.querySelector('main [role=alert]')?.innerText.includes('may not') ?? false");
+    console.fill("Act as", "cleo");
+    console.sees("Nobody is waiting");
+    console.page.wait("document.querySelector('main [role=alert]') === null");
+    console.check("contest-staff");
+    console.picture("contest-staff");
+    key(console, admin);
+    client.delete(&format!("/v1/keys/{}", made["id"].as_str().expect("an id"))).expect(204);
+}

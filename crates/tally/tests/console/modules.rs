@@ -1,0 +1,120 @@
+//! What the console computes by itself, asked in the browser that runs it: CSV, digests, histograms, numbers.
+
+use super::Console;
+use serde_json::{Value, json};
+
+const CSV: &str = r#"(async () => {
+    const { csv } = await import('/console/csv.js');
+    const text = 'a,b\r\n1,"x,""y""\nz"\r\n\r\n2,c\n,\n3,"q"';
+    const all = [];
+    for (let size = 1; size <= text.length; size += 1) {
+        const reader = csv();
+        const rows = [];
+        for (let at = 0; at < text.length; at += size) rows.push(...reader.push(text.slice(at, at + size)));
+        all.push(JSON.stringify([...rows, ...reader.push('', true)]));
+    }
+    return [...new Set(all)];
+})()"#;
+
+const DIGESTS: &str = r#"(async () => {
+    const { sha256 } = await import('/console/sha256.js');
+    const digest = (text, size) => {
+        const bytes = new TextEncoder().encode(text);
+        const made = sha256();
+        for (let at = 0; at < bytes.length; at += size) made.update(bytes.subarray(at, at + size));
+        return made.hex();
+    };
+    return [
+        digest('', 1),
+        digest('abc', 2),
+        digest('abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq', 7),
+        digest('a'.repeat(1000000), 4097),
+    ];
+})()"#;
+
+const HISTOGRAMS: &str = r#"(async () => {
+    const { parse, sum, histogram, between, quantile } = await import('/console/metrics.js');
+    const text = '# HELP x y\nn_total{route="a\\"b,c",class="2xx"} 3\nn_total{route="d"} 4.5\n'
+        + 's_bucket{le="2",k="v"} 9\ns_bucket{le="1",k="v"} 4\ns_bucket{le="+Inf",k="v"} 10\ns_bucket{le="1",k="w"} 7\n';
+    const families = parse(text);
+    const now = histogram(families, 's', (labels) => labels.k === 'v');
+    const since = between([[1, 4], [2, 4], [Infinity, 4]], now);
+    return [
+        sum(families, 'n_total'), sum(families, 'n_total', (labels) => labels.route === 'a"b,c'),
+        now.map(([bound, count]) => [String(bound), count]), since.map(([, count]) => count),
+        quantile(since, 0.5), String(quantile(since, 0.99)), quantile([[1, 0], [Infinity, 0]], 0.5),
+    ];
+})()"#;
+
+const NUMBERS: &str = r#"(async () => {
+    const { grouped, bytes, seconds, brief, percent } = await import('/console/format.js');
+    return [grouped('-9223372036854775808'), grouped(1234.5), grouped(null), grouped('inf'), bytes(1536), bytes(12),
+        seconds(0.00025), seconds(0.0125), seconds(93784), seconds(Infinity), brief(12345), brief(0.05), percent(0.9996)]
+        .map((text) => text.replace(/\s/g, ' '));
+})()"#;
+
+#[test]
+fn modules_compute_what_they_should() {
+    let mut console = Console::empty();
+    let rows = [
+        json!({"line": 1, "fields": ["a", "b"], "until": 1}),
+        json!({"line": 2, "fields": ["1", "x,\"y\"\nz"], "until": 3}),
+        json!({"line": 5, "fields": ["2", "c"], "until": 5}),
+        json!({"line": 6, "fields": ["", ""], "until": 6}),
+        json!({"line": 7, "fields": ["3", "q"], "until": 7}),
+    ];
+    let read = console.page.eval(CSV);
+    let read: Vec<Value> = read
+        .as_array()
+        .expect("texts")
+        .iter()
+        .map(|text| serde_json::from_str(text.as_str().expect("a text")).expect("JSON"))
+        .collect();
+    assert_eq!(read, [json!(rows)], "in pieces of any size");
+    assert_eq!(
+        console.page.eval(DIGESTS),
+        json!([
+            "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad",
+            "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1",
+            "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0",
+        ])
+    );
+    let counts = json!([["1", 4], ["2", 9], ["Infinity", 10]]);
+    assert_eq!(console.page.eval(HISTOGRAMS), json!([7.5, 3, counts, [0, 5, 6], 1.6, "Infinity", null]));
+    let written = [
+        "−9 223 372 036 854 775 808",
+        "1 234.5",
+        "–",
+        "inf",
+        "1.5 KiB",
+        "12 B",
+        "250 µs",
+        "12.5 ms",
+        "1 d 2 h",
+        "> 10 s",
+        "12.3 k",
+        "0.05",
+        "99.96 %",
+    ];
+    assert_eq!(console.page.eval(NUMBERS), json!(written));
+    console.end();
+}
+
+#[test]
+fn a_score_of_64_bits_is_shown_to_the_last_digit() {
+    let mut console = Console::empty();
+    let mut client = console.server.client();
+    client.put("/v1/leaderboards/large", &json!({})).expect(201);
+    for (player, score) in [("most", i64::MAX), ("least", i64::MIN), ("odd", 9_007_199_254_740_993)] {
+        client.post("/v1/leaderboards/large/scores", &json!({"player": player, "score": score})).expect(200);
+    }
+    console.show("#/boards/large?player=most");
+    console.sees_row(&["1", "most", "9 223 372 036 854 775 807"]);
+    console.sees_row(&["2", "odd", "9 007 199 254 740 993"]);
+    console.sees_row(&["3", "least", "−9 223 372 036 854 775 808"]);
+    console.page.resize(360, 780, true);
+    console.check("large scores on a phone");
+    console.picture("board-large-phone");
+    console.end();
+}

@@ -1,0 +1,105 @@
+//! Wallets: a member found three ways, a deposit, a hold that is taken and one that is let go, both sides of a movement.
+
+use super::Console;
+use serde_json::json;
+
+#[test]
+fn the_largest_sums_fit_on_a_phone() {
+    let mut console = Console::empty();
+    let mut client = console.server.client();
+    let rich = client.post("/v1/members", &json!({"login_id": "rich", "name": "Rich"})).expect(201);
+    let deposit = json!({"to": rich["id"], "amount": "1000000000000000"});
+    for _ in 0..9 {
+        client.post("/v1/deposits", &deposit).expect(201);
+    }
+    console.page.resize(360, 780, true);
+    console.show("#/wallets");
+    console.sees_row(&["BANK_ASSET", "9 000 000 000 000 000 KRW"]);
+    console.check("large sums in the books");
+    console.picture("wallets-large-phone");
+    console.show(&format!("#/wallets/{}", rich["id"].as_str().expect("an id")));
+    console.sees_row(&["deposit", "+1 000 000 000 000 000", "9 000 000 000 000 000"]);
+    console.check("large sums in a wallet");
+    console.picture("wallet-large-phone");
+    console.end();
+}
+
+#[test]
+fn money_is_found_moved_and_in_balance() {
+    let mut console = Console::empty();
+    let mut client = console.server.client();
+    let ann = json!({"login_id": "ann@example.org", "name": "Ann", "player": "ann", "phone_number": "010-1234-5678"});
+    let ann = client.post("/v1/members", &ann).expect(201)["id"].as_str().expect("an id").to_owned();
+    let wallet = format!("#/wallets/{ann}");
+
+    console.show("#/wallets");
+    for (by, what) in [
+        ("login_id", "ann@example.org"),
+        ("phone_number", "010 1234 5678"),
+        ("player", "ann"),
+        ("id", ann.as_str()),
+    ] {
+        console.fill("Find by", by);
+        console.fill("Login, number or id", what);
+        console.click("Find");
+        console.page.wait(&format!("location.hash === {}", json!(wallet)));
+        console.sees("Nothing moved yet");
+        console.show("#/wallets");
+    }
+    console.fill("Find by", "login_id");
+    console.fill("Login, number or id", "nobody");
+    console.click("Find");
+    console.sees("Nobody has it");
+
+    console.show(&wallet);
+    console.fill("Amount", "0");
+    console.click("Deposit");
+    // A sum that cannot be is said in the form.
+    console.page.wait("document.querySelector('main [role=alert]')?.innerText.includes('Request ') ?? false");
+    console.fill("Amount", "10000");
+    console.fill("Reference", "cash desk");
+    console.click("Deposit");
+    console.sees("10 000 KRW deposited");
+    console.sees_row(&["deposit", "cash desk", "+10 000"]);
+
+    for (ending, state, left) in [("Let go", "voided", "10000"), ("Take", "captured", "7000")] {
+        hold(&mut console, ending, state);
+        let wallet = client.get(&format!("/v1/wallets/{ann}")).expect(200);
+        assert_eq!(
+            (&wallet["wallets"][0]["balance"], &wallet["wallets"][0]["held"]),
+            (&json!(left), &json!("0"))
+        );
+    }
+    console.sees_row(&["capture", "−3 000", "7 000"]);
+    console.check("wallet-moved");
+    console.picture("wallet-moved");
+
+    let entries = client.get(&format!("/v1/wallets/{ann}/transactions")).expect(200);
+    let group = entries["items"][0]["group_id"].as_str().expect("a group").to_owned();
+    console.show("#/wallets");
+    console.sees("The books are in balance");
+    console.sees_row(&["FEES", "3 000 KRW"]);
+    console.fill("Transaction id or group id", group);
+    console.click("Look");
+    console.sees_row(&["Debit", "BANK_PAYABLE"]);
+    console.sees_row(&["Credit", "FEES"]);
+    console.check("wallets-movement");
+    console.picture("wallets-movement");
+    console.page.allow("status of 422");
+    console.end();
+}
+
+fn hold(console: &mut Console, ending: &str, state: &str) {
+    console.page.wait("help.seen(document.querySelectorAll('input[name=amount]')[1])");
+    console.page.eval("document.querySelectorAll('input[name=amount]')[1].value = '3000'; true");
+    console.click("Hold");
+    console.sees("Available 7 000 KRW");
+    console.click(ending);
+    if ending == "Take" {
+        console.confirm("3000", "Take");
+    }
+    console.page.wait(&format!(
+        "[...document.querySelectorAll('.chip')].some((one) => one.textContent === '{state}')"
+    ));
+    console.sees("Held 0 KRW");
+}

@@ -1,0 +1,168 @@
+//! Every page, in both themes and on a phone: pictures to look at, nothing to stumble over.
+
+use super::Console;
+use serde_json::json;
+
+/// A page, what its picture is called, and what is there when it is whole.
+const PAGES: [(&str, &str, &str); 11] = [
+    ("#/", "overview", "help.row('points', '324') !== null || help.row('goals') !== null"),
+    ("#/boards", "boards", "help.row('goals-by-year') !== null"),
+    (
+        "#/boards/goals?player=Harry%20Kane",
+        "board",
+        "help.text().includes('Percentile') && help.row('1', 'Cristiano Ronaldo', '124') !== null",
+    ),
+    ("#/boards/goals-by-year", "board-periods", "help.row('yearly:', 'closed') !== null "),
+    ("#/contests", "contests", "help.row('Euro 2024', 'finished') !== null"),
+    ("#/contests/copa-america-2024", "contest-open", "help.row('Colombia') !== null"),
+    (
+        "#/contests/world-cup-2026",
+        "contest-running",
+        "help.text().includes('Ranking') && help.all('tbody tr').length > 5",
+    ),
+    ("#/contests/world-cup-2022", "contest-settled", "help.row('France', '100 000 KRW', 'paid') !== null"),
+    ("#/wallets", "wallets", "help.row('BANK_ASSET') !== null"),
+    ("", "wallet", "help.text().includes('Available') && help.row('prize') !== null"),
+    ("#/settings", "settings", "help.row('http.listen') !== null"),
+];
+
+#[test]
+fn every_page_in_both_themes_and_on_a_phone() {
+    let mut console = Console::demo();
+    let found = console.server.client().get("/v1/members?player=France").expect(200);
+    let wallet = format!("#/wallets/{}", found["items"][0]["id"].as_str().expect("France is a member"));
+    for (width, height, phone) in [(1280, 900, false), (360, 780, true)] {
+        console.page.resize(width, height, phone);
+        for (hash, name, whole) in PAGES {
+            let hash = if hash.is_empty() { wallet.as_str() } else { hash };
+            console.show(hash);
+            console.page.wait(whole);
+            for theme in ["light", "dark"] {
+                console.page.prefer(theme);
+                console.page.wait(&format!("matchMedia('(prefers-color-scheme: {theme})').matches"));
+                let kind = if phone { "phone" } else { "desk" };
+                console.check(&format!("{name} {kind} {theme}"));
+                let tall =
+                    console.page.eval("document.documentElement.scrollHeight").as_u64().unwrap_or_default();
+                let tall = u32::try_from(tall.clamp(u64::from(height), 3000)).expect("it was cut");
+                console.page.resize(width, tall, phone);
+                console.picture(&format!("{name}-{kind}-{theme}"));
+                console.page.resize(width, height, phone);
+            }
+        }
+    }
+    console.end();
+}
+
+#[test]
+fn what_is_empty_says_what_to_do() {
+    let mut console = Console::empty();
+    for (hash, name, text) in [
+        ("#/", "empty-overview", "No leaderboard yet"),
+        ("#/boards", "empty-boards", "Make one, then send scores"),
+        ("#/contests", "empty-contests", "No contest yet"),
+        ("#/wallets", "empty-wallets", "trial balance"),
+        ("#/settings", "empty-settings", "Protected mode"),
+    ] {
+        console.show(hash);
+        console.page.wait(&format!("help.text().toLowerCase().includes({})", json!(text.to_lowercase())));
+        console.check(name);
+        console.picture(name);
+    }
+    console.show("#/nowhere");
+    console.sees("There is no such page");
+
+    // The keyboard: the first stop leads past the navigation, a page that was opened has the focus on its name.
+    console.show("#/boards");
+    console.page.wait("document.activeElement.tagName === 'H1'");
+    console.page.go(&format!("http://{}/", console.server.address()));
+    console.sees("Overview");
+    console.page.press("Tab");
+    console.page.wait("document.activeElement.className === 'skip' && document.activeElement.getBoundingClientRect().left >= 0");
+
+    // The switch of the theme holds after a reload.
+    console.click("Theme of the system. Change to: Light theme");
+    console.click("Light theme. Change to: Dark theme");
+    console.page.wait("document.documentElement.dataset.theme === 'dark'");
+    console.page.go(&format!("http://{}/#/boards", console.server.address()));
+    console.page.wait("getComputedStyle(document.body).backgroundColor === 'rgb(14, 15, 19)'");
+    console.picture("empty-boards-chosen-dark");
+    console.end();
+}
+
+#[test]
+fn dialogs_fit_on_a_phone() {
+    let mut console = Console::empty();
+    console.page.resize(360, 780, true);
+    for (hash, open, name) in [
+        ("#/boards", "New leaderboard", "dialog-board"),
+        ("#/contests", "New contest", "dialog-contest"),
+        ("#/settings", "New key", "dialog-key"),
+    ] {
+        console.show(hash);
+        console.click(open);
+        for theme in ["dark", "light"] {
+            console.page.prefer(theme);
+            console.page.wait(&format!("matchMedia('(prefers-color-scheme: {theme})').matches"));
+            console.check(name);
+            console.picture(&format!("{name}-phone-{theme}"));
+        }
+        // The keyboard stays inside, and Escape goes back to where it was opened.
+        console.page.press("Tab");
+        console.page.wait("document.activeElement.closest('dialog') !== null");
+        console.page.press("Escape");
+        console.page.wait("document.querySelector('dialog') === null");
+        console.page.wait(&format!("document.activeElement.textContent === {}", json!(open)));
+    }
+    console.end();
+}
+
+#[test]
+fn a_server_that_was_away_is_there_again() {
+    let mut console = Console::empty();
+    console.server.client().put("/v1/leaderboards/arcade", &json!({})).expect(201);
+    console.server.stay();
+    console.show("#/boards");
+    console.sees_row(&["arcade"]);
+    console.server.terminate();
+    console.sees("The server cannot be reached. It is asked again.");
+    console.picture("server-away");
+    console.server.restart();
+    console.page.wait("document.getElementById('banner').textContent === ''");
+    console.sees_row(&["arcade"]);
+    console.page.allow("net::ERR_");
+    console.page.allow("status of 503");
+    console.end();
+}
+
+#[test]
+fn the_overview_moves_and_does_not_grow() {
+    let mut console = Console::empty();
+    let mut client = console.server.client();
+    client.put("/v1/leaderboards/arcade", &json!({"update": "sum"})).expect(201);
+    let count = "document.querySelectorAll('.chart .line').length";
+    console.page.wait(&format!("{count} > 3"));
+    for round in 0..40 {
+        let row = |at: usize| json!({"board": "arcade", "player": format!("p{at}"), "score": round});
+        let rows: Vec<_> = (0..100).map(row).collect();
+        client.post("/v1/scores/batch", &json!({"scores": rows})).expect(200);
+    }
+    let rate = "parseFloat([...document.querySelectorAll('.chart')].find((one) => one.textContent.startsWith('Score submits')).querySelector('b').textContent)";
+    console.page.wait(&format!("{rate} > 0"));
+    // More readings than are kept: what is kept of them is bounded, and so is the page.
+    let read = "import('/console/samples.js').then(async (samples) => { \
+        for (let at = 0; at < READINGS; at += 1) await samples.read(); \
+        return samples.points.length; })";
+    let elements = "document.querySelectorAll('*').length";
+    let kept = console.page.eval(&read.replace("READINGS", "160"));
+    console.page.wait(&format!(
+        "document.querySelectorAll('.chart .line')[0].getAttribute('d').length > 200 && {rate} >= 0"
+    ));
+    let before = console.page.eval(elements).as_u64().expect("a number");
+    assert_eq!((kept, console.page.eval(&read.replace("READINGS", "60"))), (json!(150), json!(150)));
+    console.sees_row(&["arcade", "100"]);
+    let after = console.page.eval(elements).as_u64().expect("a number");
+    assert!(after <= before + 60, "{before} elements became {after}");
+    console.picture("overview-moving");
+    console.end();
+}

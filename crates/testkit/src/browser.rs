@@ -1,0 +1,312 @@
+//! A browser without a window, for tests: started, driven by its DevTools protocol, and everything it complains about.
+//!
+//! The protocol goes over two pipes (`--remote-debugging-pipe`, one JSON text and a zero byte each way), so it needs no
+//! crate, no port and no handshake, and the browser ends when the test does, however that ends. A client by a crate would be
+//! generated from the whole protocol, or bring an implementation of WebSocket. Whatever a page logs as an error, throws,
+//! asks of another address or opens as a dialog is kept, and fails the test that looks ([`Page::complaints`]).
+//!
+//! Not here: what a page should show.
+
+use base64::Engine as _;
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// What the programs are called that can do it.
+const NAMES: [&str; 3] = ["chromium-headless-shell", "chromium", "chrome-headless-shell"];
+/// How long an answer or a condition may take before the test gives up; no measurement.
+const GIVE_UP: Duration = Duration::from_secs(30);
+const LOOK_AGAIN: Duration = Duration::from_millis(15);
+
+/// Its pipes are the descriptors 3 and 4, which the library of Rust cannot give by itself.
+const PIPED: &str = r#"exec 3<&0 4>&1; exec "$@" </dev/null >/dev/null 2>"$0""#;
+
+const ARGS: [&str; 12] = [
+    "--headless",
+    "--remote-debugging-pipe",
+    // Tests may run as root, where its own walls cannot be built; it sees pages of the test alone.
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+    "--no-default-browser-check",
+    "--force-color-profile=srgb",
+    "--hide-scrollbars",
+];
+
+/// A browser with one page.
+#[derive(Debug)]
+pub struct Page {
+    child: Child,
+    to: ChildStdin,
+    from: Receiver<Value>,
+    folder: TempDir,
+    session: Option<String>,
+    asked: u64,
+    /// Where everything must come from.
+    origin: String,
+    complaints: Vec<String>,
+    allowed: Vec<String>,
+}
+
+impl Page {
+    /// A page of a new browser; whatever it asks of another origin is a complaint.
+    ///
+    /// # Panics
+    ///
+    /// If there is no browser: `cargo xtask packages` installs it.
+    pub fn open(origin: &str) -> Self {
+        let folder = TempDir::with_prefix("tally-browser-").expect("a temporary directory can be made");
+        let mut command = Command::new("sh");
+        command.args(["-c", PIPED]).arg(folder.path().join("log")).arg(find()).args(ARGS);
+        command.arg(format!("--user-data-dir={}", folder.path().join("profile").display()));
+        command.arg("about:blank");
+        let spawned = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+        let mut child = spawned.expect("there is a shell");
+        let to = child.stdin.take().expect("it is piped");
+        let from = messages(child.stdout.take().expect("it is piped"));
+        let (origin, session) = (origin.to_owned(), None);
+        let mut page = Self {
+            child,
+            to,
+            from,
+            folder,
+            session,
+            asked: 0,
+            origin,
+            complaints: Vec::new(),
+            allowed: Vec::new(),
+        };
+        let target = page.call("Target.createTarget", &json!({"url": "about:blank"}));
+        let attach = json!({"targetId": target["targetId"], "flatten": true});
+        let attached = page.call("Target.attachToTarget", &attach);
+        page.session = attached["sessionId"].as_str().map(str::to_owned);
+        for domain in ["Page", "Runtime", "Log", "Network", "DOM"] {
+            page.call(&format!("{domain}.enable"), &json!({}));
+        }
+        page
+    }
+
+    /// Sends one command and waits for its answer; what happens meanwhile is looked at.
+    #[track_caller]
+    pub fn call(&mut self, method: &str, params: &Value) -> Value {
+        self.asked += 1;
+        let mut message = json!({"id": self.asked, "method": method, "params": params});
+        if let Some(session) = &self.session {
+            message["sessionId"] = json!(session);
+        }
+        let sent = self.to.write_all(format!("{message}\0").as_bytes());
+        sent.unwrap_or_else(|error| panic!("{method}: {error}\n{}", self.log()));
+        let started = Instant::now();
+        loop {
+            match self.from.recv_timeout(GIVE_UP) {
+                Ok(message) if message["id"] == json!(self.asked) => {
+                    let error = &message["error"];
+                    assert!(error.is_null(), "{method}: {error}");
+                    return message["result"].clone();
+                }
+                Ok(event) => self.look_at(&event),
+                Err(RecvTimeoutError::Timeout) => panic!("{method}: no answer\n{}", self.log()),
+                Err(RecvTimeoutError::Disconnected) => panic!("the browser ended\n{}", self.log()),
+            }
+            assert!(started.elapsed() < GIVE_UP, "{method}: no answer\n{}", self.log());
+        }
+    }
+
+    /// Goes to an address and waits until it is loaded.
+    #[track_caller]
+    pub fn go(&mut self, address: &str) {
+        let gone = self.call("Page.navigate", &json!({"url": address}));
+        assert!(gone["errorText"].is_null(), "{address}: {gone}");
+        self.wait("document.readyState === 'complete'");
+    }
+
+    /// The value of an expression, which may be a promise; an exception fails the test.
+    #[track_caller]
+    pub fn eval(&mut self, expression: &str) -> Value {
+        let params = json!({"expression": expression, "awaitPromise": true, "returnByValue": true, "userGesture": true});
+        let answer = self.call("Runtime.evaluate", &params);
+        let thrown = &answer["exceptionDetails"];
+        assert!(thrown.is_null(), "{expression}\n{}", thrown["exception"]["description"]);
+        answer["result"]["value"].clone()
+    }
+
+    /// Waits until an expression is true.
+    #[track_caller]
+    pub fn wait(&mut self, expression: &str) {
+        let started = Instant::now();
+        while self.eval(expression) != json!(true) {
+            if started.elapsed() > GIVE_UP {
+                let text = self.eval("document.body.innerText");
+                panic!(
+                    "it does not become true: {expression}\n{}\n{:#?}",
+                    text.as_str().unwrap_or_default(),
+                    self.complaints
+                );
+            }
+            std::thread::sleep(LOOK_AGAIN);
+        }
+    }
+
+    /// The window's size, and whether it is a phone's.
+    #[track_caller]
+    pub fn resize(&mut self, width: u32, height: u32, phone: bool) {
+        let params = json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": phone});
+        self.call("Emulation.setDeviceMetricsOverride", &params);
+    }
+
+    /// What the system prefers: `light` or `dark`; nothing moves.
+    #[track_caller]
+    pub fn prefer(&mut self, theme: &str) {
+        let features = json!([
+            {"name": "prefers-color-scheme", "value": theme},
+            {"name": "prefers-reduced-motion", "value": "reduce"},
+        ]);
+        self.call("Emulation.setEmulatedMedia", &json!({"features": features}));
+    }
+
+    /// Presses and lets go of a key such as `Tab`.
+    #[track_caller]
+    pub fn press(&mut self, key: &str) {
+        let code = match key {
+            "Tab" => 9,
+            "Enter" => 13,
+            "Escape" => 27,
+            _ => 0,
+        };
+        let text = if key == "Enter" { "\r" } else { "" };
+        for kind in ["keyDown", "keyUp"] {
+            let text = if kind == "keyDown" { text } else { "" };
+            let params =
+                json!({"type": kind, "key": key, "code": key, "windowsVirtualKeyCode": code, "text": text});
+            self.call("Input.dispatchKeyEvent", &params);
+        }
+    }
+
+    /// Types text where the focus is.
+    #[track_caller]
+    pub fn insert(&mut self, text: &str) {
+        self.call("Input.insertText", &json!({"text": text}));
+    }
+
+    /// Puts files into an input.
+    #[track_caller]
+    pub fn choose_file(&mut self, selector: &str, file: &Path) {
+        let document = self.call("DOM.getDocument", &json!({}));
+        let wanted = json!({"nodeId": document["root"]["nodeId"], "selector": selector});
+        let found = self.call("DOM.querySelector", &wanted);
+        let files = json!({"files": [file], "nodeId": found["nodeId"]});
+        self.call("DOM.setFileInputFiles", &files);
+    }
+
+    /// Lets the page save files into a folder.
+    #[track_caller]
+    pub fn download_to(&mut self, folder: &Path) {
+        self.call("Page.setDownloadBehavior", &json!({"behavior": "allow", "downloadPath": folder}));
+    }
+
+    /// A picture of the whole page as PNG.
+    #[track_caller]
+    pub fn picture(&mut self, file: &Path) {
+        let shot =
+            self.call("Page.captureScreenshot", &json!({"format": "png", "captureBeyondViewport": false}));
+        let text = shot["data"].as_str().expect("a picture is text in base64");
+        let bytes = base64::engine::general_purpose::STANDARD.decode(text).expect("it is base64");
+        std::fs::write(file, bytes).expect("the picture can be written");
+    }
+
+    /// Announces that a complaint with this text may come.
+    pub fn allow(&mut self, text: &str) {
+        self.allowed.push(text.into());
+    }
+
+    /// What the page should not have done, so far.
+    #[track_caller]
+    pub fn complaints(&mut self) -> Vec<String> {
+        // Everything that came before this answer was looked at.
+        self.eval("new Promise((done) => setTimeout(done, 0)).then(() => true)");
+        let allowed = &self.allowed;
+        self.complaints
+            .iter()
+            .filter(|text| !allowed.iter().any(|known| text.contains(known)))
+            .cloned()
+            .collect()
+    }
+
+    fn look_at(&mut self, event: &Value) {
+        let params = &event["params"];
+        let complaint = match event["method"].as_str().unwrap_or_default() {
+            "Runtime.exceptionThrown" => {
+                let details = &params["exceptionDetails"];
+                format!("exception: {} {}", details["text"], details["exception"]["description"])
+            }
+            "Runtime.consoleAPICalled"
+                if ["error", "warning", "assert"].iter().any(|kind| params["type"] == *kind) =>
+            {
+                format!("console: {}", params["args"])
+            }
+            "Log.entryAdded"
+                if ["error", "warning"].iter().any(|level| params["entry"]["level"] == *level) =>
+            {
+                let entry = &params["entry"];
+                format!("log: {} {} {}", entry["source"], entry["text"], entry["url"])
+            }
+            "Page.javascriptDialogOpening" => {
+                format!("a dialog was opened: {}", params["message"])
+            }
+            "Network.requestWillBeSent" => {
+                let address = params["request"]["url"].as_str().unwrap_or_default();
+                let inside = ["data:", "blob:", "about:"].iter().any(|scheme| address.starts_with(scheme));
+                if inside || address == self.origin || address.starts_with(&format!("{}/", self.origin)) {
+                    return;
+                }
+                format!("a request to outside: {address}")
+            }
+            _ => return,
+        };
+        self.complaints.push(complaint);
+    }
+
+    fn log(&self) -> String {
+        let log = std::fs::read(self.folder.path().join("log")).unwrap_or_default();
+        String::from_utf8_lossy(&log).into_owned()
+    }
+}
+
+impl Drop for Page {
+    fn drop(&mut self) {
+        // Its other processes end with it.
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+/// Reads messages until the pipe ends.
+fn messages(from: ChildStdout) -> Receiver<Value> {
+    let (told, heard) = channel();
+    std::thread::spawn(move || {
+        for message in BufReader::new(from).split(0) {
+            let Ok(message) = message else { return };
+            let message = serde_json::from_slice(&message).expect("the browser says JSON");
+            if told.send(message).is_err() {
+                return;
+            }
+        }
+    });
+    heard
+}
+
+#[track_caller]
+fn find() -> PathBuf {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let all = NAMES.iter().flat_map(|name| std::env::split_paths(&path).map(move |folder| folder.join(name)));
+    let found = all.into_iter().find(|program| program.is_file());
+    found.unwrap_or_else(|| panic!("none of {NAMES:?} is on PATH; run `cargo xtask packages`"))
+}
