@@ -5,12 +5,14 @@
 
 use crate::limits::Limits;
 use crate::metrics::Metrics;
+use crate::streams::Streams;
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 use tally_service::progress::Snapshot;
 use tally_service::{Keys, Progress, Tally};
+use tokio::sync::watch;
 
 /// What commands of this machine present, before the token of the data directory.
 pub const LOCAL_PREFIX: &str = "tally_local_";
@@ -23,6 +25,8 @@ pub struct Gate {
     pub limits: Limits,
     /// What is counted.
     pub metrics: Metrics,
+    /// Streams of events that are open.
+    pub(crate) streams: Arc<Streams>,
     /// Presented by commands of this machine: it stands in the data directory.
     pub local_token: String,
     /// What `/v1/status` says of the settings, for admins.
@@ -32,6 +36,7 @@ pub struct Gate {
     keys: OnceLock<Arc<Keys>>,
     tally: OnceLock<Arc<Tally>>,
     draining: AtomicBool,
+    drained: watch::Sender<bool>,
 }
 
 /// Why the service cannot answer now.
@@ -50,6 +55,7 @@ impl Gate {
     pub fn new(progress: Arc<Progress>, limits: Limits, local_token: String, settings: Value) -> Arc<Self> {
         Arc::new(Self {
             progress,
+            streams: Streams::new(&limits),
             limits,
             metrics: Metrics::new(),
             local_token,
@@ -58,6 +64,7 @@ impl Gate {
             keys: OnceLock::new(),
             tally: OnceLock::new(),
             draining: AtomicBool::new(false),
+            drained: watch::Sender::new(false),
         })
     }
 
@@ -74,6 +81,12 @@ impl Gate {
     /// Nothing new is taken from now on.
     pub fn drain(&self) {
         self.draining.store(true, Ordering::Release);
+        self.drained.send_replace(true);
+    }
+
+    /// Hears when nothing new is taken any more.
+    pub(crate) fn draining(&self) -> watch::Receiver<bool> {
+        self.drained.subscribe()
     }
 
     /// Who may ask, as soon as it is known.

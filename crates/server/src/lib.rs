@@ -12,6 +12,7 @@ pub mod http;
 pub mod limits;
 pub mod metrics;
 pub mod resp;
+mod streams;
 pub mod tls;
 
 pub use gate::Gate;

@@ -11,6 +11,7 @@ pub mod backends;
 pub mod cluster;
 pub mod command;
 pub mod database;
+pub mod events;
 pub mod http;
 pub mod model;
 mod process;
@@ -24,6 +25,7 @@ pub mod tls;
 
 pub use cluster::ScratchCluster;
 pub use database::{DatabaseKind, ScratchDatabase};
+pub use events::{Event, EventStream};
 pub use http::{Answer, Client, Request};
 pub use proxy::{Cut, Proxy};
 pub use redis::{RedisKind, ScratchRedis};

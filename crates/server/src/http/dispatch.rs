@@ -1,7 +1,7 @@
 //! From a request to its answer: find the route, judge the caller, run the operation, count and log.
 
 use super::answer::Answer;
-use super::call::Call;
+use super::call::{Call, Peer};
 use super::routes::{OPEN_PATHS, ROUTES, Route};
 use super::{guard, problem, service};
 use crate::gate::Gate;
@@ -9,7 +9,6 @@ use crate::metrics::RouteMetrics;
 use hyper::body::Incoming;
 use hyper::header::{HeaderName, HeaderValue, ORIGIN};
 use hyper::{Method, Request};
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
@@ -48,7 +47,7 @@ impl Dispatch {
     }
 
     /// Answers one request.
-    pub(super) async fn answer(&self, peer: SocketAddr, request: Request<Incoming>) -> Answer {
+    pub(super) async fn answer(&self, peer: Peer, request: Request<Incoming>) -> Answer {
         let started = Instant::now();
         let id = self.request_id(&request);
         let (method, path) = (request.method().clone(), request.uri().path().to_owned());
@@ -72,7 +71,7 @@ impl Dispatch {
 
     async fn run(
         &self,
-        peer: SocketAddr,
+        peer: Peer,
         request: Request<Incoming>,
         path: &str,
         id: &str,
@@ -101,14 +100,14 @@ impl Dispatch {
 
     async fn operate(
         &self,
-        peer: SocketAddr,
+        peer: Peer,
         request: Request<Incoming>,
-        route: &Route,
+        route: &'static Route,
         params: Vec<(&'static str, String)>,
     ) -> Result<Answer, Problem> {
         let (parts, body) = request.into_parts();
-        let judged = guard::judge(&self.gate, peer, &parts.headers, route).await?;
-        (route.run)(Call::new(Arc::clone(&self.gate), (judged, peer), route.path, parts, body, params)).await
+        let judged = guard::judge(&self.gate, peer.address, &parts.headers, route).await?;
+        (route.run)(Call::new(Arc::clone(&self.gate), (judged, peer), route, parts, body, params)).await
     }
 
     /// The caller's id where it sent a sensible one, else one of ours.
@@ -138,8 +137,10 @@ impl Dispatch {
         let headers = answer.headers_mut();
         headers.insert("access-control-allow-origin", origin);
         headers.insert("access-control-allow-methods", HeaderValue::from_static("GET"));
-        headers
-            .insert("access-control-allow-headers", HeaderValue::from_static("authorization, tally-int64"));
+        headers.insert(
+            "access-control-allow-headers",
+            HeaderValue::from_static("authorization, tally-int64, last-event-id"),
+        );
         headers.insert("vary", HeaderValue::from_static("origin"));
     }
 }

@@ -5,6 +5,7 @@ mod answer;
 mod call;
 mod contests;
 mod dispatch;
+mod events;
 mod guard;
 mod imports;
 mod keys;

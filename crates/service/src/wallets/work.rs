@@ -1,10 +1,11 @@
 //! What the ledger's lane does with a batch: one transaction, then the answers. Nothing is published: balances are never
-//! kept outside of the store.
+//! kept outside of the store. Who listens is woken, and reads there.
 
 use super::LedgerSettings;
 use super::command::{Done, Request};
 use super::decide::{self, Decision};
 use crate::clock::Clock;
+use crate::events::hub::{Hub, Touched};
 use crate::failure::{Fault, in_lane};
 use crate::scores::work::StoreTimes;
 use std::sync::Arc;
@@ -33,6 +34,10 @@ pub(super) struct LedgerWork {
     node: u64,
     /// Whether the store knows the home currency.
     remembered: bool,
+    /// Those who listen.
+    hub: Arc<Hub>,
+    /// What the last batch does that somebody may listen to.
+    touched: Touched,
     /// The batch that may have been committed, and what it decided.
     open: Option<(BatchId, Vec<Decision>)>,
 }
@@ -43,10 +48,23 @@ impl LedgerWork {
         clock: Clock,
         settings: LedgerSettings,
         keep_micros: i64,
-        (node, times): (u64, Arc<StoreTimes>),
+        (node, times, hub): (u64, Arc<StoreTimes>, Arc<Hub>),
     ) -> Self {
-        let instants = Instants::default();
-        Self { store, clock, settings, keep_micros, times, instants, node, remembered: false, open: None }
+        let (instants, touched) = (Instants::default(), Touched::default());
+        let remembered = false;
+        Self {
+            store,
+            clock,
+            settings,
+            keep_micros,
+            times,
+            instants,
+            node,
+            remembered,
+            hub,
+            touched,
+            open: None,
+        }
     }
 
     /// Members have their first wallet in the home currency, so from the first one on it is fixed.
@@ -99,6 +117,7 @@ impl Work for LedgerWork {
             let when = (now, self.keep_micros);
             let (changes, decided) = decide::decide(batch, &ids, (&plan, loaded), &self.settings, when);
             decisions = decided;
+            self.touched = self.hub.touched(&changes.ledger);
             since = Instant::now();
             changes
         });
@@ -128,6 +147,7 @@ impl Work for LedgerWork {
     }
 
     fn publish(&mut self, _batch: Vec<Request>, decisions: Vec<Decision>) -> Vec<Result<Done, Refusal>> {
+        self.hub.wake(std::mem::take(&mut self.touched));
         decisions
     }
 }
