@@ -60,6 +60,10 @@ pub const SLOW_READER: Duration = Duration::from_secs(10);
 /// Between two looks whether a stream's caller still may listen.
 pub const JUDGED_AGAIN: Duration = Duration::from_millis(500);
 
+/// The same of members where other servers may change them, because the store is asked then; whether a token has run out is looked at
+/// as often as above.
+pub const MEMBER_JUDGED_AGAIN: Duration = Duration::from_secs(5);
+
 impl Default for Limits {
     fn default() -> Self {
         Self {

@@ -88,6 +88,13 @@ impl EventStream {
         }
     }
 
+    /// Waits for a comment; nothing else may come before it.
+    pub fn read_comment(&mut self) {
+        let line = self.line().expect("the stream goes on");
+        assert_eq!(line, ":");
+        assert_eq!(self.line().expect("the stream goes on"), "");
+    }
+
     /// The next event, which must come.
     #[track_caller]
     pub fn expect(&mut self, event: &str) -> Value {

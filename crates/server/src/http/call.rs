@@ -46,6 +46,11 @@ pub(super) struct Presence {
 }
 
 impl Presence {
+    /// Whether the token of a member has not run out. Asks nobody.
+    pub(super) fn token_holds(&self) -> bool {
+        guard::token_holds(&self.gate, &self.headers)
+    }
+
     /// Whether the same request would still be let in, as the same caller.
     pub(super) async fn still_may(&self, caller: &Caller) -> bool {
         let judged = guard::judge(&self.gate, self.peer.address, &self.headers, self.route).await;

@@ -103,6 +103,18 @@ fn streams_end_at_once_when_the_server_does() {
     assert_eq!((&heard["amount"], &next["amount"]), (&json!("1"), &json!("2")));
 }
 
+#[test]
+fn a_stream_that_has_nothing_to_say_gives_signs_of_life() {
+    let server = TestTally::start(TALLY);
+    let mut local = server.local();
+    local.put("/v1/leaderboards/b", &json!({})).expect(201);
+    let mut silent = listen(&server, &stream(BOARD));
+    silent.read_comment();
+    // It goes on.
+    submit(&mut local, "ann", 1);
+    silent.expect("score");
+}
+
 /// Whoever reads nothing is closed; others hear all the same, and submits go on.
 #[test]
 fn a_slow_reader_is_closed_and_nobody_waits_for_it() {

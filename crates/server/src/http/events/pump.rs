@@ -7,14 +7,14 @@
 use super::body::Queue;
 use super::source::{Heard, Sent, Source};
 use crate::http::call::Presence;
-use crate::limits::{JUDGED_AGAIN, KEEP_ALIVE, SLOW_READER};
+use crate::limits::{JUDGED_AGAIN, KEEP_ALIVE, MEMBER_JUDGED_AGAIN, SLOW_READER};
 use crate::streams::Seat;
 use bytes::Bytes;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 use tally_service::events::live::TooSlow;
-use tally_service::{Caller, Tally};
+use tally_service::{Caller, Tally, Who};
 use tally_wire::api::events;
 use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
@@ -29,6 +29,8 @@ pub(super) struct Pump {
     _seat: Seat,
     queue: Queue,
     draining: watch::Receiver<bool>,
+    /// When its caller was judged last.
+    judged: Instant,
 }
 
 /// Why a stream ends.
@@ -45,7 +47,7 @@ enum End {
 impl Pump {
     pub(super) fn new(presence: Presence, caller: Caller, seat: Seat, queue: Queue) -> Self {
         let draining = presence.gate.draining();
-        Self { presence, caller, _seat: seat, queue, draining }
+        Self { presence, caller, _seat: seat, queue, draining, judged: Instant::now() }
     }
 
     /// Fills the stream until its end.
@@ -113,10 +115,16 @@ impl Pump {
     }
 
     /// Whether the caller still may listen, and what it listens to is still there.
-    async fn check(&self, source: &Source) -> Result<Arc<Tally>, End> {
+    async fn check(&mut self, source: &Source) -> Result<Arc<Tally>, End> {
         let tally = self.presence.gate.ready().cloned().map_err(|_| End::Over)?;
-        let may = source.is_there(&tally) && self.presence.still_may(&self.caller).await;
-        if may { Ok(tally) } else { Err(End::Over) }
+        let asks = matches!(self.caller.who, Who::Member(_)) && tally.has_others();
+        let may = if asks && self.judged.elapsed() < MEMBER_JUDGED_AGAIN {
+            self.presence.token_holds()
+        } else {
+            self.judged = Instant::now();
+            self.presence.still_may(&self.caller).await
+        };
+        if may && source.is_there(&tally) { Ok(tally) } else { Err(End::Over) }
     }
 
     /// Sends an event, and counts it.
