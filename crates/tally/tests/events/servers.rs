@@ -20,6 +20,8 @@ fn start(redis: &ScratchRedis, count: usize) -> Vec<TestTally> {
             "bring ranks to what is stored",
             "`store.lease`",
             "ranks cannot be told",
+            "look for events of other servers",
+            "send scores to those who watch",
         ] {
             server.allow(text);
         }
@@ -96,4 +98,23 @@ fn what_is_stored_through_one_is_heard_on_all() {
     });
     assert_eq!(closed[0], closed[1]);
     assert_eq!(closed[0].0, "1");
+}
+
+/// Its server is killed in the middle; what it had not heard comes from another one.
+#[test]
+fn a_stream_goes_on_at_another_server() {
+    let redis = ScratchRedis::start(RedisKind::Redis7, &[]);
+    let mut servers = start(&redis, 2);
+    let (ann, token) = member(&servers[0], "ann");
+    let mut mine = listen(&servers[0], &stream(MINE).key(&token));
+    let mut local = servers[1].local();
+    (1..=30).for_each(|amount| deposit(&mut local, &ann, "KRW", amount));
+    let mut heard = amounts(&mut mine, 7);
+    servers[0].kill9();
+    (31..=40).for_each(|amount| deposit(&mut local, &ann, "KRW", amount));
+    heard.extend(mine.rest().into_iter().map(|event| event.data["amount"].clone()));
+    let mut mine = listen(&servers[1], &after(MINE, &mine.last_id).key(&token));
+    heard.extend(amounts(&mut mine, 40 - heard.len()));
+    let wanted: Vec<Value> = (1..=40).map(|amount| json!(amount.to_string())).collect();
+    assert_eq!(heard, wanted);
 }
