@@ -19,6 +19,6 @@ pub use closed::{Closed, Source, StoredBlock};
 pub use memory::{Held, Loading, Movement, PartOrder, Published};
 pub use page::{Among, Edge, Page, PageQuery, Place, Ranked, Start};
 pub use reads::Reads;
-pub use redis::{RankingError, RedisDesks, RedisRanking};
+pub use redis::{Changed, RankingError, RedisDesks, RedisRanking, Watched};
 pub use remote::{Look, PUBLISHED_WITHIN, Remote, Row};
 pub use standings::{HeldStandings, Ranking, Standings};

@@ -9,7 +9,7 @@
 use crate::memory::{Movement, Published};
 use crate::page::Ranked;
 use crate::reads::Reads;
-use crate::redis::{Loader, RankingError, RedisPart, VersionedMovement};
+use crate::redis::{Changed, Loader, RankingError, RedisPart, VersionedMovement, Watched};
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -178,6 +178,11 @@ impl Remote {
             Ok(_) | Err(RankingError::Lost) => Ok(()),
             Err(error) => Err(error),
         }
+    }
+
+    /// Who has changed since the last look, whichever server published it.
+    pub fn changed(&self, watched: &mut Watched) -> Result<Changed, RankingError> {
+        self.part.changed(watched)
     }
 
     /// Whether something has to be done before it can be asked.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use tally_testkit::{RedisKind, Reply, RespClient, Rng, ScratchRedis};
 
 const COMMON: &str = include_str!("../src/redis/scripts/common.lua");
+const WATCHED: &str = include_str!("../src/redis/scripts/watched.lua");
 const NEWER: &str = include_str!("../src/redis/scripts/newer.lua");
 const PUBLISH: &str = include_str!("../src/redis/scripts/publish.lua");
 const BULK: &str = include_str!("../src/redis/scripts/bulk.lua");
@@ -17,13 +18,15 @@ type Row = (String, u64, String);
 
 struct Part {
     client: RespClient,
-    keys: [String; 3],
+    keys: [String; 5],
 }
 
 impl Part {
     fn new(server: &ScratchRedis, tag: &str) -> Self {
-        let mut part =
-            Self { client: server.client(), keys: ["z", "m", "d"].map(|kind| format!("{{{tag}}}:{kind}")) };
+        let mut part = Self {
+            client: server.client(),
+            keys: ["z", "m", "d", "l", "w"].map(|kind| format!("{{{tag}}}:{kind}")),
+        };
         let state = [b"R", RUN.as_bytes(), b"epoch"].concat();
         let key = part.keys[1].clone();
         let fields: [&[u8]; 6] = [b"HSET", key.as_bytes(), STATE, &state, b"\xffgone", b"0"];
@@ -33,7 +36,7 @@ impl Part {
 
     fn eval(&mut self, body: &str, args: Vec<Vec<u8>>) -> Vec<Reply> {
         let mut command: Vec<Vec<u8>> =
-            vec!["EVAL".into(), format!("{COMMON}{NEWER}{body}").into(), "3".into()];
+            vec!["EVAL".into(), format!("{COMMON}{WATCHED}{NEWER}{body}").into(), "5".into()];
         command.extend(self.keys.iter().map(|key| key.clone().into_bytes()));
         command.push(RUN.into());
         command.extend(WIDTHS.map(Vec::from));

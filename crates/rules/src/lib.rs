@@ -9,6 +9,7 @@
 
 pub mod contest;
 pub mod definition;
+pub mod event;
 pub mod idempotency;
 pub mod ids;
 pub mod instant;

@@ -5,6 +5,7 @@
 
 use crate::limits::Limits;
 use crate::metrics::Metrics;
+use crate::streams::Streams;
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -12,6 +13,7 @@ use std::time::Instant;
 use tally_service::progress::Snapshot;
 use tally_service::{Keys, Progress, Tally};
 use tally_traces::Traces;
+use tokio::sync::watch;
 
 /// What commands of this machine present, before the token of the data directory.
 pub const LOCAL_PREFIX: &str = "tally_local_";
@@ -26,6 +28,8 @@ pub struct Gate {
     pub metrics: Metrics,
     /// Where followed requests are told of, if they are.
     pub traces: Option<Arc<Traces>>,
+    /// Streams of events that are open.
+    pub(crate) streams: Arc<Streams>,
     /// Presented by commands of this machine: it stands in the data directory.
     pub local_token: String,
     /// What `/v1/status` says of the settings, for admins.
@@ -35,6 +39,7 @@ pub struct Gate {
     keys: OnceLock<Arc<Keys>>,
     tally: OnceLock<Arc<Tally>>,
     draining: AtomicBool,
+    drained: watch::Sender<bool>,
 }
 
 /// Why the service cannot answer now.
@@ -59,6 +64,7 @@ impl Gate {
     ) -> Arc<Self> {
         Arc::new(Self {
             progress,
+            streams: Streams::new(&limits),
             limits,
             metrics: Metrics::new(),
             traces,
@@ -68,6 +74,7 @@ impl Gate {
             keys: OnceLock::new(),
             tally: OnceLock::new(),
             draining: AtomicBool::new(false),
+            drained: watch::Sender::new(false),
         })
     }
 
@@ -84,6 +91,12 @@ impl Gate {
     /// Nothing new is taken from now on.
     pub fn drain(&self) {
         self.draining.store(true, Ordering::Release);
+        self.drained.send_replace(true);
+    }
+
+    /// Hears when nothing new is taken any more.
+    pub(crate) fn draining(&self) -> watch::Receiver<bool> {
+        self.drained.subscribe()
     }
 
     /// Who may ask, as soon as it is known.

@@ -13,6 +13,7 @@ pub mod http;
 pub mod limits;
 pub mod metrics;
 pub mod resp;
+mod streams;
 pub mod tls;
 mod traces;
 

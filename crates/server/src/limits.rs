@@ -13,6 +13,12 @@ pub struct Limits {
     pub head_timeout: Duration,
     /// Time for a request's body to arrive; past it 408 and the connection closes.
     pub body_timeout: Duration,
+    /// Streams of events at once; past it 503.
+    pub streams_max: usize,
+    /// The same of one key; past it 429.
+    pub key_streams_max: usize,
+    /// The same of one member; past it 429.
+    pub member_streams_max: usize,
     /// Time that running requests get when the service goes down; past it their connections are cut. Their work is
     /// done all the same.
     pub drain_timeout: Duration,
@@ -42,6 +48,22 @@ pub const AROUND_MAX: u64 = 100;
 /// Entries above and below a player where nobody says.
 pub const AROUND_DEFAULT: u64 = 5;
 
+/// Between two signs of life of a stream of events that has nothing to say.
+pub const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+/// Events of a stream that wait for its client, beside what the system has taken.
+pub const EVENTS_WAITING_MAX: usize = 16;
+
+/// How long a stream's client may take nothing; past it its connection is closed.
+pub const SLOW_READER: Duration = Duration::from_secs(10);
+
+/// Between two looks whether a stream's caller still may listen.
+pub const JUDGED_AGAIN: Duration = Duration::from_millis(500);
+
+/// The same of members where other servers may change them, because the store is asked then; whether a token has run out is looked at
+/// as often as above.
+pub const MEMBER_JUDGED_AGAIN: Duration = Duration::from_secs(5);
+
 impl Default for Limits {
     fn default() -> Self {
         Self {
@@ -49,6 +71,9 @@ impl Default for Limits {
             connections_max: 10_000,
             head_timeout: Duration::from_secs(60),
             body_timeout: Duration::from_secs(30),
+            streams_max: 4_000,
+            key_streams_max: 2_000,
+            member_streams_max: 10,
             drain_timeout: Duration::from_secs(20),
             hosts: Vec::new(),
             cors_origins: Vec::new(),

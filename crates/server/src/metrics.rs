@@ -17,6 +17,7 @@ use std::time::Duration;
 use tally_service::contests::counts::{COUNTED_MAX, Counts, DUE_MAX};
 use tally_service::{Stats, Times};
 use tally_traces::Counts as Spans;
+use tally_wire::api::events;
 
 /// Seconds: from a tenth of a millisecond to ten seconds.
 const BUCKETS_S: [f64; 14] =
@@ -36,6 +37,11 @@ struct Route {
     method: &'static str,
 }
 
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Sent {
+    event: &'static str,
+}
+
 /// The registry and its handles.
 pub struct Metrics {
     registry: Registry,
@@ -45,6 +51,12 @@ pub struct Metrics {
     pub connections: Gauge,
     /// Open connections of the Redis protocol.
     pub resp_connections: Gauge,
+    /// Open streams of events.
+    pub event_streams: Gauge,
+    /// What was sent on them, by event.
+    events_sent: Family<Sent, Counter>,
+    /// Streams that were closed because nobody read them.
+    pub event_streams_slow: Counter,
 }
 
 /// The handles of one route.
@@ -79,7 +91,27 @@ impl Metrics {
             "Open connections of the Redis protocol",
             resp_connections.clone(),
         );
-        Self { registry, answered, seconds, connections, resp_connections }
+        let event_streams = Gauge::default();
+        registry.register("event_streams", "Open streams of events", event_streams.clone());
+        let events_sent = Family::<Sent, Counter>::default();
+        registry.register("events_sent", "Events sent, by event", events_sent.clone());
+        // At zero from the start.
+        for event in events::ALL {
+            drop(events_sent.get_or_create(&Sent { event }));
+        }
+        let event_streams_slow = Counter::default();
+        let help = "Streams of events closed because their clients did not read";
+        registry.register("event_streams_slow", help, event_streams_slow.clone());
+        Self {
+            registry,
+            answered,
+            seconds,
+            connections,
+            resp_connections,
+            event_streams,
+            events_sent,
+            event_streams_slow,
+        }
     }
 
     /// The handles of a route.
@@ -89,6 +121,11 @@ impl Metrics {
             classes: ["1xx", "2xx", "3xx", "4xx", "5xx"].map(class),
             seconds: self.seconds.get_or_create(&Route { route, method }).clone(),
         }
+    }
+
+    /// Events of that name that were sent.
+    pub fn events_sent(&self, event: &'static str) -> Counter {
+        self.events_sent.get_or_create(&Sent { event }).clone()
     }
 
     /// The text that Prometheus reads.

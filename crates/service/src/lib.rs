@@ -9,6 +9,7 @@ pub mod boards;
 pub mod calendar;
 pub mod clock;
 pub mod contests;
+pub mod events;
 pub mod failure;
 pub mod fingerprint;
 pub mod keys;

@@ -1,9 +1,10 @@
-//! What is done in the background, a bounded bite at a time: forgetting old requests, purging deleted boards.
+//! What is done in the background, a bounded bite at a time: forgetting old requests and events, purging deleted boards.
 //!
 //! Each bite is a short transaction of its own, so no submit waits for more than one of them.
 
 use crate::background::Background;
 use crate::clock::Clock;
+use crate::events;
 use crate::trial::Trial;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -55,8 +56,8 @@ fn run(store: &dyn Store, clock: &Clock, keep_micros: i64, woken: &Receiver<()>)
             Err(RecvTimeoutError::Disconnected) => return,
             Ok(()) | Err(RecvTimeoutError::Timeout) => {}
         }
-        let before = clock().plus(-keep_micros);
-        pause = match bite(store, before) {
+        let now = clock();
+        pause = match bite(store, (now.plus(-keep_micros), now.plus(-events::KEEP_MICROS))) {
             // Somebody else was at it: it is found again.
             Err(StoreError::Conflict(_)) => LOOK_PAUSE,
             Ok(rows) => {
@@ -71,9 +72,10 @@ fn run(store: &dyn Store, clock: &Clock, keep_micros: i64, woken: &Receiver<()>)
     }
 }
 
-fn bite(store: &dyn Store, before: Micros) -> Result<usize, StoreError> {
+fn bite(store: &dyn Store, (before, events_before): (Micros, Micros)) -> Result<usize, StoreError> {
     if !store.take_turn(Task::Clean, TURN)? {
         return Ok(0);
     }
-    Ok(store.expire_requests(before, BITE_ROWS)? + store.purge_deleted(BITE_ROWS)?)
+    let events = store.ledger().expire_events(events_before, BITE_ROWS)?;
+    Ok(events + store.expire_requests(before, BITE_ROWS)? + store.purge_deleted(BITE_ROWS)?)
 }

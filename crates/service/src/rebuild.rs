@@ -76,7 +76,7 @@ fn load_all(
         newest = newest.max(row.created_at);
         let board = match &mut start {
             None => Some(Arc::new(load((store, ranking), row.clone(), now, &mut newest, progress)?)),
-            Some(start) => patiently(&mut || join((store, ranking), row.clone(), start, progress))?,
+            Some(start) => patiently(&mut || join((store, ranking), (row.clone(), now), start, progress))?,
         };
         if let Some(board) = board {
             boards.set(&board.id.clone(), Some(board));
@@ -115,14 +115,14 @@ fn load(
         fill(live.part, &live.order)?;
     }
     keeper::close_board(store, &board, now)?;
-    keeper::refresh(store, &board, |row| row.stale)?;
+    keeper::refresh(store, &board, now, |row| row.stale)?;
     Ok(board)
 }
 
 /// A board that other servers serve as well: nothing is loaded that is there, and periods are closed by whose turn it is.
 fn join(
     (store, ranking): (&dyn Store, &Ranking),
-    row: BoardRow,
+    (row, now): (BoardRow, Micros),
     start: &mut behind::Start<'_>,
     progress: &Progress,
 ) -> Result<Option<Arc<Board>>, Failure> {
@@ -132,6 +132,6 @@ fn join(
     board.renew(&state).map_err(broken)?;
     play::learn(store, &board)?;
     start.load(&board, |rows| progress.add(rows))?;
-    keeper::refresh(store, &board, |row| row.stale)?;
+    keeper::refresh(store, &board, now, |row| row.stale)?;
     Ok(Some(board))
 }

@@ -8,6 +8,7 @@ use crate::boards::{Board, Boards, run_once};
 use crate::clock::Clock;
 use crate::contests::counts::Counts as ContestCounts;
 use crate::contests::keeper::{self as contests, ContestKeeper};
+use crate::events::Events;
 use crate::failure::{Failure, blocking};
 use crate::fingerprint::Fingerprints;
 use crate::keys::{Keys, seen_before};
@@ -58,6 +59,8 @@ pub struct Tally {
     pub(crate) closing: Mutex<()>,
     pub(crate) keeper: Keeper,
     pub(crate) contests: ContestKeeper,
+    /// Those who listen to what happens.
+    pub events: Events,
     /// How often the Redis of applications could not be asked.
     pub applications_faults: AtomicU64,
     pub(crate) maintenance: Maintenance,
@@ -108,7 +111,9 @@ impl Tally {
         let lane = ScoreLanes::start(shared, settings.lane)
             .map_err(|error| Fault::Broken(format!("no thread for a score lane: {error}")))?;
         let keep_micros = settings.idempotency_keep_micros;
-        let ledger = LedgerLane::start(&store, &clock, &settings.ledger, keep_micros)?;
+        let events = Events::default();
+        let hub = Arc::clone(&events.hub);
+        let ledger = LedgerLane::start(&store, &clock, &settings.ledger, keep_micros, hub)?;
         let maintenance =
             Maintenance::start(Arc::clone(&store), Arc::clone(&clock), settings.idempotency_keep_micros);
         let members = Members::new(secret, &settings.members)?;
@@ -125,6 +130,7 @@ impl Tally {
             closing: Mutex::new(()),
             keeper: Keeper::default(),
             contests: ContestKeeper::default(),
+            events,
             applications_faults: AtomicU64::new(0),
             maintenance,
             lane,
@@ -137,6 +143,8 @@ impl Tally {
         }
         let keeper = tally.keeper.start(Arc::downgrade(&tally));
         keeper.map_err(|error| Fault::Broken(format!("no thread to close periods: {error}")))?;
+        let events = tally.events.start(Arc::downgrade(&tally));
+        events.map_err(|error| Fault::Broken(format!("no thread for events: {error}")))?;
         // What was missed comes before anybody may ask.
         if let Err(failure) = contests::do_due(&tally).and(prizes::pay_due(&tally)) {
             tracing::warn!(%failure, "what was missed of contests and prizes; it is tried again");
@@ -264,6 +272,7 @@ impl Tally {
     pub fn drain(&self) {
         self.contests.stop();
         self.keeper.stop();
+        self.events.stop();
         self.lane.drain();
         self.ledger.drain();
         if let Some(follower) = &self.follower {

@@ -5,6 +5,7 @@ mod world;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tally_ranking::{PageQuery, Place};
 use tally_rules::definition::{Ranking, Update, Wish};
+use tally_rules::event::{Event, Happened};
 use tally_rules::instant::SECOND;
 use tally_rules::period::PeriodRule;
 use tally_rules::score::Given;
@@ -16,6 +17,7 @@ use tally_service::players::erase::ban;
 use tally_service::scores::command::Submitted;
 use tally_service::scores::import::{NewChunk, NewLine, import};
 use tally_service::scores::submit::{NewScore, submit, submit_batch};
+use tally_store::Topic;
 use world::{DAY, World, board, identity, player, rule};
 
 const HOUR: i64 = 3_600 * SECOND;
@@ -374,4 +376,55 @@ fn an_import_fills_closed_periods() {
     world.start();
     assert_eq!(totals("monthly:1970-02-20"), [14, 14]);
     world.stop();
+}
+
+/// The numbers and names of what is told of closed periods.
+fn told(world: &World) -> Vec<(u64, String, u64)> {
+    let tally = world.tally();
+    let topic = Topic::Board(tally.boards.get(&board()).unwrap().no);
+    let found = tally.store.ledger().events(topic, 0, 100).unwrap();
+    let one = |(number, event): (u64, Event)| match event.what {
+        Happened::PeriodClosed(closed) => (number, closed.period, closed.total),
+        other => panic!("{other:?}"),
+    };
+    found.into_iter().map(one).collect()
+}
+
+#[test]
+fn each_period_with_players_is_told_once_whoever_closes_it() {
+    let world = World::new(10 * DAY + HOUR);
+    world
+        .put(&Wish { periods: Some(vec![rule("daily", "0 0 * * *", "UTC", 1, 0)]), ..Wish::default() })
+        .unwrap();
+    for day in 1..=4 {
+        (0..day).for_each(|nth| drop(send(&world, &format!("p{nth}"), 1, None).unwrap()));
+        // A day in which nobody plays follows: nothing is told of it. One is closed while nobody is there.
+        if day == 3 {
+            world.stop();
+        }
+        world.advance(2 * DAY);
+        if day == 3 {
+            world.start();
+        }
+        for _ in 0..2 {
+            keeper::close_due(&world.tally()).unwrap();
+        }
+    }
+    let wanted = [(1, 11), (2, 13), (3, 15), (4, 17)];
+    let wanted = wanted.map(|(number, day)| (number, format!("daily:1970-01-{day}"), number));
+    // More than are kept of the periods themselves.
+    assert_eq!(told(&world), wanted);
+    // Hiding and showing somebody writes the order anew, and closes nothing.
+    for hidden in [true, false] {
+        world.wait(ban(&world.tally(), &board(), player("p0"), hidden, None)).unwrap();
+    }
+    assert_eq!(told(&world), wanted);
+    // After seven days it is forgotten; numbers go on.
+    world.advance(8 * DAY);
+    send(&world, "p0", 1, None).unwrap();
+    world.advance(DAY);
+    keeper::close_due(&world.tally()).unwrap();
+    let before = Micros(world.now().0 - tally_service::events::KEEP_MICROS);
+    assert_eq!(world.tally().store.ledger().expire_events(before, 100).unwrap(), 4);
+    assert_eq!(told(&world), [(5, "daily:1970-01-27".to_owned(), 1)]);
 }

@@ -5,9 +5,11 @@
 //! doing several at once. Not here: rules, and rows of scores.
 
 use crate::contests::{ContestChanges, ContestLoaded, ContestPlan, Contests};
+use crate::events::{EventReads, Topic};
 use crate::{Books, StoreError};
 use std::ops::Range;
 use tally_rules::Micros;
+use tally_rules::event::Event;
 use tally_rules::ledger::account::{AccountKey, Total};
 use tally_rules::ledger::entry::EntryKey;
 use tally_rules::ledger::member::Handle;
@@ -64,6 +66,8 @@ pub struct LedgerChanges {
     pub totals: Vec<(AccountKey, Total)>,
     /// Contests.
     pub contests: ContestChanges,
+    /// What happened, each under the next number of its topic: in order.
+    pub events: Vec<(Topic, Event)>,
 }
 
 impl LedgerPlan {
@@ -98,7 +102,7 @@ impl LedgerLoaded {
 impl LedgerChanges {
     /// Whether nothing is written.
     pub fn is_empty(&self) -> bool {
-        let Self { handles, members, wallets, holds, transfers, entries, totals, contests } = self;
+        let Self { handles, members, wallets, holds, transfers, entries, totals, contests, events } = self;
         handles.is_empty()
             && members.is_empty()
             && wallets.is_empty()
@@ -107,6 +111,7 @@ impl LedgerChanges {
             && entries.is_empty()
             && totals.is_empty()
             && contests.is_empty()
+            && events.is_empty()
     }
 
     pub(crate) fn assert_sorted(&self) {
@@ -122,7 +127,7 @@ impl LedgerChanges {
 }
 
 /// What can be read of the ledger without a transaction.
-pub trait Ledger: Contests {
+pub trait Ledger: Contests + EventReads {
     /// Every wallet of a member, in order of currency.
     fn wallets_of(&self, member: MemberId) -> Result<Vec<(Currency, Wallet)>, StoreError>;
 

@@ -8,6 +8,7 @@
 pub mod books;
 pub mod contests;
 mod error;
+pub mod events;
 mod hold;
 pub mod ledger;
 pub mod mysql;
@@ -25,6 +26,7 @@ pub use contests::{
     ContestChanges, ContestLoaded, ContestPlan, Contests, Due, DueAfter, EntrantKey, PayoutKey,
 };
 pub use error::StoreError;
+pub use events::{EventKey, EventReads, Topic};
 pub use ledger::{Ledger, LedgerChanges, LedgerLoaded, LedgerPlan};
 pub use payments::PaymentReads;
 pub use plan::{

@@ -54,6 +54,9 @@ settings! {
     "http.head_timeout" = "60s" "Time for a request's head, and for an idle connection to stay.";
     "http.body_timeout" = "30s" "Time for a request's body; past it 408.";
     "http.drain_timeout" = "20s" "Time that running requests get at shutdown before their connections are cut.";
+    "events.streams_max" = "4000" "Streams of events at once, each on a connection of its own; past it 503.";
+    "events.key_streams_max" = "2000" "The same of one API key; past it 429.";
+    "events.member_streams_max" = "10" "The same of one member; past it 429.";
     "resp.listen" = "127.0.0.1:8421" "Where the Redis protocol listens, or `off`.";
     "resp.durability" = "commit" "When its writes are answered: `commit`, durable; `relaxed`, at once and durable within a second.";
     "resp.connections_max" = "10000" "Open connections of the Redis protocol; further ones wait unaccepted.";

@@ -9,7 +9,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 /// How long an answer may take before the test gives up; no measurement.
-const GIVE_UP: Duration = Duration::from_secs(60);
+pub(crate) const GIVE_UP: Duration = Duration::from_secs(60);
 
 /// One request.
 #[derive(Clone, Debug)]
@@ -176,7 +176,11 @@ impl Client {
             Some(_) | None => request.bytes(&host),
         };
         let answer = self.exchange(&bytes, request.method == "HEAD");
-        let closes = answer.as_ref().map_or(true, |answer| answer.header("connection") == Some("close"));
+        // An answer that goes on is for whoever listens (`events`): here it is its head alone.
+        let ends = |answer: &Answer| answer.header("transfer-encoding").is_none();
+        let closes = answer
+            .as_ref()
+            .map_or(true, |answer| answer.header("connection") == Some("close") || !ends(answer));
         if closes {
             self.connection = None;
         }
@@ -242,7 +246,7 @@ impl Client {
     }
 }
 
-fn read_answer(from: &mut impl BufRead, headless: bool) -> io::Result<Answer> {
+pub(crate) fn read_answer(from: &mut impl BufRead, headless: bool) -> io::Result<Answer> {
     let wrong = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what.to_owned());
     let first = read_line(from)?;
     let status = first.split(' ').nth(1).and_then(|status| status.parse().ok());
@@ -264,7 +268,7 @@ fn read_answer(from: &mut impl BufRead, headless: bool) -> io::Result<Answer> {
     Ok(Answer { status, headers, body })
 }
 
-fn read_line(from: &mut impl BufRead) -> io::Result<String> {
+pub(crate) fn read_line(from: &mut impl BufRead) -> io::Result<String> {
     let mut line = Vec::new();
     from.take(1 << 20).read_until(b'\n', &mut line)?;
     if line.pop() != Some(b'\n') {

@@ -18,6 +18,14 @@ pub(super) struct PartitionKeys {
     pub(super) names: Vec<String>,
 }
 
+impl PartitionKeys {
+    /// Who has changed of late, and whether anybody wants to know.
+    pub(super) fn watched(&self) -> [String; 2] {
+        let tag = self.names[0].strip_suffix(":z").expect("the order comes first");
+        [format!("{tag}:l"), format!("{tag}:w")]
+    }
+}
+
 /// The keys of every partition of a part.
 pub(super) fn of_part(
     prefix: &str,

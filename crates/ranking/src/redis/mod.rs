@@ -34,6 +34,7 @@ mod script;
 mod select;
 mod survey;
 mod turns;
+mod watch;
 
 pub use desk::RedisDesks;
 pub use error::RankingError;
@@ -41,6 +42,7 @@ pub use load::Loader;
 pub use part::{RedisPart, RedisRanking};
 pub use publish::VersionedMovement;
 pub use survey::Survey;
+pub use watch::{Changed, Watched};
 
 use std::time::Duration;
 

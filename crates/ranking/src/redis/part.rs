@@ -203,7 +203,11 @@ impl RedisPart {
     }
 
     pub(super) fn request(&self, script: Script, partition: usize, args: Vec<Vec<u8>>) -> Request {
-        let keys = &self.inner.keys[partition];
-        Request { script, slot: keys.slot, keys: keys.names.clone(), args }
+        let of = &self.inner.keys[partition];
+        let mut keys = of.names.clone();
+        if script.is_watched() {
+            keys.extend(of.watched());
+        }
+        Request { script, slot: of.slot, keys, args }
     }
 }

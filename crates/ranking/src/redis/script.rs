@@ -17,6 +17,7 @@ pub(super) enum Script {
     Finish,
     Purge,
     Forget,
+    Watch,
     DeskBegin,
     DeskRead,
     DeskPage,
@@ -29,7 +30,7 @@ pub(super) enum Script {
 
 impl Script {
     /// In the order of their digests.
-    pub(super) const ALL: [Self; 18] = [
+    pub(super) const ALL: [Self; 19] = [
         Self::Ask,
         Self::Page,
         Self::Probe,
@@ -40,6 +41,7 @@ impl Script {
         Self::Finish,
         Self::Purge,
         Self::Forget,
+        Self::Watch,
         Self::DeskBegin,
         Self::DeskRead,
         Self::DeskPage,
@@ -73,8 +75,15 @@ impl Script {
             Self::Finish => (order, include_str!("scripts/finish.lua")),
             Self::Purge => (order, include_str!("scripts/purge.lua")),
             Self::Forget => (order, include_str!("scripts/forget.lua")),
+            Self::Watch => (order, include_str!("scripts/watch.lua")),
         };
         let newer = if matches!(self, Self::Publish | Self::Bulk | Self::Purge) { newer } else { "" };
-        format!("{common}{newer}{body}")
+        let watched = if self.is_watched() { include_str!("scripts/watched.lua") } else { "" };
+        format!("{common}{watched}{newer}{body}")
+    }
+
+    /// Whether it has the keys of those who watch, behind the others.
+    pub(super) fn is_watched(self) -> bool {
+        matches!(self, Self::Publish | Self::Bulk | Self::Watch)
     }
 }

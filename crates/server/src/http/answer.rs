@@ -1,13 +1,61 @@
-//! What goes back: JSON, text or nothing.
+//! What goes back: JSON, text, nothing, or a stream of events.
 
+use super::events::body::EventBody;
 use bytes::Bytes;
 use http_body_util::Full;
+use hyper::body::{Body, Frame, SizeHint};
 use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::{Response, StatusCode};
 use serde::Serialize;
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 
-/// A whole answer.
-pub(super) type Answer = Response<Full<Bytes>>;
+/// An answer.
+pub(super) type Answer = Response<Content>;
+
+/// What an answer says.
+pub(super) enum Content {
+    /// All of it.
+    Whole(Full<Bytes>),
+    /// What happens, as it happens.
+    Events(EventBody),
+}
+
+impl Content {
+    fn of(bytes: impl Into<Bytes>) -> Self {
+        Self::Whole(Full::new(bytes.into()))
+    }
+}
+
+impl Body for Content {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        match self.get_mut() {
+            Self::Whole(whole) => Pin::new(whole).poll_frame(context),
+            Self::Events(events) => events.poll(context).map(|next| next.map(|bytes| Ok(Frame::data(bytes)))),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Self::Whole(whole) => whole.is_end_stream(),
+            Self::Events(_) => false,
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Whole(whole) => whole.size_hint(),
+            Self::Events(_) => SizeHint::default(),
+        }
+    }
+}
 
 /// The header that says that an answer is an earlier one.
 const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
@@ -25,14 +73,14 @@ pub(super) fn ok(value: &impl Serialize) -> Answer {
 
 /// 204.
 pub(super) fn none() -> Answer {
-    let mut answer = Response::new(Full::new(Bytes::new()));
+    let mut answer = Response::new(Content::of(Bytes::new()));
     *answer.status_mut() = StatusCode::NO_CONTENT;
     answer
 }
 
 /// An answer of some other type.
 pub(super) fn with(status: StatusCode, content_type: &'static str, body: impl Into<Bytes>) -> Answer {
-    let mut answer = Response::new(Full::new(body.into()));
+    let mut answer = Response::new(Content::of(body));
     *answer.status_mut() = status;
     answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
     answer

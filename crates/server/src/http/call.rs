@@ -1,10 +1,12 @@
 //! One request as its operation sees it: who asks, the path's parts, the query, the body and the key for retries.
 
-use super::guard::Judged;
+use super::guard::{self, Judged};
 use super::problem;
+use super::routes::Route;
 use crate::gate::Gate;
 use bytes::Bytes;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
+use hyper::HeaderMap;
 use hyper::body::Incoming;
 use hyper::header::CONTENT_TYPE;
 use hyper::http::request::Parts;
@@ -22,20 +24,50 @@ use tally_wire::fields::FieldError;
 use tally_wire::numbers::Int64;
 use tally_wire::query::{INVALID_PARAMETER, decode_segment};
 use tally_wire::{Problem, Query};
+use tokio::sync::Notify;
 
 /// The header by which a key names the player that it acts for.
 const ACTING_PLAYER: &str = "Tally-Acting-Player";
+
+/// Where a request came from.
+#[derive(Clone)]
+pub(super) struct Peer {
+    pub(super) address: SocketAddr,
+    /// Closes the connection at once.
+    pub(super) cut: Arc<Notify>,
+}
+
+/// Who asked, to be judged again while it is being answered.
+pub(super) struct Presence {
+    pub(super) gate: Arc<Gate>,
+    pub(super) peer: Peer,
+    headers: HeaderMap,
+    route: &'static Route,
+}
+
+impl Presence {
+    /// Whether the token of a member has not run out. Asks nobody.
+    pub(super) fn token_holds(&self) -> bool {
+        guard::token_holds(&self.gate, &self.headers)
+    }
+
+    /// Whether the same request would still be let in, as the same caller.
+    pub(super) async fn still_may(&self, caller: &Caller) -> bool {
+        let judged = guard::judge(&self.gate, self.peer.address, &self.headers, self.route).await;
+        self.gate.ready().is_ok() && judged.is_ok_and(|judged| judged.caller == *caller)
+    }
+}
 
 /// A request whose caller was judged.
 pub(super) struct Call {
     pub(super) gate: Arc<Gate>,
     pub(super) caller: Caller,
     /// Where the request came from.
-    pub(super) peer: SocketAddr,
+    pub(super) peer: Peer,
     /// From when on the tokens of the member who asks are good.
     pub(super) tokens_from: Micros,
     pub(super) query: Query,
-    route: &'static str,
+    route: &'static Route,
     parts: Parts,
     body: Option<Incoming>,
     params: Vec<(&'static str, String)>,
@@ -44,8 +76,8 @@ pub(super) struct Call {
 impl Call {
     pub(super) fn new(
         gate: Arc<Gate>,
-        (judged, peer): (Judged, SocketAddr),
-        route: &'static str,
+        (judged, peer): (Judged, Peer),
+        route: &'static Route,
         parts: Parts,
         body: Incoming,
         params: Vec<(&'static str, String)>,
@@ -194,7 +226,7 @@ impl Call {
 
     fn fingerprint(&self, tally: &Tally, body: Option<&Value>) -> Result<Fingerprint, Problem> {
         // The route and what its parts mean, not how they were spelt.
-        let mut path = self.route.to_owned();
+        let mut path = self.route.path.to_owned();
         for (name, _) in &self.params {
             path.push('\0');
             path.push_str(&self.param(name)?);
@@ -207,7 +239,13 @@ impl Call {
         Ok(tally.fingerprints.of(self.parts.method.as_str(), &path, body.to_string().as_bytes()))
     }
 
-    fn header(&self, name: &'static str) -> Result<Option<String>, Problem> {
+    /// What is needed to judge its caller again.
+    pub(super) fn presence(&self) -> Presence {
+        let (gate, peer) = (Arc::clone(&self.gate), self.peer.clone());
+        Presence { gate, peer, headers: self.parts.headers.clone(), route: self.route }
+    }
+
+    pub(super) fn header(&self, name: &'static str) -> Result<Option<String>, Problem> {
         let mut all = self.parts.headers.get_all(name).iter();
         let Some(value) = all.next() else { return Ok(None) };
         match (value.to_str(), all.next()) {

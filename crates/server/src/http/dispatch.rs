@@ -1,7 +1,7 @@
 //! From a request to its answer: find the route, judge the caller, run the operation, count and log.
 
 use super::answer::Answer;
-use super::call::Call;
+use super::call::{Call, Peer};
 use super::routes::{OPEN_PATHS, ROUTES, Route};
 use super::{console, guard, problem, service};
 use crate::gate::Gate;
@@ -10,7 +10,6 @@ use crate::traces::HttpFollowed;
 use hyper::body::Incoming;
 use hyper::header::{HeaderName, HeaderValue, ORIGIN};
 use hyper::{Method, Request};
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
@@ -51,12 +50,12 @@ impl Dispatch {
     }
 
     /// Answers one request.
-    pub(super) async fn answer(&self, peer: SocketAddr, request: Request<Incoming>) -> Answer {
+    pub(super) async fn answer(&self, peer: Peer, request: Request<Incoming>) -> Answer {
         let started = Instant::now();
         let id = self.request_id(&request);
         let (method, path) = (request.method().clone(), request.uri().path().to_owned());
         let origin = request.headers().get(ORIGIN).cloned();
-        let from = (peer, self.scheme);
+        let from = (peer.address, self.scheme);
         let followed = HttpFollowed::begin(self.gate.traces.as_ref(), &request, from, started, &id);
         let (mut answer, metrics) = self.run(peer, request, (&path, &id), followed.as_ref()).await;
         let status = answer.status().as_u16();
@@ -80,7 +79,7 @@ impl Dispatch {
 
     async fn run(
         &self,
-        peer: SocketAddr,
+        peer: Peer,
         request: Request<Incoming>,
         (path, id): (&str, &str),
         followed: Option<&HttpFollowed>,
@@ -113,14 +112,14 @@ impl Dispatch {
 
     async fn operate(
         &self,
-        (peer, request): (SocketAddr, Request<Incoming>),
-        route: &Route,
+        (peer, request): (Peer, Request<Incoming>),
+        route: &'static Route,
         params: Vec<(&'static str, String)>,
         followed: Option<&HttpFollowed>,
     ) -> Result<Answer, Problem> {
         let (parts, body) = request.into_parts();
-        let judged = guard::judge(&self.gate, peer, &parts.headers, route).await?;
-        let call = Call::new(Arc::clone(&self.gate), (judged, peer), route.path, parts, body, params);
+        let judged = guard::judge(&self.gate, peer.address, &parts.headers, route).await?;
+        let call = Call::new(Arc::clone(&self.gate), (judged, peer), route, parts, body, params);
         let operated = (route.run)(call);
         match followed {
             None => operated.await,
@@ -155,8 +154,10 @@ impl Dispatch {
         let headers = answer.headers_mut();
         headers.insert("access-control-allow-origin", origin);
         headers.insert("access-control-allow-methods", HeaderValue::from_static("GET"));
-        headers
-            .insert("access-control-allow-headers", HeaderValue::from_static("authorization, tally-int64"));
+        headers.insert(
+            "access-control-allow-headers",
+            HeaderValue::from_static("authorization, tally-int64, last-event-id"),
+        );
         headers.insert("vary", HeaderValue::from_static("origin"));
     }
 }

@@ -64,14 +64,27 @@ pub(super) async fn judge(
     Err(Problem::new(403, "forbidden", detail))
 }
 
-async fn presented(gate: &Gate, headers: &HeaderMap) -> Result<Judged, Problem> {
+/// The one credential of a request.
+fn bearer(headers: &HeaderMap) -> Option<&str> {
     let mut all = headers.get_all(AUTHORIZATION).iter();
     let value = all.next().and_then(|value| value.to_str().ok());
     let token = value.and_then(|value| {
         let (scheme, token) = value.split_once(' ')?;
         scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
     });
-    let (Some(token), None) = (token, all.next()) else {
+    token.filter(|_| all.next().is_none())
+}
+
+/// Whether the token of a member who was judged before has not run out. Asks nobody.
+pub(super) fn token_holds(gate: &Gate, headers: &HeaderMap) -> bool {
+    let tally = gate.loaded();
+    tally
+        .zip(bearer(headers))
+        .is_some_and(|(tally, token)| tally.members.tokens.read(token, tally.now()).is_some())
+}
+
+async fn presented(gate: &Gate, headers: &HeaderMap) -> Result<Judged, Problem> {
+    let Some(token) = bearer(headers) else {
         return Err(unauthorized("send the key as `Authorization: Bearer tally_…`"));
     };
     if let Some(local) = token.strip_prefix(LOCAL_PREFIX)

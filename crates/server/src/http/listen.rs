@@ -1,5 +1,6 @@
 //! Connections: accepted within a bound, served, and drained when the service goes down.
 
+use super::call::Peer;
 use super::dispatch::Dispatch;
 use crate::accept;
 use crate::gate::Gate;
@@ -13,7 +14,7 @@ use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::net::TcpListener;
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::{Notify, Semaphore, oneshot};
 use tokio::task::JoinHandle;
 
 /// A server that listens.
@@ -66,7 +67,13 @@ async fn accept_all(
             open.inc();
             // A broken connection is the client's affair.
             if let Ok(stream) = Stream::accept(tls.as_ref(), stream, gate.limits.head_timeout).await {
-                let _ = watcher.watch(serve(&gate, dispatch, stream, peer)).await;
+                let cut = Arc::new(Notify::new());
+                let peer = Peer { address: peer, cut: Arc::clone(&cut) };
+                let served = watcher.watch(serve(&gate, dispatch, stream, peer));
+                tokio::select! {
+                    _ = served => {}
+                    () = cut.notified() => {}
+                }
             }
             open.dec();
             drop(permit);
@@ -85,10 +92,10 @@ fn serve(
     gate: &Gate,
     dispatch: Arc<Dispatch>,
     stream: Stream,
-    peer: SocketAddr,
+    peer: Peer,
 ) -> impl hyper_util::server::graceful::GracefulConnection<Error = hyper::Error> + use<> {
     let service = service_fn(move |request| {
-        let dispatch = Arc::clone(&dispatch);
+        let (dispatch, peer) = (Arc::clone(&dispatch), peer.clone());
         async move { Ok::<_, Infallible>(dispatch.answer(peer, request).await) }
     });
     http1::Builder::new()

@@ -28,7 +28,7 @@ pub(super) async fn sign_in(mut call: Call) -> Result<Answer, Problem> {
     let body = call.json().await?;
     let (login, password) = read_sign_in(body).map_err(Problem::fields)?;
     let known = Login::new(&login).ok();
-    let signed_in = signin::sign_in(&tally, (&login, known), password, call.peer.ip()).await;
+    let signed_in = signin::sign_in(&tally, (&login, known), password, call.peer.address.ip()).await;
     match signed_in.map_err(|failure| problem::of_failure(&failure))? {
         SignedIn::Token(token, seconds) => {
             let data = json!({"accessToken": token, "tokenType": "Bearer", "expiresIn": seconds});

@@ -6,6 +6,7 @@ mod call;
 mod console;
 mod contests;
 mod dispatch;
+mod events;
 mod guard;
 mod imports;
 mod keys;

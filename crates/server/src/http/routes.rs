@@ -2,7 +2,9 @@
 
 use super::answer::Answer;
 use super::call::Call;
-use super::{contests, imports, keys, leaderboards, ledger_imports, me, members, players, service, wallets};
+use super::{
+    contests, events, imports, keys, leaderboards, ledger_imports, me, members, players, service, wallets,
+};
 use std::future::Future;
 use std::pin::Pin;
 use tally_rules::role::Right::{self, Administer, Members, Observe, Open, Own, Play, Read, Write};
@@ -44,6 +46,7 @@ pub(super) const ROUTES: &[Route] = &[
     route!("GET" "/v1/leaderboards/{board}/scores" Read leaderboards::page::page),
     route!("GET" "/v1/leaderboards/{board}/periods" Read leaderboards::periods::periods),
     route!("GET" "/v1/leaderboards/{board}/prizes" Read leaderboards::prizes::prizes),
+    route!("GET" "/v1/leaderboards/{board}/events" Read events::leaderboard),
     route!("GET" "/v1/leaderboards/{board}/players/{player}" Read leaderboards::player::player),
     route!("DELETE" "/v1/leaderboards/{board}/players/{player}" Write leaderboards::remove::remove),
     route!("GET" "/v1/leaderboards/{board}/players/{player}/around" Read leaderboards::around::around),
@@ -84,6 +87,7 @@ pub(super) const ROUTES: &[Route] = &[
     route!("GET" "/v1/contests/{contest}/members" Read contests::members::members),
     route!("POST" "/v1/contests/{contest}/members/{player}/ban" Play contests::members::ban),
     route!("POST" "/v1/contests/{contest}/members/{player}/restore" Play contests::members::restore),
+    route!("GET" "/v1/contests/{contest}/events" Read events::contest),
     route!("GET" "/v1/contests/{contest}/prizes" Read contests::members::prizes),
     route!("GET" "/v1/contests/{contest}/refunds" Read contests::members::refunds),
     route!("POST" "/v1/contest-series" Write contests::series::create),
@@ -106,6 +110,7 @@ pub(super) const ROUTES: &[Route] = &[
     route!("GET" "/v1/me/wallet" Own wallets::read::own),
     route!("GET" "/v1/me/transactions" Own wallets::read::own_transactions),
     route!("GET" "/v1/me/ranks" Own me::ranks),
+    route!("GET" "/v1/me/events" Own events::own),
     route!("POST" "/transfer/phone-num" Own me::transfer),
     route!("GET" "/v1/keys" Administer keys::list),
     route!("POST" "/v1/keys" Administer keys::create),

@@ -6,6 +6,7 @@
 mod put;
 
 use crate::contests::play::Play;
+use crate::events::live::Live;
 use crate::periods::{LivePart, Periods};
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, HashSet};
@@ -51,6 +52,8 @@ pub struct Board {
     revision: AtomicU64,
     /// The contest that it belongs to.
     pub(crate) play: OnceLock<Play>,
+    /// Who watches it.
+    pub(crate) live: Live,
     /// Batches under way that change it here when they are published.
     changing: AtomicUsize,
 }
@@ -87,6 +90,7 @@ impl Board {
             periods,
             revision,
             play: OnceLock::new(),
+            live: Live::default(),
             changing,
         })
     }

@@ -4,7 +4,7 @@
 //! score comes in while it writes; where hiding or erasing changes the order meanwhile, it writes
 //! again. Until the blocks are in force the period is read from memory.
 
-use super::order::{self, Written};
+use super::order::{self, Naming, Written};
 use super::walk::Readers;
 use super::{LivePart, RuleState, behind, prizes};
 use crate::background::Background;
@@ -91,7 +91,7 @@ pub(super) fn close_due_of(tally: &Tally, board: &Board) -> Result<(), Failure> 
         return Ok(());
     }
     let _one = tally.closing.lock().unwrap_or_else(PoisonError::into_inner);
-    close(&*tally.store, board, &parts)
+    close(&*tally.store, board, &parts, tally.now())
 }
 
 /// The same of a board that other servers write to. That a period is closed is a change of the board, so no batch that was
@@ -107,8 +107,8 @@ fn close_shared(tally: &Tally, board: &Board, now: Micros) -> Result<(), Failure
     }
     let _one = tally.closing.lock().unwrap_or_else(PoisonError::into_inner);
     let parts = seal_stored(store, board, now)?;
-    close(store, board, &parts)?;
-    refresh(store, board, |row| row.stale)
+    close(store, board, &parts, now)?;
+    refresh(store, board, now, |row| row.stale)
 }
 
 /// Marks periods in the store as closed that are due, and gives them, oldest first.
@@ -149,7 +149,7 @@ fn late(board: &Board, now: Micros) -> Vec<Arc<LivePart>> {
 /// Closes what is due on one board that nobody serves yet.
 pub(crate) fn close_board(store: &dyn Store, board: &Board, now: Micros) -> Result<(), Failure> {
     let parts = seal(board, now);
-    close(store, board, &parts)
+    close(store, board, &parts, now)
 }
 
 /// Periods in memory that take no more scores, oldest first. From now on nothing opens them again: neither a clock that
@@ -177,15 +177,18 @@ fn row(live: &LivePart) -> PartRow {
 }
 
 /// Stores the orders of sealed periods and takes them out of memory. Nothing else may change closed periods meanwhile.
-fn close(store: &dyn Store, board: &Board, parts: &[Part]) -> Result<(), Failure> {
+fn close(store: &dyn Store, board: &Board, parts: &[Part], now: Micros) -> Result<(), Failure> {
     for part in parts {
         let revision = board.followed();
         let Some(live) = board.periods().live(*part).cloned() else { continue };
         let follows = |state: &RuleState| state.calendar_follows(live.span);
         let keep_empty = board.periods().rule_no(live.rule).is_some_and(|state| !follows(state));
         let written = order::in_memory(store, board, &live, |order| {
-            order::write(store, (board.no, revision), &row(&live), order, keep_empty)
+            let row = row(&live);
+            let naming = Naming::of(board, &row, now);
+            order::write(store, (board.no, revision), (&row, naming), order, keep_empty)
         })?;
+        board.live.wake();
         let Written::Closed(closed) = written else {
             // Somebody was hidden or erased meanwhile. It is read from memory until the next look.
             continue;
@@ -210,7 +213,7 @@ fn close(store: &dyn Store, board: &Board, parts: &[Part]) -> Result<(), Failure
             order::forget(store, board.no, &[*part])?;
         }
         if late {
-            refresh(store, board, |row| row.part == *part)?;
+            refresh(store, board, now, |row| row.part == *part)?;
         }
     }
     forget_oldest(store, board)
@@ -267,7 +270,7 @@ fn forget_oldest(store: &dyn Store, board: &Board) -> Result<(), Failure> {
 /// Writes anew the order of closed periods whose records an import has changed. Blocks.
 pub fn refresh_stale(tally: &Tally, board: &Arc<Board>) -> Result<(), Failure> {
     let _one = tally.closing.lock().unwrap_or_else(PoisonError::into_inner);
-    refresh(&*tally.store, board, |row| row.stale)?;
+    refresh(&*tally.store, board, tally.now(), |row| row.stale)?;
     forget_oldest(&*tally.store, board)
 }
 
@@ -277,7 +280,7 @@ pub fn refresh_stale(tally: &Tally, board: &Arc<Board>) -> Result<(), Failure> {
 pub fn refresh_player(tally: &Tally, board: &Arc<Board>, player: &PlayerId) -> Result<(), Failure> {
     let _one = tally.closing.lock().unwrap_or_else(PoisonError::into_inner);
     let with = parts_of(&*tally.store, board, player)?;
-    refresh(&*tally.store, board, |row| with.contains(&row.part))
+    refresh(&*tally.store, board, tally.now(), |row| with.contains(&row.part))
 }
 
 /// Periods, closed or not, in which a player has a record. Blocks.
@@ -294,7 +297,7 @@ pub fn refresh_parts(tally: &Tally, board: &Arc<Board>, parts: &[Part]) -> Resul
         return Ok(());
     }
     let _one = tally.closing.lock().unwrap_or_else(PoisonError::into_inner);
-    refresh(&*tally.store, board, |row| parts.contains(&row.part))
+    refresh(&*tally.store, board, tally.now(), |row| parts.contains(&row.part))
 }
 
 /// Writes anew the order of the closed periods that are chosen. Where other servers change the board meanwhile, it is done
@@ -302,6 +305,7 @@ pub fn refresh_parts(tally: &Tally, board: &Arc<Board>, parts: &[Part]) -> Resul
 pub(crate) fn refresh(
     store: &dyn Store,
     board: &Board,
+    now: Micros,
     chosen: impl Fn(&PartRow) -> bool,
 ) -> Result<(), Failure> {
     // One that is still in memory is closed from there.
@@ -312,7 +316,7 @@ pub(crate) fn refresh(
     let parts: Vec<Part> = board.periods().rules.iter().flat_map(stored).collect();
     for part in parts {
         let mut tries = 1;
-        while !refresh_part(store, board, part)? {
+        while !refresh_part(store, board, part, now)? {
             if tries == servers::TRIES {
                 let why = "a board is changed all the time while the order of a closed period is written";
                 return Err(StoreError::Conflict(why.into()).into());
@@ -325,7 +329,7 @@ pub(crate) fn refresh(
 }
 
 /// Writes one of them; whether nobody changed the board meanwhile.
-fn refresh_part(store: &dyn Store, board: &Board, part: Part) -> Result<bool, Failure> {
+fn refresh_part(store: &dyn Store, board: &Board, part: Part, now: Micros) -> Result<bool, Failure> {
     let revision = board.followed();
     let found = {
         let periods = board.periods();
@@ -336,7 +340,9 @@ fn refresh_part(store: &dyn Store, board: &Board, part: Part) -> Result<bool, Fa
     let Some((row, keep_empty)) = found else { return Ok(true) };
     let fresh = PartOrder::new(&board.definition);
     order::load(store, board, part, &fresh, Readers::Few, |_| {})?;
-    let written = order::write(store, (board.no, revision), &row, &fresh, keep_empty)?;
+    let naming = Naming::of(board, &row, now);
+    let written = order::write(store, (board.no, revision), (&row, naming), &fresh, keep_empty)?;
+    board.live.wake();
     if board.is_shared() {
         servers::renew(store, board)?;
     }

@@ -10,10 +10,11 @@ use crate::failure::{Failure, Fault};
 use crate::servers;
 use std::collections::HashSet;
 use tally_ranking::{PartOrder, Row, Source, Standings, StoredBlock};
+use tally_rules::event::{Event, Happened, PeriodClosed};
 use tally_rules::{Micros, PlayerId, Record};
 use tally_store::{
     Block, BlockKey, BoardNo, Changes, Gone, Loaded, Part, PartKey, PartRow, Plan, ScoreKey, Store,
-    StoreError,
+    StoreError, Topic,
 };
 
 /// Blocks of one transaction.
@@ -121,13 +122,36 @@ pub(crate) enum Written {
     Moved,
 }
 
+/// What those who listen are told of a period that is closed: its names, and when that is.
+#[derive(Clone, Debug)]
+pub(crate) struct Naming {
+    period: String,
+    name: String,
+    now: Micros,
+}
+
+impl Naming {
+    /// Of a part, while its rule is there.
+    pub(crate) fn of(board: &Board, row: &PartRow, now: Micros) -> Option<Self> {
+        let periods = board.periods();
+        let state = periods.rule_no(row.rule)?;
+        Some(Self { period: state.name(row.span.start), name: state.rule.name.clone(), now })
+    }
+
+    fn event(self, row: &PartRow) -> Event {
+        let Self { period, name, now } = self;
+        let closed = PeriodClosed { period, name, span: row.span, total: row.total };
+        Event { at: now, what: Happened::PeriodClosed(closed) }
+    }
+}
+
 /// Writes the order of a part and closes it. An empty part goes instead, unless it is to be kept. Nothing is written of
 /// a board that is gone, and nothing where another server has changed the board after that revision, at which the order was
 /// made: so whoever writes the same blocks at once writes the same.
 pub(crate) fn write(
     store: &dyn Store,
     (board, revision): (BoardNo, Option<u64>),
-    row: &PartRow,
+    (row, naming): (&PartRow, Option<Naming>),
     order: &PartOrder,
     keep_empty: bool,
 ) -> Result<Written, StoreError> {
@@ -161,6 +185,11 @@ pub(crate) fn write(
     let empty =
         total == 0 && !keep_empty && store.walk_scores(board, row.part, None, 1, &mut |_, _| {})? == 0;
     last.parts.push((key, (!empty).then_some(closed)));
+    // Lists leave out those that have no players.
+    if row.total == 0 && total > 0 {
+        let event = naming.map(|naming| (Topic::Board(board), naming.event(&closed)));
+        last.ledger.events.extend(event);
+    }
     if row.version > 0 {
         last.gone.push(Gone::Blocks(key, row.version));
     }
@@ -266,12 +295,12 @@ mod tests {
             });
             // Whether the two meet is up to the machine.
             let moved = (0..500).any(|_| {
-                matches!(write(&store, (BoardNo(1), None), &row(), &order, false), Ok(Written::Moved))
+                matches!(write(&store, (BoardNo(1), None), (&row(), None), &order, false), Ok(Written::Moved))
             });
             stop.store(true, Ordering::SeqCst);
             assert!(moved);
         });
-        let written = write(&store, (BoardNo(1), None), &row(), &order, false).unwrap();
+        let written = write(&store, (BoardNo(1), None), (&row(), None), &order, false).unwrap();
         let Written::Closed(Some(closed)) = written else { panic!("{written:?}") };
         assert_eq!((closed.total, closed.version), (2_000, 1));
         assert_eq!(store.parts(BoardNo(1)).unwrap(), [closed]);
@@ -283,7 +312,7 @@ mod tests {
         let store = store(&folder, None);
         let order = PartOrder::new(&Definition::default());
         order.publish(&[movement(1, true)], |_, _| {});
-        write(&store, (BoardNo(1), None), &row(), &order, false).unwrap();
+        write(&store, (BoardNo(1), None), (&row(), None), &order, false).unwrap();
         let part = PartKey { board: BoardNo(1), part: row().part };
         assert_eq!(store.block(&BlockKey { part, version: 1, block: 0 }).unwrap(), None);
         assert_eq!(store.parts(BoardNo(1)).unwrap(), []);

@@ -76,6 +76,9 @@ fn publish_together(
                     ranks[owner] = published;
                 }
             });
+            if board.live.is_watched() && !memory.order().waits() && board.shows_live(part) {
+                board.live.note(part, movements.iter().map(|moved| &moved.player));
+            }
         }
     }
     for at in which {
@@ -117,6 +120,13 @@ fn publish_in_turn(commands: &mut Commands, dones: &mut [StepDone], aims: &Aims,
                 }
             }
             (_, _) => {}
+        }
+    }
+    for (step, done) in commands.steps.iter().zip(dones.iter()) {
+        let watched = |board: &&Arc<Board>| board.live.is_watched() && !board.is_shared();
+        let Some(board) = step.board().filter(watched) else { continue };
+        for (part, player, _) in done.moves.iter().filter(|(part, ..)| board.shows_live(*part)) {
+            board.live.note(*part, std::iter::once(player));
         }
     }
 }

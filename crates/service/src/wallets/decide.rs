@@ -348,7 +348,17 @@ impl<'a> State<'a> {
         Changes {
             requests: there(self.requests.into_writes()),
             imports: there(self.imports.into_writes()),
-            ledger: LedgerChanges { handles, members, wallets, holds, transfers, entries, totals, contests },
+            ledger: LedgerChanges {
+                handles,
+                members,
+                wallets,
+                holds,
+                transfers,
+                entries,
+                totals,
+                contests,
+                events: added.events,
+            },
             boards: added.boards,
             ..Changes::default()
         }

@@ -5,6 +5,7 @@ use super::command::{Done, Request};
 use super::expiry::Expiry;
 use super::work::{HOME_META, LedgerWork};
 use crate::clock::Clock;
+use crate::events::hub::Hub;
 use crate::failure::{Failure, Fault};
 use crate::requests::Running;
 use crate::scores::work::StoreTimes;
@@ -33,6 +34,7 @@ impl LedgerLane {
         clock: &Clock,
         settings: &LedgerSettings,
         keep_micros: i64,
+        hub: Arc<Hub>,
     ) -> Result<Self, Failure> {
         let home = settings.currencies.home();
         if let Some(known) = store.meta(HOME_META)?.filter(|known| known != home.as_str().as_bytes()) {
@@ -48,7 +50,7 @@ impl LedgerLane {
         getrandom::fill(&mut node).map_err(|error| Fault::Broken(format!("no random numbers: {error}")))?;
         let node = u64::from_le_bytes(node);
         let times = Arc::<StoreTimes>::default();
-        let told = (node, Arc::clone(&times));
+        let told = (node, Arc::clone(&times), hub);
         let work = LedgerWork::new(Arc::clone(store), Arc::clone(clock), settings.clone(), keep_micros, told);
         let no_thread = |error| Fault::Broken(format!("no thread for the ledger's lane: {error}"));
         let (lane, thread) = Lane::start("ledger", settings.lane, work).map_err(no_thread)?;

@@ -1,10 +1,11 @@
 //! What the ledger's lane does with a batch: one transaction, then the answers. Nothing is published: balances are never
-//! kept outside of the store.
+//! kept outside of the store. Who listens is woken, and reads there.
 
 use super::LedgerSettings;
 use super::command::{Done, Request};
 use super::decide::{self, Decision};
 use crate::clock::Clock;
+use crate::events::hub::{Hub, Touched};
 use crate::failure::{Fault, in_lane};
 use crate::scores::work::StoreTimes;
 use std::sync::Arc;
@@ -35,6 +36,10 @@ pub(super) struct LedgerWork {
     node: u64,
     /// Whether the store knows the home currency.
     remembered: bool,
+    /// Those who listen.
+    hub: Arc<Hub>,
+    /// What the last batch does that somebody may listen to.
+    touched: Touched,
     /// The batch that may have been committed, and what it decided.
     open: Option<(BatchId, Vec<Decision>)>,
 }
@@ -45,11 +50,24 @@ impl LedgerWork {
         clock: Clock,
         settings: LedgerSettings,
         keep_micros: i64,
-        (node, times): (u64, Arc<StoreTimes>),
+        (node, times, hub): (u64, Arc<StoreTimes>, Arc<Hub>),
     ) -> Self {
-        let instants = Instants::default();
-        let (read_at, remembered, open) = (None, false, None);
-        Self { store, clock, settings, keep_micros, times, read_at, instants, node, remembered, open }
+        let (instants, touched) = (Instants::default(), Touched::default());
+        let remembered = false;
+        Self {
+            store,
+            clock,
+            settings,
+            keep_micros,
+            times,
+            read_at: None,
+            instants,
+            node,
+            remembered,
+            hub,
+            touched,
+            open: None,
+        }
     }
 
     /// Members have their first wallet in the home currency, so from the first one on it is fixed.
@@ -104,6 +122,7 @@ impl Work for LedgerWork {
             let when = (now, self.keep_micros);
             let (changes, decided) = decide::decide(batch, &ids, (&plan, loaded), &self.settings, when);
             decisions = decided;
+            self.touched = self.hub.touched(&changes.ledger);
             since = Instant::now();
             changes
         });
@@ -137,6 +156,7 @@ impl Work for LedgerWork {
     }
 
     fn publish(&mut self, _batch: Vec<Request>, decisions: Vec<Decision>) -> Vec<Result<Done, Refusal>> {
+        self.hub.wake(std::mem::take(&mut self.touched));
         decisions
     }
 }

@@ -4,6 +4,7 @@ mod applications;
 mod contests;
 mod crowd;
 mod erasing;
+mod events;
 mod histories;
 mod holds;
 mod lost;

@@ -6,7 +6,7 @@ use super::connect::Flavour;
 use super::load::absent_of;
 use super::row::Answers;
 use super::text::Script;
-use super::{contests, holds, members, transfers, wallets};
+use super::{contests, events, holds, members, transfers, wallets};
 use crate::ledger::{Ledger, LedgerChanges, LedgerLoaded, LedgerPlan};
 use crate::{Books, StoreError};
 use std::ops::Range;
@@ -121,6 +121,7 @@ pub(super) fn write(
     let is_new = |hold: &HoldId| absent.holds.binary_search(hold).is_ok();
     holds::write(script, &changes.holds, is_new, flavour);
     contests::write(script, &changes.contests, &absent.contests, flavour);
+    events::write(script, &changes.events);
     transfers::write(script, &changes.transfers);
     transfers::write_entries(script, &changes.entries);
     wallets::add(script, &changes.totals, flavour, slot);

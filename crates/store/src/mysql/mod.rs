@@ -27,6 +27,7 @@ pub(crate) mod books;
 mod check;
 mod connect;
 mod contests;
+mod events;
 mod fault;
 mod guess;
 mod holds;
@@ -320,8 +321,7 @@ impl Store for MySqlStore {
     }
 
     fn expire_requests(&self, before: Micros, limit: usize) -> Result<usize, StoreError> {
-        let done = self.pool.ask(&requests::expire(before, limit))?.affected();
-        Ok(usize::try_from(done).unwrap_or(usize::MAX))
+        requests::expire(&self.pool, before, limit)
     }
 
     fn purge_deleted(&self, limit: usize) -> Result<usize, StoreError> {

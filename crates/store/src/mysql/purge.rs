@@ -3,11 +3,13 @@
 //! Rows of what is deleted are nobody's any more, so bites of them need no transaction: whatever is left is found
 //! again. Not here: how often, and how many at a time.
 
+use super::fault::corrupt;
 use super::pool::Pool;
 use super::row::Answers;
 use super::text::Script;
 use super::{CLOCK, batches, revisions};
-use crate::StoreError;
+use crate::events::{Topic, topic_bytes};
+use crate::{BoardNo, StoreError};
 
 /// A removed record keeps its row for so long: longer than anyone can be late with an older version.
 const REMOVED_MICROS: u64 = 3600 * 1_000_000;
@@ -70,9 +72,16 @@ fn of_boards(pool: &Pool, left: &mut u64) -> Result<(), StoreError> {
         ] {
             delete(pool, of, (table, order), left)?;
         }
+        let no = u32::try_from(of.board).map_err(|_| corrupt("deleted_boards", "a number that is none"))?;
+        let topic = topic_bytes(Topic::Board(BoardNo(no)));
+        let mut script = Script::default();
+        script.sql("DELETE FROM events WHERE topic = ").bytes(&topic);
+        script.sql(" ORDER BY number LIMIT ").number(*left).end();
+        *left -= pool.ask(&script)?.affected().min(*left);
         // What is left of the limit says that nothing is left of the board.
         if *left > 0 {
             let mut script = Script::default();
+            script.sql("DELETE FROM event_topics WHERE topic = ").bytes(&topic).end();
             script.sql("DELETE FROM deleted_boards WHERE `no` = ").number(of.board).end();
             pool.ask(&script)?;
         }

@@ -3,6 +3,7 @@
 use super::connect::Flavour;
 use super::fault::corrupt;
 use super::found;
+use super::pool::Pool;
 use super::row::Answers;
 use super::text::{Row, Script};
 use crate::StoreError;
@@ -67,10 +68,10 @@ pub(super) fn guard<'a>(script: &mut Script, absent: impl Iterator<Item = &'a Re
     script.keys("DELETE FROM requests WHERE (scope, `key`) IN (", absent, ")", put_key);
 }
 
-/// Forgets the oldest.
-pub(super) fn expire(before: Micros, limit: usize) -> Script {
+/// Forgets the oldest; gives how many.
+pub(super) fn expire(pool: &Pool, before: Micros, limit: usize) -> Result<usize, StoreError> {
     let mut script = Script::default();
     script.sql("DELETE FROM requests WHERE `at` < ").signed(before.0);
     script.sql(" ORDER BY `at` LIMIT ").number(limit as u64).end();
-    script
+    Ok(usize::try_from(pool.ask(&script)?.affected()).unwrap_or(usize::MAX))
 }

@@ -2,9 +2,11 @@
 
 use super::Shards;
 use super::split::FIRST;
+use crate::events::{EventReads, Topic};
 use crate::{Books, Ledger, Store, StoreError};
 use std::ops::Range;
 use tally_rules::Micros;
+use tally_rules::event::Event;
 use tally_rules::ledger::account::{AccountKey, Total};
 use tally_rules::ledger::entry::EntryKey;
 use tally_rules::ledger::member::Handle;
@@ -18,6 +20,24 @@ impl Shards {
         ask: impl FnOnce(&dyn Ledger) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         self.inner.ask(FIRST, |store| ask(store.ledger()))
+    }
+}
+
+impl EventReads for Shards {
+    fn events(&self, topic: Topic, after: u64, limit: usize) -> Result<Vec<(u64, Event)>, StoreError> {
+        self.of_first(|first| first.events(topic, after, limit))
+    }
+
+    fn last_events(&self, topics: &[Topic]) -> Result<Vec<u64>, StoreError> {
+        self.of_first(|first| first.last_events(topics))
+    }
+
+    fn last_entries(&self, members: &[MemberId]) -> Result<Vec<(WalletKey, u64)>, StoreError> {
+        self.of_first(|first| first.last_entries(members))
+    }
+
+    fn expire_events(&self, before: Micros, limit: usize) -> Result<usize, StoreError> {
+        self.of_first(|first| first.expire_events(before, limit))
     }
 }
 

@@ -8,6 +8,7 @@
 use super::boards::Boards;
 use super::codec::{Input, put_number, put_option};
 use super::directory::{Changed, Directory};
+use super::events::{Events, Topics};
 use super::holds::Holds;
 use super::keys::{KeyState, Keys};
 use super::members::{Handles, Members};
@@ -124,10 +125,12 @@ pub(super) struct Present<'a> {
     pub(super) next_key: u32,
     /// What each account that is added to has come to.
     pub(super) totals: &'a [Option<Total>],
+    /// What happened, with its numbers.
+    pub(super) events: (List<Events>, List<Topics>),
 }
 
 /// Changes as rows, and those of boards once more for the directory. One line for each table.
-pub(super) fn of(changes: Changes, present: &Present<'_>) -> Result<(Batch, Changed), StoreError> {
+pub(super) fn of(changes: Changes, present: Present<'_>) -> Result<(Batch, Changed), StoreError> {
     let mut batch = Batch::default();
     let boards =
         if changes.boards.is_empty() { Vec::new() } else { present.boards.resolve(changes.boards)? };
@@ -141,8 +144,11 @@ pub(super) fn of(changes: Changes, present: &Present<'_>) -> Result<(Batch, Chan
     batch.add::<Blocks>(there(changes.blocks))?;
     batch.add::<Deleted>(changes.gone.into_iter().map(|gone| (gone.into(), Some(()))).collect())?;
     batch.add::<Boards>(boards.clone())?;
-    batch.add::<Keys>(keys(changes.keys, present)?)?;
+    batch.add::<Keys>(keys(changes.keys, &present)?)?;
     add_ledger(&mut batch, changes.ledger, present.totals)?;
+    let (events, topics) = present.events;
+    batch.add::<Events>(events)?;
+    batch.add::<Topics>(topics)?;
     Ok((batch, boards))
 }
 
@@ -225,9 +231,11 @@ mod tests {
     }
 
     fn encoded(changes: Changes) -> Vec<u8> {
-        let present = Present { boards: &Directory::default(), keys: &|_| None, next_key: 1, totals: &[] };
+        let boards = Directory::default();
+        let events = Default::default();
+        let present = Present { boards: &boards, keys: &|_| None, next_key: 1, totals: &[], events };
         let mut out = Vec::new();
-        of(changes, &present).unwrap().0.encode(&mut out);
+        of(changes, present).unwrap().0.encode(&mut out);
         out
     }
 

@@ -20,6 +20,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/sqlite/0006_contests.sql"),
     include_str!("../../migrations/sqlite/0007_series.sql"),
     include_str!("../../migrations/sqlite/0008_period_prizes.sql"),
+    include_str!("../../migrations/sqlite/0009_events.sql"),
 ];
 
 /// The first version with a journal.

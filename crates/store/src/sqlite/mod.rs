@@ -24,6 +24,7 @@ mod contest_reads;
 mod contests;
 mod damage;
 mod directory;
+mod events;
 mod fault;
 mod files;
 mod fold;

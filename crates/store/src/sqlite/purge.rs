@@ -5,9 +5,12 @@
 
 use super::boards::Boards;
 use super::bound;
+use super::events;
+use super::fault::corrupt;
 use super::parts::Deleted;
 use super::state::Shared;
-use crate::StoreError;
+use crate::events::{Topic, topic_bytes};
+use crate::{BoardNo, StoreError};
 use rusqlite::{Connection, OptionalExtension, params};
 
 pub(super) const FIRST: &str = "SELECT no FROM deleted_boards ORDER BY no LIMIT 1";
@@ -21,6 +24,8 @@ pub(super) const PARTS: &str = "DELETE FROM parts WHERE (board, part) IN \
      (SELECT board, part FROM parts WHERE board = ?1 ORDER BY part LIMIT ?2)";
 pub(super) const BLOCKS: &str = "DELETE FROM blocks WHERE (board, part, version, block) IN \
      (SELECT board, part, version, block FROM blocks WHERE board = ?1 ORDER BY part, version, block LIMIT ?2)";
+pub(super) const EVENTS: &str = "DELETE FROM events WHERE (topic, number) IN \
+     (SELECT topic, number FROM events WHERE topic = ?1 ORDER BY number LIMIT ?2)";
 pub(super) const DONE: &str = "DELETE FROM deleted_boards WHERE no = ?1";
 
 pub(super) const FIRST_PART: &str =
@@ -94,8 +99,14 @@ fn of_boards(connection: &Connection, limit: i64) -> Result<usize, StoreError> {
             deleted += rows;
             left -= rows.cast_signed() as i64;
         }
+        let no = u32::try_from(board).map_err(|_| corrupt("deleted_boards", "a number that is none"))?;
+        let topic = topic_bytes(Topic::Board(BoardNo(no)));
+        let rows = connection.prepare_cached(EVENTS)?.execute(params![topic, left])?;
+        deleted += rows;
+        left -= rows.cast_signed() as i64;
         // What is left of the limit says that nothing is left of the board.
         if left > 0 {
+            connection.prepare_cached(events::REMOVE_LAST)?.execute(params![topic])?;
             connection.prepare_cached(DONE)?.execute(params![board])?;
         }
     }

@@ -16,7 +16,7 @@ use super::scores::{self, Scores};
 use super::state::Shared;
 use super::table::Table;
 use super::wallets::{self, Totals};
-use super::{imports, profiles, requests};
+use super::{events, imports, profiles, requests};
 use crate::StoreError;
 use crate::plan::{BatchId, BoardNo, Changes, Durability, KeyChange, Loaded, Plan};
 use crate::slow::{Stage, Watch};
@@ -214,10 +214,12 @@ fn rows(shared: &Shared, writer: &Writer, changes: Changes) -> Result<(Batch, Ch
         present.extend(states.into_iter().flatten().map(|state| (state.row.id.to_string(), state)));
     }
     let totals = totals(shared, writer, &changes)?;
+    let events = events::numbered(shared, &writer.reader, &changes.ledger.events)?;
     let overlay = shared.overlay();
     let of_key = |id: &str| present.get(id).cloned();
     let next_key = writer.next_key;
-    batch::of(changes, &Present { boards: &overlay.boards, keys: &of_key, next_key, totals: &totals })
+    let totals = &totals;
+    batch::of(changes, Present { boards: &overlay.boards, keys: &of_key, next_key, totals, events })
 }
 
 /// What the accounts that are added to have come to.

@@ -11,8 +11,8 @@ use super::batch::{Batch, take_list};
 use super::codec::Input;
 use super::overlay::{AnyLayer, Layer};
 use super::{
-    bans, boards, contests, holds, imports, keys, members, parts, payments, profiles, requests, scores,
-    series, transfers, wallets,
+    bans, boards, contests, events, holds, imports, keys, members, parts, payments, profiles, requests,
+    scores, series, transfers, wallets,
 };
 use crate::StoreError;
 use rusqlite::Connection;
@@ -120,6 +120,8 @@ pub(super) static TABLES: &[&dyn AnyTable] = &[
     &entry::<contests::Payouts>(),
     &entry::<series::AllSeries>(),
     &entry::<payments::Payments>(),
+    &entry::<events::Topics>(),
+    &entry::<events::Events>(),
 ];
 
 #[cfg(test)]

@@ -37,6 +37,7 @@ pub(crate) fn played(tour: &mut Tour<'_>) {
     tour.example("createContest", 201);
     tour.example("updateContest", 200);
     tour.example("openContest", 200);
+    tour.example("streamContest", 200);
     tour.example("applyToContest", 201);
     tour.example("listApplications", 200);
     tour.example("withdrawApplication", 204);

@@ -7,7 +7,7 @@ use tally_testkit::{Answer, Client, Request};
 
 const METHODS: [&str; 5] = ["get", "put", "post", "patch", "delete"];
 /// Header fields of any answer that need no description.
-const COMMON_HEADERS: [&str; 9] = [
+const COMMON_HEADERS: [&str; 10] = [
     "cache-control",
     "connection",
     "content-length",
@@ -15,6 +15,7 @@ const COMMON_HEADERS: [&str; 9] = [
     "content-type",
     "date",
     "referrer-policy",
+    "transfer-encoding",
     "vary",
     "x-content-type-options",
 ];

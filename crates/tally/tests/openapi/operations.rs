@@ -8,7 +8,7 @@ use crate::document::{Document, Operation, Seen};
 use crate::schema::Unnamed;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
-use tally_testkit::{Answer, Client, Request, TestTally};
+use tally_testkit::{Answer, Client, EventStream, Request, TestTally};
 
 /// Answers that need a fault, a moment or a rival: other tests make them.
 const NOT_HERE: [(u16, &str); 9] = [
@@ -216,9 +216,11 @@ fn successes(tour: &mut Tour<'_>) {
     {
         tour.example(id, 200);
     }
+    tour.example("streamLeaderboard", 200);
     periods(tour);
     other_kinds(tour);
     crate::members::tour(tour);
+    tour.example("streamMe", 200);
     crate::contests::played(tour);
 }
 
@@ -327,6 +329,7 @@ fn spoilt(operation: &Operation, code: &str, reader: &str) -> Option<Request> {
         "host_refused" => request.header("Host", "tally.example"),
         "origin_refused" => request.header("Origin", "http://tally.example"),
         "unknown_parameter" => asked("?nope=1"),
+        "invalid_parameter" if operation.has("Last-Event-ID") => request.header("Last-Event-ID", "?"),
         "invalid_parameter" => asked("?limit=%zz"),
         "invalid_cursor" => asked("?cursor=zz"),
         "period_not_found" => asked("?period=fortnightly"),
@@ -417,7 +420,7 @@ fn endings(tour: &mut Tour<'_>) {
 fn narrow(document: &Document) -> (BTreeSet<Seen>, Vec<String>) {
     let dir = tempfile::tempdir().expect("a temporary directory can be made");
     let config = dir.path().join("tally.toml");
-    let text = "[http]\nbody_timeout = \"100ms\"\n[limits]\nboards = 1\nkeys = 1\n[contests]\napplications_max = 1\n";
+    let text = "[http]\nbody_timeout = \"100ms\"\n[events]\nstreams_max = 1\nkey_streams_max = 1\nmember_streams_max = 1\n[limits]\nboards = 1\nkeys = 1\n[contests]\napplications_max = 1\n";
     std::fs::write(&config, text).expect("it can be written");
     let server = TestTally::start_with(TALLY, &["--config", config.to_str().expect("the path is text")]);
     let mut tour = Tour::new(document, &server);
@@ -432,6 +435,8 @@ fn narrow(document: &Document) -> (BTreeSet<Seen>, Vec<String>) {
     tour.local.post("/v1/members", &made).expect(201);
     let signed_in = tour.example("signIn", 200);
     let member = signed_in["data"]["accessToken"].as_str().expect("a token").to_owned();
+    tour.token.clone_from(&member);
+    streams(&mut tour, &server);
     let local = format!("tally_local_{}", server.token());
     for (id, status, code) in document.answers() {
         let cut = match code.as_str() {
@@ -460,6 +465,28 @@ fn narrow(document: &Document) -> (BTreeSet<Seen>, Vec<String>) {
         }
     }
     (tour.seen, tour.failures)
+}
+
+/// Where one stream may be open: somebody's, and that of each.
+fn streams(tour: &mut Tour<'_>, server: &TestTally) {
+    let document = tour.document;
+    let local = format!("tally_local_{}", server.token());
+    for (opens, key) in [("streamLeaderboard", local), ("streamMe", tour.token.clone())] {
+        let request = document.operation(opens).example(0).key(&key);
+        // The one before takes a moment to be gone.
+        let open = loop {
+            match EventStream::open(server.address(), &request) {
+                Ok(stream) => break stream,
+                Err(answer) => assert_eq!(answer.code(), "too_many_streams"),
+            }
+        };
+        for id in ["streamLeaderboard", "streamContest", "streamMe"] {
+            let its_own = (id == "streamMe") == (opens == "streamMe");
+            let status = if its_own { 429 } else { 503 };
+            tour.refused(id, status, "too_many_streams", &document.operation(id).example(0));
+        }
+        drop(open);
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The shapes of requests and answers over HTTP, one file per thing.
 
 pub mod contests;
+pub mod events;
 pub mod holds;
 pub mod imports;
 pub mod keys;

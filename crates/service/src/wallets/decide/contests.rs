@@ -18,13 +18,14 @@ use tally_rules::contest::start::{Facts, judge, sift};
 use tally_rules::contest::{
     Application, ContestId, Enrolled, Event, Payout, Record, State as Stands, division, state,
 };
+use tally_rules::event::{ContestChanged, Event as Happening, Happened};
 use tally_rules::ledger::hold::Ending;
 use tally_rules::ledger::member::Handle;
 use tally_rules::ledger::order::wallets_of;
 use tally_rules::ledger::{Currency, Hold, HoldId, MemberId, TransferId};
 use tally_rules::outcome::Outcome;
 use tally_rules::{Micros, PlayerId, Refusal};
-use tally_store::{BoardChange, BoardNo, BoardRow, EntrantKey, PayoutKey, Plan};
+use tally_store::{BoardChange, BoardNo, BoardRow, EntrantKey, PayoutKey, Plan, Topic};
 
 /// What a batch adds of contests beside what it sets.
 #[derive(Debug, Default)]
@@ -34,6 +35,19 @@ pub(in crate::wallets) struct Added {
     pub(in crate::wallets) boards: Vec<BoardChange>,
     /// The number of the next board.
     pub(in crate::wallets) next_board: BoardNo,
+    /// What those who listen are told.
+    pub(in crate::wallets) events: Vec<(Topic, Happening)>,
+}
+
+impl Added {
+    /// A contest was made, changed, or came into another state.
+    pub(super) fn tell(&mut self, record: &Record, before: Option<Stands>, now: Micros) {
+        let is_turned = before != Some(record.state);
+        let at = if is_turned { record.since } else { record.updated_at };
+        let changed = ContestChanged { before, state: record.state, at, members: record.members };
+        let event = Happening { at: now, what: Happened::Contest(changed) };
+        self.events.push((Topic::Contest(record.no), event));
+    }
 }
 
 /// Everything an act may touch.
@@ -111,6 +125,10 @@ impl State<'_> {
         let mut decided = self.act(order, settings, ids);
         if let Ok(Done::Contest(done)) = &mut decided {
             done.turned = before != Some(done.record.state);
+            let patched = matches!((&order.act, &done.what), (Act::Patch(..), What::Nothing));
+            if done.turned || patched && !done.replayed {
+                self.added.tell(&done.record, before, self.now);
+            }
         }
         decided
     }

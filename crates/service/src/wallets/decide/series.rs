@@ -38,6 +38,7 @@ impl State<'_> {
             let series = Some(order.id.clone());
             let mut record = Record::new(no, making.contest.clone(), series, self.now);
             record.since = making.at;
+            self.added.tell(&record, None, self.now);
             self.contests.set(&making.id, Some(record));
         }
         if order.seen.is_some() || order.then.is_some() {

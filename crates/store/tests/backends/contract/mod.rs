@@ -9,6 +9,7 @@ pub(crate) mod boards;
 pub(crate) mod books;
 pub(crate) mod contests;
 pub(crate) mod durability;
+pub(crate) mod events;
 pub(crate) mod keys;
 pub(crate) mod ledger;
 pub(crate) mod model;
@@ -99,6 +100,12 @@ macro_rules! store_contract {
                 members_and_prizes_read_back_page_by_page,
                 series_come_and_go_and_are_found_when_they_are_due,
                 payments_read_back_and_are_found_while_they_are_open,
+            ],
+            events: [
+                events_are_numbered_and_read_on_from_any_of_them,
+                an_event_is_there_with_its_transaction_or_not_at_all, numbers_become_visible_in_their_order,
+                old_events_go_and_numbers_go_on, a_deleted_board_takes_its_events_along,
+                last_entries_are_those_of_the_wallets,
             ],
             model: [random_operations_agree_with_a_model],
         );

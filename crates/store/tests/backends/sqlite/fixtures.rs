@@ -6,8 +6,8 @@
 
 use super::fresh;
 use crate::contract::{
-    boards, contests, create, key, key_row, ledger, load, open, players, record, request, scores, stored,
-    walk, write,
+    boards, contests, create, events, key, key_row, ledger, load, open, players, record, request, scores,
+    stored, walk, write,
 };
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ use tally_store::{
     LedgerChanges, Part, PartKey, PartRow, Plan, Store,
 };
 
-const SCHEMA: u32 = 8;
+const SCHEMA: u32 = 9;
 /// A schema that no version was left with.
 const NEVER: u32 = 7;
 /// What belongs to a file beside it: its journal.
@@ -39,6 +39,8 @@ const WITH_LEDGER: u32 = 5;
 const WITH_CONTESTS: u32 = 6;
 /// The first schema with series; contests before it had their applications in the store.
 const WITH_SERIES: u32 = 8;
+/// The first schema with events.
+const WITH_EVENTS: u32 = 9;
 
 fn schemas() -> impl Iterator<Item = u32> {
     (1..=SCHEMA).filter(|schema| *schema != NEVER)
@@ -159,6 +161,7 @@ fn money() -> LedgerChanges {
             series: vec![(contests::name("series"), Some(contests::series_row(Some(5), true)))],
             ..ContestChanges::default()
         },
+        events: vec![(events::contest(1), events::event(7, 1))],
     }
 }
 
@@ -183,6 +186,9 @@ fn verify_money(store: &dyn Store, schema: u32) {
     assert_eq!(read.contest(id).unwrap(), (schema >= WITH_CONTESTS).then_some(contest));
     let (id, series) = &money.contests.series[0];
     assert_eq!(read.series(id).unwrap(), series.clone().filter(|_| schema >= WITH_SERIES));
+    let (topic, event) = &money.events[0];
+    let found = read.events(*topic, 0, 9).unwrap();
+    assert_eq!(found, if schema >= WITH_EVENTS { vec![(1, event.clone())] } else { Vec::new() });
 }
 
 /// Something in every table.

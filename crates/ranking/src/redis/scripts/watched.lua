@@ -1,0 +1,21 @@
+-- In front of the scripts that tell who has changed, to servers whose clients watch. The last two keys: who has changed, by when in
+-- microseconds, and whether anybody wants to know. Both end by themselves. On boards that are not dense the third key is one of them.
+local changed, watched = KEYS[#KEYS - 1], KEYS[#KEYS]
+if #KEYS == 4 then d = nil end
+
+-- Names that are kept for those who look ten times a second; whoever is further behind is told so.
+local NAMES_MAX, KEPT_MS = 10000, 10000
+
+local function now()
+  local time = redis.call('TIME')
+  return time[1] * 1000000 + time[2]
+end
+
+local function tell(fields)
+  if #fields == 0 then return end
+  local at, args = now(), {}
+  for _, field in ipairs(fields) do args[#args + 1], args[#args + 2] = at, field end
+  redis.call('ZADD', changed, unpack(args))
+  redis.call('ZREMRANGEBYRANK', changed, 0, -NAMES_MAX - 1)
+  redis.call('PEXPIRE', changed, KEPT_MS)
+end

@@ -1,0 +1,114 @@
+//! Who has changed in a part, told to those who look, whichever server published it.
+
+use std::collections::BTreeSet;
+use tally_ranking::redis::{Options, RedisPart, RedisRanking, VersionedMovement};
+use tally_ranking::{Movement, Watched};
+use tally_rules::definition::{Definition, Ranking, Ties};
+use tally_rules::{Micros, PlayerId, Record};
+use tally_testkit::{RedisKind, Reply, ScratchCluster, ScratchRedis};
+
+const NAMES: [&str; 5] = ["ann", "a\0b", "zoë", "日本", "\u{7f}"];
+
+fn change(name: &str, score: Option<i64>, version: u64, ranked: bool) -> VersionedMovement {
+    let record = score.map(|score| Record { score, subscore: 0, at: Micros(0) });
+    let movement = Movement { player: PlayerId::new(name).unwrap(), record, ranked };
+    VersionedMovement { movement, version, previous: None }
+}
+
+/// Who is told; each once.
+fn told(part: &RedisPart, watched: &mut Watched) -> BTreeSet<String> {
+    let (players, left_out) = part.changed(watched).unwrap();
+    assert!(!left_out);
+    let names: BTreeSet<String> = players.iter().map(|player| player.as_str().to_owned()).collect();
+    assert_eq!(names.len(), players.len());
+    names
+}
+
+fn names(some: &[&str]) -> BTreeSet<String> {
+    some.iter().map(|name| (*name).to_owned()).collect()
+}
+
+/// Two servers on one Redis, or on one cluster.
+fn whoever_publishes(urls: [String; 2]) {
+    let [here, there] = urls.map(|url| RedisRanking::connect(&url, &Options::default()).unwrap());
+    let kinds = [
+        (Ranking::Ordinal, Ties::First),
+        (Ranking::Competition, Ties::Player),
+        (Ranking::Dense, Ties::PlayerReversed),
+    ];
+    for (nth, (ranking, ties)) in (0..).zip(kinds) {
+        let definition = Definition { ranking, ties, ..Definition::default() };
+        let [here, there] = [&here, &there].map(|ranking| ranking.part(1, nth, &definition));
+        here.load(1).unwrap().finish().unwrap();
+        let publish =
+            |part: &RedisPart, some: &[VersionedMovement]| drop(part.publish(some, |_, _| ()).unwrap());
+        publish(&there, &[change("before", Some(1), 1, true)]);
+        let (mut first, mut second) = (Watched::default(), Watched::default());
+        assert_eq!(told(&here, &mut first), names(&[]));
+        assert_eq!(told(&there, &mut second), names(&[]));
+        // Those whose ranks are wanted and others, by both servers, several times.
+        for (at, part) in [&here, &there].into_iter().enumerate() {
+            for version in 1..=3 {
+                let some = NAMES.iter().enumerate().filter(|(number, _)| number % 2 == at);
+                let change =
+                    |(number, name): (usize, &&str)| change(name, Some(version as i64), version, number < 3);
+                publish(part, &some.map(change).collect::<Vec<_>>());
+            }
+        }
+        assert_eq!(told(&here, &mut first), names(&NAMES));
+        // Who is late changes nothing; who goes is told; a load tells nobody.
+        publish(&there, &[change("ann", Some(9), 2, true), change("zoë", None, 4, true)]);
+        publish(&here, &[change("a\0b", Some(9), 2, false), change("日本", None, 4, false)]);
+        assert_eq!(told(&here, &mut first), names(&["zoë", "日本"]));
+        assert_eq!(told(&there, &mut second), names(&NAMES), "each looks for itself");
+        let mut loader = here.load(2).unwrap();
+        let record = Record { score: 1, subscore: 0, at: Micros(0) };
+        loader.push(&PlayerId::new("loaded").unwrap(), &record, 9).unwrap();
+        loader.finish().unwrap();
+        assert_eq!(told(&here, &mut first), names(&[]));
+    }
+}
+
+#[test]
+fn those_who_look_hear_of_every_server() {
+    for kind in [RedisKind::Redis7, RedisKind::Valkey9] {
+        let server = ScratchRedis::start(kind, &[]);
+        let url = format!("redis://{}", server.address());
+        whoever_publishes([url.clone(), url]);
+    }
+    let cluster = ScratchCluster::start(RedisKind::Valkey9, &[]);
+    let addresses: Vec<String> = cluster.addresses().iter().map(ToString::to_string).collect();
+    let url = format!("redis-cluster://{}?partitions=7", addresses.join(","));
+    whoever_publishes([url.clone(), url]);
+}
+
+#[test]
+fn nobody_who_looks_costs_a_key_and_what_is_noted_ends_by_itself() {
+    let server = ScratchRedis::start(RedisKind::Redis7, &[]);
+    let ranking =
+        RedisRanking::connect(&format!("redis://{}", server.address()), &Options::default()).unwrap();
+    let part = ranking.part(1, 0, &Definition::default());
+    part.load(1).unwrap().finish().unwrap();
+    let mut client = server.client();
+    let mut keys = |pattern: &str| match client.call(&["KEYS", pattern]) {
+        Reply::Array(all) => all.len(),
+        other => panic!("{other:?}"),
+    };
+    part.publish(&[change("ann", Some(1), 1, true)], |_, _| ()).unwrap();
+    assert_eq!((keys("*:l"), keys("*:w")), (0, 0));
+    let mut watched = Watched::default();
+    told(&part, &mut watched);
+    let many: Vec<VersionedMovement> =
+        (0..3_000).map(|number| change(&format!("p{number}"), Some(number), 2, false)).collect();
+    part.publish(&many, |_, _| ()).unwrap();
+    assert_eq!((keys("*:l"), keys("*:w")), (1, 1));
+    // More than one look tells: it says so, and goes on behind them.
+    let (players, left_out) = part.changed(&mut watched).unwrap();
+    assert!(left_out && players.len() < many.len());
+    part.publish(&[change("last", Some(1), 3, true)], |_, _| ()).unwrap();
+    assert_eq!(told(&part, &mut watched), names(&["last"]));
+    for key in ["{tally:1.0}:l", "{tally:1.0}:w"] {
+        let Reply::Integer(left) = client.call(&["PTTL", key]) else { panic!("a time") };
+        assert!(left > 0, "{key} stays for ever: {left}");
+    }
+}

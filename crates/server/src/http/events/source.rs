@@ -1,0 +1,132 @@
+//! What one stream tells of: the scores of a board as they come, and what is stored, read on from where it stands.
+//!
+//! Not here: when it is asked, and who hears it (`pump`).
+
+use bytes::Bytes;
+use std::sync::Arc;
+use tally_rules::contest::ContestId;
+use tally_rules::event::{Event, Happened};
+use tally_service::boards::Board;
+use tally_service::events::live::{ScoreBatch, TooSlow, Watch};
+use tally_service::events::log::{Begun, Log, PAGE, Position, Told};
+use tally_service::{Failure, Tally};
+use tally_wire::api::events;
+use tally_wire::api::scores::Style;
+use tally_wire::numbers::Int64;
+
+/// What is published on a board, and how integers are written.
+pub(super) type Scores = Option<(Watch, Int64)>;
+
+/// An event as it is sent, with its name.
+pub(super) type Sent = (&'static str, Bytes);
+
+/// What a stream tells of.
+pub(super) struct Source {
+    pub(super) scores: Scores,
+    /// What is stored.
+    pub(super) log: Log,
+    pub(super) names: Names,
+    /// Where it begins.
+    pub(super) begun: Begun,
+}
+
+/// What events are of, as users name it.
+pub(super) enum Names {
+    Board(Arc<Board>),
+    Contest(ContestId),
+    Own,
+}
+
+/// What a source has to say.
+pub(super) enum Heard {
+    /// An event.
+    Now(Sent),
+    /// There may be more that is stored.
+    Stored,
+}
+
+impl Source {
+    /// What the stream begins with.
+    pub(super) fn beginning(&self) -> Sent {
+        let id = id(&self.log.position);
+        match self.begun {
+            Begun::There => ("", events::beginning(&id).into()),
+            Begun::Anew => (events::RESET, (events::beginning(&id) + &events::reset(&id)).into()),
+        }
+    }
+
+    /// Waits until there is something.
+    pub(super) async fn heard(&mut self) -> Result<Heard, TooSlow> {
+        let scores = async {
+            match &mut self.scores {
+                Some((watch, int64)) => {
+                    let batch = watch.next().await?;
+                    Ok(Heard::Now((events::SCORE, written(watch, &batch, *int64))))
+                }
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            () = self.log.woken() => Ok(Heard::Stored),
+            batch = scores => batch,
+        }
+    }
+
+    /// The next that are stored, in their order, and whether there may be more.
+    pub(super) async fn stored(&mut self, tally: &Arc<Tally>) -> Result<(Vec<Sent>, bool), Failure> {
+        let (reading, reader) = (Arc::clone(tally), self.log.reader());
+        let found = tally.events.read(move || reader.next(&reading)).await?;
+        if let Some((last, _)) = found.last() {
+            self.log.position = last.clone();
+        }
+        let sent = found.iter().map(|(position, told)| self.write(&id(position), told)).collect();
+        Ok((sent, found.len() >= PAGE))
+    }
+
+    /// Whether what it tells of is still there.
+    pub(super) fn is_there(&self, tally: &Tally) -> bool {
+        match &self.names {
+            Names::Board(board) => tally.boards.has(board),
+            Names::Contest(_) | Names::Own => true,
+        }
+    }
+
+    fn write(&self, id: &str, told: &Told) -> Sent {
+        match (told, &self.names) {
+            (Told::Event(Event { what: Happened::PeriodClosed(closed), .. }), Names::Board(board)) => {
+                (events::PERIOD_CLOSED, events::period_closed(id, board.id.as_str(), closed).into())
+            }
+            (Told::Event(Event { what: Happened::Contest(changed), .. }), Names::Contest(contest)) => {
+                (events::CONTEST, events::contest(id, contest.as_str(), changed).into())
+            }
+            (Told::Entry(currency, entry), _) => {
+                (events::TRANSACTION, events::transaction(id, *currency, entry).into())
+            }
+            (Told::Event(_), _) => unreachable!("a topic has events of its kind"),
+        }
+    }
+}
+
+fn id(position: &Position) -> String {
+    match position {
+        Position::Event(number) => events::event_id(*number),
+        Position::Entries(last) => events::entries_id(last),
+    }
+}
+
+/// A batch as it is sent, which is the same for all who want integers alike.
+fn written(watch: &Watch, batch: &ScoreBatch, int64: Int64) -> Bytes {
+    let board = watch.board();
+    let write = || {
+        let style = Style { definition: &board.definition, int64 };
+        let places = batch.places.iter().map(|place| (place.rank, &place.player, &place.record));
+        let of = (board.id.as_str(), batch.period.as_str(), batch.total);
+        events::scores(of, &style, places, &batch.gone, batch.left_out).into_bytes().into()
+    };
+    let slot = match int64 {
+        Int64::Number => 0,
+        Int64::String => 1,
+    };
+    Bytes::from_owner(Arc::clone(batch.written[slot].get_or_init(write)))
+}

@@ -1,0 +1,142 @@
+//! Who listens to what is stored: each is woken when there may be something new, and reads it in the store itself.
+//!
+//! So a word that is lost or comes twice does no harm, and nothing is copied into queues. The ledger's lane wakes those whom its
+//! batches touch, and asks for that only while anybody listens. What other servers write is found by the thread of events, by
+//! one question for all. Not here: what is read (`log`), and who listens to a board's periods (`live`).
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tally_rules::ledger::{Currency, MemberId, Uuid};
+use tally_store::{LedgerChanges, Topic};
+use tokio::sync::watch;
+
+/// What can be listened to here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Subject {
+    /// A contest, by the number that it was given once.
+    Contest(Uuid),
+    /// A member's money.
+    Member(MemberId),
+}
+
+/// How far a subject was known to have come.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Known {
+    Event(u64),
+    Entries(Vec<(Currency, u64)>),
+}
+
+/// Those who listen.
+#[derive(Debug, Default)]
+pub(crate) struct Hub {
+    listeners: AtomicUsize,
+    subjects: Mutex<BTreeMap<Subject, Heard>>,
+}
+
+#[derive(Debug)]
+struct Heard {
+    wake: watch::Sender<u64>,
+    listeners: usize,
+    known: Option<Known>,
+}
+
+/// What a batch touches of what somebody listens to.
+pub(crate) type Touched = Vec<Subject>;
+
+/// One who listens, until it is dropped.
+#[derive(Debug)]
+pub struct Listener {
+    hub: Arc<Hub>,
+    subject: Subject,
+    woken: watch::Receiver<u64>,
+}
+
+impl Listener {
+    pub(super) fn new(hub: &Arc<Hub>, subject: Subject) -> Self {
+        hub.listeners.fetch_add(1, Ordering::SeqCst);
+        let mut subjects = hub.subjects();
+        let fresh = || Heard { wake: watch::Sender::new(0), listeners: 0, known: None };
+        let heard = subjects.entry(subject).or_insert_with(fresh);
+        heard.listeners += 1;
+        let woken = heard.wake.subscribe();
+        drop(subjects);
+        Self { hub: Arc::clone(hub), subject, woken }
+    }
+
+    /// Waits until there may be something new.
+    pub(super) async fn woken(&mut self) {
+        // The hub lives as long as whoever listens.
+        drop(self.woken.changed().await);
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        if let Entry::Occupied(mut heard) = self.hub.subjects().entry(self.subject) {
+            heard.get_mut().listeners -= 1;
+            if heard.get().listeners == 0 {
+                heard.remove();
+            }
+        }
+        self.hub.listeners.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl Hub {
+    /// Whether anybody listens.
+    pub(super) fn is_heard(&self) -> bool {
+        self.listeners.load(Ordering::SeqCst) > 0
+    }
+
+    /// What changes touch, where anybody listens.
+    pub(crate) fn touched(&self, changes: &LedgerChanges) -> Touched {
+        if !self.is_heard() {
+            return Touched::new();
+        }
+        let subjects = self.subjects();
+        let members = changes.entries.iter().map(|(key, _)| Subject::Member(key.wallet.member));
+        let contests = changes.events.iter().filter_map(|(topic, _)| match topic {
+            Topic::Contest(no) => Some(Subject::Contest(*no)),
+            Topic::Board(_) => None,
+        });
+        members.chain(contests).filter(|subject| subjects.contains_key(subject)).collect()
+    }
+
+    /// Wakes those who listen to these.
+    pub(crate) fn wake(&self, touched: Touched) {
+        if touched.is_empty() {
+            return;
+        }
+        let subjects = self.subjects();
+        touched.iter().filter_map(|subject| subjects.get(subject)).for_each(Heard::wake);
+    }
+
+    /// What is listened to.
+    pub(super) fn all(&self) -> Vec<Subject> {
+        self.subjects().keys().copied().collect()
+    }
+
+    /// Wakes those who listen to what has come further than was known.
+    pub(super) fn compare(&self, present: impl Iterator<Item = (Subject, Known)>) {
+        let mut subjects = self.subjects();
+        for (subject, present) in present {
+            let Some(heard) = subjects.get_mut(&subject) else { continue };
+            if heard.known.as_ref() != Some(&present) {
+                heard.known = Some(present);
+                heard.wake();
+            }
+        }
+    }
+
+    fn subjects(&self) -> MutexGuard<'_, BTreeMap<Subject, Heard>> {
+        self.subjects.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Heard {
+    fn wake(&self) {
+        self.wake.send_modify(|count| *count = count.wrapping_add(1));
+    }
+}

@@ -1,0 +1,342 @@
+//! The scores of one board as they are published, for those who watch it: who has changed, and what each is a moment later.
+//!
+//! Publishing notes names, and only while somebody watches: else it costs one look at a number. Where orders are in Redis
+//! several servers publish, so the names are noted and asked for there. What a player's record and
+//! rank are is asked of the order when a batch goes out, so each batch has the newest of every player, whatever lane
+//! published it in which order. Nothing here is stored. Not here: when a batch goes out (`events`), and its form on the wire.
+
+use crate::boards::Board;
+use crate::failure::{Failure, Fault};
+use crate::periods::{ALL_TIME_NAME, LivePart};
+use std::collections::{BTreeMap, HashSet};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use tally_ranking::{Place, Standings, Watched};
+use tally_rules::PlayerId;
+use tally_store::Part;
+use tally_store::plan::ALL_TIME;
+use tokio::sync::{broadcast, watch};
+
+/// Players of one batch.
+const BATCH_PLAYERS: usize = 1_000;
+/// Names that wait for a batch; beyond, a batch says that it leaves some out.
+const WAITING_MAX: usize = 10_000;
+/// Batches that a stream may be behind; one that is further behind is too slow.
+const BATCHES_BEHIND: usize = 64;
+
+/// What has changed on a board since the last batch.
+#[derive(Debug)]
+pub struct ScoreBatch {
+    /// What users call the part that this is of.
+    pub period: String,
+    /// Where those who have a place are now, best first.
+    pub places: Vec<Place>,
+    /// Those who have none any more.
+    pub gone: Vec<PlayerId>,
+    /// How many players the part has.
+    pub total: u64,
+    /// Whether others have changed too who are not told.
+    pub left_out: bool,
+    /// As it goes over the wire, made by the first stream that sends it, for each way to write integers.
+    pub written: [OnceLock<Arc<[u8]>>; 2],
+}
+
+/// The part of a board that knows who watches it.
+#[derive(Debug, Default)]
+pub(crate) struct Live {
+    watchers: AtomicUsize,
+    changed: Mutex<Noted>,
+    batches: OnceLock<broadcast::Sender<Arc<ScoreBatch>>>,
+    /// The last looks at parts that others publish to.
+    looks: Mutex<BTreeMap<Part, Watched>>,
+    /// Wakes those who wait for a period to be closed.
+    closed: OnceLock<watch::Sender<u64>>,
+    /// The number of the last event that was found, and one more.
+    known: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct Noted {
+    players: BTreeMap<Part, HashSet<PlayerId>>,
+    waiting: usize,
+    left_out: bool,
+}
+
+/// One who watches a board, until it is dropped.
+#[derive(Debug)]
+pub struct Watch {
+    board: Arc<Board>,
+    batches: broadcast::Receiver<Arc<ScoreBatch>>,
+}
+
+/// Whoever watches does not read fast enough.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooSlow;
+
+impl Watch {
+    pub(super) fn new(board: &Arc<Board>) -> Self {
+        let live = &board.live;
+        live.watchers.fetch_add(1, Ordering::SeqCst);
+        let batches = live.batches.get_or_init(|| broadcast::Sender::new(BATCHES_BEHIND)).subscribe();
+        Self { board: Arc::clone(board), batches }
+    }
+
+    /// The board.
+    pub fn board(&self) -> &Arc<Board> {
+        &self.board
+    }
+
+    /// The next batch.
+    pub async fn next(&mut self) -> Result<Arc<ScoreBatch>, TooSlow> {
+        match self.batches.recv().await {
+            Ok(batch) => Ok(batch),
+            Err(broadcast::error::RecvError::Lagged(_)) => Err(TooSlow),
+            Err(broadcast::error::RecvError::Closed) => unreachable!("the board has the other end"),
+        }
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.board.live.watchers.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl Live {
+    /// Whether anybody watches.
+    pub(crate) fn is_watched(&self) -> bool {
+        self.watchers.load(Ordering::Relaxed) > 0
+    }
+
+    /// Notes who has changed in a part.
+    pub(crate) fn note<'a>(&self, part: Part, players: impl Iterator<Item = &'a PlayerId>) {
+        let mut noted = self.changed();
+        let noted = &mut *noted;
+        let of_part = noted.players.entry(part).or_default();
+        for player in players {
+            if of_part.contains(player) {
+                continue;
+            }
+            if noted.waiting == WAITING_MAX {
+                noted.left_out = true;
+                return;
+            }
+            noted.waiting += 1;
+            of_part.insert(player.clone());
+        }
+    }
+
+    /// Hears when a period may have been closed.
+    pub(super) fn listen(&self) -> watch::Receiver<u64> {
+        self.closed.get_or_init(|| watch::Sender::new(0)).subscribe()
+    }
+
+    /// A period may have been closed.
+    pub(crate) fn wake(&self) {
+        if let Some(closed) = self.closed.get() {
+            closed.send_modify(|count| *count = count.wrapping_add(1));
+        }
+    }
+
+    /// The same where the last event is another one than was known.
+    pub(super) fn compare(&self, last: u64) {
+        if self.known.swap(last + 1, Ordering::SeqCst) != last + 1 {
+            self.wake();
+        }
+    }
+
+    fn changed(&self) -> std::sync::MutexGuard<'_, Noted> {
+        self.changed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes names for one batch.
+    fn take(&self) -> Option<(Part, Vec<PlayerId>, bool)> {
+        let mut noted = self.changed();
+        let noted = &mut *noted;
+        noted.players.retain(|_, players| !players.is_empty());
+        let mut first = noted.players.first_entry()?;
+        let part = *first.key();
+        let players: Vec<PlayerId> = if first.get().len() <= BATCH_PLAYERS {
+            first.remove().into_iter().collect()
+        } else {
+            let some: HashSet<PlayerId> = first.get().iter().take(BATCH_PLAYERS).cloned().collect();
+            first.get_mut().retain(|player| !some.contains(player));
+            some.into_iter().collect()
+        };
+        noted.waiting -= players.len();
+        Some((part, players, std::mem::take(&mut noted.left_out)))
+    }
+
+    /// Forgets who has changed: nobody watches.
+    fn forget(&self) {
+        *self.changed() = Noted::default();
+        self.looks().clear();
+    }
+
+    fn looks(&self) -> std::sync::MutexGuard<'_, BTreeMap<Part, Watched>> {
+        self.looks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Board {
+    /// Whether those who watch hear of a part: the one that is meant where nobody names one.
+    pub(crate) fn shows_live(&self, part: Part) -> bool {
+        if self.definition.all_time {
+            return part == ALL_TIME;
+        }
+        let periods = self.periods();
+        periods.rules.first().is_some_and(|first| first.live(part).is_some())
+    }
+
+    /// Notes who has changed in Redis since the last look, and goes on to be told. Blocks.
+    pub(super) fn look_live(&self) -> Result<(), Failure> {
+        if !self.is_shared() {
+            return Ok(());
+        }
+        let parts: Vec<(Part, Option<Arc<LivePart>>)> = if self.definition.all_time {
+            vec![(ALL_TIME, None)]
+        } else {
+            let periods = self.periods();
+            let live = periods.rules.first().map_or(&[][..], |first| &first.live);
+            live.iter().map(|live| (live.part, Some(Arc::clone(live)))).collect()
+        };
+        let mut looks = self.live.looks();
+        looks.retain(|part, _| parts.iter().any(|(known, _)| known == part));
+        for (part, live) in &parts {
+            let order = live.as_ref().map_or(&self.order, |live| &live.order);
+            let Some(remote) = order.remote() else { continue };
+            let (players, left_out) = remote.changed(looks.entry(*part).or_default()).map_err(Fault::from)?;
+            self.live.note(*part, players.iter());
+            self.live.changed().left_out |= left_out;
+        }
+        Ok(())
+    }
+
+    /// Sends one batch of what has changed, if there is anything; whether anybody still watches.
+    pub(super) fn send_live(&self) -> Result<bool, Failure> {
+        let live = &self.live;
+        if !live.is_watched() {
+            live.forget();
+            return Ok(false);
+        }
+        self.look_live()?;
+        let Some((part, players, left_out)) = live.take() else { return Ok(true) };
+        let sent = self.batch(part, &players, left_out);
+        if sent.is_err() {
+            live.note(part, players.iter());
+        }
+        if let (Some(batch), Some(batches)) = (sent?, live.batches.get()) {
+            // Whoever has gone meanwhile needs none.
+            drop(batches.send(Arc::new(batch)));
+        }
+        Ok(true)
+    }
+
+    fn batch(&self, part: Part, players: &[PlayerId], left_out: bool) -> Result<Option<ScoreBatch>, Failure> {
+        let ask = |order: &Standings| order.read(|order| order.among(players)).map_err(Fault::from);
+        let (period, among) = if part == ALL_TIME {
+            (ALL_TIME_NAME.to_owned(), ask(&self.order)?)
+        } else {
+            let found = {
+                let periods = self.periods();
+                let live = periods.live(part).cloned();
+                live.and_then(|live| Some((periods.rule_no(live.rule)?.name(live.span.start), live)))
+            };
+            // It is closed by now: what it came to is read there.
+            let Some((period, live)) = found else { return Ok(None) };
+            (period, ask(&live.order)?)
+        };
+        let places = among.entries.into_iter().map(|(_, place)| place).collect();
+        let (gone, total) = (among.missing, among.total);
+        Ok(Some(ScoreBatch { period, places, gone, total, left_out, written: Default::default() }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tally_ranking::{Movement, Ranking};
+    use tally_rules::{BoardId, Definition, Micros, Record};
+    use tally_store::{BoardNo, BoardRow};
+
+    fn board() -> Arc<Board> {
+        let (id, definition) = (BoardId::new("b").unwrap(), Definition::default());
+        let row = BoardRow { no: BoardNo(1), id, definition, created_at: Micros(0) };
+        Arc::new(Board::new(row, Vec::new(), &Ranking::Memory).unwrap())
+    }
+
+    /// Publishes as a lane does.
+    fn publish(board: &Board, players: std::ops::Range<usize>, score: Option<i64>) {
+        let movement = |number: usize| {
+            let player = PlayerId::new(&format!("p{number}")).unwrap();
+            let record = score.map(|score| Record { score, subscore: 0, at: Micros(score) });
+            Movement { player, record, ranked: false }
+        };
+        let movements: Vec<Movement> = players.map(movement).collect();
+        board.order.publish(&movements, 0, |_, _| {});
+        assert!(board.live.is_watched() && board.shows_live(ALL_TIME));
+        board.live.note(ALL_TIME, movements.iter().map(|moved| &moved.player));
+    }
+
+    /// The batches that are sent until nothing is left.
+    fn sent(board: &Board, watch: &mut Watch) -> Vec<Arc<ScoreBatch>> {
+        let mut all = Vec::new();
+        loop {
+            assert!(board.send_live().unwrap());
+            match watch.batches.try_recv() {
+                Ok(batch) => all.push(batch),
+                Err(error) => {
+                    assert_eq!(error, broadcast::error::TryRecvError::Empty);
+                    return all;
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_batch_has_the_newest_of_each_player_and_those_who_went() {
+        let board = board();
+        assert!(!board.live.is_watched() && !board.send_live().unwrap());
+        let mut watch = Watch::new(&board);
+        (1..=9).for_each(|score| publish(&board, 0..3, Some(score)));
+        publish(&board, 1..2, None);
+        let [batch] = &sent(&board, &mut watch)[..] else { panic!("one batch") };
+        let places: Vec<_> = batch
+            .places
+            .iter()
+            .map(|place| (place.rank, place.player.as_str(), place.record.score))
+            .collect();
+        assert_eq!(places, [(1, "p0", 9), (2, "p2", 9)]);
+        assert_eq!((batch.gone.len(), batch.gone[0].as_str(), batch.total), (1, "p1", 2));
+        assert_eq!((&*batch.period, batch.left_out), ("all_time", false));
+        assert_eq!(sent(&board, &mut watch).len(), 0);
+        drop(watch);
+        assert!(!board.live.is_watched() && !board.send_live().unwrap());
+    }
+
+    #[test]
+    fn a_batch_and_what_waits_for_one_are_bounded() {
+        let board = board();
+        let mut watch = Watch::new(&board);
+        publish(&board, 0..WAITING_MAX + 500, Some(1));
+        let all = sent(&board, &mut watch);
+        assert_eq!(all.len(), WAITING_MAX / BATCH_PLAYERS);
+        let told: HashSet<&str> =
+            all.iter().flat_map(|batch| batch.places.iter().map(|place| place.player.as_str())).collect();
+        assert_eq!(told.len(), WAITING_MAX, "each once");
+        let left_out: Vec<bool> = all.iter().map(|batch| batch.left_out).collect();
+        assert_eq!((left_out[0], left_out[1..].contains(&true)), (true, false));
+    }
+
+    #[test]
+    fn whoever_is_too_far_behind_is_told_so_and_others_are_not() {
+        let board = board();
+        let (mut asleep, mut awake) = (Watch::new(&board), Watch::new(&board));
+        for score in 0..=BATCHES_BEHIND as i64 {
+            publish(&board, 0..1, Some(score));
+            assert_eq!(sent(&board, &mut awake).len(), 1);
+        }
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        assert_eq!(runtime.block_on(asleep.next()).err(), Some(TooSlow));
+    }
+}

@@ -1,0 +1,217 @@
+//! What is stored of events, read in its order: where a stream stands, what comes next, and whether it can go on where it was.
+//!
+//! A stream stands behind the last event that it has sent, and goes on by number: so nothing is missed and nothing comes twice,
+//! whichever server it asks and however often its connection breaks. Whoever was away for so long that something of it is
+//! forgotten, or stands where this store has never been, begins anew. Blocks, but for waiting.
+
+use super::KEEP_MICROS;
+use super::hub::{Listener, Subject};
+use crate::boards::Board;
+use crate::failure::Failure;
+use crate::tally::Tally;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use tally_rules::Micros;
+use tally_rules::event::Event;
+use tally_rules::ledger::{Currency, Entry, EntryKey, MemberId, WalletKey};
+use tally_store::{StoreError, Topic};
+use tokio::sync::watch;
+
+/// Events that are read at once; fewer are the last ones.
+pub const PAGE: usize = 100;
+
+/// Where a stream stands: behind these.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Position {
+    /// The number of an event.
+    Event(u64),
+    /// The number of an entry in each wallet of a member.
+    Entries(BTreeMap<Currency, u64>),
+}
+
+/// Something to be told.
+#[derive(Clone, Debug)]
+pub enum Told {
+    /// An event.
+    Event(Event),
+    /// An entry of a wallet.
+    Entry(Currency, Entry),
+}
+
+/// What is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Of {
+    Topic(Topic),
+    Member(MemberId),
+}
+
+/// Who wakes the reader.
+#[derive(Debug)]
+enum Wake {
+    Board(watch::Receiver<u64>),
+    Hub(Listener),
+}
+
+/// A reader of events, woken when there may be more.
+#[derive(Debug)]
+pub struct Log {
+    of: Of,
+    wake: Wake,
+    /// Where it stands.
+    pub position: Position,
+}
+
+/// A place to read from.
+#[derive(Clone, Debug)]
+pub struct Reader {
+    of: Of,
+    position: Position,
+}
+
+/// Where a reader begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Begun {
+    /// Where it was to.
+    There,
+    /// In the present: where it was to begin it cannot.
+    Anew,
+}
+
+impl Log {
+    /// Reads the closed periods of a board.
+    pub fn of_board(
+        tally: &Tally,
+        board: &Arc<Board>,
+        after: Option<Position>,
+    ) -> Result<(Self, Begun), Failure> {
+        let wake = Wake::Board(board.live.listen());
+        Self::begin(tally, (Of::Topic(Topic::Board(board.no)), wake), after)
+    }
+
+    /// Reads what happens to a contest, or to a member's money.
+    pub fn of_subject(
+        tally: &Tally,
+        subject: Subject,
+        after: Option<Position>,
+    ) -> Result<(Self, Begun), Failure> {
+        let of = match subject {
+            Subject::Contest(no) => Of::Topic(Topic::Contest(no)),
+            Subject::Member(member) => Of::Member(member),
+        };
+        Self::begin(tally, (of, Wake::Hub(tally.events.listen(subject))), after)
+    }
+
+    /// It is woken from before this on, so what comes after what is read here is not missed.
+    fn begin(
+        tally: &Tally,
+        (of, wake): (Of, Wake),
+        after: Option<Position>,
+    ) -> Result<(Self, Begun), Failure> {
+        let present = of.present(tally)?;
+        let (position, begun) = match after {
+            None => (present, Begun::There),
+            Some(after) if of.has_all(tally, &after, &present)? => (after, Begun::There),
+            Some(_) => (present, Begun::Anew),
+        };
+        Ok((Self { of, wake, position }, begun))
+    }
+
+    /// Waits until there may be more.
+    pub async fn woken(&mut self) {
+        match &mut self.wake {
+            Wake::Hub(listener) => listener.woken().await,
+            Wake::Board(woken) => {
+                if woken.changed().await.is_err() {
+                    // The board is gone, and whoever reads of it is told so in another way.
+                    std::future::pending::<()>().await;
+                }
+            }
+        }
+    }
+
+    /// For reading on from where it stands.
+    pub fn reader(&self) -> Reader {
+        Reader { of: self.of, position: self.position.clone() }
+    }
+}
+
+impl Reader {
+    /// What comes next, each with where one stands behind it; nothing where there is no more. Blocks.
+    pub fn next(&self, tally: &Tally) -> Result<Vec<(Position, Told)>, Failure> {
+        match (self.of, &self.position) {
+            (Of::Topic(topic), Position::Event(after)) => {
+                let found = tally.store.ledger().events(topic, *after, PAGE)?;
+                let told = |(number, event)| (Position::Event(number), Told::Event(event));
+                Ok(found.into_iter().map(told).collect())
+            }
+            (Of::Member(member), Position::Entries(after)) => Ok(entries(tally, member, after)?),
+            (Of::Topic(_), Position::Entries(_)) | (Of::Member(_), Position::Event(_)) => {
+                unreachable!("a position of another kind is none of this reader's")
+            }
+        }
+    }
+}
+
+impl Of {
+    /// Behind the last of all.
+    fn present(self, tally: &Tally) -> Result<Position, StoreError> {
+        let ledger = tally.store.ledger();
+        Ok(match self {
+            Self::Topic(topic) => Position::Event(ledger.last_events(&[topic])?.pop().unwrap_or(0)),
+            Self::Member(member) => {
+                let last = ledger.last_entries(&[member])?.into_iter();
+                Position::Entries(last.map(|(key, number)| (key.currency, number)).collect())
+            }
+        })
+    }
+
+    /// Whether everything behind a position is still there, up to the present.
+    fn has_all(self, tally: &Tally, after: &Position, present: &Position) -> Result<bool, StoreError> {
+        let ledger = tally.store.ledger();
+        match (self, after, present) {
+            (Self::Topic(topic), Position::Event(after), Position::Event(last)) => {
+                let is_next = |found: &(u64, Event)| found.0 == after + 1;
+                Ok(after == last
+                    || after < last && ledger.events(topic, *after, 1)?.first().is_some_and(is_next))
+            }
+            (Self::Member(member), Position::Entries(after), Position::Entries(last)) => {
+                if after.iter().any(|(currency, number)| last.get(currency).is_none_or(|last| number > last))
+                {
+                    return Ok(false);
+                }
+                let missed = last.iter().filter_map(|(currency, last)| {
+                    let number = after.get(currency).copied().unwrap_or(0);
+                    let wallet = WalletKey { member, currency: *currency };
+                    (number < *last).then_some(EntryKey { wallet, sequence: number + 1 })
+                });
+                let first = ledger.entries(&missed.collect::<Vec<_>>())?;
+                let oldest = Micros(tally.now().0.saturating_sub(KEEP_MICROS));
+                Ok(first.iter().all(|entry| entry.as_ref().is_some_and(|entry| entry.at() >= oldest)))
+            }
+            _ => Ok(false),
+        }
+    }
+}
+
+/// The next entries of a member's wallets, one wallet after the other.
+fn entries(
+    tally: &Tally,
+    member: MemberId,
+    after: &BTreeMap<Currency, u64>,
+) -> Result<Vec<(Position, Told)>, StoreError> {
+    let ledger = tally.store.ledger();
+    let (mut at, mut told) = (after.clone(), Vec::new());
+    for (wallet, last) in ledger.last_entries(&[member])? {
+        let number = after.get(&wallet.currency).copied().unwrap_or(0);
+        let until = last.min(number + (PAGE - told.len()) as u64);
+        if number >= until {
+            continue;
+        }
+        // Newest first.
+        for (number, entry) in ledger.history(wallet, number + 1..until + 1)?.into_iter().rev() {
+            at.insert(wallet.currency, number);
+            told.push((Position::Entries(at.clone()), Told::Entry(wallet.currency, entry)));
+        }
+    }
+    Ok(told)
+}

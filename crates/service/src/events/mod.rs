@@ -1,0 +1,191 @@
+//! What happens, for those who listen: the scores of a board as they are published, and what is stored of contests, closed
+//! periods and money.
+//!
+//! One thread of a server does it for all of its streams, and only while there is one: ten times a second it sends each
+//! watched board's newest scores ([`live`]), and where other servers write too it asks the store, four times a second and once
+//! for all, what has come further. A stream is woken ([`hub`]) and reads on from where it stands ([`log`]); it never looks by
+//! itself. Not here: who may listen, how many, and the form on the wire; the doors have that.
+
+pub mod hub;
+pub mod live;
+pub mod log;
+
+use crate::background::Background;
+use crate::boards::Board;
+use crate::failure::{Failure, blocking};
+use crate::tally::Tally;
+use crate::trial::Trial;
+use hub::{Hub, Known, Listener, Subject};
+use live::Watch;
+use std::collections::BTreeMap;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
+use tally_rules::instant::SECOND;
+use tally_rules::ledger::{Currency, MemberId};
+use tally_store::{StoreError, Topic};
+use tokio::sync::Semaphore;
+
+/// How long events are kept.
+pub const KEEP_MICROS: i64 = 7 * 24 * 3600 * SECOND;
+/// Between two batches of a board: at most ten a second.
+const PAUSE: Duration = Duration::from_millis(100);
+/// Between two looks what other servers have written.
+const LOOK_PAUSE: Duration = Duration::from_millis(250);
+/// Streams that read in the store at once.
+const READERS: usize = 4;
+
+/// Who listens to what.
+pub struct Events {
+    watched: Mutex<Vec<Arc<Board>>>,
+    pub(crate) hub: Arc<Hub>,
+    thread: Background,
+    readers: Semaphore,
+}
+
+impl Default for Events {
+    fn default() -> Self {
+        Self {
+            watched: Mutex::default(),
+            hub: Arc::default(),
+            thread: Background::default(),
+            readers: Semaphore::new(READERS),
+        }
+    }
+}
+
+impl Events {
+    /// Starts the thread; it ends when the service does.
+    pub(crate) fn start(&self, tally: Weak<Tally>) -> std::io::Result<()> {
+        self.thread.start("events", move |woken| run(&tally, &woken))
+    }
+
+    /// Ends it. Streams hear nothing any more.
+    pub(crate) fn stop(&self) {
+        self.thread.stop();
+    }
+
+    /// Begins to watch a board: what is published from now on is heard.
+    pub fn watch(&self, board: &Arc<Board>) -> Watch {
+        let watch = Watch::new(board);
+        let mut watched = self.watched();
+        if !watched.iter().any(|known| Arc::ptr_eq(known, board)) {
+            watched.push(Arc::clone(board));
+        }
+        let first = watched.len() == 1;
+        drop(watched);
+        if first {
+            self.thread.wake();
+        }
+        watch
+    }
+
+    /// Has what others publish on a board told here from now on. Blocks.
+    pub fn look(&self, board: &Board) -> Result<(), Failure> {
+        board.look_live()
+    }
+
+    /// Begins to listen.
+    pub(crate) fn listen(&self, subject: Subject) -> Listener {
+        let first = !self.hub.is_heard();
+        let listener = Listener::new(&self.hub, subject);
+        if first {
+            self.thread.wake();
+        }
+        listener
+    }
+
+    /// Reads in the store for a stream, a few of them at once.
+    pub async fn read<T: Send + 'static>(
+        &self,
+        read: impl FnOnce() -> Result<T, Failure> + Send + 'static,
+    ) -> Result<T, Failure> {
+        let _permit = self.readers.acquire().await;
+        blocking(read).await
+    }
+
+    fn watched(&self) -> MutexGuard<'_, Vec<Arc<Board>>> {
+        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sends what has changed on every watched board; what cannot be asked now waits.
+    fn send(&self) -> Result<(), Failure> {
+        let boards = self.watched().clone();
+        let mut failed = None;
+        for board in &boards {
+            failed = board.send_live().err().or(failed);
+        }
+        // Under the lock: whoever begins to watch counts before it looks whether the board is here.
+        self.watched().retain(|board| board.live.is_watched());
+        failed.map_or(Ok(()), Err)
+    }
+
+    /// Looks what has come further, whoever wrote it.
+    fn compare(&self, tally: &Tally) -> Result<(), StoreError> {
+        let (boards, subjects) = (self.watched().clone(), self.hub.all());
+        let ledger = tally.store.ledger();
+        let mut topics: Vec<Topic> = boards.iter().map(|board| Topic::Board(board.no)).collect();
+        let mut members: Vec<MemberId> = Vec::new();
+        for subject in &subjects {
+            match subject {
+                Subject::Contest(no) => topics.push(Topic::Contest(*no)),
+                Subject::Member(member) => members.push(*member),
+            }
+        }
+        topics.sort_unstable();
+        topics.dedup();
+        members.sort_unstable();
+        let last: BTreeMap<Topic, u64> = topics.iter().copied().zip(ledger.last_events(&topics)?).collect();
+        for board in &boards {
+            board.live.compare(last.get(&Topic::Board(board.no)).copied().unwrap_or(0));
+        }
+        let of_contest = |(topic, last): (&Topic, &u64)| match topic {
+            Topic::Contest(no) => Some((Subject::Contest(*no), Known::Event(*last))),
+            Topic::Board(_) => None,
+        };
+        self.hub.compare(last.iter().filter_map(of_contest));
+        if members.is_empty() {
+            return Ok(());
+        }
+        let mut entries: BTreeMap<MemberId, Vec<(Currency, u64)>> = BTreeMap::new();
+        for (key, last) in ledger.last_entries(&members)? {
+            entries.entry(key.member).or_default().push((key.currency, last));
+        }
+        let of_member = |(member, last)| (Subject::Member(member), Known::Entries(last));
+        self.hub.compare(entries.into_iter().map(of_member));
+        Ok(())
+    }
+
+    /// Whether nobody needs the thread.
+    fn is_idle(&self, tally: &Tally) -> bool {
+        self.watched().is_empty() && !(tally.has_others() && self.hub.is_heard())
+    }
+}
+
+fn run(tally: &Weak<Tally>, woken: &Receiver<()>) {
+    let (mut sending, mut looking) =
+        (Trial::new("send scores to those who watch"), Trial::new("look for events of other servers"));
+    let (mut idle, mut sent, mut looked) = (true, None::<Instant>, None::<Instant>);
+    let is_time = |last: Option<Instant>, now: Instant, pause| last.is_none_or(|last| now - last >= pause);
+    loop {
+        let heard = if idle {
+            woken.recv().map_err(|_| RecvTimeoutError::Disconnected)
+        } else {
+            woken.recv_timeout(PAUSE)
+        };
+        if heard == Err(RecvTimeoutError::Disconnected) {
+            return;
+        }
+        let Some(tally) = tally.upgrade() else { return };
+        let now = Instant::now();
+        if is_time(sent, now, PAUSE) && sending.is_due(now) {
+            sent = Some(now);
+            sending.note(now, tally.events.send().err().as_ref());
+        }
+        if tally.has_others() && is_time(looked, now, LOOK_PAUSE) && looking.is_due(now) {
+            looked = Some(now);
+            looking.note(now, tally.events.compare(&tally).map_err(Failure::from).err().as_ref());
+        }
+        idle = tally.events.is_idle(&tally);
+    }
+}

@@ -1,0 +1,86 @@
+//! The tables `events` and `event_topics`: what happened, numbered for each topic.
+//!
+//! A transaction takes the next number of a topic by adding to its row, which it holds until its end: so numbers are committed
+//! in their order, without a gap. Not here: their bytes (`events`).
+
+use super::MySqlStore;
+use super::contests::all;
+use super::fault::corrupt;
+use super::found;
+use super::row::Fields;
+use super::text::Script;
+use super::wallets;
+use crate::StoreError;
+use crate::events::{self, EventReads, Topic, read_topic, topic_bytes};
+use tally_rules::Micros;
+use tally_rules::event::Event;
+use tally_rules::ledger::{MemberId, WalletKey};
+
+/// Writes events, each under the next number of its topic.
+pub(super) fn write(script: &mut Script, rows: &[(Topic, Event)]) {
+    for (topic, event) in rows {
+        let topic = topic_bytes(*topic);
+        script.sql("INSERT INTO event_topics (topic, last) VALUES (").bytes(&topic);
+        script.sql(", 1) ON DUPLICATE KEY UPDATE last = last + 1").end();
+        script.sql("INSERT INTO events (topic, number, `at`, body) SELECT topic, last, ").signed(event.at.0);
+        script.sql(", ").bytes(&events::encode(&event.what));
+        script.sql(" FROM event_topics WHERE topic = ").bytes(&topic).end();
+    }
+}
+
+/// The next column as a topic.
+fn topic(row: &mut Fields<'_>) -> Result<Topic, StoreError> {
+    read_topic(row.bytes()?).ok_or_else(|| corrupt("events", "a topic that cannot be"))
+}
+
+fn decode(row: &mut Fields<'_>) -> Result<(u64, Event), StoreError> {
+    let (number, at) = (row.number()?, Micros(row.signed()?));
+    let what = events::decode(row.bytes()?).ok_or_else(|| corrupt("events", "an event that cannot be"))?;
+    Ok((number, Event { at, what }))
+}
+
+impl EventReads for MySqlStore {
+    fn events(&self, topic: Topic, after: u64, limit: usize) -> Result<Vec<(u64, Event)>, StoreError> {
+        let mut script = Script::default();
+        script.sql("SELECT number, `at`, body FROM events FORCE INDEX (PRIMARY) WHERE topic = ");
+        script.bytes(&topic_bytes(topic)).sql(" AND number > ").number(after);
+        script.sql(" ORDER BY number LIMIT ").number(limit as u64).end();
+        all(self, &script, "events", decode)
+    }
+
+    fn last_events(&self, topics: &[Topic]) -> Result<Vec<u64>, StoreError> {
+        if topics.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut script = Script::default();
+        let head = "SELECT topic, last FROM event_topics FORCE INDEX (PRIMARY) WHERE topic IN (";
+        let statements = script.keys(head, topics, ")", |row, topic| {
+            row.bytes(&topic_bytes(*topic));
+        });
+        let decode = |row: &mut Fields<'_>| Ok((topic(row)?, row.number()?));
+        let last = found(&mut self.pool.ask(&script)?, statements, "event_topics", topics, decode)?;
+        Ok(last.into_iter().map(|last| last.unwrap_or(0)).collect())
+    }
+
+    fn last_entries(&self, members: &[MemberId]) -> Result<Vec<(WalletKey, u64)>, StoreError> {
+        let mut script = Script::default();
+        let head = "SELECT member, currency, sequence FROM wallets FORCE INDEX (PRIMARY) WHERE member IN (";
+        let statements = script.keys(head, members, ")", |row, member| {
+            row.bytes(&member.0.0);
+        });
+        let mut last = Vec::new();
+        self.pool.ask(&script)?.each(statements, "wallets", |row| {
+            last.push((wallets::key(row)?, row.number()?));
+            Ok(())
+        })?;
+        last.sort_unstable();
+        Ok(last)
+    }
+
+    fn expire_events(&self, before: Micros, limit: usize) -> Result<usize, StoreError> {
+        let mut script = Script::default();
+        script.sql("DELETE FROM events WHERE `at` < ").signed(before.0);
+        script.sql(" ORDER BY `at` LIMIT ").number(limit as u64).end();
+        Ok(usize::try_from(self.pool.ask(&script)?.affected()).unwrap_or(usize::MAX))
+    }
+}

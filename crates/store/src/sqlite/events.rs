@@ -1,0 +1,239 @@
+//! The tables `events` and `event_topics`: what happened, numbered for each topic.
+//!
+//! The writer, which is one, gives the numbers. Not here: their bytes (`events`).
+
+use super::SqliteStore;
+use super::codec::{Input, put_bytes, put_number, put_signed};
+use super::fault::corrupt;
+use super::overlay::Overlay;
+use super::reads::fill;
+use super::run::states;
+use super::state::Shared;
+use super::table::{List, Rows, Table};
+use super::wallets::Wallets;
+use super::{bound, wallets};
+use crate::StoreError;
+use crate::events::{self, EventKey, EventReads, Topic, read_topic, topic_bytes};
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use tally_rules::Micros;
+use tally_rules::event::Event;
+use tally_rules::ledger::{Currency, MemberId, WalletKey};
+
+pub(super) const LAST: &str = "SELECT last FROM event_topics WHERE topic = ?1";
+pub(super) const PUT_LAST: &str = "REPLACE INTO event_topics (topic, last) VALUES (?1, ?2)";
+pub(super) const REMOVE_LAST: &str = "DELETE FROM event_topics WHERE topic = ?1";
+pub(super) const LIST: &str =
+    "SELECT number, at, body FROM events WHERE topic = ?1 AND number > ?2 ORDER BY number LIMIT ?3";
+pub(super) const PUT: &str = "REPLACE INTO events (topic, number, at, body) VALUES (?1, ?2, ?3, ?4)";
+pub(super) const REMOVE: &str = "DELETE FROM events WHERE topic = ?1 AND number = ?2";
+pub(super) const EXPIRE: &str = "DELETE FROM events WHERE (topic, number) IN \
+     (SELECT topic, number FROM events INDEXED BY events_at WHERE at < ?1 ORDER BY at LIMIT ?2)";
+
+fn last(connection: &Connection, topic: Topic) -> Result<Option<u64>, StoreError> {
+    let read = |row: &Row<'_>| row.get::<_, i64>(0);
+    let last = connection.prepare_cached(LAST)?.query_row(params![topic_bytes(topic)], read).optional()?;
+    Ok(last.map(i64::cast_unsigned))
+}
+
+fn decode(row: &Row<'_>) -> Result<(u64, Event), StoreError> {
+    let (number, at) = (row.get::<_, i64>(0)?.cast_unsigned(), Micros(row.get(1)?));
+    let what = events::decode(&row.get::<_, Vec<u8>>(2)?);
+    Ok((number, Event { at, what: what.ok_or_else(|| corrupt("events", "an event that cannot be"))? }))
+}
+
+/// Events as rows: each under the next number of its topic, and what the last numbers are then.
+pub(super) fn numbered(
+    shared: &Shared,
+    reader: &Connection,
+    events: &[(Topic, Event)],
+) -> Result<(List<Events>, List<Topics>), StoreError> {
+    if events.is_empty() {
+        return Ok((Vec::new(), Vec::new()));
+    }
+    let mut topics: Vec<Topic> = events.iter().map(|(topic, _)| *topic).collect();
+    topics.sort_unstable();
+    topics.dedup();
+    let look = |overlay: &Overlay| states::<Topics>(overlay, topics.iter().copied());
+    let (found, snapshot) = shared.moment(reader, look)?;
+    let known = fill(found, &topics, |topic| last(&snapshot, *topic))?;
+    let mut lasts: BTreeMap<Topic, u64> =
+        topics.into_iter().zip(known).map(|(topic, last)| (topic, last.unwrap_or(0))).collect();
+    let mut rows: List<Events> = Vec::with_capacity(events.len());
+    for (topic, event) in events {
+        let last = lasts.get_mut(topic).expect("it is one of them");
+        *last += 1;
+        rows.push((EventKey { topic: *topic, number: *last }, Some(event.clone())));
+    }
+    rows.sort_unstable_by_key(|(key, _)| *key);
+    Ok((rows, lasts.into_iter().map(|(topic, last)| (topic, Some(last))).collect()))
+}
+
+/// The table `event_topics`, for the journal.
+pub(super) struct Topics;
+
+impl Table for Topics {
+    const TAG: u8 = 23;
+    type Key = Topic;
+    type Value = u64;
+
+    fn check(_key: &Topic, _value: Option<&u64>) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    fn put_key(key: &Topic, out: &mut Vec<u8>) {
+        put_bytes(&topic_bytes(*key), out);
+    }
+
+    fn take_key(input: &mut Input<'_>) -> Option<Topic> {
+        read_topic(input.bytes()?)
+    }
+
+    fn put_value(value: &u64, out: &mut Vec<u8>) {
+        put_number(*value, out);
+    }
+
+    fn take_value(input: &mut Input<'_>) -> Option<u64> {
+        input.number()
+    }
+
+    fn heap_bytes(_key: &Topic, _value: Option<&u64>) -> usize {
+        0
+    }
+
+    fn write(connection: &Connection, rows: &mut Rows<'_, '_, Self>) -> Result<(), StoreError> {
+        for (topic, last) in rows {
+            let topic = topic_bytes(*topic);
+            match last {
+                Some(last) => {
+                    connection.prepare_cached(PUT_LAST)?.execute(params![topic, last.cast_signed()])?
+                }
+                None => connection.prepare_cached(REMOVE_LAST)?.execute(params![topic])?,
+            };
+        }
+        Ok(())
+    }
+}
+
+/// The table `events`, for the journal.
+pub(super) struct Events;
+
+impl Table for Events {
+    const TAG: u8 = 24;
+    type Key = EventKey;
+    type Value = Event;
+
+    fn check(_key: &EventKey, _value: Option<&Event>) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    fn put_key(key: &EventKey, out: &mut Vec<u8>) {
+        put_bytes(&topic_bytes(key.topic), out);
+        put_number(key.number, out);
+    }
+
+    fn take_key(input: &mut Input<'_>) -> Option<EventKey> {
+        Some(EventKey { topic: read_topic(input.bytes()?)?, number: input.number()? })
+    }
+
+    fn put_value(value: &Event, out: &mut Vec<u8>) {
+        put_signed(value.at.0, out);
+        put_bytes(&events::encode(&value.what), out);
+    }
+
+    fn take_value(input: &mut Input<'_>) -> Option<Event> {
+        Some(Event { at: Micros(input.signed()?), what: events::decode(input.bytes()?)? })
+    }
+
+    fn heap_bytes(_key: &EventKey, _value: Option<&Event>) -> usize {
+        64
+    }
+
+    fn age(value: &Event) -> Option<i64> {
+        Some(value.at.0)
+    }
+
+    fn write(connection: &Connection, rows: &mut Rows<'_, '_, Self>) -> Result<(), StoreError> {
+        for (key, event) in rows {
+            let (topic, number) = (topic_bytes(key.topic), key.number.cast_signed());
+            match event {
+                Some(event) => connection.prepare_cached(PUT)?.execute(params![
+                    topic,
+                    number,
+                    event.at.0,
+                    events::encode(&event.what)
+                ])?,
+                None => connection.prepare_cached(REMOVE)?.execute(params![topic, number])?,
+            };
+        }
+        Ok(())
+    }
+}
+
+impl EventReads for SqliteStore {
+    fn events(&self, topic: Topic, after: u64, limit: usize) -> Result<Vec<(u64, Event)>, StoreError> {
+        let look = |overlay: &Overlay| {
+            let from = Bound::Excluded(EventKey { topic, number: after });
+            let all = |event: &Event| Some(event.clone());
+            overlay.first::<Events, _>(from, |key| key.topic == topic, all, limit)
+        };
+        self.shared.read(look, |newer, tables| {
+            let mut statement = tables.prepare_cached(LIST)?;
+            let mut rows = statement.query(params![topic_bytes(topic), after.cast_signed(), bound(limit)])?;
+            let mut all = BTreeMap::new();
+            while let Some(row) = rows.next()? {
+                let (number, event) = decode(row)?;
+                all.insert(number, event);
+            }
+            // An event is never changed, so what is in both is the same.
+            all.extend(newer.into_iter().filter_map(|(key, event)| Some((key.number, event?))));
+            Ok(all.into_iter().take(limit).collect())
+        })
+    }
+
+    fn last_events(&self, topics: &[Topic]) -> Result<Vec<u64>, StoreError> {
+        let look = |overlay: &Overlay| states::<Topics>(overlay, topics.iter().copied());
+        self.shared.read(look, |found, tables| {
+            let found = fill(found, topics, |topic| last(tables, *topic))?;
+            Ok(found.into_iter().map(|last| last.unwrap_or(0)).collect())
+        })
+    }
+
+    fn last_entries(&self, members: &[MemberId]) -> Result<Vec<(WalletKey, u64)>, StoreError> {
+        let first = Currency::parse("0").expect("the first of all codes");
+        let of = |overlay: &Overlay, member: MemberId| {
+            let from = Bound::Included(WalletKey { member, currency: first });
+            overlay.range::<Wallets>(from, |key| key.member == member, usize::MAX).0
+        };
+        let look = |overlay: &Overlay| members.iter().map(|member| of(overlay, *member)).collect::<Vec<_>>();
+        self.shared.read(look, |newer, tables| {
+            let mut all = BTreeMap::new();
+            for (member, newer) in members.iter().zip(newer) {
+                let key = |currency| WalletKey { member: *member, currency };
+                let old = wallets::of_member(tables, *member)?.into_iter();
+                all.extend(old.map(|(currency, wallet)| (key(currency), wallet.sequence)));
+                all.extend(newer.into_iter().filter_map(|(key, wallet)| Some((key, wallet?.sequence))));
+            }
+            Ok(all.into_iter().collect())
+        })
+    }
+
+    fn expire_events(&self, before: Micros, limit: usize) -> Result<usize, StoreError> {
+        let shared = &self.shared;
+        let from_tables = |limit| {
+            shared.write_tables(|tables| {
+                Ok(tables.prepare_cached(EXPIRE)?.execute(params![before.0, bound(limit)])?)
+            })
+        };
+        let has_old = |overlay: &Overlay| {
+            let mut lowest = overlay.generations().filter_map(|one| one.layer::<Events>().lowest_age());
+            lowest.any(|lowest| lowest < before.0)
+        };
+        // What is not in the tables yet would come into them afterwards.
+        if has_old(&shared.overlay()) {
+            shared.folding.fold_now()?;
+        }
+        from_tables(limit)
+    }
+}

@@ -1,0 +1,136 @@
+//! A client that listens to events (`text/event-stream`), as the standard of browsers reads them.
+//!
+//! It reads only when it is asked to, so a test can be a slow reader. It never comes again by itself. Not here: TLS.
+
+use crate::http::{Answer, GIVE_UP, Request, read_answer, read_line};
+use serde_json::Value;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+
+/// Signs of life in a row after which the test gives up; no measurement.
+const SILENT_MAX: usize = 5;
+
+/// One event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// The last id that was sent; empty where none was.
+    pub id: String,
+    /// Its name.
+    pub event: String,
+    /// What it says.
+    pub data: Value,
+}
+
+/// A stream that is open.
+#[derive(Debug)]
+pub struct EventStream {
+    connection: BufReader<TcpStream>,
+    /// What of the present chunk was not read.
+    left: usize,
+    ended: bool,
+    /// The last id that was sent.
+    pub last_id: String,
+    /// Comments that were sent.
+    pub comments: usize,
+}
+
+impl EventStream {
+    /// Begins to listen; the answer where that is refused.
+    pub fn open(address: SocketAddr, request: &Request) -> Result<Self, Answer> {
+        let stream = TcpStream::connect_timeout(&address, GIVE_UP).expect("the server listens");
+        stream.set_nodelay(true).expect("a socket");
+        stream.set_read_timeout(Some(GIVE_UP)).expect("a socket");
+        let mut connection = BufReader::new(stream);
+        connection.get_mut().write_all(&request.bytes(&address.to_string())).expect("the server reads");
+        let head = read_answer(&mut connection, false).expect("an answer");
+        if head.status != 200 {
+            return Err(head);
+        }
+        assert_eq!(head.header("content-type"), Some("text/event-stream"));
+        assert_eq!(head.header("transfer-encoding"), Some("chunked"));
+        let mut stream = Self { connection, left: 0, ended: false, last_id: String::new(), comments: 0 };
+        // It says first where it stands.
+        loop {
+            let line = stream.line().expect("the stream begins");
+            match line.strip_prefix("id: ") {
+                Some(id) => stream.last_id = id.to_owned(),
+                None if line.is_empty() => return Ok(stream),
+                None => assert!(line.starts_with("retry: "), "{line}"),
+            }
+        }
+    }
+
+    /// The next event; nothing where the stream has ended, in peace or not.
+    pub fn read(&mut self) -> Option<Event> {
+        let comments = self.comments;
+        let (mut event, mut data) = (String::new(), String::new());
+        loop {
+            let line = self.line().ok().filter(|_| !self.ended)?;
+            match line.split_once(':').map(|(name, value)| (name, value.strip_prefix(' ').unwrap_or(value))) {
+                Some(("", _)) => {
+                    self.comments += 1;
+                    assert!(self.comments - comments < SILENT_MAX, "nothing happens");
+                }
+                Some(("id", value)) => self.last_id = value.to_owned(),
+                Some(("event", value)) => event = value.to_owned(),
+                Some(("data", value)) => data.push_str(value),
+                Some(("retry", _)) => {}
+                Some(other) => panic!("a field that is none: {other:?}"),
+                None => {
+                    assert_eq!(line, "", "a line without a colon");
+                    if !data.is_empty() {
+                        let data = serde_json::from_str(&data).expect("data is JSON");
+                        return Some(Event { id: self.last_id.clone(), event, data });
+                    }
+                    event.clear();
+                }
+            }
+        }
+    }
+
+    /// Waits for a comment; nothing else may come before it.
+    pub fn read_comment(&mut self) {
+        let line = self.line().expect("the stream goes on");
+        assert_eq!(line, ":");
+        assert_eq!(self.line().expect("the stream goes on"), "");
+    }
+
+    /// The next event, which must come.
+    #[track_caller]
+    pub fn expect(&mut self, event: &str) -> Value {
+        let next = self.read().expect("the stream goes on");
+        assert_eq!(next.event, event, "{next:?}");
+        next.data
+    }
+
+    /// Waits for the end of the stream; gives what came before it.
+    pub fn rest(&mut self) -> Vec<Event> {
+        std::iter::from_fn(|| self.read()).collect()
+    }
+
+    fn line(&mut self) -> io::Result<String> {
+        let mut line = Vec::new();
+        loop {
+            if self.left == 0 {
+                let size = read_line(&mut self.connection)?;
+                self.left = usize::from_str_radix(size.trim(), 16).expect("the size of a chunk");
+                if self.left == 0 {
+                    self.ended = true;
+                    return Ok(String::new());
+                }
+            }
+            let before = line.len();
+            self.connection.by_ref().take(self.left as u64).read_until(b'\n', &mut line)?;
+            self.left -= line.len() - before;
+            if line.len() == before {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            if self.left == 0 {
+                assert_eq!(read_line(&mut self.connection)?, "", "the end of a chunk");
+            }
+            if line.pop_if(|last| *last == b'\n').is_some() {
+                return Ok(String::from_utf8(line).expect("events are text"));
+            }
+        }
+    }
+}
