@@ -145,7 +145,8 @@ let asking = null;
 /** Asks for a key; once, however many requests were refused. */
 function askForKey(refused, text) {
   if (asking || refused !== null && refused !== undefined && refused !== key()) return;
-  const about = refused ? "The key of this tab is unknown or was revoked." : sentence(text ?? "The console sends it with everything that it asks.");
+  const mode = text?.startsWith("protected mode") ? sentence(text) : "Paste an API key: the console sends it with everything that it asks.";
+  const about = refused ? "The key of this tab is unknown or was revoked." : mode;
   asking = dialog("A key is needed", (box) => {
     const input = field({ name: "key", label: "API key", type: "password", required: true, placeholder: "tally_…", hint: "It is kept for this tab only, and gone when the tab is closed." });
     const send = async (values) => {
