@@ -43,7 +43,11 @@ function start() {
   const nav = document.getElementById("nav");
   put(nav, LINKS.map(([name, href, label]) => h("a", { href, "data-page": name }, icon(name), label)));
   showTools();
-  window.addEventListener("hashchange", () => show(true));
+  window.addEventListener("hashchange", () => {
+    // What was asked on the page that is left is not asked any more.
+    document.querySelectorAll("dialog[open]").forEach((open) => open.close());
+    show(true);
+  });
   window.addEventListener("tally:key", showTools);
   window.addEventListener("tally:unauthorized", ({ detail }) => askForKey(detail.present, detail.text));
   window.addEventListener("unhandledrejection", (event) => {
@@ -145,7 +149,8 @@ let asking = null;
 /** Asks for a key; once, however many requests were refused. */
 function askForKey(refused, text) {
   if (asking || refused !== null && refused !== undefined && refused !== key()) return;
-  const about = refused ? "The key of this tab is unknown or was revoked." : sentence(text ?? "The console sends it with everything that it asks.");
+  const mode = text?.startsWith("protected mode") ? sentence(text) : "Paste an API key: the console sends it with everything that it asks.";
+  const about = refused ? "The key of this tab is unknown or was revoked." : mode;
   asking = dialog("A key is needed", (box) => {
     const input = field({ name: "key", label: "API key", type: "password", required: true, placeholder: "tally_…", hint: "It is kept for this tab only, and gone when the tab is closed." });
     const send = async (values) => {
@@ -170,7 +175,11 @@ function askForKey(refused, text) {
 function watch() {
   const banner = document.getElementById("banner");
   let away = false;
+  let ticks = 0;
   const ready = async () => {
+    // Who waits for it hears of it at once; else it is looked at now and then.
+    ticks += 1;
+    if (!away && ticks % 5 !== 1) return;
     const answer = await get("/readyz").catch((error) => error);
     const { phase, done, total } = answer.body ?? answer;
     if (phase === "ready") {
@@ -183,7 +192,7 @@ function watch() {
     const share = total > 0 ? ` ${Math.floor((done / total) * 100)} %` : "";
     set(banner, phase ? `Not ready: ${phase}${share}. Ranks are not shown before they are exact.` : "The server cannot be reached. It is asked again.");
   };
-  every(5000, new AbortController().signal, ready, (error) => inline(banner, error));
+  every(1000, new AbortController().signal, ready, (error) => inline(banner, error));
 }
 
 start();

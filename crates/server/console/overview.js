@@ -161,7 +161,8 @@ function showBoards(place, view, status) {
   }
   view.update(all.slice(0, BOARDS_SHOWN).map((board) => ({ ...board, share: board.bytes / most })), { flash: false });
   const total = all.reduce((sum, { bytes: size }) => sum + size, 0);
-  const rest = status.boards_total > BOARDS_SHOWN ? ` · the ${BOARDS_SHOWN} largest are shown` : "";
+  const of = status.boards_total > all.length ? ` of the first ${grouped(all.length)} by name` : "";
+  const rest = status.boards_total > BOARDS_SHOWN ? ` · the ${BOARDS_SHOWN} largest${of} are shown` : "";
   const foot = h("div", { class: "foot" }, h("span", {}, `${count(status.boards_total, "leaderboard")}${rest}`), h("span", {}, `${bytes(total)} together`));
   if (view.element.parentElement !== place) set(place, view.element, foot);
   else place.lastElementChild.replaceWith(foot);

@@ -20,6 +20,8 @@ use tempfile::TempDir;
 const NAMES: [&str; 3] = ["chromium-headless-shell", "chromium", "chrome-headless-shell"];
 /// How long an answer or a condition may take before the test gives up; no measurement.
 const GIVE_UP: Duration = Duration::from_secs(30);
+/// How long it may take to end.
+const CLOSING: Duration = Duration::from_secs(5);
 const LOOK_AGAIN: Duration = Duration::from_millis(15);
 
 /// Its pipes are the descriptors 3 and 4, which the library of Rust cannot give by itself.
@@ -282,7 +284,12 @@ impl Page {
 
 impl Drop for Page {
     fn drop(&mut self) {
-        // Its other processes end with it.
+        // In peace, because its other processes end with it only then, and write into the folder until they do.
+        drop(self.to.write_all(b"{\"id\":0,\"method\":\"Browser.close\"}\0"));
+        let started = Instant::now();
+        while matches!(self.child.try_wait(), Ok(None)) && started.elapsed() < CLOSING {
+            std::thread::sleep(LOOK_AGAIN);
+        }
         drop(self.child.kill());
         drop(self.child.wait());
     }
