@@ -14,6 +14,7 @@ mod delay;
 mod disk;
 mod drivers;
 mod error;
+mod events;
 mod http;
 mod hundred_million;
 mod index;

@@ -5,8 +5,8 @@ use crate::machine::Cpu;
 use crate::options::Options;
 use crate::report::Report;
 use crate::{
-    contest_clear, contest_start, database, drivers, http, hundred_million, index, mixed, page, periods,
-    resp, store, submit, transfer, upsert,
+    contest_clear, contest_start, database, drivers, events, http, hundred_million, index, mixed, page,
+    periods, resp, store, submit, transfer, upsert,
 };
 
 /// One thing that is measured, with its naive twin.
@@ -52,6 +52,12 @@ pub const SCENARIOS: &[Scenario] = &[
         about: "the server over HTTP: submit, top 10, rank, around; beside figures of Nakama",
         needs: http::needs,
         measure: http::measure,
+    },
+    Scenario {
+        name: "events",
+        about: "submits beside a thousand open streams of events; beside nobody, and beside callers who ask again",
+        needs: events::needs,
+        measure: events::measure,
     },
     Scenario {
         name: "resp",

@@ -63,6 +63,9 @@ pub(crate) const LOAD_P999_MS: Target = Target { floor: 50.0, aim: 20.0 };
 /// What R3's Redis held its sorted set in.
 pub(crate) const R3_MEMORY_GIB: f64 = 64.0;
 
+/// What a submit waits beside a thousand streams, times what it waits beside nobody: at most.
+pub(crate) const SUBMIT_BESIDE_STREAMS: Target = Target { floor: 1.1, aim: 1.05 };
+
 /// Nakama on PostgreSQL 15, 64 connections: leaderboard writes per second.
 pub(crate) const NAKAMA_SUBMITS: f64 = 2_088.0;
 /// Its top tens per second.

@@ -29,6 +29,13 @@ fn http() {
 }
 
 #[test]
+fn events() {
+    let (text, report) = bench("events", &[]);
+    assert!(text.contains("beside 20 streams"), "{text}");
+    assert_eq!(rows(&report, 0), 4);
+}
+
+#[test]
 fn resp() {
     let redis = RedisKind::Redis7.program();
     let (text, report) = bench("resp", &["--redis", redis.to_str().unwrap(), "--members", "1500"]);
@@ -149,7 +156,7 @@ fn all_leaves_out_what_cannot_run_here_and_says_so() {
         assert!(written["skipped"].as_str().unwrap().contains("apt-get install"), "{written}");
     }
     assert_eq!(text.matches("  skipped: ").count(), 9, "{text}");
-    for scenario in ["index", "store", "submit", "periods", "http"] {
+    for scenario in ["index", "store", "submit", "periods", "http", "events"] {
         let written = std::fs::read(folder.path().join(format!("{scenario}.json"))).unwrap();
         let written: Value = serde_json::from_slice(&written).unwrap();
         assert!(written["skipped"].is_null() && !written["tables"].as_array().unwrap().is_empty());
