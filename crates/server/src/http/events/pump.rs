@@ -6,6 +6,7 @@
 
 use super::body::Queue;
 use super::source::{Heard, Sent, Source};
+use crate::gate::NotReady;
 use crate::http::call::Presence;
 use crate::limits::{JUDGED_AGAIN, KEEP_ALIVE, MEMBER_JUDGED_AGAIN, SLOW_READER};
 use crate::streams::Seat;
@@ -21,6 +22,10 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
 
 /// How long what was sent last may take to be read when a stream ends.
 const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// How long a server may not know whether it is still one that answers before its streams end.
+const UNSURE_MAX: Duration = Duration::from_secs(5);
+const LOOK_PAUSE: Duration = Duration::from_millis(50);
 
 /// One stream.
 pub(super) struct Pump {
@@ -116,7 +121,7 @@ impl Pump {
 
     /// Whether the caller still may listen, and what it listens to is still there.
     async fn check(&mut self, source: &Source) -> Result<Arc<Tally>, End> {
-        let tally = self.presence.gate.ready().cloned().map_err(|_| End::Over)?;
+        let tally = self.sure().await?;
         let asks = matches!(self.caller.who, Who::Member(_)) && tally.has_others();
         let may = if asks && self.judged.elapsed() < MEMBER_JUDGED_AGAIN {
             self.presence.token_holds()
@@ -127,8 +132,24 @@ impl Pump {
         if may && source.is_there(&tally) { Ok(tally) } else { Err(End::Over) }
     }
 
+    /// Waits until what is known here is the present, for as long as that is a pause and no end: a key may have been revoked elsewhere.
+    async fn sure(&self) -> Result<Arc<Tally>, End> {
+        let began = Instant::now();
+        loop {
+            match self.presence.gate.ready() {
+                Ok(tally) => return Ok(Arc::clone(tally)),
+                Err(NotReady::Unsure) if began.elapsed() < UNSURE_MAX => tokio::time::sleep(LOOK_PAUSE).await,
+                Err(_) => return Err(End::Over),
+            }
+        }
+    }
+
     /// Sends an event, and counts it.
-    async fn tell(&mut self, (event, bytes): Sent) -> Result<(), End> {
+    async fn tell(&mut self, Sent { event, head, bytes }: Sent) -> Result<(), End> {
+        self.sure().await?;
+        if let Some(head) = head {
+            self.send(head).await?;
+        }
         self.send(bytes).await?;
         if !event.is_empty() {
             self.presence.gate.metrics.events_sent(event).inc();
