@@ -11,6 +11,7 @@ use crate::periods::{ALL_TIME_NAME, LivePart};
 use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Instant;
 use tally_ranking::{Place, Standings, Watched};
 use tally_rules::{Micros, PlayerId};
 use tally_store::Part;
@@ -37,6 +38,8 @@ pub struct ScoreBatch {
     pub total: u64,
     /// Whether others have changed too who are not told.
     pub left_out: bool,
+    /// When it was made.
+    pub made: Instant,
     /// As it goes over the wire, made by the first stream that sends it, for each way to write integers.
     pub written: [OnceLock<Arc<[u8]>>; 2],
 }
@@ -278,7 +281,15 @@ impl Board {
         };
         let places = among.entries.into_iter().map(|(_, place)| place).collect();
         let (gone, total) = (among.missing, among.total);
-        Ok(Some(ScoreBatch { period, places, gone, total, left_out, written: Default::default() }))
+        Ok(Some(ScoreBatch {
+            period,
+            places,
+            gone,
+            total,
+            left_out,
+            made: Instant::now(),
+            written: Default::default(),
+        }))
     }
 }
 

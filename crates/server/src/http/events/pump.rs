@@ -18,7 +18,7 @@ use tally_service::events::live::TooSlow;
 use tally_service::{Caller, Tally, Who};
 use tally_wire::api::events;
 use tokio::sync::watch;
-use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
+use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until, timeout};
 
 /// How long what was sent last may take to be read when a stream ends.
 const LAST_WORDS: Duration = Duration::from_secs(1);
@@ -27,11 +27,15 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 const UNSURE_MAX: Duration = Duration::from_secs(5);
 const LOOK_PAUSE: Duration = Duration::from_millis(50);
 
+/// What many streams send at once they send a little apart, within the time to the next: else requests would wait for all of them.
+const SPREAD: Duration = Duration::from_millis(1);
+const SLICES: usize = 80;
+
 /// One stream.
 pub(super) struct Pump {
     presence: Presence,
     caller: Caller,
-    _seat: Seat,
+    seat: Seat,
     queue: Queue,
     draining: watch::Receiver<bool>,
     /// When its caller was judged last.
@@ -52,7 +56,7 @@ enum End {
 impl Pump {
     pub(super) fn new(presence: Presence, caller: Caller, seat: Seat, queue: Queue) -> Self {
         let draining = presence.gate.draining();
-        Self { presence, caller, _seat: seat, queue, draining, judged: Instant::now() }
+        Self { presence, caller, seat, queue, draining, judged: Instant::now() }
     }
 
     /// Fills the stream until its end.
@@ -97,7 +101,7 @@ impl Pump {
                     Heard::Now(event) => self.tell(event).await?,
                     Heard::Stored => self.catch_up(source).await?,
                 },
-                () = tokio::time::sleep_until(last + KEEP_ALIVE) => {
+                () = sleep_until(last + KEEP_ALIVE) => {
                     self.send(Bytes::from_static(events::KEEP_ALIVE.as_bytes())).await?;
                 }
             }
@@ -145,7 +149,13 @@ impl Pump {
     }
 
     /// Sends an event, and counts it.
-    async fn tell(&mut self, Sent { event, head, bytes }: Sent) -> Result<(), End> {
+    async fn tell(&mut self, Sent { event, head, bytes, made }: Sent) -> Result<(), End> {
+        if let Some(made) = made {
+            sleep_until(
+                Instant::from_std(made) + SPREAD * u32::try_from(self.seat.number % SLICES).unwrap_or(0),
+            )
+            .await;
+        }
         self.sure().await?;
         if let Some(head) = head {
             self.send(head).await?;

@@ -4,6 +4,7 @@
 
 use bytes::Bytes;
 use std::sync::Arc;
+use std::time::Instant;
 use tally_rules::contest::ContestId;
 use tally_rules::event::{Event, Happened};
 use tally_service::boards::Board;
@@ -23,11 +24,13 @@ pub(super) struct Sent {
     /// What is this stream's alone, before what many streams send.
     pub(super) head: Option<Bytes>,
     pub(super) bytes: Bytes,
+    /// When it was made, where many streams send it.
+    pub(super) made: Option<Instant>,
 }
 
 impl Sent {
     fn whole(event: &'static str, text: String) -> Self {
-        Self { event, head: None, bytes: text.into() }
+        Self { event, head: None, bytes: text.into(), made: None }
     }
 }
 
@@ -72,19 +75,19 @@ impl Source {
             match &mut self.scores {
                 Some((watch, int64)) => {
                     let batch = watch.next().await?;
-                    Ok(written(watch, &batch, *int64))
+                    Ok((written(watch, &batch, *int64), batch.made))
                 }
                 None => std::future::pending().await,
             }
         };
-        let bytes = tokio::select! {
+        let (bytes, made) = tokio::select! {
             biased;
             () = self.log.woken() => return Ok(Heard::Stored),
-            bytes = scores => bytes?,
+            batch = scores => batch?,
         };
         // It is not stored: whoever goes on behind it goes on where the stream stands.
         let head = Some(events::id_line(&id(&self.log.position)).into());
-        Ok(Heard::Now(Sent { event: events::SCORE, head, bytes }))
+        Ok(Heard::Now(Sent { event: events::SCORE, head, bytes, made: Some(made) }))
     }
 
     /// The next that are stored, in their order, and whether there may be more.
