@@ -80,6 +80,7 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
 /// Tests of the binary that say what a user sees, whatever the server keeps its data on.
 const OF_USERS: &[&str] = &[
     "bad_input",
+    "events",
     "http_boards",
     "http_scores",
     "idempotency",

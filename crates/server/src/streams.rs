@@ -18,6 +18,8 @@ pub(crate) struct Streams {
 #[derive(Default)]
 struct Taken {
     all: usize,
+    /// How many there ever were.
+    ever: usize,
     by: HashMap<Arc<str>, usize>,
 }
 
@@ -25,6 +27,8 @@ struct Taken {
 pub(crate) struct Seat {
     streams: Arc<Streams>,
     scope: Arc<str>,
+    /// Counted on from seat to seat.
+    pub(crate) number: usize,
 }
 
 /// Why there is no seat.
@@ -58,8 +62,10 @@ impl Streams {
             return Err(Full::Everybody);
         }
         taken.all += 1;
+        taken.ever = taken.ever.wrapping_add(1);
+        let number = taken.ever;
         *taken.by.entry(Arc::clone(&caller.scope)).or_default() += 1;
-        Ok(Seat { streams: Arc::clone(self), scope: Arc::clone(&caller.scope) })
+        Ok(Seat { streams: Arc::clone(self), scope: Arc::clone(&caller.scope), number })
     }
 
     fn taken(&self) -> MutexGuard<'_, Taken> {

@@ -13,7 +13,7 @@ const SILENT_MAX: usize = 5;
 /// One event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// The last id that was sent; empty where none was.
+    /// Its id; empty where it has none.
     pub id: String,
     /// Its name.
     pub event: String,
@@ -63,7 +63,7 @@ impl EventStream {
     /// The next event; nothing where the stream has ended, in peace or not.
     pub fn read(&mut self) -> Option<Event> {
         let comments = self.comments;
-        let (mut event, mut data) = (String::new(), String::new());
+        let (mut id, mut event, mut data) = (String::new(), String::new(), String::new());
         loop {
             let line = self.line().ok().filter(|_| !self.ended)?;
             match line.split_once(':').map(|(name, value)| (name, value.strip_prefix(' ').unwrap_or(value))) {
@@ -71,7 +71,10 @@ impl EventStream {
                     self.comments += 1;
                     assert!(self.comments - comments < SILENT_MAX, "nothing happens");
                 }
-                Some(("id", value)) => self.last_id = value.to_owned(),
+                Some(("id", value)) => {
+                    value.clone_into(&mut id);
+                    value.clone_into(&mut self.last_id);
+                }
                 Some(("event", value)) => event = value.to_owned(),
                 Some(("data", value)) => data.push_str(value),
                 Some(("retry", _)) => {}
@@ -80,8 +83,9 @@ impl EventStream {
                     assert_eq!(line, "", "a line without a colon");
                     if !data.is_empty() {
                         let data = serde_json::from_str(&data).expect("data is JSON");
-                        return Some(Event { id: self.last_id.clone(), event, data });
+                        return Some(Event { id, event, data });
                     }
+                    id.clear();
                     event.clear();
                 }
             }

@@ -10,6 +10,8 @@
 //! their stretches (`pages`), and a page far inside a search in all of them at once (`select`). Publishing (`publish`) asks
 //! what the ranks need first and writes last, and says what one change after the other would have said.
 //!
+//! While somebody watches a part, who has changed is noted beside it, for every server that looks (`watch`).
+//!
 //! It is derived data. The hash says which process of Redis it was loaded into, and whether the load was finished; what a
 //! flush, a restart, a failover or an eviction has taken is [`RankingError::Lost`] for every question until somebody has
 //! loaded it again (`load`). The applications of contests ([`desk`]) are there too, and nowhere else. Moving slots to another node counts as such a loss. Not here: who loads and when, and where

@@ -12,7 +12,7 @@ use super::reply;
 use super::script::Script;
 use tally_rules::PlayerId;
 
-/// Players of one look at a partition; where there are more, the rest is left out.
+/// Players of one look at a partition; where there are more, the next look has them.
 const NAMES_MAX: usize = 1_000;
 /// How long a look says that another one follows.
 const WATCHED_MS: u64 = 3_000;
@@ -23,7 +23,7 @@ pub struct Watched {
     last: Vec<Vec<u8>>,
 }
 
-/// Players who have changed since, each once, and whether some were left out.
+/// Players who have changed since, each once, and whether some were forgotten: so many changed that nobody could be told in time.
 pub type Changed = (Vec<PlayerId>, bool);
 
 impl RedisPart {
@@ -35,15 +35,15 @@ impl RedisPart {
             self.request(Script::Watch, at, vec![last.clone(), text(NAMES_MAX as u64), text(WATCHED_MS)])
         };
         let requests: Vec<Request> = watched.last.iter().enumerate().map(request).collect();
-        let (mut players, mut left_out) = (Vec::new(), false);
+        let (mut players, mut forgotten) = (Vec::new(), false);
         for (last, answer) in watched.last.iter_mut().zip(self.redis().all(&requests)) {
             let mut values = reply::list(answer?)?.into_iter();
             *last = reply::bytes(reply::next(&mut values)?)?;
-            left_out |= values.len() >= NAMES_MAX;
+            forgotten |= reply::number(&reply::next(&mut values)?)? > 0;
             for field in values {
                 players.extend(self.codec().player(&reply::bytes(field)?));
             }
         }
-        Ok((players, left_out))
+        Ok((players, forgotten))
     }
 }

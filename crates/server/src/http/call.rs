@@ -54,7 +54,11 @@ impl Presence {
     /// Whether the same request would still be let in, as the same caller.
     pub(super) async fn still_may(&self, caller: &Caller) -> bool {
         let judged = guard::judge(&self.gate, self.peer.address, &self.headers, self.route).await;
-        self.gate.ready().is_ok() && judged.is_ok_and(|judged| judged.caller == *caller)
+        match judged {
+            Ok(judged) => judged.caller == *caller,
+            // The store does not answer now: that takes no right, and nothing can be read meanwhile.
+            Err(problem) => problem.status >= 500,
+        }
     }
 }
 

@@ -11,8 +11,9 @@ use crate::periods::{ALL_TIME_NAME, LivePart};
 use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Instant;
 use tally_ranking::{Place, Standings, Watched};
-use tally_rules::PlayerId;
+use tally_rules::{Micros, PlayerId};
 use tally_store::Part;
 use tally_store::plan::ALL_TIME;
 use tokio::sync::{broadcast, watch};
@@ -37,6 +38,8 @@ pub struct ScoreBatch {
     pub total: u64,
     /// Whether others have changed too who are not told.
     pub left_out: bool,
+    /// When it was made.
+    pub made: Instant,
     /// As it goes over the wire, made by the first stream that sends it, for each way to write integers.
     pub written: [OnceLock<Arc<[u8]>>; 2],
 }
@@ -188,22 +191,42 @@ impl Board {
         periods.rules.first().is_some_and(|first| first.live(part).is_some())
     }
 
+    /// Parts of which those who watch hear, those too that begin with their first score: now and next.
+    fn parts_live(&self, now: Micros) -> Vec<(Part, Option<Arc<LivePart>>)> {
+        if self.definition.all_time {
+            return vec![(ALL_TIME, None)];
+        }
+        let periods = self.periods();
+        let Some(first) = periods.rules.first() else { return Vec::new() };
+        let mut parts: Vec<_> = first.live.iter().map(|live| (live.part, Some(Arc::clone(live)))).collect();
+        let current = first.span_at(now);
+        let next = current.and_then(|span| first.span_at(span.end));
+        for part in current.into_iter().chain(next).map(|span| first.aimed(span).part) {
+            if first.live(part).is_none() {
+                parts.push((part, None));
+            }
+        }
+        parts
+    }
+
     /// Notes who has changed in Redis since the last look, and goes on to be told. Blocks.
-    pub(super) fn look_live(&self) -> Result<(), Failure> {
+    pub(super) fn look_live(&self, now: Micros) -> Result<(), Failure> {
         if !self.is_shared() {
             return Ok(());
         }
-        let parts: Vec<(Part, Option<Arc<LivePart>>)> = if self.definition.all_time {
-            vec![(ALL_TIME, None)]
-        } else {
-            let periods = self.periods();
-            let live = periods.rules.first().map_or(&[][..], |first| &first.live);
-            live.iter().map(|live| (live.part, Some(Arc::clone(live)))).collect()
-        };
+        let parts = self.parts_live(now);
         let mut looks = self.live.looks();
         looks.retain(|part, _| parts.iter().any(|(known, _)| known == part));
         for (part, live) in &parts {
-            let order = live.as_ref().map_or(&self.order, |live| &live.order);
+            let fresh;
+            let order = match live {
+                Some(live) => &live.order,
+                None if *part == ALL_TIME => &self.order,
+                None => {
+                    fresh = self.order_of_part(*part);
+                    &fresh
+                }
+            };
             let Some(remote) = order.remote() else { continue };
             let (players, left_out) = remote.changed(looks.entry(*part).or_default()).map_err(Fault::from)?;
             self.live.note(*part, players.iter());
@@ -213,15 +236,15 @@ impl Board {
     }
 
     /// Sends one batch of what has changed, if there is anything; whether anybody still watches.
-    pub(super) fn send_live(&self) -> Result<bool, Failure> {
+    pub(super) fn send_live(&self, now: Micros) -> Result<bool, Failure> {
         let live = &self.live;
         if !live.is_watched() {
             live.forget();
             return Ok(false);
         }
-        self.look_live()?;
+        self.look_live(now)?;
         let Some((part, players, left_out)) = live.take() else { return Ok(true) };
-        let sent = self.batch(part, &players, left_out);
+        let sent = self.batch((part, now), &players, left_out);
         if sent.is_err() {
             live.note(part, players.iter());
         }
@@ -232,7 +255,12 @@ impl Board {
         Ok(true)
     }
 
-    fn batch(&self, part: Part, players: &[PlayerId], left_out: bool) -> Result<Option<ScoreBatch>, Failure> {
+    fn batch(
+        &self,
+        (part, now): (Part, Micros),
+        players: &[PlayerId],
+        left_out: bool,
+    ) -> Result<Option<ScoreBatch>, Failure> {
         let ask = |order: &Standings| order.read(|order| order.among(players)).map_err(Fault::from);
         let (period, among) = if part == ALL_TIME {
             (ALL_TIME_NAME.to_owned(), ask(&self.order)?)
@@ -242,13 +270,26 @@ impl Board {
                 let live = periods.live(part).cloned();
                 live.and_then(|live| Some((periods.rule_no(live.rule)?.name(live.span.start), live)))
             };
-            // It is closed by now: what it came to is read there.
-            let Some((period, live)) = found else { return Ok(None) };
+            let Some((period, live)) = found else {
+                // It is closed by now: what it came to is read there. Or it was begun by another server, and is known here soon.
+                if self.parts_live(now).iter().any(|(known, _)| *known == part) {
+                    self.live.note(part, players.iter());
+                }
+                return Ok(None);
+            };
             (period, ask(&live.order)?)
         };
         let places = among.entries.into_iter().map(|(_, place)| place).collect();
         let (gone, total) = (among.missing, among.total);
-        Ok(Some(ScoreBatch { period, places, gone, total, left_out, written: Default::default() }))
+        Ok(Some(ScoreBatch {
+            period,
+            places,
+            gone,
+            total,
+            left_out,
+            made: Instant::now(),
+            written: Default::default(),
+        }))
     }
 }
 
@@ -256,7 +297,7 @@ impl Board {
 mod tests {
     use super::*;
     use tally_ranking::{Movement, Ranking};
-    use tally_rules::{BoardId, Definition, Micros, Record};
+    use tally_rules::{BoardId, Definition, Record};
     use tally_store::{BoardNo, BoardRow};
 
     fn board() -> Arc<Board> {
@@ -282,7 +323,7 @@ mod tests {
     fn sent(board: &Board, watch: &mut Watch) -> Vec<Arc<ScoreBatch>> {
         let mut all = Vec::new();
         loop {
-            assert!(board.send_live().unwrap());
+            assert!(board.send_live(Micros(0)).unwrap());
             match watch.batches.try_recv() {
                 Ok(batch) => all.push(batch),
                 Err(error) => {
@@ -296,7 +337,7 @@ mod tests {
     #[test]
     fn a_batch_has_the_newest_of_each_player_and_those_who_went() {
         let board = board();
-        assert!(!board.live.is_watched() && !board.send_live().unwrap());
+        assert!(!board.live.is_watched() && !board.send_live(Micros(0)).unwrap());
         let mut watch = Watch::new(&board);
         (1..=9).for_each(|score| publish(&board, 0..3, Some(score)));
         publish(&board, 1..2, None);
@@ -311,7 +352,7 @@ mod tests {
         assert_eq!((&*batch.period, batch.left_out), ("all_time", false));
         assert_eq!(sent(&board, &mut watch).len(), 0);
         drop(watch);
-        assert!(!board.live.is_watched() && !board.send_live().unwrap());
+        assert!(!board.live.is_watched() && !board.send_live(Micros(0)).unwrap());
     }
 
     #[test]

@@ -9,7 +9,7 @@ use super::hub::{Listener, Subject};
 use crate::boards::Board;
 use crate::failure::Failure;
 use crate::tally::Tally;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use tally_rules::Micros;
 use tally_rules::event::Event;
@@ -193,25 +193,31 @@ impl Of {
     }
 }
 
-/// The next entries of a member's wallets, one wallet after the other.
+/// The next entries of a member's wallets: each wallet's in its order, and those of several as they happened.
 fn entries(
     tally: &Tally,
     member: MemberId,
     after: &BTreeMap<Currency, u64>,
 ) -> Result<Vec<(Position, Told)>, StoreError> {
     let ledger = tally.store.ledger();
-    let (mut at, mut told) = (after.clone(), Vec::new());
+    let mut next: Vec<(Currency, VecDeque<(u64, Entry)>)> = Vec::new();
     for (wallet, last) in ledger.last_entries(&[member])? {
         let number = after.get(&wallet.currency).copied().unwrap_or(0);
-        let until = last.min(number + (PAGE - told.len()) as u64);
-        if number >= until {
-            continue;
+        let until = last.min(number + PAGE as u64);
+        if number < until {
+            // Newest first.
+            let found = ledger.history(wallet, number + 1..until + 1)?.into_iter().rev();
+            next.push((wallet.currency, found.collect()));
         }
-        // Newest first.
-        for (number, entry) in ledger.history(wallet, number + 1..until + 1)?.into_iter().rev() {
-            at.insert(wallet.currency, number);
-            told.push((Position::Entries(at.clone()), Told::Entry(wallet.currency, entry)));
-        }
+    }
+    let (mut at, mut told) = (after.clone(), Vec::new());
+    while told.len() < PAGE {
+        let of = |entries: &VecDeque<(u64, Entry)>| entries.front().map(|(_, entry)| entry.transfer);
+        let first = next.iter_mut().filter(|(_, entries)| !entries.is_empty());
+        let Some((currency, entries)) = first.min_by_key(|(_, entries)| of(entries)) else { break };
+        let (number, entry) = entries.pop_front().expect("it has one");
+        at.insert(*currency, number);
+        told.push((Position::Entries(at.clone()), Told::Entry(*currency, entry)));
     }
     Ok(told)
 }

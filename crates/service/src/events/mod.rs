@@ -81,8 +81,8 @@ impl Events {
     }
 
     /// Has what others publish on a board told here from now on. Blocks.
-    pub fn look(&self, board: &Board) -> Result<(), Failure> {
-        board.look_live()
+    pub fn look(&self, tally: &Tally, board: &Board) -> Result<(), Failure> {
+        board.look_live(tally.now())
     }
 
     /// Begins to listen.
@@ -109,11 +109,11 @@ impl Events {
     }
 
     /// Sends what has changed on every watched board; what cannot be asked now waits.
-    fn send(&self) -> Result<(), Failure> {
+    fn send(&self, tally: &Tally) -> Result<(), Failure> {
         let boards = self.watched().clone();
         let mut failed = None;
         for board in &boards {
-            failed = board.send_live().err().or(failed);
+            failed = board.send_live(tally.now()).err().or(failed);
         }
         // Under the lock: whoever begins to watch counts before it looks whether the board is here.
         self.watched().retain(|board| board.live.is_watched());
@@ -180,7 +180,7 @@ fn run(tally: &Weak<Tally>, woken: &Receiver<()>) {
         let now = Instant::now();
         if is_time(sent, now, PAUSE) && sending.is_due(now) {
             sent = Some(now);
-            sending.note(now, tally.events.send().err().as_ref());
+            sending.note(now, tally.events.send(&tally).err().as_ref());
         }
         if tally.has_others() && is_time(looked, now, LOOK_PAUSE) && looking.is_due(now) {
             looked = Some(now);

@@ -82,7 +82,9 @@ fn a_board_of_periods_tells_of_its_first_and_numbers_may_be_text() {
     for (stream, score) in
         [(&mut plain, json!(9_007_199_254_740_993_i64)), (&mut exact, json!("9007199254740993"))]
     {
-        let batch = stream.expect("score");
+        let event = stream.read().expect("it goes on");
+        assert_eq!((&*event.event, &*event.id), ("score", "0"), "where the stream stands");
+        let batch = event.data;
         assert!(batch["period"].as_str().expect("a name").starts_with("first:"), "{batch}");
         assert_eq!((&batch["total"], &batch["entries"][0]["score"]), (&json!(1), &score));
     }

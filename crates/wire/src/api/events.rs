@@ -39,6 +39,11 @@ pub fn beginning(id: &str) -> String {
     format!("retry: 2000\nid: {id}\n\n")
 }
 
+/// The line of an id, before an event that is written without one.
+pub fn id_line(id: &str) -> String {
+    format!("id: {id}\n")
+}
+
 /// Says that events are gone which the client has not had.
 pub fn reset(id: &str) -> String {
     event(Some(id), RESET, &json!({}))
@@ -148,7 +153,7 @@ pub fn scores<'a>(
 fn event(id: Option<&str>, name: &str, data: &impl Serialize) -> String {
     // JSON has no line breaks within: those of texts are escaped.
     let data = serde_json::to_string(data).expect("events are made of strings and numbers");
-    let id = id.map(|id| format!("id: {id}\n")).unwrap_or_default();
+    let id = id.map(id_line).unwrap_or_default();
     format!("{id}event: {name}\ndata: {data}\n\n")
 }
 

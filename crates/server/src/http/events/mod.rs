@@ -44,7 +44,7 @@ pub(super) async fn leaderboard(mut call: Call) -> Result<Answer, Problem> {
     let reading = (Arc::clone(&tally), Arc::clone(&board));
     let begun = tally.events.read(move || {
         let (tally, board) = reading;
-        tally.events.look(&board)?;
+        tally.events.look(&tally, &board)?;
         Log::of_board(&tally, &board, after)
     });
     let begun = begun.await;

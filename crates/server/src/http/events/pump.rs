@@ -6,6 +6,7 @@
 
 use super::body::Queue;
 use super::source::{Heard, Sent, Source};
+use crate::gate::NotReady;
 use crate::http::call::Presence;
 use crate::limits::{JUDGED_AGAIN, KEEP_ALIVE, MEMBER_JUDGED_AGAIN, SLOW_READER};
 use crate::streams::Seat;
@@ -17,16 +18,24 @@ use tally_service::events::live::TooSlow;
 use tally_service::{Caller, Tally, Who};
 use tally_wire::api::events;
 use tokio::sync::watch;
-use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
+use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until, timeout};
 
 /// How long what was sent last may take to be read when a stream ends.
 const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// How long a server may not know whether it is still one that answers before its streams end.
+const UNSURE_MAX: Duration = Duration::from_secs(5);
+const LOOK_PAUSE: Duration = Duration::from_millis(50);
+
+/// What many streams send at once they send a little apart, within the time to the next: else requests would wait for all of them.
+const SPREAD: Duration = Duration::from_millis(1);
+const SLICES: usize = 80;
 
 /// One stream.
 pub(super) struct Pump {
     presence: Presence,
     caller: Caller,
-    _seat: Seat,
+    seat: Seat,
     queue: Queue,
     draining: watch::Receiver<bool>,
     /// When its caller was judged last.
@@ -47,7 +56,7 @@ enum End {
 impl Pump {
     pub(super) fn new(presence: Presence, caller: Caller, seat: Seat, queue: Queue) -> Self {
         let draining = presence.gate.draining();
-        Self { presence, caller, _seat: seat, queue, draining, judged: Instant::now() }
+        Self { presence, caller, seat, queue, draining, judged: Instant::now() }
     }
 
     /// Fills the stream until its end.
@@ -92,7 +101,7 @@ impl Pump {
                     Heard::Now(event) => self.tell(event).await?,
                     Heard::Stored => self.catch_up(source).await?,
                 },
-                () = tokio::time::sleep_until(last + KEEP_ALIVE) => {
+                () = sleep_until(last + KEEP_ALIVE) => {
                     self.send(Bytes::from_static(events::KEEP_ALIVE.as_bytes())).await?;
                 }
             }
@@ -116,7 +125,7 @@ impl Pump {
 
     /// Whether the caller still may listen, and what it listens to is still there.
     async fn check(&mut self, source: &Source) -> Result<Arc<Tally>, End> {
-        let tally = self.presence.gate.ready().cloned().map_err(|_| End::Over)?;
+        let tally = self.sure().await?;
         let asks = matches!(self.caller.who, Who::Member(_)) && tally.has_others();
         let may = if asks && self.judged.elapsed() < MEMBER_JUDGED_AGAIN {
             self.presence.token_holds()
@@ -127,8 +136,30 @@ impl Pump {
         if may && source.is_there(&tally) { Ok(tally) } else { Err(End::Over) }
     }
 
+    /// Waits until what is known here is the present, for as long as that is a pause and no end: a key may have been revoked elsewhere.
+    async fn sure(&self) -> Result<Arc<Tally>, End> {
+        let began = Instant::now();
+        loop {
+            match self.presence.gate.ready() {
+                Ok(tally) => return Ok(Arc::clone(tally)),
+                Err(NotReady::Unsure) if began.elapsed() < UNSURE_MAX => tokio::time::sleep(LOOK_PAUSE).await,
+                Err(_) => return Err(End::Over),
+            }
+        }
+    }
+
     /// Sends an event, and counts it.
-    async fn tell(&mut self, (event, bytes): Sent) -> Result<(), End> {
+    async fn tell(&mut self, Sent { event, head, bytes, made }: Sent) -> Result<(), End> {
+        if let Some(made) = made {
+            sleep_until(
+                Instant::from_std(made) + SPREAD * u32::try_from(self.seat.number % SLICES).unwrap_or(0),
+            )
+            .await;
+        }
+        self.sure().await?;
+        if let Some(head) = head {
+            self.send(head).await?;
+        }
         self.send(bytes).await?;
         if !event.is_empty() {
             self.presence.gate.metrics.events_sent(event).inc();

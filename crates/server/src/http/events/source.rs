@@ -4,6 +4,7 @@
 
 use bytes::Bytes;
 use std::sync::Arc;
+use std::time::Instant;
 use tally_rules::contest::ContestId;
 use tally_rules::event::{Event, Happened};
 use tally_service::boards::Board;
@@ -17,8 +18,21 @@ use tally_wire::numbers::Int64;
 /// What is published on a board, and how integers are written.
 pub(super) type Scores = Option<(Watch, Int64)>;
 
-/// An event as it is sent, with its name.
-pub(super) type Sent = (&'static str, Bytes);
+/// An event as it is sent: its name, and its pieces.
+pub(super) struct Sent {
+    pub(super) event: &'static str,
+    /// What is this stream's alone, before what many streams send.
+    pub(super) head: Option<Bytes>,
+    pub(super) bytes: Bytes,
+    /// When it was made, where many streams send it.
+    pub(super) made: Option<Instant>,
+}
+
+impl Sent {
+    fn whole(event: &'static str, text: String) -> Self {
+        Self { event, head: None, bytes: text.into(), made: None }
+    }
+}
 
 /// What a stream tells of.
 pub(super) struct Source {
@@ -50,8 +64,8 @@ impl Source {
     pub(super) fn beginning(&self) -> Sent {
         let id = id(&self.log.position);
         match self.begun {
-            Begun::There => ("", events::beginning(&id).into()),
-            Begun::Anew => (events::RESET, (events::beginning(&id) + &events::reset(&id)).into()),
+            Begun::There => Sent::whole("", events::beginning(&id)),
+            Begun::Anew => Sent::whole(events::RESET, events::beginning(&id) + &events::reset(&id)),
         }
     }
 
@@ -61,16 +75,19 @@ impl Source {
             match &mut self.scores {
                 Some((watch, int64)) => {
                     let batch = watch.next().await?;
-                    Ok(Heard::Now((events::SCORE, written(watch, &batch, *int64))))
+                    Ok((written(watch, &batch, *int64), batch.made))
                 }
                 None => std::future::pending().await,
             }
         };
-        tokio::select! {
+        let (bytes, made) = tokio::select! {
             biased;
-            () = self.log.woken() => Ok(Heard::Stored),
-            batch = scores => batch,
-        }
+            () = self.log.woken() => return Ok(Heard::Stored),
+            batch = scores => batch?,
+        };
+        // It is not stored: whoever goes on behind it goes on where the stream stands.
+        let head = Some(events::id_line(&id(&self.log.position)).into());
+        Ok(Heard::Now(Sent { event: events::SCORE, head, bytes, made: Some(made) }))
     }
 
     /// The next that are stored, in their order, and whether there may be more.
@@ -95,13 +112,13 @@ impl Source {
     fn write(&self, id: &str, told: &Told) -> Sent {
         match (told, &self.names) {
             (Told::Event(Event { what: Happened::PeriodClosed(closed), .. }), Names::Board(board)) => {
-                (events::PERIOD_CLOSED, events::period_closed(id, board.id.as_str(), closed).into())
+                Sent::whole(events::PERIOD_CLOSED, events::period_closed(id, board.id.as_str(), closed))
             }
             (Told::Event(Event { what: Happened::Contest(changed), .. }), Names::Contest(contest)) => {
-                (events::CONTEST, events::contest(id, contest.as_str(), changed).into())
+                Sent::whole(events::CONTEST, events::contest(id, contest.as_str(), changed))
             }
             (Told::Entry(currency, entry), _) => {
-                (events::TRANSACTION, events::transaction(id, *currency, entry).into())
+                Sent::whole(events::TRANSACTION, events::transaction(id, *currency, entry))
             }
             (Told::Event(_), _) => unreachable!("a topic has events of its kind"),
         }
