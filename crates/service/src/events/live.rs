@@ -18,8 +18,12 @@ use tally_store::Part;
 use tally_store::plan::ALL_TIME;
 use tokio::sync::{broadcast, watch};
 
-/// Players of one batch.
+/// Players of one batch where few watch, and at least.
 const BATCH_PLAYERS: usize = 1_000;
+const BATCH_PLAYERS_MIN: usize = 100;
+/// What all who watch a board are sent between two looks, a tenth of a second, in records: a thousand who watch must not take the
+/// processors from those who score. Where one batch is more than that, some looks are left out after it.
+const SENT_AT_ONCE: usize = 10_000;
 /// Names that wait for a batch; beyond, a batch says that it leaves some out.
 const WAITING_MAX: usize = 10_000;
 /// Batches that a stream may be behind; one that is further behind is too slow.
@@ -56,6 +60,8 @@ pub(crate) struct Live {
     closed: OnceLock<watch::Sender<u64>>,
     /// The number of the last event that was found, and one more.
     known: AtomicU64,
+    /// Looks that are left out.
+    rests: AtomicUsize,
 }
 
 #[derive(Debug, Default)]
@@ -108,7 +114,18 @@ impl Drop for Watch {
 impl Live {
     /// Whether anybody watches.
     pub(crate) fn is_watched(&self) -> bool {
-        self.watchers.load(Ordering::Relaxed) > 0
+        self.watchers() > 0
+    }
+
+    fn watchers(&self) -> usize {
+        self.watchers.load(Ordering::Relaxed)
+    }
+
+    /// Whether this look is left out. Only one thread looks.
+    fn rests(&self) -> bool {
+        let left = self.rests.load(Ordering::Relaxed);
+        self.rests.store(left.saturating_sub(1), Ordering::Relaxed);
+        left > 0
     }
 
     /// Notes who has changed in a part.
@@ -159,10 +176,11 @@ impl Live {
         noted.players.retain(|_, players| !players.is_empty());
         let mut first = noted.players.first_entry()?;
         let part = *first.key();
-        let players: Vec<PlayerId> = if first.get().len() <= BATCH_PLAYERS {
+        let most = (SENT_AT_ONCE / self.watchers().max(1)).clamp(BATCH_PLAYERS_MIN, BATCH_PLAYERS);
+        let players: Vec<PlayerId> = if first.get().len() <= most {
             first.remove().into_iter().collect()
         } else {
-            let some: HashSet<PlayerId> = first.get().iter().take(BATCH_PLAYERS).cloned().collect();
+            let some: HashSet<PlayerId> = first.get().iter().take(most).cloned().collect();
             first.get_mut().retain(|player| !some.contains(player));
             some.into_iter().collect()
         };
@@ -242,6 +260,9 @@ impl Board {
             live.forget();
             return Ok(false);
         }
+        if live.rests() {
+            return Ok(true);
+        }
         self.look_live(now)?;
         let Some((part, players, left_out)) = live.take() else { return Ok(true) };
         let sent = self.batch((part, now), &players, left_out);
@@ -249,6 +270,8 @@ impl Board {
             live.note(part, players.iter());
         }
         if let (Some(batch), Some(batches)) = (sent?, live.batches.get()) {
+            let sent = live.watchers() * players.len();
+            live.rests.store(sent.saturating_sub(1) / SENT_AT_ONCE, Ordering::Relaxed);
             // Whoever has gone meanwhile needs none.
             drop(batches.send(Arc::new(batch)));
         }
@@ -294,90 +317,4 @@ impl Board {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use tally_ranking::{Movement, Ranking};
-    use tally_rules::{BoardId, Definition, Record};
-    use tally_store::{BoardNo, BoardRow};
-
-    fn board() -> Arc<Board> {
-        let (id, definition) = (BoardId::new("b").unwrap(), Definition::default());
-        let row = BoardRow { no: BoardNo(1), id, definition, created_at: Micros(0) };
-        Arc::new(Board::new(row, Vec::new(), &Ranking::Memory).unwrap())
-    }
-
-    /// Publishes as a lane does.
-    fn publish(board: &Board, players: std::ops::Range<usize>, score: Option<i64>) {
-        let movement = |number: usize| {
-            let player = PlayerId::new(&format!("p{number}")).unwrap();
-            let record = score.map(|score| Record { score, subscore: 0, at: Micros(score) });
-            Movement { player, record, ranked: false }
-        };
-        let movements: Vec<Movement> = players.map(movement).collect();
-        board.order.publish(&movements, 0, |_, _| {});
-        assert!(board.live.is_watched() && board.shows_live(ALL_TIME));
-        board.live.note(ALL_TIME, movements.iter().map(|moved| &moved.player));
-    }
-
-    /// The batches that are sent until nothing is left.
-    fn sent(board: &Board, watch: &mut Watch) -> Vec<Arc<ScoreBatch>> {
-        let mut all = Vec::new();
-        loop {
-            assert!(board.send_live(Micros(0)).unwrap());
-            match watch.batches.try_recv() {
-                Ok(batch) => all.push(batch),
-                Err(error) => {
-                    assert_eq!(error, broadcast::error::TryRecvError::Empty);
-                    return all;
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn a_batch_has_the_newest_of_each_player_and_those_who_went() {
-        let board = board();
-        assert!(!board.live.is_watched() && !board.send_live(Micros(0)).unwrap());
-        let mut watch = Watch::new(&board);
-        (1..=9).for_each(|score| publish(&board, 0..3, Some(score)));
-        publish(&board, 1..2, None);
-        let [batch] = &sent(&board, &mut watch)[..] else { panic!("one batch") };
-        let places: Vec<_> = batch
-            .places
-            .iter()
-            .map(|place| (place.rank, place.player.as_str(), place.record.score))
-            .collect();
-        assert_eq!(places, [(1, "p0", 9), (2, "p2", 9)]);
-        assert_eq!((batch.gone.len(), batch.gone[0].as_str(), batch.total), (1, "p1", 2));
-        assert_eq!((&*batch.period, batch.left_out), ("all_time", false));
-        assert_eq!(sent(&board, &mut watch).len(), 0);
-        drop(watch);
-        assert!(!board.live.is_watched() && !board.send_live(Micros(0)).unwrap());
-    }
-
-    #[test]
-    fn a_batch_and_what_waits_for_one_are_bounded() {
-        let board = board();
-        let mut watch = Watch::new(&board);
-        publish(&board, 0..WAITING_MAX + 500, Some(1));
-        let all = sent(&board, &mut watch);
-        assert_eq!(all.len(), WAITING_MAX / BATCH_PLAYERS);
-        let told: HashSet<&str> =
-            all.iter().flat_map(|batch| batch.places.iter().map(|place| place.player.as_str())).collect();
-        assert_eq!(told.len(), WAITING_MAX, "each once");
-        let left_out: Vec<bool> = all.iter().map(|batch| batch.left_out).collect();
-        assert_eq!((left_out[0], left_out[1..].contains(&true)), (true, false));
-    }
-
-    #[test]
-    fn whoever_is_too_far_behind_is_told_so_and_others_are_not() {
-        let board = board();
-        let (mut asleep, mut awake) = (Watch::new(&board), Watch::new(&board));
-        for score in 0..=BATCHES_BEHIND as i64 {
-            publish(&board, 0..1, Some(score));
-            assert_eq!(sent(&board, &mut awake).len(), 1);
-        }
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        assert_eq!(runtime.block_on(asleep.next()).err(), Some(TooSlow));
-    }
-}
+mod tests;
