@@ -8,6 +8,7 @@ mod bounds;
 mod ending;
 mod metrics;
 mod origins;
+mod redis_door;
 mod settings;
 
 use serde_json::{Value, json};
