@@ -10,6 +10,7 @@ mod metrics;
 mod origins;
 mod redis_door;
 mod settings;
+mod watching;
 
 use serde_json::{Value, json};
 use tally_testkit::{Client, Request, TestTally};
