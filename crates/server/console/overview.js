@@ -100,9 +100,13 @@ function makeCharts() {
       h("span", {}, point.http.failed > 0 ? `${rate(point.http.failed)} failed` : `${count(latest.now.http.connections, "connection")}`),
     ]),
     chart("HTTP latency", pair((point) => point.http), seconds, latency((point) => point.http)),
+    chart("Redis commands", [{ of: (point) => point.resp.rate }], rate, (point) => [
+      big(rate(point.resp.rate)),
+      h("span", {}, point.resp.failed > 0 ? `${rate(point.resp.failed)} refused` : `${count(latest.now.resp.connections, "connection")}`),
+    ]),
+    chart("Redis latency", pair((point) => point.resp), seconds, latency((point) => point.resp)),
     chart("Score submits, both doors", [{ of: (point) => point.scores.requests }], rate, (point) => [
       big(rate(point.scores.requests)),
-      h("span", {}, `${count(latest.now.resp, "Redis connection")}`),
     ]),
     chart("Score commit", pair((point) => point.scores.commit), seconds, latency((point) => point.scores.commit)),
     chart("Money movements", [{ of: (point) => point.ledger.requests }], rate, (point) => [big(rate(point.ledger.requests))]),

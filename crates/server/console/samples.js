@@ -57,7 +57,12 @@ function reading(status, families) {
       seconds: histogram(families, "tally_http_request_seconds", others),
       connections: sum(families, "tally_http_connections"),
     },
-    resp: sum(families, "tally_resp_connections"),
+    resp: {
+      commands: sum(families, "tally_resp_commands_total"),
+      failed: sum(families, "tally_resp_commands_total", (labels) => labels.outcome === "error"),
+      seconds: histogram(families, "tally_resp_seconds"),
+      connections: sum(families, "tally_resp_connections"),
+    },
     stages: { scores: stages("scores"), ledger: stages("ledger") },
     rows: { scores: sum(families, "tally_lane_rows_total"), ledger: sum(families, "tally_ledger_lane_rows_total") },
     refused: sum(families, "tally_lane_refused_full_total") + sum(families, "tally_ledger_lane_refused_full_total"),
@@ -94,6 +99,7 @@ function point(before, now) {
   return {
     at: now.at,
     http: { rate: rate((one) => one.http.requests), failed: rate((one) => one.http.failed), ...spread((one) => one.http.seconds) },
+    resp: { rate: rate((one) => one.resp.commands), failed: rate((one) => one.resp.failed), ...spread((one) => one.resp.seconds) },
     scores: lane("scores"),
     ledger: lane("ledger"),
     cache: looked > 0 ? hits / looked : null,

@@ -4,6 +4,7 @@
 //! boards and the store know of themselves is asked when somebody scrapes.
 
 use crate::gate::Gate;
+use crate::resp::counts::AllCounts;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -51,6 +52,8 @@ pub struct Metrics {
     pub connections: Gauge,
     /// Open connections of the Redis protocol.
     pub resp_connections: Gauge,
+    /// What was answered on them.
+    pub(crate) resp_counts: AllCounts,
     /// Open streams of events.
     pub event_streams: Gauge,
     /// What was sent on them, by event.
@@ -108,6 +111,7 @@ impl Metrics {
             seconds,
             connections,
             resp_connections,
+            resp_counts: AllCounts::default(),
             event_streams,
             events_sent,
             event_streams_slow,
@@ -170,15 +174,38 @@ fn lane_seconds(text: &mut String, lanes: &[(&str, &[(&str, Times)])]) -> std::f
     writeln!(text, "# TYPE {name} histogram")?;
     let stages = lanes.iter().flat_map(|(lane, stages)| stages.iter().map(move |stage| (lane, stage)));
     for (lane, (stage, times)) in stages {
-        let labels = format!("lane=\"{lane}\",stage=\"{stage}\"");
-        for (bound, count) in times.cumulative() {
-            writeln!(text, "{name}_bucket{{{labels},le=\"{}\"}} {count}", bound.as_secs_f64())?;
-        }
-        writeln!(text, "{name}_bucket{{{labels},le=\"+Inf\"}} {}", times.count())?;
-        writeln!(text, "{name}_sum{{{labels}}} {}", times.sum.as_secs_f64())?;
-        writeln!(text, "{name}_count{{{labels}}} {}", times.count())?;
+        times_of(text, name, &format!("lane=\"{lane}\",stage=\"{stage}\""), times)?;
     }
     Ok(())
+}
+
+/// One series of a histogram; `labels` are its own.
+fn times_of(text: &mut String, name: &str, labels: &str, times: &Times) -> std::fmt::Result {
+    let (comma, braced) =
+        if labels.is_empty() { ("", String::new()) } else { (",", format!("{{{labels}}}")) };
+    for (bound, count) in times.cumulative() {
+        writeln!(text, "{name}_bucket{{{labels}{comma}le=\"{}\"}} {count}", bound.as_secs_f64())?;
+    }
+    writeln!(text, "{name}_bucket{{{labels}{comma}le=\"+Inf\"}} {}", times.count())?;
+    writeln!(text, "{name}_sum{braced} {}", times.sum.as_secs_f64())?;
+    writeln!(text, "{name}_count{braced} {}", times.count())
+}
+
+/// What the Redis door has answered.
+fn resp(text: &mut String, counts: &AllCounts) -> std::fmt::Result {
+    let name = "tally_resp_commands";
+    writeln!(text, "# HELP {name} Commands of the Redis protocol answered, by class and outcome")?;
+    writeln!(text, "# TYPE {name} counter")?;
+    for (class, outcome, count) in counts.answered() {
+        writeln!(text, "{name}_total{{class=\"{class}\",outcome=\"{outcome}\"}} {count}")?;
+    }
+    let name = "tally_resp_seconds";
+    writeln!(
+        text,
+        "# HELP {name} Time of what arrived together from its arrival until its replies were there"
+    )?;
+    writeln!(text, "# TYPE {name} histogram")?;
+    times_of(text, name, "", &counts.seconds())
 }
 
 /// What a lane holds and has done; `name` is what its series begin with.
@@ -267,6 +294,7 @@ fn traces(text: &mut String, gate: &Gate) -> std::fmt::Result {
 
 fn render_service(text: &mut String, gate: &Gate) -> std::fmt::Result {
     traces(text, gate)?;
+    resp(text, &gate.metrics.resp_counts)?;
     one(text, "ready", "gauge", "1 while ranks are exact", f64::from(u8::from(gate.ready().is_ok())))?;
     let progress = gate.progress.snapshot();
     one(text, "loading_rows_done", "gauge", "Rows loaded in the present phase", progress.done as f64)?;
@@ -284,19 +312,18 @@ fn render_service(text: &mut String, gate: &Gate) -> std::fmt::Result {
     }
     lane_seconds(text, &[("scores", &tally.lane_times()), ("ledger", &tally.ledger_times())])?;
     let boards = tally.boards.list(None, usize::MAX);
-    let sum =
-        |of: fn(&tally_service::boards::Board) -> u64| boards.iter().map(|board| of(board)).sum::<u64>();
+    let now = tally.now();
+    let members: u64 = boards.iter().map(|board| board.members(now)).sum();
+    let bytes: u64 = boards.iter().map(|board| board.bytes()).sum();
     one(text, "boards", "gauge", "Leaderboards", boards.len() as f64)?;
-    one(
-        text,
-        "board_members",
-        "gauge",
-        "Players on all leaderboards",
-        sum(|board| board.order.total()) as f64,
-    )?;
-    one(text, "board_bytes", "gauge", "Memory of all orders", sum(|board| board.bytes()) as f64)?;
+    one(text, "board_members", "gauge", "Players on all leaderboards", members as f64)?;
+    one(text, "board_bytes", "gauge", "Memory of all orders", bytes as f64)?;
     caches(text, tally)?;
     contests(text, tally.contest_counts())?;
+    if let Some(balanced) = tally.balance.known() {
+        let help = "1 while debits and credits of the ledger differ";
+        one(text, "ledger_out_of_balance", "gauge", help, f64::from(u8::from(!balanced)))?;
+    }
     one(
         text,
         "applications_faults",

@@ -38,6 +38,6 @@ pub use progress::Progress;
 pub use settings::Settings;
 pub use tally::Tally;
 // What doors show of the parts below.
-pub use tally_lanes::{Cut, Passage, Stats, Times};
+pub use tally_lanes::{Cut, Histogram, Passage, Stats, Times};
 pub use tally_ranking::{Edge, PageQuery, Place, Ranking, Reads, Start};
 pub use tally_store::{BoardNo, Slow, Store};

@@ -24,6 +24,7 @@ use crate::scores::shared::Shared;
 use crate::secret::{Secret, Use};
 use crate::servers::{Followed, Follower};
 use crate::settings::Settings;
+use crate::wallets::balance::Balance;
 use crate::wallets::lane::LedgerLane;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
@@ -59,6 +60,8 @@ pub struct Tally {
     pub(crate) closing: Mutex<()>,
     pub(crate) keeper: Keeper,
     pub(crate) contests: ContestKeeper,
+    /// Whether the ledger balances.
+    pub balance: Balance,
     /// Those who listen to what happens.
     pub events: Events,
     /// How often the Redis of applications could not be asked.
@@ -130,6 +133,7 @@ impl Tally {
             closing: Mutex::new(()),
             keeper: Keeper::default(),
             contests: ContestKeeper::default(),
+            balance: Balance::default(),
             events,
             applications_faults: AtomicU64::new(0),
             maintenance,

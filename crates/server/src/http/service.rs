@@ -45,7 +45,8 @@ pub(super) async fn metrics(mut call: Call) -> Result<Answer, Problem> {
 pub(super) async fn status(mut call: Call) -> Result<Answer, Problem> {
     call.finish_query()?;
     let tally = call.tally()?;
-    let board = |board: &std::sync::Arc<tally_service::boards::Board>| json!({"board": board.id.as_str(), "members": board.order.total(), "bytes": board.bytes()});
+    let now = tally.now();
+    let board = |board: &std::sync::Arc<tally_service::boards::Board>| json!({"board": board.id.as_str(), "members": board.members(now), "bytes": board.bytes()});
     let boards = tally.boards.list(None, tally_wire::query::LIMIT_MAX);
     let store: Value = tally
         .store

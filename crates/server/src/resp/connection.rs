@@ -4,6 +4,7 @@
 //! sending is still taken in, up to a bound: many clients send a whole pipeline before they read the first reply.
 
 use super::args::{Args, Log};
+use super::counts::Class;
 use super::error;
 use super::session::{Session, Taken};
 use super::spec;
@@ -75,7 +76,7 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
                 return;
             }
         }
-        session.heard();
+        let arrived = session.heard();
         session.judge();
         let open = match Pipeline::begin(session.door.gate.traces.as_ref()) {
             None => round(&mut session, &mut pipe, &mut decoder, &mut log, None).await,
@@ -83,6 +84,7 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
                 Box::pin(followed_round(&mut session, &mut pipe, &mut decoder, &mut log, followed)).await
             }
         };
+        session.answered(arrived);
         let written = pipe.write(session.door.settings.write_timeout).await;
         if !open || written.is_err() || *stopped.borrow() {
             return;
@@ -120,7 +122,10 @@ async fn round<S: AsyncRead + AsyncWrite + Unpin>(
             let gathered = Arc::get_mut(log).expect("nobody else holds the log between runs");
             if let Taken::Alone(spec) = session.take(args, gathered, &mut pipe.out) {
                 flush(session, log, &mut pipe.out).await;
-                if !session.alone(spec, args, &mut pipe.out).await {
+                let start = pipe.out.len();
+                let open = session.alone(spec, args, &mut pipe.out).await;
+                session.burst.answered(Class::of(Some(spec)), &pipe.out[start..]);
+                if !open {
                     break false;
                 }
             }

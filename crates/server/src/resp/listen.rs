@@ -1,6 +1,7 @@
 //! Connections of the Redis door: accepted within a bound, served, closed when the service goes down.
 
 use super::connection;
+use super::counts::Counts;
 use super::session::{Client, Names, Session};
 use super::threads::{Accepted, Threads};
 use crate::accept;
@@ -127,8 +128,8 @@ async fn accept_all(
 /// Serves a connection to its end.
 pub(super) async fn serve(
     door: &Arc<Door>,
-    stream: TcpStream,
-    peer: SocketAddr,
+    counts: Arc<Counts>,
+    (stream, peer): (TcpStream, SocketAddr),
     stopped: watch::Receiver<bool>,
 ) {
     let patience = door.gate.limits.head_timeout;
@@ -137,7 +138,7 @@ pub(super) async fn serve(
     let open = door.gate.metrics.resp_connections.clone();
     open.inc();
     let id = client.id;
-    connection::serve(Session::new(Arc::clone(door), client), stream, stopped).await;
+    connection::serve(Session::new(Arc::clone(door), client, counts), stream, stopped).await;
     open.dec();
     door.lock().remove(&id);
 }

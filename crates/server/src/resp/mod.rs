@@ -12,6 +12,7 @@
 mod args;
 mod client;
 mod connection;
+pub(crate) mod counts;
 mod elsewhere;
 mod error;
 mod info;

@@ -5,10 +5,11 @@
 //! made refuses all of them before anything was done; then they are made once more.
 
 use super::args::{Args, Log};
+use super::counts::Class;
 use super::elsewhere::Elsewhere;
 use super::error::{self, Wrong};
 use super::session::{READ_ATTEMPTS, Session};
-use super::spec::{Kind, Spec, Turn};
+use super::spec::{self, Kind, Spec, Turn};
 use super::target::{self, Reading};
 use super::{keys, lb};
 use std::collections::HashSet;
@@ -103,6 +104,8 @@ enum Slot {
 struct Run {
     steps: Vec<Step>,
     slots: Vec<Slot>,
+    /// What each command is to be counted as.
+    classes: Vec<Class>,
     early: Vec<u8>,
     elsewhere: Elsewhere,
     /// Held until it is answered, so that a retry is told "in progress" exactly as long.
@@ -156,12 +159,16 @@ impl Session {
 
     async fn make(&mut self, log: &Arc<Log>, atomic: bool) -> Run {
         let (mut steps, mut slots, mut early) = (Vec::new(), Vec::new(), Vec::new());
+        let mut classes = Vec::with_capacity(log.len());
         let (mut running, mut begun) = (Vec::new(), HashSet::new());
         let mut elsewhere = Elsewhere::default();
         let changes = |args| self.check(args).is_ok_and(Spec::writes);
         let last_change = log.iter().rposition(changes).unwrap_or(0);
         for (at, args) in log.iter().enumerate() {
-            let spec = match self.check(args) {
+            let checked = self.check(args);
+            let known = checked.as_ref().ok().copied().or_else(|| spec::find(args.get(0)));
+            classes.push(Class::of(known));
+            let spec = match checked {
                 Ok(spec) => spec,
                 Err(wrong) => {
                     Encoder::new(&mut early, self.protocol).error(wrong.as_bytes());
@@ -207,7 +214,7 @@ impl Session {
         }
         // What stands before a change is read before it.
         elsewhere.settle(self.protocol).await;
-        Run { steps, slots, early, elsewhere, _running: running }
+        Run { steps, slots, classes, early, elsewhere, _running: running }
     }
 
     /// Makes one change, with the board it needs.
@@ -276,7 +283,8 @@ impl Session {
         self.answer_later(&mut run, log).await;
         let (mut replies, mut early) = (replies.map(Vec::into_iter), 0);
         let mut replies_elsewhere = run.elsewhere;
-        for slot in run.slots {
+        for (slot, class) in run.slots.into_iter().zip(run.classes) {
+            let start = out.len();
             match slot {
                 Slot::Early(end) => {
                     out.extend_from_slice(&run.early[early..end]);
@@ -293,6 +301,7 @@ impl Session {
                 Slot::Elsewhere => out.extend(replies_elsewhere.next()),
                 Slot::Later(_) => unreachable!("it was answered before"),
             }
+            self.burst.answered(class, &out[start..]);
         }
     }
 }

@@ -4,6 +4,7 @@
 //! use, and with the first key ends protected mode.
 
 use super::args::{Args, Log};
+use super::counts::{Burst, Class, Counts};
 use super::error::{self, Wrong};
 use super::listen::Door;
 use super::spec::{self, Kind, Spec};
@@ -56,6 +57,10 @@ pub(super) struct Session {
     pub(super) protocol: Protocol,
     pub(super) relaxed: bool,
     pub(super) multi: Option<Multi>,
+    /// What was answered of this burst.
+    pub(super) burst: Burst,
+    /// What the connections of this thread have answered.
+    counts: Arc<Counts>,
     /// The caller that presented a key.
     presented: Option<Caller>,
     /// Who asks, by now.
@@ -73,11 +78,13 @@ pub(super) enum Taken {
 }
 
 impl Session {
-    pub(super) fn new(door: Arc<Door>, client: Arc<Client>) -> Self {
+    pub(super) fn new(door: Arc<Door>, client: Arc<Client>, counts: Arc<Counts>) -> Self {
         let relaxed = door.settings.relaxed;
         let protocol = Protocol::Resp2;
         let (presented, caller) = (None, None);
-        let mut new = Self { door, client, protocol, relaxed, multi: None, presented, caller, judged: false };
+        let (multi, burst, judged) = (None, Burst::default(), false);
+        let mut new =
+            Self { door, client, protocol, relaxed, multi, burst, counts, presented, caller, judged };
         new.judge();
         new
     }
@@ -158,6 +165,7 @@ impl Session {
 
     /// Takes a command: answers it, gathers it in `log`, or says that it stands alone.
     pub(super) fn take(&mut self, args: Args<'_>, log: &mut Log, out: &mut Vec<u8>) -> Taken {
+        let start = out.len();
         let spec = match self.check(args) {
             Ok(spec) => spec,
             Err(wrong) if self.multi.is_none() && !log.is_empty() => {
@@ -169,6 +177,7 @@ impl Session {
                 // It ends the transaction all the same.
                 self.multi = None;
                 Encoder::new(out, self.protocol).error(wrong.as_bytes());
+                self.burst.answered(Class::Other, &out[start..]);
                 return Taken::Done;
             }
             Err(wrong) => {
@@ -176,6 +185,7 @@ impl Session {
                     multi.aborted = true;
                 }
                 Encoder::new(out, self.protocol).error(wrong.as_bytes());
+                self.burst.answered(Class::of(spec::find(args.get(0))), &out[start..]);
                 return Taken::Done;
             }
         };
@@ -186,7 +196,9 @@ impl Session {
             Kind::Turn(_) | Kind::Remove(_) => return Taken::Alone(spec),
             Kind::Write(_) => log.push(args),
             Kind::Now(_) | Kind::Read(_) if !log.is_empty() => log.push(args),
-            Kind::Now(_) | Kind::Read(_) if self.answer(spec, args, out) => {}
+            Kind::Now(_) | Kind::Read(_) if self.answer(spec, args, out) => {
+                self.burst.answered(Class::of(Some(spec)), &out[start..]);
+            }
             Kind::Now(_) | Kind::Read(_) => log.push(args),
         }
         Taken::Done
@@ -234,14 +246,23 @@ impl Session {
             }
         };
         multi.aborted = true;
+        let start = out.len();
         Encoder::new(out, self.protocol).error(refused.as_bytes());
+        self.burst.answered(Class::of(Some(spec)), &out[start..]);
         Taken::Done
     }
 
-    /// Notes that bytes came.
-    pub(super) fn heard(&self) {
-        let after = u64::try_from(self.client.since.elapsed().as_millis()).unwrap_or(u64::MAX);
+    /// Notes that bytes came, and says when.
+    pub(super) fn heard(&self) -> Instant {
+        let now = Instant::now();
+        let after = u64::try_from((now - self.client.since).as_millis()).unwrap_or(u64::MAX);
         self.client.heard.store(after, Ordering::Relaxed);
+        now
+    }
+
+    /// Counts what came then and is answered.
+    pub(super) fn answered(&mut self, arrived: Instant) {
+        self.burst.end(&self.counts, arrived);
     }
 }
 

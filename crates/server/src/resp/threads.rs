@@ -7,6 +7,7 @@
 //!
 //! Not here: accepting, bounds, and what a connection says.
 
+use super::counts::Counts;
 use super::listen::{Door, serve};
 use std::io;
 use std::net::SocketAddr;
@@ -46,11 +47,12 @@ impl Threads {
             let (give, mut given) = mpsc::unbounded_channel();
             let (door, stopped, open) = (Arc::clone(door), stopped.clone(), Arc::<AtomicUsize>::default());
             let counted = Arc::clone(&open);
+            let counts = door.gate.metrics.resp_counts.of_thread();
             let run = move || {
                 runtime.block_on(async move {
                     while let Some(accepted) = given.recv().await {
                         tokio::spawn(one(
-                            Arc::clone(&door),
+                            (Arc::clone(&door), Arc::clone(&counts)),
                             accepted,
                             stopped.clone(),
                             Open(Arc::clone(&counted)),
@@ -83,11 +85,16 @@ impl Drop for Open {
     }
 }
 
-async fn one(door: Arc<Door>, accepted: Accepted, stopped: watch::Receiver<bool>, open: Open) {
+async fn one(
+    (door, counts): (Arc<Door>, Arc<Counts>),
+    accepted: Accepted,
+    stopped: watch::Receiver<bool>,
+    open: Open,
+) {
     let Accepted { stream, peer, permit } = accepted;
     // It was accepted under another runtime, which would go on being the one that is woken for it.
     if let Ok(stream) = stream.into_std().and_then(TcpStream::from_std) {
-        serve(&door, stream, peer, stopped).await;
+        serve(&door, counts, (stream, peer), stopped).await;
     }
     drop((permit, open));
 }

@@ -152,6 +152,17 @@ impl Board {
         self.order.bytes() + self.live().iter().map(|live| live.order.bytes()).sum::<u64>()
     }
 
+    /// How many players it has: over all time, or else in the present period of its first rule, which is the one that is
+    /// read where none is named.
+    pub fn members(&self, now: Micros) -> u64 {
+        if self.definition.all_time {
+            return self.order.total();
+        }
+        let periods = self.periods();
+        let mut live = periods.rules.first().into_iter().flat_map(|state| &state.live);
+        live.find(|live| live.span.contains(now)).map_or(0, |live| live.order.total())
+    }
+
     /// Asks something of the order of each part in memory, that over all time first.
     pub(crate) fn each_order(&self, mut with: impl FnMut(Part, &Standings)) {
         if self.definition.all_time {

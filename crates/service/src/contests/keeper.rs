@@ -48,6 +48,7 @@ impl ContestKeeper {
                 let Some(tally) = tally.upgrade() else { return };
                 if looks.is_multiple_of(COUNTED_EVERY) {
                     tally.contests.counts.look(&tally);
+                    tally.balance.look(&tally);
                 }
                 looks = looks.wrapping_add(1);
                 let looked = do_due(&tally).and(prizes::pay_due(&tally));

@@ -7,6 +7,7 @@
 //!
 //! Not here: signing in, and digests of passwords and PINs (`members`).
 
+pub mod balance;
 pub mod command;
 mod decide;
 mod decide_members;

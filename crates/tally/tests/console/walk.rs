@@ -2,6 +2,7 @@
 
 use super::Console;
 use serde_json::json;
+use tally_testkit::RespClient;
 
 /// A page, what its picture is called, and what is there when it is whole.
 const PAGES: [(&str, &str, &str); 11] = [
@@ -142,13 +143,22 @@ fn the_overview_moves_and_does_not_grow() {
     client.put("/v1/leaderboards/arcade", &json!({"update": "sum"})).expect(201);
     let count = "document.querySelectorAll('.chart .line').length";
     console.page.wait(&format!("{count} > 3"));
+    let mut redis = RespClient::connect(console.server.resp());
     for round in 0..40 {
+        redis.call(&["ZSCORE", "arcade", "p1"]);
         let row = |at: usize| json!({"board": "arcade", "player": format!("p{at}"), "score": round});
         let rows: Vec<_> = (0..100).map(row).collect();
         client.post("/v1/scores/batch", &json!({"scores": rows})).expect(200);
     }
     let rate = "parseFloat([...document.querySelectorAll('.chart')].find((one) => one.textContent.startsWith('Score submits')).querySelector('b').textContent)";
     console.page.wait(&format!("{rate} > 0"));
+    // The Redis door beside it: its charts have what was asked there.
+    for chart in ["Redis commands", "Redis latency"] {
+        console.sees(chart);
+    }
+    console.page.wait(
+        "import('/console/samples.js').then(({ points }) => points.some(({ resp }) => resp?.rate > 0 && resp.p99 > 0))",
+    );
     console.picture("overview-moving");
     // More readings than are kept: what is kept of them is bounded, and so is the page.
     let read = "import('/console/samples.js').then(async (samples) => { \

@@ -8,7 +8,9 @@ mod bounds;
 mod ending;
 mod metrics;
 mod origins;
+mod redis_door;
 mod settings;
+mod watching;
 
 use serde_json::{Value, json};
 use tally_testkit::{Client, Request, TestTally};

@@ -1,0 +1,116 @@
+//! What `/metrics` says of the Redis door: every command once, by what it is and how it was answered.
+//!
+//! Not here: what each command answers (`resp_differential`), and how long anything may take.
+
+use super::TALLY;
+use serde_json::json;
+use std::collections::BTreeMap;
+use tally_testkit::{Client, RespClient, TestTally};
+
+/// Commands answered, by class and outcome, and how many bursts they came in.
+fn counts(http: &mut Client) -> (BTreeMap<String, u64>, u64) {
+    let text = http.get("/metrics").text();
+    let (mut commands, mut bursts) = (BTreeMap::new(), None);
+    for line in text.lines() {
+        if let Some(rest) = line.strip_prefix("tally_resp_commands_total{class=\"") {
+            let (class, rest) = rest.split_once("\",outcome=\"").expect("an outcome");
+            let (outcome, count) = rest.split_once("\"} ").expect("a count");
+            commands.insert(format!("{class} {outcome}"), count.parse().expect("a number"));
+        }
+        if let Some(count) = line.strip_prefix("tally_resp_seconds_count ") {
+            bursts = Some(count.parse().expect("a number"));
+        }
+    }
+    (commands, bursts.expect("a histogram of bursts"))
+}
+
+/// What a step added: reads, writes and others, each answered well and with an error; and bursts.
+#[track_caller]
+fn added(http: &mut Client, before: &mut (BTreeMap<String, u64>, u64), wanted: [u64; 6], bursts: u64) {
+    let now = counts(http);
+    let names = ["read ok", "read error", "write ok", "write error", "other ok", "other error"];
+    assert_eq!(now.0.len(), names.len(), "{now:?}");
+    let more = names.map(|name| now.0[name] - before.0[name]);
+    assert_eq!((more, now.1 - before.1), (wanted, bursts));
+    *before = now;
+}
+
+#[test]
+fn every_command_is_counted_once_by_class_and_outcome() {
+    let server = TestTally::start(TALLY);
+    let (mut http, mut redis) = (server.local(), RespClient::connect(server.resp()));
+    let mut before = counts(&mut http);
+    assert!(before.0.values().all(|count| *count == 0) && before.1 == 0, "{before:?}");
+
+    redis.call(&["ZADD", "z", "1", "a"]);
+    added(&mut http, &mut before, [0, 0, 1, 0, 0, 0], 1);
+    redis.call(&["ZADD", "z", "no number", "a"]);
+    added(&mut http, &mut before, [0, 0, 0, 1, 0, 0], 1);
+    redis.call(&["NOTHING"]);
+    added(&mut http, &mut before, [0, 0, 0, 0, 0, 1], 1);
+    redis.call(&["ZSCORE", "z"]);
+    added(&mut http, &mut before, [0, 1, 0, 0, 0, 0], 1);
+    redis.call(&["ZPOPMIN", "z"]);
+    added(&mut http, &mut before, [0, 0, 1, 0, 0, 0], 1);
+    redis.call(&["LB.CREATE", "board"]);
+    added(&mut http, &mut before, [0, 0, 1, 0, 0, 0], 1);
+
+    // Reads in front of a change and behind it, errors between them: in one piece, so in one burst.
+    let pipeline: [&[&str]; 8] = [
+        &["PING"],
+        &["ZCARD", "z"],
+        &["ZADD", "z", "1", "a", "2", "b"],
+        &["ZSCORE", "z", "a"],
+        &["ZINCRBY", "z", "words", "a"],
+        &["ZRANK", "z"],
+        &["NOTHING"],
+        &["ZADD", "z", "3", "c"],
+    ];
+    redis.pipeline(&pipeline);
+    added(&mut http, &mut before, [2, 1, 2, 1, 1, 1], 1);
+
+    // What is queued is counted when it is done.
+    redis.pipeline(&[&["MULTI"][..], &["ZADD", "z", "4", "d"], &["ZCARD", "z"]]);
+    added(&mut http, &mut before, [0, 0, 0, 0, 1, 0], 1);
+    redis.call(&["EXEC"]);
+    added(&mut http, &mut before, [1, 0, 1, 0, 1, 0], 1);
+    redis.pipeline(&[&["MULTI"][..], &["ZCARD"], &["EXEC"]]);
+    added(&mut http, &mut before, [0, 1, 0, 0, 1, 1], 1);
+
+    // Half a command is none, and no burst, until the rest has come.
+    redis.send_bytes(b"*1\r\n$4\r\nPI");
+    let mut other = RespClient::connect(server.resp());
+    other.call(&["PING"]);
+    added(&mut http, &mut before, [0, 0, 0, 0, 1, 0], 1);
+    redis.send_bytes(b"NG\r\n");
+    redis.read();
+    added(&mut http, &mut before, [0, 0, 0, 0, 1, 0], 1);
+}
+
+/// Members of a board that keeps no order over all time are those of its present period.
+#[test]
+fn a_board_without_all_time_has_the_members_of_its_present_period() {
+    let server = TestTally::start(TALLY);
+    let mut http = server.local();
+    let years = json!({"name": "years", "schedule": "0 0 1 1 *"});
+    let again = json!({"name": "again", "schedule": "0 0 1 1 *"});
+    http.put("/v1/leaderboards/periods", &json!({"all_time": false, "periods": [years, again]})).expect(201);
+    http.put("/v1/leaderboards/plain", &json!({})).expect(201);
+    let members = |http: &mut Client| {
+        let status = http.get("/v1/status").expect(200);
+        let of = |board: &serde_json::Value| (board["board"].to_string(), board["members"].as_u64());
+        let boards: Vec<_> = status["boards"].as_array().expect("boards").iter().map(of).collect();
+        let text = http.get("/metrics").text();
+        let line = text.lines().find_map(|line| line.strip_prefix("tally_board_members "));
+        (boards, line.expect("a sum").to_owned())
+    };
+    let of = |periods, plain| {
+        vec![("\"periods\"".to_owned(), Some(periods)), ("\"plain\"".to_owned(), Some(plain))]
+    };
+    assert_eq!(members(&mut http), (of(0, 0), "0".to_owned()));
+    for (board, player) in [("periods", "a"), ("periods", "b"), ("plain", "a")] {
+        http.post(&format!("/v1/leaderboards/{board}/scores"), &json!({"player": player, "score": 1}))
+            .expect(200);
+    }
+    assert_eq!(members(&mut http), (of(2, 1), "3".to_owned()));
+}
