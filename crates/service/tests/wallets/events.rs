@@ -107,17 +107,19 @@ fn a_contest_is_read_on_exactly_until_something_of_it_is_forgotten() {
         let (mut log, begun) = open(0);
         assert_eq!((&states(&rest(&world, &mut log))[..], begun), (&all[..], Begun::There), "{kind:?}");
         world.advance(KEEP_MICROS - 50 * SECOND);
-        let expire = || {
+        // The tally's own maintenance may have been first.
+        let expire = |due: usize| {
             let before = world.now().plus(-KEEP_MICROS);
-            tally.store.ledger().expire_events(before, 100).unwrap()
+            let forgotten = tally.store.ledger().expire_events(before, 100).unwrap();
+            assert!([0, due].contains(&forgotten), "{kind:?}: {forgotten}");
         };
-        assert_eq!(expire(), 1);
+        expire(1);
         assert_eq!(open(0).1, Begun::Anew);
         let (mut log, begun) = open(1);
         assert_eq!((&states(&rest(&world, &mut log))[..], begun), (&all[1..], Begun::There));
         // When all are forgotten, whoever has had the last has missed nothing.
         world.advance(100 * SECOND);
-        assert_eq!(expire(), 2);
+        expire(2);
         assert_eq!([2, 3, 4].map(|after| open(after).1), [Begun::Anew, Begun::There, Begun::Anew]);
         let (mut log, _) = open(3);
         finish::cancel(tally, &cup, &Actor::Admin, None).unwrap();
