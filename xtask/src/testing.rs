@@ -104,7 +104,9 @@ const OF_USERS: &[&str] = &[
 
 /// What the servers of those tests are on, beside SQLite (the test kit knows what each word means), and which tests are left
 /// out there.
-const ALSO_ON: &[(&str, &[&str])] = &[("mariadb", &[]), ("mariadb+redis", AT_THE_DOOR)];
+const ALSO_ON: &[(&str, &[&str])] = &[("mariadb", WITH_REDIS), ("mariadb+redis", AT_THE_DOOR)];
+/// What is the same on a database however ranks are kept, and is tested there with Redis.
+const WITH_REDIS: &[&str] = &["events", "traces"];
 /// What is refused before a store or an order of ranks is asked: with another store it is tested once more, which is
 /// enough. It takes as long as all the rest together.
 const AT_THE_DOOR: &[&str] = &["bad_input", "openapi", "rights"];

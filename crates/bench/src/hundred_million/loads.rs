@@ -96,7 +96,7 @@ fn load(place: &Place<'_>, load: &Load) -> Result<Found, Error> {
 fn command(place: &Place<'_>, load: &Load, server: &Server) -> Command {
     let run = place.run;
     let rate = run.pick(if load.rate.contains("..") { "0..2000" } else { "300" }, load.rate);
-    let seconds = run.pick(if load.rate.contains("..") { 6 } else { 3 }, load.seconds);
+    let seconds = run.pick(if load.rate.contains("..") { 6 } else { 2 }, load.seconds);
     let (players, reads, stage) = (run.players.to_string(), load.reads.to_string(), format!("{seconds}s"));
     let seed = run.options.seed.to_string();
     let mut command = place.command(&["load", "scores", "--board", BOARD, "--players", &players]);

@@ -32,7 +32,7 @@ struct Recovered {
 
 fn recover(place: &Place<'_>) -> Result<Found, Error> {
     let run = place.run;
-    let kills = run.pick(2, 3);
+    let kills = run.pick(1, 3);
     let mut acknowledged = Acknowledged::new(WRITERS);
     let mut all = Vec::with_capacity(kills);
     let mut started = place.start()?;
