@@ -44,6 +44,12 @@ impl Target {
         Ok(Self { client: local(&running.http, &running.token), own: Some(server) })
     }
 
+    /// The data directory, where no server is to be asked instead: neither one that runs there nor one given by its URL.
+    pub(crate) fn unserved(config: &Config, args: &TargetArgs) -> Result<Option<DataDir>> {
+        let (served, data) = Self::present(config, args)?;
+        Ok(data.filter(|_| served.is_none()))
+    }
+
     /// The server elsewhere or of the data directory, where there is one; and the directory, where that was asked.
     fn present(config: &Config, args: &TargetArgs) -> Result<(Option<Self>, Option<DataDir>)> {
         if let Some(url) = &args.url {

@@ -3,6 +3,7 @@
 //! Also `POST /v1/imports`, by which they are done. Not here: malformed chunks (`bad_input`).
 
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use tally_testkit::command::{Finished, command};
@@ -344,6 +345,65 @@ fn seeded(server: &mut TestTally) {
     assert!(alone.expect(0).contains(whole), "{}", alone.stdout);
     let left = std::fs::read_dir(server.data()).expect("it is there").flatten();
     assert!(!left.map(|one| one.file_name()).any(|name| name.to_string_lossy().starts_with("verify")));
+}
+
+/// Scores of every player of a board, page by page.
+fn scores_of(server: &TestTally, board: &str) -> BTreeMap<String, i64> {
+    let (mut client, mut found, mut cursor) = (server.client(), BTreeMap::new(), String::new());
+    loop {
+        let page = client.get(&format!("/v1/leaderboards/{board}/scores?limit=1000{cursor}")).expect(200);
+        for row in page["entries"].as_array().expect("rows") {
+            let name = row["player"].as_str().expect("a player").to_owned();
+            assert_eq!(found.insert(name, row["score"].as_i64().expect("a score")), None);
+        }
+        match page["next_cursor"].as_str() {
+            Some(next) => cursor = format!("&cursor={next}"),
+            None => return found,
+        }
+    }
+}
+
+#[test]
+fn scores_seeded_without_a_server_are_those_seeded_through_one() {
+    const PLAYERS: usize = 21_000;
+    let mut server = TestTally::start(TALLY);
+    let seed = |server: &TestTally, board: &str, players: usize| {
+        server.run(&["seed", "scores", board, "--players", &players.to_string()]).expect(0).to_owned()
+    };
+    let mut client = server.client();
+    let weekly = json!({"periods": [{"name": "week", "schedule": "0 0 * * 1"}]});
+    for (board, definition) in
+        [("through", json!({"update": "sum"})), ("beside", json!({"update": "sum"})), ("weekly", weekly)]
+    {
+        client.put(&format!("/v1/leaderboards/{board}"), &definition).expect(201);
+    }
+    seed(&server, "through", PLAYERS);
+    seed(&server, "beside", 100);
+    // Some had scores before, one of them before all names and one after.
+    let named: Vec<String> = scores_of(&server, "through").into_keys().collect();
+    for player in [&named[50], &named[10_500], &named[PLAYERS - 1], "aaa", "zzz"] {
+        for board in ["through", "beside"] {
+            let score = json!({"player": player, "score": 1_000_000});
+            client.post(&format!("/v1/leaderboards/{board}/scores"), &score).expect(200);
+        }
+    }
+    server.terminate();
+    let text = seed(&server, "beside", PLAYERS);
+    assert!(text.contains("20900 scores on `beside`"), "{text}");
+    assert!(seed(&server, "beside", PLAYERS).contains("0 scores on `beside`"));
+    // Where there is none it is made; where scores count for more, a server does it.
+    assert!(seed(&server, "new", 10).contains("10 scores on `new`"));
+    assert!(seed(&server, "weekly", 10).contains("10 scores on `weekly`"));
+    server.restart();
+    let (through, beside) = (scores_of(&server, "through"), scores_of(&server, "beside"));
+    assert_eq!(through.len(), PLAYERS + 2);
+    assert!(through == beside, "the same scores");
+    assert!(through[&named[10_500]] > 1_000_000, "added to what was there");
+    assert_eq!(scores_of(&server, "new").len(), 10);
+    let week = server.client().get("/v1/leaderboards/weekly/scores?period=week").expect(200);
+    assert_eq!(week["entries"].as_array().map(Vec::len), Some(10), "{week}");
+    // A server that runs goes on where the command was.
+    assert!(seed(&server, "beside", PLAYERS + 5).contains("5 scores on `beside`"));
 }
 
 #[test]

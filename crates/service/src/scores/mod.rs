@@ -2,12 +2,14 @@
 //!
 //! [`command`] is what doors hand in and get back, `aim` which parts each row counts for,
 //! `decide` the batch in memory, `left_out` what a database that is away keeps from it, `work` the batch between lane,
-//! store and order, `lane` the queue in front; [`submit`], [`remove`] and [`import`] are the use cases.
+//! store and order, `lane` the queue in front; [`submit`], [`remove`] and [`import`] are the use cases; [`fill`] is for a
+//! store that nobody serves.
 
 mod aim;
 mod answer;
 pub mod command;
 mod decide;
+pub mod fill;
 mod hiding;
 pub mod import;
 pub(crate) mod lane;

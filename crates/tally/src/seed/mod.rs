@@ -3,6 +3,7 @@
 //! What a line says depends on its number alone, and the server keeps how many lines are done, so an interrupted command
 //! goes on, and a greater number continues. Not here: load (`tally load` measures), and names of real people.
 
+mod bulk;
 mod scores;
 pub(crate) mod wallets;
 
@@ -17,7 +18,13 @@ use std::process::ExitCode;
 
 /// Runs the subcommand.
 pub(crate) fn run(cli: &Cli, args: &SeedArgs) -> Result<ExitCode> {
-    let cost = member_settings::members(&Config::load(cli)?)?.cost;
+    let config = Config::load(cli)?;
+    let cost = member_settings::members(&config)?.cost;
+    if let SeedWhat::Scores(scores) = &args.what
+        && bulk::seed(&config, cli, &args.target, scores)?
+    {
+        return Ok(ExitCode::SUCCESS);
+    }
     let target = Target::find(cli, &args.target)?;
     let seeded = match &args.what {
         SeedWhat::Wallets(args) => wallets::seed(&target.client, args, cost),

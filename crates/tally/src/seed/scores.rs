@@ -12,8 +12,8 @@ use tally_load::bits_of;
 use tally_load::people::player;
 use ureq::http::Method;
 
-/// Makes what is missing.
-pub(super) fn seed(client: &Client, args: &SeedScoresArgs) -> Result<()> {
+/// Makes the leaderboard if there is none.
+pub(super) fn board(client: &Client, args: &SeedScoresArgs) -> Result<()> {
     let path = format!("/v1/leaderboards/{}", segment(&args.board));
     let found = client.send(&Method::GET, &path, None)?;
     match found.status {
@@ -21,10 +21,15 @@ pub(super) fn seed(client: &Client, args: &SeedScoresArgs) -> Result<()> {
         404 => drop(client.ask(&Method::PUT, &path, Some(("application/json", b"{}")))?),
         _ => bail!(explain(&found)),
     }
+    Ok(())
+}
+
+/// Makes what is missing, through a server.
+pub(super) fn seed(client: &Client, args: &SeedScoresArgs) -> Result<()> {
+    board(client, args)?;
     let started = Instant::now();
-    let digest = blake3::derive_key("tally 2026 seed", b"scores");
     let head = json!({"board": args.board});
-    let mut chunks = Chunks::find(client, "/v1/imports", head, digest)?;
+    let mut chunks = Chunks::find(client, "/v1/imports", head, digest())?;
     let before = chunks.done;
     let bar = bar("players", before.lines, args.players)?;
     while chunks.done.lines < args.players {
@@ -40,22 +45,31 @@ pub(super) fn seed(client: &Client, args: &SeedScoresArgs) -> Result<()> {
         bar.set_position(last);
     }
     bar.finish_and_clear();
-    let (made, seconds) = (chunks.done.taken - before.taken, started.elapsed().as_secs_f64());
+    show(args, chunks.done.taken - before.taken, chunks.done.refused - before.refused, started);
+    Ok(())
+}
+
+/// Of the file without an end that this is.
+pub(super) fn digest() -> [u8; 32] {
+    blake3::derive_key("tally 2026 seed", b"scores")
+}
+
+/// Says what was made.
+pub(super) fn show(args: &SeedScoresArgs, made: u64, refused: u64, started: Instant) {
+    let seconds = started.elapsed().as_secs_f64();
     println!(
         "{made} scores on `{}` in {seconds:.1} s ({:.0} a second); players are {} and so on",
         args.board,
         made as f64 / seconds.max(1e-6),
         player(1)
     );
-    let refused = chunks.done.refused - before.refused;
     if refused > 0 {
         println!("refused: {refused}, because the leaderboard takes no such scores");
     }
-    Ok(())
 }
 
 /// Falls off by half with every thousand.
-fn score(line: u64) -> u64 {
+pub(super) fn score(line: u64) -> u64 {
     let bits = bits_of(line, 8);
     u64::from(bits.leading_zeros()) * 1000 + bits_of(line, 9) % 1000
 }

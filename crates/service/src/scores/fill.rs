@@ -1,0 +1,145 @@
+//! Filling a board with rows in order of players, by the one process that has the store.
+//!
+//! Nobody serves the store meanwhile, so there is no order to keep and nobody waits for an answer: a transaction is a
+//! chunk and how far the file is with it. What players had is read by one walk beside the rows instead of by key, and a
+//! chunk can be written while the next is made. Servers make their orders from the records when they start. Not here:
+//! boards with periods or of contests, and rows in any order ([`super::import`]).
+
+use super::plan::score_key;
+use super::submit::checked;
+use crate::failure::Failure;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use tally_rules::instant::Instants;
+use tally_rules::score::Given;
+use tally_rules::{BoardId, Micros, PlayerId, Record, record};
+use tally_store::plan::ALL_TIME;
+use tally_store::servers::Name;
+use tally_store::{BoardRow, Changes, ImportKey, ImportRow, Loaded, Plan, ScoreKey, Store, StoreError};
+
+/// Records of one step of the walk beside the rows.
+const WALK_ROWS: usize = 4096;
+
+/// A board that is filled.
+pub struct Filling {
+    store: Arc<dyn Store>,
+    board: BoardRow,
+    key: ImportKey,
+    /// How far the chunks made so far bring the file.
+    done: ImportRow,
+    instants: Instants,
+    present: Present,
+}
+
+/// Consecutive rows, decided and not yet written.
+pub struct Chunk {
+    plan: Plan,
+    scores: Vec<(ScoreKey, Option<Record>)>,
+    before: ImportRow,
+    /// How far the file is when it is written.
+    pub done: ImportRow,
+}
+
+impl Filling {
+    /// The board of that name and how far the file of that digest is; `None` where only a server can fill it, or make it.
+    /// The caller sees to it that nobody else writes to the store.
+    pub fn open(store: &Arc<dyn Store>, board: &BoardId, digest: [u8; 32]) -> Result<Option<Self>, Failure> {
+        let Some(state) = store.board(Name::Id(board))? else { return Ok(None) };
+        let board = state.row;
+        let has_periods = !board.definition.periods.is_empty() || !state.parts.is_empty();
+        if has_periods || !board.definition.all_time || board.id.is_reserved() {
+            return Ok(None);
+        }
+        let key = ImportKey { board: board.no, digest };
+        let done = store.import_progress(&key)?.unwrap_or_default();
+        let (store, instants) = (Arc::clone(store), Instants::default());
+        Ok(Some(Self { store, board, key, done, instants, present: Present::default() }))
+    }
+
+    /// How far the file is with every chunk that was made.
+    pub fn done(&self) -> ImportRow {
+        self.done
+    }
+
+    /// Decides the next rows, which bring the file up to the line `until`. Players ascend, from chunk to chunk too. Chunks
+    /// are written in the order they are made.
+    pub fn chunk(&mut self, rows: Vec<(PlayerId, Given)>, until: u64, now: Micros) -> Result<Chunk, Failure> {
+        let before = self.done;
+        let mut scores = Vec::with_capacity(rows.len());
+        for (player, given) in rows {
+            let previous = self.present.of(&player, &*self.store, &self.board)?;
+            let at = self.instants.next(now);
+            let decided = checked(&self.board.definition, player, given, None, None).and_then(|write| {
+                let submit = Record { score: write.score, subscore: write.subscore, at };
+                Ok((write.player, record::apply(&self.board.definition, previous, submit)?))
+            });
+            let Ok((player, updated)) = decided else {
+                self.done.refused += 1;
+                continue;
+            };
+            self.done.taken += 1;
+            if updated.changed {
+                scores.push((score_key(self.board.no, ALL_TIME, &player), Some(updated.record)));
+            }
+        }
+        self.done.lines = until;
+        let plan = Plan { boards: vec![self.board.no], imports: vec![self.key.clone()], ..Plan::default() };
+        Ok(Chunk { plan, scores, before, done: self.done })
+    }
+}
+
+impl Chunk {
+    /// Writes it: all of it with how far the file is, or nothing.
+    pub fn write(self, store: &dyn Store) -> Result<(), Failure> {
+        let mut moved = false;
+        store.run(&self.plan, &mut |loaded: &Loaded| {
+            moved = loaded.boards[0].is_none() || loaded.imports[0].unwrap_or_default() != self.before;
+            if moved {
+                return Changes::default();
+            }
+            let imports = vec![(self.plan.imports[0].clone(), self.done)];
+            Changes { scores: self.scores.clone(), imports, ..Changes::default() }
+        })?;
+        if moved {
+            return Err(StoreError::Conflict("another process changes the store".to_owned()).into());
+        }
+        Ok(())
+    }
+}
+
+/// The records that were there, in order of players, read ahead of the rows.
+#[derive(Default)]
+struct Present {
+    ahead: VecDeque<(PlayerId, Record)>,
+    /// Nothing up to this player is read any more, so what is written meanwhile never is.
+    past: Option<PlayerId>,
+    ended: bool,
+}
+
+impl Present {
+    /// The record of a player after all who were asked for.
+    fn of(
+        &mut self,
+        player: &PlayerId,
+        store: &dyn Store,
+        board: &BoardRow,
+    ) -> Result<Option<Record>, StoreError> {
+        debug_assert!(self.past.as_ref().is_none_or(|past| past < player), "players ascend");
+        loop {
+            while let Some((other, _)) = self.ahead.pop_front_if(|(other, _)| &*other < player) {
+                self.past = Some(other);
+            }
+            if self.ended || !self.ahead.is_empty() {
+                break;
+            }
+            // Without its last letter a name is just before all that begin like it.
+            let before = player.as_str();
+            let before = before.strip_suffix(|_: char| true).and_then(|text| PlayerId::new(text).ok());
+            let (after, ahead) = (self.past.clone().max(before), &mut self.ahead);
+            let each = &mut |player, record| ahead.push_back((player, record));
+            self.ended = store.walk_scores(board.no, ALL_TIME, after.as_ref(), WALK_ROWS, each)? < WALK_ROWS;
+        }
+        self.past = Some(player.clone());
+        Ok(self.ahead.pop_front_if(|(other, _)| &*other == player).map(|(_, record)| record))
+    }
+}

@@ -1,0 +1,89 @@
+//! Scores written into the store itself, where no server has it: as fast as the store takes them.
+//!
+//! The same file as a server is sent, so either goes on where the other was. Not here: what a chunk is
+//! (`tally_service::scores::fill`).
+
+use super::bar;
+use super::scores::{board, digest, score, show};
+use crate::cli::{Cli, SeedScoresArgs, TargetArgs};
+use crate::config::Config;
+use crate::store::MEMORY;
+use crate::target::Target;
+use anyhow::{Context, Result, anyhow};
+use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
+use std::time::Instant;
+use tally_load::people::player;
+use tally_rules::score::Given;
+use tally_rules::{BoardId, PlayerId};
+use tally_service::scores::fill::{Chunk, Filling};
+use tally_service::{Store, clock};
+
+/// Rows of one transaction: its sync is next to nothing beside them.
+const CHUNK_ROWS: u64 = 10_000;
+
+/// Makes what is missing; `false` where only a server can.
+pub(super) fn seed(config: &Config, cli: &Cli, target: &TargetArgs, args: &SeedScoresArgs) -> Result<bool> {
+    // Ranks elsewhere are published by a server.
+    if config.text("ranking.url") != MEMORY {
+        return Ok(false);
+    }
+    let Some(data) = Target::unserved(config, target)? else { return Ok(false) };
+    let name = BoardId::new(&args.board).map_err(|bad| anyhow!("the leaderboard's name must {}", bad.0))?;
+    for is_made in [false, true] {
+        let opened = data.place(config)?.open(config, data.path(), false)?;
+        let store = Arc::clone(&opened.store);
+        if let Some(filling) = Filling::open(&store, &name, digest())? {
+            fill(filling, &*store, args)?;
+            return Ok(true);
+        }
+        drop((store, opened));
+        if is_made {
+            break;
+        }
+        let own = Target::find(cli, target)?;
+        let made = board(&own.client, args);
+        own.finish();
+        made?;
+    }
+    Ok(false)
+}
+
+fn fill(mut filling: Filling, store: &dyn Store, args: &SeedScoresArgs) -> Result<()> {
+    let (started, before, clock) = (Instant::now(), filling.done(), clock::system());
+    let bar = bar("players", before.lines, args.players)?;
+    // One is written while the next is made.
+    let (ready, written) = sync_channel::<Chunk>(1);
+    let wrote = std::thread::scope(|scope| {
+        let bar = &bar;
+        let writer = scope.spawn(move || {
+            written.into_iter().try_for_each(|chunk| {
+                let lines = chunk.done.lines;
+                chunk.write(store).map(|()| bar.set_position(lines))
+            })
+        });
+        while filling.done().lines < args.players {
+            let first = filling.done().lines + 1;
+            let last = args.players.min(filling.done().lines + CHUNK_ROWS);
+            let rows = (first..=last).map(|line| (named(line), Given::Int(score(line).cast_signed())));
+            let chunk = filling.chunk(rows.collect(), last, clock());
+            if ready.send(chunk?).is_err() {
+                // The writer has stopped, and says why.
+                break;
+            }
+        }
+        drop(ready);
+        writer.join().expect("writing does not panic").map_err(anyhow::Error::from)
+    });
+    wrote.context("write scores; the same command continues from there")?;
+    // Until everything is in the tables.
+    store.settle().context("write what is in the journal")?;
+    bar.finish_and_clear();
+    let done = filling.done();
+    show(args, done.taken - before.taken, done.refused - before.refused, started);
+    Ok(())
+}
+
+fn named(line: u64) -> PlayerId {
+    PlayerId::new(&player(line)).expect("letters and digits")
+}
