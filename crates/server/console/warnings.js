@@ -7,11 +7,16 @@ const CACHE_POOR = 0.5;
 const UNSYNCED_SECONDS = 5;
 const UNFOLDED_BYTES = 256 * 1024 * 1024;
 
-/** Warnings, the gravest first. `balanced` is what the trial balance says, null where it is not known. */
+/** Warnings. `balanced` is what the trial balance says, null where it is not known. */
 export function warnings({ status, now }, balanced) {
   const found = [];
   const say = (kind, title, text) => found.push([kind, title, text]);
   const store = status.store.gauges;
+  // Only an admin is told, because it names what the server stands on.
+  for (const { level, text } of status.findings ?? []) {
+    if (level === "wrong") say("bad", "What the server stands on may lose data or stop it", text);
+    else say("warn", "What the server stands on is worth a look", text);
+  }
   if (balanced === false) {
     say("bad", "The ledger is out of balance", "Debits and credits differ. Stop payments and run `tally verify`: it names every row that disagrees.");
   }
@@ -45,5 +50,6 @@ export function warnings({ status, now }, balanced) {
     const text = unpaid.map(([name, number]) => `${number} ${name.replaceAll("_", " ")}`).join(", ");
     say("warn", "Some prizes could not be paid", `${text}. The page of the contest names them.`);
   }
-  return found;
+  // The gravest first, else in the order of the questions.
+  return found.toSorted(([one], [other]) => (one === "bad" ? 0 : 1) - (other === "bad" ? 0 : 1));
 }

@@ -8,7 +8,7 @@ use crate::metrics::Metrics;
 use crate::streams::Streams;
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::time::Instant;
 use tally_service::progress::Snapshot;
 use tally_service::{Keys, Progress, Tally};
@@ -36,10 +36,21 @@ pub struct Gate {
     pub settings: Value,
     /// When the process started.
     pub started: Instant,
+    /// Of what the service stands on, as last looked at.
+    findings: RwLock<Vec<Finding>>,
     keys: OnceLock<Arc<Keys>>,
     tally: OnceLock<Arc<Tally>>,
     draining: AtomicBool,
     drained: watch::Sender<bool>,
+}
+
+/// What is not as it should be of what the service stands on, such as a setting of its database.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// Whether it loses data, or keeps the service from working; else it is worth a look.
+    pub wrong: bool,
+    /// What it is, why that matters and what to do.
+    pub text: String,
 }
 
 /// Why the service cannot answer now.
@@ -71,6 +82,7 @@ impl Gate {
             local_token,
             settings,
             started: Instant::now(),
+            findings: RwLock::default(),
             keys: OnceLock::new(),
             tally: OnceLock::new(),
             draining: AtomicBool::new(false),
@@ -81,6 +93,16 @@ impl Gate {
     /// Credentials can be judged from now on.
     pub fn set_keys(&self, keys: Arc<Keys>) {
         assert!(self.keys.set(keys).is_ok(), "keys are loaded once");
+    }
+
+    /// This and nothing else is found now.
+    pub fn set_findings(&self, findings: Vec<Finding>) {
+        *self.findings.write().unwrap_or_else(PoisonError::into_inner) = findings;
+    }
+
+    /// What was found last.
+    pub(crate) fn findings(&self) -> Vec<Finding> {
+        self.findings.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Everything can be asked from now on.

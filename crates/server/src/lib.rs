@@ -17,7 +17,7 @@ mod streams;
 pub mod tls;
 mod traces;
 
-pub use gate::Gate;
+pub use gate::{Finding, Gate};
 pub use http::listen::{HttpServer, start};
 pub use limits::Limits;
 pub use tls::Tls;

@@ -3,6 +3,7 @@
 use crate::cli::{Cli, ServeArgs};
 use crate::config::{Config, Usage};
 use crate::data_dir::{DataDir, new_token};
+use crate::doctor::Standing;
 use crate::store::{self, Opened};
 use crate::{demo, log, member_settings, money_settings, trace_settings};
 use anyhow::{Context, Result};
@@ -62,9 +63,11 @@ pub(crate) fn run(cli: &Cli, args: &ServeArgs) -> Result<ExitCode> {
         if demo {
             eprintln!("{}", demo::what_to_try(address, resp));
         }
+        let standing = server.standing(&config);
         tokio::select! {
             _ = terminate.recv() => {}
             _ = interrupt.recv() => {}
+            () = standing.watch(&server.gate) => {}
             holder = server.store.taken() => return Ok(End::Taken(holder)),
         }
         Ok::<_, anyhow::Error>(End::Asked)
@@ -189,7 +192,7 @@ impl Listen {
 }
 
 impl Server {
-    /// Opens the store and the door; nothing but health is answered yet.
+    /// Opens the door and the store; nothing but health is answered yet.
     /// Signals are heard, where they are wanted, before anybody can find the server and send one.
     pub(crate) fn listen(config: &Config, listen: &Listen, signals: bool) -> Result<Self> {
         let data = DataDir::open(config)?;
@@ -197,25 +200,29 @@ impl Server {
         settings(config)?;
         let place = data.place(config)?;
         let (ranking, applications) = (place.ranking(config)?, store::applications(config)?);
-        let store = place.open(config, data.path(), false)?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
             .thread_name(resp::CONNECTION_THREADS)
             .build()
             .context("start the threads for connections")?;
-        let hear = || {
-            let _within = runtime.enter();
-            Ok::<_, std::io::Error>((signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?))
-        };
-        let signals = signals.then(hear).transpose().context("hear signals")?;
         let progress = Arc::new(Progress::default());
         let traces = listen.traces.as_ref().map(|traces| Traces::start(traces, runtime.handle()));
         let traces = traces.transpose();
         let traces = traces.map_err(|why| Usage(format!("setting `traces.url` {why}")))?;
         let gate = Gate::new(progress, limits, traces, token.clone(), config.to_json());
-        let http = runtime
-            .block_on(tally_server::start(Arc::clone(&gate), &listen.http, listen.tls.clone()))
-            .with_context(|| format!("listen on {}", listen.http))?;
+        // A store may have to be waited for, and health can be asked meanwhile.
+        gate.progress.wait(Some("store"));
+        let http = runtime.block_on(tally_server::start(Arc::clone(&gate), &listen.http, listen.tls.clone()));
+        // Who has the store says more than that the address is taken.
+        let store = place.open(config, data.path(), false)?;
+        gate.progress.wait(None);
+        // Whoever asks it to end while it waits needs not wait: there is nothing to drain.
+        let hear = || {
+            let _within = runtime.enter();
+            Ok::<_, std::io::Error>((signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?))
+        };
+        let signals = signals.then(hear).transpose().context("hear signals")?;
+        let http = http.with_context(|| format!("listen on {}", listen.http))?;
         // Commands of this machine need no certificate: they have a door of their own and the token.
         let local = match &listen.tls {
             None => None,
@@ -279,6 +286,12 @@ impl Server {
             gate.open(tally);
             Ok(())
         }))
+    }
+
+    /// What it stands on, to be looked after.
+    fn standing(&self, config: &Config) -> Standing {
+        let (databases, applications) = (self.store.databases.clone(), self.applications.clone());
+        Standing { config: config.clone(), databases, applications }
     }
 
     /// Waits until everything is loaded.

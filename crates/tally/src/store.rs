@@ -24,7 +24,7 @@ const LEASE_MIN: Duration = Duration::from_secs(1);
 const LOOK_PAUSE: Duration = Duration::from_millis(100);
 
 /// The setting of orders that are kept in this process.
-const MEMORY: &str = "memory";
+pub(crate) const MEMORY: &str = "memory";
 
 /// The setting of applications that are in the store.
 const IN_STORE: &str = "store";
@@ -47,7 +47,7 @@ pub(crate) struct Opened {
     /// The same, where it is a file of this machine.
     embedded: Option<Arc<SqliteStore>>,
     /// The same, where it is a database, or several in order.
-    databases: Vec<Arc<MySqlStore>>,
+    pub(crate) databases: Vec<Arc<MySqlStore>>,
     /// Its URL, without a password.
     pub(crate) shown: String,
 }

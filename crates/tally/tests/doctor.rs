@@ -1,6 +1,7 @@
 //! `tally doctor` finds nothing wrong where nothing is, and finds what was made wrong behind the server's back.
 
-use serde_json::json;
+use serde_json::{Value, json};
+use std::time::{Duration, Instant};
 use tally_testkit::{DatabaseKind, RedisKind, ScratchCluster, ScratchDatabase, ScratchRedis, TestTally};
 
 const TALLY: &str = env!("CARGO_BIN_EXE_tally");
@@ -103,6 +104,19 @@ fn a_mysql_whose_rows_were_changed_behind_the_server() {
     rows_were_changed(DatabaseKind::MySql9, "mysql 9.");
 }
 
+/// What a server says that it found, when it has looked.
+fn first_findings(server: &TestTally) -> Vec<Value> {
+    let begun = Instant::now();
+    loop {
+        let status = server.local().get("/v1/status").expect(200);
+        let found = status["findings"].as_array().expect("findings");
+        if !found.is_empty() || begun.elapsed() > Duration::from_secs(30) {
+            return found.clone();
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
 fn rows_were_changed(kind: DatabaseKind, release: &str) {
     let database = ScratchDatabase::start(kind);
     let url = database.create_database();
@@ -119,6 +133,15 @@ fn rows_were_changed(kind: DatabaseKind, release: &str) {
     let unsafe_setting = server.run(&["doctor"]);
     let text = unsafe_setting.expect(1);
     assert!(text.contains("WRONG innodb_flush_log_at_trx_commit = 2"), "{text}");
+    // A running server finds it too, without being asked.
+    server.terminate();
+    server.restart();
+    let found = first_findings(&server);
+    let wrong = found.iter().find(|one| one["level"] == "wrong").expect("a setting that loses data");
+    assert!(
+        wrong["text"].as_str().expect("a text").starts_with("innodb_flush_log_at_trx_commit = 2: "),
+        "{wrong}"
+    );
     database.sql("SET GLOBAL innodb_flush_log_at_trx_commit = 1");
     let name = url.rsplit('/').next().unwrap();
     let change = |score: i32| {
@@ -146,6 +169,11 @@ fn the_redis_of_applications_is_looked_at() {
     let good = server.run(&["doctor"]);
     let text = good.expect(0);
     let address = redis.address();
+    let found = first_findings(&server);
+    let [one] = found.as_slice() else { panic!("one thing is worth a look: {found:?}") };
+    assert_eq!(one["level"], "warning");
+    let words = format!("{address}: appendonly = no: a restart or a failover loses the applications");
+    assert!(one["text"].as_str().expect("a text").starts_with(&words), "{one}");
     for words in [
         format!("ok    applications redis://{address}: {address} is redis 7."),
         format!("ok    {address}: maxmemory-policy = noeviction, maxmemory = 0"),

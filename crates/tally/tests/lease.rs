@@ -4,6 +4,7 @@
 //! on them. Not here: the store's own tests of its lease, which make the moments that are hard to meet from outside.
 
 use serde_json::json;
+use std::net::TcpStream;
 use std::time::Duration;
 use tally_testkit::{Client, DatabaseKind, Proxy, Request, RespClient, ScratchDatabase, TestTally};
 
@@ -68,6 +69,28 @@ fn a_second_server_is_refused_and_the_first_goes_on() {
     first.run(&["keys", "list"]).expect(0);
     assert_eq!(best(&mut first.client()), ("ann".into(), 10));
     first.client().send(&submit("bob", 20)).expect(200);
+}
+
+#[test]
+fn who_waits_for_the_store_can_be_asked_for_its_health() {
+    let (_, url) = database();
+    let mut server = stopped_on(&url);
+    server.restart();
+    server.stay();
+    let address = server.address();
+    server.kill9();
+    let asking = std::thread::spawn(move || {
+        while TcpStream::connect(address).is_err() {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let mut client = Client::new(address);
+        (client.get("/healthz").status, client.get("/readyz"))
+    });
+    server.restart();
+    let (healthy, ready) = asking.join().expect("it is answered");
+    assert_eq!((healthy, ready.status), (200, 503), "{ready:?}");
+    let said = ready.json();
+    assert_eq!((&said["phase"], &said["reason"]), (&json!("opening"), &json!("store")), "{said}");
 }
 
 #[test]

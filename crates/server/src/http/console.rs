@@ -90,9 +90,10 @@ static TAGS: LazyLock<Vec<HeaderValue>> = LazyLock::new(|| {
     FILES.iter().map(tag).collect()
 });
 
-/// Whether this path is one of the console's.
+/// Whether this path is one of the console's. Every request asks, and for nearly all of them the first signs say no.
 pub(super) fn has(path: &str) -> bool {
-    FILES.iter().any(|file| file.path == path)
+    let may_be = path == PAGE.path || path.starts_with("/console/");
+    may_be && FILES.iter().any(|file| file.path == path)
 }
 
 /// The file at this path, if it is one of the console's; 304 where the browser has it.

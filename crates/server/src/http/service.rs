@@ -3,7 +3,7 @@
 use super::answer::{self, Answer};
 use super::call::Call;
 use super::{console, openapi, problem};
-use crate::gate::Gate;
+use crate::gate::{Finding, Gate};
 use hyper::{HeaderMap, Method, StatusCode};
 use serde_json::{Map, Value, json};
 use std::time::{Duration, SystemTime};
@@ -77,8 +77,13 @@ pub(super) async fn status(mut call: Call) -> Result<Answer, Problem> {
     status["contests"] = contests(tally.contest_counts());
     if call.caller.who == Who::Key(Role::Admin) {
         status["settings"] = call.gate.settings.clone();
+        status["findings"] = call.gate.findings().iter().map(finding).collect();
     }
     Ok(answer::ok(&status))
+}
+
+fn finding(finding: &Finding) -> Value {
+    json!({"level": if finding.wrong { "wrong" } else { "warning" }, "text": finding.text})
 }
 
 /// A transaction that took long.

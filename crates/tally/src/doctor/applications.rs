@@ -5,17 +5,11 @@
 //! which is loaded anew whatever it loses.
 
 use super::Report;
-use crate::config::Config;
-use crate::store;
-use anyhow::Result;
-use tally_ranking::redis::Survey;
+use tally_ranking::redis::{RedisDesks, Survey};
 
 /// Says of each node what it is and what it should be.
-pub(super) fn examine(report: &mut Report, config: &Config) -> Result<()> {
-    let Some(desks) = store::applications(config)? else {
-        report.ok("applications: in the store");
-        return Ok(());
-    };
+pub(super) fn examine(report: &mut Report, desks: Option<&RedisDesks>) {
+    let Some(desks) = desks else { return report.ok("applications: in the store") };
     let address = desks.address();
     match desks.survey() {
         Ok(nodes) => {
@@ -27,7 +21,6 @@ pub(super) fn examine(report: &mut Report, config: &Config) -> Result<()> {
             "applications {address}: {error}: contests that have their applications there take none, and do not start"
         )),
     }
-    Ok(())
 }
 
 fn judge(report: &mut Report, address: &str, node: &Survey) {
@@ -67,7 +60,7 @@ mod tests {
         let says = says.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         let mut report = Report::default();
         judge(&mut report, "redis://here", &Survey { node: "here:1".into(), says });
-        report.wrong
+        report.is_wrong()
     }
 
     #[test]

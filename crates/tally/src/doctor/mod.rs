@@ -3,7 +3,7 @@
 //! Everything is asked again, of the server and of the store apart: what is in the server's memory is what is judged. Where
 //! no server runs, one of this command's own loads the store, which proves the same of the next start.
 //!
-//! - `settings`: of the database; `pool`: its connections; `applications`: the Redis that has those of contests; `traces`: their
+//! - `standing`: what a running server has looked at all the time; `settings`: of the database; `pool`: its connections; `applications`: the Redis that has those of contests; `traces`: their
 //!   collector; `ranks`: the orders
 //!
 //! Not here: mending anything.
@@ -12,43 +12,63 @@ mod applications;
 mod pool;
 mod ranks;
 mod settings;
+mod standing;
 mod traces;
+
+pub(crate) use standing::Standing;
 
 use crate::cli::{Cli, DoctorArgs, TargetArgs};
 use crate::config::Config;
 use crate::copies::Copies;
 use crate::data_dir::DataDir;
-use crate::store::{Place, connect, options};
+use crate::store::{self, Place, connect, options};
 use crate::target::Target;
 use anyhow::{Context, Result};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
+use tally_server::Finding;
 use tally_store::Store;
 use tally_store::mysql::MySqlStore;
 use tally_store::shards::Shards;
 
-/// What was found, line by line.
+/// What was found, line by line: printed by the command, kept by a server that looks after what it stands on.
 #[derive(Default)]
 pub(crate) struct Report {
-    wrong: bool,
+    prints: bool,
+    findings: Vec<Finding>,
 }
 
 impl Report {
+    fn printed() -> Self {
+        Self { prints: true, ..Self::default() }
+    }
+
     /// As it should be, or only told.
-    fn ok(&mut self, text: &str) {
-        println!("ok    {text}");
+    fn ok(&self, text: &str) {
+        self.print("ok   ", text);
     }
 
     /// Worth a look.
     fn warn(&mut self, text: &str) {
-        println!("warn  {text}");
+        self.print("warn ", text);
+        self.findings.push(Finding { wrong: false, text: text.to_owned() });
     }
 
     /// Loses data, or is not true.
     fn wrong(&mut self, text: &str) {
-        self.wrong = true;
-        println!("WRONG {text}");
+        self.print("WRONG", text);
+        self.findings.push(Finding { wrong: true, text: text.to_owned() });
+    }
+
+    fn print(&self, kind: &str, text: &str) {
+        if self.prints {
+            println!("{kind} {text}");
+        }
+    }
+
+    fn is_wrong(&self) -> bool {
+        self.findings.iter().any(|one| one.wrong)
     }
 }
 
@@ -57,15 +77,15 @@ pub(crate) fn run(cli: &Cli, args: &DoctorArgs) -> Result<ExitCode> {
     let config = Config::load(cli)?;
     let data = DataDir::open(&config)?;
     let place = data.place(&config)?;
-    let mut report = Report::default();
+    let mut report = Report::printed();
     report.ok(&format!("tally {}", env!("CARGO_PKG_VERSION")));
-    applications::examine(&mut report, &config)?;
+    applications::examine(&mut report, store::applications(&config)?.as_ref());
     traces::examine(&mut report, &config)?;
     let target = Target::find(cli, &TargetArgs { url: None, key: None })?;
     let examined = examine(&mut report, (&config, &place, data.path()), &target, args);
     target.finish();
     examined?;
-    Ok(if report.wrong { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    Ok(if report.is_wrong() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
 fn examine(
@@ -78,7 +98,8 @@ fn examine(
         Place::MySql(url) => {
             let store = connect(url, config, false, None)?;
             database(report, "store", &store)?;
-            pool::judge(report, config, target, args.target_rate)?;
+            pool::judge(report, config)?;
+            pool::measured(report, target, args.target_rate, Some(config.count("store.pool_max")?))?;
             ranks::compare(report, &target.client, &mut || Ok(Arc::<MySqlStore>::clone(&store)))
         }
         Place::Shards(urls) => {
@@ -87,7 +108,8 @@ fn examine(
             for (shard, one) in (1..).zip(store.each()) {
                 database(report, &format!("shard {shard} of {}", urls.len()), one)?;
             }
-            pool::judge(report, config, target, args.target_rate)?;
+            pool::judge(report, config)?;
+            pool::measured(report, target, args.target_rate, Some(config.count("store.pool_max")?))?;
             ranks::compare(report, &target.client, &mut || Ok(Arc::<Shards>::clone(&store)))
         }
         Place::Sqlite(path) => {
@@ -107,7 +129,7 @@ fn database(report: &mut Report, what: &str, store: &MySqlStore) -> Result<()> {
     Ok(())
 }
 
-fn file(report: &mut Report, path: &Path) {
+fn file(report: &Report, path: &Path) {
     let length = |path: &Path| std::fs::metadata(path).map_or(0, |file| file.len());
     report.ok(&format!("store sqlite:{}: {} bytes", path.display(), length(path)));
     let prefix = format!("{}.journal-", path.file_name().unwrap_or_default().to_string_lossy());

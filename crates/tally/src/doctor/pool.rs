@@ -1,7 +1,7 @@
 //! How many connections are enough: by the database's processors, and by Little's law from measured times.
 
 use super::Report;
-use crate::config::Config;
+use crate::config::{Config, Usage};
 use crate::target::Target;
 use anyhow::Result;
 
@@ -14,7 +14,7 @@ struct Measured {
 }
 
 /// Says what the pool should be and what it is.
-pub(super) fn judge(report: &mut Report, config: &Config, target: &Target, rate: Option<u64>) -> Result<()> {
+pub(super) fn judge(report: &mut Report, config: &Config) -> Result<(), Usage> {
     let here = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let wanted = here * 2 + 1;
     let set = config.count("store.pool_max")?;
@@ -27,7 +27,7 @@ pub(super) fn judge(report: &mut Report, config: &Config, target: &Target, rate:
     } else {
         report.ok(&line);
     }
-    measured(report, target, rate, Some(set))
+    Ok(())
 }
 
 /// Says how many connections the rate takes, and whether the pool has them.

@@ -65,7 +65,7 @@ mod tests {
         let survey = Survey { settings: all.collect(), ..Survey::default() };
         let mut report = Report::default();
         judge(&mut report, &survey);
-        report.wrong
+        report.is_wrong()
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Every page, in both themes and on a phone: pictures to look at, nothing to stumble over.
 
-use super::Console;
+use super::{Console, TALLY};
 use serde_json::json;
-use tally_testkit::RespClient;
+use tally_testkit::{RedisKind, RespClient, ScratchRedis, TestTally};
 
 /// A page, what its picture is called, and what is there when it is whole.
 const PAGES: [(&str, &str, &str); 11] = [
@@ -133,6 +133,31 @@ fn a_server_that_was_away_is_there_again() {
     console.sees_row(&["arcade"]);
     console.page.allow("net::ERR_");
     console.page.allow("status of 503");
+    console.end();
+}
+
+#[test]
+fn the_overview_says_what_the_server_stands_on() {
+    let redis = ScratchRedis::start(
+        RedisKind::Redis7,
+        &["--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"],
+    );
+    let mut server = TestTally::stopped(TALLY);
+    server.set("TALLY_APPLICATIONS_URL", &format!("redis://{}", redis.address()));
+    server.restart();
+    let mut console = Console::on(server);
+    console.sees("What the server stands on may lose data or stop it");
+    console.sees("maxmemory-policy = allkeys-lru, maxmemory = 104857600: it evicts applications when it is full; set noeviction");
+    console.sees("What the server stands on is worth a look");
+    // The gravest first.
+    console
+        .page
+        .wait("help.text().indexOf('may lose data or stop it') < help.text().indexOf('is worth a look')");
+    for theme in ["dark", "light"] {
+        console.page.prefer(theme);
+        console.check("findings");
+        console.picture(&format!("findings-{theme}"));
+    }
     console.end();
 }
 

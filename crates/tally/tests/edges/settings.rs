@@ -73,6 +73,8 @@ fn settings_are_shown_to_admins_only() {
         let key = super::key(&mut local, role);
         let status = server.client().with_key(&key).get("/v1/status").expect(200);
         assert_eq!(status.get("settings").is_some(), shown, "{role}");
+        // What is found of the database names it.
+        assert_eq!(status.get("findings").is_some(), shown, "{role}");
     }
 }
 

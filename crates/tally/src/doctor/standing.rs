@@ -1,0 +1,55 @@
+//! What a running server stands on, looked at all the time: the database's settings, its pool, the Redis of applications.
+//!
+//! Each look is a few cheap questions, away from the threads that answer. A finding stays until a later look no longer has
+//! it. Not here: what takes reading everything (ranks against rows, the books) or a rate that somebody wants.
+
+use super::{Report, applications, pool, settings};
+use crate::config::Config;
+use std::sync::Arc;
+use std::time::Duration;
+use tally_ranking::RedisDesks;
+use tally_server::{Finding, Gate};
+use tally_store::mysql::MySqlStore;
+
+/// Between two looks.
+const PAUSE: Duration = Duration::from_secs(60);
+
+/// What is looked at.
+#[derive(Clone)]
+pub(crate) struct Standing {
+    pub(crate) config: Config,
+    pub(crate) databases: Vec<Arc<MySqlStore>>,
+    pub(crate) applications: Option<RedisDesks>,
+}
+
+impl Standing {
+    /// Looks again and again, and tells the gate; never ends.
+    pub(crate) async fn watch(self, gate: &Gate) {
+        loop {
+            let this = self.clone();
+            let found = tokio::task::spawn_blocking(move || this.look()).await;
+            if let Ok(Some(findings)) = found {
+                gate.set_findings(findings);
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
+    /// What is found now; `None` where a database does not answer, which is told elsewhere.
+    fn look(&self) -> Option<Vec<Finding>> {
+        let mut report = Report::default();
+        for (number, database) in (1..).zip(&self.databases) {
+            let before = report.findings.len();
+            settings::judge(&mut report, &database.survey().ok()?);
+            if self.databases.len() > 1 {
+                let of_this = report.findings[before..].iter_mut();
+                of_this.for_each(|one| one.text = format!("shard {number}: {}", one.text));
+            }
+        }
+        if !self.databases.is_empty() {
+            pool::judge(&mut report, &self.config).ok()?;
+        }
+        applications::examine(&mut report, self.applications.as_ref());
+        Some(report.findings)
+    }
+}
