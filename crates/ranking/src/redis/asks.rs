@@ -30,6 +30,8 @@ pub(super) enum Want {
     Place,
     /// What ranks and percentiles of this kind need.
     Counts(Ranking),
+    /// How many have the same score.
+    Same,
 }
 
 impl Want {
@@ -39,6 +41,7 @@ impl Want {
             Self::Place | Self::Counts(Ranking::Ordinal) => b"o",
             Self::Counts(Ranking::Competition) => b"c",
             Self::Counts(Ranking::Dense) => b"d",
+            Self::Same => b"s",
         }
     }
 }
@@ -172,9 +175,16 @@ impl RedisPart {
         // Of a number that is not there the script says -1: then the order has lost a member.
         let numbers = item.map(|value| reply::number(&value).map_err(|_| RankingError::Lost));
         let numbers = numbers.collect::<Result<Vec<u64>, _>>()?;
-        debug_assert!(want == Want::Kept || !numbers.is_empty());
-        let at = |nth: usize| numbers.get(nth).copied().unwrap_or_default();
-        let seen = Seen { member, place: at(0), better: at(1), distinct: at(2), same: at(3) };
+        let seen = match (want, numbers.as_slice()) {
+            (Want::Kept, []) => Seen::of(member),
+            (Want::Place | Want::Counts(Ranking::Ordinal), &[place]) => Seen { place, ..Seen::of(member) },
+            (Want::Counts(Ranking::Competition), &[better]) => Seen { better, ..Seen::of(member) },
+            (Want::Counts(Ranking::Dense), &[better, distinct]) => {
+                Seen { better, distinct, ..Seen::of(member) }
+            }
+            (Want::Same, &[same]) => Seen { same, ..Seen::of(member) },
+            _ => return Err(reply::strange("other counts of a player than were asked for")),
+        };
         Ok(Some(Look { version, seen: Some(seen) }))
     }
 

@@ -202,7 +202,7 @@ impl RedisPart {
             })
             .collect();
         asks[partition].players.push(field);
-        let want = if dense { Want::Counts(Ranking::Dense) } else { Want::Kept };
+        let want = if dense { Want::Same } else { Want::Kept };
         let mut answers: Vec<Answer> = self.ask(&asks, want).into_iter().collect::<Result<_, _>>()?;
         let counted: u64 =
             answers.iter().flat_map(|answer| answer.counts.iter().chain(&answer.distinct)).sum();

@@ -5,7 +5,7 @@ use crate::world::*;
 use serde_json::json;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use tally_testkit::{RedisKind, Request, Rng, ScratchCluster, TestTally};
+use tally_testkit::{RedisKind, Reply, Request, Rng, ScratchCluster, TestTally};
 
 /// How often something is killed.
 const KILLS: usize = 6;
@@ -68,4 +68,36 @@ fn servers_and_nodes_are_killed_by_chance_and_all_agree_in_the_end() {
     wait_until("it is gone at all of them", || {
         servers.iter().all(|server| !names(&page(&mut server.client(), "sum")).contains(&"p0".to_owned()))
     });
+}
+
+/// Players of boards that a node has.
+fn held(cluster: &ScratchCluster, node: usize) -> i64 {
+    let mut client = cluster.client(node);
+    let Reply::Array(keys) = client.call(&["KEYS", "*:z"]) else { panic!("keys are a list") };
+    let mut count = |key: &Reply| {
+        let Reply::Bulk(key) = key else { panic!("a key is a text: {key:?}") };
+        let Reply::Integer(count) = client.call(&[b"ZCARD", key.as_slice()]) else { panic!("a count") };
+        count
+    };
+    keys.iter().map(&mut count).sum()
+}
+
+/// What `docs/deploy/billion.md` counts on, small.
+#[test]
+fn a_board_lies_evenly_on_the_nodes_and_comes_back_from_the_database() {
+    const PLAYERS: i64 = 6_000;
+    let cluster = ScratchCluster::start(RedisKind::Valkey9, &[]);
+    let servers = start(&cluster);
+    servers[0].run(&["seed", "scores", "wide", "--players", &PLAYERS.to_string()]).expect(0);
+    let evenly = || {
+        let held: Vec<i64> = (0..NODES).map(|node| held(&cluster, node)).collect();
+        let even = held.iter().all(|one| (PLAYERS / 4..PLAYERS / 2).contains(one));
+        even && held.iter().sum::<i64>() == PLAYERS
+    };
+    wait_until("every node has about a third", evenly);
+    cluster.flush();
+    wait_until("it is loaded anew", evenly);
+    let told = servers[1].run(&["doctor"]);
+    let words = format!("board wide: all {PLAYERS} ranks are those of a sort of the stored rows");
+    assert!(told.expect(0).contains(&words), "{}", told.stdout);
 }

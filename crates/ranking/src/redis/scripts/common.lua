@@ -5,16 +5,17 @@ local z, m, d = KEYS[1], KEYS[2], KEYS[3]
 -- Fields of the players' hash that are ours; no player's field begins so.
 local STATE, GONE = '\255state', '\255gone'
 
--- The state of the data, 'R' ready or 'L' loading, how many players it has, and the load's epoch. Nothing where it is not what was loaded:
--- flushed, restored by another process from a file or from a master that had gone further, or a whole key evicted.
-local function open()
-  local kept = redis.call('HMGET', m, STATE, GONE)
+-- The state of the data, 'R' ready or 'L' loading, how many players it has, the load's epoch, and a list with what is kept of these
+-- fields from the third on. Nothing where it is not what was loaded: flushed, restored by another process from a file or
+-- from a master that had gone further, or a whole key evicted.
+local function open(...)
+  local kept = redis.call('HMGET', m, STATE, GONE, ...)
   local state, gone = kept[1], tonumber(kept[2] or '')
   if not state or not gone or string.sub(state, 2, 41) ~= ARGV[1] then return nil end
   local total = redis.call('ZCARD', z)
   if redis.call('HLEN', m) ~= total + gone + 2 then return nil end
   if d and total > 0 and redis.call('EXISTS', d) == 0 then return nil end
-  return string.sub(state, 1, 1), total, string.sub(state, 42)
+  return string.sub(state, 1, 1), total, string.sub(state, 42), kept
 end
 
 local function before(bound)

@@ -6,7 +6,7 @@
 --   towards better ones, at most so many; 'near', so many above and below the low bound; 'player', the same around one.
 -- Gives the total, the places between the bounds, the place of the first entry, what is wanted of it, and the entries,
 -- best first; nothing for a player who is not there.
-local state, total = open()
+local state, total, _, kept = open(unpack(ARGV, 9, math.min(9, #ARGV)))
 if not state then return redis.status_reply('LOST') end
 if state == 'L' then return redis.status_reply('LOADING') end
 
@@ -28,8 +28,7 @@ elseif mode == 'up' then
 else
   local place = from
   if mode == 'player' then
-    local kept = redis.call('HGET', m, ARGV[9])
-    local found = kept and member(ARGV[9], kept, tonumber(ARGV[10]))
+    local found = kept[3] and member(ARGV[9], kept[3], tonumber(ARGV[10]))
     if not found then return false end
     place = redis.call('ZRANK', z, found)
     if not place then return redis.status_reply('LOST') end
