@@ -21,7 +21,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, params};
 use std::fs::File;
 use std::io::{Seek, SeekFrom, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,6 +29,9 @@ use std::time::Duration;
 const EXTEND_BYTES: std::ops::RangeInclusive<u64> = (64 << 10)..=(4 << 20);
 
 const PIECE: [u8; 4096] = [0; 4096];
+
+/// What is used of a log is looked up again when it may have grown by so much: what a row may need is far more than it mostly takes.
+const LOOK_BYTES: u64 = 4 << 20;
 
 /// Pages that a row may change beside those that hold its bytes, at most.
 const OTHER_PAGES: u64 = 12;
@@ -65,12 +68,14 @@ pub(super) struct Row {
 #[derive(Debug)]
 pub(super) struct Journal {
     connection: Connection,
-    path: PathBuf,
+    path: Box<Path>,
     busy_wait: Duration,
     log: Arc<File>,
     syncs: bool,
     /// At least what is used of the log, in bytes.
     used: u64,
+    /// The same when it was looked up.
+    looked: u64,
     /// How long the log is.
     length: u64,
 }
@@ -99,7 +104,16 @@ impl Journal {
         files::rename(&unfinished, &path)?;
         files::sync_folder(&path)?;
         let connection = open(&path, OpenFlags::SQLITE_OPEN_READ_WRITE, busy_wait)?;
-        Ok(Self { connection, path, busy_wait, log: Arc::new(log), syncs: true, used: 0, length: 0 })
+        Ok(Self {
+            connection,
+            path: path.into(),
+            busy_wait,
+            log: Arc::new(log),
+            syncs: true,
+            used: 0,
+            looked: 0,
+            length: 0,
+        })
     }
 
     /// Its connection, to look at its settings.
@@ -146,7 +160,7 @@ impl Journal {
     pub(super) fn mend(&mut self) -> bool {
         let mended = log::checkpoint(&self.connection, TRUNCATE).is_ok_and(|log| !log.busy);
         if mended {
-            (self.used, self.length) = (0, 0);
+            (self.used, self.looked, self.length) = (0, 0, 0);
         }
         mended
     }
@@ -166,7 +180,7 @@ impl Journal {
             self.delete()?;
             return Ok(None);
         }
-        self.used = 0;
+        (self.used, self.looked) = (0, 0);
         Ok(Some(self))
     }
 
@@ -180,8 +194,9 @@ impl Journal {
     /// Extends the log where a row of that length might pass its end. Where that fails, the log is as it was.
     pub(super) fn make_room(&mut self, row: usize) -> Result<(), StoreError> {
         let need = (row as u64 / u64::from(connect::PAGE_BYTES - 4) + OTHER_PAGES) * FRAME_BYTES;
-        if self.used + need > self.length {
+        if self.used + need > self.length || self.used - self.looked > LOOK_BYTES {
             self.used = FRAME_BYTES * (1 + log::checkpoint(&self.connection, log::LOOK)?.pages);
+            self.looked = self.used;
         }
         if self.used + need > self.length {
             let failed = |error| fault::file("extend", &self.path, &error);

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::plan::Durability;
+use crate::sqlite::journal::Journal;
 use std::io::{Seek, SeekFrom, Write};
 
 fn names_of_journal(place: &Place) -> Vec<String> {
@@ -27,6 +28,27 @@ fn players(store: &SqliteStore) -> Vec<String> {
     let mut each = |player: PlayerId, _| names.push(player.as_str().to_owned());
     store.walk_scores(BoardNo(1), Part(0), None, usize::MAX, &mut each).unwrap();
     names
+}
+
+/// A fold begins when much of a file is used: what is taken for used is what was written, also where the file is long already.
+#[test]
+fn a_file_that_is_used_again_counts_what_is_written_anew() {
+    let place = Place::new();
+    let store = place.folder.path().join("tally.db");
+    let mut journal = Journal::create(&store, Duration::from_secs(1)).unwrap();
+    let mut append = |journal: &mut Journal, first: u64, count: u64, bytes: usize| {
+        for no in first..first + count {
+            journal.make_room(bytes).unwrap();
+            journal.append(no, 0, &vec![7; bytes], false).unwrap();
+        }
+    };
+    append(&mut journal, 1, 32, 1 << 20);
+    assert!(journal.used() > 32 << 20);
+    let mut journal = journal.empty().unwrap().expect("nobody reads it");
+    assert_eq!(journal.used(), 0);
+    append(&mut journal, 33, 400, 100);
+    // A row of a few bytes takes a page or two.
+    assert!(journal.used() < 8 << 20, "{} bytes for 400 small rows", journal.used());
 }
 
 #[test]
