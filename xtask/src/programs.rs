@@ -113,13 +113,22 @@ enum Plan {
 
 /// Where a program of the table is started from.
 pub(crate) fn launcher(name: &str) -> PathBuf {
-    std::env::var_os(FOLDER_VARIABLE).map_or_else(|| LAUNCHERS.into(), PathBuf::from).join(name)
+    folder(named()).join(name)
+}
+
+/// The folder that somebody has named.
+fn named() -> Option<PathBuf> {
+    std::env::var_os(FOLDER_VARIABLE).map(PathBuf::from)
+}
+
+fn folder(named: Option<PathBuf>) -> PathBuf {
+    named.unwrap_or_else(|| LAUNCHERS.into())
 }
 
 /// Makes sure that every program of the table can be started, or says how.
 pub(crate) fn ensure() -> Result<()> {
-    let named = std::env::var_os(FOLDER_VARIABLE).map(PathBuf::from);
-    let folder = named.clone().unwrap_or_else(|| LAUNCHERS.into());
+    let named = named();
+    let folder = folder(named.clone());
     let missing: Vec<&Program> = PROGRAMS.iter().filter(|program| !program.is_in(&folder)).collect();
     for program in &missing {
         eprintln!("missing: {} ({})", folder.join(program.name()).display(), program.why);

@@ -1,7 +1,7 @@
 //! What a run can be told.
 
 use crate::error::{During, Error};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tempfile::TempDir;
 
@@ -83,6 +83,14 @@ impl Options {
             Size::Small => small,
             Size::Full => full,
         }
+    }
+
+    /// The binary of the server, which a scenario of this name cannot do without.
+    pub(crate) fn binary(&self, scenario: &str) -> Result<&Path, Error> {
+        let missing = || {
+            Error::Missing(format!("the scenario `{scenario}` needs the server's binary: give `tally_bin`"))
+        };
+        self.tally_bin.as_deref().ok_or_else(missing)
     }
 
     /// A folder that is gone with the value.

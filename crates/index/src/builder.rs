@@ -21,14 +21,13 @@ use crate::order::Order;
 use crate::pool::NONE;
 use crate::records::Records;
 use crate::score::{Entry, Score, Tie};
+use crate::search::GROUP;
 use crate::tree::{Home, Key, Tree, order};
 
 /// Entries per run: sorting one takes some tens of milliseconds.
 const RUN: usize = 1 << 20;
 /// Entries between two words to whoever waits.
 const TELL: u64 = 1 << 18;
-/// Ids that are asked for at once: about as many lines as processors wait for.
-const WARM: usize = 16;
 /// Entries per block of a sorted run, the unit in which memory is given back.
 const BLOCK: usize = 1 << 13;
 
@@ -304,11 +303,11 @@ fn stack_nodes<S: Score, const LEAF: usize, const FAN: usize>(
 fn index_ids(records: &Records, count: u64) -> Result<IdTable, Duplicate> {
     let mut ids = IdTable::new(count as usize);
     let mut slots = records.slots();
-    let mut group = Vec::with_capacity(WARM);
+    let mut group = Vec::with_capacity(GROUP);
     loop {
         // Every id goes to a place of its own in a large table: a group waits for all of them together.
         group.clear();
-        group.extend(slots.by_ref().take(WARM).map(|slot| (slot, ids.hash(records.id(slot)))));
+        group.extend(slots.by_ref().take(GROUP).map(|slot| (slot, ids.hash(records.id(slot)))));
         if group.is_empty() {
             return Ok(ids);
         }

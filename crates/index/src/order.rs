@@ -9,11 +9,8 @@ use std::iter::FusedIterator;
 use crate::leaf::Leaf;
 use crate::pool::NONE;
 use crate::score::{Entry, Row, Score, Tie};
+use crate::search::GROUP;
 use crate::tree::{Home, Key, Tree};
-
-/// Players of a batch that are asked for at once: as many lines as processors wait for, and they stay in the
-/// first cache until they are used.
-const GROUP: usize = 16;
 
 /// The entries of one board in order. The capacities of leaves and nodes are parameters for tests only.
 pub struct Order<S: Score, const LEAF: usize = 82, const FAN: usize = 64> {

@@ -9,6 +9,9 @@
 //! instructions to hold: the descent to the leaf that an update needs next would stop there. Updates of a
 //! large board take a fifth longer that way.
 
+/// Lines that are asked for at once: as many as processors wait for, and they stay in the first cache until they are used.
+pub(crate) const GROUP: usize = 16;
+
 /// Asks for the cache line of a value and does not wait for it.
 #[inline]
 pub(crate) fn warm<T: Copy>(value: &T) {

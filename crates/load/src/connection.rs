@@ -36,8 +36,7 @@ impl Connection {
 
     /// Whether it can be used again: a server closes what has been idle for long, and says nothing by itself.
     pub(crate) fn is_open(&self) -> bool {
-        let nothing = self.stream.try_read(&mut [0; 1]);
-        nothing.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
+        is_open(&self.stream)
     }
 
     /// Sends one request and waits for its answer.
@@ -58,6 +57,12 @@ impl Connection {
         }
         Ok(Answer { status, body: &self.received[body] })
     }
+}
+
+/// Whether a connection that waits for nothing can be used: nobody has closed it, and nothing has come that nobody asked for.
+pub(crate) fn is_open(stream: &TcpStream) -> bool {
+    let nothing = stream.try_read(&mut [0; 1]);
+    nothing.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
 }
 
 /// Status and place of the body, once all of it is there.

@@ -93,13 +93,9 @@ impl PartOrder {
         }
     }
 
-    /// Replaces the whole order by what was loaded; refused where a player came twice.
-    pub fn load(&self, loading: Loading) -> Result<(), Duplicate> {
-        self.load_telling(loading, |_| {})
-    }
-
-    /// The same; `told` hears now and then how many players have their place in it.
-    pub fn load_telling(&self, loading: Loading, told: impl FnMut(u64)) -> Result<(), Duplicate> {
+    /// Replaces the whole order by what was loaded; refused where a player came twice. `told` hears now and then how many players
+    /// have their place in it.
+    pub fn load(&self, loading: Loading, told: impl FnMut(u64)) -> Result<(), Duplicate> {
         let loaded = loading.finish(told)?;
         let mut tree = self.tree.write().unwrap_or_else(PoisonError::into_inner);
         self.changes.fetch_add(1, Ordering::Relaxed);

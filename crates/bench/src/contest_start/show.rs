@@ -2,7 +2,7 @@
 
 use super::largest::Large;
 use super::{Cell, Way};
-use crate::report::{Ratio, Report, Table, number};
+use crate::report::{Ratio, Report, Table, number, or_dash};
 use crate::targets::START_TIMES_EACH;
 
 /// The size that the field report compares at.
@@ -27,7 +27,7 @@ pub(super) fn show(report: &mut Report, store: &str, cells: &[Cell]) {
             number(cell.ms()),
             number(cell.took[cell.took.len() - 1]),
             format!("{} ×", number(times)),
-            cell.grew_kib.map_or_else(|| "–".to_owned(), |kib| number(kib as f64)),
+            or_dash(cell.grew_kib, |kib| number(kib as f64)),
         ]);
     }
     report.tables.push(table);
@@ -70,7 +70,7 @@ pub(super) fn largest(report: &mut Report, all: &[(&str, Vec<Large>)]) {
             number(large.settled),
         ];
         cells.extend(waits);
-        cells.push(large.grew_kib.map_or_else(|| "–".to_owned(), mib));
+        cells.push(or_dash(large.grew_kib, mib));
         table.row(cells);
     }
     report.tables.push(table);

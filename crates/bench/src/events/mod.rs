@@ -9,10 +9,9 @@ mod streams;
 
 use crate::error::{During, Error, prove};
 use crate::options::Options;
-use crate::report::{Ratio, Report, Table, number};
+use crate::report::{Ratio, Report, Table, number, or_dash};
 use crate::server::Server;
 use crate::targets::SUBMIT_BESIDE_STREAMS;
-use std::path::Path;
 use std::time::Duration;
 use streams::{Heard, Listeners, What};
 use tally_load::open::{self, Bounds, Door, Journey, Outcome, Scene, Schedule};
@@ -33,7 +32,7 @@ struct Run {
 
 /// Measures it.
 pub(crate) fn measure(options: &Options) -> Result<Report, Error> {
-    let binary = binary(options)?;
+    let binary = options.binary("events")?;
     let players = options.members.unwrap_or(options.pick(2_000, 1_000_000));
     let (rate, streams) = (options.pick(200, 10_000), options.pick(20, 1_000));
     let title = format!(
@@ -86,13 +85,7 @@ pub(crate) fn measure(options: &Options) -> Result<Report, Error> {
 
 /// Refuses where there is no server to measure.
 pub(crate) fn needs(options: &Options) -> Result<(), Error> {
-    binary(options).map(drop)
-}
-
-fn binary(options: &Options) -> Result<&Path, Error> {
-    let missing =
-        || Error::Missing("the scenario `events` needs the server's binary: give `tally_bin`".to_owned());
-    options.tally_bin.as_deref().ok_or_else(missing)
+    options.binary("events").map(drop)
 }
 
 fn load(server: &Server, players: u64, rate: u32, options: &Options) -> Result<Outcome, Error> {
@@ -147,10 +140,10 @@ fn show(report: &mut Report, runs: &[Run], streams: u32) {
             ms(99.0),
             ms(99.9),
             number(latencies.max_ms()),
-            run.cores.map_or_else(|| "–".to_owned(), number),
+            or_dash(run.cores, number),
             each(run.heard.events),
             each(run.heard.bytes / 1024),
-            run.resident.map_or_else(|| "–".to_owned(), |bytes| number(bytes as f64 / 1_048_576.0)),
+            or_dash(run.resident, |bytes| number(bytes as f64 / 1_048_576.0)),
         ]);
     }
     report.tables.push(table);

@@ -9,7 +9,6 @@ use crate::options::Options;
 use crate::report::{Axis, Chart, Ratio, Report, Series, Table, number};
 use crate::server::Server;
 use crate::targets::{NAKAMA_AROUNDS, NAKAMA_SUBMITS, NAKAMA_TOPS, TIMES_NAKAMA};
-use std::path::Path;
 use std::time::{Duration, Instant};
 use tally_load::{Acknowledged, Kind, Outcome, Plan, Skew, Target, fill, run, verify};
 
@@ -27,7 +26,7 @@ struct Measured {
 
 /// Measures it.
 pub(crate) fn measure(options: &Options) -> Result<Report, Error> {
-    let binary = binary(options)?;
+    let binary = options.binary("http")?;
     let players: u64 = options.pick(1_000, 200_000);
     let connections = options.pick(4, 64);
     let title =
@@ -71,13 +70,7 @@ pub(crate) fn measure(options: &Options) -> Result<Report, Error> {
 
 /// Refuses where there is no server to measure.
 pub(crate) fn needs(options: &Options) -> Result<(), Error> {
-    binary(options).map(drop)
-}
-
-fn binary(options: &Options) -> Result<&Path, Error> {
-    let missing =
-        || Error::Missing("the scenario `http` needs the server's binary: give `tally_bin`".to_owned());
-    options.tally_bin.as_deref().ok_or_else(missing)
+    options.binary("http").map(drop)
 }
 
 fn measure_one(

@@ -6,20 +6,19 @@
 use super::found::Found;
 use super::place::Place;
 use super::watch::{Watched, watch};
-use super::{BOARD, Run};
+use super::{BOARD, GIB, Run};
 use crate::error::{During, Error, prove};
-use crate::report::{Axis, Chart, Ratio, Series, Table, number};
+use crate::report::{Axis, Chart, Ratio, Series, Table, number, or_dash};
 use crate::server::Server;
 use crate::targets::{LOAD_P999_MS, MIXED_TIMES_R3, R3_RATE};
 use serde_json::Value;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// An iteration that takes longer is a pause.
-const PAUSE_MS: f64 = 50.0;
+/// An iteration that takes longer is a pause: as long as a transaction that the server calls slow.
+const PAUSE_MS: f64 = tally_store::SLOW.as_millis() as f64;
 /// Pauses that a report lists; all are counted.
 const LISTED: usize = 30;
-const GIB: f64 = (1_u64 << 30) as f64;
 
 /// A load.
 struct Load {
@@ -95,8 +94,8 @@ fn load(place: &Place<'_>, load: &Load) -> Result<Found, Error> {
 
 fn command(place: &Place<'_>, load: &Load, server: &Server) -> Command {
     let run = place.run;
-    let rate = run.pick(if load.rate.contains("..") { "0..2000" } else { "300" }, load.rate);
-    let seconds = run.pick(if load.rate.contains("..") { 6 } else { 2 }, load.seconds);
+    let rate = run.options.pick(if load.rate.contains("..") { "0..2000" } else { "300" }, load.rate);
+    let seconds = run.options.pick(if load.rate.contains("..") { 6 } else { 2 }, load.seconds);
     let (players, reads, stage) = (run.players.to_string(), load.reads.to_string(), format!("{seconds}s"));
     let seed = run.options.seed.to_string();
     let mut command = place.command(&["load", "scores", "--board", BOARD, "--players", &players]);
@@ -195,9 +194,7 @@ fn show(place: &Place<'_>, load: &Load, figures: &Value, watched: &Watched) -> F
 fn beside(load: &Load, name: &str, submits: f64, watched: &Watched) -> Table {
     let columns = ["resident GiB, first", "least", "most", "last", "bytes written a submit"];
     let mut table = Table::new(&format!("Memory of the server meanwhile, {}, {name}", load.title), &columns);
-    let gib = |bytes: Option<&u64>| {
-        bytes.map_or_else(|| "–".to_owned(), |bytes| format!("{:.2}", *bytes as f64 / GIB))
-    };
+    let gib = |bytes: Option<&u64>| or_dash(bytes, |bytes| format!("{:.2}", *bytes as f64 / GIB));
     let resident = &watched.resident;
     let written = watched.written.filter(|_| submits > 0.0);
     table.row(vec![
@@ -205,7 +202,7 @@ fn beside(load: &Load, name: &str, submits: f64, watched: &Watched) -> Table {
         gib(resident.iter().min()),
         gib(resident.iter().max()),
         gib(resident.last()),
-        written.map_or_else(|| "–".to_owned(), |bytes| number(bytes as f64 / submits)),
+        or_dash(written, |bytes| number(bytes as f64 / submits)),
     ]);
     table
 }

@@ -27,6 +27,7 @@ use std::path::{Path, PathBuf};
 const BOARD: &str = "arena";
 /// Players of the board who score while the server is killed.
 const WRITERS: u64 = 10_000;
+const GIB: f64 = (1_u64 << 30) as f64;
 
 /// What a step is given.
 struct Run<'r> {
@@ -50,7 +51,7 @@ pub(crate) fn measure(options: &Options) -> Result<Report, Error> {
     std::fs::create_dir_all(folder).during("make the work directory")?;
     let folder = &folder.canonicalize().during("find the work directory")?;
     let players = options.members.unwrap_or(options.pick(1_000_000, 100_000_000));
-    let run = Run { options, binary: binary(options)?, folder, players };
+    let run = Run { options, binary: options.binary("hundred-million")?, folder, players };
     let title = format!("{} players on one machine, R3's load", number(players as f64));
     let mut report = Report::new("hundred-million", &title, options);
     let mut all = Vec::with_capacity(steps::STEPS.len());
@@ -63,7 +64,7 @@ pub(crate) fn measure(options: &Options) -> Result<Report, Error> {
 
 /// Refuses where something is not there.
 pub(crate) fn needs(options: &Options) -> Result<(), Error> {
-    binary(options)?;
+    options.binary("hundred-million")?;
     redis::needs(&options.redis)?;
     database::needs(options)?;
     if options.size == Size::Full && options.work.is_none() {
@@ -76,18 +77,8 @@ pub(crate) fn needs(options: &Options) -> Result<(), Error> {
     Ok(())
 }
 
-fn binary(options: &Options) -> Result<&Path, Error> {
-    let missing = || Error::Missing("this scenario needs the server's binary: give `tally_bin`".to_owned());
-    options.tally_bin.as_deref().ok_or_else(missing)
-}
-
 impl Run<'_> {
     fn path(&self, name: &str) -> PathBuf {
         self.folder.join(name)
-    }
-
-    /// One of two values by size.
-    fn pick<T>(&self, small: T, full: T) -> T {
-        self.options.pick(small, full)
     }
 }

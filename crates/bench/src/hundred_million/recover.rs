@@ -3,14 +3,12 @@
 use super::exact;
 use super::found::Found;
 use super::place::{Place, Start, ask, target};
-use super::{BOARD, Run, WRITERS};
+use super::{BOARD, GIB, Run, WRITERS};
 use crate::error::{During, Error, prove};
 use crate::report::{Ratio, Table, number};
 use crate::targets::{RECOVERY_MARIADB_S, RECOVERY_SQLITE_S, RESIDENT_GIB};
 use std::time::Duration;
 use tally_load::{Acknowledged, Kind, Plan, Skew};
-
-const GIB: f64 = (1_u64 << 30) as f64;
 
 pub(super) fn sqlite(run: &Run<'_>) -> Result<Found, Error> {
     recover(&Place::sqlite(run)?)
@@ -32,7 +30,7 @@ struct Recovered {
 
 fn recover(place: &Place<'_>) -> Result<Found, Error> {
     let run = place.run;
-    let kills = run.pick(1, 3);
+    let kills = run.options.pick(1, 3);
     let mut acknowledged = Acknowledged::new(WRITERS);
     let mut all = Vec::with_capacity(kills);
     let mut started = place.start()?;
@@ -57,7 +55,7 @@ fn kill_under_load(
 ) -> Result<(), Error> {
     let Start { mut server, .. } = started;
     let target = target(&server, WRITERS);
-    let time = run.pick(Duration::from_secs(1), Duration::from_secs(10));
+    let time = run.options.pick(Duration::from_secs(1), Duration::from_secs(10));
     let plan = Plan {
         kind: Kind::Submit,
         skew: Skew::Uniform,

@@ -1,13 +1,12 @@
 //! The report: every step's finding in order, and R3's own figures beside the ones that answer to them.
 
-use super::Run;
 use super::found::Found;
-use crate::report::{Report, Table, number};
+use super::{GIB, Run};
+use crate::report::{Report, Table, number, or_dash};
 use crate::targets::{R3_MEMORY_GIB, R3_RATE};
 
 /// What a plain sorted set of Redis 7 takes for a member with an id of such a length.
 const REDIS_BYTES: f64 = 130.0;
-const GIB: f64 = (1_u64 << 30) as f64;
 
 pub(super) fn show(report: &mut Report, run: &Run<'_>, all: &[(&'static str, Found)]) {
     report.tables.push(beside_r3(run, all));
@@ -43,11 +42,8 @@ fn beside_r3(run: &Run<'_>, all: &[(&'static str, Found)]) -> Table {
     let columns = ["", "R3", "tally, SQLite", "tally, MariaDB"];
     let mut table =
         Table::new(&format!("R3 beside tally with {} players", number(run.players as f64)), &columns);
-    let or_dash = |figure: Option<f64>, unit: &str| {
-        figure.map_or_else(|| "–".to_owned(), |value| format!("{} {unit}", number(value)))
-    };
     let mut row = |what: &str, theirs: String, figures: [(Option<f64>, &str); 2]| {
-        let cells = figures.map(|(value, unit)| or_dash(value, unit));
+        let cells = figures.map(|(value, unit)| or_dash(value, |value| format!("{} {unit}", number(value))));
         table.row([what.to_owned(), theirs].into_iter().chain(cells).collect());
     };
     let both = |step: [&str; 2], name, unit| step.map(|step| (figure(all, step, name), unit));
@@ -70,7 +66,7 @@ fn beside_r3(run: &Run<'_>, all: &[(&'static str, Found)]) -> Table {
 fn steps(all: &[(&'static str, Found)]) -> Table {
     let mut table = Table::new("Steps", &["step", "began", "seconds", "others used %"]);
     for (name, found) in all {
-        let others = found.others_percent.map_or_else(|| "–".to_owned(), |percent| format!("{percent:.0}"));
+        let others = or_dash(found.others_percent, |percent| format!("{percent:.0}"));
         table.row(vec![(*name).to_owned(), found.at.clone(), number(found.seconds), others]);
     }
     table

@@ -90,16 +90,18 @@ fn of_scenario(
 
 fn close(run: &Run<'_>) -> Result<Found, Error> {
     of_scenario(run, periods::measure, |options| {
-        options.members = Some(run.pick(run.players / 50, run.players))
+        options.members = Some(run.options.pick(run.players / 50, run.players))
     })
 }
 
 fn journal(run: &Run<'_>) -> Result<Found, Error> {
-    of_scenario(run, store::measure, |options| options.rows = Some(run.pick(run.players / 50, run.players)))
+    of_scenario(run, store::measure, |options| {
+        options.rows = Some(run.options.pick(run.players / 50, run.players))
+    })
 }
 
 fn redis_at_a_tenth(run: &Run<'_>) -> Result<Found, Error> {
     of_scenario(run, mixed::measure, |options| {
-        options.members = Some(run.pick(run.players / 500, run.players / 10))
+        options.members = Some(run.options.pick(run.players / 500, run.players / 10))
     })
 }

@@ -101,7 +101,7 @@ impl Cores {
 
 /// Measures it.
 pub(crate) fn measure(options: &Options) -> Result<Report, Error> {
-    let binary = ours::binary(options)?;
+    let binary = options.binary("mixed")?;
     let work = Work {
         players: options.members.unwrap_or(options.pick(1_000, 10_000_000)),
         connections: options.pick(8, 64),
@@ -131,7 +131,7 @@ pub(crate) fn measure(options: &Options) -> Result<Report, Error> {
 
 /// Refuses where something is not there.
 pub(crate) fn needs(options: &Options) -> Result<(), Error> {
-    ours::binary(options)?;
+    options.binary("mixed")?;
     redis::needs(&options.redis)?;
     database::needs(options)
 }

@@ -23,12 +23,6 @@ pub(super) struct Place<'p> {
     pub(super) ranking: Option<&'p Redis>,
 }
 
-pub(super) fn binary(options: &Options) -> Result<&Path, Error> {
-    let missing =
-        || Error::Missing("the scenario `mixed` needs the server's binary: give `tally_bin`".to_owned());
-    options.tally_bin.as_deref().ok_or_else(missing)
-}
-
 impl Place<'_> {
     fn start(&self, binary: &Path, folder: &Path) -> Result<Server, Error> {
         let mut args = Vec::new();

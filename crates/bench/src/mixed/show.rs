@@ -1,7 +1,7 @@
 //! The report of `mixed`: rates and latencies of every way, memory, and ratios beside R3 and the naive way.
 
 use super::{READ_BACK, SKEWS, Way, Work};
-use crate::report::{Ratio, Report, Table, number};
+use crate::report::{Ratio, Report, Table, number, or_dash};
 use crate::targets::{MIXED_TIMES_R3, R3_RATE};
 use tally_load::Latencies;
 
@@ -84,19 +84,17 @@ fn memory(ways: &[Way], work: Work) -> Table {
         "started in s",
     ];
     let mut table = Table::new("Memory at the end, filling, and a start with all players", &columns);
-    let mib =
-        |bytes: Option<u64>| bytes.map_or_else(|| "–".to_owned(), |bytes| number(bytes as f64 / 1_048_576.0));
-    let or_dash = |figure: Option<f64>| figure.map_or_else(|| "–".to_owned(), number);
+    let mib = |bytes: Option<u64>| or_dash(bytes, |bytes| number(bytes as f64 / 1_048_576.0));
     for way in ways {
         let of_ranks = way.memory.redis.or(way.memory.server);
         table.row(vec![
             way.name.to_owned(),
             mib(way.memory.server),
             mib(way.memory.redis),
-            or_dash(of_ranks.map(|bytes| bytes as f64 / work.players as f64)),
+            or_dash(of_ranks, |bytes| number(bytes as f64 / work.players as f64)),
             mib(way.memory.database),
-            or_dash(way.filled),
-            or_dash(way.started_s),
+            or_dash(way.filled, number),
+            or_dash(way.started_s, number),
         ]);
     }
     table

@@ -172,6 +172,11 @@ impl Report {
     }
 }
 
+/// A figure that is not always known.
+pub(crate) fn or_dash<T>(value: Option<T>, show: impl FnOnce(T) -> String) -> String {
+    value.map_or_else(|| "–".to_owned(), show)
+}
+
 /// A number with as many digits as can be meant: three significant ones, thousands set apart.
 pub(crate) fn number(value: f64) -> String {
     let size = value.abs();

@@ -1,6 +1,6 @@
 //! A report for a terminal: aligned columns, no colours, so that it reads the same in a file.
 
-use super::{Report, Table};
+use super::{Report, Table, or_dash};
 
 pub(super) fn render(report: &Report) -> String {
     let mut out = format!("{}: {}\n", report.name, report.title);
@@ -28,7 +28,7 @@ pub(super) fn render(report: &Report) -> String {
 pub(super) fn targets(report: &Report) -> Table {
     let mut table = Table::new("Against targets", &["figure", "measured", "floor", "aim", "reached"]);
     for ratio in &report.ratios {
-        let target = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |value| ratio.figure(value));
+        let target = |value: Option<f64>| or_dash(value, |value| ratio.figure(value));
         table.row(vec![
             ratio.name.clone(),
             ratio.figure(ratio.value),

@@ -92,11 +92,7 @@ pub(crate) fn needs(options: &Options) -> Result<(), Error> {
 
 /// The server's binary, if Redis is there as well.
 fn ready(options: &Options) -> Result<&Path, Error> {
-    let Some(binary) = &options.tally_bin else {
-        return Err(Error::Missing(
-            "the scenario `resp` needs the server's binary: give `tally_bin`".to_owned(),
-        ));
-    };
+    let binary = options.binary("resp")?;
     redis::needs(&options.redis)?;
     Ok(binary)
 }

@@ -14,7 +14,7 @@ mod journal;
 
 use crate::error::{During, Error, prove};
 use crate::options::Options;
-use crate::report::{Axis, Chart, Ratio, Report, Series, Table, number};
+use crate::report::{Axis, Chart, Ratio, Report, Series, Table, number, or_dash};
 use crate::spent::Spent;
 use crate::submit::Contents;
 use batches::Batches;
@@ -111,7 +111,7 @@ fn ways(options: &Options, players: u64, size: usize) -> Result<[Measured; 3], E
 
 fn row(size: usize, one: &Measured) -> Vec<String> {
     let latency = |percent| number(one.latencies.percentile_ms(percent));
-    let of = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), number);
+    let of = |value: Option<f64>| or_dash(value, number);
     vec![
         size.to_string(),
         one.way.to_owned(),

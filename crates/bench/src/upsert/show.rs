@@ -1,7 +1,7 @@
 //! The report of `upsert`: one table, ratios against targets, and what a reader has to know.
 
 use super::{Amount, Kind, SINGLES, Way};
-use crate::report::{Ratio, Report, Table, number};
+use crate::report::{Ratio, Report, Table, number, or_dash};
 use crate::targets::{LANES_TIMES_BULK, LANES_TIMES_SINGLE};
 
 const COLUMNS: [&str; 9] = [
@@ -61,7 +61,7 @@ pub(super) fn show(report: &mut Report, ways: &[Way], (players, load_rate): (u64
 }
 
 fn cpu(way: &Way) -> String {
-    let text = |us: Option<f64>| us.map_or_else(|| "–".to_owned(), number);
+    let text = |us: Option<f64>| or_dash(us, number);
     format!("{} + {}", text(way.measured.cpu_us(|cpu| cpu.0)), text(way.measured.cpu_us(|cpu| cpu.1)))
 }
 

@@ -3,6 +3,7 @@
 //! Both buffers are used again, and replies are passed over as they arrive, so a chunk of long replies takes no more
 //! memory than the longest. Not here: more than one chunk on its way.
 
+use crate::connection::is_open;
 use std::io;
 use std::net::SocketAddr;
 use tally_wire::resp::Replies;
@@ -44,8 +45,7 @@ impl Connection {
 
     /// Whether it can be used again: a server closes what has been idle for long, and says nothing by itself.
     pub(crate) fn is_open(&self) -> bool {
-        let nothing = self.stream.try_read(&mut [0; 1]);
-        nothing.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
+        is_open(&self.stream)
     }
 
     /// Sends what was appended and waits for so many replies.

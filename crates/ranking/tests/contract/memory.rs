@@ -20,7 +20,7 @@ impl Backend for Memory {
     fn reload(&self, records: &BTreeMap<PlayerId, Record>) {
         let mut loading = self.0.loading();
         records.iter().for_each(|(player, record)| loading.push(player, record));
-        self.0.load(loading).unwrap();
+        self.0.load(loading, |_| {}).unwrap();
     }
     fn read<T>(&self, with: impl FnOnce(&dyn Reads) -> T) -> T {
         self.0.read(with)

@@ -106,6 +106,13 @@ impl Totals {
     }
 }
 
+/// Adds to the accounts that are there by what is known of each.
+impl Extend<(AccountKey, Total)> for Totals {
+    fn extend<I: IntoIterator<Item = (AccountKey, Total)>>(&mut self, rows: I) {
+        rows.into_iter().for_each(|(key, total)| self.account(key.account, key.currency, total));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -92,9 +92,7 @@ impl World {
             assert!(before.is_none_or(|before| before.is_open() && !hold.is_open()), "a hold ends once");
         }
         assert!(totals.balanced());
-        for (key, total) in totals.into_rows() {
-            self.totals.account(key.account, key.currency, total);
-        }
+        self.totals.extend(totals.into_rows());
     }
 
     /// Everything that must always be true.

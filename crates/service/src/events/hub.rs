@@ -37,7 +37,7 @@ pub(crate) struct Hub {
 
 #[derive(Debug)]
 struct Heard {
-    wake: watch::Sender<u64>,
+    wake: watch::Sender<()>,
     listeners: usize,
     known: Option<Known>,
 }
@@ -50,14 +50,14 @@ pub(crate) type Touched = Vec<Subject>;
 pub struct Listener {
     hub: Arc<Hub>,
     subject: Subject,
-    woken: watch::Receiver<u64>,
+    woken: watch::Receiver<()>,
 }
 
 impl Listener {
     pub(super) fn new(hub: &Arc<Hub>, subject: Subject) -> Self {
         hub.listeners.fetch_add(1, Ordering::SeqCst);
         let mut subjects = hub.subjects();
-        let fresh = || Heard { wake: watch::Sender::new(0), listeners: 0, known: None };
+        let fresh = || Heard { wake: watch::Sender::new(()), listeners: 0, known: None };
         let heard = subjects.entry(subject).or_insert_with(fresh);
         heard.listeners += 1;
         let woken = heard.wake.subscribe();
@@ -137,6 +137,6 @@ impl Hub {
 
 impl Heard {
     fn wake(&self) {
-        self.wake.send_modify(|count| *count = count.wrapping_add(1));
+        self.wake.send_replace(());
     }
 }

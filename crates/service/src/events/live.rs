@@ -57,7 +57,7 @@ pub(crate) struct Live {
     /// The last looks at parts that others publish to.
     looks: Mutex<BTreeMap<Part, Watched>>,
     /// Wakes those who wait for a period to be closed.
-    closed: OnceLock<watch::Sender<u64>>,
+    closed: OnceLock<watch::Sender<()>>,
     /// The number of the last event that was found, and one more.
     known: AtomicU64,
     /// Looks that are left out.
@@ -147,14 +147,14 @@ impl Live {
     }
 
     /// Hears when a period may have been closed.
-    pub(super) fn listen(&self) -> watch::Receiver<u64> {
-        self.closed.get_or_init(|| watch::Sender::new(0)).subscribe()
+    pub(super) fn listen(&self) -> watch::Receiver<()> {
+        self.closed.get_or_init(|| watch::Sender::new(())).subscribe()
     }
 
     /// A period may have been closed.
     pub(crate) fn wake(&self) {
         if let Some(closed) = self.closed.get() {
-            closed.send_modify(|count| *count = count.wrapping_add(1));
+            closed.send_replace(());
         }
     }
 

@@ -48,7 +48,7 @@ enum Of {
 /// Who wakes the reader.
 #[derive(Debug)]
 enum Wake {
-    Board(watch::Receiver<u64>),
+    Board(watch::Receiver<()>),
     Hub(Listener),
 }
 

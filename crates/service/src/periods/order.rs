@@ -36,7 +36,7 @@ pub(crate) fn load(
     })?;
     let of = loading.count();
     let twice = |twice| Fault::Broken(format!("board `{}`: {twice}", board.id.as_str()));
-    order.load_telling(loading, |placed| each(Step::Placed { placed, of })).map_err(twice)?;
+    order.load(loading, |placed| each(Step::Placed { placed, of })).map_err(twice)?;
     each(Step::Placed { placed: of, of });
     Ok(())
 }

@@ -273,7 +273,7 @@ mod tests {
             let all = names.len() as u64;
             assert_eq!((rows, newest, loading.count()), (all, Micros(all as i64 - 1), all));
             // Fails where somebody was read twice.
-            order.load(loading).unwrap();
+            order.load(loading, |_| {}).unwrap();
             assert_eq!(order.total(), all);
         }
     }

@@ -6,7 +6,7 @@
 use crate::failure::Failure;
 use crate::tally::Tally;
 use std::sync::atomic::{AtomicU8, Ordering};
-use tally_rules::ledger::account::{AccountKey, Totals};
+use tally_rules::ledger::account::Totals;
 
 const UNKNOWN: u8 = 0;
 const BALANCED: u8 = 1;
@@ -22,9 +22,7 @@ impl Balance {
         let found = tally.store.ledger().totals().map_err(Failure::from);
         self.note(&found.map(|rows| {
             let mut totals = Totals::default();
-            for (AccountKey { account, currency }, total) in rows {
-                totals.account(account, currency, total);
-            }
+            totals.extend(rows);
             totals
         }));
     }

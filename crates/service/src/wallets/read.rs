@@ -7,7 +7,7 @@ use crate::failure::{Failure, blocking};
 use crate::tally::Tally;
 use std::sync::Arc;
 use tally_rules::Refusal;
-use tally_rules::ledger::account::{Account, AccountKey, Total, Totals};
+use tally_rules::ledger::account::{Account, Total, Totals};
 use tally_rules::ledger::{
     Currency, Entry, EntryKey, MemberId, Transfer, TransferId, Uuid, Wallet, WalletKey,
 };
@@ -92,8 +92,6 @@ pub async fn accounts(tally: &Tally) -> Result<Totals, Failure> {
     for currency in tally.settings.ledger.currencies.all() {
         Account::ALL.iter().for_each(|account| totals.account(*account, currency, Total::default()));
     }
-    for (AccountKey { account, currency }, total) in stored {
-        totals.account(account, currency, total);
-    }
+    totals.extend(stored);
     Ok(totals)
 }

@@ -221,19 +221,12 @@ impl EventReads for SqliteStore {
 
     fn expire_events(&self, before: Micros, limit: usize) -> Result<usize, StoreError> {
         let shared = &self.shared;
-        let from_tables = |limit| {
-            shared.write_tables(|tables| {
-                Ok(tables.prepare_cached(EXPIRE)?.execute(params![before.0, bound(limit)])?)
-            })
-        };
-        let has_old = |overlay: &Overlay| {
-            let mut lowest = overlay.generations().filter_map(|one| one.layer::<Events>().lowest_age());
-            lowest.any(|lowest| lowest < before.0)
-        };
         // What is not in the tables yet would come into them afterwards.
-        if has_old(&shared.overlay()) {
+        if shared.overlay().has_older::<Events>(before.0) {
             shared.folding.fold_now()?;
         }
-        from_tables(limit)
+        shared.write_tables(|tables| {
+            Ok(tables.prepare_cached(EXPIRE)?.execute(params![before.0, bound(limit)])?)
+        })
     }
 }

@@ -49,7 +49,7 @@ impl<T: Table> Layer<T> {
     }
 
     /// The lowest age of any row that was ever put.
-    pub(super) fn lowest_age(&self) -> Option<i64> {
+    fn lowest_age(&self) -> Option<i64> {
         self.lowest_age
     }
 
@@ -180,6 +180,12 @@ impl Overlay {
     /// The newer generation first.
     pub(super) fn generations(&self) -> impl Iterator<Item = &Generation> {
         std::iter::once(&self.fresh).chain(self.folding.as_deref())
+    }
+
+    /// Whether a row that is so old may not be in the tables yet.
+    pub(super) fn has_older<T: Table>(&self, than: i64) -> bool {
+        let mut lowest = self.generations().filter_map(|generation| generation.layer::<T>().lowest_age());
+        lowest.any(|lowest| lowest < than)
     }
 
     /// The newest states of the keys from `from` on while `within` holds, about `most` of them at most.

@@ -2,7 +2,6 @@
 
 use super::codec::{Input, put_bytes, put_signed};
 use super::fault::corrupt;
-use super::overlay::Overlay;
 use super::state::Shared;
 use super::table::{Rows, Table};
 use crate::StoreError;
@@ -35,11 +34,7 @@ pub(super) fn expire_some(shared: &Shared, before: Micros, limit: usize) -> Resu
         })
     };
     let done = from_tables(limit)?;
-    let has_old = |overlay: &Overlay| {
-        let mut lowest = overlay.generations().filter_map(|one| one.layer::<Requests>().lowest_age());
-        lowest.any(|lowest| lowest < before.0)
-    };
-    if done == limit || !has_old(&shared.overlay()) {
+    if done == limit || !shared.overlay().has_older::<Requests>(before.0) {
         return Ok(done);
     }
     shared.folding.fold_now()?;
