@@ -36,7 +36,7 @@ fn a_file_that_is_used_again_counts_what_is_written_anew() {
     let place = Place::new();
     let store = place.folder.path().join("tally.db");
     let mut journal = Journal::create(&store, Duration::from_secs(1)).unwrap();
-    let mut append = |journal: &mut Journal, first: u64, count: u64, bytes: usize| {
+    let append = |journal: &mut Journal, first: u64, count: u64, bytes: usize| {
         for no in first..first + count {
             journal.make_room(bytes).unwrap();
             journal.append(no, 0, &vec![7; bytes], false).unwrap();
