@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tally_rules::definition::{Definition, Order, Update};
 use tally_rules::score::Given;
 use tally_rules::{BoardId, Micros, PlayerId, Record, record};
-use tally_service::scores::fill::Filling;
+use tally_service::scores::fill::{Filling, Found};
 use tally_store::plan::ALL_TIME;
 use tally_store::sqlite::{Options, SqliteStore};
 use tally_store::{BoardChange, BoardNo, BoardRow, Changes, Plan, ScoreKey, Store};
@@ -25,6 +25,13 @@ fn board() -> BoardId {
 
 fn player(line: u64) -> PlayerId {
     PlayerId::new(&format!("p{line:06}")).unwrap()
+}
+
+fn open(store: &Arc<dyn Store>) -> Filling {
+    match Filling::open(store, &board(), DIGEST) {
+        Ok(Found::Fillable(filling)) => *filling,
+        _ => panic!("it can be filled"),
+    }
 }
 
 /// Makes the board with these records.
@@ -90,7 +97,7 @@ fn every_row_counts_once_whatever_was_there_and_wherever_it_was_broken_off() {
 
         let (mut now, mut written, mut refused) = (1_000, 0, 0);
         while written < LINES {
-            let mut filling = Filling::open(&store, &board(), DIGEST).unwrap().unwrap();
+            let mut filling = open(&store);
             assert_eq!((filling.done().lines, filling.done().refused), (written, refused));
             for _ in 0..rng.below(4) {
                 let first = filling.done().lines + 1;
@@ -118,7 +125,7 @@ fn every_row_counts_once_whatever_was_there_and_wherever_it_was_broken_off() {
                 now += 100_000;
             }
         }
-        let filling = Filling::open(&store, &board(), DIGEST).unwrap().unwrap();
+        let filling = open(&store);
         let done = filling.done();
         assert_eq!((done.lines, done.taken, done.refused), (LINES, LINES - refused, refused));
         assert_eq!(refused, u64::from(definition.update == Update::Sum));
@@ -137,8 +144,8 @@ fn a_chunk_that_another_process_was_before_changes_nothing() {
         Arc::new(SqliteStore::open(&folder.path().join("t.db"), &Options::default()).unwrap());
     let no = make(&*store, &Definition::default(), &BTreeMap::new());
     let rows = || (1..=10).map(|line| (player(line), Given::Int(1))).collect();
-    let mut one = Filling::open(&store, &board(), DIGEST).unwrap().unwrap();
-    let mut other = Filling::open(&store, &board(), DIGEST).unwrap().unwrap();
+    let mut one = open(&store);
+    let mut other = open(&store);
     let (first, second) =
         (one.chunk(rows(), 10, Micros(5)).unwrap(), other.chunk(rows(), 10, Micros(9)).unwrap());
     first.write(&*store).unwrap();
@@ -152,8 +159,9 @@ fn boards_that_only_a_server_can_fill() {
     let folder = tempfile::tempdir().unwrap();
     let store: Arc<dyn Store> =
         Arc::new(SqliteStore::open(&folder.path().join("t.db"), &Options::default()).unwrap());
-    assert!(Filling::open(&store, &board(), DIGEST).unwrap().is_none(), "there is none");
+    assert!(matches!(Filling::open(&store, &board(), DIGEST), Ok(Found::Missing)));
     let periods = vec![world::rule("day", "0 0 * * *", "UTC", 3, 0)];
     make(&*store, &Definition { periods, ..Definition::default() }, &BTreeMap::new());
-    assert!(Filling::open(&store, &board(), DIGEST).unwrap().is_none(), "its scores count for periods too");
+    // Its scores count for periods too.
+    assert!(matches!(Filling::open(&store, &board(), DIGEST), Ok(Found::Served)));
 }

@@ -67,7 +67,7 @@ pub(crate) fn run(cli: &Cli, args: &ServeArgs) -> Result<ExitCode> {
         tokio::select! {
             _ = terminate.recv() => {}
             _ = interrupt.recv() => {}
-            () = standing.watch(&server.gate) => {}
+            never = standing.watch(&server.gate) => match never {},
             holder = server.store.taken() => return Ok(End::Taken(holder)),
         }
         Ok::<_, anyhow::Error>(End::Asked)

@@ -24,7 +24,7 @@ const LEASE_MIN: Duration = Duration::from_secs(1);
 const LOOK_PAUSE: Duration = Duration::from_millis(100);
 
 /// The setting of orders that are kept in this process.
-pub(crate) const MEMORY: &str = "memory";
+const MEMORY: &str = "memory";
 
 /// The setting of applications that are in the store.
 const IN_STORE: &str = "store";
@@ -60,6 +60,11 @@ pub(crate) fn applications(config: &Config) -> Result<Option<RedisDesks>> {
         return Ok(None);
     }
     RedisDesks::open(url, &options).map(Some).map_err(|error| not_reached(error, "applications"))
+}
+
+/// Whether this process keeps the orders, so that nobody else may write.
+pub(crate) fn ranks_in_memory(config: &Config) -> bool {
+    config.text("ranking.url") == MEMORY
 }
 
 fn redis_options(config: &Config, timeout: &'static str) -> Result<redis::Options> {
@@ -99,10 +104,10 @@ impl Place {
 
     /// Where the orders of this store are kept. One in Redis may be away: a start waits for it.
     pub(crate) fn ranking(&self, config: &Config) -> Result<Ranking> {
-        let url = config.text("ranking.url");
-        if url == MEMORY {
+        if ranks_in_memory(config) {
             return Ok(Ranking::Memory);
         }
+        let url = config.text("ranking.url");
         if matches!(self, Self::Sqlite(_)) {
             bail!(Usage(
                 "a ranking in Redis needs a store in MySQL or MariaDB: with a store in a file, ranks are kept in memory"
@@ -140,7 +145,7 @@ impl Place {
             }
             Self::MySql(url) => {
                 // Orders in memory are right only while nobody else writes.
-                let alone = config.text("ranking.url") == MEMORY;
+                let alone = ranks_in_memory(config);
                 let store = connect(url, config, migrate, Some((writer(data), alone)))?;
                 check_alone(&store)?;
                 let shown = store.url().to_owned();

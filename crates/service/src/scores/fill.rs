@@ -31,6 +31,16 @@ pub struct Filling {
     present: Present,
 }
 
+/// What there is of a board that somebody wants to fill.
+pub enum Found {
+    /// It can be filled.
+    Fillable(Box<Filling>),
+    /// Only a server can: its scores count for more than all time, or it is a contest's.
+    Served,
+    /// There is none.
+    Missing,
+}
+
 /// Consecutive rows, decided and not yet written.
 pub struct Chunk {
     plan: Plan,
@@ -41,19 +51,20 @@ pub struct Chunk {
 }
 
 impl Filling {
-    /// The board of that name and how far the file of that digest is; `None` where only a server can fill it, or make it.
-    /// The caller sees to it that nobody else writes to the store.
-    pub fn open(store: &Arc<dyn Store>, board: &BoardId, digest: [u8; 32]) -> Result<Option<Self>, Failure> {
-        let Some(state) = store.board(Name::Id(board))? else { return Ok(None) };
+    /// The board of that name, and how far the file of that digest is. The caller sees to it that nobody else writes to the
+    /// store.
+    pub fn open(store: &Arc<dyn Store>, board: &BoardId, digest: [u8; 32]) -> Result<Found, Failure> {
+        let Some(state) = store.board(Name::Id(board))? else { return Ok(Found::Missing) };
         let board = state.row;
         let has_periods = !board.definition.periods.is_empty() || !state.parts.is_empty();
         if has_periods || !board.definition.all_time || board.id.is_reserved() {
-            return Ok(None);
+            return Ok(Found::Served);
         }
         let key = ImportKey { board: board.no, digest };
         let done = store.import_progress(&key)?.unwrap_or_default();
         let (store, instants) = (Arc::clone(store), Instants::default());
-        Ok(Some(Self { store, board, key, done, instants, present: Present::default() }))
+        let filling = Self { store, board, key, done, instants, present: Present::default() };
+        Ok(Found::Fillable(Box::new(filling)))
     }
 
     /// How far the file is with every chunk that was made.

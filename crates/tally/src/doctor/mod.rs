@@ -3,8 +3,9 @@
 //! Everything is asked again, of the server and of the store apart: what is in the server's memory is what is judged. Where
 //! no server runs, one of this command's own loads the store, which proves the same of the next start.
 //!
-//! - `standing`: what a running server has looked at all the time; `settings`: of the database; `pool`: its connections; `applications`: the Redis that has those of contests; `traces`: their
+//! - `settings`: of the database; `pool`: its connections; `applications`: the Redis that has those of contests; `traces`: their
 //!   collector; `ranks`: the orders
+//! - `standing`: what of this a running server has looked at all the time
 //!
 //! Not here: mending anything.
 
@@ -98,8 +99,8 @@ fn examine(
         Place::MySql(url) => {
             let store = connect(url, config, false, None)?;
             database(report, "store", &store)?;
-            pool::judge(report, config)?;
-            pool::measured(report, target, args.target_rate, Some(config.count("store.pool_max")?))?;
+            let set = pool::judge(report, config)?;
+            pool::measured(report, target, args.target_rate, Some(set))?;
             ranks::compare(report, &target.client, &mut || Ok(Arc::<MySqlStore>::clone(&store)))
         }
         Place::Shards(urls) => {
@@ -108,8 +109,8 @@ fn examine(
             for (shard, one) in (1..).zip(store.each()) {
                 database(report, &format!("shard {shard} of {}", urls.len()), one)?;
             }
-            pool::judge(report, config)?;
-            pool::measured(report, target, args.target_rate, Some(config.count("store.pool_max")?))?;
+            let set = pool::judge(report, config)?;
+            pool::measured(report, target, args.target_rate, Some(set))?;
             ranks::compare(report, &target.client, &mut || Ok(Arc::<Shards>::clone(&store)))
         }
         Place::Sqlite(path) => {

@@ -13,8 +13,8 @@ struct Measured {
     rows_per_batch: f64,
 }
 
-/// Says what the pool should be and what it is.
-pub(super) fn judge(report: &mut Report, config: &Config) -> Result<(), Usage> {
+/// Says what the pool should be and what it is; gives the latter.
+pub(super) fn judge(report: &mut Report, config: &Config) -> Result<usize, Usage> {
     let here = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let wanted = here * 2 + 1;
     let set = config.count("store.pool_max")?;
@@ -27,7 +27,7 @@ pub(super) fn judge(report: &mut Report, config: &Config) -> Result<(), Usage> {
     } else {
         report.ok(&line);
     }
-    Ok(())
+    Ok(set)
 }
 
 /// Says how many connections the rate takes, and whether the pool has them.

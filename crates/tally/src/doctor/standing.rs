@@ -5,6 +5,7 @@
 
 use super::{Report, applications, pool, settings};
 use crate::config::Config;
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 use tally_ranking::RedisDesks;
@@ -23,8 +24,8 @@ pub(crate) struct Standing {
 }
 
 impl Standing {
-    /// Looks again and again, and tells the gate; never ends.
-    pub(crate) async fn watch(self, gate: &Gate) {
+    /// Looks again and again, and tells the gate.
+    pub(crate) async fn watch(self, gate: &Gate) -> Infallible {
         loop {
             let this = self.clone();
             let found = tokio::task::spawn_blocking(move || this.look()).await;

@@ -7,16 +7,15 @@ use super::bar;
 use super::scores::{board, digest, score, show};
 use crate::cli::{Cli, SeedScoresArgs, TargetArgs};
 use crate::config::Config;
-use crate::store::MEMORY;
+use crate::store::ranks_in_memory;
 use crate::target::Target;
 use anyhow::{Context, Result, anyhow};
-use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 use std::time::Instant;
 use tally_load::people::player;
 use tally_rules::score::Given;
 use tally_rules::{BoardId, PlayerId};
-use tally_service::scores::fill::{Chunk, Filling};
+use tally_service::scores::fill::{Chunk, Filling, Found};
 use tally_service::{Store, clock};
 
 /// Rows of one transaction: its sync is next to nothing beside them.
@@ -25,28 +24,28 @@ const CHUNK_ROWS: u64 = 10_000;
 /// Makes what is missing; `false` where only a server can.
 pub(super) fn seed(config: &Config, cli: &Cli, target: &TargetArgs, args: &SeedScoresArgs) -> Result<bool> {
     // Ranks elsewhere are published by a server.
-    if config.text("ranking.url") != MEMORY {
+    if !ranks_in_memory(config) {
         return Ok(false);
     }
     let Some(data) = Target::unserved(config, target)? else { return Ok(false) };
     let name = BoardId::new(&args.board).map_err(|bad| anyhow!("the leaderboard's name must {}", bad.0))?;
-    for is_made in [false, true] {
+    let attempt = || -> Result<Option<bool>> {
         let opened = data.place(config)?.open(config, data.path(), false)?;
-        let store = Arc::clone(&opened.store);
-        if let Some(filling) = Filling::open(&store, &name, digest())? {
-            fill(filling, &*store, args)?;
-            return Ok(true);
+        match Filling::open(&opened.store, &name, digest())? {
+            Found::Fillable(filling) => fill(*filling, &*opened.store, args).map(|()| Some(true)),
+            Found::Served => Ok(Some(false)),
+            Found::Missing => Ok(None),
         }
-        drop((store, opened));
-        if is_made {
-            break;
-        }
-        let own = Target::find(cli, target)?;
-        let made = board(&own.client, args);
-        own.finish();
-        made?;
+    };
+    if let Some(done) = attempt()? {
+        return Ok(done);
     }
-    Ok(false)
+    // A server makes it, with all that belongs to a new store.
+    let own = Target::find(cli, target)?;
+    let made = board(&own.client, args);
+    own.finish();
+    made?;
+    Ok(attempt()?.unwrap_or(false))
 }
 
 fn fill(mut filling: Filling, store: &dyn Store, args: &SeedScoresArgs) -> Result<()> {
