@@ -11,6 +11,7 @@ mod contest_clear;
 mod contest_start;
 mod database;
 mod delay;
+mod device;
 mod disk;
 mod drivers;
 mod error;

@@ -41,7 +41,7 @@ settings! {
     "store.cache_mib" = "64" "Memory of the store for pages, in MiB.";
     "store.wal_mib" = "256" "Bound of the write-ahead log of the store's tables, in MiB.";
     "store.overlay_mib" = "256" "Memory for changes that are not in the store's tables yet, in MiB; from half of it on commits are slowed, past it they wait.";
-    "store.journal_mib" = "256" "A file of the store's journal, in MiB, at which its changes are brought into the tables; there are two such files.";
+    "store.journal_mib" = "1024" "A file of the store's journal, in MiB, at which its changes are brought into the tables; there are two such files.";
     "ranking.url" = "memory" "Where the order of boards is kept: `memory`, `redis://host:port` or `redis-cluster://host:port,host:port` (with TLS `rediss://` or `rediss-cluster://`); Redis needs a store in a database.";
     "ranking.timeout" = "2s" "How long Redis may take to answer; past it it is away.";
     "applications.url" = "store" "Where contests without fee and prizes have their applications: `store`, `redis://host:port` or `redis-cluster://host:port,host:port` (with TLS `rediss://` or `rediss-cluster://`); in Redis they are fast, and gone if it loses its data.";

@@ -1,12 +1,13 @@
 //! R3's load by `tally load scores`, while memory, bytes written and slow transactions are looked at.
 //!
 //! Arrivals are due by the clock, so a pause is not hidden. Every second in which one waited for more than 50 ms is held against the
-//! transactions that the server calls slow.
+//! transactions that the server calls slow, and against what the disk did then.
 
 use super::found::Found;
 use super::place::Place;
 use super::watch::{Watched, watch};
 use super::{BOARD, GIB, Run};
+use crate::device::Counts;
 use crate::error::{During, Error, prove};
 use crate::report::{Axis, Chart, Ratio, Series, Table, number, or_dash};
 use crate::server::Server;
@@ -77,7 +78,7 @@ fn load(place: &Place<'_>, load: &Load) -> Result<Found, Error> {
     let over = AtomicBool::new(false);
     let server = &started.server;
     let (ran, watched) = std::thread::scope(|scope| {
-        let watching = scope.spawn(|| watch(server, &over));
+        let watching = scope.spawn(|| watch(server, &place.folder, &over));
         let ran = command(place, load, server).arg("--json").arg(&figures).output();
         over.store(true, Ordering::SeqCst);
         (ran, watching.join().expect("watching does not panic"))
@@ -114,6 +115,8 @@ struct Pause {
     at: f64,
     ms: f64,
     cause: String,
+    /// The disk then.
+    disk: Option<Counts>,
 }
 
 fn pauses(figures: &Value, watched: &Watched) -> Vec<Pause> {
@@ -133,7 +136,7 @@ fn pauses(figures: &Value, watched: &Watched) -> Vec<Pause> {
             None if stolen >= 5.0 => format!("other: the host took {stolen:.0} % of the processors"),
             None => "other: no transaction was slow".to_owned(),
         };
-        Some(Pause { at, ms, cause })
+        Some(Pause { at, ms, cause, disk: watched.disk_in(from, until) })
     });
     slow.collect()
 }
@@ -176,34 +179,54 @@ fn show(place: &Place<'_>, load: &Load, figures: &Value, watched: &Watched) -> F
     let pauses = pauses(figures, watched);
     found.figure("pauses", pauses.len() as f64);
     let title = format!("Seconds with a wait over {PAUSE_MS} ms, {}, {name}: {}", load.title, pauses.len());
-    let mut table = Table::new(&title, &["at s", "longest ms", "cause"]);
+    let columns = ["at s", "longest ms", "cause", "disk MB/s", "its writes/s", "ms a write"];
+    let mut table = Table::new(&title, &columns);
     let mut longest: Vec<&Pause> = pauses.iter().collect();
     longest.sort_by(|a, b| b.ms.total_cmp(&a.ms));
     for pause in longest.into_iter().take(LISTED) {
-        table.row(vec![number(pause.at), number(pause.ms), pause.cause.clone()]);
+        let mut row = vec![number(pause.at), number(pause.ms), pause.cause.clone()];
+        row.extend(DISK.map(|figure| or_dash(pause.disk, |disk| number(figure(disk)))));
+        table.row(row);
     }
     found.tables.push(table);
     found.charts.push(seconds_chart(load, name, figures));
+    found.charts.extend(disk_chart(load, name, figures, watched));
     if dropped > 0.0 {
         found.note(format!("{}: {} arrivals found no connection or failed", load.title, number(dropped)));
     }
     found
 }
 
-/// Memory and bytes written meanwhile.
+/// What is shown of a second of the disk.
+const DISK: [fn(Counts) -> f64; 3] =
+    [|disk| disk.bytes as f64 / 1e6, |disk| disk.writes as f64, Counts::ms_a_write];
+
+/// Memory, bytes written and the disk meanwhile.
 fn beside(load: &Load, name: &str, submits: f64, watched: &Watched) -> Table {
-    let columns = ["resident GiB, first", "least", "most", "last", "bytes written a submit"];
-    let mut table = Table::new(&format!("Memory of the server meanwhile, {}, {name}", load.title), &columns);
+    let columns = [
+        "resident GiB, first",
+        "least",
+        "most",
+        "last",
+        "bytes written a submit",
+        "disk, median second: MB/s",
+        "its writes/s",
+        "ms a write",
+    ];
+    let title = format!("Memory of the server and the disk meanwhile, {}, {name}", load.title);
+    let mut table = Table::new(&title, &columns);
     let gib = |bytes: Option<&u64>| or_dash(bytes, |bytes| format!("{:.2}", *bytes as f64 / GIB));
     let resident = &watched.resident;
     let written = watched.written.filter(|_| submits > 0.0);
-    table.row(vec![
+    let mut row = vec![
         gib(resident.first()),
         gib(resident.iter().min()),
         gib(resident.iter().max()),
         gib(resident.last()),
         or_dash(written, |bytes| number(bytes as f64 / submits)),
-    ]);
+    ];
+    row.extend(DISK.map(|figure| or_dash(watched.disk_median(figure), number)));
+    table.row(row);
     table
 }
 
@@ -230,4 +253,21 @@ fn seconds_chart(load: &Load, name: &str, figures: &Value) -> Chart {
         y: Axis::logarithmic("ms"),
         series: ["p50", "p99", "max"].into_iter().map(line).collect(),
     }
+}
+
+fn disk_chart(load: &Load, name: &str, figures: &Value, watched: &Watched) -> Option<Chart> {
+    let begun = figures["begun_unix"].as_f64()?;
+    let names = ["MB a second", "ms a write"];
+    let line = |(name, figure): (&str, fn(Counts) -> f64)| {
+        let points = watched.disk.iter().map(|(at, disk)| (*at as f64 / 1e6 - begun, figure(*disk)));
+        // Nothing stands at zero on a logarithmic axis.
+        let points = points.filter(|(at, value)| *at > 0.0 && *value > 0.0).collect();
+        Series { name: name.to_owned(), points }
+    };
+    (!watched.disk.is_empty()).then(|| Chart {
+        title: format!("The disk, second by second: {}, {name}", load.title),
+        x: Axis::linear("seconds"),
+        y: Axis::logarithmic("MB, ms"),
+        series: names.into_iter().zip([DISK[0], DISK[2]]).map(line).collect(),
+    })
 }

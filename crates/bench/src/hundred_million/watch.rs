@@ -1,11 +1,14 @@
-//! What is looked at beside a load, every now and then: memory, bytes written, and transactions that took long.
+//! What is looked at beside a load, every second: memory, bytes written, what the disk did, and transactions that took long.
 
 use super::place::ask;
+use crate::device::{Counts, Device};
 use crate::server::Server;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use tally_service::clock;
 
 /// Between two looks: the server keeps the last slow transactions for longer.
 const LOOK: Duration = Duration::from_secs(1);
@@ -19,16 +22,24 @@ pub(super) struct Watched {
     pub(super) slow: BTreeMap<i64, (f64, String)>,
     /// Bytes that the server wrote through to the disk, from the first look to the last.
     pub(super) written: Option<u64>,
+    /// What the disk under the data did between two looks, by when that ended.
+    pub(super) disk: BTreeMap<i64, Counts>,
 }
 
 /// Looks until `over` says so.
-pub(super) fn watch(server: &Server, over: &AtomicBool) -> Watched {
+pub(super) fn watch(server: &Server, data: &Path, over: &AtomicBool) -> Watched {
     let mut watched = Watched::default();
     let pid = server.process.0.id();
     let before = crate::spent::written_by(pid);
+    let wall = clock::system();
+    let device = Device::of(data);
+    let mut then = device.as_ref().and_then(Device::counts);
     loop {
         let last = over.load(Ordering::SeqCst);
         watched.resident.extend(server.process.resident_bytes());
+        let now = device.as_ref().and_then(Device::counts);
+        watched.disk.extend(now.zip(then).map(|(now, then)| (wall().0, now.since(then))));
+        then = now;
         // A server that is too busy to say it now says it at the next look.
         if let Ok(status) = ask(server, "/v1/status") {
             status["store"]["slow"].as_array().into_iter().flatten().for_each(|one| watched.note(one));
@@ -57,5 +68,19 @@ impl Watched {
     /// The slowest transaction that ended within a second or so of these microseconds.
     pub(super) fn cause(&self, from: i64, until: i64) -> Option<&(f64, String)> {
         self.slow.range(from..=until).map(|(_, slow)| slow).max_by(|a, b| a.0.total_cmp(&b.0))
+    }
+
+    /// The second of the disk in these microseconds in which a write waited longest.
+    pub(super) fn disk_in(&self, from: i64, until: i64) -> Option<Counts> {
+        // A look ends up to a second after what it saw.
+        let near = self.disk.range(from..=until + LOOK.as_micros() as i64).map(|(_, counts)| *counts);
+        near.max_by(|a, b| a.ms_a_write().total_cmp(&b.ms_a_write()))
+    }
+
+    /// The median of a figure of the disk's seconds.
+    pub(super) fn disk_median(&self, figure: impl Fn(Counts) -> f64) -> Option<f64> {
+        let mut all: Vec<f64> = self.disk.values().map(|counts| figure(*counts)).collect();
+        all.sort_unstable_by(f64::total_cmp);
+        all.get(all.len() / 2).copied()
     }
 }

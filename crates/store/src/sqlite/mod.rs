@@ -101,7 +101,9 @@ pub struct Options {
     /// Memory for changes that are not in the tables yet. At a quarter of it they are folded, from half of it on commits
     /// are slowed, past it they wait. Default: 256 MiB.
     pub overlay_bytes_max: u64,
-    /// How long a file of the journal may grow before it is folded. There are two, and rarely a third. Default: 256 MiB.
+    /// How long a file of the journal may grow before it is folded. There are two, and rarely a third. Each batch takes a
+    /// page of it at least, so many small ones fill it fast; at 1 GiB a fast disk's worth of them is still folded by age,
+    /// where more rows share a page of the tables. Default: 1 GiB.
     pub journal_bytes_max: u64,
     /// Changes are folded when none came for so long. Default: 2 s.
     pub fold_idle: Duration,
@@ -121,7 +123,7 @@ impl Default for Options {
             reader_cache_bytes: 4 << 20,
             wal_bytes_max: 256 << 20,
             overlay_bytes_max: 256 << 20,
-            journal_bytes_max: 256 << 20,
+            journal_bytes_max: 1 << 30,
             fold_idle: Duration::from_secs(2),
             fold_age_max: Duration::from_secs(30),
             readers: 4,

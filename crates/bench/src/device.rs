@@ -1,0 +1,87 @@
+//! What the device under a folder has done, by the kernel's own account: a slow sync with few bytes was the device's doing.
+//!
+//! From `/sys/dev/block/…/stat` (Documentation/block/stat.rst of Linux). Everybody's writes are in it, not only the server's.
+
+use std::fs::read_to_string;
+use std::os::linux::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// Bytes of a sector, whatever the device's own are.
+const SECTOR_BYTES: u64 = 512;
+
+/// Where the counts of a device stand.
+#[derive(Clone, Debug)]
+pub(crate) struct Device(PathBuf);
+
+/// Counts since the system started, or between two looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Counts {
+    pub(crate) writes: u64,
+    pub(crate) bytes: u64,
+    /// All writes' and flushes' waits together.
+    wait_ms: u64,
+}
+
+impl Device {
+    /// The one that holds a folder; `None` where it has none, as in memory.
+    pub(crate) fn of(folder: &Path) -> Option<Self> {
+        let number = std::fs::metadata(folder).ok()?.st_dev();
+        // As glibc's major(3) and minor(3) take it apart.
+        let major = ((number >> 8) & 0xfff) | ((number >> 32) & !0xfff);
+        let minor = (number & 0xff) | ((number >> 12) & !0xff);
+        let path = PathBuf::from(format!("/sys/dev/block/{major}:{minor}/stat"));
+        path.exists().then_some(Self(path))
+    }
+
+    pub(crate) fn counts(&self) -> Option<Counts> {
+        Counts::parse(&read_to_string(&self.0).ok()?)
+    }
+}
+
+impl Counts {
+    fn parse(stat: &str) -> Option<Self> {
+        let fields: Vec<u64> = stat.split_whitespace().map_while(|field| field.parse().ok()).collect();
+        // Flushes are counted since Linux 5.5.
+        let flush_ms = fields.get(16).copied().unwrap_or_default();
+        Some(Self {
+            writes: *fields.get(4)?,
+            bytes: fields.get(6)? * SECTOR_BYTES,
+            wait_ms: fields.get(7)? + flush_ms,
+        })
+    }
+
+    pub(crate) fn since(self, then: Self) -> Self {
+        Self {
+            writes: self.writes.saturating_sub(then.writes),
+            bytes: self.bytes.saturating_sub(then.bytes),
+            wait_ms: self.wait_ms.saturating_sub(then.wait_ms),
+        }
+    }
+
+    /// What a write and its flush waited on the average.
+    pub(crate) fn ms_a_write(self) -> f64 {
+        self.wait_ms as f64 / self.writes.max(1) as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_the_kernel_is_read() {
+        let then = Counts::parse("9 0 9 9 100 7 800 50 0 40 60 0 0 0 0 10 5").unwrap();
+        let now = Counts::parse("9 0 9 9 300 7 2400 450 0 40 60 0 0 0 0 30 105").unwrap();
+        let both = now.since(then);
+        assert_eq!(both, Counts { writes: 200, bytes: 1600 * 512, wait_ms: 500 });
+        assert!((both.ms_a_write() - 2.5).abs() < 1e-9);
+        assert_eq!(Counts::parse("1 2 3"), None);
+        assert_eq!(Counts::parse("9 0 9 9 100 7 800 50").unwrap().wait_ms, 50, "an older kernel");
+    }
+
+    #[test]
+    fn a_folder_in_memory_has_no_device() {
+        assert!(Device::of(Path::new("/proc")).is_none());
+        assert!(Device::of(Path::new("/nowhere")).is_none());
+    }
+}
