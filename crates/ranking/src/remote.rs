@@ -112,7 +112,19 @@ impl Remote {
         if self.is_behind() {
             return Err(RankingError::Loading);
         }
-        let answer = self.part.read(with);
+        self.noted(self.part.read(with))
+    }
+
+    /// The same without keeping a thread waiting; `with` may be run several times.
+    pub async fn read_later<T>(&self, with: impl Fn(&dyn Reads) -> T) -> Result<T, RankingError> {
+        if self.is_behind() {
+            return Err(RankingError::Loading);
+        }
+        self.noted(self.part.read_later(with).await)
+    }
+
+    /// An answer, after what it says of the order is known.
+    fn noted<T>(&self, answer: Result<T, RankingError>) -> Result<T, RankingError> {
         if matches!(answer, Err(RankingError::Lost)) {
             self.change(|state| state.lost = true);
         }
@@ -128,12 +140,7 @@ impl Remote {
         let items: Vec<(&RedisPart, &PlayerId)> = asked.iter().map(|remote| (&remote.part, player)).collect();
         let mut answers = asked.iter().zip(RedisPart::ranks_in(&items)).peekable();
         let answer = |remote: &&Self| match answers.next_if(|(asked, _)| std::ptr::eq(**asked, *remote)) {
-            Some((_, answer)) => {
-                if matches!(answer, Err(RankingError::Lost)) {
-                    remote.change(|state| state.lost = true);
-                }
-                answer
-            }
+            Some((_, answer)) => remote.noted(answer),
             None => Err(RankingError::Loading),
         };
         remotes.iter().map(answer).collect()

@@ -81,7 +81,7 @@ fn make_data(program: &Path, data: &Path) -> Result<(), Error> {
         command
     };
     let made = command.arg("--user=root").arg(datadir).stdin(Stdio::null()).output();
-    let made = made.during("make a data directory")?;
+    let made = made.during("run `mariadb-install-db`, or the program itself, to make a data directory")?;
     if made.status.success() {
         return Ok(());
     }

@@ -5,13 +5,13 @@
 //! would notice that a server came back with old data (see `node`). What is left to do here is short: slots are asked of
 //! any node, an answer `MOVED` asks again, and every caller hears the truth about the node that its request needed.
 //!
-//! Callers are threads that may block. All requests of one question go out together and so cost one round trip, whatever
-//! the nodes; a slot that is being moved to another node is away until it has arrived.
+//! Callers are threads that may block, and readings that do not (`replay`). All requests of one question go out together and so
+//! cost one round trip, whatever the nodes; a slot that is being moved to another node is away until it has arrived.
 
 use super::address::Address;
 use super::node::{Failure, Live, Node, Reach};
 use super::script::Script;
-use super::{Options, RankingError, keys, reply};
+use super::{Options, RankingError, keys, replay, reply};
 use futures_util::future::join_all;
 use redis::{Value, cmd};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,7 +19,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 use tokio::runtime::{Handle, Runtime};
 use tokio::sync::Mutex;
-use tokio::task::JoinHandle;
+use tokio::task::{JoinError, JoinHandle};
 use tokio::time::timeout;
 
 /// How often a request is sent in all.
@@ -27,8 +27,11 @@ const TRIES: usize = 4;
 /// Slots are not asked for more often.
 const SLOTS_AGAIN: Duration = Duration::from_millis(100);
 
+/// What was answered to requests, in their order.
+pub(super) type Answers = Vec<Result<Value, RankingError>>;
+
 /// One script on one partition.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Request {
     pub(super) script: Script,
     pub(super) slot: u16,
@@ -103,11 +106,15 @@ impl Redis {
     }
 
     /// Sends all of these at once and waits for their answers.
-    pub(super) fn all(&self, requests: &[Request]) -> Vec<Result<Value, RankingError>> {
-        match requests {
-            [one] => vec![self.handle.block_on(self.shared.call(one))],
-            all => self.handle.block_on(join_all(all.iter().map(|one| self.shared.call(one)))),
-        }
+    pub(super) fn all(&self, requests: &[Request]) -> Answers {
+        replay::hear(requests).unwrap_or_else(|| self.handle.block_on(self.shared.all(requests)))
+    }
+
+    /// The same without keeping a thread. It is done on the client's own threads, so its connections are theirs.
+    pub(super) async fn all_later(&self, requests: Vec<Request>) -> Answers {
+        let (shared, count) = (Arc::clone(&self.shared), requests.len());
+        let answers = self.handle.spawn(async move { shared.all(&requests).await }).await;
+        answers.unwrap_or_else(|error| vec![Err(ended(&error)); count])
     }
 
     /// Sends one that changes something: where it is not known whether it did, the error says so.
@@ -138,9 +145,12 @@ impl Redis {
         &self,
         started: JoinHandle<Result<Value, RankingError>>,
     ) -> Result<Value, RankingError> {
-        let ended = self.handle.block_on(started);
-        ended.unwrap_or_else(|error| Err(RankingError::Away(format!("the request ended: {error}"))))
+        self.handle.block_on(started).unwrap_or_else(|error| Err(ended(&error)))
     }
+}
+
+fn ended(error: &JoinError) -> RankingError {
+    RankingError::Away(format!("the request ended: {error}"))
 }
 
 impl Drop for Redis {
@@ -172,6 +182,13 @@ impl Shared {
             answers.push((node.name(), answer));
         }
         Ok(answers)
+    }
+
+    async fn all(&self, requests: &[Request]) -> Answers {
+        match requests {
+            [one] => vec![self.call(one).await],
+            all => join_all(all.iter().map(|one| self.call(one))).await,
+        }
     }
 
     /// One request, within a time that is the sum of both limits whatever happens.

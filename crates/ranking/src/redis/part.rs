@@ -7,6 +7,7 @@ use super::keys::{self, PartitionKeys};
 use super::load::Loader;
 use super::member_codec::Codec;
 use super::reader::Reader;
+use super::replay::Replay;
 use super::script::Script;
 use super::{Options, RankingError, looks, reply};
 use crate::page::Ranked;
@@ -93,6 +94,18 @@ impl RedisPart {
         let reader = Reader::new(self);
         let answer = with(&reader);
         reader.end(answer)
+    }
+
+    /// The same without keeping a thread waiting: `with` is run anew whenever what it has asked for is there.
+    pub async fn read_later<T>(&self, with: impl Fn(&dyn Reads) -> T) -> Result<T, RankingError> {
+        let mut replay = Replay::default();
+        loop {
+            let wanted = match replay.run(|| self.read(&with)) {
+                Ok(answer) => return answer,
+                Err(wanted) => wanted,
+            };
+            replay.tell(self.redis().all_later(wanted).await);
+        }
     }
 
     /// How many players it has.

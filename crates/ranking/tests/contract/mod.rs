@@ -28,7 +28,7 @@ pub(crate) trait Backend {
     fn publish(&self, movements: &[(Movement, Option<Record>)], each: impl FnMut(usize, Published));
     /// Loads it anew.
     fn reload(&self, records: &BTreeMap<PlayerId, Record>);
-    fn read<T>(&self, with: impl FnOnce(&dyn Reads) -> T) -> T;
+    fn read<T>(&self, with: impl Fn(&dyn Reads) -> T) -> T;
     fn total(&self) -> u64;
     /// Fails unless the answers come from where the name says.
     fn assert_who_answers(&self);
@@ -100,8 +100,8 @@ pub(crate) fn pages_far_inside<B: Backend>() {
         for edge in [Edge::Best, Edge::Worst] {
             for offset in [0, 1, 199, 255, 256, 257, 1_000, 1_500, 2_743, 2_990, 3_000, 9_000, u64::MAX] {
                 let start = Start::Offset(offset);
-                let page =
-                    backend.read(|it| it.page(&PageQuery { edge, start, limit: 40, min: None, max: None }));
+                let query = PageQuery { edge, start, limit: 40, min: None, max: None };
+                let page = backend.read(|it| it.page(&query));
                 let skip = usize::try_from(offset).unwrap();
                 let wanted: Vec<_> = match edge {
                     Edge::Best => places.iter().skip(skip).take(40).cloned().collect(),

@@ -142,7 +142,8 @@ fn check_pages(places: &[Place], order: &impl Backend) {
         }
         let (mut start, mut walked) = (Start::Edge, Vec::new());
         loop {
-            let page = order.read(|it| it.page(&PageQuery { edge, start, limit: 3, min: None, max: None }));
+            let query = PageQuery { edge, start, limit: 3, min: None, max: None };
+            let page = order.read(|it| it.page(&query));
             walked.extend(page.entries);
             if !page.more {
                 break;
@@ -152,7 +153,8 @@ fn check_pages(places: &[Place], order: &impl Backend) {
         }
         assert_eq!(walked, expected);
         let start = Start::Offset(2);
-        let page = order.read(|it| it.page(&PageQuery { edge, start, limit: 2, min: None, max: None }));
+        let query = PageQuery { edge, start, limit: 2, min: None, max: None };
+        let page = order.read(|it| it.page(&query));
         assert_eq!(page.entries, expected.iter().skip(2).take(2).cloned().collect::<Vec<_>>());
     }
 }
@@ -171,11 +173,15 @@ fn check_ranges(places: &[Place], order: &impl Backend) {
 fn check_scan(places: &[Place], order: &impl Backend) {
     let (mut cursor, mut met) = (0, Vec::new());
     loop {
-        cursor = order.read(|it| {
-            it.scan(cursor, 3, &mut |id, record| {
-                met.push((PlayerId::new(std::str::from_utf8(id).unwrap()).unwrap(), record))
-            })
+        let (next, some) = order.read(|it| {
+            let mut some = Vec::new();
+            let next = it.scan(cursor, 3, &mut |id, record| {
+                some.push((PlayerId::new(std::str::from_utf8(id).unwrap()).unwrap(), record));
+            });
+            (next, some)
         });
+        met.extend(some);
+        cursor = next;
         if cursor == 0 {
             break;
         }

@@ -145,6 +145,16 @@ impl View {
         }
     }
 
+    /// Asks it without keeping a thread waiting, where that can be done and goes well; otherwise [`read`](Self::read) says what it is.
+    pub async fn read_later<T>(&self, with: impl Fn(&dyn Reads) -> T) -> Option<T> {
+        let order = match &self.of {
+            Of::AllTime => &self.board.order,
+            Of::Live(live) => &live.order,
+            Of::Empty(_) | Of::Closed(_) => return None,
+        };
+        order.remote()?.read_later(with).await.ok()
+    }
+
     /// Asks it once; see [`is_stale`](Self::is_stale) where that fails.
     pub fn read_once<T>(&self, store: &dyn Store, with: impl FnOnce(&dyn Reads) -> T) -> Result<T, Failure> {
         match &self.of {

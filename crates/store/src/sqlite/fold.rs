@@ -31,12 +31,14 @@ use std::time::{Duration, Instant};
 /// Rows in one transaction where much waits: others may write tables in between.
 const TRANSACTION_ROWS: usize = 10_000;
 
-/// And where there is time. A sync of 10,000 rows holds the disk for so long that the journal's syncs behind it are seen
-/// in the answers; a small one between two rests is not.
-const UNHURRIED_ROWS: usize = 1_000;
+/// And where there is time: what a commit syncs at once is what the journal's sync behind it waits for.
+const UNHURRIED_ROWS: usize = 250;
 
-/// The longest rest between two transactions where there is time.
-const UNHURRIED_REST: Duration = Duration::from_millis(50);
+/// The rest after a transaction where there is time, in times of what it took: most of the disk is for the journal.
+const UNHURRIED_REST: u32 = 4;
+
+/// The longest such rest.
+const UNHURRIED_REST_MAX: Duration = Duration::from_millis(50);
 
 /// Between two tries when a fold failed.
 const REST: Duration = Duration::from_millis(200);
@@ -295,7 +297,7 @@ impl Worker {
                 let started = Instant::now();
                 shared.write_tables(|connection| rows(connection))?;
                 if folding.has_time() {
-                    std::thread::sleep(started.elapsed().min(UNHURRIED_REST));
+                    std::thread::sleep((started.elapsed() * UNHURRIED_REST).min(UNHURRIED_REST_MAX));
                 }
                 Ok(())
             })?;

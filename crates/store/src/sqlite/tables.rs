@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// The log is folded when so much of its bound is waiting: little, because whoever syncs meanwhile waits for what this syncs.
-const START_PART: u64 = 16;
+const START_PART: u64 = 64;
 
 /// How long readers are waited for when the log has grown past its bound.
 const READERS_WAIT: Duration = Duration::from_millis(100);

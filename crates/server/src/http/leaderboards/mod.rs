@@ -41,15 +41,18 @@ fn view(tally: &Tally, board: &Arc<Board>, period: Option<&str>) -> Result<View,
     View::find(board, period, tally.now(), time::parse).map_err(|refusal| problem::of_refusal(&refusal))
 }
 
-/// Reads a part: at once from memory, or away from the threads that serve connections from the store.
+/// Reads a part: at once from memory, in turns from Redis, or away from the threads that serve connections from the store.
 async fn read<T: Send + 'static>(
     tally: &Arc<Tally>,
     view: &View,
-    with: impl Fn(&dyn Reads) -> T + Send + 'static,
+    with: impl Fn(&dyn Reads) -> T + Send + Sync + 'static,
 ) -> Result<T, Problem> {
     let boards = Arc::clone(tally);
     let board = Arc::clone(&view.board);
     let answer = if view.blocks() {
+        if let Some(answer) = view.read_later(&with).await {
+            return Ok(answer);
+        }
         let (tally, view) = (Arc::clone(tally), view.clone());
         tally_service::blocking(move || view.read(&*tally.store, with)).await
     } else {
