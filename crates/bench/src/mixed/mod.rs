@@ -83,11 +83,15 @@ impl Run {
         self.rate(&self.submits) + self.rate(&self.reads)
     }
 
-    /// Microseconds of a processor for one submit or read, of everybody who is known.
-    fn cpu_us(&self) -> f64 {
+    /// Microseconds of a processor for one submit or read, of server, database and Redis.
+    fn cpu_us_each(&self) -> [Option<f64>; 3] {
         let Cores { server, database, redis } = self.cores;
-        let cores: f64 = [server, database, redis].into_iter().flatten().sum();
-        cores * 1e6 / self.all()
+        [server, database, redis].map(|cores| Some(cores? * 1e6 / self.all()))
+    }
+
+    /// The same of everybody who is known.
+    fn cpu_us(&self) -> f64 {
+        self.cpu_us_each().into_iter().flatten().sum()
     }
 }
 

@@ -16,7 +16,7 @@ const COLUMNS: [&str; 12] = [
     "p50 ms",
     "p99",
     "p99.9",
-    "CPU µs of one",
+    "CPU µs of one: server + database + Redis",
     "× naive",
 ];
 
@@ -64,7 +64,7 @@ fn rates(ways: &[Way]) -> Table {
             };
             add(&run.submits);
             add(&run.reads);
-            row.push(number(run.cpu_us()));
+            row.push(run.cpu_us_each().map(|one| or_dash(one, number)).join(" + "));
             let times = naive(ways).map_or(0.0, |naive| run.all() / naive.runs[at].all());
             row.push(format!("{} ×", number(times)));
             table.row(row);
