@@ -134,25 +134,35 @@ impl View {
 
     /// Asks it; again where the order of a closed part was stored anew in the middle of the question.
     pub fn read<T>(&self, store: &dyn Store, with: impl Fn(&dyn Reads) -> T) -> Result<T, Failure> {
+        self.read_once(store, &with).or_else(|failure| self.read_anew(store, with, failure))
+    }
+
+    /// Asks what there is by now in its place, after it failed so; where that is still this, it stays so.
+    pub fn read_anew<T>(
+        &self,
+        store: &dyn Store,
+        with: impl Fn(&dyn Reads) -> T,
+        mut failure: Failure,
+    ) -> Result<T, Failure> {
         let mut newer: Option<Self> = None;
         loop {
-            let view = newer.as_ref().unwrap_or(self);
-            let error = match view.read_once(store, &with) {
+            let row = newer.as_ref().unwrap_or(self).renewed(store)?.ok_or(failure)?;
+            let view = newer.insert(Self { of: Of::Closed(row), ..self.clone() });
+            failure = match view.read_once(store, &with) {
                 Ok(answer) => return Ok(answer),
-                Err(error) => error,
+                Err(failure) => failure,
             };
-            newer = Some(Self { of: Of::Closed(view.renewed(store)?.ok_or(error)?), ..self.clone() });
         }
     }
 
-    /// Asks it without keeping a thread waiting, where that can be done and goes well; otherwise [`read`](Self::read) says what it is.
-    pub async fn read_later<T>(&self, with: impl Fn(&dyn Reads) -> T) -> Option<T> {
+    /// Asks it without keeping a thread waiting, where it is in somebody's Redis; see [`read_anew`](Self::read_anew) where that fails.
+    pub async fn read_later<T>(&self, with: impl Fn(&dyn Reads) -> T) -> Option<Result<T, Failure>> {
         let order = match &self.of {
             Of::AllTime => &self.board.order,
             Of::Live(live) => &live.order,
             Of::Empty(_) | Of::Closed(_) => return None,
         };
-        order.remote()?.read_later(with).await.ok()
+        Some(order.remote()?.read_later(with).await.map_err(Failure::from))
     }
 
     /// Asks it once; see [`is_stale`](Self::is_stale) where that fails.

@@ -47,24 +47,27 @@ async fn read<T: Send + 'static>(
     view: &View,
     with: impl Fn(&dyn Reads) -> T + Send + Sync + 'static,
 ) -> Result<T, Problem> {
-    let boards = Arc::clone(tally);
-    let board = Arc::clone(&view.board);
-    let answer = if view.blocks() {
-        if let Some(answer) = view.read_later(&with).await {
-            return Ok(answer);
+    // What blocks keeps them for itself.
+    let kept = || (Arc::clone(&tally.store), view.clone());
+    let answer = match view.read_later(&with).await {
+        Some(Ok(answer)) => return Ok(answer),
+        Some(Err(failure)) => {
+            let (store, view) = kept();
+            tally_service::blocking(move || view.read_anew(&*store, with, failure)).await
         }
-        let (tally, view) = (Arc::clone(tally), view.clone());
-        tally_service::blocking(move || view.read(&*tally.store, with)).await
-    } else {
-        view.read(&*tally.store, with)
+        None if view.blocks() => {
+            let (store, view) = kept();
+            tally_service::blocking(move || view.read(&*store, with)).await
+        }
+        None => view.read(&*tally.store, with),
     };
     let failure = match answer {
         Ok(answer) => return Ok(answer),
         Err(failure) => failure,
     };
     // Deleted in the middle of the question; where another one has its name, who asks again hears of that.
-    boards.looked_now().await;
-    let gone = boards.boards.get(&board.id).is_none();
+    tally.looked_now().await;
+    let gone = tally.boards.get(&view.board.id).is_none();
     Err(problem::of_failure(&if gone { Refusal::LeaderboardNotFound(None).into() } else { failure }))
 }
 
