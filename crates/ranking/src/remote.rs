@@ -123,10 +123,11 @@ impl Remote {
         self.noted(self.part.read_later(with).await)
     }
 
-    /// An answer, after what it says of the order is known.
+    /// An answer, after what it says of the order is known. Without the lock: who reads must not wait for who publishes. Whoever
+    /// looks next asks Redis itself.
     fn noted<T>(&self, answer: Result<T, RankingError>) -> Result<T, RankingError> {
         if matches!(answer, Err(RankingError::Lost)) {
-            self.change(|state| state.lost = true);
+            self.behind.store(true, Ordering::Release);
         }
         answer
     }

@@ -40,11 +40,9 @@ impl Replay {
     pub(super) fn run<T>(&mut self, reading: impl FnOnce() -> T) -> Result<T, Vec<Request>> {
         let told = std::mem::take(&mut self.told);
         RUN.set(Some(Run { told, heard: 0, wanted: None }));
-        let end = End;
+        let _end = End;
         let answer = reading();
-        let run = RUN.take();
-        drop(end);
-        let Some(run) = run else { return Ok(answer) };
+        let run = RUN.take().expect("a reading is not run within another");
         self.told = run.told;
         run.wanted.map_or(Ok(answer), Err)
     }
