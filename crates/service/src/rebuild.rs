@@ -36,11 +36,13 @@ pub fn rebuild(
 ) -> Result<Rebuilt, Failure> {
     let rows = store.boards()?;
     progress.begin("loading", 0);
-    std::thread::scope(|scope| {
+    let rebuilt = std::thread::scope(|scope| {
         // Counting a hundred million rows takes seconds, and only whoever watches wants to know. Where it fails so does the rest.
         scope.spawn(|| count(store, &rows).map(|total| progress.expect(total)));
         load_all(store, settings, &rows, now, progress)
-    })
+    });
+    tally_memory::give_back();
+    rebuilt
 }
 
 /// How many rows there are to load.

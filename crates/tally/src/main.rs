@@ -41,9 +41,8 @@ use cli::{Cli, Command};
 use std::io::Write;
 use std::process::ExitCode;
 
-/// Many small allocations from many threads are the normal case of a server.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: tally_memory::Allocator = tally_memory::Allocator;
 
 fn main() -> ExitCode {
     // clap exits with 2 for wrong usage and 0 for help by itself.

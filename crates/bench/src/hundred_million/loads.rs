@@ -15,6 +15,7 @@ use crate::targets::{LOAD_P999_MS, MIXED_TIMES_R3, R3_RATE};
 use serde_json::Value;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
+use tally_service::clock;
 
 /// An iteration that takes longer is a pause: as long as a transaction that the server calls slow.
 const PAUSE_MS: f64 = tally_store::SLOW.as_millis() as f64;
@@ -98,7 +99,8 @@ fn command(place: &Place<'_>, load: &Load, server: &Server) -> Command {
     let rate = run.options.pick(if load.rate.contains("..") { "0..2000" } else { "300" }, load.rate);
     let seconds = run.options.pick(if load.rate.contains("..") { 6 } else { 2 }, load.seconds);
     let (players, reads, stage) = (run.players.to_string(), load.reads.to_string(), format!("{seconds}s"));
-    let seed = run.options.seed.to_string();
+    // Another one each time: a load that is run again on the same store would submit what is there, and write nothing.
+    let seed = run.options.seed.wrapping_add(clock::system()().0.cast_unsigned()).to_string();
     let mut command = place.command(&["load", "scores", "--board", BOARD, "--players", &players]);
     command
         .args(["--reads", &reads, "--skew", load.skew, "--rate", rate, "--stage", &stage, "--seed", &seed]);

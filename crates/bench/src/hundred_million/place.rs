@@ -15,6 +15,9 @@ use tally_store::Store;
 use tally_store::mysql::{MySqlStore, Options as MySqlOptions};
 use tally_store::sqlite::{Options as SqliteOptions, SqliteStore};
 
+/// The database of the run.
+const DATABASE: &str = "tally_hundred_million";
+
 /// Where the scores are.
 pub(super) struct Place<'r> {
     pub(super) run: &'r Run<'r>,
@@ -44,7 +47,7 @@ impl<'r> Place<'r> {
         let folder = run.path("mariadb");
         std::fs::create_dir_all(&folder).during("make a folder")?;
         let database = Database::open_at(run.options, &folder.join("database"))?;
-        let url = database.keep("tally_hundred_million")?;
+        let url = database.keep(DATABASE)?;
         Ok(Self { run, name: "MariaDB", folder, database: Some((url, database)) })
     }
 
@@ -84,10 +87,10 @@ impl<'r> Place<'r> {
         })
     }
 
-    /// Bytes of its files.
+    /// Bytes of the files with its rows: a database has logs beside them, as large as it was told.
     pub(super) fn bytes(&self) -> Result<u64, Error> {
         let folder = match &self.database {
-            Some(_) => self.folder.join("database"),
+            Some(_) => self.folder.join("database").join(DATABASE),
             None => self.folder.join("data"),
         };
         size(&folder).during("measure files")

@@ -26,6 +26,8 @@ const LOOK_PAUSE: Duration = Duration::from_millis(200);
 const PURGE_EVERY: u32 = 3_000;
 /// How long a server that says nothing stays the one that closes periods.
 const TURN: Duration = Duration::from_secs(5);
+/// How many milliseconds whoever closes a period waits for those who read it from memory.
+const LEAVE_TRIES: u32 = 1_000;
 /// Every so many looks, orders that seem right are looked at too.
 const LOOK_EVERYWHERE: u32 = 10;
 
@@ -208,6 +210,7 @@ fn close(store: &dyn Store, board: &Board, parts: &[Part], now: Micros) -> Resul
             state.closed.sort_by_key(|row| row.span.start);
             gone = false;
         }
+        leave(live);
         if gone {
             // Its rule was removed while this was written.
             order::forget(store, board.no, &[*part])?;
@@ -217,6 +220,19 @@ fn close(store: &dyn Store, board: &Board, parts: &[Part], now: Micros) -> Resul
         }
     }
     forget_oldest(store, board)
+}
+
+/// Frees the order of a period that is read from the store from now on, here and not where somebody still reads it: a large one takes
+/// a while to take apart.
+fn leave(live: Arc<LivePart>) {
+    for _ in 0..LEAVE_TRIES {
+        if Arc::strong_count(&live) == 1 {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    drop(live);
+    tally_memory::give_back();
 }
 
 /// Closed periods beyond those that are kept. Ones without players are counted apart: they are hidden from lists, and
@@ -324,6 +340,7 @@ pub(crate) fn refresh(
             std::thread::sleep(tally_lanes::backoff(tries));
             tries += 1;
         }
+        tally_memory::give_back();
     }
     Ok(())
 }

@@ -24,6 +24,14 @@ const fn row_bytes(entry: usize) -> usize {
     entry + entry / 2
 }
 
+/// Bytes for which a larger row counts as one more: a block of the order of a closed period is as much to write as sixty records.
+const ROW_BYTES: usize = 256;
+
+/// What so many rows count that have so many bytes.
+pub(super) fn weight(rows: usize, bytes: usize) -> usize {
+    rows.max(bytes / ROW_BYTES)
+}
+
 /// Rows of one table.
 pub(super) struct Layer<T: Table> {
     rows: BTreeMap<T::Key, Option<T::Value>>,
@@ -78,7 +86,8 @@ impl<T: Table> Layer<T> {
     }
 }
 
-/// Writes up to so many rows of a layer, from where it stopped; the answer is how many there were.
+/// Writes rows of a layer that count so much, from where it stopped; the answer is what they counted, and less than that at
+/// the end.
 pub(super) type Folder<'a> = Box<dyn FnMut(&Connection, usize) -> Result<usize, StoreError> + 'a>;
 
 /// A layer without its types.
@@ -100,9 +109,14 @@ impl<T: Table> AnyLayer for Layer<T> {
     fn folder(&self) -> Folder<'_> {
         let mut rows = self.rows.iter();
         Box::new(move |connection, most| {
-            let left = rows.len();
-            T::write(connection, &mut rows.by_ref().take(most))?;
-            Ok(left - rows.len())
+            let mut left = most;
+            let mut some = std::iter::from_fn(|| {
+                let (key, value) = if left > 0 { rows.next() } else { None }?;
+                left = left.saturating_sub(weight(1, T::heap_bytes(key, value.as_ref())));
+                Some((key, value))
+            });
+            T::write(connection, &mut some)?;
+            Ok(most - left)
         })
     }
 }

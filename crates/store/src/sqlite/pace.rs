@@ -19,8 +19,8 @@ const ROW_WAIT: Duration = Duration::from_micros(20);
 /// Shorter sleeps are saved up: the system cannot sleep so short.
 const SLEEP_MIN: Duration = Duration::from_micros(200);
 
-/// Longer ones would only fill the next fold's time.
-const SLEEP_MAX: Duration = Duration::from_millis(20);
+/// What a large transaction waits at most: an import, a part of a period's order. Batches of a lane wait less.
+const SLEEP_MAX: Duration = Duration::from_millis(100);
 
 /// The room, as last seen.
 #[derive(Debug, Default)]

@@ -9,7 +9,7 @@ use super::directory::Changed;
 use super::journal::Journal;
 use super::keys::{self, KeyState, Keys};
 use super::ledger;
-use super::overlay::Overlay;
+use super::overlay::{self, Overlay};
 use super::points::reach;
 use super::reads::{self, fill};
 use super::scores::{self, Scores};
@@ -163,7 +163,7 @@ fn run_staged(
     watch.end_of(Stage::Sync);
     appended?;
     writer.next_key += u32::try_from(created).expect("as many as there are numbers for");
-    let rows = batch.rows();
+    let rows = overlay::weight(batch.rows(), writer.body.len());
     let used = writer.journal.as_ref().map_or(0, Journal::used);
     let held = {
         let mut overlay = shared.overlay_mut();
