@@ -56,12 +56,12 @@ struct Amount {
 
 /// Measures it.
 pub(crate) fn measure(options: &Options) -> Result<Report, Error> {
-    let callers: &[usize] = options.pick(&[16, 128], &[64, 256, 1024]);
+    let callers: &[usize] = options.pick(&[16, 128], &[64, 256, 1024, 4096]);
     let amount = Amount {
         players: options.rows.unwrap_or(options.pick(2_000, 1_000_000)),
-        streams: options.pick(128, 1024),
+        streams: options.pick(128, 4096),
         rounds: options.pick(1, 3),
-        of_each: options.pick(8, 200),
+        of_each: options.pick(8, 50),
     };
     let title = format!("durable submits on a database, tables of {} players", number(amount.players as f64));
     let mut report = Report::new("upsert", &title, options);

@@ -197,16 +197,20 @@ impl RedisPart {
     ) -> Result<Vec<Option<Stretch>>, RankingError> {
         let request = |(partition, mode)| self.page_request(partition, between, mode, ranked);
         let requests: Vec<Request> = modes.iter().enumerate().map(request).collect();
-        self.redis().all(&requests).into_iter().map(|value| stretch(value?)).collect()
+        self.redis().all(&requests).into_iter().map(|value| stretch(reply::only(value?)?)).collect()
     }
 
     fn page_request(&self, partition: usize, between: &Between, mode: &Mode, ranked: bool) -> Request {
-        let (name, a, b) = match mode {
-            Mode::Best { skip, take } => ("best", *skip, *take),
-            Mode::Worst { skip, take } => ("worst", *skip, *take),
-            Mode::Up { from, take } => ("up", *from, *take),
-            Mode::Near { above, below } => ("near", *above as u64, *below),
-            Mode::Player { above, below, .. } => ("player", *above as u64, *below),
+        let (name, a, b, field) = match mode {
+            Mode::Best { skip, take } => ("best", *skip, *take, None),
+            Mode::Worst { skip, take } => ("worst", *skip, *take, None),
+            Mode::Up { from, take } => ("up", *from, *take, None),
+            Mode::Near { above, below } => ("near", *above as u64, *below, None),
+            Mode::Player { field, above, below } => ("player", *above as u64, *below, Some(field)),
+        };
+        let entries = match mode {
+            Mode::Near { above, below } | Mode::Player { above, below, .. } => above.saturating_add(*below),
+            Mode::Best { take, .. } | Mode::Worst { take, .. } | Mode::Up { take, .. } => *take,
         };
         let want: &[u8] = match self.ranking() {
             Ranking::Competition if ranked => b"c",
@@ -214,13 +218,11 @@ impl RedisPart {
             _ => b"-",
         };
         let bound = |bytes: &Option<Vec<u8>>| bytes.clone().unwrap_or_default();
-        let mut args = vec![name.into(), bound(&between.low), bound(&between.high)];
-        args.extend([decimal(a.min(ALL)), decimal((b as u64).min(ALL))]);
-        args.extend([decimal(self.codec().score_bytes() as u64), want.to_vec()]);
-        if let Mode::Player { field, .. } = mode {
-            args.extend([field.clone(), decimal(self.codec().head_bytes() as u64)]);
-        }
-        self.request(Script::Page, partition, args)
+        let mut args = self.widths();
+        args.extend([name.into(), bound(&between.low), bound(&between.high)]);
+        args.extend([decimal(a.min(ALL)), decimal((b as u64).min(ALL)), want.to_vec()]);
+        args.push(field.cloned().unwrap_or_default());
+        Request { entries, ..self.request(Script::Page, partition, args) }
     }
 
     /// The members at these places of each partition, nothing behind the end.

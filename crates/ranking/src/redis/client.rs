@@ -37,6 +37,8 @@ pub(super) struct Request {
     pub(super) slot: u16,
     pub(super) keys: Vec<String>,
     pub(super) args: Vec<Vec<u8>>,
+    /// How many entries of the order its answer may have.
+    pub(super) entries: usize,
 }
 
 /// Everything that requests share.
@@ -134,6 +136,11 @@ impl Redis {
         self.handle.block_on(self.shared.each_node(command))
     }
 
+    /// Does this on the client's own threads.
+    pub(super) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        self.handle.spawn(task);
+    }
+
     /// Sends one and does not wait.
     pub(super) fn start(&self, request: Request) -> JoinHandle<Result<Value, RankingError>> {
         let shared = Arc::clone(&self.shared);
@@ -192,7 +199,7 @@ impl Shared {
     }
 
     /// One request, within a time that is the sum of both limits whatever happens.
-    async fn call(&self, request: &Request) -> Result<Value, RankingError> {
+    pub(super) async fn call(&self, request: &Request) -> Result<Value, RankingError> {
         self.call_telling(request, &AtomicBool::new(false)).await
     }
 

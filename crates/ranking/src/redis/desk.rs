@@ -203,7 +203,7 @@ impl RedisDesks {
     /// What was kept of a request.
     pub fn recall(&self, contest: Uuid, request: &RequestKey) -> Result<Option<Vec<u8>>, RankingError> {
         let PartitionKeys { slot, names } = self.of_request(contest, request);
-        let asked = Request { script: Script::DeskRecall, slot, keys: names, args: Vec::new() };
+        let asked = Request { script: Script::DeskRecall, slot, keys: names, args: Vec::new(), entries: 0 };
         match self.redis.all(&[asked]).pop().unwrap_or(Err(RankingError::Lost))? {
             Value::Nil => Ok(None),
             value => reply::bytes(value).map(Some),
@@ -227,7 +227,7 @@ impl RedisDesks {
 
     fn request(&self, script: Script, key: DeskKey, args: Vec<Vec<u8>>) -> Request {
         let keys = keys::of_desk(&self.redis.address().prefix, key.contest, key.number);
-        Request { script, slot: keys.slot, keys: keys.names, args }
+        Request { script, slot: keys.slot, keys: keys.names, args, entries: 0 }
     }
 
     fn of_request(&self, contest: Uuid, request: &RequestKey) -> PartitionKeys {

@@ -6,7 +6,7 @@
 //! publish in any order, twice, and late, and what stays is the newest record of everybody.
 //!
 //! Who asks waits, on a thread that may, or without one (`replay`). On a single server a part is one partition and every
-//! question one round trip (`asks`). On a cluster ordinal and competition boards are split by player (`keys`): a rank is the sum of the counts of all partitions, a page the merge of
+//! question one round trip (`asks`); readings that wait at the same time share it (`gather`). On a cluster ordinal and competition boards are split by player (`keys`): a rank is the sum of the counts of all partitions, a page the merge of
 //! their stretches (`pages`), and a page far inside a search in all of them at once (`select`). Publishing (`publish`) asks
 //! what the ranks need first and writes last, and says what one change after the other would have said.
 //!
@@ -22,6 +22,7 @@ mod asks;
 mod client;
 pub mod desk;
 mod error;
+mod gather;
 mod keys;
 mod load;
 mod looks;

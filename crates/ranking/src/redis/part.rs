@@ -2,7 +2,8 @@
 
 use super::address::Address;
 use super::asks::{Ask, Want, decimal};
-use super::client::{Redis, Request};
+use super::client::{Answers, Redis, Request};
+use super::gather::Line;
 use super::keys::{self, PartitionKeys};
 use super::load::Loader;
 use super::member_codec::Codec;
@@ -12,6 +13,7 @@ use super::script::Script;
 use super::{Options, RankingError, looks, reply};
 use crate::page::Ranked;
 use crate::reads::Reads;
+use futures_util::future::join_all;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tally_rules::PlayerId;
@@ -57,6 +59,7 @@ impl RedisRanking {
             codec: Codec::new(definition),
             ranking: definition.ranking,
             totals: keys.iter().map(|_| AtomicU64::new(0)).collect(),
+            lines: keys.iter().map(|_| Arc::default()).collect(),
             keys,
         };
         RedisPart { inner: Arc::new(inner) }
@@ -86,6 +89,8 @@ struct Inner {
     ranking: Ranking,
     keys: Vec<PartitionKeys>,
     totals: Vec<AtomicU64>,
+    /// Readings of each partition that are under way.
+    lines: Vec<Arc<Line>>,
 }
 
 impl RedisPart {
@@ -104,8 +109,20 @@ impl RedisPart {
                 Ok(answer) => return answer,
                 Err(wanted) => wanted,
             };
-            replay.tell(self.redis().all_later(wanted).await);
+            replay.tell(self.hear_later(wanted).await);
         }
+    }
+
+    /// Answers to what a reading wants, without keeping a thread.
+    async fn hear_later(&self, wanted: Vec<Request>) -> Answers {
+        if !wanted.iter().all(Line::takes) {
+            return self.redis().all_later(wanted).await;
+        }
+        let lines = wanted.into_iter().map(|request| {
+            let at = self.inner.keys.iter().position(|of| of.names == request.keys).unwrap_or_default();
+            self.inner.lines[at].ask(self.redis(), request)
+        });
+        join_all(lines).await
     }
 
     /// How many players it has.
@@ -221,6 +238,6 @@ impl RedisPart {
         if script.is_watched() {
             keys.extend(of.watched());
         }
-        Request { script, slot: of.slot, keys, args }
+        Request { script, slot: of.slot, keys, args, entries: 0 }
     }
 }

@@ -80,7 +80,7 @@ mod tests {
     use redis::Value;
 
     fn request(slot: u16) -> Request {
-        Request { script: Script::Ask, slot, keys: Vec::new(), args: Vec::new() }
+        Request { script: Script::Ask, slot, keys: Vec::new(), args: Vec::new(), entries: 0 }
     }
 
     fn asked(slot: u16) -> Result<Value, RankingError> {

@@ -49,6 +49,12 @@ pub(super) fn cursor(value: Value) -> Result<u64, RankingError> {
     text.ok_or_else(|| strange("a cursor that is no number"))
 }
 
+/// The only one of a list, which may be one of the words.
+pub(super) fn only(value: Value) -> Result<Value, RankingError> {
+    let mut values = list(value)?.into_iter();
+    status(next(&mut values)?)
+}
+
 /// The next of several values.
 pub(super) fn next(values: &mut impl Iterator<Item = Value>) -> Result<Value, RankingError> {
     values.next().ok_or_else(|| strange("less than was asked for"))

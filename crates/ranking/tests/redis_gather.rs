@@ -1,0 +1,102 @@
+//! Readings that wait at the same time share questions, and each hears what it would have heard alone.
+
+use futures_util::future::join_all;
+use tally_ranking::redis::{Options, RankingError, RedisPart, RedisRanking};
+use tally_ranking::{Edge, PageQuery, Reads, Start};
+use tally_rules::definition::{Definition, Ranking};
+use tally_rules::{Micros, PlayerId, Record};
+use tally_testkit::{RedisKind, Reply, RespClient, ScratchCluster, ScratchRedis};
+
+const PLAYERS: i64 = 600;
+const READINGS: i64 = 400;
+
+fn player(number: i64) -> PlayerId {
+    PlayerId::new(&format!("player{number}")).unwrap()
+}
+
+/// Some page or other, some of them of players who are not there, and now and then a large one.
+fn read(reads: &dyn Reads, nth: i64) -> String {
+    let number = nth as usize;
+    let query = |edge, start, limit| PageQuery { edge, start, limit, min: Some(nth % 7), max: None };
+    match nth % 6 {
+        0..=2 => format!("{:?}", reads.around(&player(nth * 2), number % 9, number % 5)),
+        3 => format!("{:?}", reads.page(&query(Edge::Best, Start::Edge, number % 20))),
+        4 => format!("{:?}", reads.page(&query(Edge::Worst, Start::Offset(nth as u64), 5))),
+        _ => format!("{:?}", reads.page(&query(Edge::Best, Start::Offset(300), 400))),
+    }
+}
+
+fn load(part: &RedisPart) {
+    let mut loader = part.load(1).unwrap();
+    for number in 0..PLAYERS {
+        let record = Record { score: number % 50, subscore: 0, at: Micros(number) };
+        loader.push(&player(number), &record, 1).unwrap();
+    }
+    loader.finish().unwrap();
+}
+
+/// What all readings hear that are begun at the same moment.
+fn at_once(part: &RedisPart) -> Vec<Result<String, RankingError>> {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    runtime.block_on(join_all((0..READINGS).map(|nth| part.read_later(move |reads| read(reads, nth)))))
+}
+
+/// Scripts that these servers have run.
+fn scripts(clients: &mut [RespClient]) -> u64 {
+    let calls = |client: &mut RespClient| {
+        let Reply::Bulk(info) = client.call(&["INFO", "commandstats"]) else { panic!("INFO is text") };
+        let info = String::from_utf8(info).unwrap();
+        let line = info.lines().find_map(|line| line.strip_prefix("cmdstat_evalsha:calls="));
+        line.map_or(0, |line| line.split(',').next().unwrap().parse().unwrap())
+    };
+    clients.iter_mut().map(calls).sum()
+}
+
+/// At most `share` of the scripts that they take one by one.
+fn whoever_reads(url: &str, mut clients: Vec<RespClient>, share: f64) {
+    let ranking = RedisRanking::connect(url, &Options::default()).unwrap();
+    for (kind, nth) in [Ranking::Ordinal, Ranking::Competition, Ranking::Dense].into_iter().zip(0..) {
+        let part = ranking.part(1, nth, &Definition { ranking: kind, ..Definition::default() });
+        load(&part);
+        let before = scripts(&mut clients);
+        let alone: Vec<_> = (0..READINGS).map(|nth| part.read(|reads| read(reads, nth))).collect();
+        let between = scripts(&mut clients);
+        assert_eq!(at_once(&part), alone, "{kind:?}");
+        let (alone, together) = (between - before, scripts(&mut clients) - between);
+        assert!((together as f64) < alone as f64 * share, "{together} scripts where {alone} did");
+        part.forget().unwrap();
+        assert!(at_once(&part).iter().all(|heard| *heard == Err(RankingError::Lost)), "{kind:?}");
+    }
+}
+
+#[test]
+fn of_one_server() {
+    let server = ScratchRedis::start(RedisKind::Redis7, &[]);
+    whoever_reads(&format!("redis://{}", server.address()), vec![server.client()], 0.3);
+}
+
+#[test]
+fn of_a_cluster() {
+    let cluster = ScratchCluster::start(RedisKind::Valkey9, &[]);
+    let addresses: Vec<String> = cluster.addresses().iter().map(ToString::to_string).collect();
+    let url = format!("redis-cluster://{}?partitions=5", addresses.join(","));
+    // What a page far inside asks first, and a rank that is shared, does not gather.
+    whoever_reads(&url, (0..3).map(|at| cluster.client(at)).collect(), 0.8);
+}
+
+#[test]
+fn a_server_that_goes_answers_all_of_them() {
+    let mut server = ScratchRedis::start(RedisKind::Redis7, &[]);
+    let url = format!("redis://{}", server.address());
+    let ranking = RedisRanking::connect(&url, &Options::default()).unwrap();
+    let part = ranking.part(1, 1, &Definition::default());
+    load(&part);
+    server.kill();
+    let heard = at_once(&part);
+    assert!(heard.iter().all(|heard| matches!(heard, Err(RankingError::Away(_)))), "{heard:?}");
+    server.restart();
+    std::thread::sleep(std::time::Duration::from_millis(1_100));
+    assert!(at_once(&part).iter().all(|heard| *heard == Err(RankingError::Lost)));
+    load(&part);
+    assert!(at_once(&part).iter().all(Result::is_ok));
+}
