@@ -9,10 +9,10 @@ use tally_rules::contest::{ContestId, Prize, State};
 use tally_rules::ledger::Amount;
 use tally_rules::score::Given;
 use tally_rules::{Micros, PlayerId, Refusal};
-use tally_service::Tally;
 use tally_service::contests::act::Actor;
 use tally_service::contests::{apply, change, keeper, read, series};
 use tally_service::scores::submit::{self, NewScore};
+use tally_service::{Failure, Fault, Tally};
 
 const SECOND: i64 = 1_000_000;
 const HOUR: i64 = 3_600 * SECOND;
@@ -139,7 +139,11 @@ fn many_lookers_make_a_contest_once() {
         world.advance(3 * DAY);
         std::thread::scope(|scope| {
             for _ in 0..4 {
-                scope.spawn(|| keeper::do_due(tally).unwrap());
+                // One may meet a contest that another has begun a moment ago, whose leaderboard is not known yet: the next look does it.
+                scope.spawn(|| match keeper::do_due(tally) {
+                    Ok(()) | Err(Failure::Fault(Fault::StoreAway(_))) => {}
+                    Err(failure) => panic!("{failure:?}"),
+                });
             }
         });
         keeper::do_due(tally).unwrap();
