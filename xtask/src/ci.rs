@@ -66,7 +66,7 @@ fn million() -> Result<()> {
     process::run(command.stdin(Stdio::null()))
 }
 
-/// Miri on the only crate with `unsafe`. It needs a nightly compiler, which a fresh clone does not ask for.
+/// Miri on the crate with `unsafe` of our own; the other calls into C, where Miri cannot follow. It needs a nightly compiler, which a fresh clone does not ask for.
 fn miri() -> Result<()> {
     if !miri_installed() {
         println!(

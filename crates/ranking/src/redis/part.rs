@@ -119,8 +119,8 @@ impl RedisPart {
             return self.redis().all_later(wanted).await;
         }
         let lines = wanted.into_iter().map(|request| {
-            let at = self.inner.keys.iter().position(|of| of.names == request.keys).unwrap_or_default();
-            self.inner.lines[at].ask(self.redis(), request)
+            let at = self.inner.keys.iter().position(|of| of.names == request.keys);
+            self.inner.lines[at.expect("a reading asks its own part")].ask(self.redis(), request)
         });
         join_all(lines).await
     }

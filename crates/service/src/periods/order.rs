@@ -9,7 +9,6 @@ use crate::boards::Board;
 use crate::failure::{Failure, Fault};
 use crate::servers;
 use std::collections::HashSet;
-use std::time::{Duration, Instant};
 use tally_ranking::{PartOrder, Row, Source, Standings, StoredBlock};
 use tally_rules::event::{Event, Happened, PeriodClosed};
 use tally_rules::{Micros, PlayerId, Record};
@@ -20,9 +19,6 @@ use tally_store::{
 
 /// Blocks of one transaction.
 const BLOCKS_AT_ONCE: usize = 64;
-/// After one of them whoever writes rests as long as it took, and so long at most: nobody waits for a period to be closed, and half of
-/// the disk is for those who score.
-const REST_MAX: Duration = Duration::from_millis(50);
 /// Rows read in one go with their versions: they are held until it is known who is hidden.
 const VERSIONS_ROWS: usize = 10_000;
 
@@ -177,9 +173,7 @@ pub(crate) fn write(
         if blocks.len() < BLOCKS_AT_ONCE {
             return Ok::<(), StoreError>(());
         }
-        let began = Instant::now();
         moved |= run(Changes { blocks: std::mem::take(&mut blocks), ..Changes::default() })?;
-        std::thread::sleep(began.elapsed().min(REST_MAX));
         Ok(())
     })?;
     if moved || order.changes() != changes {
