@@ -47,8 +47,8 @@ pub(super) fn measure(
     let (mut latencies, mut counts) = (Latencies::default(), Vec::with_capacity(callers));
     for one in all {
         let one = one.during("submit")?;
-        counts.push(one.count());
-        latencies.merge(&one);
+        counts.push(one.len() as u64);
+        latencies.extend(one);
     }
     let after = tally.lane_stats();
     tally.drain();
@@ -62,8 +62,12 @@ fn board() -> BoardId {
     BoardId::new("bench").expect("a good name")
 }
 
-async fn call(tally: Arc<Tally>, mut operations: Operations, until: Instant) -> Result<Latencies, Failure> {
-    let mut latencies = Latencies::default();
+async fn call(
+    tally: Arc<Tally>,
+    mut operations: Operations,
+    until: Instant,
+) -> Result<Vec<Duration>, Failure> {
+    let mut latencies = Vec::new();
     let board = board();
     let mut asked = Instant::now();
     while asked < until {
@@ -72,7 +76,7 @@ async fn call(tally: Arc<Tally>, mut operations: Operations, until: Instant) -> 
         asked = Instant::now();
         ours::call(&tally, new).await?;
         let heard = Instant::now();
-        latencies.record(heard - asked);
+        latencies.push(heard - asked);
         asked = heard;
     }
     Ok(latencies)

@@ -56,8 +56,8 @@ pub(super) fn measure(
     let (mut latencies, mut rests) = (Latencies::default(), Vec::with_capacity(counts.len()));
     for (one, count) in all.into_iter().zip(counts) {
         let (one, operations) = one.during("upsert")?;
-        rests.push((operations, count - one.count()));
-        latencies.merge(&one);
+        rests.push((operations, count - one.len() as u64));
+        latencies.extend(one);
     }
     let mut connection = connection.into_inner().unwrap_or_else(PoisonError::into_inner);
     finish(&mut connection, rests).during("write the rest")?;
@@ -88,10 +88,10 @@ fn call(
     mut operations: Operations,
     count: u64,
     until: Instant,
-) -> rusqlite::Result<(Latencies, Operations)> {
-    let mut latencies = Latencies::default();
+) -> rusqlite::Result<(Vec<Duration>, Operations)> {
+    let mut latencies = Vec::new();
     let mut asked = Instant::now();
-    while latencies.count() < count && asked < until {
+    while (latencies.len() as u64) < count && asked < until {
         let operation = operations.draw();
         let name = player(operation.player);
         asked = Instant::now();
@@ -99,7 +99,7 @@ fn call(
         connection.prepare_cached(UPSERT)?.execute(params![name, operation.score, operation.at_micros])?;
         drop(connection);
         let heard = Instant::now();
-        latencies.record(heard - asked);
+        latencies.push(heard - asked);
         asked = heard;
     }
     Ok((latencies, operations))

@@ -124,19 +124,19 @@ impl Ours {
         }
         let mut latencies = Latencies::default();
         for task in tasks {
-            latencies.merge(&task.await.expect("a caller does not panic")?);
+            latencies.extend(task.await.expect("a caller does not panic")?);
         }
         Ok(Ran { seconds: began.elapsed().as_secs_f64(), latencies, again: 0 })
     }
 
-    async fn call(&self, traffic: Traffic, caller: usize, until: Instant) -> Result<Latencies, Failure> {
-        let (mut pairs, mut latencies) = (Pairs::new(traffic, self.members, caller), Latencies::default());
+    async fn call(&self, traffic: Traffic, caller: usize, until: Instant) -> Result<Vec<Duration>, Failure> {
+        let (mut pairs, mut latencies) = (Pairs::new(traffic, self.members, caller), Vec::new());
         while Instant::now() < until {
             let (from, to) = pairs.next();
             let new = self.movement(Move::Transfer { from: member(from), to: member(to) }, 1);
             let asked = Instant::now();
             post(&self.tally, new).await?;
-            latencies.record(asked.elapsed());
+            latencies.push(asked.elapsed());
         }
         Ok(latencies)
     }

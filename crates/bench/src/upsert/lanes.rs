@@ -8,7 +8,7 @@ use crate::error::{During, Error};
 use crate::ours;
 use crate::submit::{Contents, Operations};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tally_load::Latencies;
 use tally_rules::BoardId;
 use tally_service::{Failure, Tally};
@@ -62,7 +62,7 @@ impl Lanes {
         let seconds = began.elapsed().as_secs_f64();
         let (mut latencies, mut streams, mut previous) = (Latencies::default(), Vec::new(), 0_i64);
         for (one, before, share) in ended {
-            latencies.merge(&one);
+            latencies.extend(one);
             previous = previous.wrapping_add(before);
             streams.extend(share.into_streams());
         }
@@ -91,13 +91,13 @@ async fn call(
     tally: Arc<Tally>,
     board: BoardId,
     mut share: Share,
-) -> Result<(Latencies, i64, Share), Failure> {
-    let (mut latencies, mut previous) = (Latencies::default(), 0_i64);
+) -> Result<(Vec<Duration>, i64, Share), Failure> {
+    let (mut latencies, mut previous) = (Vec::with_capacity(share.left()), 0_i64);
     for one in share.by_ref() {
         let new = ours::new_score(&board, &one);
         let asked = Instant::now();
         let before = ours::call(&tally, new).await?;
-        latencies.record(asked.elapsed());
+        latencies.push(asked.elapsed());
         previous = previous.wrapping_add(before.expect("every player has a score"));
     }
     Ok((latencies, previous, share))

@@ -9,7 +9,7 @@ use crate::database::connect;
 use crate::submit::{Operation, Operations};
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Statement, Value};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tally_load::{Latencies, player};
 
 /// Upserts each share on a connection of its own, so many rows in a statement.
@@ -32,7 +32,7 @@ pub(super) async fn round(
     }
     let seconds = began.elapsed().as_secs_f64();
     for (one, share, conn) in ended {
-        latencies.merge(&one);
+        latencies.extend(one);
         streams.extend(share.into_streams());
         conn.disconnect().await?;
     }
@@ -53,8 +53,8 @@ impl Caller {
         Ok(Self { conn, table: table.to_owned(), full, share })
     }
 
-    async fn call(mut self, rows: usize) -> mysql_async::Result<(Latencies, Share, Conn)> {
-        let mut latencies = Latencies::default();
+    async fn call(mut self, rows: usize) -> mysql_async::Result<(Vec<Duration>, Share, Conn)> {
+        let mut latencies = Vec::with_capacity(self.share.left().div_ceil(rows));
         let mut batch: Vec<Operation> = Vec::with_capacity(rows);
         loop {
             batch.clear();
@@ -71,7 +71,7 @@ impl Caller {
             } else {
                 self.conn.exec_drop(upsert(&self.table, batch.len()), values).await?;
             }
-            latencies.record(asked.elapsed());
+            latencies.push(asked.elapsed());
         }
     }
 }

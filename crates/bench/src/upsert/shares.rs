@@ -31,6 +31,11 @@ pub(crate) fn divide(streams: Vec<Operations>, callers: usize, of_each: u64) -> 
 }
 
 impl Share {
+    /// How much is left of it.
+    pub(crate) fn left(&self) -> usize {
+        self.left as usize
+    }
+
     /// The streams where the next round goes on.
     pub(crate) fn into_streams(self) -> Vec<Operations> {
         self.streams
