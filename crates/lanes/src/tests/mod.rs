@@ -11,6 +11,7 @@ mod gate;
 mod model;
 mod schedules;
 mod splitting;
+mod turns;
 
 use audit::Ears;
 use model::{Request, Store};

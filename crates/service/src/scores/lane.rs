@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::requests::Running;
 use crate::waiting::{self, Told};
 use std::sync::{Arc, Mutex, PoisonError};
-use tally_lanes::{Bounds, Lane, LaneThread, Pass, Stats, Times};
+use tally_lanes::{Bounds, Lane, LaneThread, Pass, Stats, Times, Turns};
 
 /// What a caller hears.
 pub(crate) type Answer = Told<Done>;
@@ -33,10 +33,13 @@ struct One {
 impl ScoreLanes {
     pub(crate) fn start(shared: Shared, bounds: Bounds) -> std::io::Result<Self> {
         let shared = Arc::new(shared);
+        let turns: Vec<Turns> = (0..=shared.store.shards()).map(|_| Turns::default()).collect();
         let start = |number| {
             let times = Arc::<StoreTimes>::default();
             let work = ScoreWork::new(Arc::clone(&shared), number, Arc::clone(&times));
-            let (lane, thread) = Lane::start(&format!("scores-{number}"), bounds, work)?;
+            // Those of one database; that of several has nobody beside it.
+            let turns = turns[number / shared.lanes].clone();
+            let (lane, thread) = Lane::start_among(&format!("scores-{number}"), bounds, turns, work)?;
             Ok(One { lane, thread: Mutex::new(Some(thread)), times })
         };
         let lanes = (0..=shared.lane_of_several()).map(start).collect::<std::io::Result<_>>()?;

@@ -6,10 +6,10 @@
 //! insert waits for an undecided one. Asking twice gives the same answer. Not here: when to ask.
 
 use super::fault::corrupt;
+use super::leases;
 use super::pool::Pool;
 use super::row::{Answers, Fields};
 use super::text::Script;
-use super::{boards, leases};
 use crate::StoreError;
 use crate::plan::{BatchId, BoardNo};
 
@@ -23,15 +23,15 @@ const KEEP_MICROS: u64 = 7 * 24 * 3600 * 1_000_000;
 pub(super) const SETTLED_MAX: usize = 64;
 pub(super) const SETTLED_MIN: usize = 16;
 
-/// Writes the row of a transaction. With a lease's number it is refused where the lease has another; with boards, where one
-/// of them is not live.
+/// Writes the row of a transaction. With a lease's number and boards it is refused where the lease has another number, or
+/// one of the boards is not live.
 pub(super) fn put(
     script: &mut Script,
     batch: &Batch,
     (version, marks): (super::Version, Option<&[u8]>),
-    (lease, live): (Option<u64>, &[BoardNo]),
+    only_where: Option<(u64, &[BoardNo])>,
 ) {
-    script.sql("INSERT INTO batches (link, sequence, version, marks, fence) VALUES (").bytes(&batch.link);
+    script.sql("INSERT INTO batches (link, sequence, version, marks, fence) SELECT ").bytes(&batch.link);
     script.sql(", ").number(batch.sequence).sql(", ");
     version.put(script);
     script.sql(", ");
@@ -40,15 +40,11 @@ pub(super) fn put(
         None => script.sql("NULL"),
     };
     script.sql(", ");
-    match lease {
-        Some(fence) => leases::put_guard(script, fence),
+    match only_where {
+        Some((fence, live)) => leases::put_guard(script, fence, live),
         None => drop(script.number(0_u64)),
     }
-    if !live.is_empty() {
-        script.sql(" + ");
-        boards::put_guard(script, live);
-    }
-    script.sql(")").end();
+    script.end();
 }
 
 /// Deletes rows that nobody asks for any more: their commits were answered, and what they left is published.

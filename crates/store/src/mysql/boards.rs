@@ -115,17 +115,6 @@ fn decode(row: &mut Fields<'_>) -> Result<(BoardRow, Option<(u32, PeriodRule)>),
     Ok((BoardRow { no, id, definition, created_at }, Some((position, period))))
 }
 
-/// The value of a column that may not be null: 0 where all of these boards are live, null else. None of them goes from then
-/// on until the transaction ends.
-pub(super) fn put_guard(script: &mut Script, boards: &[BoardNo]) {
-    script.sql("(SELECT IF(COUNT(*) = ").number(boards.len() as u64);
-    script.sql(", 0, NULL) FROM boards FORCE INDEX (PRIMARY) WHERE `no` IN (");
-    for (nth, board) in boards.iter().enumerate() {
-        script.sql(if nth == 0 { "" } else { ", " }).number(board.0);
-    }
-    script.sql(") LOCK IN SHARE MODE)");
-}
-
 /// Asks for what changes of boards refer to, having locked the next number: by number, and by name. How many statements
 /// that takes.
 pub(super) fn select_present(script: &mut Script, changes: &[BoardChange]) -> usize {

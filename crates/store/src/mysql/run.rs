@@ -311,7 +311,7 @@ pub(super) fn commit(
         &mut script,
         &batch,
         (version, marks),
-        (lease.map(Lease::fence), guessed.unwrap_or_default()),
+        lease.map(|lease| (lease.fence(), guessed.unwrap_or_default())),
     );
     script.close();
     let last = script.len();

@@ -30,8 +30,8 @@ for at, field in ipairs(fields) do
         if d then left[#left + 1] = string.sub(was, 1, width) end
       end
       if now then
-        adds[#adds + 1], adds[#adds + 2] = 0, now
-        if d then scores[#scores + 1], scores[#scores + 2] = 0, string.sub(now, 1, width) end
+        adds[#adds + 1], adds[#adds + 2] = '0', now
+        if d then scores[#scores + 1], scores[#scores + 2] = '0', string.sub(now, 1, width) end
       end
     end
     if kept and not was then gone = gone - 1 end

@@ -18,12 +18,12 @@ end
 local function move(was, now)
   if was == now then return end
   if was then redis.call('ZREM', z, was) end
-  if now then redis.call('ZADD', z, 0, now) end
+  if now then redis.call('ZADD', z, '0', now) end
   if not d then return end
   local old, new = was and string.sub(was, 1, width), now and string.sub(now, 1, width)
   if old == new then return end
   if old and same(old) == 0 then redis.call('ZREM', d, old) end
-  if new then redis.call('ZADD', d, 0, new) end
+  if new then redis.call('ZADD', d, '0', new) end
 end
 
 local answer, gone, told = { state, 0 }, 0, {}
