@@ -17,9 +17,6 @@ pub struct Bounds {
     /// Bytes in one batch. Default 4 MiB, a quarter of the smallest packet limit that servers come with. A
     /// request that weighs more goes alone.
     pub batch_bytes_max: usize,
-    /// Rows from which a batch does not wait for those of other lanes (see [`Turns`](crate::Turns)). Default 64: as many as
-    /// make the work that a commit is without any.
-    pub beside_rows_min: usize,
     /// Requests that wait for a batch; past it callers are refused. Default 20,000: 20 full batches.
     pub queue_requests_max: usize,
     /// Bytes that wait for a batch; past it callers are refused. Default 64 MiB.
@@ -33,7 +30,6 @@ impl Default for Bounds {
         Self {
             batch_rows_max: 1_000,
             batch_bytes_max: 4 << 20,
-            beside_rows_min: 64,
             queue_requests_max: 20_000,
             queue_bytes_max: 64 << 20,
             retries_max: 5,
@@ -134,11 +130,6 @@ impl<Q, R> Batch<Q, R> {
         self.requests.push(waiting.request);
         self.replies.push(waiting.reply);
     }
-}
-
-/// Whether so many rows wait.
-pub(crate) fn is_many<Q, R>(inbox: &VecDeque<Waiting<Q, R>>, rows: usize) -> bool {
-    inbox.len() >= rows || inbox.iter().map(|waiting| rows_of(waiting.weight)).sum::<usize>() >= rows
 }
 
 fn rows_of(weight: Weight) -> usize {

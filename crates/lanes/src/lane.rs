@@ -8,7 +8,6 @@ use crate::queue::{Queue, Refused};
 use crate::run::Runner;
 use crate::stats::{Counters, Stats};
 use crate::sync::{Builder, JoinHandle};
-use crate::turns::Turns;
 use crate::work::{Reply, Work};
 use std::io;
 use std::sync::Arc;
@@ -41,22 +40,9 @@ impl<W: Work, R: Reply<Result<W::Answer, W::Fault>>> Lane<W, R> {
     /// # Errors
     /// The operating system gives no thread.
     pub fn start(name: &str, bounds: Bounds, work: W) -> io::Result<(Self, LaneThread<W>)> {
-        Self::start_among(name, bounds, Turns::default(), work)
-    }
-
-    /// The same, one of several that take turns.
-    ///
-    /// # Errors
-    /// The operating system gives no thread.
-    pub fn start_among(
-        name: &str,
-        bounds: Bounds,
-        turns: Turns,
-        work: W,
-    ) -> io::Result<(Self, LaneThread<W>)> {
         let queue = Arc::new(Queue::new(&bounds));
         let counters = Arc::new(Counters::default());
-        let runner = Runner::new(name, (Arc::clone(&queue), Arc::clone(&counters)), (bounds, turns), work);
+        let runner = Runner::new(name, (Arc::clone(&queue), Arc::clone(&counters)), bounds, work);
         let handle = Builder::new().name(name.to_owned()).spawn(move || runner.run())?;
         Ok((Self { door: Arc::new(Door { queue, counters }) }, LaneThread { handle }))
     }

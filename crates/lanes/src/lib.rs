@@ -20,8 +20,8 @@
 //!   its reply vanish, never an invented answer. The binary is expected to abort on such a panic: truth is
 //!   durable, what is derived from it is rebuilt, and stopping loses less than going on half-applied.
 //!
-//! Lanes side by side know nothing of each other but whose turn it is ([`Turns`]): one that has little to commit lets
-//! another finish first. Where their works share something, a [`Gate`] lets a batch be alone.
+//! Lanes side by side know nothing of each other. Whoever puts requests into them asks [`Seats`] which one to take: as few as
+//! are enough, and for one key never two. Where their works share something, a [`Gate`] lets a batch be alone.
 //!
 //! Not a goal: order between lanes, priorities, deadlines of callers, waiting for a batch to fill.
 
@@ -31,10 +31,10 @@ mod histogram;
 mod lane;
 mod queue;
 mod run;
+mod seats;
 mod split;
 mod stats;
 mod sync;
-mod turns;
 mod work;
 mod working_set;
 
@@ -43,8 +43,8 @@ pub use gate::{Blocked, Gate, Pass};
 pub use histogram::{Histogram, Times};
 pub use lane::{Lane, LaneThread, Submission};
 pub use queue::Refused;
+pub use seats::{Seat, Seats};
 pub use stats::Stats;
-pub use turns::Turns;
 pub use work::{Failure, Kind, Passage, Reply, Resolution, Weight, Work, backoff};
 pub use working_set::{WorkingSet, keys_to_load};
 

@@ -5,11 +5,10 @@
 //! has said that nothing was done, or that nobody can know.
 //! The lane does not interpret faults, does not time out, and does not catch panics.
 
-use crate::batch::{Batch, Bounds, Cut, Waiting, is_many, take};
+use crate::batch::{Batch, Bounds, Cut, Waiting, take};
 use crate::queue::{Found, Queue};
 use crate::split::Pieces;
 use crate::stats::{Counters, add, add_since};
-use crate::turns::{PATIENCE, Turn, Turns};
 use crate::work::{Failure, Passage, Reply, Resolution, Work};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -21,7 +20,6 @@ pub(crate) struct Runner<W: Work, R> {
     name: Arc<str>,
     work: W,
     bounds: Bounds,
-    turns: Turns,
     inbox: VecDeque<Waiting<W::Request, R>>,
     queue: Arc<Queue<W::Request, R>>,
     counters: Arc<Counters>,
@@ -59,18 +57,18 @@ impl<W: Work, R: Reply<Result<W::Answer, W::Fault>>> Runner<W, R> {
     pub(crate) fn new(
         name: &str,
         (queue, counters): (Arc<Queue<W::Request, R>>, Arc<Counters>),
-        (bounds, turns): (Bounds, Turns),
+        bounds: Bounds,
         work: W,
     ) -> Self {
-        Self { name: name.into(), work, bounds, turns, inbox: VecDeque::new(), queue, counters }
+        Self { name: name.into(), work, bounds, inbox: VecDeque::new(), queue, counters }
     }
 
     /// Works until the lane is drained, then gives the work back.
     pub(crate) fn run(mut self) -> W {
         let _closes = CloseOnExit(Arc::clone(&self.queue));
-        while let Some((batch, weight, turn)) = self.next_batch() {
+        while let Some((batch, weight)) = self.next_batch() {
             let started = Instant::now();
-            let open_end = self.settle(batch, weight, turn);
+            let open_end = self.settle(batch, weight);
             self.counters.in_flight.store(0, Relaxed);
             if let Some(unresolved) = open_end {
                 self.find_out(unresolved);
@@ -80,16 +78,11 @@ impl<W: Work, R: Reply<Result<W::Answer, W::Fault>>> Runner<W, R> {
         self.work
     }
 
-    /// What waits, how much it is, and the turn to commit it.
-    fn next_batch(&mut self) -> Option<(Batch<W::Request, R>, BatchWeight, Turn)> {
-        let mut found = self.queue.collect(&mut self.inbox);
+    /// What waits, and how much it is.
+    fn next_batch(&mut self) -> Option<(Batch<W::Request, R>, BatchWeight)> {
+        let found = self.queue.collect(&mut self.inbox);
         if found == Found::End {
             return None;
-        }
-        let beside = is_many(&self.inbox, self.bounds.beside_rows_min);
-        let (turn, waited) = self.turns.take(beside, PATIENCE);
-        if waited {
-            found = self.queue.collect_now(&mut self.inbox);
         }
         let at_end = if found == Found::LastWork { Cut::Drain } else { Cut::Idle };
         let taken = take(&mut self.inbox, &self.bounds, at_end);
@@ -100,17 +93,15 @@ impl<W: Work, R: Reply<Result<W::Answer, W::Fault>>> Runner<W, R> {
         let requests = taken.batch.requests.len();
         self.counters.batch(requests, taken.rows, taken.cut);
         self.queue.left(requests, taken.bytes);
-        Some((taken.batch, BatchWeight { requests, rows: taken.rows, taken: now }, turn))
+        Some((taken.batch, BatchWeight { requests, rows: taken.rows, taken: now }))
     }
 
     /// Brings every request of the batch to its answer, in order.
-    fn settle(&mut self, batch: Batch<W::Request, R>, weight: BatchWeight, turn: Turn) -> OpenEnd<W> {
-        let (mut pieces, mut turn) = (Pieces::whole(batch), Some(turn));
+    fn settle(&mut self, batch: Batch<W::Request, R>, weight: BatchWeight) -> OpenEnd<W> {
+        let mut pieces = Pieces::whole(batch);
         while let Some(mut piece) = pieces.next() {
             let begun = Instant::now();
             let (outcome, retries) = self.commit(&piece.requests, begun);
-            // What is published goes on beside the next commit; pieces of a batch that was split go beside it, too.
-            turn.take();
             let mut passage = self.passage(weight, begun, retries);
             match outcome {
                 Ok(committed) => {

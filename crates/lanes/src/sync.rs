@@ -7,12 +7,14 @@
 
 #[cfg(not(test))]
 pub(crate) use std::{
+    sync::atomic::{AtomicU64, Ordering},
     sync::{Condvar, Mutex, MutexGuard},
     thread::{Builder, JoinHandle, sleep},
 };
 
 #[cfg(test)]
 pub(crate) use shuttle::{
+    sync::atomic::{AtomicU64, Ordering},
     sync::{Condvar, Mutex, MutexGuard},
     thread::{Builder, JoinHandle, sleep},
 };

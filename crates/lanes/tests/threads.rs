@@ -6,7 +6,7 @@
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
-use tally_lanes::{Blocked, Bounds, Failure, Gate, Lane, Refused, Reply, Turns, Weight, Work};
+use tally_lanes::{Blocked, Bounds, Failure, Gate, Lane, Refused, Reply, Weight, Work};
 
 /// Adds up; every 10th number is guilty, every 7th commit must be retried.
 #[derive(Default)]
@@ -134,28 +134,6 @@ fn a_panic_in_commit_leaves_nobody_hanging() {
 #[test]
 fn a_publish_that_forgets_an_answer_is_a_bug() {
     (0..50).for_each(|_| dies(PANIC_IN_PUBLISH));
-}
-
-#[test]
-fn a_lane_that_is_held_up_holds_up_no_other() {
-    let turns = Turns::default();
-    let (tell_begun, begun) = mpsc::channel();
-    let (leave, wait_leave) = mpsc::channel();
-    let held = Sum { gate: Some((tell_begun, wait_leave)), ..Sum::default() };
-    let (slow, slow_thread) = Lane::start_among("slow", Bounds::default(), turns.clone(), held).unwrap();
-    let (lane, lane_thread) = Lane::start_among("lane", Bounds::default(), turns, Sum::default()).unwrap();
-    let (tell, hear) = mpsc::channel();
-    slow.submit(1, Tell(tell.clone())).expect("there is room");
-    begun.recv().expect("its commit has begun");
-    for number in 2..5 {
-        lane.submit(number, Tell(tell.clone())).expect("there is room");
-        assert_eq!(hear.recv_timeout(Duration::from_secs(20)), Ok(Ok(number)));
-    }
-    leave.send(()).expect("the lane waits for it");
-    assert_eq!(hear.recv_timeout(Duration::from_secs(20)), Ok(Ok(1)));
-    drop((slow, lane));
-    assert_eq!(slow_thread.join().expect("it ends well").total, 1);
-    assert_eq!(lane_thread.join().expect("it ends well").total, 9);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use crate::failure::{Failure, Fault};
 use crate::requests::Running;
 use crate::traces::Asked;
 use std::sync::{Arc, Mutex, PoisonError};
-use tally_lanes::{Lane, Passage, Refused, Reply, Work};
+use tally_lanes::{Lane, Passage, Refused, Reply, Seat, Work};
 use tally_rules::Refusal;
 use tokio::sync::oneshot;
 
@@ -17,12 +17,21 @@ pub(crate) type Told<T> = Result<Result<T, Refusal>, Fault>;
 pub(crate) struct Waiter<T> {
     /// Ends with the answer, so that a retry is told "in progress" exactly as long as it is.
     _running: Vec<Running>,
+    /// Its place in the lane, where there are several: until what it did can be read.
+    seat: Option<Seat>,
     to: To<T>,
 }
 
 enum To<T> {
     One(oneshot::Sender<Told<T>>, Option<Box<Asked>>),
     Place(Arc<Collector<T>>, usize),
+}
+
+/// A request among neighbours, with what is held until it is done.
+pub(crate) struct Entry<Q> {
+    pub(crate) request: Q,
+    pub(crate) running: Vec<Running>,
+    pub(crate) seat: Option<Seat>,
 }
 
 /// Answers so far, how many are missing, and who waits for all.
@@ -38,12 +47,13 @@ pub(crate) async fn ask<W, T: Send + 'static>(
     lane: &Lane<W, Waiter<T>>,
     request: W::Request,
     running: Vec<Running>,
+    seat: Option<Seat>,
 ) -> Result<T, Failure>
 where
     W: Work<Answer = Result<T, Refusal>, Fault = Fault>,
 {
     let (tell, told) = oneshot::channel();
-    let waiter = Waiter { _running: running, to: To::One(tell, Asked::now()) };
+    let waiter = Waiter { _running: running, seat, to: To::One(tell, Asked::now()) };
     lane.submit(request, waiter).map_err(refused)?;
     Ok(told.await.map_err(|_| lost())???)
 }
@@ -57,15 +67,15 @@ where
     W: Work<Answer = Result<T, Refusal>, Fault = Fault>,
 {
     let (tell, told) = oneshot::channel();
-    lane.submit(request, Waiter { _running: Vec::new(), to: To::One(tell, Asked::now()) })
-        .map_err(refused)?;
+    let waiter = Waiter { _running: Vec::new(), seat: None, to: To::One(tell, Asked::now()) };
+    lane.submit(request, waiter).map_err(refused)?;
     Ok(told.blocking_recv().map_err(|_| lost())???)
 }
 
 /// Neighbours in one lane, or none of them; answers in order.
 pub(crate) async fn ask_all<W, T: Send + 'static>(
     lane: &Lane<W, Waiter<T>>,
-    requests: Vec<(W::Request, Vec<Running>)>,
+    requests: Vec<Entry<W::Request>>,
 ) -> Result<Vec<Told<T>>, Failure>
 where
     W: Work<Answer = Result<T, Refusal>, Fault = Fault>,
@@ -78,8 +88,8 @@ where
         state: Mutex::new((requests.iter().map(|_| None).collect(), requests.len(), Some(tell))),
         asked: Asked::now(),
     });
-    let many = requests.into_iter().enumerate().map(|(at, (request, running))| {
-        (request, Waiter { _running: running, to: To::Place(Arc::clone(&answers), at) })
+    let many = requests.into_iter().enumerate().map(|(at, Entry { request, running, seat })| {
+        (request, Waiter { _running: running, seat, to: To::Place(Arc::clone(&answers), at) })
     });
     lane.submit_all(many.collect()).map_err(refused)?;
     told.await.map_err(|_| lost())
@@ -97,8 +107,13 @@ impl<T: Send + 'static> Reply<Told<T>> for Waiter<T> {
     }
 
     fn send(self, answer: Told<T>) {
-        let Self { _running, to } = self;
+        let Self { _running, seat, to } = self;
         drop(_running);
+        match seat {
+            // It may have been done, and be published late: what follows must not be decided in another lane before.
+            Some(seat) if matches!(answer, Err(Fault::OutcomeUnknown(_))) => seat.keep(),
+            seat => drop(seat),
+        }
         match to {
             // Nobody listens any more: the client has hung up, its work is done all the same.
             To::One(tell, _) => drop(tell.send(answer)),

@@ -211,14 +211,9 @@ pub(crate) fn options(config: &Config, migrate: bool, writer: Option<String>) ->
 }
 
 impl Opened {
-    /// How many lanes of scores it takes: a file has one writer.
+    /// How many lanes of scores it takes: a file has one writer, and in front of a database each needs a connection.
     pub(crate) fn lanes(&self, config: &Config) -> Result<usize, Usage> {
-        let (lanes, links): (usize, usize) = (config.count("store.lanes")?, config.count("store.pool_max")?);
-        if lanes > links {
-            let why =
-                "setting `store.lanes` must not be more than `store.pool_max`: each lane needs a connection";
-            return Err(Usage(why.into()));
-        }
+        let lanes = config.count("store.lanes")?.min(config.count("store.pool_max")?);
         Ok(if self.embedded.is_some() { 1 } else { lanes })
     }
 

@@ -16,7 +16,7 @@ use tally_store::mysql::{MySqlStore, Options};
 use tally_store::{BoardNo, Store};
 
 /// Lanes beside each other, as many as the product has by default.
-const LANES: usize = 2;
+const LANES: usize = 3;
 
 /// What a round of lanes shows.
 pub(crate) struct Submitted {

@@ -11,7 +11,6 @@ use std::collections::VecDeque;
 const BOUNDS: Bounds = Bounds {
     batch_rows_max: 4,
     batch_bytes_max: 100,
-    beside_rows_min: 200,
     queue_requests_max: 3,
     queue_bytes_max: 1_000,
     retries_max: 0,

@@ -10,7 +10,6 @@ use std::time::Duration;
 const BOUNDS: Bounds = Bounds {
     batch_rows_max: 100,
     batch_bytes_max: 10_000,
-    beside_rows_min: 200,
     queue_requests_max: 100,
     queue_bytes_max: 10_000,
     retries_max: 3,

@@ -10,8 +10,8 @@ mod failures;
 mod gate;
 mod model;
 mod schedules;
+mod seats;
 mod splitting;
-mod turns;
 
 use audit::Ears;
 use model::{Request, Store};

@@ -11,7 +11,6 @@ use shuttle::thread;
 const TIGHT: Bounds = Bounds {
     batch_rows_max: 3,
     batch_bytes_max: 45,
-    beside_rows_min: 200,
     queue_requests_max: 6,
     queue_bytes_max: 90,
     retries_max: 2,

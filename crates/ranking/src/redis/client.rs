@@ -6,13 +6,12 @@
 //! any node, an answer `MOVED` asks again, and every caller hears the truth about the node that its request needed.
 //!
 //! Callers are threads that may block, and readings that do not (`replay`). All requests of one question go out together and so
-//! cost one round trip, whatever the nodes; a slot that is being moved to another node is away until it has arrived.
+//! cost one round trip, whatever the nodes (`together`); a slot that is being moved to another node is away until it has arrived.
 
 use super::address::Address;
 use super::node::{Failure, Live, Node, Reach};
 use super::script::Script;
 use super::{Options, RankingError, keys, replay, reply};
-use futures_util::future::join_all;
 use redis::{Value, cmd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -51,7 +50,7 @@ pub(super) struct Shared {
 
 /// Which node has which slots.
 #[derive(Debug, Default)]
-struct Map {
+pub(super) struct Map {
     nodes: Vec<Arc<Node>>,
     /// First slot, last slot, node. The first range that has a slot counts.
     ranges: Vec<(u16, u16, Arc<Node>)>,
@@ -191,13 +190,6 @@ impl Shared {
         Ok(answers)
     }
 
-    async fn all(&self, requests: &[Request]) -> Answers {
-        match requests {
-            [one] => vec![self.call(one).await],
-            all => join_all(all.iter().map(|one| self.call(one))).await,
-        }
-    }
-
     /// One request, within a time that is the sum of both limits whatever happens.
     pub(super) async fn call(&self, request: &Request) -> Result<Value, RankingError> {
         self.call_telling(request, &AtomicBool::new(false)).await
@@ -233,7 +225,7 @@ impl Shared {
                 }
             };
             sent.store(true, Ordering::Relaxed);
-            let failure = match live.run(request.script, &request.keys, &request.args).await {
+            let failure = match live.run(request).await {
                 Ok(value) => return Ok(value),
                 Err(failure) => failure,
             };
@@ -247,7 +239,7 @@ impl Shared {
     }
 
     /// Does what makes another try worth while, or says why there is none.
-    async fn repair(
+    pub(super) async fn repair(
         &self,
         node: &Arc<Node>,
         live: &Arc<Live>,
@@ -357,13 +349,13 @@ impl Shared {
         Ok(map)
     }
 
-    fn map(&self) -> Arc<Map> {
+    pub(super) fn map(&self) -> Arc<Map> {
         Arc::clone(&self.map.read().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 impl Map {
-    fn node(&self, slot: u16) -> Option<Arc<Node>> {
+    pub(super) fn node(&self, slot: u16) -> Option<Arc<Node>> {
         let has = |range: &&(u16, u16, Arc<Node>)| (range.0..=range.1).contains(&slot);
         self.ranges.iter().find(has).map(|range| Arc::clone(&range.2))
     }

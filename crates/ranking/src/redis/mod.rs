@@ -37,6 +37,7 @@ mod reply;
 mod script;
 mod select;
 mod survey;
+mod together;
 mod turns;
 mod watch;
 

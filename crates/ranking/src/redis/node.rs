@@ -8,6 +8,7 @@
 
 use super::RankingError;
 use super::address::Address;
+use super::client::Request;
 use super::script::Script;
 use redis::aio::MultiplexedConnection;
 use redis::{
@@ -142,7 +143,8 @@ impl Node {
         RankingError::Away(format!("{}: {why}", self.name()))
     }
 
-    fn present(&self) -> Option<Arc<Live>> {
+    /// The connection, if there is one.
+    pub(super) fn present(&self) -> Option<Arc<Live>> {
         self.live.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -225,18 +227,31 @@ impl Pause {
 
 impl Live {
     /// Runs a script on keys of one slot.
-    pub(super) async fn run(
+    pub(super) async fn run(&self, request: &Request) -> Result<Value, Failure> {
+        self.ask(&self.command(request)).await
+    }
+
+    /// Runs several scripts that are sent together; one that fails fails alone.
+    pub(super) async fn run_all(
         &self,
-        script: Script,
-        keys: &[String],
-        args: &[Vec<u8>],
-    ) -> Result<Value, Failure> {
+        requests: impl Iterator<Item = &Request>,
+    ) -> Result<Vec<Result<Value, Failure>>, Failure> {
+        let mut all = pipe();
+        for request in requests {
+            all.add_command(self.command(request));
+        }
+        let values = self.connection.clone().send_packed_commands(&all, 0, all.len()).await?;
+        Ok(values.into_iter().map(|value| Ok(value.extract_error()?)).collect())
+    }
+
+    fn command(&self, request: &Request) -> redis::Cmd {
         let mut command = cmd("EVALSHA");
-        command.arg(&self.digests[script as usize]).arg(keys.len()).arg(keys).arg(&self.run);
-        for arg in args {
+        command.arg(&self.digests[request.script as usize]).arg(request.keys.len()).arg(&request.keys);
+        command.arg(&self.run);
+        for arg in &request.args {
             command.arg(arg.as_slice());
         }
-        self.ask(&command).await
+        command
     }
 
     /// Runs a command.

@@ -1,16 +1,17 @@
 //! The queues in front of the score work.
 //!
-//! A store with one writer has one lane. Elsewhere players spread over several, each with a transaction of its own in
-//! flight; what concerns more than the players of one lane goes through another one.
+//! A store with one writer has one lane. Elsewhere requests of one player each spread over several, as few of them as are
+//! enough, each with a transaction of its own in flight; what concerns more players than one goes through another one.
 
 use super::command::{Done, Request};
 use super::shared::Shared;
 use super::work::{ScoreWork, StoreTimes};
 use crate::failure::Failure;
 use crate::requests::Running;
-use crate::waiting::{self, Told};
+use crate::waiting::{self, Entry, Told};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
-use tally_lanes::{Bounds, Lane, LaneThread, Pass, Stats, Times, Turns};
+use tally_lanes::{Bounds, Lane, LaneThread, Pass, Seat, Seats, Stats, Times};
 
 /// What a caller hears.
 pub(crate) type Answer = Told<Done>;
@@ -21,6 +22,8 @@ type Waiter = waiting::Waiter<Done>;
 pub(crate) struct ScoreLanes {
     shared: Arc<Shared>,
     lanes: Vec<One>,
+    /// Those of each database that the store is spread over, where it has several lanes.
+    seats: Vec<Seats>,
 }
 
 /// One of them.
@@ -33,35 +36,57 @@ struct One {
 impl ScoreLanes {
     pub(crate) fn start(shared: Shared, bounds: Bounds) -> std::io::Result<Self> {
         let shared = Arc::new(shared);
-        let turns: Vec<Turns> = (0..=shared.store.shards()).map(|_| Turns::default()).collect();
         let start = |number| {
             let times = Arc::<StoreTimes>::default();
             let work = ScoreWork::new(Arc::clone(&shared), number, Arc::clone(&times));
-            // Those of one database; that of several has nobody beside it.
-            let turns = turns[number / shared.lanes].clone();
-            let (lane, thread) = Lane::start_among(&format!("scores-{number}"), bounds, turns, work)?;
+            let (lane, thread) = Lane::start(&format!("scores-{number}"), bounds, work)?;
             Ok(One { lane, thread: Mutex::new(Some(thread)), times })
         };
         let lanes = (0..=shared.lane_of_several()).map(start).collect::<std::io::Result<_>>()?;
-        Ok(Self { shared, lanes })
+        let shards = if shared.lanes_in_all() == 1 { 0 } else { shared.store.shards() };
+        let seats = (0..shards).map(|_| Seats::new(shared.lanes)).collect();
+        Ok(Self { shared, lanes, seats })
     }
 
-    /// The lane of a request.
-    fn of(&self, request: &Request) -> &Lane<ScoreWork, Waiter> {
-        &self.lanes[self.shared.lane_of(request).unwrap_or(self.shared.lane_of_several())].lane
+    /// The database of a request and the hash of its player, where it concerns one player and there are several lanes.
+    fn key(&self, request: &Request) -> Option<(usize, u64)> {
+        let player = request.player().filter(|_| !self.seats.is_empty())?;
+        let mut hasher = DefaultHasher::new();
+        player.as_bytes().hash(&mut hasher);
+        Some((self.shared.store.shard_of(player), hasher.finish()))
     }
 
-    /// The same of neighbours.
-    fn of_all(&self, requests: &[(Request, Option<Running>)]) -> &Lane<ScoreWork, Waiter> {
-        let mut lanes = requests.iter().map(|(request, _)| self.shared.lane_of(request));
-        let first = lanes.next().flatten();
-        let one = first.filter(|_| lanes.all(|lane| lane == first));
-        &self.lanes[one.unwrap_or(self.shared.lane_of_several())].lane
+    /// A seat for a request, and its lane.
+    fn seat(&self, request: &Request) -> (Option<Seat>, &Lane<ScoreWork, Waiter>) {
+        let sat = self.key(request).map(|(shard, hash)| (shard, self.seats[shard].sit(hash)));
+        let number = match &sat {
+            // A batch of one database stays a transaction of one database.
+            Some((shard, seat)) => shard * self.shared.lanes + seat.lane(),
+            None => self.shared.lane_of_several(),
+        };
+        (sat.map(|(_, seat)| seat), &self.lanes[number].lane)
+    }
+
+    /// Seats for neighbours in one lane; where they are of several they have none.
+    fn seat_all(&self, requests: &[(Request, Option<Running>)]) -> (Vec<Option<Seat>>, usize) {
+        let none = || (requests.iter().map(|_| None).collect(), self.shared.lane_of_several());
+        let keys: Option<Vec<(usize, u64)>> = requests.iter().map(|(request, _)| self.key(request)).collect();
+        let Some(((shard, first), rest)) = keys.as_deref().and_then(|keys| keys.split_first()) else {
+            return none();
+        };
+        let (seats, first) = (&self.seats[*shard], self.seats[*shard].sit(*first));
+        let lane = first.lane();
+        let beside = |(of, hash): &(usize, u64)| seats.sit_in(*hash, lane).filter(|_| of == shard);
+        let others: Option<Vec<Seat>> = rest.iter().map(beside).collect();
+        let Some(others) = others else { return none() };
+        let all = std::iter::once(first).chain(others).map(Some).collect();
+        (all, shard * self.shared.lanes + lane)
     }
 
     /// One request; the caller waits, the lane does not.
     pub(crate) async fn ask(&self, request: Request, running: Option<Running>) -> Result<Done, Failure> {
-        waiting::ask(self.of(&request), request, running.into_iter().collect()).await
+        let (seat, lane) = self.seat(&request);
+        waiting::ask(lane, request, running.into_iter().collect(), seat).await
     }
 
     /// Neighbours in one lane, or none of them; answers in order. They have their instants in that order, so where they
@@ -70,9 +95,13 @@ impl ScoreLanes {
         &self,
         requests: Vec<(Request, Option<Running>)>,
     ) -> Result<Vec<Answer>, Failure> {
-        let lane = self.of_all(&requests);
-        let many = requests.into_iter().map(|(request, running)| (request, running.into_iter().collect()));
-        waiting::ask_all(lane, many.collect()).await
+        let (seats, number) = self.seat_all(&requests);
+        let many = requests.into_iter().zip(seats).map(|((request, running), seat)| Entry {
+            request,
+            running: running.into_iter().collect(),
+            seat,
+        });
+        waiting::ask_all(&self.lanes[number].lane, many.collect()).await
     }
 
     /// Waits until every batch that is being decided now has been published; none is begun until this is dropped. Blocks.

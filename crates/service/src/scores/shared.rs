@@ -1,12 +1,11 @@
 //! What all lanes of scores share: the store, the clock, and the gate that their batches pass.
 //!
-//! A player belongs to one lane; what concerns more than the players of one goes through a lane of its own, and alone
-//! through the gate at the databases that it concerns. Not here: what a batch does.
+//! What concerns one player at a time goes through any lane of the player's database; what concerns several goes through a lane
+//! of its own, and alone through the gate at the databases that it concerns. Not here: which lane that is (`lane`), and what a
+//! batch does.
 
-use super::command::Request;
 use crate::clock::Clock;
 use crate::failure::Fault;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tally_lanes::{Blocked, Gate, Pass};
@@ -39,16 +38,9 @@ impl Shared {
         if self.lanes_in_all() == 1 { 0 } else { self.lanes_in_all() }
     }
 
-    /// The lane of a request, where it concerns one lane alone.
-    pub(super) fn lane_of(&self, request: &Request) -> Option<usize> {
-        if self.lanes_in_all() == 1 {
-            return Some(0);
-        }
-        let player = request.player()?;
-        let mut hasher = DefaultHasher::new();
-        player.as_bytes().hash(&mut hasher);
-        // Fits: it is less than the number of lanes. A batch of one database stays a transaction of one database.
-        Some(self.store.shard_of(player) * self.lanes + (hasher.finish() % self.lanes as u64) as usize)
+    /// Whether a lane is of what concerns several, and not of one player after the other.
+    pub(super) fn is_of_several(&self, lane: usize) -> bool {
+        lane == self.lanes_in_all()
     }
 
     /// Goes on beside what lanes do with these databases, or once they have done what they are doing, and alone. Else it

@@ -1,7 +1,7 @@
 //! What a score lane does with a batch: one transaction, then one publication, then the answers.
 //!
-//! A player's records belong to one lane, so lanes need not wait for each other; a batch that concerns more than the
-//! players of its lane passes the gate alone.
+//! A player's requests are in one lane at a time, so lanes need not wait for each other; what concerns several players has a
+//! lane of its own, whose batches pass the gate alone.
 
 use super::aim::Aims;
 use super::answer::{answer, before};
@@ -80,7 +80,7 @@ impl ScoreWork {
             }
             used.then_some((aims, now))
         };
-        let alone = batch.iter().any(|request| self.shared.lane_of(request) != Some(self.number));
+        let alone = self.shared.is_of_several(self.number);
         let pass = self.shared.pass(places, alone)?;
         if let Some((aims, now)) = aim(alone && places == ShardSet::first(self.shared.store.shards())) {
             return Ok((aims, now, pass));

@@ -9,7 +9,7 @@ use crate::events::hub::Hub;
 use crate::failure::{Failure, Fault};
 use crate::requests::Running;
 use crate::scores::work::StoreTimes;
-use crate::waiting::{self, Told};
+use crate::waiting::{self, Entry, Told};
 use std::sync::{Arc, Mutex, PoisonError};
 use tally_lanes::{Lane, LaneThread, Stats, Times};
 use tally_rules::ledger::Account;
@@ -60,7 +60,7 @@ impl LedgerLane {
 
     /// One request; the caller waits, the lane does not.
     pub(crate) async fn ask(&self, request: Request, running: Vec<Running>) -> Result<Done, Failure> {
-        waiting::ask(&self.lane, request, running).await
+        waiting::ask(&self.lane, request, running, None).await
     }
 
     /// The same on a thread that may block.
@@ -73,7 +73,8 @@ impl LedgerLane {
         &self,
         requests: Vec<(Request, Vec<Running>)>,
     ) -> Result<Vec<Told<Done>>, Failure> {
-        waiting::ask_all(&self.lane, requests).await
+        let many = requests.into_iter().map(|(request, running)| Entry { request, running, seat: None });
+        waiting::ask_all(&self.lane, many.collect()).await
     }
 
     pub(crate) fn stats(&self) -> Stats {

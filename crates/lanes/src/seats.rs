@@ -1,0 +1,126 @@
+//! Which of several lanes the next request of a key goes to: to as few lanes as are enough, and of one key never to two.
+//!
+//! A commit costs nearly the same whether it has ten rows or a hundred, so lanes beside each other make batches small and
+//! commits dear while little is asked, and share the work while much is. So the first lane takes what comes until it has
+//! enough, then the second beside it. A key's requests are in order only in one lane: as long as any of them has not been
+//! answered, those that follow go where it is; a key that nobody asks for has no lane. Keys share buckets by their hash,
+//! which ties some together that need not be. Not here: what a key is.
+
+use crate::sync::{AtomicU64, Ordering};
+use std::sync::Arc;
+
+/// Buckets of keys: so many that hardly two of some thousand requests share one.
+#[cfg(not(test))]
+const BUCKETS: usize = 1 << 14;
+#[cfg(test)]
+const BUCKETS: usize = 2;
+
+/// Bits of a bucket that count its requests; those above name their lane.
+const COUNT_BITS: u32 = 48;
+
+/// Requests of a lane from which the next one is used beside it: half of them are in the batch that is being committed, and
+/// so many rows are some times the work that a commit is without any.
+pub(crate) const ENOUGH: u64 = 128;
+
+/// The seats of some lanes; clones are of the same.
+#[derive(Clone, Debug)]
+pub struct Seats {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    buckets: Box<[AtomicU64]>,
+    /// How many requests each lane has.
+    lanes: Box<[AtomicU64]>,
+}
+
+/// A request's place in a lane. It is to be dropped once the request is done: what it did can be read, or it did nothing.
+#[derive(Debug)]
+pub struct Seat {
+    seats: Seats,
+    bucket: usize,
+    lane: usize,
+}
+
+impl Seats {
+    /// Seats in so many lanes, 1 at least and 65,536 at most.
+    #[must_use]
+    pub fn new(lanes: usize) -> Self {
+        let zeros = |count| (0..count).map(|_| AtomicU64::new(0)).collect();
+        Self { shared: Arc::new(Shared { buckets: zeros(BUCKETS), lanes: zeros(lanes.clamp(1, 1 << 16)) }) }
+    }
+
+    /// A seat for a key of this hash: in the lane where others of it are, else in the one that suits best.
+    #[must_use]
+    pub fn sit(&self, hash: u64) -> Seat {
+        let bucket = bucket(hash);
+        let lane = self.enter(bucket, |taken| Some(taken.unwrap_or_else(|| self.best())));
+        self.seat(bucket, lane.expect("there is always one"))
+    }
+
+    /// A seat in this lane, if no others of the key are elsewhere.
+    #[must_use]
+    pub fn sit_in(&self, hash: u64, lane: usize) -> Option<Seat> {
+        let bucket = bucket(hash);
+        let lane = self.enter(bucket, |taken| (taken.is_none() || taken == Some(lane)).then_some(lane))?;
+        Some(self.seat(bucket, lane))
+    }
+
+    /// Puts one more request into a bucket, in the lane that is chosen by the one of those that are there.
+    fn enter(&self, bucket: usize, choose: impl Fn(Option<usize>) -> Option<usize>) -> Option<usize> {
+        let state = &self.shared.buckets[bucket];
+        let mut seen = state.load(Ordering::Relaxed);
+        loop {
+            let (lane, count) = ((seen >> COUNT_BITS) as usize, seen & ((1 << COUNT_BITS) - 1));
+            let lane = choose((count > 0).then_some(lane))?;
+            let next = ((lane as u64) << COUNT_BITS) | (count + 1);
+            // Whoever comes first sees what those before have left.
+            match state.compare_exchange_weak(seen, next, Ordering::Acquire, Ordering::Relaxed) {
+                Ok(_) => return Some(lane),
+                Err(now) => seen = now,
+            }
+        }
+    }
+
+    fn seat(&self, bucket: usize, lane: usize) -> Seat {
+        self.shared.lanes[lane].fetch_add(1, Ordering::Relaxed);
+        Seat { seats: self.clone(), bucket, lane }
+    }
+
+    /// The emptiest of as many as are used beside each other now.
+    fn best(&self) -> usize {
+        let lanes = &self.shared.lanes;
+        let all: u64 = lanes.iter().map(|lane| lane.load(Ordering::Relaxed)).sum();
+        let used = usize::try_from(all / ENOUGH).unwrap_or(usize::MAX).saturating_add(1).min(lanes.len());
+        let emptiest = (0..used).min_by_key(|lane| lanes[*lane].load(Ordering::Relaxed));
+        emptiest.expect("there is one at least")
+    }
+}
+
+/// High bits of a hash are as good as low ones, and other tables use those.
+fn bucket(hash: u64) -> usize {
+    (hash >> 32) as usize % BUCKETS
+}
+
+impl Seat {
+    /// Which lane it is in.
+    #[must_use]
+    pub fn lane(&self) -> usize {
+        self.lane
+    }
+
+    /// Keeps the key in this lane for ever: nobody knows when its request is done.
+    pub fn keep(self) {
+        self.seats.shared.lanes[self.lane].fetch_sub(1, Ordering::Relaxed);
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        let Shared { buckets, lanes } = &*self.seats.shared;
+        lanes[self.lane].fetch_sub(1, Ordering::Relaxed);
+        buckets[self.bucket].fetch_sub(1, Ordering::Release);
+    }
+}

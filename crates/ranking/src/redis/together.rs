@@ -1,0 +1,71 @@
+//! Several requests at once: one message to each node.
+//!
+//! A hundred small messages would cost Redis as many readings and writings of its connection. What a message does not settle,
+//! because a node was not connected or one of the requests failed, is asked again by itself, with all that `client` does about
+//! failures. Not here: one request.
+
+use super::RankingError;
+use super::client::{Answers, Request, Shared};
+use super::node::Node;
+use super::reply;
+use futures_util::future::join_all;
+use redis::Value;
+use std::sync::Arc;
+
+impl Shared {
+    /// All of these at once; each has its own answer.
+    pub(super) async fn all(&self, requests: &[Request]) -> Answers {
+        match requests {
+            [one] => vec![self.call(one).await],
+            all => {
+                let mut answers: Vec<Option<_>> = all.iter().map(|_| None).collect();
+                let by_node = self.by_node(all);
+                let asked = by_node.iter().map(|(node, which)| self.pipeline(node, all, which));
+                for ((_, which), heard) in by_node.iter().zip(join_all(asked).await) {
+                    for (at, answer) in which.iter().zip(heard) {
+                        answers[*at] = answer;
+                    }
+                }
+                let again = all.iter().zip(answers).map(async |(one, answer)| match answer {
+                    Some(answer) => answer,
+                    None => self.call(one).await,
+                });
+                join_all(again).await
+            }
+        }
+    }
+
+    /// Which requests go to which node; those whose node is not known go to none.
+    fn by_node(&self, requests: &[Request]) -> Vec<(Arc<Node>, Vec<usize>)> {
+        let map = self.map();
+        let mut by_node: Vec<(Arc<Node>, Vec<usize>)> = Vec::new();
+        for (at, request) in requests.iter().enumerate() {
+            let Some(node) = map.node(request.slot) else { continue };
+            match by_node.iter_mut().find(|(one, _)| Arc::ptr_eq(one, &node)) {
+                Some((_, which)) => which.push(at),
+                None => by_node.push((node, vec![at])),
+            }
+        }
+        by_node
+    }
+
+    /// These of the requests in one message to a node that is connected: what each has got, nothing where it should be
+    /// asked again alone.
+    async fn pipeline(
+        &self,
+        node: &Arc<Node>,
+        requests: &[Request],
+        which: &[usize],
+    ) -> Vec<Option<Result<Value, RankingError>>> {
+        let Some(live) = node.present() else { return vec![None; which.len()] };
+        let commands = which.iter().map(|at| &requests[*at]);
+        match live.run_all(commands).await {
+            // One that failed fails again or not by itself.
+            Ok(values) => values.into_iter().map(|value| value.ok().map(reply::status)).collect(),
+            Err(failure) => {
+                let repaired = self.repair(node, &live, failure, requests[which[0]].slot).await;
+                vec![repaired.err().map(Err); which.len()]
+            }
+        }
+    }
+}
