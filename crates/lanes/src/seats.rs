@@ -4,10 +4,12 @@
 //! commits dear while little is asked, and share the work while much is. So the first lane takes what comes until it has
 //! enough, then the second beside it. A key's requests are in order only in one lane: as long as any of them has not been
 //! answered, those that follow go where it is; a key that nobody asks for has no lane. Keys share buckets by their hash,
-//! which ties some together that need not be. Not here: what a key is.
+//! which ties some together that need not be. A lane that has answered nobody for a while, because the store is silent to it,
+//! gets no keys that another one can take. Not here: what a key is.
 
 use crate::sync::{AtomicU64, Ordering};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// Buckets of keys: so many that hardly two of some thousand requests share one.
 #[cfg(not(test))]
@@ -22,6 +24,9 @@ const COUNT_BITS: u32 = 48;
 /// so many rows are some times the work that a commit is without any.
 pub(crate) const ENOUGH: u64 = 128;
 
+/// A lane that has requests and has been done with none for so long is silent.
+pub(crate) const SILENT: Duration = Duration::from_millis(100);
+
 /// The seats of some lanes; clones are of the same.
 #[derive(Clone, Debug)]
 pub struct Seats {
@@ -31,8 +36,17 @@ pub struct Seats {
 #[derive(Debug)]
 struct Shared {
     buckets: Box<[AtomicU64]>,
-    /// How many requests each lane has.
-    lanes: Box<[AtomicU64]>,
+    lanes: Box<[One]>,
+    since: Instant,
+}
+
+/// A lane.
+#[derive(Debug)]
+struct One {
+    /// How many requests it has.
+    seated: AtomicU64,
+    /// When it was last done with one, or had the first, in milliseconds.
+    stirred: AtomicU64,
 }
 
 /// A request's place in a lane. It is to be dropped once the request is done: what it did can be read, or it did nothing.
@@ -47,8 +61,10 @@ impl Seats {
     /// Seats in so many lanes, 1 at least and 65,536 at most.
     #[must_use]
     pub fn new(lanes: usize) -> Self {
-        let zeros = |count| (0..count).map(|_| AtomicU64::new(0)).collect();
-        Self { shared: Arc::new(Shared { buckets: zeros(BUCKETS), lanes: zeros(lanes.clamp(1, 1 << 16)) }) }
+        let buckets = (0..BUCKETS).map(|_| AtomicU64::new(0)).collect();
+        let one = |_| One { seated: AtomicU64::new(0), stirred: AtomicU64::new(0) };
+        let lanes = (0..lanes.clamp(1, 1 << 16)).map(one).collect();
+        Self { shared: Arc::new(Shared { buckets, lanes, since: Instant::now() }) }
     }
 
     /// A seat for a key of this hash: in the lane where others of it are, else in the one that suits best.
@@ -84,17 +100,39 @@ impl Seats {
     }
 
     fn seat(&self, bucket: usize, lane: usize) -> Seat {
-        self.shared.lanes[lane].fetch_add(1, Ordering::Relaxed);
+        let one = &self.shared.lanes[lane];
+        if one.seated.fetch_add(1, Ordering::Relaxed) == 0 {
+            one.stirred.store(self.shared.now_ms(), Ordering::Relaxed);
+        }
         Seat { seats: self.clone(), bucket, lane }
     }
 
     /// The emptiest of as many as are used beside each other now.
     fn best(&self) -> usize {
-        let lanes = &self.shared.lanes;
-        let all: u64 = lanes.iter().map(|lane| lane.load(Ordering::Relaxed)).sum();
-        let used = usize::try_from(all / ENOUGH).unwrap_or(usize::MAX).saturating_add(1).min(lanes.len());
-        let emptiest = (0..used).min_by_key(|lane| lanes[*lane].load(Ordering::Relaxed));
-        emptiest.expect("there is one at least")
+        let Shared { lanes, .. } = &*self.shared;
+        let seated = |lane: usize| lanes[lane].seated.load(Ordering::Relaxed);
+        let all: u64 = (0..lanes.len()).map(seated).sum();
+        let used = usize::try_from(all / ENOUGH).unwrap_or(usize::MAX).saturating_add(1);
+        let now = self.shared.now_ms();
+        let silent = |lane: usize| {
+            let stirred = lanes[lane].stirred.load(Ordering::Relaxed);
+            seated(lane) > 0 && u128::from(now.saturating_sub(stirred)) >= SILENT.as_millis()
+        };
+        let emptiest =
+            (0..lanes.len()).filter(|lane| !silent(*lane)).take(used).min_by_key(|lane| seated(*lane));
+        emptiest.or_else(|| (0..lanes.len()).min_by_key(|lane| seated(*lane))).expect("there is one at least")
+    }
+}
+
+impl Shared {
+    fn now_ms(&self) -> u64 {
+        u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// One request less in a lane.
+    fn leave(&self, lane: usize) {
+        self.lanes[lane].stirred.store(self.now_ms(), Ordering::Relaxed);
+        self.lanes[lane].seated.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -112,15 +150,14 @@ impl Seat {
 
     /// Keeps the key in this lane for ever: nobody knows when its request is done.
     pub fn keep(self) {
-        self.seats.shared.lanes[self.lane].fetch_sub(1, Ordering::Relaxed);
+        self.seats.shared.leave(self.lane);
         std::mem::forget(self);
     }
 }
 
 impl Drop for Seat {
     fn drop(&mut self) {
-        let Shared { buckets, lanes } = &*self.seats.shared;
-        lanes[self.lane].fetch_sub(1, Ordering::Relaxed);
-        buckets[self.bucket].fetch_sub(1, Ordering::Release);
+        self.seats.shared.leave(self.lane);
+        self.seats.shared.buckets[self.bucket].fetch_sub(1, Ordering::Release);
     }
 }

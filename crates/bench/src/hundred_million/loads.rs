@@ -39,7 +39,8 @@ const ZIPF: Load = Load {
     reads: 50,
     skew: "zipf",
     redis: false,
-    rate: "20000",
+    // One in a hundred more than the floor: a rate that is kept is counted a hair lower than it was offered.
+    rate: "20200",
     seconds: 1_800,
 };
 

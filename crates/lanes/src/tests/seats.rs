@@ -1,7 +1,7 @@
 //! Seats under every kind of schedule: a key's requests are in one lane at a time, and few lanes are used while little is asked.
 
 use super::explore;
-use crate::seats::{ENOUGH, Seats};
+use crate::seats::{ENOUGH, SILENT, Seats};
 use shuttle::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use shuttle::thread;
 use std::sync::Arc;
@@ -69,5 +69,20 @@ fn a_key_whose_request_is_in_doubt_stays() {
         drop(many);
         assert_eq!(seats.sit(KEYS[0]).lane(), 1);
         assert_eq!(seats.sit(KEYS[1]).lane(), 0);
+    });
+}
+
+#[test]
+fn a_silent_lane_gets_no_other_keys() {
+    explore(1, || {
+        let seats = Seats::new(2);
+        let stuck = seats.sit(KEYS[0]);
+        assert_eq!(seats.sit(KEYS[1]).lane(), 0);
+        // Of the system's time, which is what seats go by.
+        std::thread::sleep(SILENT);
+        assert_eq!(seats.sit(KEYS[1]).lane(), 1, "the first lane is silent");
+        assert_eq!(seats.sit(KEYS[0]).lane(), 0, "a key stays where it is");
+        drop(stuck);
+        assert_eq!(seats.sit(KEYS[1]).lane(), 0, "it is done");
     });
 }

@@ -33,12 +33,17 @@ impl Inner {
         if self.pending.has(shard) {
             drop(self.enter(shard)?);
         }
-        ask(&self.all[shard]).map_err(|error| match error {
+        ask(&self.all[shard]).map_err(|error| self.of_one(shard, error))
+    }
+
+    /// An error of one shard, which says of which.
+    fn of_one(&self, shard: usize, error: StoreError) -> StoreError {
+        match error {
             StoreError::Away(why) => {
                 StoreError::ShardAway { number: shard, shard: self.name(shard), alone: true, why }
             }
             error => error,
-        })
+        }
     }
 
     /// Asks each and adds up.
@@ -75,7 +80,7 @@ impl Inner {
     /// See [`Store::became`].
     pub(super) fn became(&self, batch: &BatchId) -> Result<Option<Committed>, StoreError> {
         if let Some(shard) = self.shard_of_lost(batch) {
-            return self.all[shard].became(batch);
+            return self.all[shard].became(batch).map_err(|error| self.of_one(shard, error));
         }
         for store in &self.all {
             if let Some(committed) = store.became(batch)? {
