@@ -17,6 +17,9 @@ use std::time::Duration;
 const OTHER_VARIABLES: [&str; 6] =
     ["TALLY_CONFIG", "TALLY_KEY", "TALLY_SECRET", "TALLY_SOAK", "TALLY_SEED", "TALLY_WRITE_DOCS"];
 
+/// Where a value comes from that nobody said.
+const DEFAULT: &str = "default";
+
 /// An error of whoever typed the command or wrote the file: exit code 2.
 #[derive(Debug)]
 pub(crate) struct Usage(pub(crate) String);
@@ -41,7 +44,7 @@ impl Config {
     /// Reads all sources.
     pub(crate) fn load(cli: &Cli) -> Result<Self> {
         let mut config = Self {
-            values: SETTINGS.iter().map(|one| (one.name, (one.default.to_owned(), "default"))).collect(),
+            values: SETTINGS.iter().map(|one| (one.name, (one.default.to_owned(), DEFAULT))).collect(),
             currencies: BTreeMap::new(),
         };
         let file =
@@ -130,6 +133,11 @@ impl Config {
     /// A setting's text.
     pub(crate) fn text(&self, name: &'static str) -> &str {
         &self.values.get(name).expect("every setting has a value").0
+    }
+
+    /// Whether anybody said it: it is not what it is by default.
+    pub(crate) fn is_said(&self, name: &'static str) -> bool {
+        self.values.get(name).is_some_and(|(_, source)| *source != DEFAULT)
     }
 
     /// A setting's list.

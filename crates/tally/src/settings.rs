@@ -33,7 +33,7 @@ settings! {
     "secret.file" = "" "File with the secret, 64 hexadecimal digits; empty: `secret` in the data directory.";
     "store.url" = "" "`sqlite:PATH` or `mysql://user:password@host:port/database` (MariaDB too; with TLS `?ssl-mode=verify_identity`), or several databases, comma-separated: the shards of one store; empty: `tally.db` in the data directory.";
     "store.pool_max" = "8" "Connections to a database at most; about twice its processors, see `tally doctor`.";
-    "store.lanes" = "3" "Lanes of scores in front of a database, each with a transaction of its own in flight, at most one for each of store.pool_max; a store in a file has one.";
+    "store.lanes" = "3" "Lanes of scores in front of a database, each with a transaction of its own in flight, at most store.pool_max of them; a store in a file has one.";
     "store.connect_timeout" = "5s" "How long a connection to a database may take.";
     "store.query_timeout" = "20s" "How long a database may take to answer; past it it is away.";
     "store.lock_wait" = "5s" "How long a database lets a statement wait for rows of another, in whole seconds; less than `store.query_timeout`.";

@@ -213,8 +213,13 @@ pub(crate) fn options(config: &Config, migrate: bool, writer: Option<String>) ->
 impl Opened {
     /// How many lanes of scores it takes: a file has one writer, and in front of a database each needs a connection.
     pub(crate) fn lanes(&self, config: &Config) -> Result<usize, Usage> {
-        let lanes = config.count("store.lanes")?.min(config.count("store.pool_max")?);
-        Ok(if self.embedded.is_some() { 1 } else { lanes })
+        let (lanes, links): (usize, usize) = (config.count("store.lanes")?, config.count("store.pool_max")?);
+        if lanes > links && config.is_said("store.lanes") {
+            let why =
+                "setting `store.lanes` must not be more than `store.pool_max`: each lane needs a connection";
+            return Err(Usage(why.into()));
+        }
+        Ok(if self.embedded.is_some() { 1 } else { lanes.min(links) })
     }
 
     /// Says where this process answers, for whoever finds the store taken.

@@ -197,11 +197,14 @@ impl Shared {
 
     /// The same; `sent` says in the end whether it may have been done without an answer.
     async fn call_telling(&self, request: &Request, sent: &AtomicBool) -> Result<Value, RankingError> {
+        self.in_time(self.try_often(request, sent)).await?.and_then(reply::status)
+    }
+
+    /// Ends whatever takes longer than to connect and to answer may.
+    pub(super) async fn in_time<T>(&self, asking: impl Future<Output = T>) -> Result<T, RankingError> {
         let most = self.reach.connect + self.reach.response;
-        match timeout(most, self.try_often(request, sent)).await {
-            Ok(answer) => answer.and_then(reply::status),
-            Err(_) => Err(RankingError::Away(format!("{} did not answer in time", self.reach.address))),
-        }
+        let late = |_| RankingError::Away(format!("{} did not answer in time", self.reach.address));
+        timeout(most, asking).await.map_err(late)
     }
 
     async fn try_often(&self, request: &Request, sent: &AtomicBool) -> Result<Value, RankingError> {

@@ -63,8 +63,9 @@ impl Shared {
             // One that failed fails again or not by itself.
             Ok(values) => values.into_iter().map(|value| value.ok().map(reply::status)).collect(),
             Err(failure) => {
-                let repaired = self.repair(node, &live, failure, requests[which[0]].slot).await;
-                vec![repaired.err().map(Err); which.len()]
+                let repaired = self.repair(node, &live, failure, requests[which[0]].slot);
+                let failed = self.in_time(repaired).await.and_then(|repaired| repaired).err();
+                vec![failed.map(Err); which.len()]
             }
         }
     }

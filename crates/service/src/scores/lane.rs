@@ -76,7 +76,7 @@ impl ScoreLanes {
         };
         let (seats, first) = (&self.seats[*shard], self.seats[*shard].sit(*first));
         let lane = first.lane();
-        let beside = |(of, hash): &(usize, u64)| seats.sit_in(*hash, lane).filter(|_| of == shard);
+        let beside = |(of, hash): &(usize, u64)| (of == shard).then(|| seats.sit_in(*hash, lane)).flatten();
         let others: Option<Vec<Seat>> = rest.iter().map(beside).collect();
         let Some(others) = others else { return none() };
         let all = std::iter::once(first).chain(others).map(Some).collect();

@@ -142,7 +142,12 @@ impl Inner {
 
     fn behind(&self, shard: usize, error: &StoreError) -> StoreError {
         let why = format!("it has not got what was done already: {error}");
-        StoreError::ShardAway { number: shard, shard: self.name(shard), alone: true, why }
+        self.away(shard, true, why)
+    }
+
+    /// That a shard is away, by its name; `alone`: it is the only one that the transaction concerns.
+    fn away(&self, shard: usize, alone: bool, why: String) -> StoreError {
+        StoreError::ShardAway { number: shard, shard: self.name(shard), alone, why }
     }
 }
 

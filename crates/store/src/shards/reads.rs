@@ -39,9 +39,7 @@ impl Inner {
     /// An error of one shard, which says of which.
     fn of_one(&self, shard: usize, error: StoreError) -> StoreError {
         match error {
-            StoreError::Away(why) => {
-                StoreError::ShardAway { number: shard, shard: self.name(shard), alone: true, why }
-            }
+            StoreError::Away(why) => self.away(shard, true, why),
             error => error,
         }
     }
@@ -79,11 +77,12 @@ impl Inner {
 
     /// See [`Store::became`].
     pub(super) fn became(&self, batch: &BatchId) -> Result<Option<Committed>, StoreError> {
+        let ask = |shard: usize| self.all[shard].became(batch).map_err(|error| self.of_one(shard, error));
         if let Some(shard) = self.shard_of_lost(batch) {
-            return self.all[shard].became(batch).map_err(|error| self.of_one(shard, error));
+            return ask(shard);
         }
-        for store in &self.all {
-            if let Some(committed) = store.became(batch)? {
+        for shard in 0..self.all.len() {
+            if let Some(committed) = ask(shard)? {
                 return Ok(Some(committed));
             }
         }

@@ -190,8 +190,7 @@ impl Inner {
         if !self.silent.is_recent(shard) {
             return Ok(());
         }
-        let why = "it did not answer a moment ago".into();
-        Err(StoreError::ShardAway { number: shard, shard: self.name(shard), alone, why })
+        Err(self.away(shard, alone, "it did not answer a moment ago".into()))
     }
 
     /// A fault as the caller hears it: with the shard's name, and remembered where something has to be asked later.
@@ -199,7 +198,7 @@ impl Inner {
         match error {
             StoreError::Away(why) => {
                 self.silent.put(shard);
-                StoreError::ShardAway { number: shard, shard: self.name(shard), alone, why }
+                self.away(shard, alone, why)
             }
             StoreError::LostAtCommit { batch, why } => {
                 self.silent.put(shard);

@@ -146,6 +146,7 @@ fn a_wrong_value_names_its_setting() {
         ("TALLY_LOG_FORMAT", "xml", "log.format"),
         ("TALLY_RANKING_URL", "disk", "ranking"),
         ("TALLY_STORE_URL", "postgres://x", "postgres"),
+        ("TALLY_STORE_LANES", "9", "store.pool_max"),
     ] {
         let told =
             refused(&server, &["serve", "--http", "127.0.0.1:0", "--resp", "off"], &[(variable, value)]);
