@@ -12,8 +12,9 @@
 //!
 //! What holds:
 //! - Every accepted request is answered exactly once, after its batch was made durable and published.
-//! - Requests are committed and answered in the order in which they were accepted. Splitting a batch
-//!   keeps that order; a request that fails changes nothing for those before and after it.
+//! - Requests are committed in the order in which they were accepted, and answered in that order unless the
+//!   work has callers told elsewhere ([`Work::tell`]). Splitting a batch keeps that order; a request that
+//!   fails changes nothing for those before and after it.
 //! - While the outcome of a commit is unknown nothing else is committed.
 //! - A lane that drains answers all it has accepted and takes nothing more.
 //! - If the lane's thread panics, the queue closes and all replies are dropped unsent. A caller then sees

@@ -11,9 +11,12 @@ use crate::split::Pieces;
 use crate::stats::{Counters, add, add_since};
 use crate::work::{Failure, Passage, Reply, Resolution, Work};
 use std::collections::VecDeque;
+use std::iter::Zip;
+use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
+use std::vec;
 
 /// The lane's thread: the work, and what it takes from the queue.
 pub(crate) struct Runner<W: Work, R> {
@@ -109,7 +112,10 @@ impl<W: Work, R: Reply<Result<W::Answer, W::Fault>>> Runner<W, R> {
                     let published = Instant::now();
                     self.counters.publishing.record(published.duration_since(passage.ended));
                     passage.published = Some(published);
-                    answer_each(piece.replies, answers, &passage);
+                    assert!(answers.len() == piece.replies.len(), "publish gives every request one answer");
+                    tell_each(&mut piece.replies, &passage);
+                    let (callers, rest) = (answers.len(), piece.replies.into_iter().zip(answers));
+                    self.work.tell(callers, Box::new(Telling { rest, fault: PhantomData }));
                 }
                 Err(Setback::Row(_)) if piece.requests.len() > 1 => {
                     add(&self.counters.splits, 1);
@@ -231,12 +237,17 @@ type ResolveResult<W> = Result<Resolution<<W as Work>::Committed, <W as Work>::F
 
 type CommitResult<W> = Result<<W as Work>::Committed, Setback<<W as Work>::Fault>>;
 
-/// Tells everyone, in order.
-fn answer_each<A, F, R: Reply<Result<A, F>>>(mut replies: Vec<R>, answers: Vec<A>, passage: &Passage) {
-    assert!(answers.len() == replies.len(), "publish gives every request one answer");
-    tell_each(&mut replies, passage);
-    for (reply, answer) in replies.into_iter().zip(answers) {
-        reply.send(Ok(answer));
+/// Callers who have an answer and have yet to hear it; they do when this is dropped, in order.
+struct Telling<A, F, R: Reply<Result<A, F>>> {
+    rest: Zip<vec::IntoIter<R>, vec::IntoIter<A>>,
+    fault: PhantomData<fn() -> F>,
+}
+
+impl<A, F, R: Reply<Result<A, F>>> Drop for Telling<A, F, R> {
+    fn drop(&mut self) {
+        for (reply, answer) in self.rest.by_ref() {
+            reply.send(Ok(answer));
+        }
     }
 }
 

@@ -8,6 +8,8 @@
 //! gets no keys that another one can take. Not here: what a key is.
 
 use crate::sync::{AtomicU64, Ordering};
+use foldhash::quality::RandomState;
+use std::hash::BuildHasher;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -38,10 +40,12 @@ struct Shared {
     buckets: Box<[AtomicU64]>,
     lanes: Box<[One]>,
     since: Instant,
+    hasher: RandomState,
 }
 
-/// A lane.
+/// A lane; what threads write for one is not on a line of memory of another.
 #[derive(Debug)]
+#[repr(align(64))]
 struct One {
     /// How many requests it has.
     seated: AtomicU64,
@@ -64,7 +68,20 @@ impl Seats {
         let buckets = (0..BUCKETS).map(|_| AtomicU64::new(0)).collect();
         let one = |_| One { seated: AtomicU64::new(0), stirred: AtomicU64::new(0) };
         let lanes = (0..lanes.clamp(1, 1 << 16)).map(one).collect();
-        Self { shared: Arc::new(Shared { buckets, lanes, since: Instant::now() }) }
+        Self {
+            shared: Arc::new(Shared {
+                buckets,
+                lanes,
+                since: Instant::now(),
+                hasher: RandomState::default(),
+            }),
+        }
+    }
+
+    /// The hash of a key.
+    #[must_use]
+    pub fn hash(&self, key: &[u8]) -> u64 {
+        self.shared.hasher.hash_one(key)
     }
 
     /// A seat for a key of this hash: in the lane where others of it are, else in the one that suits best.
@@ -131,8 +148,12 @@ impl Shared {
 
     /// One request less in a lane.
     fn leave(&self, lane: usize) {
-        self.lanes[lane].stirred.store(self.now_ms(), Ordering::Relaxed);
-        self.lanes[lane].seated.fetch_sub(1, Ordering::Relaxed);
+        let (One { stirred, seated }, now) = (&self.lanes[lane], self.now_ms());
+        // Hundreds leave within a millisecond.
+        if stirred.load(Ordering::Relaxed) != now {
+            stirred.store(now, Ordering::Relaxed);
+        }
+        seated.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -63,13 +63,20 @@ pub trait Work: Send + 'static {
         None
     }
 
+    /// Tells so many callers their answers: they hear when `telling` is dropped, which may be on another thread and after
+    /// the lane has gone on, but must not be forgotten. Whoever wakes a caller on another processor, one by one, may be made to
+    /// make room for it each time.
+    fn tell(&mut self, _callers: usize, telling: Box<dyn Send>) {
+        drop(telling);
+    }
+
     /// Lets some time pass before attempt number `attempts` + 1, `attempts` ≥ 1. Sleeps for [`backoff`].
     fn pause(&mut self, attempts: u32) {
         sync::sleep(backoff(attempts));
     }
 }
 
-/// How a caller hears. Consumed exactly once, on the lane's thread.
+/// How a caller hears. Consumed exactly once, on the lane's thread or where [`Work::tell`] has it done.
 ///
 /// It must neither block nor panic: everyone behind it waits, and a panic ends the lane. A caller that has
 /// gone away is not an error; there is nobody to tell.

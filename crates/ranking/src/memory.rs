@@ -43,8 +43,11 @@ pub struct Published {
     pub after: Option<u64>,
 }
 
-/// Movements for which readers wait at a time: some 50 µs.
-const HOLD_MOVEMENTS_MAX: usize = 64;
+/// Movements for which readers wait at a time: some 50 µs. And records that are read at a time.
+const HOLD_MAX: usize = 64;
+
+/// Players whose places are asked of memory at once; see [`Order::warm`].
+pub(crate) const TOGETHER: usize = 16;
 
 /// A part that one writer has for itself.
 pub struct Held<'a> {
@@ -83,11 +86,16 @@ impl PartOrder {
     /// Publishes committed changes in their order. The lock is given up now and then, so that a large batch does not
     /// keep readers waiting to its end.
     pub fn publish(&self, movements: &[Movement], mut published: impl FnMut(usize, Published)) {
-        for (chunk, some) in movements.chunks(HOLD_MOVEMENTS_MAX).enumerate() {
+        for (chunk, some) in movements.chunks(HOLD_MAX).enumerate() {
             let mut held = self.hold();
-            for (at, movement) in some.iter().enumerate() {
-                if let Some(ranks) = held.publish(movement) {
-                    published(chunk * HOLD_MOVEMENTS_MAX + at, ranks);
+            let mut at = chunk * HOLD_MAX;
+            for together in some.chunks(TOGETHER) {
+                held.warm(together);
+                for movement in together {
+                    if let Some(ranks) = held.publish(movement) {
+                        published(at, ranks);
+                    }
+                    at += 1;
                 }
             }
         }
@@ -135,6 +143,13 @@ impl PartOrder {
         on_tree!(&*self.shared(), order => with(&Ruled::new(&self.rules, order)))
     }
 
+    /// Players' records, each told in its turn. The lock is given up now and then, so each is of its own moment.
+    pub fn records(&self, players: &[&PlayerId], mut each: impl FnMut(Option<Record>)) {
+        for some in players.chunks(HOLD_MAX) {
+            on_tree!(&*self.shared(), order => self.rules.records(order, some, &mut each));
+        }
+    }
+
     /// Keeps everybody else out until it is dropped.
     pub fn hold(&self) -> Held<'_> {
         let tree = self.tree.write().unwrap_or_else(PoisonError::into_inner);
@@ -160,6 +175,11 @@ impl PartOrder {
 }
 
 impl Held<'_> {
+    /// Asks memory for what publishing these will read.
+    fn warm(&self, movements: &[Movement]) {
+        on_tree!(&*self.tree, order => self.rules.warm(order, movements));
+    }
+
     /// Publishes one committed change; says the ranks around it if they are wanted.
     pub fn publish(&mut self, movement: &Movement) -> Option<Published> {
         let rules = self.rules;
@@ -228,5 +248,33 @@ impl Loading {
             LoadingTree::Plain(builder) => Tree::Plain(builder.finish_telling(told)?),
             LoadingTree::Wide(builder) => Tree::Wide(builder.finish_telling(told)?),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tally_rules::Micros;
+
+    fn player(number: usize) -> PlayerId {
+        PlayerId::new(&format!("p{number}")).unwrap()
+    }
+
+    #[test]
+    fn records_of_many_are_those_of_each() {
+        let order = PartOrder::new(&Definition::default());
+        // More than are read or published at a time, and half of those who are asked for.
+        let record = |number| Record { score: number as i64 % 7, subscore: 0, at: Micros(number as i64) };
+        let moved = |number| Movement { player: player(number), record: Some(record(number)), ranked: true };
+        let movements: Vec<_> = (0..150).map(|number| moved(2 * number)).collect();
+        let mut heard = Vec::new();
+        order.publish(&movements, |at, ranks| heard.push((at, ranks.before, ranks.after.is_some())));
+        assert_eq!(heard, (0..150).map(|at| (at, None, true)).collect::<Vec<_>>());
+        let players: Vec<_> = (0..300).map(player).collect();
+        let mut found = Vec::new();
+        order.records(&players.iter().collect::<Vec<_>>(), |record| found.push(record));
+        let each = players.iter().map(|player| order.read(|order| order.record(player.as_bytes())));
+        assert_eq!(found, each.collect::<Vec<_>>());
+        assert_eq!(found.iter().flatten().count(), 150);
     }
 }

@@ -5,7 +5,7 @@
 
 use crate::blocks::{BLOCK_ENTRIES, pack};
 use crate::closed::StoredBlock;
-use crate::memory::{Movement, Published};
+use crate::memory::{Movement, Published, TOGETHER};
 use crate::page::{Among, Edge, Page, PageQuery, Place, Ranked, Start};
 use crate::sorted::{Item, Sorted};
 use std::collections::BTreeSet;
@@ -97,6 +97,30 @@ impl Rules {
         self.place(order, movement);
         let after = order.find(id).map(|(entry, place)| self.rank_at(order, &entry, place));
         Published { before, after }
+    }
+
+    /// Players' records, each told in its turn.
+    pub(crate) fn records<S: Normal>(
+        &self,
+        order: &Order<S>,
+        players: &[&PlayerId],
+        each: &mut impl FnMut(Option<Record>),
+    ) {
+        let ids: Vec<&[u8]> = players.iter().map(|player| player.as_bytes()).collect();
+        for group in ids.chunks(TOGETHER) {
+            order.warm(group, &[]);
+            for id in group {
+                each(order.get(id).map(|entry| self.record(entry.score, entry.stamp)));
+            }
+        }
+    }
+
+    /// Asks memory for what publishing these will read.
+    pub(crate) fn warm<S: Normal>(&self, order: &Order<S>, movements: &[Movement]) {
+        let ids: Vec<&[u8]> = movements.iter().map(|moved| moved.player.as_bytes()).collect();
+        let scores = movements.iter().filter_map(|moved| moved.record.as_ref());
+        let scores: Vec<S> = scores.map(|record| self.entry(record).score).collect();
+        order.warm(&ids, &scores);
     }
 
     /// The same without asking for ranks.

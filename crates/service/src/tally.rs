@@ -24,6 +24,7 @@ use crate::scores::shared::Shared;
 use crate::secret::{Secret, Use};
 use crate::servers::{Followed, Follower};
 use crate::settings::Settings;
+use crate::waiting::Teller;
 use crate::wallets::balance::Balance;
 use crate::wallets::lane::LedgerLane;
 use std::sync::atomic::AtomicU64;
@@ -110,6 +111,7 @@ impl Tally {
             keep_micros: settings.idempotency_keep_micros,
             gate: Gate::default(),
             lanes: settings.lanes.max(1),
+            teller: Teller::default(),
         };
         let lane = ScoreLanes::start(shared, settings.lane)
             .map_err(|error| Fault::Broken(format!("no thread for a score lane: {error}")))?;
@@ -216,7 +218,7 @@ impl Tally {
         id: &BoardId,
         ask: impl Fn() -> F,
     ) -> Result<T, Failure> {
-        let known = self.boards.get(id).map(|board| board.no);
+        let known = self.has_others().then(|| self.boards.get(id).map(|board| board.no)).flatten();
         match ask().await {
             Err(Failure::Refused(Refusal::LeaderboardNotFound(_))) if self.is_another(id, known).await => {
                 ask().await

@@ -5,9 +5,10 @@
 use crate::failure::{Failure, Fault};
 use crate::requests::Running;
 use crate::traces::Asked;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tally_lanes::{Lane, Passage, Refused, Reply, Seat, Work};
 use tally_rules::Refusal;
+use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::oneshot;
 
 /// What a caller hears.
@@ -25,6 +26,36 @@ pub(crate) struct Waiter<T> {
 enum To<T> {
     One(oneshot::Sender<Told<T>>, Option<Box<Asked>>),
     Place(Arc<Collector<T>>, usize),
+}
+
+/// Where callers of a batch are told. A lane that woke them one by one on another thread's runtime would be interrupted by the
+/// runtime's threads for each few of them, and these would sleep in between; there they are told at one go.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Teller {
+    runtime: Arc<OnceLock<Handle>>,
+}
+
+/// So many callers are worth a task of the runtime.
+const TOLD_TOGETHER: usize = 8;
+
+impl Teller {
+    /// Learns of the runtime of who asks. One with a single thread might not run when somebody elsewhere waits.
+    pub(crate) fn meet(&self) {
+        if self.runtime.get().is_none()
+            && let Ok(here) = Handle::try_current()
+            && here.runtime_flavor() == RuntimeFlavor::MultiThread
+        {
+            let _already = self.runtime.set(here);
+        }
+    }
+
+    /// See [`tally_lanes::Work::tell`]. A runtime that has ended drops its tasks, and so tells, too.
+    pub(crate) fn tell(&self, callers: usize, telling: Box<dyn Send>) {
+        match self.runtime.get().filter(|_| callers >= TOLD_TOGETHER) {
+            Some(runtime) => drop(runtime.spawn(async move { drop(telling) })),
+            None => drop(telling),
+        }
+    }
 }
 
 /// A request among neighbours, with what is held until it is done.
@@ -146,4 +177,55 @@ fn refused<T>(refused: Refused<T>) -> Failure {
 
 fn lost() -> Failure {
     Failure::Fault(Fault::OutcomeUnknown("the lane stopped before it answered".into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::{Receiver, Sender, channel};
+    use std::thread::{self, ThreadId};
+    use tokio::runtime::Builder;
+
+    /// Says on which thread it was dropped.
+    struct Dropped(Sender<ThreadId>);
+
+    impl Drop for Dropped {
+        fn drop(&mut self) {
+            self.0.send(thread::current().id()).expect("the test listens");
+        }
+    }
+
+    fn dropped() -> (Box<dyn Send>, Receiver<ThreadId>) {
+        let (tell, hear) = channel();
+        (Box::new(Dropped(tell)), hear)
+    }
+
+    #[test]
+    fn many_are_told_on_the_runtime_and_few_at_once() {
+        let here = thread::current().id();
+        let runtime = Builder::new_multi_thread().worker_threads(1).build().unwrap();
+        let teller = Teller::default();
+        runtime.block_on(async { teller.meet() });
+        let (telling, hear) = dropped();
+        teller.tell(TOLD_TOGETHER, telling);
+        assert_ne!(hear.recv().unwrap(), here);
+        let (telling, hear) = dropped();
+        teller.tell(TOLD_TOGETHER - 1, telling);
+        assert_eq!(hear.try_recv().unwrap(), here);
+        // What waits on a runtime that ends is told, and so is what comes later.
+        drop(runtime);
+        let (telling, hear) = dropped();
+        teller.tell(TOLD_TOGETHER, telling);
+        assert_eq!(hear.try_recv().unwrap(), here);
+    }
+
+    #[test]
+    fn a_runtime_of_one_thread_is_left_alone() {
+        let runtime = Builder::new_current_thread().build().unwrap();
+        let teller = Teller::default();
+        runtime.block_on(async { teller.meet() });
+        let (telling, hear) = dropped();
+        teller.tell(TOLD_TOGETHER, telling);
+        assert_eq!(hear.try_recv().unwrap(), thread::current().id());
+    }
 }

@@ -29,7 +29,7 @@ pub(super) const TESTKIT: &str = "tally-testkit";
 pub(super) const EDGES: &[Edges] = &[
     Edges { name: "tally-rules", inside: &[], outside: Only(&[]) },
     Edges { name: "tally-index", inside: &[], outside: Only(&["hashbrown", "foldhash"]) },
-    Edges { name: "tally-lanes", inside: &[], outside: Only(&[]) },
+    Edges { name: "tally-lanes", inside: &[], outside: Only(&["foldhash"]) },
     Edges { name: "tally-memory", inside: &[], outside: Only(&["libmimalloc-sys", "mimalloc"]) },
     Edges { name: "tally-tls", inside: &[], outside: Only(&["tokio", "tokio-rustls", "webpki-roots"]) },
     Edges { name: "tally-traces", inside: &["tally-tls"], outside: Never(&["rusqlite", "redis", "tonic", "reqwest"]) },

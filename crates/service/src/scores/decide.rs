@@ -153,6 +153,7 @@ impl State {
             missing: Vec::new(),
             behind: Vec::new(),
         };
+        state.scores.reserve(plan.scores.len() + reading.known.len());
         let present = loaded.board_names.iter().flatten();
         state.definitions.extend(present.map(|row| (row.no, row.definition.clone())));
         for (key, record) in plan.scores.iter().zip(&loaded.scores) {

@@ -9,7 +9,6 @@ use super::work::{ScoreWork, StoreTimes};
 use crate::failure::Failure;
 use crate::requests::Running;
 use crate::waiting::{self, Entry, Told};
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
 use tally_lanes::{Bounds, Lane, LaneThread, Pass, Seat, Seats, Stats, Times};
 
@@ -51,9 +50,8 @@ impl ScoreLanes {
     /// The database of a request and the hash of its player, where it concerns one player and there are several lanes.
     fn key(&self, request: &Request) -> Option<(usize, u64)> {
         let player = request.player().filter(|_| !self.seats.is_empty())?;
-        let mut hasher = DefaultHasher::new();
-        player.as_bytes().hash(&mut hasher);
-        Some((self.shared.store.shard_of(player), hasher.finish()))
+        let shard = self.shared.store.shard_of(player);
+        Some((shard, self.seats[shard].hash(player.as_bytes())))
     }
 
     /// A seat for a request, and its lane.
@@ -85,6 +83,7 @@ impl ScoreLanes {
 
     /// One request; the caller waits, the lane does not.
     pub(crate) async fn ask(&self, request: Request, running: Option<Running>) -> Result<Done, Failure> {
+        self.shared.teller.meet();
         let (seat, lane) = self.seat(&request);
         waiting::ask(lane, request, running.into_iter().collect(), seat).await
     }
@@ -95,6 +94,7 @@ impl ScoreLanes {
         &self,
         requests: Vec<(Request, Option<Running>)>,
     ) -> Result<Vec<Answer>, Failure> {
+        self.shared.teller.meet();
         let (seats, number) = self.seat_all(&requests);
         let many = requests.into_iter().zip(seats).map(|((request, running), seat)| Entry {
             request,

@@ -25,16 +25,16 @@ pub(super) struct Reading {
 
 /// Everything a batch reads.
 pub(super) fn read(batch: &[Request], aims: &Aims) -> Reading {
-    let mut reading = Reading::default();
+    let mut reading = Gathering::default();
     for (request, rows) in batch.iter().zip(&aims.rows) {
         let identity = match request {
             Request::Submit(Submit { board, write: ScoreWrite { player, .. }, identity })
             | Request::Remove(Remove { board, player, identity }) => {
-                reading.board(aims, board, &rows[0].parts, [player]);
+                reading.board(board, &rows[0].parts, [player]);
                 identity.as_ref()
             }
             Request::Ban(Ban { board, player, identity, .. }) => {
-                reading.board(aims, board, &rows[0].parts, [player]);
+                reading.board(board, &rows[0].parts, [player]);
                 let packed = board.periods().packed();
                 reading.plan.scores.extend(packed.iter().map(|row| score_key(board.no, row.part, player)));
                 identity.as_ref()
@@ -48,7 +48,7 @@ pub(super) fn read(batch: &[Request], aims: &Aims) -> Reading {
             }
             Request::Import(chunk) => {
                 for ((_, write), row) in chunk.rows.iter().zip(rows) {
-                    reading.board(aims, &chunk.board, &row.parts, [&write.player]);
+                    reading.board(&chunk.board, &row.parts, [&write.player]);
                 }
                 reading.plan.boards.push(chunk.board.no);
                 reading.plan.imports.push(chunk.key.clone());
@@ -60,7 +60,7 @@ pub(super) fn read(batch: &[Request], aims: &Aims) -> Reading {
                         reading.plan.boards.extend(step.board().map(|board| board.no));
                         continue;
                     }
-                    let identity = reading.step(aims, step, &row.parts);
+                    let identity = reading.step(step, &row.parts);
                     reading.plan.requests.extend(identity.map(|one| one.key.clone()));
                 }
                 None
@@ -77,7 +77,15 @@ pub(super) fn read(batch: &[Request], aims: &Aims) -> Reading {
         };
         reading.plan.requests.extend(identity.map(|one| one.key.clone()));
     }
-    reading.sorted()
+    reading.look(aims).sorted()
+}
+
+/// What a batch reads, as long as the orders in memory have not been asked.
+#[derive(Default)]
+struct Gathering<'a> {
+    plan: Plan,
+    /// Records of live boards.
+    records: Vec<(&'a Arc<Board>, Part, &'a PlayerId)>,
 }
 
 /// The key of a record.
@@ -85,16 +93,16 @@ pub(super) fn score_key(board: BoardNo, part: Part, player: &PlayerId) -> ScoreK
     ScoreKey { board, part, player: player.clone() }
 }
 
-impl Reading {
-    fn step<'a>(&mut self, aims: &Aims, step: &'a Step, parts: &[Part]) -> Option<&'a Identity> {
+impl<'a> Gathering<'a> {
+    fn step(&mut self, step: &'a Step, parts: &[Part]) -> Option<&'a Identity> {
         match step {
             Step::Add { board, items, .. } => {
-                self.board(aims, board, parts, items.iter().map(|(player, _)| player));
+                self.board(board, parts, items.iter().map(|(player, _)| player));
             }
-            Step::Remove { board, players } => self.board(aims, board, parts, players),
+            Step::Remove { board, players } => self.board(board, parts, players),
             Step::Take { board, .. } => self.plan.boards.push(board.no),
             Step::Submit(Submit { board, write, identity }) => {
-                self.board(aims, board, parts, [&write.player]);
+                self.board(board, parts, [&write.player]);
                 return identity.as_ref();
             }
             Step::Read(_) => {}
@@ -103,35 +111,48 @@ impl Reading {
     }
 
     /// The records of some players in some parts of a live board.
-    fn board<'a>(
+    fn board(
         &mut self,
-        aims: &Aims,
-        board: &Arc<Board>,
+        board: &'a Arc<Board>,
         parts: &[Part],
         players: impl IntoIterator<Item = &'a PlayerId> + Clone,
     ) {
         self.plan.boards.push(board.no);
-        let hidden = board.hidden.read().unwrap_or_else(PoisonError::into_inner);
         for part in parts {
-            let players = players.clone().into_iter();
-            let found = aims.order_of(board, *part);
-            let Some(order) = found.as_ref().and_then(|found| found.order().memory()) else {
-                self.plan.scores.extend(players.map(|player| score_key(board.no, *part, player)));
-                continue;
-            };
-            order.read(|order| {
-                for player in players {
-                    let key = score_key(board.no, *part, player);
-                    if hidden.contains(player) {
-                        self.plan.scores.push(key);
-                    } else {
-                        self.known.push((key, order.record(player.as_bytes())));
-                    }
-                }
-            });
+            self.records.extend(players.clone().into_iter().map(|player| (board, *part, player)));
         }
     }
 
+    /// Asks the orders in memory, each once for all its players.
+    fn look(self, aims: &Aims) -> Reading {
+        let Self { plan, mut records } = self;
+        let mut reading = Reading { plan, known: Vec::with_capacity(records.len()) };
+        let order = |(board, part, _): &(&Arc<Board>, Part, &PlayerId)| (board.no, *part);
+        records.sort_by_key(order);
+        for of_one in records.chunk_by(|left, right| order(left) == order(right)) {
+            let (board, part, _) = of_one[0];
+            let players = of_one.iter().map(|(.., player)| *player);
+            let key = |player| score_key(board.no, part, player);
+            let found = aims.order_of(board, part);
+            let Some(order) = found.as_ref().and_then(|found| found.order().memory()) else {
+                reading.plan.scores.extend(players.map(key));
+                continue;
+            };
+            let (hidden, shown): (Vec<_>, Vec<_>) = {
+                let hidden = board.hidden.read().unwrap_or_else(PoisonError::into_inner);
+                players.partition(|player| hidden.contains(*player))
+            };
+            reading.plan.scores.extend(hidden.into_iter().map(key));
+            let mut keys = shown.iter().copied().map(key);
+            order.records(&shown, |record| {
+                reading.known.push((keys.next().expect("a record for each"), record));
+            });
+        }
+        reading
+    }
+}
+
+impl Reading {
     /// Reads these too.
     pub(super) fn add(&mut self, more: &[ScoreKey]) {
         self.plan.scores.extend_from_slice(more);

@@ -6,6 +6,7 @@
 
 use crate::clock::Clock;
 use crate::failure::Fault;
+use crate::waiting::Teller;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tally_lanes::{Blocked, Gate, Pass};
@@ -24,6 +25,7 @@ pub(crate) struct Shared {
     pub(crate) gate: Gate,
     /// How many there are for each database that the store is spread over.
     pub(crate) lanes: usize,
+    pub(crate) teller: Teller,
 }
 
 impl Shared {

@@ -154,6 +154,10 @@ impl Work for ScoreWork {
         self.read_at
     }
 
+    fn tell(&mut self, callers: usize, telling: Box<dyn Send>) {
+        self.shared.teller.tell(callers, telling);
+    }
+
     /// The store knows by the name of the batch; what it decided was kept, because it must not be decided again.
     fn resolve(&mut self, _batch: &[Request]) -> Result<Resolution<Decided, Fault>, Fault> {
         let (batch, decided) = self.open.as_ref().expect("a commit was lost");

@@ -9,7 +9,7 @@ use crate::events::hub::Hub;
 use crate::failure::{Failure, Fault};
 use crate::requests::Running;
 use crate::scores::work::StoreTimes;
-use crate::waiting::{self, Entry, Told};
+use crate::waiting::{self, Entry, Teller, Told};
 use std::sync::{Arc, Mutex, PoisonError};
 use tally_lanes::{Lane, LaneThread, Stats, Times};
 use tally_rules::ledger::Account;
@@ -25,6 +25,7 @@ pub(crate) struct LedgerLane {
     thread: Mutex<Option<LaneThread<LedgerWork>>>,
     expiry: Expiry,
     times: Arc<StoreTimes>,
+    teller: Teller,
 }
 
 impl LedgerLane {
@@ -50,16 +51,18 @@ impl LedgerLane {
         getrandom::fill(&mut node).map_err(|error| Fault::Broken(format!("no random numbers: {error}")))?;
         let node = u64::from_le_bytes(node);
         let times = Arc::<StoreTimes>::default();
-        let told = (node, Arc::clone(&times), hub);
+        let teller = Teller::default();
+        let told = (node, Arc::clone(&times), hub, teller.clone());
         let work = LedgerWork::new(Arc::clone(store), Arc::clone(clock), settings.clone(), keep_micros, told);
         let no_thread = |error| Fault::Broken(format!("no thread for the ledger's lane: {error}"));
         let (lane, thread) = Lane::start("ledger", settings.lane, work).map_err(no_thread)?;
         let expiry = Expiry::start(Arc::clone(store), Arc::clone(clock), lane.clone()).map_err(no_thread)?;
-        Ok(Self { lane, thread: Mutex::new(Some(thread)), expiry, times })
+        Ok(Self { lane, thread: Mutex::new(Some(thread)), expiry, times, teller })
     }
 
     /// One request; the caller waits, the lane does not.
     pub(crate) async fn ask(&self, request: Request, running: Vec<Running>) -> Result<Done, Failure> {
+        self.teller.meet();
         waiting::ask(&self.lane, request, running, None).await
     }
 
@@ -73,6 +76,7 @@ impl LedgerLane {
         &self,
         requests: Vec<(Request, Vec<Running>)>,
     ) -> Result<Vec<Told<Done>>, Failure> {
+        self.teller.meet();
         let many = requests.into_iter().map(|(request, running)| Entry { request, running, seat: None });
         waiting::ask_all(&self.lane, many.collect()).await
     }

@@ -8,6 +8,7 @@ use crate::clock::Clock;
 use crate::events::hub::{Hub, Touched};
 use crate::failure::{Fault, in_lane};
 use crate::scores::work::StoreTimes;
+use crate::waiting::Teller;
 use std::sync::Arc;
 use std::time::Instant;
 use tally_lanes::{Failure, Resolution, Weight, Work};
@@ -40,6 +41,7 @@ pub(super) struct LedgerWork {
     hub: Arc<Hub>,
     /// What the last batch does that somebody may listen to.
     touched: Touched,
+    teller: Teller,
     /// The batch that may have been committed, and what it decided.
     open: Option<(BatchId, Vec<Decision>)>,
 }
@@ -50,7 +52,7 @@ impl LedgerWork {
         clock: Clock,
         settings: LedgerSettings,
         keep_micros: i64,
-        (node, times, hub): (u64, Arc<StoreTimes>, Arc<Hub>),
+        (node, times, hub, teller): (u64, Arc<StoreTimes>, Arc<Hub>, Teller),
     ) -> Self {
         let (instants, touched) = (Instants::default(), Touched::default());
         let remembered = false;
@@ -66,6 +68,7 @@ impl LedgerWork {
             remembered,
             hub,
             touched,
+            teller,
             open: None,
         }
     }
@@ -104,6 +107,10 @@ impl Work for LedgerWork {
             | Request::Pay(_) => 1,
         };
         Weight { rows, bytes: rows.saturating_mul(MOVE_BYTES) }
+    }
+
+    fn tell(&mut self, callers: usize, telling: Box<dyn Send>) {
+        self.teller.tell(callers, telling);
     }
 
     fn commit(&mut self, batch: &[Request]) -> Result<Vec<Decision>, Failure<Fault>> {
