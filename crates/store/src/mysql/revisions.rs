@@ -93,11 +93,13 @@ pub(super) fn bump(script: &mut Script, changes: &Changes) -> bool {
     true
 }
 
-/// Asks what has changed since a number.
+/// Asks what has changed since a number, up to the last one that was there before: on MariaDB a statement may find a commit
+/// and not the one that it waited for (see `events`); the next statement finds both.
 pub(super) fn since(revision: u64) -> Script {
     let mut script = Script::default();
+    script.statement("SET @seen = (SELECT revision FROM revisions WHERE board = 0)");
     script.sql("SELECT board, revision FROM revisions WHERE revision > ").number(revision);
-    script.sql(" ORDER BY revision LIMIT ").number(CHANGES_MAX as u64).end();
+    script.sql(" AND revision <= @seen ORDER BY revision LIMIT ").number(CHANGES_MAX as u64).end();
     script
 }
 
@@ -105,6 +107,7 @@ pub(super) fn since(revision: u64) -> Script {
 pub(super) fn read_since(mut answers: Answers, revision: u64) -> Result<Changed, StoreError> {
     let mut changed = Changed { revision, ..Changed::default() };
     let mut rows = 0;
+    answers.skip(1);
     answers.each(1, "revisions", |row| {
         let (board, revision) = (BoardNo(row.small()?), row.number()?);
         changed.revision = changed.revision.max(revision);
