@@ -39,3 +39,4 @@ mod tree;
 pub use builder::{Builder, Duplicate};
 pub use order::Order;
 pub use score::{Entry, Row, Score, Tie};
+pub use search::GROUP;

@@ -10,7 +10,7 @@
 //! large board take a fifth longer that way.
 
 /// Lines that are asked for at once: as many as processors wait for, and they stay in the first cache until they are used.
-pub(crate) const GROUP: usize = 16;
+pub const GROUP: usize = 16;
 
 /// Asks for the cache line of a value and does not wait for it.
 #[inline]

@@ -12,7 +12,7 @@ use crate::reads::{Reads, Ruled};
 use crate::rules::Rules;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
-use tally_index::{Builder, Duplicate, Order};
+use tally_index::{Builder, Duplicate, GROUP, Order};
 use tally_rules::definition::Definition;
 use tally_rules::{PlayerId, Record};
 
@@ -45,9 +45,6 @@ pub struct Published {
 
 /// Movements for which readers wait at a time: some 50 µs. And records that are read at a time.
 const HOLD_MAX: usize = 64;
-
-/// Players whose places are asked of memory at once; see [`Order::warm`].
-pub(crate) const TOGETHER: usize = 16;
 
 /// A part that one writer has for itself.
 pub struct Held<'a> {
@@ -88,14 +85,12 @@ impl PartOrder {
     pub fn publish(&self, movements: &[Movement], mut published: impl FnMut(usize, Published)) {
         for (chunk, some) in movements.chunks(HOLD_MAX).enumerate() {
             let mut held = self.hold();
-            let mut at = chunk * HOLD_MAX;
-            for together in some.chunks(TOGETHER) {
-                held.warm(together);
-                for movement in together {
-                    if let Some(ranks) = held.publish(movement) {
-                        published(at, ranks);
-                    }
-                    at += 1;
+            for (at, movement) in some.iter().enumerate() {
+                if at.is_multiple_of(GROUP) {
+                    held.warm(&some[at..some.len().min(at + GROUP)]);
+                }
+                if let Some(ranks) = held.publish(movement) {
+                    published(chunk * HOLD_MAX + at, ranks);
                 }
             }
         }

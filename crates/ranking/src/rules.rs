@@ -5,7 +5,7 @@
 
 use crate::blocks::{BLOCK_ENTRIES, pack};
 use crate::closed::StoredBlock;
-use crate::memory::{Movement, Published, TOGETHER};
+use crate::memory::{Movement, Published};
 use crate::page::{Among, Edge, Page, PageQuery, Place, Ranked, Start};
 use crate::sorted::{Item, Sorted};
 use std::collections::BTreeSet;
@@ -107,11 +107,8 @@ impl Rules {
         each: &mut impl FnMut(Option<Record>),
     ) {
         let ids: Vec<&[u8]> = players.iter().map(|player| player.as_bytes()).collect();
-        for group in ids.chunks(TOGETHER) {
-            order.warm(group, &[]);
-            for id in group {
-                each(order.get(id).map(|entry| self.record(entry.score, entry.stamp)));
-            }
+        for found in order.find_many(&ids) {
+            each(found.map(|(entry, _)| self.record(entry.score, entry.stamp)));
         }
     }
 

@@ -245,7 +245,7 @@ pub(super) fn all<T>(
     decode: impl Fn(&mut Fields<'_>) -> Result<T, StoreError>,
 ) -> Result<Vec<T>, StoreError> {
     let mut rows = Vec::new();
-    store.pool.ask(script)?.each(1, table, |row| {
+    store.pool.ask(script)?.each(script.len(), table, |row| {
         rows.push(decode(row)?);
         Ok(())
     })?;
