@@ -30,28 +30,37 @@ pub(crate) fn run(cli: &Cli) -> Result<ExitCode> {
     let started = Instant::now();
     // Kept until the end: then the copy goes.
     let copies = Copies::new(data.path(), "verify");
-    let store: Arc<dyn Store> = match data.place(&config)? {
+    let place = data.place(&config)?;
+    let store: Arc<dyn Store> = match &place {
         Place::Sqlite(path) => {
             let bar = bar("copying", "pages")?;
-            let store = copies.make(&path, &mut |done, total| {
+            let store = copies.make(path, &mut |done, total| {
                 bar.set_length(total);
                 bar.set_position(done);
             })?;
             bar.finish_and_clear();
             store
         }
-        Place::MySql(url) => Arc::<MySqlStore>::clone(&connect(&url, &config, false, None)?),
+        Place::MySql(url) => Arc::<MySqlStore>::clone(&connect(url, &config, false, None)?),
         Place::Shards(urls) => {
-            let store = Shards::observe(&urls, &options(&config, false, None)?);
+            let store = Shards::observe(urls, &options(&config, false, None)?);
             Arc::new(store.context("open the store")?)
         }
     };
-    let replayed = replayed(&*store)?;
+    let of_databases = !matches!(place, Place::Sqlite(_));
+    let mut replayed = read(&*store, !of_databases)?;
+    if of_databases && replayed.disagreements > 0 {
+        // A snapshot of MariaDB may have a commit and not the one that it waited for: its list of open transactions is not
+        // taken in one moment. Another one has both. What is wrong stays wrong.
+        eprintln!("note: {} rows disagree; the ledger is read once more", replayed.disagreements);
+        replayed = read(&*store, true)?;
+    }
     drop(store);
     Ok(told(&replayed, started.elapsed().as_secs_f64()))
 }
 
-fn replayed(store: &dyn Store) -> Result<Replayed> {
+/// Replays the ledger; where it `tells`, every row that disagrees is named.
+fn read(store: &dyn Store, tells: bool) -> Result<Replayed> {
     let home = home(store)?;
     let mut books = store.ledger().books().context("read the ledger")?;
     let bar = bar("replaying", "rows")?;
@@ -60,7 +69,7 @@ fn replayed(store: &dyn Store) -> Result<Replayed> {
     let listener = Listener {
         found: &mut |one: &Disagreement| {
             shown += 1;
-            if shown <= SHOWN_MAX {
+            if tells && shown <= SHOWN_MAX {
                 bar.suspend(|| println!("WRONG {one}"));
             }
         },

@@ -50,12 +50,11 @@ pub(super) fn select_one(script: &mut Script, name: Name<'_>) {
     script.end();
 }
 
-/// The answer to [`super::revisions::select_board`].
-pub(super) fn read_one(mut answers: Answers) -> Result<Option<BoardState>, StoreError> {
-    answers.skip(2);
-    let Some(row) = read_all(&mut answers, 1)?.pop() else { return Ok(None) };
+/// A board, its revision, bans and periods, if there is one.
+pub(super) fn read_one(answers: &mut Answers) -> Result<Option<BoardState>, StoreError> {
+    let Some(row) = read_all(answers, 1)?.pop() else { return Ok(None) };
     let revision = answers.one_number("revisions")?;
-    let (bans, parts) = (bans::read(&mut answers)?, parts::read(&mut answers)?);
+    let (bans, parts) = (bans::read(answers)?, parts::read(answers)?);
     Ok(Some(BoardState { row, revision, bans, parts }))
 }
 

@@ -39,37 +39,18 @@ fn decode(row: &mut Fields<'_>) -> Result<(u64, Event), StoreError> {
     Ok((number, Event { at, what }))
 }
 
-/// The first number behind `after` that is not there though a later one is.
-fn first_missing(after: u64, found: &[(u64, Event)]) -> Option<u64> {
-    let due = (1..).map(|nth| after.saturating_add(nth));
-    found.iter().zip(due).find(|((number, _), due)| number != due).map(|(_, due)| due)
-}
-
-impl MySqlStore {
-    /// What one statement sees.
-    fn events_seen(&self, topic: Topic, after: u64, limit: usize) -> Result<Vec<(u64, Event)>, StoreError> {
-        let mut script = Script::default();
-        script.sql("SELECT number, `at`, body FROM events FORCE INDEX (PRIMARY) WHERE topic = ");
-        script.bytes(&topic_bytes(topic)).sql(" AND number > ").number(after);
-        script.sql(" ORDER BY number LIMIT ").number(limit as u64).end();
-        all(self, &script, "events", decode)
-    }
-}
-
 impl EventReads for MySqlStore {
-    /// On a busy MariaDB a statement was once seen to find a commit and not the one that it had waited for: the list of open
-    /// transactions that it goes by is not taken in one moment. The next statement finds both, so a number that is missing twice
-    /// is one that was forgotten.
+    /// Up to the last number that was there before. On a busy MariaDB a statement was once seen to find a commit and not the one
+    /// that it had waited for: the list of open transactions that it goes by is not taken in one moment. The next statement
+    /// finds both.
     fn events(&self, topic: Topic, after: u64, limit: usize) -> Result<Vec<(u64, Event)>, StoreError> {
-        let mut missing = None;
-        loop {
-            let found = self.events_seen(topic, after, limit)?;
-            let passed_over = first_missing(after, &found);
-            if passed_over.is_none() || passed_over == missing {
-                return Ok(found);
-            }
-            missing = passed_over;
-        }
+        let topic = topic_bytes(topic);
+        let mut script = Script::default();
+        script.sql("SET @seen = (SELECT last FROM event_topics WHERE topic = ").bytes(&topic).sql(")").end();
+        script.sql("SELECT number, `at`, body FROM events FORCE INDEX (PRIMARY) WHERE topic = ");
+        script.bytes(&topic).sql(" AND number > ").number(after);
+        script.sql(" AND number <= @seen ORDER BY number LIMIT ").number(limit as u64).end();
+        all(self, &script, "events", decode)
     }
 
     fn last_events(&self, topics: &[Topic]) -> Result<Vec<u64>, StoreError> {
@@ -106,27 +87,5 @@ impl EventReads for MySqlStore {
         script.sql("DELETE FROM events WHERE `at` < ").signed(before.0);
         script.sql(" ORDER BY `at` LIMIT ").number(limit as u64).end();
         Ok(usize::try_from(self.pool.ask(&script)?.affected()).unwrap_or(usize::MAX))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use tally_rules::contest::State;
-    use tally_rules::event::{ContestChanged, Happened};
-
-    #[test]
-    fn what_is_missing_is_found() {
-        let happened = ContestChanged { before: None, state: State::Draft, at: Micros(0), members: 0 };
-        let event = Event { at: Micros(0), what: Happened::Contest(happened) };
-        let missing = |after, numbers: &[u64]| {
-            let found: Vec<_> = numbers.iter().map(|number| (*number, event.clone())).collect();
-            first_missing(after, &found)
-        };
-        assert_eq!(missing(0, &[]), None);
-        assert_eq!(missing(4, &[5, 6, 7]), None);
-        assert_eq!(missing(4, &[6, 7]), Some(5));
-        assert_eq!(missing(4, &[5, 7, 9]), Some(6));
-        assert_eq!(missing(u64::MAX, &[]), None);
     }
 }

@@ -254,7 +254,7 @@ impl Store for MySqlStore {
     }
 
     fn board(&self, name: Name<'_>) -> Result<Option<BoardState>, StoreError> {
-        boards::read_one(self.pool.ask(&revisions::select_board(name))?)
+        revisions::read_board(&self.pool, name)
     }
 
     fn changed(&self, revision: u64) -> Result<Changed, StoreError> {

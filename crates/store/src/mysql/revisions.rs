@@ -6,12 +6,13 @@
 //! since 1970 or one more than the last, so their age is known. Not here: what changed; a follower reads the board again.
 
 use super::found;
-use super::row::Answers;
+use super::pool::Pool;
+use super::row::{Answers, Fields};
 use super::text::Script;
 use super::{CLOCK, boards};
 use crate::StoreError;
 use crate::plan::{BoardChange, BoardNo, Changes};
-use crate::servers::{Changed, Name};
+use crate::servers::{BoardState, Changed, Name};
 use std::collections::BTreeSet;
 
 /// The row of the API keys.
@@ -21,6 +22,9 @@ const NUMBERS: BoardNo = BoardNo(0);
 
 /// Changes of one question; there may be more.
 const CHANGES_MAX: usize = 1_000;
+
+/// How often a board is read until nobody changes it meanwhile: that takes a change between two statements of one message.
+const READS_MAX: usize = 20;
 
 /// A deleted board's row stays so long; who follows less often looks at everything.
 const GONE_MICROS: u64 = 3600 * 1_000_000;
@@ -107,8 +111,7 @@ pub(super) fn since(revision: u64) -> Script {
 pub(super) fn read_since(mut answers: Answers, revision: u64) -> Result<Changed, StoreError> {
     let mut changed = Changed { revision, ..Changed::default() };
     let mut rows = 0;
-    answers.skip(1);
-    answers.each(1, "revisions", |row| {
+    answers.each(2, "revisions", |row| {
         let (board, revision) = (BoardNo(row.small()?), row.number()?);
         changed.revision = changed.revision.max(revision);
         match board {
@@ -127,29 +130,48 @@ pub(super) fn read_since(mut answers: Answers, revision: u64) -> Result<Changed,
     Ok(changed)
 }
 
-/// Asks for everything of one board, as of one moment.
-pub(super) fn select_board(name: Name<'_>) -> Script {
+/// Reads everything of one board, as of one moment.
+pub(super) fn read_board(pool: &Pool, name: Name<'_>) -> Result<Option<BoardState>, StoreError> {
+    let script = select_board(name);
+    for _ in 0..READS_MAX {
+        let mut answers = pool.ask(&script)?;
+        let before = answers.rows().first().map(|row| Fields::new("revisions", row).number()).transpose()?;
+        answers.skip(2);
+        let Some(state) = boards::read_one(&mut answers)? else { return Ok(None) };
+        if before == Some(state.revision) {
+            return Ok(Some(state));
+        }
+    }
+    Err(StoreError::Conflict(format!("a board was changed {READS_MAX} times while it was read")))
+}
+
+/// Asks for everything of one board, and before that for its revision in a statement of its own: on MariaDB what a statement
+/// sees may be a commit and not the one that it waited for (see [`since`]), and then have the later revision. Where both are the
+/// same, all up to that is seen and nothing later.
+fn select_board(name: Name<'_>) -> Script {
+    const REVISION: (&str, &str) = ("SELECT revision FROM revisions WHERE board = ", "");
     let mut script = Script::default();
+    select_of(&mut script, REVISION, name);
     // For the next transaction only: what its first statement sees, all see.
     script.statement("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ");
     script.statement("START TRANSACTION READ ONLY");
     boards::select_one(&mut script, name);
-    for (head, tail) in [
-        ("SELECT revision FROM revisions WHERE board = ", ""),
-        ("SELECT player FROM bans WHERE board = ", " ORDER BY player"),
-        (super::parts::SELECT, " ORDER BY part"),
-    ] {
-        script.sql(head);
-        match name {
-            Name::No(no) => drop(script.number(no.0)),
-            Name::Id(id) => {
-                script.sql("(SELECT `no` FROM boards WHERE id = ").bytes(id.as_str().as_bytes()).sql(")");
-            }
-        }
-        script.sql(tail).end();
-    }
+    select_of(&mut script, REVISION, name);
+    select_of(&mut script, ("SELECT player FROM bans WHERE board = ", " ORDER BY player"), name);
+    select_of(&mut script, (super::parts::SELECT, " ORDER BY part"), name);
     script.statement("COMMIT");
     script
+}
+
+fn select_of(script: &mut Script, (head, tail): (&'static str, &'static str), name: Name<'_>) {
+    script.sql(head);
+    match name {
+        Name::No(no) => drop(script.number(no.0)),
+        Name::Id(id) => {
+            script.sql("(SELECT `no` FROM boards WHERE id = ").bytes(id.as_str().as_bytes()).sql(")");
+        }
+    }
+    script.sql(tail).end();
 }
 
 /// Rows of boards that were deleted long ago, looked for without a lock.

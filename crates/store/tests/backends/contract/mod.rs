@@ -24,7 +24,8 @@ use tally_rules::outcome::Outcome;
 use tally_rules::role::Role;
 use tally_rules::{BoardId, Definition, Micros, PlayerId, Record};
 use tally_store::{
-    BoardChange, BoardNo, BoardRow, Changes, KeyRow, Loaded, Part, Plan, ScoreKey, Store, StoreError,
+    BoardChange, BoardNo, BoardRow, Changes, Committed, KeyRow, Loaded, Part, Plan, ScoreKey, Store,
+    StoreError,
 };
 
 /// One database of a backend, empty at first.
@@ -140,18 +141,18 @@ pub(crate) fn run(
     store: &dyn Store,
     plan: &Plan,
     decide: &mut dyn FnMut(&Loaded) -> Changes,
-) -> Result<(), StoreError> {
+) -> Result<Committed, StoreError> {
     loop {
         match store.run(plan, decide) {
             Err(StoreError::Conflict(_)) => std::thread::yield_now(),
-            done => return done.map(drop),
+            done => return done,
         }
     }
 }
 
 /// Writes without reading.
 pub(crate) fn write(store: &dyn Store, changes: &Changes) -> Result<(), StoreError> {
-    run(store, &Plan::default(), &mut |_| changes.clone())
+    run(store, &Plan::default(), &mut |_| changes.clone()).map(drop)
 }
 
 /// Reads without writing.

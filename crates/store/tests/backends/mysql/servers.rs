@@ -3,7 +3,7 @@
 use super::*;
 use crate::contract::{create, key_row, load, write};
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use tally_rules::{BoardId, Definition, PlayerId};
 use tally_store::{
     BanKey, BoardChange, BoardNo, BoardState, Changed, KeyChange, Marked, Name, Part, PartKey, Task,
@@ -12,6 +12,7 @@ use tally_store::{
 for_both!(
     every_change_has_a_revision_that_followers_hear_of,
     a_follower_misses_nothing_whoever_writes,
+    a_board_is_read_as_of_its_revision,
     a_transaction_knows_which_revision_it_stands_on,
     marks_stay_until_somebody_has_published,
     removed_records_are_walked_with_their_versions,
@@ -119,6 +120,55 @@ fn a_follower_misses_nothing_whoever_writes(kind: DatabaseKind) {
             assert_eq!(Some(copy), store.board(Name::No(board)).unwrap());
         }
     });
+}
+
+/// Three hide players and show them, two read: who is hidden are those of the changes up to the revision, and of no later one.
+fn a_board_is_read_as_of_its_revision(kind: DatabaseKind) {
+    const ROUNDS: usize = 60;
+    let url = ScratchDatabase::shared(kind).create_database();
+    let id = BoardId::new("b").unwrap();
+    let board = create(&open(&url), "b", &Definition::default()).unwrap();
+    let writing = AtomicUsize::new(3);
+    let (changes, reads) = std::thread::scope(|scope| {
+        let (url, writing) = (&url, &writing);
+        let writers: Vec<_> = (0..3)
+            .map(|writer| {
+                scope.spawn(move || {
+                    let store = open(url);
+                    let plan = Plan { boards: vec![board], alone: true, ..Plan::default() };
+                    let change = |round: usize| {
+                        let (player, hidden) =
+                            (format!("p{writer}-{}", round % 7), (round / 7).is_multiple_of(2));
+                        let done = run(&store, &plan, &mut |_| ban(board, &player, hidden)).unwrap();
+                        (done.revision, (player, hidden))
+                    };
+                    let changes: Vec<_> = (0..ROUNDS).map(change).collect();
+                    writing.fetch_sub(1, Ordering::SeqCst);
+                    changes
+                })
+            })
+            .collect();
+        let readers = [Name::No(board), Name::Id(&id)].map(|name| {
+            scope.spawn(move || {
+                let (store, mut seen) = (open(url), Vec::new());
+                while writing.load(Ordering::SeqCst) > 0 {
+                    let state = store.board(name).unwrap().unwrap();
+                    seen.push((state.revision, state.bans));
+                }
+                seen
+            })
+        });
+        let changes: BTreeMap<_, _> = writers.into_iter().flat_map(|one| one.join().unwrap()).collect();
+        (changes, readers.map(|one| one.join().unwrap()))
+    });
+    assert_eq!(changes.len(), 3 * ROUNDS, "each has a revision of its own");
+    for (revision, bans) in reads.into_iter().flatten() {
+        let last: BTreeMap<_, _> = changes.range(..=revision).map(|(_, (player, to))| (player, to)).collect();
+        let hidden: Vec<_> =
+            last.iter().filter(|(_, hidden)| ***hidden).map(|(player, _)| player.as_str()).collect();
+        let seen: Vec<_> = bans.iter().map(PlayerId::as_str).collect();
+        assert_eq!(seen, hidden, "revision {revision}");
+    }
 }
 
 fn a_transaction_knows_which_revision_it_stands_on(kind: DatabaseKind) {
