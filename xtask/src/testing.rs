@@ -112,6 +112,8 @@ const WITH_REDIS: &[&str] = &["events", "traces"];
 const AT_THE_DOOR: &[&str] = &["bad_input", "openapi", "rights"];
 /// The variable that says so.
 const ON_VARIABLE: &str = "TALLY_TEST_ON";
+/// The variable that says how many tests of a binary run at once.
+const THREADS_VARIABLE: &str = "RUST_TEST_THREADS";
 
 /// Runs the tests, and those of users again on everything else; the totals are there for a failed run as well.
 pub(crate) fn run(harness: &[String]) -> Result<(Totals, Result<()>)> {
@@ -137,6 +139,11 @@ fn run_on(on: Option<(&str, &[&str])>, harness: &[String]) -> Result<(Totals, Re
             command.args(names.flat_map(|name| ["--test", *name])).env(ON_VARIABLE, on)
         }
     };
+    // Tests wait for disks, servers and clocks for a third of their time: others may have the processors meanwhile.
+    if std::env::var_os(THREADS_VARIABLE).is_none() {
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        command.env(THREADS_VARIABLE, (2 * processors).to_string());
+    }
     command.args(process::locked()).arg("--").args(harness).stdout(Stdio::piped());
     let mut child = command.spawn().context("start cargo test")?;
     let mut totals = Totals::default();

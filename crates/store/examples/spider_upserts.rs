@@ -30,8 +30,8 @@ const ADDED: [(&str, &[&str]); 5] = [
     ("+ internal_xa", &["--spider-internal-xa=1"]),
 ];
 const COLUMNS: &str = "board INT UNSIGNED NOT NULL, part BIGINT UNSIGNED NOT NULL, player VARBINARY(128) NOT NULL, \
-     score BIGINT NOT NULL, subscore BIGINT NOT NULL, `at` BIGINT NOT NULL, version BIGINT UNSIGNED NOT NULL, \
-     gone TINYINT UNSIGNED NOT NULL, PRIMARY KEY (board, part, player)";
+     score BIGINT NOT NULL, subscore BIGINT NOT NULL DEFAULT 0, `at` BIGINT NOT NULL, version BIGINT UNSIGNED NOT NULL, \
+     gone TINYINT UNSIGNED NOT NULL DEFAULT 0, PRIMARY KEY (board, part, player)";
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);

@@ -23,6 +23,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/mysql/0006_series.sql"),
     include_str!("../../migrations/mysql/0007_period_prizes.sql"),
     include_str!("../../migrations/mysql/0008_events.sql"),
+    include_str!("../../migrations/mysql/0009_plain_scores.sql"),
 ];
 
 /// The first schema with the table of leases.

@@ -38,6 +38,26 @@ fn names() -> Vec<String> {
     names
 }
 
+/// Records with a second score and without one, and removed ones, in any order and side by side.
+pub(crate) fn a_record_replaces_all_of_the_one_before(backend: &dyn Backend) {
+    let store = open(backend);
+    let record = |score, subscore| Some(Record { score, subscore, at: Micros(score) });
+    let (plain, second, gone) = (record(5, 0), record(6, -7), None);
+    let keys = [key(1, 0, "a"), key(1, 0, "b")];
+    for before in [plain, second, gone] {
+        for pair in [[plain, plain], [second, second], [plain, second], [plain, gone], [gone, gone]] {
+            for wanted in [[before, before], pair] {
+                let rows = scores(keys.iter().cloned().zip(wanted).collect());
+                // Read before, or not.
+                for plan in [plan_of(keys.to_vec()), Plan::default()] {
+                    run(&*store, &plan, &mut |_| rows.clone()).unwrap();
+                    assert_eq!(store.records(&keys).unwrap(), wanted, "after {before:?}");
+                }
+            }
+        }
+    }
+}
+
 pub(crate) fn extremes_read_back(backend: &dyn Backend) {
     let store = open(backend);
     let numbers = [i64::MIN, i64::MIN + 1, -1, 0, 1, (1 << 53) + 1, i64::MAX - 1, i64::MAX];

@@ -6,6 +6,7 @@
 use super::*;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use tally_rules::Micros;
 
 /// The page of the documentation.
 const PAGE: &str = include_str!("../../../../../docs/deploy/spider.md");
@@ -44,12 +45,17 @@ impl Servers {
 
     /// A database on each, of one name, as the page makes it; gives the front's address and the name.
     fn database(&self) -> (String, String) {
+        self.database_of(|statements| statements.to_owned())
+    }
+
+    /// The same with other statements.
+    fn database_of(&self, page: impl Fn(&str) -> String) -> (String, String) {
         let name = format!("tally_{}", self.databases.fetch_add(1, Ordering::Relaxed));
         let create = format!("CREATE DATABASE {name}; USE {name};");
         self.front.sql(&create);
         let url = self.front.url(&name);
         drop(open(&url));
-        let (on_nodes, on_front) = (block("sql"), block("mysql"));
+        let (on_nodes, on_front) = (page(block("sql")), page(block("mysql")));
         for node in &self.nodes {
             node.sql(&format!("{create} {on_nodes}"));
         }
@@ -169,4 +175,27 @@ fn nodes_that_differ_by_their_port_alone_are_refused_by_two_phases() {
         matches!(&refused, Err(error) if error.to_string().contains("xid member already exists")),
         "{refused:?}"
     );
+}
+
+/// Tables of the page from before columns had defaults: the front's is migrated as any other, the nodes' stay as they were.
+#[test]
+fn older_tables_are_written_to_before_and_after_the_front_is_migrated() {
+    let servers = Servers::shared();
+    let (url, name) = servers.database_of(|page| page.replace(" DEFAULT 0", ""));
+    let plain = |score| scores(vec![(key(1, 0, "p"), Some(Record { score, subscore: 0, at: Micros(9) }))]);
+    let both = || {
+        let store = open(&url);
+        for changes in [batch(1), plain(1), plain(2)] {
+            store.run(&Plan::default(), &mut |_| changes.clone()).unwrap();
+            let (of, wanted) = changes.scores[0].clone();
+            assert_eq!(store.records(&[of]).unwrap(), [wanted]);
+        }
+    };
+    both();
+    servers
+        .front
+        .sql(&format!("USE {name}; {}", include_str!("../../../migrations/mysql/0009_plain_scores.sql")));
+    let rows = servers.front.sql(&format!("SELECT COUNT(*) FROM {name}.scores"));
+    assert_eq!(rows, (PLAYERS + 1).to_string(), "none is touched");
+    both();
 }
