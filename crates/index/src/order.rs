@@ -117,9 +117,18 @@ impl<S: Score, const LEAF: usize, const FAN: usize> Order<S, LEAF, FAN> {
 
     /// [`Order::find`] of many players, in their order; see [`Order::warm`].
     pub fn find_many<'a>(&'a self, ids: &'a [&'a [u8]]) -> impl Iterator<Item = Option<(Entry<S>, u64)>> {
+        self.many(ids, Self::find)
+    }
+
+    /// [`Order::get`] of many players, in their order; see [`Order::warm`].
+    pub fn get_many<'a>(&'a self, ids: &'a [&'a [u8]]) -> impl Iterator<Item = Option<Entry<S>>> {
+        self.many(ids, Self::get)
+    }
+
+    fn many<'a, T>(&'a self, ids: &'a [&'a [u8]], one: fn(&Self, &[u8]) -> T) -> impl Iterator<Item = T> {
         ids.chunks(GROUP).flat_map(move |group| {
             self.warm(group, &[]);
-            group.iter().map(|id| self.find(id))
+            group.iter().map(move |id| one(self, id))
         })
     }
 

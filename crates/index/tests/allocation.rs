@@ -57,6 +57,7 @@ fn reads_do_not_allocate() {
         let id = 77_u32.to_be_bytes();
         assert!(order.find(&id).is_some());
         assert_eq!(order.find_many(&[&id, b"none"]).flatten().count(), 1);
+        assert_eq!(order.get_many(&[&id, b"none"]).flatten().count(), 1);
     });
     assert_eq!(count, 0);
 }

@@ -222,6 +222,7 @@ impl<S: Make> Run<'_, S> {
         self.order.warm(&ids, &scores);
         let found = self.order.find_many(&ids);
         assert!(found.eq(ids.iter().map(|id| self.order.find(id))));
+        assert!(self.order.get_many(&ids).eq(ids.iter().map(|id| self.order.get(id))));
     }
 
     fn audit(&self) {

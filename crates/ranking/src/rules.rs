@@ -107,8 +107,8 @@ impl Rules {
         each: &mut impl FnMut(Option<Record>),
     ) {
         let ids: Vec<&[u8]> = players.iter().map(|player| player.as_bytes()).collect();
-        for found in order.find_many(&ids) {
-            each(found.map(|(entry, _)| self.record(entry.score, entry.stamp)));
+        for entry in order.get_many(&ids) {
+            each(entry.map(|entry| self.record(entry.score, entry.stamp)));
         }
     }
 

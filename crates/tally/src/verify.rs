@@ -31,27 +31,26 @@ pub(crate) fn run(cli: &Cli) -> Result<ExitCode> {
     // Kept until the end: then the copy goes.
     let copies = Copies::new(data.path(), "verify");
     let place = data.place(&config)?;
-    let store: Arc<dyn Store> = match &place {
+    let of_databases = !matches!(place, Place::Sqlite(_));
+    let store: Arc<dyn Store> = match place {
         Place::Sqlite(path) => {
             let bar = bar("copying", "pages")?;
-            let store = copies.make(path, &mut |done, total| {
+            let store = copies.make(&path, &mut |done, total| {
                 bar.set_length(total);
                 bar.set_position(done);
             })?;
             bar.finish_and_clear();
             store
         }
-        Place::MySql(url) => Arc::<MySqlStore>::clone(&connect(url, &config, false, None)?),
+        Place::MySql(url) => Arc::<MySqlStore>::clone(&connect(&url, &config, false, None)?),
         Place::Shards(urls) => {
-            let store = Shards::observe(urls, &options(&config, false, None)?);
+            let store = Shards::observe(&urls, &options(&config, false, None)?);
             Arc::new(store.context("open the store")?)
         }
     };
-    let of_databases = !matches!(place, Place::Sqlite(_));
     let mut replayed = read(&*store, !of_databases)?;
     if of_databases && replayed.disagreements > 0 {
-        // A snapshot of MariaDB may have a commit and not the one that it waited for: its list of open transactions is not
-        // taken in one moment. Another one has both. What is wrong stays wrong.
+        // A snapshot of MariaDB may have a commit and not the one that it waited for. What is wrong stays wrong.
         eprintln!("note: {} rows disagree; the ledger is read once more", replayed.disagreements);
         replayed = read(&*store, true)?;
     }

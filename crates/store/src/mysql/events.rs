@@ -40,9 +40,7 @@ fn decode(row: &mut Fields<'_>) -> Result<(u64, Event), StoreError> {
 }
 
 impl EventReads for MySqlStore {
-    /// Up to the last number that was there before. On a busy MariaDB a statement was once seen to find a commit and not the one
-    /// that it had waited for: the list of open transactions that it goes by is not taken in one moment. The next statement
-    /// finds both.
+    /// Up to the last number that was there before; see `revisions::since`.
     fn events(&self, topic: Topic, after: u64, limit: usize) -> Result<Vec<(u64, Event)>, StoreError> {
         let topic = topic_bytes(topic);
         let mut script = Script::default();

@@ -98,7 +98,8 @@ pub(super) fn bump(script: &mut Script, changes: &Changes) -> bool {
 }
 
 /// Asks what has changed since a number, up to the last one that was there before: on MariaDB a statement may find a commit
-/// and not the one that it waited for (see `events`); the next statement finds both.
+/// and not the one that it waited for, because the list of open transactions that it goes by is not taken in one moment. The
+/// next statement finds both.
 pub(super) fn since(revision: u64) -> Script {
     let mut script = Script::default();
     script.statement("SET @seen = (SELECT revision FROM revisions WHERE board = 0)");
@@ -145,9 +146,8 @@ pub(super) fn read_board(pool: &Pool, name: Name<'_>) -> Result<Option<BoardStat
     Err(StoreError::Conflict(format!("a board was changed {READS_MAX} times while it was read")))
 }
 
-/// Asks for everything of one board, and before that for its revision in a statement of its own: on MariaDB what a statement
-/// sees may be a commit and not the one that it waited for (see [`since`]), and then have the later revision. Where both are the
-/// same, all up to that is seen and nothing later.
+/// Asks for everything of one board, and before that for its revision in a statement of its own (see [`since`] why). Where that
+/// is also the one within the snapshot, all up to it is seen and nothing later.
 fn select_board(name: Name<'_>) -> Script {
     const REVISION: (&str, &str) = ("SELECT revision FROM revisions WHERE board = ", "");
     let mut script = Script::default();

@@ -54,7 +54,8 @@ macro_rules! store_contract {
                 a_thousand_rows_are_one_transaction, unsorted_plans_and_changes_are_bugs,
             ],
             scores: [
-                extremes_read_back, a_record_replaces_all_of_the_one_before, a_removed_record_is_gone, parts_and_boards_do_not_meet,
+                extremes_read_back, a_record_replaces_all_of_the_one_before,
+                a_removed_record_is_gone, parts_and_boards_do_not_meet,
                 a_walk_goes_by_bytes, a_walk_goes_page_by_page, names_are_compared_as_bytes,
                 counting_counts_one_part,
             ],
