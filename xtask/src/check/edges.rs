@@ -31,16 +31,17 @@ pub(super) const EDGES: &[Edges] = &[
     Edges { name: "tally-index", inside: &[], outside: Only(&["hashbrown", "foldhash"]) },
     Edges { name: "tally-lanes", inside: &[], outside: Only(&["foldhash"]) },
     Edges { name: "tally-memory", inside: &[], outside: Only(&["libmimalloc-sys", "mimalloc"]) },
+    Edges { name: "tally-disk", inside: &[], outside: Only(&[]) },
     Edges { name: "tally-tls", inside: &[], outside: Only(&["tokio", "tokio-rustls", "webpki-roots"]) },
     Edges { name: "tally-traces", inside: &["tally-tls"], outside: Never(&["rusqlite", "redis", "tonic", "reqwest"]) },
-    Edges { name: "tally-store", inside: &["tally-rules", "tally-tls"], outside: Never(&["hyper"]) },
+    Edges { name: "tally-store", inside: &["tally-rules", "tally-disk", "tally-tls"], outside: Never(&["hyper"]) },
     Edges { name: "tally-ranking", inside: &["tally-rules", "tally-index", "tally-tls"], outside: Never(&["hyper", "rusqlite"]) },
     Edges { name: "tally-wire", inside: &["tally-rules"], outside: Never(&["tokio", "hyper", "rusqlite"]) },
     Edges { name: "tally-service", inside: &["tally-rules", "tally-store", "tally-ranking", "tally-lanes", "tally-memory"], outside: Never(&["hyper"]) },
     Edges { name: "tally-server", inside: &["tally-rules", "tally-service", "tally-traces", "tally-wire"], outside: Any },
     Edges { name: "tally-load", inside: &["tally-wire"], outside: Never(&["rusqlite"]) },
     Edges { name: "tally-bench", inside: &["tally-rules", "tally-index", "tally-lanes", "tally-store", "tally-ranking", "tally-service", "tally-wire", "tally-load"], outside: Any },
-    Edges { name: TESTKIT, inside: &["tally-rules", "tally-wire"], outside: Any },
+    Edges { name: TESTKIT, inside: &["tally-rules", "tally-disk", "tally-wire"], outside: Any },
     Edges { name: "tally", inside: &["tally-rules", "tally-index", "tally-lanes", "tally-memory", "tally-store", "tally-ranking", "tally-service", "tally-traces", "tally-wire", "tally-server", "tally-load", "tally-bench"], outside: Any },
     Edges { name: "xtask", inside: &[], outside: Only(&["anyhow", "serde_json"]) },
 ];
@@ -54,5 +55,5 @@ pub(super) const HOLDERS: &[(&str, &[&str])] = &[
     ("mysql_async", &["tally-store", "tally-bench"]), // as rusqlite
     ("opentelemetry-proto", &["tally-traces"]),     // whoever has something to tell says it in our own words
     ("redis", &["tally-ranking"]),                  // Redis as a place for orders; everybody else speaks its protocol by tally-wire
-    ("rusqlite", &["tally-store", "tally-bench"]),  // SQL lives in the store; the naive twins of the benches speak it directly
+    ("rusqlite", &["tally-store", "tally-bench", "tally-testkit"]),  // SQL lives in the store; the naive twins of the benches speak it directly; the simulated disk is a VFS of SQLite
 ];
