@@ -4,7 +4,7 @@
 //! [`http`] speaks to it byte by byte, [`model`] says what it should have answered. The model is written from the
 //! contract and shares no code with the product, so that one mistake is not made twice. [`ScratchRedis`] starts the servers
 //! whose replies ours must match, [`ScratchCluster`] several of them as one, [`ScratchDatabase`] those that keep a store; [`Proxy`] is a bad network
-//! before any of them, a [`Page`] a browser on it. Not here: anything the product itself uses; this crate is only ever a dev-dependency.
+//! before any of them, a [`Page`] a browser on it. A [`SimulatedDisk`] loses power when the test says so. Not here: anything the product itself uses; this crate is only ever a dev-dependency.
 
 pub mod audit;
 pub mod backends;
@@ -12,6 +12,7 @@ pub mod browser;
 pub mod cluster;
 pub mod command;
 pub mod database;
+pub mod disk;
 pub mod events;
 pub mod http;
 pub mod model;
@@ -27,6 +28,7 @@ pub mod tls;
 pub use browser::Page;
 pub use cluster::ScratchCluster;
 pub use database::{DatabaseKind, ScratchDatabase};
+pub use disk::SimulatedDisk;
 pub use events::{Event, EventStream};
 pub use http::{Answer, Client, Request};
 pub use proxy::{Cut, Proxy};

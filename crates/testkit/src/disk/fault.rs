@@ -1,0 +1,187 @@
+//! What goes wrong on a disk, and when: operations, their numbers, and the faults that a test arms.
+//!
+//! Every operation that changes the disk has a number, from 1. A fault waits for an operation by its kind, its file and
+//! its place among those that match. A power cut is no fault: from its operation on nothing changes any more.
+//!
+//! Not here: what an error does to the files (`state`).
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+/// A kind of operation that changes a disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Operation {
+    /// Bytes are written into a file.
+    Write,
+    /// A file is cut, or extended with zeros.
+    SetLen,
+    /// The contents of a file are made durable.
+    Sync,
+    /// A file gets its first name, or is emptied by creating it again.
+    Create,
+    /// A file gets another name.
+    Rename,
+    /// A name is removed.
+    Remove,
+    /// The names of a folder are made durable.
+    SyncFolder,
+}
+
+impl Operation {
+    /// All kinds.
+    pub const ALL: [Self; 7] =
+        [Self::Write, Self::SetLen, Self::Sync, Self::Create, Self::Rename, Self::Remove, Self::SyncFolder];
+}
+
+/// An error of a disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DiskError {
+    /// The device failed (`EIO`).
+    Io,
+    /// No space is left (`ENOSPC`), and nothing was changed.
+    Full,
+    /// No space is left after the first half of a write. Operations other than a write fail as with [`Self::Full`].
+    ShortWrite,
+}
+
+/// An error that waits for its operation.
+///
+/// A sync that fails leaves its file's pending changes readable, and lost or not after a power cut, as on Linux. Later
+/// syncs do not change that. Each descriptor that is open reports the failure once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    at: u64,
+    error: DiskError,
+    operation: Option<Operation>,
+    file: Option<String>,
+    lasting: bool,
+    /// How many matching operations came since the fault was armed.
+    seen: u64,
+}
+
+impl Fault {
+    /// Fails the `at`-th operation from now on; 1 is the next one.
+    pub fn new(at: u64, error: DiskError) -> Self {
+        Self { at, error, operation: None, file: None, lasting: false, seen: 0 }
+    }
+
+    /// Counts only operations of this kind.
+    #[must_use]
+    pub fn of(self, operation: Operation) -> Self {
+        Self { operation: Some(operation), ..self }
+    }
+
+    /// Counts only operations on names that end so, such as `-wal`.
+    #[must_use]
+    pub fn on(self, file: &str) -> Self {
+        Self { file: Some(file.into()), ..self }
+    }
+
+    /// Fails all later matching operations too, until the disk is healed.
+    #[must_use]
+    pub fn lasting(self) -> Self {
+        Self { lasting: true, ..self }
+    }
+
+    fn matches(&self, operation: Operation, name: &Path) -> bool {
+        let ends = |end: &String| name.to_string_lossy().ends_with(&**end);
+        self.operation.is_none_or(|only| only == operation) && self.file.as_ref().is_none_or(ends)
+    }
+}
+
+/// Why an operation did not happen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Refusal {
+    pub(super) operation: Operation,
+    pub(super) error: DiskError,
+}
+
+impl From<Refusal> for io::Error {
+    fn from(refusal: Refusal) -> Self {
+        const EIO: i32 = 5;
+        const ENOSPC: i32 = 28;
+        Self::from_raw_os_error(if refusal.error == DiskError::Io { EIO } else { ENOSPC })
+    }
+}
+
+/// The operations so far, and what goes wrong with later ones.
+#[derive(Debug, Default)]
+pub(super) struct Operations {
+    done: Vec<(Operation, Arc<Path>)>,
+    faults: Vec<Fault>,
+    injected: u64,
+    stop_at: Option<u64>,
+    stopped: bool,
+}
+
+impl Operations {
+    pub(super) fn done(&self) -> &[(Operation, Arc<Path>)] {
+        &self.done
+    }
+
+    pub(super) fn number(&self) -> u64 {
+        self.done.len() as u64
+    }
+
+    pub(super) fn arm(&mut self, fault: Fault) {
+        self.faults.push(fault);
+    }
+
+    pub(super) fn heal(&mut self) {
+        self.faults.clear();
+    }
+
+    pub(super) fn stop_at(&mut self, number: u64) {
+        self.stop_at = Some(number);
+    }
+
+    pub(super) fn stopped(&self) -> bool {
+        self.stopped
+    }
+
+    pub(super) fn injected(&self) -> u64 {
+        self.injected
+    }
+
+    pub(super) fn count_injected(&mut self) {
+        self.injected += 1;
+    }
+
+    /// Counts an operation, and gives the error that it has to report. Errors of a power cut are not counted.
+    pub(super) fn begin(&mut self, operation: Operation, name: &Arc<Path>) -> Verdict {
+        self.stopped |= self.stop_at.is_some_and(|stop| self.number() + 1 >= stop);
+        if self.stopped {
+            return Verdict::Stopped(Refusal { operation, error: DiskError::Io });
+        }
+        self.done.push((operation, Arc::clone(name)));
+        let mut error = None;
+        self.faults.retain_mut(|fault| {
+            if !fault.matches(operation, name) {
+                return true;
+            }
+            fault.seen += 1;
+            if fault.seen >= fault.at && error.is_none() {
+                error = Some(fault.error);
+                return fault.lasting;
+            }
+            true
+        });
+        match error {
+            Some(error) => {
+                self.injected += 1;
+                Verdict::Fails(Refusal { operation, error })
+            }
+            None => Verdict::Happens,
+        }
+    }
+}
+
+/// What becomes of an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    Happens,
+    Fails(Refusal),
+    /// The power is off.
+    Stopped(Refusal),
+}
