@@ -6,7 +6,7 @@
 //! wraps SQLite's default VFS, which keeps doing locks, shared memory and reads.
 //!
 //! The model is strict where POSIX is: a name needs its folder synced, and a change needs a sync of its own file.
-//! Not here: failing reads, changed bytes, and files that a test changes past the disk.
+//! Not here: failing reads, changed bytes, and changes that are made past the disk ([`SimulatedDisk::unrecorded`] finds them).
 
 mod contents;
 mod fault;
@@ -24,7 +24,7 @@ use crate::rng::Rng;
 use image::Choice;
 use state::{Core, Handle};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tally_disk::{Disk, DiskFile, SystemDisk};
 use tempfile::TempDir;
@@ -125,6 +125,16 @@ impl SimulatedDisk {
     /// Whether the power was cut.
     pub fn stopped(&self) -> bool {
         self.core.lock().operations.stopped()
+    }
+
+    /// The files of the live folder that were made, changed or removed past the disk. Images do not show such changes, so
+    /// a test of code that should use the disk demands that there are none.
+    ///
+    /// # Errors
+    ///
+    /// When a file cannot be read.
+    pub fn unrecorded(&self) -> io::Result<Vec<PathBuf>> {
+        self.core.lock().unrecorded(&self.core.folder)
     }
 
     /// Writes what a power cut now may leave into an empty folder, which is made if it is missing.

@@ -72,23 +72,35 @@ impl Contents {
 
     /// A sync succeeded.
     pub(super) fn sync(&mut self) {
-        for at in 0..self.changes.len() {
+        for at in self.first_doubtful()..self.changes.len() {
             let (before, rest) = self.changes.split_at_mut(at);
             if rest[0].durability == Durability::Pending {
                 rest[0].durability = Durability::Synced;
                 settle(before, &rest[0].change);
             }
         }
-        let doubtful = self.changes.iter().position(|recorded| recorded.durability == Durability::Doubtful);
-        for recorded in self.changes.drain(..doubtful.unwrap_or(self.changes.len())) {
+        for recorded in self.changes.drain(..self.first_doubtful()) {
             recorded.change.apply(&mut self.synced);
         }
+    }
+
+    /// The place of the first doubtful change: all before it are synced by the next sync.
+    fn first_doubtful(&self) -> usize {
+        let is_doubtful = |recorded: &Recorded| recorded.durability == Durability::Doubtful;
+        self.changes.iter().position(is_doubtful).unwrap_or(self.changes.len())
     }
 
     /// A sync failed.
     pub(super) fn fail_sync(&mut self) {
         let pending = self.changes.iter_mut().filter(|recorded| recorded.durability == Durability::Pending);
         pending.for_each(|recorded| recorded.durability = Durability::Doubtful);
+    }
+
+    /// The bytes that readers should see.
+    pub(super) fn live(&self) -> Vec<u8> {
+        let mut bytes = self.synced.clone();
+        self.changes.iter().for_each(|recorded| recorded.change.apply(&mut bytes));
+        bytes
     }
 
     /// The bytes after a power cut.

@@ -39,6 +39,10 @@ impl Names {
         self.live.get(name).copied()
     }
 
+    pub(super) fn live(&self) -> impl Iterator<Item = &PathBuf> {
+        self.live.keys()
+    }
+
     pub(super) fn create(&mut self, name: &Path, id: FileId) {
         self.change(Change::Create(name.into(), id));
     }

@@ -60,7 +60,7 @@ impl Core {
     pub(super) fn new(folder: &Path, own: Option<TempDir>) -> io::Result<Self> {
         let folder = folder.canonicalize()?;
         let mut state = State::default();
-        state.load(&folder, Path::new(""))?;
+        state.load(&folder)?;
         Ok(Self { folder, _own: own, state: Mutex::new(state) })
     }
 
@@ -70,8 +70,7 @@ impl Core {
 
     /// The name of a file of this disk; `None` for files elsewhere and for shared memory.
     pub(super) fn name(&self, path: &Path) -> Option<Arc<Path>> {
-        let is_memory = path.to_string_lossy().ends_with(SHARED_MEMORY);
-        if is_memory { None } else { self.relative(path) }
+        if is_memory(path) { None } else { self.relative(path) }
     }
 
     /// A path within the disk's folder; the folder itself is the empty path.
@@ -159,18 +158,29 @@ impl Core {
 }
 
 impl State {
-    fn load(&mut self, folder: &Path, within: &Path) -> io::Result<()> {
-        for entry in std::fs::read_dir(folder.join(within))? {
-            let entry = entry?;
-            let name = within.join(entry.file_name());
-            if entry.file_type()?.is_dir() {
-                self.load(folder, &name)?;
-            } else if !name.to_string_lossy().ends_with(SHARED_MEMORY) {
-                let id = self.add(&name.as_path().into(), Contents::durable(std::fs::read(entry.path())?));
-                self.names.add_durable(&name, id);
+    /// The names below a folder whose files differ from the record, or are not in it.
+    pub(super) fn unrecorded(&self, folder: &Path) -> io::Result<Vec<PathBuf>> {
+        let mut differ = Vec::new();
+        let mut missing: Vec<_> = self.names.live().cloned().collect();
+        each_file(folder, Path::new(""), &mut |name| {
+            missing.retain(|recorded| *recorded != name);
+            let recorded = self.names.find(&name).map(|id| self.files[&id].contents.live());
+            if recorded != Some(std::fs::read(folder.join(&name))?) {
+                differ.push(name);
             }
-        }
-        Ok(())
+            Ok(())
+        })?;
+        differ.extend(missing);
+        Ok(differ)
+    }
+
+    fn load(&mut self, folder: &Path) -> io::Result<()> {
+        each_file(folder, Path::new(""), &mut |name| {
+            let contents = Contents::durable(std::fs::read(folder.join(&name))?);
+            let id = self.add(&name.as_path().into(), contents);
+            self.names.add_durable(&name, id);
+            Ok(())
+        })
     }
 
     fn begin(&mut self, operation: Operation, name: &Arc<Path>) -> Result<(), Refusal> {
@@ -201,6 +211,28 @@ impl State {
         let named = self.names.files();
         self.files.retain(|id, file| file.handles > 0 || named.contains(id));
     }
+}
+
+fn is_memory(path: &Path) -> bool {
+    path.to_string_lossy().ends_with(SHARED_MEMORY)
+}
+
+/// Gives the name of each file below a folder, except shared memory.
+fn each_file(
+    folder: &Path,
+    within: &Path,
+    each: &mut dyn FnMut(PathBuf) -> io::Result<()>,
+) -> io::Result<()> {
+    for entry in std::fs::read_dir(folder.join(within))? {
+        let entry = entry?;
+        let name = within.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            each_file(folder, &name, each)?;
+        } else if !is_memory(&name) {
+            each(name)?;
+        }
+    }
+    Ok(())
 }
 
 impl Handle {

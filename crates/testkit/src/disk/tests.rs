@@ -6,7 +6,6 @@ mod sqlite;
 
 use super::*;
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 
 /// Images of a disk, each in a folder of its own.
 struct Images {
@@ -224,8 +223,18 @@ fn files_elsewhere_are_left_alone_and_files_made_past_the_disk_are_refused() {
     disk.remove(&to).unwrap();
     disk.create(&disk.folder().join("a-shm")).unwrap();
     assert_eq!(disk.operations(), 0);
+    let known = file(&disk, "known", "abc");
+    file(&disk, "lost", "abc");
+    assert_eq!(disk.unrecorded().unwrap(), [""; 0].map(PathBuf::from));
     let past = disk.folder().join("past");
     std::fs::write(&past, "").unwrap();
+    std::fs::write(disk.folder().join("known"), "abd").unwrap();
+    std::fs::remove_file(disk.folder().join("lost")).unwrap();
+    let mut unrecorded = disk.unrecorded().unwrap();
+    unrecorded.sort();
+    assert_eq!(unrecorded, ["known", "lost", "past"].map(PathBuf::from));
+    known.write_at(2, b"c").unwrap();
+    assert_eq!(disk.unrecorded().unwrap().len(), 2);
     assert!(disk.open(&past).unwrap_err().to_string().contains("not a file of the simulated disk"));
     disk.rename(&past, &disk.folder().join("other")).unwrap_err();
     let missing = disk.open(&disk.folder().join("missing")).unwrap_err();

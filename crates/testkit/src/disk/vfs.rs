@@ -36,7 +36,7 @@ pub(super) struct Vfs {
 }
 
 /// What SQLite knows as the VFS. It is leaked, because a connection points to it as long as it is open, and nothing tells
-/// when the last one closes. It takes about 200 bytes for each disk.
+/// when the last one closes. It takes some hundred bytes for each disk.
 #[repr(C)]
 struct Shim {
     /// First, so that a pointer to it is a pointer to the shim.

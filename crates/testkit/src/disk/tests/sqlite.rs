@@ -6,6 +6,7 @@
 use super::*;
 use rusqlite::backup::Backup;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Result};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 fn open(disk: &SimulatedDisk) -> Result<Connection> {
@@ -84,6 +85,7 @@ fn cut_everywhere(journal: &str, synchronous: &str, images_each: usize) -> Vec<(
         let (disk, mut safe) = (SimulatedDisk::new(), 0);
         disk.stop_at(number);
         let result = workload(&disk, journal, synchronous, &mut safe).map(drop);
+        assert_eq!(disk.unrecorded().unwrap(), [""; 0].map(PathBuf::from));
         let mut folders: Vec<_> =
             [Mode::DropAll, Mode::KeepAll].map(|mode| images.take_of(&disk, mode)).into();
         for _ in 0..images_each {
@@ -166,6 +168,7 @@ fn sqlite_reports_an_error_of_every_operation() {
             let fault = Fault::new(number, error);
             disk.fail(if lasting { fault.lasting() } else { fault });
             let result = workload(&disk, "WAL", "FULL", &mut safe);
+            assert_eq!(disk.unrecorded().unwrap(), [""; 0].map(PathBuf::from));
             // SQLite ignores errors of a close.
             let injected = disk.injected();
             disk.heal();
@@ -219,6 +222,34 @@ fn connections_share_the_log_and_checkpoints_wait_for_readers() {
     insert(&reader, 4).unwrap();
     drop(reader);
     assert!(!folder.exists());
+}
+
+#[test]
+fn images_are_taken_while_threads_write() {
+    let (disk, mut images) = (SimulatedDisk::new(), Images::new("threads"));
+    let safe = AtomicU32::new(0);
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            let db = begin(&disk, "WAL", "FULL").unwrap();
+            for no in 1..=200 {
+                insert(&db, no).unwrap();
+                safe.store(no, Ordering::SeqCst);
+                if no.is_multiple_of(50) {
+                    checkpoint(&db, "PASSIVE").unwrap();
+                }
+            }
+        });
+        let mut last = false;
+        while !last {
+            last = writer.is_finished();
+            let before = safe.load(Ordering::SeqCst);
+            let (folder, _) = images.take(&disk);
+            let after = safe.load(Ordering::SeqCst) + 1;
+            let rows = rows(&folder).unwrap();
+            assert!((before..=after).contains(&rows), "{before} rows were safe, {rows} are there");
+            std::fs::remove_dir_all(folder).unwrap();
+        }
+    });
 }
 
 #[test]
