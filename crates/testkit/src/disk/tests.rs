@@ -141,7 +141,7 @@ fn one_moment_is_kept_across_files_in_some_images() {
     for round in 1..9u8 {
         files.iter().for_each(|file| file.write_at(0, &[b'0' + round]).unwrap());
     }
-    let seen: BTreeSet<String> = (0..300).map(|_| shown(&images.take(&disk).0)).collect();
+    let seen: BTreeSet<String> = (0..1_500).map(|_| shown(&images.take(&disk).0)).collect();
     assert!((1..9).all(|round| seen.contains(&format!("a={round} b={round}"))), "{seen:?}");
     assert!(seen.contains("a=0 b=8") && seen.contains("a=8 b=0"), "{seen:?}");
 }
