@@ -1,8 +1,10 @@
 //! What can be typed: subcommands, flags and their help.
 
+mod files;
 mod ledger;
 mod load;
 
+pub(crate) use files::{BackupArgs, RestoreArgs};
 pub(crate) use ledger::{ImportMembersArgs, SeedArgs, SeedScoresArgs, SeedWalletsArgs, SeedWhat};
 pub(crate) use load::{LoadArgs, LoadSkew, LoadWhat};
 
@@ -147,6 +149,16 @@ Examples:
 The copy is checked first. A data directory that is in use is refused, and so is one that has a store,
 unless --force replaces it. The secret is not in the copy: put the file `secret` beside the store.")]
     Restore(RestoreArgs),
+    /// Go on with an embedded store whose journal is damaged or missing, with what is sure to be there
+    #[command(after_help = "\
+Examples:
+  tally repair
+  tally repair --data /var/lib/tally
+
+For a store that refuses to start and says so. Every batch before the damage is brought into the tables,
+and the files of the journal are kept under other names. What was acknowledged after it is lost, so look
+for a copy of the missing file first. Where nothing is wrong, nothing is changed.")]
+    Repair,
     /// Send load to a running server, at rates that do not wait for it
     #[command(after_help = load::LOAD)]
     Load(LoadArgs),
@@ -339,23 +351,6 @@ pub(crate) struct MigrateArgs {
     /// A database that has records now, once for each in order; without it as many of --store as the first says
     #[arg(long, value_name = "URL", requires = "reshard")]
     pub(crate) from: Vec<String>,
-}
-
-/// `tally backup`
-#[derive(Debug, Args)]
-pub(crate) struct BackupArgs {
-    /// The file to make
-    pub(crate) file: PathBuf,
-}
-
-/// `tally restore`
-#[derive(Debug, Args)]
-pub(crate) struct RestoreArgs {
-    /// A file that `tally backup` made
-    pub(crate) file: PathBuf,
-    /// Replace the store that is there
-    #[arg(long)]
-    pub(crate) force: bool,
 }
 
 /// `tally bench`

@@ -28,6 +28,7 @@ mod log;
 mod member_settings;
 mod migrate;
 mod money_settings;
+mod repair;
 mod seed;
 mod serve;
 mod settings;
@@ -64,6 +65,7 @@ fn main() -> ExitCode {
         Command::Migrate(args) => migrate::run(&cli, args),
         Command::Backup(args) => backup::backup(&cli, args),
         Command::Restore(args) => backup::restore(&cli, args),
+        Command::Repair => repair::run(&cli),
         Command::Load(args) => load::run(&cli, args),
         Command::Bench(args) => bench::run(args),
     };

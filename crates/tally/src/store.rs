@@ -273,15 +273,20 @@ impl Drop for Opened {
     }
 }
 
-fn open_file(path: &Path, config: &Config) -> Result<Arc<SqliteStore>> {
+/// The bounds of a store in a file.
+pub(crate) fn file_options(config: &Config) -> Result<sqlite::Options> {
     let mib = |name| -> Result<u64> { Ok(u64::try_from(config.count(name)?)? << 20) };
-    let options = sqlite::Options {
+    Ok(sqlite::Options {
         cache_bytes: mib("store.cache_mib")?,
         wal_bytes_max: mib("store.wal_mib")?,
         overlay_bytes_max: mib("store.overlay_mib")?,
         journal_bytes_max: mib("store.journal_mib")?,
         ..sqlite::Options::default()
-    };
+    })
+}
+
+fn open_file(path: &Path, config: &Config) -> Result<Arc<SqliteStore>> {
+    let options = file_options(config)?;
     let begun = Instant::now();
     loop {
         match SqliteStore::open(path, &options) {

@@ -124,3 +124,40 @@ fn a_restore_refuses_what_would_be_lost_and_says_what_is_missing() {
     let nothing = TestTally::stopped(TALLY).run(&["backup", "x.db"]);
     assert_eq!(nothing.code, Some(1), "{nothing:?}");
 }
+
+/// Acknowledged scores that are gone with their file: the start says so, and goes on without them only when it is told to.
+#[test]
+fn a_start_without_its_journal_is_refused_until_it_is_repaired() {
+    let mut server = TestTally::start(TALLY);
+    server.client().put(BOARD, &json!({})).expect(201);
+    for score in 1..=50 {
+        server
+            .client()
+            .post(&format!("{BOARD}/scores"), &json!({"player": "ann", "score": score}))
+            .expect(200);
+    }
+    server.kill9();
+    let whole = server.run(&["repair"]);
+    whole.expect(0);
+    assert!(whole.stdout.contains("nothing was changed"), "{whole:?}");
+    let mut removed = 0;
+    for entry in std::fs::read_dir(server.data()).expect("readable") {
+        let path = entry.expect("readable").path();
+        if path.to_string_lossy().contains(".journal-") {
+            std::fs::remove_file(path).expect("removable");
+            removed += 1;
+        }
+    }
+    assert!(removed >= 2, "{removed}");
+    let refused = server.run(&["export", "b"]);
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    assert!(refused.stderr.contains("missing") && refused.stderr.contains("`tally repair`"), "{refused:?}");
+    let repaired = server.run(&["repair"]);
+    repaired.expect(0);
+    assert!(repaired.stderr.contains("missing"), "{repaired:?}");
+    server.launch();
+    server.wait_ready();
+    server.client().put(BOARD, &json!({})).expect(201);
+    server.client().post(&format!("{BOARD}/scores"), &json!({"player": "bob", "score": 2})).expect(200);
+    assert_eq!(scores(&server), BTreeMap::from([("bob".to_owned(), 2)]));
+}

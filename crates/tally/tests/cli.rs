@@ -47,6 +47,7 @@ fn every_subcommand_has_help_with_an_example() {
         "doctor",
         "backup",
         "restore",
+        "repair",
     ] {
         assert!(seen.iter().any(|seen| seen == known), "no `{known}` in {seen:?}");
     }

@@ -10,15 +10,17 @@
 
 use super::connect;
 use super::fault;
-use super::files::{self, beside};
+use super::files::{self, Files, beside};
 use super::journal;
+use super::journal_rows::{Source, damaged};
 use super::overlay::Generation;
+use super::registry::{self, Registry};
 use super::tables::{Counters, Tables};
 use super::{Options, fold, identity, lock, meta, migrate, recover};
 use crate::StoreError;
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, OpenFlags};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// How often the server may be faster.
 const TRIES: usize = 50;
@@ -43,31 +45,57 @@ pub struct Copied {
 ///
 /// Where there is no store, `to` is there already, or the copy cannot be written or does not pass its check.
 pub fn backup(from: &Path, to: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Copied, StoreError> {
+    backup_on(&Options::default(), from, to, progress)
+}
+
+/// The same on another disk.
+///
+/// # Errors
+///
+/// As [`backup`].
+pub fn backup_on(
+    options: &Options,
+    from: &Path,
+    to: &Path,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<Copied, StoreError> {
     must_be_there(from)?;
     let from = identity::resolve(from)?;
     identity::check(&from, migrate::version(migrate::MIGRATIONS))?;
     must_be_free(to)?;
+    let files = Files::on(&options.disk);
     let unfinished = beside(to, files::UNFINISHED);
-    remove_database(&unfinished)?;
-    let copied = copy(&from, &unfinished, progress).and_then(|()| check(&unfinished));
+    remove_database(&files, &unfinished)?;
+    let copied = copy(options, &from, &unfinished, progress).and_then(|()| check(&files, &unfinished));
     if copied.is_err() {
         // What is left is no backup; the error says more than a second one would.
-        let _ = remove_database(&unfinished);
+        let _ = remove_database(&files, &unfinished);
     }
     let copied = copied?;
-    files::sync(&unfinished)?;
+    files.sync(&unfinished)?;
     must_be_free(to)?;
-    files::rename(&unfinished, to)?;
-    files::sync_folder(to)?;
+    files.rename(&unfinished, to)?;
+    files.sync_folder(to)?;
     Ok(copied)
 }
 
-/// Brings the copy `from` to the place `to`, where no store may be, or with `replace` none that is in use.
+/// Brings the copy `from` to the place `to`, where no store may be, or with `replace` none that is in use. A restore that
+/// was interrupted is done by doing it again; until then no server opens the store.
 ///
 /// # Errors
 ///
 /// Where `from` is no sound copy, or of a later version, or `to` is in use or has a store. Nothing was changed then.
 pub fn restore(from: &Path, to: &Path, replace: bool) -> Result<Copied, StoreError> {
+    restore_on(&Options::default(), from, to, replace)
+}
+
+/// The same on another disk.
+///
+/// # Errors
+///
+/// As [`restore`].
+pub fn restore_on(options: &Options, from: &Path, to: &Path, replace: bool) -> Result<Copied, StoreError> {
+    let files = Files::on(&options.disk);
     must_be_there(from)?;
     let from = identity::resolve(from)?;
     identity::check(&from, migrate::version(migrate::MIGRATIONS))?;
@@ -78,42 +106,68 @@ pub fn restore(from: &Path, to: &Path, replace: bool) -> Result<Copied, StoreErr
             from.display()
         )));
     }
-    let copied = check(&from)?;
+    let copied = check(&files, &from)?;
     let to = identity::resolve(to)?;
     let lock = lock::Lock::take(&to)?;
     let taken =
         std::fs::metadata(&to).is_ok_and(|file| file.len() > 0) || !files::journals(&to)?.0.is_empty();
-    if taken && !replace {
+    let mark = files::restore_mark(&to);
+    if taken && !replace && !mark.exists() {
         return Err(StoreError::Row(format!("there is a store at `{}` already", to.display())));
     }
     let unfinished = beside(&to, files::UNFINISHED);
-    std::fs::copy(&from, &unfinished).map_err(|error| fault::file("copy to", &unfinished, &error))?;
-    files::sync(&unfinished)?;
-    // What belongs to the old file goes before the new one comes: a journal must never meet another's tables.
+    remove_database(&files, &unfinished)?;
+    files.copy(&from, &unfinished)?;
+    renew(&files, &unfinished)?;
+    files.sync(&unfinished)?;
+    // From here on the place holds a part of each store, until the mark is removed.
+    files.create(&mark)?.sync().map_err(|error| fault::file("sync", &mark, &error))?;
+    files.sync_folder(&to)?;
+    // What belongs to the old file goes before the new one comes: a log must never meet another's tables.
     let (journals, left_over) = files::journals(&to)?;
-    journals.iter().try_for_each(|path| journal::delete(path))?;
+    journals.iter().try_for_each(|path| journal::delete(&files, path))?;
     left_over
         .iter()
         .chain([&beside(&to, files::LOG), &beside(&to, files::LOG_INDEX)])
-        .try_for_each(|path| files::remove(path))?;
-    files::sync_folder(&to)?;
-    files::rename(&unfinished, &to)?;
-    files::sync_folder(&to)?;
+        .try_for_each(|path| files.remove(path))?;
+    files.sync_folder(&to)?;
+    files.rename(&unfinished, &to)?;
+    files.sync_folder(&to)?;
+    files.remove(&mark)?;
+    files.sync_folder(&to)?;
     drop(lock);
     Ok(copied)
 }
 
+/// Gives a copy an id of its own, so that journals of the store that it replaces are never taken for its own.
+fn renew(files: &Files, path: &Path) -> Result<(), StoreError> {
+    let mut connection = connect::open(path, OpenFlags::SQLITE_OPEN_READ_WRITE, files.vfs())?;
+    let version: u32 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    if version < migrate::WITH_REGISTRY {
+        return Ok(());
+    }
+    let transaction = connection.transaction()?;
+    registry::renew(&transaction)?;
+    Ok(transaction.commit()?)
+}
+
 /// One moment of a store: files of the journal and the tables, each held by a transaction that reads.
 struct Moment {
-    journals: Vec<(PathBuf, Connection)>,
+    journals: Vec<Source>,
     tables: Connection,
     folded: u64,
 }
 
-fn copy(from: &Path, to: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<(), StoreError> {
-    let options = Options::default();
-    let moment = hold(from, &options)?;
-    let mut target = Connection::open(to)?;
+fn copy(
+    options: &Options,
+    from: &Path,
+    to: &Path,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<(), StoreError> {
+    let files = Files::on(&options.disk);
+    let moment = hold(&files, from, options)?;
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
+    let mut target = connect::open(to, flags, files.vfs())?;
     // It has its name when it is on the disk, so nothing in between has to be safe.
     target.pragma_update(None, "synchronous", "OFF")?;
     {
@@ -132,16 +186,17 @@ fn copy(from: &Path, to: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<()
         }
     }
     drop(moment.tables);
-    let generation = recover::read_open(&moment.journals, moment.folded)?;
-    fold_into(target, &generation)
+    let (generation, wrong) = recover::read_open(&moment.journals, moment.folded)?;
+    wrong.map_or(Ok(()), Err)?;
+    fold_into(options, to, target, &generation)
 }
 
 /// Holds all of it, once both parts fit together.
-fn hold(from: &Path, options: &Options) -> Result<Moment, StoreError> {
+fn hold(files: &Files, from: &Path, options: &Options) -> Result<Moment, StoreError> {
     for _ in 0..TRIES {
         let mut journals = Vec::new();
-        hold_journals(from, options, &mut journals)?;
-        let tables = connect::reader(from, options, options.cache_bytes)?;
+        hold_journals(files, from, options, &mut journals)?;
+        let tables = connect::reader(files, from, options, options.cache_bytes)?;
         tables.execute_batch("BEGIN")?;
         let version: u32 = tables.pragma_query_value(None, "user_version", |row| row.get(0))?;
         if version < migrate::WITH_JOURNAL {
@@ -149,63 +204,89 @@ fn hold(from: &Path, options: &Options) -> Result<Moment, StoreError> {
         }
         let (folded, folding) = (meta::folded(&tables)?, meta::folding(&tables)?);
         // The server may have changed over to another file meanwhile.
-        hold_journals(from, options, &mut journals)?;
+        hold_journals(files, from, options, &mut journals)?;
+        let mut listed = Vec::new();
+        if version >= migrate::WITH_REGISTRY {
+            let registry = Registry::read(&tables)?;
+            let ours = |source: &Source| source.identity.is_none_or(|found| found.store == registry.store);
+            if let Some(other) = journals.iter().find(|source| !ours(source)) {
+                return Err(damaged(&other.path, "it belongs to another store"));
+            }
+            listed.extend(registry.open);
+        }
+        let is_held =
+            |number: &u32| journals.iter().any(|source| files::number(&source.path) == Some(*number));
         let mut spans = Vec::new();
-        for (_, journal) in &journals {
-            spans.extend(journal::span(journal, folded)?);
+        for journal in &journals {
+            spans.extend(journal.span(folded)?);
         }
         spans.sort_unstable();
         let whole = |last: u64, (first, end): (u64, u64)| (first == last + 1).then_some(end);
-        if spans.into_iter().try_fold(folded, whole).is_some_and(|last| last >= folding) {
+        let fits = spans.into_iter().try_fold(folded, whole).is_some_and(|last| last >= folding);
+        if fits && listed.iter().all(is_held) {
             return Ok(Moment { journals, tables, folded });
         }
     }
-    Err(StoreError::Conflict("the server was faster each time: try again".into()))
+    Err(StoreError::Conflict(
+        "the server was faster each time, or a file of the journal is missing: try again".into(),
+    ))
 }
 
 /// Holds what is there now. What is held already under its name is held anew, to see its later batches; but a name may
 /// have gone over to another file, then both are held.
 fn hold_journals(
+    files: &Files,
     from: &Path,
     options: &Options,
-    held: &mut Vec<(PathBuf, Connection)>,
+    held: &mut Vec<Source>,
 ) -> Result<(), StoreError> {
     for path in files::journals(from)?.0 {
         // It may just have been deleted. If it is missed, what is held does not fit together.
-        let Ok(connection) = journal::open_to_read(&path, options.busy_wait) else { continue };
+        let Ok(connection) = journal::open(files, &path, options.busy_wait) else { continue };
         connection.execute_batch("BEGIN")?;
-        let first = |connection: &Connection| Ok(journal::span(connection, 0)?.map(|(first, _)| first));
-        let Ok::<_, StoreError>(now) = first(&connection) else { continue };
+        let Ok(source) = Source::new(&path, connection) else { continue };
+        let first = |source: &Source| Ok(source.span(0)?.map(|(first, _)| first));
+        let Ok::<_, StoreError>(now) = first(&source) else { continue };
         let mut same = None;
-        for (at, (old_path, old)) in held.iter().enumerate() {
+        for (at, old) in held.iter().enumerate() {
             let then: Option<u64> = first(old)?;
-            if *old_path == path && then.is_none_or(|then| now == Some(then)) {
+            if *old.path == *path && then.is_none_or(|then| now == Some(then)) {
                 same = Some(at);
             }
         }
         match same {
-            Some(at) => held[at].1 = connection,
-            None => held.push((path, connection)),
+            Some(at) => held[at] = source,
+            None => held.push(source),
         }
     }
     Ok(())
 }
 
 /// Brings the newer rows into a copy and makes it a file by itself.
-fn fold_into(target: Connection, generation: &Generation) -> Result<(), StoreError> {
-    let mut tables = Tables::new(target, Options::default().wal_bytes_max, Options::default().busy_wait)?;
+fn fold_into(
+    options: &Options,
+    path: &Path,
+    target: Connection,
+    generation: &Generation,
+) -> Result<(), StoreError> {
+    let version: u32 = target.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    let mut tables = Tables::new(Files::on(&options.disk), path, target, options)?;
     let counters = Counters::default();
     if !generation.is_empty() {
         fold::into_tables(generation, &fold::all_at_once, &mut |rows| {
             tables.write(&counters, |connection| rows(connection))
         })?;
     }
+    if version >= migrate::WITH_REGISTRY {
+        // The copy has no journal beside it.
+        registry::forget(&mut tables, &counters, |_| false)?;
+    }
     migrate::leave_write_ahead_log(tables.connection())
 }
 
 /// Looks at every page and counts.
-fn check(path: &Path) -> Result<Copied, StoreError> {
-    let connection = connect::open(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+fn check(files: &Files, path: &Path) -> Result<Copied, StoreError> {
+    let connection = connect::open(path, OpenFlags::SQLITE_OPEN_READ_ONLY, files.vfs())?;
     let verdict: String = connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
     if verdict != "ok" {
         return Err(StoreError::Corrupt(format!("`{}`: {verdict}", path.display())));
@@ -234,8 +315,8 @@ fn must_be_free(path: &Path) -> Result<(), StoreError> {
     }
 }
 
-fn remove_database(path: &Path) -> Result<(), StoreError> {
+fn remove_database(files: &Files, path: &Path) -> Result<(), StoreError> {
     ["", "-journal", files::LOG, files::LOG_INDEX]
         .iter()
-        .try_for_each(|more| files::remove(&beside(path, more)))
+        .try_for_each(|more| files.remove(&beside(path, more)))
 }

@@ -102,7 +102,7 @@ pub(super) struct Snapshot<'a> {
 
 impl<'a> Snapshot<'a> {
     pub(super) fn begin(shared: &'a Shared) -> Result<Self, StoreError> {
-        shared.folding.fold_now()?;
+        shared.folding.fold_now(shared)?;
         let reader = shared.readers.lend();
         let (newer, snapshot) = shared.moment(&reader, Overlaid::of)?;
         // It lasts as long as this value; what it read of itself is undone by no one.

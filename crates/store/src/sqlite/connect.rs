@@ -3,6 +3,7 @@
 //! Settings that make a commit durable are made here and nowhere else, and a test reads them back.
 
 use super::Options;
+use super::files::Files;
 use crate::StoreError;
 use rusqlite::{Connection, OpenFlags};
 use std::path::Path;
@@ -16,8 +17,9 @@ const STATEMENTS: usize = 64;
 pub(super) const PAGE_BYTES: u32 = 4096;
 
 /// The connection that writes, not yet in write-ahead mode: see [`log_ahead`].
-pub(super) fn writer(path: &Path, options: &Options) -> Result<Connection, StoreError> {
-    let connection = open(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)?;
+pub(super) fn writer(files: &Files, path: &Path, options: &Options) -> Result<Connection, StoreError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
+    let connection = open(path, flags, files.vfs())?;
     connection.busy_timeout(options.busy_wait)?;
     connection.pragma_update(None, "page_size", PAGE_BYTES)?;
     durable(&connection)?;
@@ -38,7 +40,7 @@ pub(super) fn log_ahead(connection: &Connection, options: &Options) -> Result<()
 
 /// Says in the file that it has a write-ahead log.
 pub(super) fn set_log_ahead(connection: &Connection) -> Result<(), StoreError> {
-    let mode: String = connection.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0))?;
+    let mode = journal_mode(connection, "WAL")?;
     if mode != "wal" {
         return Err(StoreError::Away(format!(
             "the file system does not allow a write-ahead log (mode {mode})"
@@ -47,9 +49,26 @@ pub(super) fn set_log_ahead(connection: &Connection) -> Result<(), StoreError> {
     Ok(())
 }
 
+/// Sets the journal mode; the answer is the mode that it has then. SQLite gives the row before it commits the change, so
+/// the statement runs to its end: only there an error of the commit is seen.
+pub(super) fn journal_mode(connection: &Connection, mode: &str) -> Result<String, StoreError> {
+    let mut statement = connection.prepare(&format!("PRAGMA journal_mode = {mode}"))?;
+    let mut rows = statement.query([])?;
+    let mut now = String::new();
+    while let Some(row) = rows.next()? {
+        now = row.get(0)?;
+    }
+    Ok(now)
+}
+
 /// A connection that only reads.
-pub(super) fn reader(path: &Path, options: &Options, cache_bytes: u64) -> Result<Connection, StoreError> {
-    let connection = open(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+pub(super) fn reader(
+    files: &Files,
+    path: &Path,
+    options: &Options,
+    cache_bytes: u64,
+) -> Result<Connection, StoreError> {
+    let connection = open(path, OpenFlags::SQLITE_OPEN_READ_ONLY, files.vfs())?;
     connection.busy_timeout(options.busy_wait)?;
     set_cache(&connection, cache_bytes)?;
     Ok(connection)
@@ -70,10 +89,10 @@ pub(super) struct Lent<'a> {
 
 impl Readers {
     /// Opens them all: a file that cannot be read is found at the start, not in the middle.
-    pub(super) fn open(path: &Path, options: &Options) -> Result<Self, StoreError> {
+    pub(super) fn open(files: &Files, path: &Path, options: &Options) -> Result<Self, StoreError> {
         let mut idle = Vec::new();
         for _ in 0..options.readers.max(1) {
-            idle.push(reader(path, options, options.reader_cache_bytes)?);
+            idle.push(reader(files, path, options, options.reader_cache_bytes)?);
         }
         Ok(Self { idle: Mutex::new(idle), returned: Condvar::new() })
     }
@@ -109,10 +128,14 @@ impl Drop for Lent<'_> {
     }
 }
 
-/// Opens with what every connection has.
-pub(super) fn open(path: &Path, flags: OpenFlags) -> Result<Connection, StoreError> {
+/// Opens with what every connection has; `vfs` is that of the disk, see [`Files`].
+pub(super) fn open(path: &Path, flags: OpenFlags, vfs: Option<&str>) -> Result<Connection, StoreError> {
     // One connection is used by one thread at a time, held by its mutex or lent by value.
-    let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = match vfs {
+        Some(vfs) => Connection::open_with_flags_and_vfs(path, flags, vfs)?,
+        None => Connection::open_with_flags(path, flags)?,
+    };
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
     // The schema is ours or it is damaged; either way it runs no functions of its own choice.
     connection.pragma_update(None, "trusted_schema", false)?;

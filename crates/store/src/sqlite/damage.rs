@@ -5,53 +5,119 @@
 //! behind it and would be lost without a word. So the rest is looked at here. Every row says which batch was on the
 //! disk when it was written; a row beyond the end whose writer knew a batch beyond the end to be there is proof.
 //!
-//! Numbers of batches only grow, so what an emptied file still has of its former content proves nothing. Not here:
-//! repairing, and damage to the very last batch, which looks like a crash.
+//! A power cut leaves any part of the pages that were not synced, torn and in any order. So only a row that is whole
+//! counts: the frames of its transaction have right checksums, each of them chained to the frame before; its digest is
+//! right; and its numbers are possible. Numbers of batches only grow, so what an emptied file still has of its former
+//! content proves nothing.
+//!
+//! Not here: repairing, and damage to the very last batch, which looks like a crash.
 
-use super::files;
-use super::journal::damaged;
-use super::{connect, fault};
+use super::journal_rows::{self, Identity, damaged};
+use super::log_frames::{Frames, PAGE_BYTES};
+use super::{fault, files};
 use crate::StoreError;
+use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{ErrorKind, Read};
+use std::io::ErrorKind;
 use std::path::Path;
-
-const LOG_HEAD_BYTES: usize = 32;
-const FRAME_HEAD_BYTES: usize = 24;
-const PAGE_BYTES: usize = connect::PAGE_BYTES as usize;
 
 /// The first byte of a page with rows of a table.
 const ROWS_PAGE: u8 = 0x0d;
 
+/// SQLite's kind of a blob of so many bytes.
+const DIGEST_KIND: u64 = 12 + 2 * 16;
+
 /// Refuses a journal file that holds proof of batches after `last`.
-pub(super) fn check(path: &Path, last: u64) -> Result<(), StoreError> {
+pub(super) fn check(path: &Path, identity: Option<&Identity>, last: u64) -> Result<(), StoreError> {
     let log = files::beside(path, files::LOG);
     let failed = |error: std::io::Error| fault::file("read", &log, &error);
-    let mut file = match File::open(&log) {
-        Ok(file) => std::io::BufReader::with_capacity(1 << 20, file),
+    let file = match File::open(&log) {
+        Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(failed(error)),
     };
-    std::io::copy(&mut file.by_ref().take(LOG_HEAD_BYTES as u64), &mut std::io::sink()).map_err(failed)?;
-    let mut frame = [0; FRAME_HEAD_BYTES + PAGE_BYTES];
-    loop {
-        match file.read_exact(&mut frame) {
-            Ok(()) => {}
-            Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(()),
-            Err(error) => return Err(failed(error)),
+    let mut frames = Frames::new(file).map_err(failed)?;
+    let mut frame = 0;
+    let mut page = [0; PAGE_BYTES];
+    while frames.page(frame, &mut page).map_err(failed)?.is_some() {
+        // Reading a page as rows is cheap, and next to no page has one that could be proof.
+        if rows(&page).any(|row| row.is_beyond(last)) {
+            let proof = proof(&mut frames, frame, identity, last).map_err(failed)?;
+            if let Some((no, synced)) = proof {
+                let text = format!(
+                    "it breaks off after batch {last}, but batch {no} was written after batch {synced} was safe"
+                );
+                return Err(damaged(path, &text));
+            }
         }
-        let page = &frame[FRAME_HEAD_BYTES..];
-        if let Some((no, synced)) = rows(page).find(|(no, synced)| *no > last && *synced > last) {
-            let text = format!(
-                "it breaks off after batch {last}, but batch {no} was written after batch {synced} was safe"
-            );
-            return Err(damaged(path, &text));
+        frame += 1;
+    }
+    Ok(())
+}
+
+/// The number and the last synced batch of a row in that frame that is whole and beyond the end.
+fn proof(
+    frames: &mut Frames,
+    frame: u64,
+    identity: Option<&Identity>,
+    last: u64,
+) -> std::io::Result<Option<(u64, u64)>> {
+    let Some(pages) = frames.transaction(frame)? else { return Ok(None) };
+    let whole = |row: &Row<'_>| {
+        row.body(&pages).is_some_and(|(digest, body)| {
+            digest[..] == journal_rows::digest(identity, row.no, row.synced, &body)
+        })
+    };
+    let found = pages.values().flat_map(rows).filter(|row| row.is_beyond(last)).find(whole);
+    Ok(found.map(|row| (row.no, row.synced)))
+}
+
+/// A row of the journal as far as its page has it.
+struct Row<'a> {
+    no: u64,
+    synced: u64,
+    /// Bytes of the whole record.
+    length: usize,
+    /// What of the record is in the page, and behind it the number of the page with more.
+    record: &'a [u8],
+    /// Where the digest begins in the record.
+    digest_at: usize,
+}
+
+impl Row<'_> {
+    fn is_beyond(&self, last: u64) -> bool {
+        self.no > last && self.synced > last && self.synced < self.no
+    }
+
+    /// Digest and body, where the rest of the record is in these pages.
+    fn body(&self, pages: &BTreeMap<u32, [u8; PAGE_BYTES]>) -> Option<([u8; 16], Vec<u8>)> {
+        let mut local = local_bytes(self.length);
+        let mut whole = self.record.get(..local)?.to_vec();
+        let mut rest = self.record.get(local..)?;
+        while whole.len() < self.length {
+            local = (self.length - whole.len()).min(PAGE_BYTES - 4);
+            let page = pages.get(&u32::from_be_bytes(*rest.first_chunk()?))?;
+            whole.extend_from_slice(page.get(4..4 + local)?);
+            rest = page;
         }
+        let digest = whole.get(self.digest_at..)?.first_chunk().copied()?;
+        Some((digest, whole.split_off(self.digest_at + digest.len())))
     }
 }
 
-/// Number and last synced batch of each row of a page that can be read.
-fn rows(page: &[u8]) -> impl Iterator<Item = (u64, u64)> {
+/// How much of a record SQLite keeps in the page of its row.
+fn local_bytes(length: usize) -> usize {
+    let most = PAGE_BYTES - 35;
+    let least = (PAGE_BYTES - 12) * 32 / 255 - 23;
+    if length <= most {
+        return length;
+    }
+    let fits = least + (length - least) % (PAGE_BYTES - 4);
+    if fits <= most { fits } else { least }
+}
+
+/// The rows of a page that can be read.
+fn rows(page: &[u8; PAGE_BYTES]) -> impl Iterator<Item = Row<'_>> {
     let is_ours = page[0] == ROWS_PAGE;
     let cells = if is_ours { u16::from_be_bytes([page[3], page[4]]) } else { 0 };
     (0..usize::from(cells)).filter_map(move |cell| {
@@ -62,22 +128,25 @@ fn rows(page: &[u8]) -> impl Iterator<Item = (u64, u64)> {
 
 /// A cell: length, rowid, then the record: length of its head, kinds of its columns, columns. The first column is the
 /// rowid itself and takes no place.
-fn row(mut cell: &[u8]) -> Option<(u64, u64)> {
-    let _length = varint(&mut cell)?;
+fn row(mut cell: &[u8]) -> Option<Row<'_>> {
+    let length = usize::try_from(varint(&mut cell)?).ok()?;
     let no = varint(&mut cell)?;
-    let mut record = cell;
-    let head = usize::try_from(varint(&mut record)?).ok()?;
-    let no_kind = varint(&mut record)?;
-    let width = match varint(&mut record)? {
-        8 => return Some((no, 0)),
-        9 => return Some((no, 1)),
-        kind @ 1..=4 => usize::try_from(kind).ok()?,
-        5 => 6,
-        6 => 8,
+    let mut kinds = cell;
+    let head = usize::try_from(varint(&mut kinds)?).ok()?;
+    let no_kind = varint(&mut kinds)?;
+    let (width, constant) = match varint(&mut kinds)? {
+        8 => (0, Some(0)),
+        9 => (0, Some(1)),
+        kind @ 1..=4 => (usize::try_from(kind).ok()?, None),
+        5 => (6, None),
+        6 => (8, None),
         _ => return None,
     };
-    let bytes = cell.get(head..head.checked_add(width)?).filter(|_| no_kind == 0)?;
-    Some((no, bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte))))
+    let digest_at = head.checked_add(width)?;
+    let is_ours = no_kind == 0 && varint(&mut kinds)? == DIGEST_KIND && digest_at <= length;
+    let bytes = cell.get(head..digest_at).filter(|_| is_ours)?;
+    let read = || bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte));
+    Some(Row { no, synced: constant.unwrap_or_else(read), length, record: cell, digest_at })
 }
 
 /// SQLite's numbers of one to nine bytes: seven bits of each, the first bits first, all eight of the ninth.

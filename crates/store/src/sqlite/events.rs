@@ -223,7 +223,7 @@ impl EventReads for SqliteStore {
         let shared = &self.shared;
         // What is not in the tables yet would come into them afterwards.
         if shared.overlay().has_older::<Events>(before.0) {
-            shared.folding.fold_now()?;
+            shared.folding.fold_now(shared)?;
         }
         shared.write_tables(|tables| {
             Ok(tables.prepare_cached(EXPIRE)?.execute(params![before.0, bound(limit)])?)

@@ -3,8 +3,10 @@
 use super::fault;
 use crate::StoreError;
 use std::fs::File;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Read, Seek};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tally_disk::{Disk, DiskFile, SystemDisk};
 
 /// What SQLite calls a write-ahead log, and the index of it.
 pub(super) const LOG: &str = "-wal";
@@ -12,6 +14,9 @@ pub(super) const LOG_INDEX: &str = "-shm";
 /// A file that has not got its name yet.
 pub(super) const UNFINISHED: &str = ".new";
 const JOURNAL: &str = ".journal-";
+
+/// What is copied at once.
+const COPY_BYTES: usize = 1 << 20;
 
 /// A path with more at its end.
 pub(super) fn beside(path: &Path, more: &str) -> PathBuf {
@@ -61,38 +66,104 @@ pub(super) fn size_of_journal(store: &Path) -> (usize, u64) {
     (files.len(), files.iter().map(|path| length(path) + length(&beside(path, LOG))).sum())
 }
 
+/// The number in the name of a journal file.
+pub(super) fn number(journal: &Path) -> Option<u32> {
+    journal.to_string_lossy().rsplit_once('-')?.1.parse().ok()
+}
+
+/// The mark of a restore that has begun to replace a store.
+pub(super) fn restore_mark(store: &Path) -> PathBuf {
+    beside(store, ".restoring")
+}
+
+/// Refuses a store that a restore was replacing when it was interrupted.
+pub(super) fn check_no_restore(store: &Path) -> Result<(), StoreError> {
+    if restore_mark(store).exists() {
+        let store = store.display();
+        let text =
+            format!("a restore of `{store}` was interrupted; run `tally restore` with the same copy again");
+        return Err(StoreError::Layout(text));
+    }
+    Ok(())
+}
+
 fn is_left_over(more: &str) -> bool {
     let more = more.strip_prefix(UNFINISHED).unwrap_or(more);
     ["", LOG, LOG_INDEX, "-journal"].contains(&more)
 }
 
-/// Removes a file that may be missing.
-pub(super) fn remove(path: &Path) -> Result<(), StoreError> {
-    match std::fs::remove_file(path) {
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(fault::file("remove", path, &error)),
-        _ => Ok(()),
+/// The disk that a store is on: what changes files, with errors that name the file.
+#[derive(Clone, Debug)]
+pub(super) struct Files(Arc<dyn Disk>);
+
+impl Default for Files {
+    fn default() -> Self {
+        Self(Arc::new(SystemDisk))
     }
 }
 
-/// Waits until a file is on the disk.
-pub(super) fn sync(path: &Path) -> Result<(), StoreError> {
-    let synced = File::open(path).and_then(|file| file.sync_all());
-    synced.map_err(|error| fault::file("sync", path, &error))
-}
-
-/// Renames.
-pub(super) fn rename(from: &Path, to: &Path) -> Result<(), StoreError> {
-    std::fs::rename(from, to).map_err(|error| fault::file("rename", from, &error))
-}
-
-/// A new name is durable when its folder is. Only Unix lets a folder be synced.
-pub(super) fn sync_folder(path: &Path) -> Result<(), StoreError> {
-    if !cfg!(unix) {
-        return Ok(());
+impl Files {
+    pub(super) fn on(disk: &Arc<dyn Disk>) -> Self {
+        Self(Arc::clone(disk))
     }
-    let folder = folder_of(path);
-    let synced = File::open(folder).and_then(|folder| folder.sync_all());
-    synced.map_err(|error| fault::file("sync", folder, &error))
+
+    /// The VFS that SQLite opens files of this disk with, where it is not its own.
+    pub(super) fn vfs(&self) -> Option<&str> {
+        self.0.vfs()
+    }
+
+    /// Makes an empty file.
+    pub(super) fn create(&self, path: &Path) -> Result<Arc<dyn DiskFile>, StoreError> {
+        self.0.create(path).map_err(|error| fault::file("create", path, &error))
+    }
+
+    /// Opens a file that exists, by a descriptor of its own.
+    pub(super) fn open(&self, path: &Path) -> Result<Arc<dyn DiskFile>, StoreError> {
+        self.0.open(path).map_err(|error| fault::file("open", path, &error))
+    }
+
+    /// Copies a file, and waits until the copy is on the disk.
+    pub(super) fn copy(&self, from: &Path, to: &Path) -> Result<(), StoreError> {
+        let copy = || -> std::io::Result<()> {
+            let mut source = File::open(from)?;
+            let target = self.0.create(to)?;
+            let mut piece = vec![0; COPY_BYTES];
+            let mut at = 0;
+            loop {
+                match source.read(&mut piece)? {
+                    0 => return target.sync(),
+                    bytes => target.write_at(at, &piece[..bytes])?,
+                }
+                at = source.stream_position()?;
+            }
+        };
+        copy().map_err(|error| fault::file("copy to", to, &error))
+    }
+
+    /// Removes a file that may be missing.
+    pub(super) fn remove(&self, path: &Path) -> Result<(), StoreError> {
+        match self.0.remove(path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(fault::file("remove", path, &error)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Waits until a file is on the disk.
+    pub(super) fn sync(&self, path: &Path) -> Result<(), StoreError> {
+        let synced = self.0.open(path).and_then(|file| file.sync());
+        synced.map_err(|error| fault::file("sync", path, &error))
+    }
+
+    /// Renames.
+    pub(super) fn rename(&self, from: &Path, to: &Path) -> Result<(), StoreError> {
+        self.0.rename(from, to).map_err(|error| fault::file("rename", from, &error))
+    }
+
+    /// A new name is durable when the folder of its file is.
+    pub(super) fn sync_folder(&self, path: &Path) -> Result<(), StoreError> {
+        let folder = folder_of(path);
+        self.0.sync_folder(folder).map_err(|error| fault::file("sync", folder, &error))
+    }
 }
 
 fn folder_of(path: &Path) -> &Path {

@@ -13,43 +13,44 @@
 //! A fold that fails keeps generation and file and tries again; meanwhile writers go on until there is no more room.
 //! Not here: when writers are slowed (`pace`), and what is done after a kill (`recover`).
 
-use super::journal::Journal;
+use super::fold_worker::{Reason, Worker};
 use super::meta;
+use super::options::Background;
 use super::overlay::Generation;
 use super::pace::Pace;
 use super::points::reach;
-use super::rotation::{Rotation, Taken};
+use super::rotation::Rotation;
 use super::run::Held;
 use super::state::Shared;
+use super::trouble::Trouble;
 use crate::StoreError;
 use rusqlite::Connection;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Rows in one transaction where much waits: others may write tables in between.
-const TRANSACTION_ROWS: usize = 10_000;
+pub(super) const TRANSACTION_ROWS: usize = 10_000;
 
-/// And where there is time: what a commit syncs at once is what the journal's sync behind it waits for.
-const UNHURRIED_ROWS: usize = 250;
-
-/// The rest after a transaction where there is time, in times of what it took: most of the disk is for the journal.
-const UNHURRIED_REST: u32 = 4;
-
-/// The longest such rest.
-const UNHURRIED_REST_MAX: Duration = Duration::from_millis(50);
+/// What the log says of it.
+const WHAT: &str = "bring the journal into the tables";
 
 /// Between two tries when a fold failed.
 const REST: Duration = Duration::from_millis(200);
 
-/// What the fold's thread shares with writers and with those who wait for it.
+/// A journal file may have so many times its bound before writers wait: as much again while the fold fails.
+const JOURNAL_TIMES: u64 = 4;
+
+/// What the fold shares with writers and with those who wait for it.
 #[derive(Debug, Default)]
 pub(super) struct Folding {
-    state: Mutex<State>,
-    wake: Condvar,
-    done: Condvar,
-    wanted: AtomicBool,
+    pub(super) state: Mutex<State>,
+    pub(super) wake: Condvar,
+    pub(super) done: Condvar,
+    pub(super) wanted: AtomicBool,
+    /// The worker of a store without threads.
+    by_hand: Option<Mutex<Worker>>,
+    trouble: Trouble,
     pub(super) rotation: Rotation,
     pub(super) pace: Pace,
     pub(super) folds: AtomicU64,
@@ -59,27 +60,35 @@ pub(super) struct Folding {
 }
 
 #[derive(Debug, Default)]
-struct State {
-    asked: u64,
-    served: u64,
-    failed: u64,
-    /// Whoever asked last so wants no journal to be left.
-    settle: u64,
+pub(super) struct State {
+    pub(super) asked: u64,
+    pub(super) served: u64,
+    pub(super) failed: u64,
+    /// The last request that wants no journal to be left.
+    pub(super) settle: u64,
     error: Option<StoreError>,
-    stop: bool,
-    ended: bool,
+    pub(super) stop: bool,
+    pub(super) ended: bool,
 }
 
 impl Folding {
+    pub(super) fn new(background: Background) -> Self {
+        let by_hand = (background == Background::ByHand).then(Mutex::default);
+        Self { by_hand, ..Self::default() }
+    }
+
     /// Waits while there is no room for more; an error says why there will be none.
-    pub(super) fn wait_for_room(&self) -> Result<(), StoreError> {
+    pub(super) fn wait_for_room(&self, shared: &Shared) -> Result<(), StoreError> {
         if !self.pace.is_full() {
             return Ok(());
+        }
+        if self.by_hand.is_some() {
+            return self.fold_now(shared).map_err(|error| no_room(&error));
         }
         let mut state = self.state();
         while self.pace.is_full() {
             if let Some(error) = &state.error {
-                return Err(StoreError::Away(format!("what was written cannot be folded: {error}")));
+                return Err(no_room(error));
             }
             if state.ended {
                 return Err(ended());
@@ -92,7 +101,15 @@ impl Folding {
     /// After a batch: wakes the fold where there is enough, and slows the caller where there is too much.
     pub(super) fn after_put(&self, shared: &Shared, held: &Held, journal_used: u64, rows: usize) {
         let options = &shared.options;
-        self.pace.set(held.bytes, options.overlay_bytes_max);
+        // A player that is written again and again takes no more memory, but more of the journal.
+        let journal_max = options.journal_bytes_max.saturating_mul(JOURNAL_TIMES).max(1);
+        let of_journal =
+            u128::from(options.overlay_bytes_max) * u128::from(journal_used) / u128::from(journal_max);
+        let used = held.bytes.max(usize::try_from(of_journal).unwrap_or(usize::MAX));
+        self.pace.set(used, options.overlay_bytes_max);
+        if self.by_hand.is_some() {
+            return;
+        }
         let enough = held.fresh_bytes >= self.pace.fold_at() || journal_used >= options.journal_bytes_max;
         if (enough && !self.wanted.swap(true, Ordering::Relaxed)) || held.first {
             // Under its lock, so that the thread is not between looking and sleeping.
@@ -103,16 +120,21 @@ impl Folding {
     }
 
     /// Folds everything written so far and waits for it.
-    pub(super) fn fold_now(&self) -> Result<(), StoreError> {
-        self.ask(false)
+    pub(super) fn fold_now(&self, shared: &Shared) -> Result<(), StoreError> {
+        self.ask(shared, false)
     }
 
     /// The same, and leaves no journal.
-    pub(super) fn settle(&self) -> Result<(), StoreError> {
-        self.ask(true)
+    pub(super) fn settle(&self, shared: &Shared) -> Result<(), StoreError> {
+        self.ask(shared, true)
     }
 
-    fn ask(&self, settle: bool) -> Result<(), StoreError> {
+    fn ask(&self, shared: &Shared, settle: bool) -> Result<(), StoreError> {
+        if let Some(worker) = &self.by_hand {
+            let done = worker.lock().unwrap_or_else(PoisonError::into_inner).fold(shared, settle);
+            self.note(&done);
+            return done;
+        }
         let mut state = self.state();
         state.asked += 1;
         let ticket = state.asked;
@@ -134,15 +156,79 @@ impl Folding {
         }
     }
 
-    /// Whether nobody waits for the fold, and there is room for what comes meanwhile.
-    fn has_time(&self) -> bool {
+    /// Whether no caller waits for the fold, and there is room for what comes meanwhile.
+    pub(super) fn has_time(&self) -> bool {
         let state = self.state();
         self.pace.is_calm() && !state.stop && state.asked <= state.served.max(state.failed)
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    /// Notes the end of a fold that was asked for by this ticket.
+    pub(super) fn ended(&self, ticket: u64, started: Instant, done: Result<(), StoreError>) {
+        let micros = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
+        self.last_micros.store(micros, Ordering::Relaxed);
+        self.note(&done);
+        let mut state = self.state();
+        match done {
+            Ok(()) => (state.served, state.error) = (ticket, None),
+            Err(error) => {
+                (state.failed, state.error) = (ticket, Some(error));
+                // To be tried again, by itself.
+                self.wanted.store(true, Ordering::Relaxed);
+            }
+        }
+        self.done.notify_all();
+        if state.error.is_some() && !state.stop && state.asked == ticket {
+            drop(self.wake.wait_timeout(state, REST));
+        }
+    }
+
+    /// Counts a failure, and tells the log.
+    fn note(&self, done: &Result<(), StoreError>) {
+        match done {
+            Ok(()) => self.trouble.ends(WHAT),
+            Err(error) => {
+                self.failures.fetch_add(1, Ordering::Relaxed);
+                self.trouble.is(WHAT, &error.to_string());
+            }
+        }
+    }
+
+    /// Sleeps until there is a reason to fold.
+    pub(super) fn next(&self, shared: &Shared) -> Reason {
+        let options = &shared.options;
+        let mut state = self.state();
+        loop {
+            if state.stop {
+                return Reason::Stop;
+            }
+            let age_left = {
+                let overlay = shared.overlay();
+                let fresh = overlay.fresh.born.zip(overlay.fresh.touched);
+                fresh.map(|(born, touched)| {
+                    let idle = options.fold_idle.saturating_sub(touched.elapsed());
+                    idle.min(options.fold_age_max.saturating_sub(born.elapsed()))
+                })
+            };
+            let asked = state.asked > state.served.max(state.failed);
+            let old = age_left.is_some_and(|left| left.is_zero());
+            if self.wanted.swap(false, Ordering::Relaxed) || asked || old {
+                let settle = state.settle > state.served;
+                return Reason::Fold { ticket: state.asked, settle };
+            }
+            state = match age_left {
+                Some(left) => self.wake.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0,
+                None => self.wake.wait(state).unwrap_or_else(PoisonError::into_inner),
+            };
+        }
+    }
+
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn no_room(error: &StoreError) -> StoreError {
+    StoreError::Away(format!("what was written cannot be folded: {error}"))
 }
 
 fn ended() -> StoreError {
@@ -184,180 +270,4 @@ pub(super) fn into_tables(
         reach("folded some");
     }
     Ok(())
-}
-
-/// What the fold's thread has for itself.
-struct Worker {
-    shared: Arc<Shared>,
-    /// A generation whose fold has not succeeded yet.
-    taken: Option<Taken>,
-    /// An emptied file for the next time.
-    spare: Option<Journal>,
-}
-
-enum Reason {
-    Fold { ticket: u64, settle: bool },
-    Stop,
-}
-
-impl Worker {
-    fn work(&mut self) {
-        let shared = Arc::clone(&self.shared);
-        let folding = &shared.folding;
-        while let Reason::Fold { ticket, settle } = self.next() {
-            let started = Instant::now();
-            let done = self.fold(settle);
-            let micros = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
-            folding.last_micros.store(micros, Ordering::Relaxed);
-            let mut state = folding.state();
-            match done {
-                Ok(()) => (state.served, state.error) = (ticket, None),
-                Err(error) => {
-                    folding.failures.fetch_add(1, Ordering::Relaxed);
-                    (state.failed, state.error) = (ticket, Some(error));
-                    // To be tried again, by itself.
-                    folding.wanted.store(true, Ordering::Relaxed);
-                }
-            }
-            folding.done.notify_all();
-            if state.error.is_some() && !state.stop && state.asked == ticket {
-                drop(folding.wake.wait_timeout(state, REST));
-            }
-        }
-    }
-
-    /// Sleeps until there is a reason to fold.
-    fn next(&self) -> Reason {
-        let (folding, options) = (&self.shared.folding, &self.shared.options);
-        let mut state = folding.state();
-        loop {
-            if state.stop {
-                return Reason::Stop;
-            }
-            let age_left = {
-                let overlay = self.shared.overlay();
-                let fresh = overlay.fresh.born.zip(overlay.fresh.touched);
-                fresh.map(|(born, touched)| {
-                    let idle = options.fold_idle.saturating_sub(touched.elapsed());
-                    idle.min(options.fold_age_max.saturating_sub(born.elapsed()))
-                })
-            };
-            let asked = state.asked > state.served.max(state.failed);
-            let old = age_left.is_some_and(|left| left.is_zero());
-            if folding.wanted.swap(false, Ordering::Relaxed) || asked || old {
-                let settle = state.settle > state.served;
-                return Reason::Fold { ticket: state.asked, settle };
-            }
-            state = match age_left {
-                Some(left) => {
-                    folding.wake.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0
-                }
-                None => folding.wake.wait(state).unwrap_or_else(PoisonError::into_inner),
-            };
-        }
-    }
-
-    fn fold(&mut self, settle: bool) -> Result<(), StoreError> {
-        if self.taken.is_some() {
-            self.fold_taken(false)?;
-        }
-        if !settle && self.shared.overlay().fresh.is_empty() {
-            return Ok(());
-        }
-        self.taken = Some(self.take(settle)?);
-        self.fold_taken(settle)?;
-        if settle {
-            self.spare.take().map_or(Ok(()), Journal::delete)?;
-            self.shared.tables().empty_log(&self.shared.counters);
-        }
-        Ok(())
-    }
-
-    /// Makes the fresh generation the one that is folded.
-    fn take(&mut self, settle: bool) -> Result<Taken, StoreError> {
-        let shared = &self.shared;
-        // Without one the writer makes its own with the next batch.
-        let new = || Journal::create(&shared.path, shared.options.busy_wait).ok();
-        let next = if settle { None } else { self.spare.take().or_else(new) };
-        let taken = shared.folding.rotation.ask(shared, next).map_err(|(error, next)| {
-            self.spare = next;
-            error
-        })?;
-        reach("rotated");
-        Ok(taken)
-    }
-
-    fn fold_taken(&mut self, settle: bool) -> Result<(), StoreError> {
-        let Some(taken) = &self.taken else { return Ok(()) };
-        let (shared, generation) = (&self.shared, &taken.generation);
-        if !generation.is_empty() {
-            let folding = &shared.folding;
-            let rows = || if folding.has_time() { UNHURRIED_ROWS } else { TRANSACTION_ROWS };
-            into_tables(generation, &rows, &mut |rows| {
-                let started = Instant::now();
-                shared.write_tables(|connection| rows(connection))?;
-                if folding.has_time() {
-                    std::thread::sleep((started.elapsed() * UNHURRIED_REST).min(UNHURRIED_REST_MAX));
-                }
-                Ok(())
-            })?;
-            shared.tables().fold_log(&shared.counters)?;
-            reach("folded");
-        }
-        shared.folding.folds.fetch_add(1, Ordering::Relaxed);
-        shared.folding.rows.fetch_add(generation.rows() as u64, Ordering::Relaxed);
-        let bytes = {
-            let mut overlay = shared.overlay_mut();
-            overlay.folding = None;
-            overlay.fresh.bytes()
-        };
-        shared.folding.pace.set(bytes, shared.options.overlay_bytes_max);
-        let Some(Taken { journal: Some(journal), .. }) = self.taken.take() else { return Ok(()) };
-        if settle {
-            journal.delete()?;
-        } else if let Some(spare) = journal.empty()? {
-            self.spare = Some(spare);
-        }
-        reach("emptied");
-        Ok(())
-    }
-}
-
-/// The thread; it ends when this is dropped, without folding what is left.
-#[derive(Debug)]
-pub(super) struct Folder {
-    shared: Arc<Shared>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Folder {
-    pub(super) fn start(shared: &Arc<Shared>) -> std::io::Result<Self> {
-        let mut worker = Worker { shared: Arc::clone(shared), taken: None, spare: None };
-        let thread = std::thread::Builder::new().name("store-fold".into()).spawn(move || {
-            let _ends = Ends(Arc::clone(&worker.shared));
-            worker.work();
-        })?;
-        Ok(Self { shared: Arc::clone(shared), thread: Some(thread) })
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        self.shared.folding.state().stop = true;
-        self.shared.folding.wake.notify_one();
-        if let Some(thread) = self.thread.take() {
-            // Its panic was reported by the hook when it happened; the journal is folded by whoever opens the store next.
-            let _ = thread.join();
-        }
-    }
-}
-
-/// Tells those who wait that there is no thread any more, however it ended.
-struct Ends(Arc<Shared>);
-
-impl Drop for Ends {
-    fn drop(&mut self) {
-        self.0.folding.state().ended = true;
-        self.0.folding.done.notify_all();
-    }
 }

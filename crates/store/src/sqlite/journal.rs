@@ -1,29 +1,31 @@
-//! One file of the journal: each batch is one row, appended and synced.
+//! One file of the journal that is written to: each batch is one row, appended and synced.
 //!
 //! It is an SQLite file of its own beside the tables, `<store>.journal-<n>`, with one table. Its write-ahead log is the
 //! journal in fact: rows are never folded into the file itself, because they live for seconds; so each is written
 //! once. Syncing a log that grows also writes the file system's own journal, which measured several times slower than writing
 //! over bytes that are there. So the log is made longer ahead of its end, a large piece of zeros at a time, which SQLite
 //! takes for no log at all; and a file whose batches are in the tables is emptied and used again instead of deleted.
-//! Emptying it is left to SQLite, whose checkpoint says whether nobody reads it any more; only then it is written over.
+//! SQLite's checkpoint empties the log: it reports whether any reader is left, and only then the log is written over.
 //!
-//! A row carries its batch's number, the number of the last batch that was synced when it was written, and a digest of
-//! these and of its bytes. Not here: what the bytes mean (`batch`), and when files change (`fold`).
+//! From its creation until it is deleted, a file has a log that is not empty, and the tables list it (`registry`). So a
+//! file or a log that is missing at a start was lost.
+//!
+//! Not here: reading rows back (`journal_rows`), what the bytes mean (`batch`), and when files change (`fold`).
 
 use super::connect;
 use super::fault;
-use super::files::{self, beside};
+use super::files::{self, Files, beside};
 use super::identity;
-use super::log::{self, RESTART, TRUNCATE};
+use super::journal_rows::{self, Identity};
+use super::log::{self, RESTART};
 use super::migrate;
 use crate::StoreError;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, params};
-use std::fs::File;
-use std::io::{Seek, SeekFrom, Write};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
+use tally_disk::DiskFile;
 
 /// What is appended at once to a log that has come to its end.
 const EXTEND_BYTES: std::ops::RangeInclusive<u64> = (64 << 10)..=(4 << 20);
@@ -35,6 +37,9 @@ const LOOK_BYTES: u64 = 4 << 20;
 
 /// Pages that a row may change beside those that hold its bytes, at most.
 const OTHER_PAGES: u64 = 12;
+
+/// The header of a log. Without it SQLite reads nothing of the log.
+const LOG_HEADER: [u8; 32] = [0; 32];
 
 /// What a page takes in a log, and what a log takes at its beginning. The page size is set below.
 const FRAME_BYTES: u64 = connect::PAGE_BYTES as u64 + 24;
@@ -48,29 +53,27 @@ const CACHE_BYTES: u64 = 1 << 20;
 const TABLE: &str = "CREATE TABLE batches (
     no     INTEGER NOT NULL PRIMARY KEY,
     synced INTEGER NOT NULL, -- the last batch that was on the disk when this one was written
-    digest BLOB NOT NULL,    -- of no, synced and body
+    digest BLOB NOT NULL,    -- of the journal, no, synced and body
     body   BLOB NOT NULL     -- rows by table, see the `batch` module of tally-store
+) STRICT;
+CREATE TABLE journal (
+    store  BLOB NOT NULL,    -- the id of the store that it belongs to
+    number INTEGER NOT NULL  -- its number there, never given twice
 ) STRICT;";
+const IDENTITY: &str = "INSERT INTO journal (store, number) VALUES (?1, ?2)";
 const APPEND: &str = "INSERT INTO batches (no, synced, digest, body) VALUES (?1, ?2, ?3, ?4)";
-const AFTER: &str = "SELECT no, synced, digest, body FROM batches WHERE no > ?1 ORDER BY no";
-const SPAN: &str = "SELECT min(no), max(no) FROM batches WHERE no > ?1";
 const EMPTY: &str = "DELETE FROM batches";
-
-/// A batch as it is stored.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Row {
-    pub(super) no: u64,
-    pub(super) synced: u64,
-    pub(super) body: Vec<u8>,
-}
 
 /// One file that is written to.
 #[derive(Debug)]
 pub(super) struct Journal {
     connection: Connection,
     path: Box<Path>,
+    identity: Identity,
     busy_wait: Duration,
-    log: Arc<File>,
+    log: Arc<dyn DiskFile>,
+    /// For the thread that syncs: Linux reports a failed write-back once per descriptor, and each of the two must hear of it.
+    log_of_syncs: Arc<dyn DiskFile>,
     syncs: bool,
     /// At least what is used of the log, in bytes.
     used: u64,
@@ -81,38 +84,52 @@ pub(super) struct Journal {
 }
 
 impl Journal {
-    /// Makes a new file beside the store: complete, or not there.
-    pub(super) fn create(store: &Path, busy_wait: Duration) -> Result<Self, StoreError> {
-        let path = (1..).map(|n| files::journal(store, n)).find(|path| !path.exists());
-        let path = path.expect("there are fewer than 2^32 files");
+    /// Makes a new file beside the store: complete, or not there. The tables must list it before it takes a batch.
+    pub(super) fn create(
+        files: &Files,
+        store: &Path,
+        identity: Identity,
+        busy_wait: Duration,
+    ) -> Result<Self, StoreError> {
+        let path = files::journal(store, identity.number);
         let unfinished = beside(&path, files::UNFINISHED);
-        files::remove(&unfinished)?;
+        // A file of this number may have been made and not listed.
+        delete(files, &path)?;
+        files.remove(&unfinished)?;
         {
-            let new = Connection::open(&unfinished)?;
+            let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
+            let new = connect::open(&unfinished, flags, files.vfs())?;
             new.pragma_update(None, "page_size", connect::PAGE_BYTES)?;
             // It has its name when it is on the disk, so nothing in between has to be safe.
             new.pragma_update(None, "synchronous", "OFF")?;
             new.pragma_update(None, "application_id", identity::JOURNAL_ID)?;
             new.pragma_update(None, "user_version", migrate::version(migrate::MIGRATIONS))?;
             new.execute_batch(TABLE)?;
+            new.execute(IDENTITY, params![identity.store, identity.number])?;
             connect::set_log_ahead(&new)?;
             new.close().map_err(|(_, error)| error)?;
         }
-        files::sync(&unfinished)?;
-        let log =
-            File::create(beside(&path, files::LOG)).map_err(|error| fault::file("create", &path, &error))?;
-        files::rename(&unfinished, &path)?;
-        files::sync_folder(&path)?;
-        let connection = open(&path, OpenFlags::SQLITE_OPEN_READ_WRITE, busy_wait)?;
+        files.sync(&unfinished)?;
+        let log_path = beside(&path, files::LOG);
+        let log = files.create(&log_path)?;
+        let length =
+            extend(&*log, 0, *EXTEND_BYTES.start()).map_err(|error| fault::file("extend", &path, &error))?;
+        log.sync().map_err(|error| fault::file("sync", &path, &error))?;
+        let log_of_syncs = files.open(&log_path)?;
+        files.rename(&unfinished, &path)?;
+        files.sync_folder(&path)?;
+        let connection = open(files, &path, busy_wait)?;
         Ok(Self {
             connection,
             path: path.into(),
+            identity,
             busy_wait,
-            log: Arc::new(log),
+            log,
+            log_of_syncs,
             syncs: true,
             used: 0,
             looked: 0,
-            length: 0,
+            length,
         })
     }
 
@@ -120,6 +137,11 @@ impl Journal {
     #[cfg(test)]
     pub(super) fn connection(&self) -> &Connection {
         &self.connection
+    }
+
+    /// Its number in the store.
+    pub(super) fn number(&self) -> u32 {
+        self.identity.number
     }
 
     /// Appends a batch that there is room for; synced, it is on the disk with all before it.
@@ -130,13 +152,18 @@ impl Journal {
         body: &[u8],
         syncs: bool,
     ) -> Result<(), StoreError> {
+        self.set_syncs(syncs)?;
+        let digest = journal_rows::digest(Some(&self.identity), no, synced, body);
+        let mut statement = self.connection.prepare_cached(APPEND)?;
+        statement.execute(params![no.cast_signed(), synced.cast_signed(), digest, body])?;
+        Ok(())
+    }
+
+    fn set_syncs(&mut self, syncs: bool) -> Result<(), StoreError> {
         if self.syncs != syncs {
             self.connection.pragma_update(None, "synchronous", if syncs { "FULL" } else { "OFF" })?;
             self.syncs = syncs;
         }
-        let digest = digest(no, synced, body);
-        let mut statement = self.connection.prepare_cached(APPEND)?;
-        statement.execute(params![no.cast_signed(), synced.cast_signed(), digest, body])?;
         Ok(())
     }
 
@@ -145,50 +172,49 @@ impl Journal {
         self.used
     }
 
-    /// The log, for whoever syncs what was appended without.
-    pub(super) fn log(&self) -> Arc<File> {
-        Arc::clone(&self.log)
+    /// The log, for the thread that syncs what was appended without a sync.
+    pub(super) fn log(&self) -> Arc<dyn DiskFile> {
+        Arc::clone(&self.log_of_syncs)
     }
 
     /// Waits until everything appended is on the disk.
     pub(super) fn sync(&self) -> Result<(), StoreError> {
-        self.log.sync_data().map_err(|error| fault::file("sync", &self.path, &error))
+        self.log.sync().map_err(|error| fault::file("sync", &self.path, &error))
     }
 
-    /// Folds the log into the file, which also drops what stands there and was not committed. `false` where it cannot
-    /// be done now.
-    pub(super) fn mend(&mut self) -> bool {
-        let mended = log::checkpoint(&self.connection, TRUNCATE).is_ok_and(|log| !log.busy);
-        if mended {
-            (self.used, self.looked, self.length) = (0, 0, 0);
+    /// After a failure of the disk: brings every committed row into the file and voids the log, both synced. So the rows
+    /// no longer depend on the sync that failed, and a row whose commit failed cannot come back.
+    pub(super) fn mend(&mut self) -> Result<(), StoreError> {
+        self.set_syncs(true)?;
+        let log = log::checkpoint(&self.connection, RESTART)?;
+        if log.busy || log.folded < log.pages {
+            let path = self.path.display();
+            return Err(StoreError::Away(format!("a reader holds the log of `{path}`, which needs mending")));
         }
-        mended
+        let voided = self.log.write_at(0, &LOG_HEADER).and_then(|()| self.log.sync());
+        voided.map_err(|error| fault::file("void the log of", &self.path, &error))?;
+        (self.used, self.looked) = (0, 0);
+        Ok(())
     }
 
-    /// Forgets all batches and starts over; gives the file back if nobody else reads it.
-    pub(super) fn empty(mut self) -> Result<Option<Self>, StoreError> {
-        self.connection.pragma_update(None, "synchronous", "FULL")?;
-        self.syncs = true;
+    /// Forgets all batches and starts over; `false` where a reader keeps it from being used again.
+    pub(super) fn empty(&mut self) -> Result<bool, StoreError> {
+        self.set_syncs(true)?;
         self.connection.execute(EMPTY, [])?;
         // Without the empty pages a checkpoint has next to nothing to copy.
         self.connection.execute_batch("VACUUM")?;
-        // Whoever reads it now keeps it.
+        // A backup that reads the file keeps it.
         self.connection.busy_timeout(READERS_WAIT)?;
-        let log = log::checkpoint(&self.connection, RESTART)?;
+        let log = log::checkpoint(&self.connection, RESTART);
         self.connection.busy_timeout(self.busy_wait)?;
-        if log.busy || log.folded < log.pages {
-            self.delete()?;
-            return Ok(None);
-        }
+        let log = log?;
         (self.used, self.looked) = (0, 0);
-        Ok(Some(self))
+        Ok(!log.busy && log.folded == log.pages)
     }
 
-    /// Deletes it.
-    pub(super) fn delete(self) -> Result<(), StoreError> {
-        let Self { connection, path, .. } = self;
-        connection.close().map_err(|(_, error)| error)?;
-        delete(&path)
+    /// Closes it. Gives its path, for [`delete`] once the tables have forgotten it.
+    pub(super) fn close(self) -> Box<Path> {
+        self.path
     }
 
     /// Extends the log where a row of that length might pass its end. Where that fails, the log is as it was.
@@ -201,71 +227,32 @@ impl Journal {
         if self.used + need > self.length {
             let failed = |error| fault::file("extend", &self.path, &error);
             // Where SQLite went beyond what was foreseen, its bytes are not to be written over.
-            let length = self.log.metadata().map_err(failed)?.len();
+            let length = self.log.length().map_err(failed)?;
             let more = length.clamp(*EXTEND_BYTES.start(), *EXTEND_BYTES.end()).max(need);
-            let mut log = &*self.log;
-            log.seek(SeekFrom::Start(length)).map_err(failed)?;
-            // In pieces as small as those that will be written over it: of what was written at once some systems keep
-            // account at once, and count megabytes for each page.
-            let written = (0..more.div_ceil(PIECE.len() as u64)).try_for_each(|_| log.write_all(&PIECE));
-            if let Err(error) = written {
-                // A disk that is full has better use for what did fit.
-                log.set_len(length).map_err(failed)?;
-                return Err(failed(error));
-            }
-            self.length = log.stream_position().map_err(failed)?;
+            self.length = extend(&*self.log, length, more).map_err(failed)?;
         }
         self.used += need;
         Ok(())
     }
 }
 
-/// Gives the rows of a file after a batch, in order, each checked by its digest.
-pub(super) fn read(
-    connection: &Connection,
-    path: &Path,
-    after: u64,
-    each: &mut dyn FnMut(Row) -> Result<(), StoreError>,
-) -> Result<(), StoreError> {
-    let mut statement = connection.prepare(AFTER)?;
-    let mut rows = statement.query(params![after.cast_signed()])?;
-    while let Some(row) = rows.next()? {
-        let number = |column| -> Result<u64, StoreError> { Ok(row.get::<_, i64>(column)?.cast_unsigned()) };
-        let (no, synced, body) = (number(0)?, number(1)?, row.get::<_, Vec<u8>>(3)?);
-        if row.get::<_, Vec<u8>>(2)? != digest(no, synced, &body) {
-            return Err(damaged(path, &format!("batch {no} is not what was written")));
-        }
-        each(Row { no, synced, body })?;
+/// Appends zeros; gives the new length. Where that fails, the length is as it was.
+fn extend(log: &dyn DiskFile, length: u64, more: u64) -> std::io::Result<u64> {
+    // In pieces as small as those that will be written over it: of what was written at once some systems keep
+    // account at once, and count megabytes for each page.
+    let pieces = more.div_ceil(PIECE.len() as u64);
+    let at = |piece: u64| length + piece * PIECE.len() as u64;
+    if let Err(error) = (0..pieces).try_for_each(|piece| log.write_at(at(piece), &PIECE)) {
+        // A disk that is full has better use for what did fit.
+        log.set_len(length)?;
+        return Err(error);
     }
-    Ok(())
+    Ok(at(pieces))
 }
 
-/// The first and the last batch of a file after `after`.
-pub(super) fn span(connection: &Connection, after: u64) -> Result<Option<(u64, u64)>, StoreError> {
-    let read = |row: &rusqlite::Row<'_>| Ok((row.get::<_, Option<i64>>(0)?, row.get::<_, Option<i64>>(1)?));
-    let (first, last) = connection.query_row(SPAN, params![after.cast_signed()], read)?;
-    Ok(first.zip(last).map(|(first, last)| (first.cast_unsigned(), last.cast_unsigned())))
-}
-
-/// Opens a file for reading its rows. It is opened for writing, because SQLite needs a file beside it.
-pub(super) fn open_to_read(path: &Path, busy_wait: Duration) -> Result<Connection, StoreError> {
-    open(path, OpenFlags::SQLITE_OPEN_READ_WRITE, busy_wait)
-}
-
-/// Deletes a file that nobody has open. Its log goes first: without it the file is an empty journal.
-pub(super) fn delete(path: &Path) -> Result<(), StoreError> {
-    for name in [files::LOG, files::LOG_INDEX, ""] {
-        files::remove(&beside(path, name))?;
-    }
-    Ok(())
-}
-
-pub(super) fn damaged(path: &Path, what: &str) -> StoreError {
-    StoreError::Corrupt(format!("the journal `{}`: {what}", path.display()))
-}
-
-fn open(path: &Path, flags: OpenFlags, busy_wait: Duration) -> Result<Connection, StoreError> {
-    let connection = connect::open(path, flags)?;
+/// Opens a file for appending, or for reading its rows: SQLite writes a file beside it for both.
+pub(super) fn open(files: &Files, path: &Path, busy_wait: Duration) -> Result<Connection, StoreError> {
+    let connection = connect::open(path, OpenFlags::SQLITE_OPEN_READ_WRITE, files.vfs())?;
     connection.busy_timeout(busy_wait)?;
     connect::durable(&connection)?;
     connect::set_cache(&connection, CACHE_BYTES)?;
@@ -275,8 +262,10 @@ fn open(path: &Path, flags: OpenFlags, busy_wait: Duration) -> Result<Connection
     Ok(connection)
 }
 
-fn digest(no: u64, synced: u64, body: &[u8]) -> [u8; 16] {
-    let mut hasher = blake3::Hasher::new();
-    hasher.update(&no.to_le_bytes()).update(&synced.to_le_bytes()).update(body);
-    *hasher.finalize().as_bytes().first_chunk().expect("a digest is longer")
+/// Deletes a file that no connection has open. Its log goes first: without it the file is an empty journal.
+pub(super) fn delete(files: &Files, path: &Path) -> Result<(), StoreError> {
+    for name in [files::LOG, files::LOG_INDEX, ""] {
+        files.remove(&beside(path, name))?;
+    }
+    Ok(())
 }

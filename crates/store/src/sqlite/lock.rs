@@ -3,7 +3,10 @@
 //! The operating system holds the lock for as long as the process lives, so a killed server leaves nothing to clean up.
 //! The file says who holds it, for the message that a second process shows. It is never deleted: between opening and
 //! locking, a deleted file would let two processes lock two files of the same name. SQLite's own locks do not serve:
-//! they let a second writer in between two transactions. Not here: a lease for stores over a network.
+//! they let a second writer in between two transactions.
+//!
+//! An operator may delete the file of the lock. So on Linux the store itself is locked as well (`flock`, which does not
+//! meet the locks that SQLite takes by `fcntl`). Not here: a lease for stores over a network.
 
 use super::fault;
 use crate::StoreError;
@@ -19,6 +22,8 @@ const CONTENT_BYTES_MAX: u64 = 256;
 pub(super) struct Lock {
     file: File,
     path: PathBuf,
+    /// The store itself, locked. Closing it would release SQLite's locks of this process, so it is dropped last.
+    store: Option<File>,
 }
 
 impl Lock {
@@ -37,7 +42,8 @@ impl Lock {
             Err(TryLockError::WouldBlock) => return Err(StoreError::Locked(holder(&mut file, &path))),
             Err(TryLockError::Error(error)) => return Err(fault::file("lock", &path, &error)),
         }
-        let mut lock = Self { file, path };
+        let store = if cfg!(target_os = "linux") { Some(lock_store(store, &mut file, &path)?) } else { None };
+        let mut lock = Self { file, path, store };
         lock.write(None)?;
         Ok(lock)
     }
@@ -65,6 +71,21 @@ impl Drop for Lock {
         // Closing is not enough: a process that we are starting at this moment has a copy of the open file, and with it
         // of the lock, until it becomes another program.
         let _ = self.file.unlock();
+        if let Some(store) = &self.store {
+            let _ = store.unlock();
+        }
+    }
+}
+
+/// Locks the file of the store, which is made where there is none.
+fn lock_store(store: &Path, lock: &mut File, path: &Path) -> Result<File, StoreError> {
+    let mut options = OpenOptions::new();
+    let file = options.read(true).write(true).create(true).truncate(false).open(store);
+    let file = file.map_err(|error| fault::file("open", store, &error))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(StoreError::Locked(holder(lock, path))),
+        Err(TryLockError::Error(error)) => Err(fault::file("lock", store, &error)),
     }
 }
 

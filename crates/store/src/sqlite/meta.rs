@@ -24,7 +24,7 @@ pub(super) fn put(connection: &Connection, name: &str, value: &[u8]) -> Result<(
     if name.starts_with(OWN) {
         return Err(StoreError::Row(format!("the name `{name}` is kept for the store itself")));
     }
-    put_any(connection, name, value)
+    put_own(connection, name, value)
 }
 
 /// The number for the next new board.
@@ -35,7 +35,7 @@ pub(super) fn next_board(connection: &Connection) -> Result<BoardNo, StoreError>
 
 /// Says which number the next new board gets.
 pub(super) fn set_next_board(connection: &Connection, next: BoardNo) -> Result<(), StoreError> {
-    put_any(connection, NEXT_BOARD, next.0.to_string().as_bytes())
+    put_own(connection, NEXT_BOARD, next.0.to_string().as_bytes())
 }
 
 /// The batch of the journal up to which all are in the tables.
@@ -50,12 +50,12 @@ pub(super) fn folding(connection: &Connection) -> Result<u64, StoreError> {
 
 /// Says so before the first row of a fold, in its transaction.
 pub(super) fn set_folding(connection: &Connection, batch: u64) -> Result<(), StoreError> {
-    put_any(connection, FOLDING, batch.to_string().as_bytes())
+    put_own(connection, FOLDING, batch.to_string().as_bytes())
 }
 
 /// Says so with the last row of a fold, in its transaction.
 pub(super) fn set_folded(connection: &Connection, batch: u64) -> Result<(), StoreError> {
-    put_any(connection, FOLDED, batch.to_string().as_bytes())
+    put_own(connection, FOLDED, batch.to_string().as_bytes())
 }
 
 fn number(connection: &Connection, name: &str, of: &str) -> Result<u64, StoreError> {
@@ -64,7 +64,8 @@ fn number(connection: &Connection, name: &str, of: &str) -> Result<u64, StoreErr
     number.ok_or_else(|| corrupt("meta", &format!("the number for {of} is none")))
 }
 
-fn put_any(connection: &Connection, name: &str, value: &[u8]) -> Result<(), StoreError> {
+/// Remembers a value, the store's own or a caller's.
+pub(super) fn put_own(connection: &Connection, name: &str, value: &[u8]) -> Result<(), StoreError> {
     connection.prepare_cached(PUT)?.execute(params![name, value])?;
     Ok(())
 }

@@ -4,10 +4,11 @@
 //! log, so that the version in the file's first bytes is the truth at every moment, see `identity`. Not here: going
 //! back. Whoever must, has the copy `<file>.v<version>.bak`.
 
-use super::{fault, files, identity};
+use super::files::{self, Files};
+use super::{connect, identity};
 use crate::StoreError;
 use rusqlite::backup::{Backup, StepResult};
-use rusqlite::{Connection, TransactionBehavior};
+use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 use std::path::{Path, PathBuf};
 
 /// Every schema there ever was: the first makes a new file, each other one makes the next out of the one before.
@@ -21,10 +22,14 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/sqlite/0007_series.sql"),
     include_str!("../../migrations/sqlite/0008_period_prizes.sql"),
     include_str!("../../migrations/sqlite/0009_events.sql"),
+    include_str!("../../migrations/sqlite/0010_journals.sql"),
 ];
 
 /// The first version with a journal.
 pub(super) const WITH_JOURNAL: u32 = 4;
+
+/// The first version whose journals have an identity.
+pub(super) const WITH_REGISTRY: u32 = 10;
 
 /// The version that a list of migrations leads to.
 pub(super) fn version(migrations: &[&str]) -> u32 {
@@ -33,6 +38,7 @@ pub(super) fn version(migrations: &[&str]) -> u32 {
 
 /// Applies the migrations that the file has not seen. The caller holds the lock and has checked whose file it is.
 pub(super) fn migrate(
+    files: &Files,
     connection: &mut Connection,
     path: &Path,
     migrations: &[&str],
@@ -47,7 +53,7 @@ pub(super) fn migrate(
     }
     leave_write_ahead_log(connection)?;
     if found > 0 {
-        keep_copy(connection, path, found)?;
+        keep_copy(files, connection, path, found)?;
     }
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Exclusive)?;
     for migration in &migrations[found as usize..] {
@@ -56,7 +62,7 @@ pub(super) fn migrate(
     transaction.pragma_update(None, "application_id", identity::APPLICATION_ID)?;
     transaction.pragma_update(None, "user_version", known)?;
     transaction.commit()?;
-    files::sync_folder(path)
+    files.sync_folder(path)
 }
 
 /// Where the copy of a file of that version is kept.
@@ -66,8 +72,7 @@ pub(super) fn copy_path(path: &Path, version: u32) -> PathBuf {
 
 /// Makes it a file by itself.
 pub(super) fn leave_write_ahead_log(connection: &Connection) -> Result<(), StoreError> {
-    let mode: String =
-        connection.pragma_update_and_check(None, "journal_mode", "DELETE", |row| row.get(0))?;
+    let mode = connect::journal_mode(connection, "DELETE")?;
     if mode != "delete" {
         return Err(StoreError::Conflict(format!(
             "the file is in use by another program (journal mode {mode})"
@@ -77,11 +82,12 @@ pub(super) fn leave_write_ahead_log(connection: &Connection) -> Result<(), Store
 }
 
 /// A copy that is complete or not there: it gets its name when it is on the disk.
-fn keep_copy(connection: &Connection, path: &Path, version: u32) -> Result<(), StoreError> {
+fn keep_copy(files: &Files, connection: &Connection, path: &Path, version: u32) -> Result<(), StoreError> {
     let kept = copy_path(path, version);
     let unfinished = files::beside(&kept, ".part");
-    files::remove(&unfinished)?;
-    let mut copy = Connection::open(&unfinished)?;
+    files.remove(&unfinished)?;
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
+    let mut copy = connect::open(&unfinished, flags, files.vfs())?;
     let step = Backup::new(connection, &mut copy)?.step(-1)?;
     if step != StepResult::Done {
         return Err(StoreError::Conflict(format!(
@@ -89,7 +95,7 @@ fn keep_copy(connection: &Connection, path: &Path, version: u32) -> Result<(), S
         )));
     }
     copy.close().map_err(|(_, error)| error)?;
-    files::sync(&unfinished)?;
+    files.sync(&unfinished)?;
     // With its journal the copy is complete: what is not folded yet is there.
     for journal in files::journals(path)?.0 {
         let name = journal.to_string_lossy().into_owned();
@@ -97,11 +103,10 @@ fn keep_copy(connection: &Connection, path: &Path, version: u32) -> Result<(), S
         for part in ["", files::LOG] {
             let (from, to) = (files::beside(&journal, part), files::beside(&kept, &format!("{more}{part}")));
             if from.exists() {
-                std::fs::copy(&from, &to).map_err(|error| fault::file("copy", &from, &error))?;
-                files::sync(&to)?;
+                files.copy(&from, &to)?;
             }
         }
     }
-    files::rename(&unfinished, &kept)?;
-    files::sync_folder(path)
+    files.rename(&unfinished, &kept)?;
+    files.sync_folder(path)
 }

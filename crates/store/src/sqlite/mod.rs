@@ -7,8 +7,9 @@
 //!
 //! - `run`: the write path; `journal`: a file of the journal; `batch`: what a row of it means
 //! - `overlay`: what is not folded, in memory; `state`: reading it and the tables at one moment; `reads`
-//! - `fold`: from the overlay into the `tables`; `rotation`: the next file, the next generation; `pace`: how much may wait for it; `unsynced`: relaxed transactions
-//! - `backup`: a copy beside a running server; `recover`: after a kill; `damage`: whether it was one
+//! - `fold`, `fold_worker`: from the overlay into the `tables`; `rotation`: the next file, the next generation; `pace`: how much may wait for it; `unsynced`: relaxed transactions
+//! - `journal`: a file of it that is written; `registry`: which files there are; `journal_rows`: reading one back
+//! - `backup`: a copy beside a running server; `recover`: after a kill; `damage`: whether it was one; `repair`: going on after damage
 //! - a file for each table, with its statements and the one place where its rows become types
 //!
 //! Not here: more than one process (see `lock`), and reading one's own uncommitted writes.
@@ -28,17 +29,21 @@ mod events;
 mod fault;
 mod files;
 mod fold;
+mod fold_worker;
 mod holds;
 mod identity;
 mod imports;
 mod journal;
+mod journal_rows;
 mod keys;
 mod ledger;
 mod lock;
 mod log;
+mod log_frames;
 mod members;
 mod meta;
 mod migrate;
+mod options;
 mod overlay;
 mod pace;
 mod parts;
@@ -48,6 +53,8 @@ mod profiles;
 mod purge;
 mod reads;
 mod recover;
+mod registry;
+mod repair;
 mod requests;
 mod rotation;
 mod run;
@@ -59,11 +66,14 @@ mod tables;
 #[cfg(test)]
 mod tests;
 mod transfers;
+mod trouble;
 mod unsynced;
 mod wallets;
 
-pub use backup::{Copied, backup, restore};
+pub use backup::{Copied, backup, backup_on, restore, restore_on};
 pub(crate) use boards::{encode_prizes, put_board, take_board, take_period_prizes};
+pub use options::{Background, Options};
+pub use repair::{Repaired, repair};
 
 use crate::plan::{
     BatchId, Block, BlockKey, BoardNo, BoardRow, Changes, Committed, ImportKey, ImportRow, KeyRow, Loaded,
@@ -72,65 +82,18 @@ use crate::plan::{
 use crate::{Ledger, Slow, Store, StoreError};
 use connect::Readers;
 use directory::Directory;
-use fold::Folder;
+use files::Files;
+use fold_worker::Folder;
 use overlay::Overlay;
 use run::Writer;
 use state::Shared;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 use tables::Tables;
 use tally_rules::profile::Profile;
 use tally_rules::{Micros, PlayerId, Record};
 use unsynced::Syncs;
-
-/// The bounds of a store.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Options {
-    /// Memory of the writer for pages that it reads. Pages that do not fit are read again, usually from the memory of
-    /// the operating system. Default: 64 MiB.
-    pub cache_bytes: u64,
-    /// Memory of the fold for pages: it goes through them in order, so little is enough. Default: 8 MiB.
-    pub fold_cache_bytes: u64,
-    /// Memory of each reader for pages. Default: 4 MiB.
-    pub reader_cache_bytes: u64,
-    /// How long the write-ahead log of the tables may grow before it is waited for that it can start over. Default:
-    /// 256 MiB.
-    pub wal_bytes_max: u64,
-    /// Memory for changes that are not in the tables yet. At a quarter of it they are folded, from half of it on commits
-    /// are slowed, past it they wait. Default: 256 MiB.
-    pub overlay_bytes_max: u64,
-    /// How long a file of the journal may grow before it is folded. There are two, and rarely a third. Each batch takes a
-    /// page of it at least, so many small ones fill it fast; at 1 GiB a fast disk's worth of them is still folded by age,
-    /// where more rows share a page of the tables. Default: 1 GiB.
-    pub journal_bytes_max: u64,
-    /// Changes are folded when none came for so long. Default: 2 s.
-    pub fold_idle: Duration,
-    /// Changes are folded when the oldest is so old. Default: 30 s.
-    pub fold_age_max: Duration,
-    /// Connections for reading, at least one: more reads than that at once wait for each other. Default: 4.
-    pub readers: usize,
-    /// How long to wait for a lock that another program (a shell, a backup) holds before it is a conflict. Default: 5 s.
-    pub busy_wait: Duration,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            cache_bytes: 64 << 20,
-            fold_cache_bytes: 8 << 20,
-            reader_cache_bytes: 4 << 20,
-            wal_bytes_max: 256 << 20,
-            overlay_bytes_max: 256 << 20,
-            journal_bytes_max: 1 << 30,
-            fold_idle: Duration::from_secs(2),
-            fold_age_max: Duration::from_secs(30),
-            readers: 4,
-            busy_wait: Duration::from_secs(5),
-        }
-    }
-}
 
 /// A store in one SQLite file and a journal beside it.
 #[derive(Debug)]
@@ -159,6 +122,12 @@ impl SqliteStore {
         &self.shared.path
     }
 
+    /// Does what threads do in the background, where the store has none: syncs what is not synced, and folds.
+    pub fn work(&self) -> Result<(), StoreError> {
+        self.shared.unsynced.sync_now();
+        self.shared.folding.fold_now(&self.shared)
+    }
+
     fn open_with(path: &Path, options: &Options, migrations: &[&str]) -> Result<Self, StoreError> {
         let path = identity::resolve(path)?;
         let known = migrate::version(migrations);
@@ -166,16 +135,19 @@ impl SqliteStore {
         // it certain that nobody is changing the file.
         identity::check(&path, known)?;
         let lock = lock::Lock::take(&path)?;
+        files::check_no_restore(&path)?;
         identity::check(&path, known)?;
-        let mut connection = connect::writer(&path, options)?;
-        migrate::migrate(&mut connection, &path, migrations)?;
+        let files = Files::on(&options.disk);
+        let mut connection = connect::writer(&files, &path, options)?;
+        migrate::migrate(&files, &mut connection, &path, migrations)?;
         connect::log_ahead(&connection, options)?;
-        let mut tables = Tables::new(connection, options.wal_bytes_max, options.busy_wait)?;
-        let last = recover::recover(&path, &mut tables, options.busy_wait)?;
+        let mut tables = Tables::new(files.clone(), &path, connection, options)?;
+        let last = recover::recover(&files, &path, &mut tables, options.busy_wait)?;
         let boards = Directory::load(tables.connection())?;
         let next_key = keys::last(tables.connection())?.saturating_add(1);
-        let readers = Readers::open(&path, options)?;
-        let writer = Writer::new(connect::reader(&path, options, options.cache_bytes)?, last, next_key);
+        let readers = Readers::open(&files, &path, options)?;
+        let writer =
+            Writer::new(connect::reader(&files, &path, options, options.cache_bytes)?, last, next_key);
         let overlay = Overlay { boards, ..Overlay::default() };
         let shared = Arc::new(Shared::new(path, options, readers, overlay, tables, writer));
         let no_thread = |error| StoreError::Away(format!("start a thread of the store: {error}"));
@@ -273,7 +245,7 @@ impl Store for SqliteStore {
     }
 
     fn settle(&self) -> Result<(), StoreError> {
-        self.shared.folding.settle()
+        self.shared.folding.settle(&self.shared)
     }
 
     fn gauges(&self) -> Vec<(&'static str, f64)> {

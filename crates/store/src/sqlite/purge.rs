@@ -48,7 +48,7 @@ pub(super) fn some(shared: &Shared, limit: usize) -> Result<usize, StoreError> {
             || generation.layer::<Boards>().rows().values().any(Option::is_none)
     });
     if waits {
-        shared.folding.fold_now()?;
+        shared.folding.fold_now(shared)?;
     }
     shared.write_tables(|tables| from_tables(tables, bound(limit)))
 }

@@ -115,7 +115,7 @@ pub(super) fn count(shared: &Shared, board: BoardNo, part: Part) -> Result<u64, 
         overlay.generations().map(|generation| generation.layer::<Scores>().rows().len()).sum()
     };
     if waits(&shared.overlay()) > WALK_ROWS {
-        shared.folding.fold_now()?;
+        shared.folding.fold_now(shared)?;
     }
     let look = |overlay: &Overlay| {
         let from = Bound::Included(NearKey::new(board, part, first_player()));

@@ -1,13 +1,18 @@
 //! What a killed process left: reads its journal, checks it, and folds it before the store is opened.
 //!
-//! SQLite drops what stands torn at the end of a log; it was not acknowledged. What it gives is checked again: each
-//! row by its digest, and all of them for a gap, because a missing batch in the middle was acknowledged. Not here:
-//! repairing anything.
+//! SQLite drops what stands torn at the end of a log; it was not acknowledged. What it gives is checked again: every
+//! file that the tables list must be there, with its log and its identity; each row is checked by its digest; and a gap
+//! between rows is damage, because a missing batch in the middle was acknowledged.
+//!
+//! [`Found`] is the result of that look, with the first thing that is wrong. A start refuses a store with something
+//! wrong; `repair` goes on with the batches before it. Not here: what is done about damage (`repair`).
 
 use super::batch::Batch;
-use super::files;
-use super::journal::{self, Row, damaged};
+use super::files::{self, Files};
+use super::journal;
+use super::journal_rows::{Identity, REPAIR, Row, Source, damaged};
 use super::overlay::Generation;
+use super::registry::{self, Registry};
 use super::tables::{Counters, Tables};
 use super::{damage, fold, meta, points};
 use crate::StoreError;
@@ -15,54 +20,172 @@ use rusqlite::Connection;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+/// What lies in the journal of a store at rest.
+pub(super) struct Found {
+    /// Every file that belongs to the journal.
+    pub(super) files: Vec<PathBuf>,
+    /// They were written by a version that gave them no identity.
+    pub(super) older: bool,
+    /// The newest rows of the batches after the folded ones, up to the first thing that is wrong.
+    pub(super) generation: Generation,
+    /// The last batch that is whole, in the journal or in the tables.
+    pub(super) last: u64,
+    /// Up to this batch some rows may be in the tables.
+    pub(super) partly: u64,
+    /// The first thing that is wrong.
+    pub(super) wrong: Option<StoreError>,
+}
+
 /// Folds every journal file of the store into its tables and removes it. Gives the number of the last batch there was.
-pub(super) fn recover(store: &Path, tables: &mut Tables, busy_wait: Duration) -> Result<u64, StoreError> {
-    let (journals, left_over) = files::journals(store)?;
-    left_over.iter().try_for_each(|path| files::remove(path))?;
-    let folded = meta::folded(tables.connection())?;
-    let generation = read(&journals, folded, busy_wait)?;
-    let last = generation.last.max(folded);
-    let partly = meta::folding(tables.connection())?;
-    if partly > last {
-        let text = format!("batches up to {partly} were being folded, and the journal ends at {last}");
-        return Err(StoreError::Corrupt(text));
+pub(super) fn recover(
+    files: &Files,
+    store: &Path,
+    tables: &mut Tables,
+    busy_wait: Duration,
+) -> Result<u64, StoreError> {
+    let found = look(files, store, tables.connection(), busy_wait)?;
+    if let Some(wrong) = found.wrong {
+        return Err(wrong);
     }
     let counters = Counters::default();
-    if !generation.is_empty() {
-        fold::into_tables(&generation, &fold::all_at_once, &mut |rows| {
-            tables.write(&counters, |connection| rows(connection))
-        })?;
-        tables.fold_log(&counters)?;
-        points::reach("recovered");
+    fold_found(&found, tables, &counters)?;
+    let delete = || found.files.iter().try_for_each(|path| journal::delete(files, path));
+    if found.older {
+        // They have no identity, so the mark that says so goes after them.
+        delete()?;
+        files.sync_folder(store)?;
     }
-    journals.iter().try_for_each(|path| journal::delete(path))?;
-    Ok(last)
+    registry::forget(tables, &counters, |_| false)?;
+    delete()?;
+    let (_, left_over) = files::journals(store)?;
+    left_over.iter().try_for_each(|path| files.remove(path))?;
+    Ok(found.last)
 }
 
-fn read(journals: &[PathBuf], folded: u64, busy_wait: Duration) -> Result<Generation, StoreError> {
-    let open = |path: &PathBuf| Ok((path.clone(), journal::open_to_read(path, busy_wait)?));
-    let open: Vec<_> = journals.iter().map(open).collect::<Result<_, StoreError>>()?;
-    let generation = read_open(&open, folded)?;
+/// Brings the rows that were found into the tables, durably.
+pub(super) fn fold_found(found: &Found, tables: &mut Tables, counters: &Counters) -> Result<(), StoreError> {
+    if found.generation.is_empty() {
+        return Ok(());
+    }
+    fold::into_tables(&found.generation, &fold::all_at_once, &mut |rows| {
+        tables.write(counters, |connection| rows(connection))
+    })?;
+    tables.fold_log(counters)?;
+    points::reach("recovered");
+    Ok(())
+}
+
+/// Looks at the journal of a store that no process has open. An error is a fault of the disk; what is wrong with the
+/// journal is in the answer.
+pub(super) fn look(
+    files: &Files,
+    store: &Path,
+    tables: &Connection,
+    busy_wait: Duration,
+) -> Result<Found, StoreError> {
+    let (journals, _) = files::journals(store)?;
+    let (folded, partly) = (meta::folded(tables)?, meta::folding(tables)?);
+    let registry = Registry::read(tables)?;
+    let mut wrong = missing(store, &registry);
+    let mut sources = Vec::new();
+    for path in &journals {
+        match source(files, path, &registry, folded, busy_wait) {
+            Ok(source) => sources.extend(source),
+            Err(error @ StoreError::Corrupt(_)) => wrong = wrong.or(Some(error)),
+            Err(error) => return Err(error),
+        }
+    }
+    let (generation, unread) = read_open(&sources, folded)?;
+    wrong = wrong.or(unread);
     let last = generation.last.max(folded);
-    journals.iter().try_for_each(|path| damage::check(path, last))?;
-    Ok(generation)
+    for source in &sources {
+        if wrong.is_none() {
+            match damage::check(&source.path, source.identity.as_ref(), last) {
+                Ok(()) => {}
+                Err(error @ StoreError::Corrupt(_)) => wrong = Some(error),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+    drop(sources);
+    if wrong.is_none() && partly > last {
+        let text =
+            format!("batches up to {partly} were being folded, and the journal ends at {last}; {REPAIR}");
+        wrong = Some(StoreError::Corrupt(text));
+    }
+    Ok(Found { files: journals, older: registry.older, generation, last, partly, wrong })
 }
 
-/// The newest rows of all batches after `folded` that are in these files.
-pub(super) fn read_open(journals: &[(PathBuf, Connection)], folded: u64) -> Result<Generation, StoreError> {
+/// A listed file that is gone, or whose log is.
+fn missing(store: &Path, registry: &Registry) -> Option<StoreError> {
+    registry.open.iter().find_map(|number| {
+        let path = files::journal(store, *number);
+        let length = |path: &Path| std::fs::metadata(path).map_or(0, |file| file.len());
+        if length(&path) == 0 {
+            return Some(damaged(&path, "the file is missing or empty, and the tables list it as in use"));
+        }
+        let log = files::beside(&path, files::LOG);
+        (length(&log) == 0)
+            .then(|| damaged(&path, &format!("its log `{}` is missing or empty", log.display())))
+    })
+}
+
+/// Opens a file of the journal and looks whose it is. `None` for one that a crash left after its end, or before its
+/// beginning: it holds nothing that is not in the tables.
+fn source(
+    files: &Files,
+    path: &Path,
+    registry: &Registry,
+    folded: u64,
+    busy_wait: Duration,
+) -> Result<Option<Source>, StoreError> {
+    let source = Source::new(path, journal::open(files, path, busy_wait)?)?;
+    if registry.older && source.identity.is_none() {
+        return Ok(Some(source));
+    }
+    let number = files::number(path);
+    let ours = number.map(|number| Identity { store: registry.store, number });
+    if source.identity != ours {
+        return Err(damaged(path, "it belongs to another store, or to another place in this one"));
+    }
+    if number.is_some_and(|number| registry.open.contains(&number)) {
+        return Ok(Some(source));
+    }
+    match source.span(folded)? {
+        None => Ok(None),
+        Some((first, _)) => Err(damaged(
+            path,
+            &format!("it has batch {first}, and the tables do not list it: they are older than it"),
+        )),
+    }
+}
+
+/// The newest rows of all batches after `folded` that are in these files, up to the first that is wrong.
+pub(super) fn read_open(
+    sources: &[Source],
+    folded: u64,
+) -> Result<(Generation, Option<StoreError>), StoreError> {
+    let mut generation = Generation::default();
     let mut spans = Vec::new();
-    for (path, connection) in journals {
-        let span = journal::span(connection, folded)?;
-        spans.extend(span.map(|span| (span, path, connection)));
+    for source in sources {
+        match source.span(folded) {
+            Ok(span) => spans.extend(span.map(|span| (span, source))),
+            Err(error @ StoreError::Corrupt(_)) => return Ok((generation, Some(error))),
+            Err(error) => return Err(error),
+        }
     }
     // Files are used in turn, so their names say nothing of the order.
-    spans.sort_by_key(|(span, ..)| *span);
-    let mut generation = Generation::default();
+    spans.sort_by_key(|(span, _)| *span);
     let mut last = folded;
-    for (_, path, connection) in spans {
-        journal::read(connection, path, folded, &mut |row| add(path, row, &mut last, &mut generation))?;
+    for (_, source) in spans {
+        let read = source.read(folded, &mut |row| add(&source.path, row, &mut last, &mut generation));
+        match read {
+            Ok(()) => {}
+            Err(error @ StoreError::Corrupt(_)) => return Ok((generation, Some(error))),
+            Err(error) => return Err(error),
+        }
     }
-    Ok(generation)
+    Ok((generation, None))
 }
 
 fn add(path: &Path, row: Row, last: &mut u64, generation: &mut Generation) -> Result<(), StoreError> {

@@ -37,7 +37,7 @@ pub(super) fn expire_some(shared: &Shared, before: Micros, limit: usize) -> Resu
     if done == limit || !shared.overlay().has_older::<Requests>(before.0) {
         return Ok(done);
     }
-    shared.folding.fold_now()?;
+    shared.folding.fold_now(shared)?;
     Ok(done + from_tables(limit - done)?)
 }
 

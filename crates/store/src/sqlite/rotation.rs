@@ -46,7 +46,7 @@ impl Rotation {
         &self,
         shared: &Shared,
         next: Option<Journal>,
-    ) -> Result<Taken, (StoreError, Option<Journal>)> {
+    ) -> Result<Taken, Box<(StoreError, Option<Journal>)>> {
         *self.state() = State::Wanted(next);
         self.wanted.store(true, Ordering::Relaxed);
         loop {
@@ -56,7 +56,7 @@ impl Rotation {
             let mut state = self.state();
             match std::mem::take(&mut *state) {
                 State::Done(taken) => return Ok(taken),
-                State::Failed(error, next) => return Err((error, next)),
+                State::Failed(error, next) => return Err(Box::new((error, next))),
                 wanted => *state = wanted,
             }
             drop(self.done.wait_timeout(state, WRITER_WAIT));

@@ -16,7 +16,7 @@ use super::scores::{self, Scores};
 use super::state::Shared;
 use super::table::Table;
 use super::wallets::{self, Totals};
-use super::{events, imports, profiles, requests};
+use super::{events, imports, profiles, registry, requests};
 use crate::StoreError;
 use crate::plan::{BatchId, BoardNo, Changes, Durability, KeyChange, Loaded, Plan};
 use crate::slow::{Stage, Watch};
@@ -60,7 +60,7 @@ impl Writer {
         }
         let journal = match &mut self.journal {
             Some(journal) => journal,
-            none => none.insert(Journal::create(&shared.path, shared.options.busy_wait)?),
+            none => none.insert(registry::create(shared)?),
         };
         let syncs = durability == Durability::Commit || shared.unsynced.is_full(self.body.len());
         let no = self.last + 1;
@@ -80,8 +80,8 @@ impl Writer {
         Ok(())
     }
 
-    /// A row that failed for the disk may lie complete at the end of the log, and whoever opens it after a crash would
-    /// take it for committed. Mend the log at once, or admit it.
+    /// A row that failed for the disk may lie complete at the end of the log, and a start after a crash would take it
+    /// for committed. Mend the log at once, or admit it.
     fn after_failed_append(&mut self, shared: &Shared, error: StoreError) -> StoreError {
         if !matches!(error, StoreError::Away(_)) {
             return error;
@@ -96,9 +96,9 @@ impl Writer {
     /// After a sync that failed: brings everything acknowledged onto the disk in another way before anything is added.
     fn mend(&mut self, shared: &Shared) -> Result<(), StoreError> {
         let Some(why) = shared.unsynced.failed() else { return Ok(()) };
-        let mended = self.journal.as_mut().is_none_or(Journal::mend);
-        if !mended {
-            return Err(StoreError::Away(why));
+        if let Some(journal) = &mut self.journal {
+            let failed = |error| StoreError::Away(format!("{why}; mend the journal: {error}"));
+            journal.mend().map_err(failed)?;
         }
         shared.unsynced.clear(self.last);
         Ok(())
@@ -140,7 +140,7 @@ fn run_staged(
     watch: &mut Watch,
 ) -> Result<(), StoreError> {
     plan.assert_sorted();
-    shared.folding.wait_for_room()?;
+    shared.folding.wait_for_room(shared)?;
     watch.end_of(Stage::Fold);
     let mut guard = shared.writer();
     let writer = &mut *guard;

@@ -9,6 +9,7 @@
 //! Locks are taken in this order: writer, tables, overlay; each alone is fine. Not here: who writes when.
 
 use super::connect::Readers;
+use super::files::Files;
 use super::fold::Folding;
 use super::overlay::Overlay;
 use super::run::Writer;
@@ -25,6 +26,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockW
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) path: PathBuf,
+    pub(super) files: Files,
     pub(super) options: Options,
     pub(super) readers: Readers,
     pub(super) folding: Folding,
@@ -48,9 +50,10 @@ impl Shared {
     ) -> Self {
         Self {
             path,
+            files: Files::on(&options.disk),
             options: options.clone(),
             readers,
-            folding: Folding::default(),
+            folding: Folding::new(options.background),
             unsynced: Unsynced::default(),
             counters: Counters::default(),
             slows: Slows::default(),

@@ -7,10 +7,13 @@
 //!
 //! Not here: SQLite's automatic checkpoint, which is off, and what is written.
 
+use super::Options;
+use super::files::{self, Files};
 use super::log::{self, LOOK, PASSIVE, RESTART, TRUNCATE};
 use crate::StoreError;
 use crate::plan::BatchId;
 use rusqlite::{Connection, ErrorCode, TransactionBehavior};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -19,6 +22,10 @@ const START_PART: u64 = 64;
 
 /// How long readers are waited for when the log has grown past its bound.
 const READERS_WAIT: Duration = Duration::from_millis(100);
+
+/// In times of its bound, how long the log may become while a reader keeps it from starting over. Past it the tables are
+/// not written: changes wait in the journal, and when that has no room, writers are told.
+const HELD_TIMES: u64 = 16;
 
 /// Numbers for status and metrics.
 #[derive(Debug, Default)]
@@ -59,6 +66,8 @@ impl Counters {
 #[derive(Debug)]
 pub(super) struct Tables {
     connection: Connection,
+    files: Files,
+    log: PathBuf,
     page_bytes: u64,
     log_bytes_max: u64,
     busy_wait: Duration,
@@ -66,12 +75,20 @@ pub(super) struct Tables {
 
 impl Tables {
     pub(super) fn new(
+        files: Files,
+        path: &Path,
         connection: Connection,
-        log_bytes_max: u64,
-        busy_wait: Duration,
+        options: &Options,
     ) -> Result<Self, StoreError> {
         let page_bytes: u32 = connection.pragma_query_value(None, "page_size", |row| row.get(0))?;
-        Ok(Self { connection, page_bytes: page_bytes.into(), log_bytes_max, busy_wait })
+        Ok(Self {
+            connection,
+            files,
+            log: files::beside(path, files::LOG),
+            page_bytes: page_bytes.into(),
+            log_bytes_max: options.wal_bytes_max,
+            busy_wait: options.busy_wait,
+        })
     }
 
     pub(super) fn connection(&self) -> &Connection {
@@ -84,13 +101,13 @@ impl Tables {
         counters: &Counters,
         work: impl FnOnce(&Connection) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
+        self.check_log(counters)?;
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         // An error drops the transaction, which rolls it back.
         let done = counters.while_busy(WRITES, || work(&transaction))?;
         if let Err(error) = counters.while_busy(WRITES, || transaction.commit()) {
             // When the sync of a commit fails the transaction is rolled back, but its pages lie complete at the end of
-            // the log, and whoever opens the file after a crash would take them for committed. Empty the log, or
-            // admit it.
+            // the log, and a start after a crash would take them for committed. Empty the log, or admit it.
             if error.sqlite_error_code() == Some(ErrorCode::SystemIoFailure) && !self.empty_log(counters) {
                 let batch = BatchId::default();
                 return Err(StoreError::LostAtCommit { batch, why: error.to_string() });
@@ -106,24 +123,45 @@ impl Tables {
         self.checkpoint(counters, PASSIVE).map(drop)
     }
 
-    /// Folds everything and empties the log file; whether it succeeded.
+    /// Folds everything and empties the log file, synced; whether it succeeded.
     pub(super) fn empty_log(&self, counters: &Counters) -> bool {
-        self.checkpoint(counters, TRUNCATE).is_ok_and(|log| !log.busy)
+        // SQLite syncs what it folds and not the length of the log, so a power cut could bring the log back.
+        self.checkpoint(counters, TRUNCATE).is_ok_and(|log| !log.busy) && self.files.sync(&self.log).is_ok()
+    }
+
+    /// Refuses to write while a reader keeps the log many times longer than its bound.
+    fn check_log(&self, counters: &Counters) -> Result<(), StoreError> {
+        let too_long = || counters.log_bytes.load(Ordering::Relaxed) > self.log_bytes_max * HELD_TIMES;
+        if too_long() {
+            self.restart_log(counters);
+            self.look(counters);
+        }
+        if too_long() {
+            let mib = counters.log_bytes.load(Ordering::Relaxed) >> 20;
+            return Err(StoreError::Away(format!(
+                "a reader (a backup, a shell) holds the write-ahead log of the tables, which has {mib} MiB: end it"
+            )));
+        }
+        Ok(())
     }
 
     /// Never fails: the transaction is done, and what could not be folded now is folded later.
     fn after_commit(&self, counters: &Counters) {
-        let Ok(log) = log::checkpoint(&self.connection, LOOK) else {
-            counters.hindered.fetch_add(1, Ordering::Relaxed);
-            return;
-        };
-        let bytes = log.pages * self.page_bytes;
-        counters.log_bytes.store(bytes, Ordering::Relaxed);
-        if bytes > self.log_bytes_max {
+        let Some(log) = self.look(counters) else { return };
+        if log.pages * self.page_bytes > self.log_bytes_max {
             self.restart_log(counters);
         } else if (log.pages - log.folded) * self.page_bytes >= self.log_bytes_max / START_PART {
             let _counted = self.checkpoint(counters, PASSIVE);
         }
+    }
+
+    fn look(&self, counters: &Counters) -> Option<log::Log> {
+        let Ok(log) = log::checkpoint(&self.connection, LOOK) else {
+            counters.hindered.fetch_add(1, Ordering::Relaxed);
+            return None;
+        };
+        counters.log_bytes.store(log.pages * self.page_bytes, Ordering::Relaxed);
+        Some(log)
     }
 
     /// Waits for readers that are in the way, but not for long: a backup may read for minutes.

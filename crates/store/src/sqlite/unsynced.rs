@@ -1,15 +1,16 @@
 //! What is in the journal and not yet known to be on the disk: relaxed transactions, at most for a second.
 //!
-//! A thread syncs half a second after the first of them. It syncs the log by its own handle, so writers go on
-//! meanwhile. The backlog is bounded in bytes and in age: past a bound the next transaction is synced itself, and with it
+//! A thread syncs half a second after the first of them. It syncs the log by its own descriptor, so writers go on
+//! meanwhile, and a failure that the system reports to one of them once is not hidden from the other. The backlog is bounded in bytes and in age: past a bound the next transaction is synced itself, and with it
 //! everything before. When a sync fails nobody knows what the disk has, so nothing is appended before the journal was
 //! mended. Not here: how it is mended (`run`).
 
 use super::state::Shared;
-use std::fs::File;
+use super::trouble::Trouble;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+use tally_disk::DiskFile;
 
 /// From the first transaction that is not synced to the sync: leaves as much again for the sync itself.
 const SYNC_AFTER: Duration = Duration::from_millis(500);
@@ -20,11 +21,15 @@ const AGE_MAX: Duration = Duration::from_millis(900);
 /// Past so many bytes, too.
 const BYTES_MAX: u64 = 8 << 20;
 
+/// What the log says of it.
+const WHAT: &str = "write the journal";
+
 /// The backlog.
 #[derive(Debug, Default)]
 pub(super) struct Unsynced {
     state: Mutex<State>,
     wake: Condvar,
+    trouble: Trouble,
 }
 
 #[derive(Debug, Default)]
@@ -39,7 +44,7 @@ struct State {
 
 #[derive(Clone, Debug)]
 struct Waiting {
-    log: Arc<File>,
+    log: Arc<dyn DiskFile>,
     since: Instant,
     last: u64,
     transactions: u64,
@@ -74,7 +79,7 @@ impl Unsynced {
     }
 
     /// A transaction was appended without a sync.
-    pub(super) fn add(&self, log: impl FnOnce() -> Arc<File>, batch: u64, bytes: usize) {
+    pub(super) fn add(&self, log: impl FnOnce() -> Arc<dyn DiskFile>, batch: u64, bytes: usize) {
         let mut state = self.state();
         let waiting = state.waiting.get_or_insert_with(|| Waiting {
             log: log(),
@@ -96,7 +101,9 @@ impl Unsynced {
         let mut state = self.state();
         state.synced = batch;
         state.waiting = None;
-        state.failed = None;
+        if state.failed.take().is_some() {
+            self.trouble.ends(WHAT);
+        }
     }
 
     /// Why the last sync failed, where nothing was mended since.
@@ -106,6 +113,7 @@ impl Unsynced {
 
     /// A sync failed, or an append: nobody knows what the disk has.
     pub(super) fn fail(&self, why: String) {
+        self.trouble.is(WHAT, &why);
         self.state().failed = Some(why);
     }
 
@@ -118,6 +126,17 @@ impl Unsynced {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Syncs what waits at once, for stores without a thread.
+    pub(super) fn sync_now(&self) {
+        let waiting = {
+            let state = self.state();
+            state.waiting.clone().filter(|_| state.failed.is_none())
+        };
+        if let Some(waiting) = waiting {
+            self.sync(&waiting);
+        }
     }
 
     /// Syncs what waits, whenever something has waited for long enough, until it is stopped.
@@ -151,13 +170,12 @@ impl Unsynced {
 
     fn sync(&self, done: &Waiting) {
         let began = Instant::now();
-        let synced = done.log.sync_data();
+        if let Err(error) = done.log.sync() {
+            // Also where all of it was synced meanwhile: a failure that is not looked into is never reported again.
+            return self.fail(format!("sync the journal: {error}"));
+        }
         let mut state = self.state();
         if state.synced >= done.last {
-            return;
-        }
-        if let Err(error) = synced {
-            state.failed = Some(format!("sync the journal: {error}"));
             return;
         }
         state.synced = done.last;

@@ -34,7 +34,7 @@ fn a_copy_is_one_moment_and_has_what_was_acknowledged_before() {
         });
         scope.spawn(|| {
             while !stop.load(Ordering::Relaxed) {
-                store.shared.folding.fold_now().unwrap();
+                store.shared.folding.fold_now(&store.shared).unwrap();
             }
         });
         for round in 0..12 {

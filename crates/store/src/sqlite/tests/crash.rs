@@ -51,7 +51,7 @@ fn child() {
             println!("\nacknowledged {batch}");
         }
         if batch % 5 == 0 {
-            store.shared.folding.fold_now().unwrap();
+            store.shared.folding.fold_now(&store.shared).unwrap();
         }
     }
     // A place that is only come to at a start that has something to recover.

@@ -156,6 +156,8 @@ fn another_programs_lock_delays_the_fold_and_nobody_else() {
     let place = Place::new();
     let options = Options { busy_wait: Duration::from_millis(20), ..Options::default() };
     let store = SqliteStore::open(&place.path(), &options).unwrap();
+    // The first write lists its journal file in the tables.
+    put(&store, ["ann".to_owned()].into_iter(), 0).unwrap();
     let shell = Connection::open(place.path()).unwrap();
     shell.execute_batch("BEGIN IMMEDIATE").unwrap();
     put(&store, ["ann".to_owned()].into_iter(), 1).unwrap();

@@ -7,6 +7,7 @@ mod crash;
 mod file;
 mod journal;
 mod log;
+mod lost;
 mod moments;
 mod rows;
 mod schema;
@@ -15,6 +16,7 @@ use super::*;
 use crate::plan::Durability;
 use rusqlite::Connection;
 use std::path::PathBuf;
+use std::time::Duration;
 use tempfile::TempDir;
 
 /// A folder with a store's path in it.

@@ -42,7 +42,7 @@ fn reads_beside_writes_and_folds_see_whole_transactions_and_the_newest() {
         });
         scope.spawn(|| {
             while !stop.load(Ordering::Relaxed) {
-                store.shared.folding.fold_now().unwrap();
+                store.shared.folding.fold_now(&store.shared).unwrap();
             }
         });
         for round in 1..=300 {
@@ -86,6 +86,6 @@ fn a_walk_lays_changes_and_removals_over_the_tables() {
     for page in [1, 2, 3, 7, 19, 20, 21, 50, 200] {
         assert_eq!(walk(page), wanted, "pages of {page}");
     }
-    store.shared.folding.fold_now().unwrap();
+    store.shared.folding.fold_now(&store.shared).unwrap();
     assert_eq!(walk(9), wanted);
 }

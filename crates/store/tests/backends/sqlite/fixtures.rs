@@ -26,11 +26,11 @@ use tally_store::{
     LedgerChanges, Part, PartKey, PartRow, Plan, Store,
 };
 
-const SCHEMA: u32 = 9;
+const SCHEMA: u32 = 10;
 /// A schema that no version was left with.
 const NEVER: u32 = 7;
-/// What belongs to a file beside it: its journal.
-const BESIDE: [&str; 3] = ["", ".journal-1", ".journal-1-wal"];
+/// What belongs to a file: its log, and its journal.
+const BESIDE: [&str; 6] = ["", "-wal", ".journal-1", ".journal-1-wal", ".journal-2", ".journal-2-wal"];
 /// The first schema with profiles and bans.
 const WITH_PLAYERS: u32 = 2;
 /// The first schema with members and money.

@@ -1,0 +1,83 @@
+//! Going on with a store that refuses to start, with what is sure to be there.
+//!
+//! The batches of the journal up to the first thing that is wrong are folded into the tables. Every file of the journal
+//! is kept under another name, `<store>.set-aside-…`, so nothing is lost that somebody may still read. The numbers of the
+//! batches go on behind all that may have been given, so no late row is ever taken for a new one.
+//!
+//! Not here: finding what is wrong (`recover`), and damage inside the tables, for which there are backups.
+
+use super::files::{self, Files, beside};
+use super::registry::Registry;
+use super::tables::{Counters, Tables};
+use super::{Options, connect, identity, lock, meta, migrate, recover};
+use crate::StoreError;
+use std::path::{Path, PathBuf};
+
+/// What a repair did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Repaired {
+    /// What was wrong; `None` where the store starts by itself, and then nothing was changed.
+    pub wrong: Option<String>,
+    /// The last batch that is whole.
+    pub last: u64,
+    /// Up to this batch rows may be in the tables in part; the same as `last` where none are.
+    pub partly: u64,
+    /// Where the files of the journal are now.
+    pub set_aside: Vec<PathBuf>,
+}
+
+/// Makes the store at `path` one that starts, where its journal keeps it from starting.
+///
+/// # Errors
+///
+/// Where another process has it open, it is not a store, or the disk fails.
+pub fn repair(path: &Path, options: &Options) -> Result<Repaired, StoreError> {
+    let files = Files::on(&options.disk);
+    let path = identity::resolve(path)?;
+    let known = migrate::version(migrate::MIGRATIONS);
+    identity::check(&path, known)?;
+    let _lock = lock::Lock::take(&path)?;
+    files::check_no_restore(&path)?;
+    let mut connection = connect::writer(&files, &path, options)?;
+    migrate::migrate(&files, &mut connection, &path, migrate::MIGRATIONS)?;
+    connect::log_ahead(&connection, options)?;
+    let mut tables = Tables::new(files.clone(), &path, connection, options)?;
+    let found = recover::look(&files, &path, tables.connection(), options.busy_wait)?;
+    let partly = found.partly.max(found.last);
+    let Some(wrong) = &found.wrong else {
+        return Ok(Repaired { wrong: None, last: found.last, partly, set_aside: Vec::new() });
+    };
+    let counters = Counters::default();
+    recover::fold_found(&found, &mut tables, &counters)?;
+    let mut set_aside = Vec::new();
+    for journal in &found.files {
+        set_aside.push(set_one_aside(&files, &path, journal)?);
+    }
+    files.sync_folder(&path)?;
+    // Behind every number that was given: the files that are gone may have had more than the tables know of.
+    let next = partly.saturating_add(SKIPPED_BATCHES);
+    tables.write(&counters, |connection| {
+        let registry = Registry::read(connection)?;
+        Registry { open: std::collections::BTreeSet::new(), older: false, ..registry }.write(connection)?;
+        meta::set_folding(connection, next)?;
+        meta::set_folded(connection, next)
+    })?;
+    Ok(Repaired { wrong: Some(wrong.to_string()), last: found.last, partly, set_aside })
+}
+
+/// More than were ever in a journal at once.
+const SKIPPED_BATCHES: u64 = 1 << 32;
+
+fn set_one_aside(files: &Files, store: &Path, journal: &Path) -> Result<PathBuf, StoreError> {
+    let number = files::number(journal).unwrap_or_default();
+    let place = |n: u32| beside(store, &format!(".set-aside-{n}-journal-{number}"));
+    let place = (1..).map(place).find(|place| !place.exists()).expect("there are fewer than 2^32 files");
+    files.remove(&beside(journal, files::LOG_INDEX))?;
+    for part in [files::LOG, ""] {
+        let from = beside(journal, part);
+        if from.exists() {
+            files.rename(&from, &beside(&place, part))?;
+        }
+    }
+    Ok(place)
+}
