@@ -108,7 +108,7 @@ pub fn restore_on(options: &Options, from: &Path, to: &Path, replace: bool) -> R
     }
     let copied = check(&files, &from)?;
     let to = identity::resolve(to)?;
-    let lock = lock::Lock::take(&to)?;
+    let lock = lock::Lock::take(&files, &to)?;
     let taken =
         std::fs::metadata(&to).is_ok_and(|file| file.len() > 0) || !files::journals(&to)?.0.is_empty();
     let mark = files::restore_mark(&to);
@@ -316,7 +316,7 @@ fn must_be_free(path: &Path) -> Result<(), StoreError> {
 }
 
 fn remove_database(files: &Files, path: &Path) -> Result<(), StoreError> {
-    ["", "-journal", files::LOG, files::LOG_INDEX]
+    ["", files::ROLLBACK, files::LOG, files::LOG_INDEX]
         .iter()
         .try_for_each(|more| files.remove(&beside(path, more)))
 }

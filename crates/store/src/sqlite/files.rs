@@ -11,6 +11,8 @@ use tally_disk::{Disk, DiskFile, SystemDisk};
 /// What SQLite calls a write-ahead log, and the index of it.
 pub(super) const LOG: &str = "-wal";
 pub(super) const LOG_INDEX: &str = "-shm";
+/// What it calls the journal by which it undoes a transaction where there is no such log.
+pub(super) const ROLLBACK: &str = "-journal";
 /// A file that has not got its name yet.
 pub(super) const UNFINISHED: &str = ".new";
 const JOURNAL: &str = ".journal-";
@@ -59,6 +61,11 @@ pub(super) fn journals(store: &Path) -> Result<(Vec<PathBuf>, Vec<PathBuf>), Sto
     Ok((whole, others))
 }
 
+/// Removes what was being made or deleted when something failed.
+pub(super) fn remove_left_over(files: &Files, store: &Path) -> Result<(), StoreError> {
+    journals(store)?.1.iter().try_for_each(|path| files.remove(path))
+}
+
 /// How many files the journal of a store has, and how long they are.
 pub(super) fn size_of_journal(store: &Path) -> (usize, u64) {
     let files = journals(store).map(|(whole, _)| whole).unwrap_or_default();
@@ -89,7 +96,7 @@ pub(super) fn check_no_restore(store: &Path) -> Result<(), StoreError> {
 
 fn is_left_over(more: &str) -> bool {
     let more = more.strip_prefix(UNFINISHED).unwrap_or(more);
-    ["", LOG, LOG_INDEX, "-journal"].contains(&more)
+    ["", LOG, LOG_INDEX, ROLLBACK].contains(&more)
 }
 
 /// The disk that a store is on: what changes files, with errors that name the file.
@@ -124,20 +131,14 @@ impl Files {
 
     /// Copies a file, and waits until the copy is on the disk.
     pub(super) fn copy(&self, from: &Path, to: &Path) -> Result<(), StoreError> {
-        let copy = || -> std::io::Result<()> {
-            let mut source = File::open(from)?;
-            let target = self.0.create(to)?;
-            let mut piece = vec![0; COPY_BYTES];
-            let mut at = 0;
-            loop {
-                match source.read(&mut piece)? {
-                    0 => return target.sync(),
-                    bytes => target.write_at(at, &piece[..bytes])?,
-                }
-                at = source.stream_position()?;
-            }
-        };
-        copy().map_err(|error| fault::file("copy to", to, &error))
+        let copied = self.0.create(to).and_then(|target| write_all(from, &*target));
+        copied.map_err(|error| fault::file("copy to", to, &error))
+    }
+
+    /// Writes the bytes of a file over themselves, and waits until they are on the disk.
+    pub(super) fn write_again(&self, path: &Path) -> Result<(), StoreError> {
+        let written = self.0.open(path).and_then(|target| write_all(path, &*target));
+        written.map_err(|error| fault::file("write again", path, &error))
     }
 
     /// Removes a file that may be missing.
@@ -163,6 +164,20 @@ impl Files {
     pub(super) fn sync_folder(&self, path: &Path) -> Result<(), StoreError> {
         let folder = folder_of(path);
         self.0.sync_folder(folder).map_err(|error| fault::file("sync", folder, &error))
+    }
+}
+
+/// Writes all bytes of a file into another, or into itself.
+fn write_all(from: &Path, to: &dyn DiskFile) -> std::io::Result<()> {
+    let mut source = File::open(from)?;
+    let mut piece = vec![0; COPY_BYTES];
+    let mut at = 0;
+    loop {
+        match source.read(&mut piece)? {
+            0 => return to.sync(),
+            bytes => to.write_at(at, &piece[..bytes])?,
+        }
+        at = source.stream_position()?;
     }
 }
 

@@ -55,7 +55,7 @@ fn check_file(path: &Path, id: u32, known: u32) -> Result<(), StoreError> {
     let mut header = Vec::with_capacity(HEADER_BYTES);
     let read = file.by_ref().take(HEADER_BYTES as u64).read_to_end(&mut header);
     read.map_err(|error| fault::file("read", path, &error))?;
-    if header.is_empty() && id == APPLICATION_ID {
+    if id == APPLICATION_ID && (header.is_empty() || is_unfinished(path, &header)) {
         return Ok(());
     }
     let ours =
@@ -68,6 +68,12 @@ fn check_file(path: &Path, id: u32, known: u32) -> Result<(), StoreError> {
         return Err(StoreError::TooNew { found, known });
     }
     Ok(())
+}
+
+/// A power cut while a store was being made leaves zeros in front and the rollback journal, by which SQLite makes the file
+/// empty again.
+fn is_unfinished(path: &Path, header: &[u8]) -> bool {
+    header.iter().all(|byte| *byte == 0) && files::beside(path, files::ROLLBACK).exists()
 }
 
 fn number(header: &[u8], at: usize) -> u32 {

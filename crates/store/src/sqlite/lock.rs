@@ -9,6 +9,7 @@
 //! meet the locks that SQLite takes by `fcntl`). Not here: a lease for stores over a network.
 
 use super::fault;
+use super::files::Files;
 use crate::StoreError;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, Write};
@@ -28,7 +29,7 @@ pub(super) struct Lock {
 
 impl Lock {
     /// Takes the lock of the store at `path`, at once or not at all.
-    pub(super) fn take(store: &Path) -> Result<Self, StoreError> {
+    pub(super) fn take(files: &Files, store: &Path) -> Result<Self, StoreError> {
         let path = super::files::beside(store, ".lock");
         let mut file = OpenOptions::new()
             .read(true)
@@ -42,7 +43,8 @@ impl Lock {
             Err(TryLockError::WouldBlock) => return Err(StoreError::Locked(holder(&mut file, &path))),
             Err(TryLockError::Error(error)) => return Err(fault::file("lock", &path, &error)),
         }
-        let store = if cfg!(target_os = "linux") { Some(lock_store(store, &mut file, &path)?) } else { None };
+        let store =
+            if cfg!(target_os = "linux") { Some(lock_store(files, store, &mut file, &path)?) } else { None };
         let mut lock = Self { file, path, store };
         lock.write(None)?;
         Ok(lock)
@@ -77,10 +79,12 @@ impl Drop for Lock {
     }
 }
 
-/// Locks the file of the store, which is made where there is none.
-fn lock_store(store: &Path, lock: &mut File, path: &Path) -> Result<File, StoreError> {
-    let mut options = OpenOptions::new();
-    let file = options.read(true).write(true).create(true).truncate(false).open(store);
+/// Locks the file of the store, which is made where there is none: the file of the lock keeps others from doing the same.
+fn lock_store(files: &Files, store: &Path, lock: &mut File, path: &Path) -> Result<File, StoreError> {
+    if !store.exists() {
+        files.create(store)?;
+    }
+    let file = OpenOptions::new().read(true).write(true).open(store);
     let file = file.map_err(|error| fault::file("open", store, &error))?;
     match file.try_lock() {
         Ok(()) => Ok(file),
@@ -114,14 +118,16 @@ mod tests {
     fn the_second_is_told_who_holds_it_and_the_third_may_have_it() {
         let folder = tempfile::tempdir().unwrap();
         let store = folder.path().join("tally.db");
-        let mut first = Lock::take(&store).unwrap();
+        let mut first = Lock::take(&Files::default(), &store).unwrap();
         first.write(Some("127.0.0.1:7700")).unwrap();
-        let StoreError::Locked(text) = Lock::take(&store).unwrap_err() else { panic!("not locked") };
+        let StoreError::Locked(text) = Lock::take(&Files::default(), &store).unwrap_err() else {
+            panic!("not locked")
+        };
         let pid = std::process::id();
         assert!(text.ends_with(&format!("held by process {pid}, which answers at 127.0.0.1:7700")), "{text}");
         drop(first);
         assert_eq!(std::fs::read(folder.path().join("tally.db.lock")).unwrap(), b"");
-        Lock::take(&store).unwrap();
+        Lock::take(&Files::default(), &store).unwrap();
     }
 
     /// A process that is being started shares our files for a moment, and closing ours would not release the lock.
@@ -138,7 +144,7 @@ mod tests {
                 }
             });
             while !starting.is_finished() {
-                Lock::take(&store).unwrap();
+                Lock::take(&Files::default(), &store).unwrap();
             }
         });
     }
@@ -148,7 +154,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("tally.db.lock");
         std::fs::write(&path, "9999999999\nsomewhere far away\n").unwrap();
-        let _lock = Lock::take(&folder.path().join("tally.db")).unwrap();
+        let _lock = Lock::take(&Files::default(), &folder.path().join("tally.db")).unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), format!("{}\n", std::process::id()));
     }
 }

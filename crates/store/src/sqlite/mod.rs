@@ -25,6 +25,7 @@ mod contest_reads;
 mod contests;
 mod damage;
 mod directory;
+mod doubt;
 mod events;
 mod fault;
 mod files;
@@ -82,6 +83,7 @@ use crate::plan::{
 use crate::{Ledger, Slow, Store, StoreError};
 use connect::Readers;
 use directory::Directory;
+use doubt::Doubt;
 use files::Files;
 use fold_worker::Folder;
 use overlay::Overlay;
@@ -134,15 +136,18 @@ impl SqliteStore {
         // Before the lock, so that nothing appears beside a file that is not ours; and after it, because only then is
         // it certain that nobody is changing the file.
         identity::check(&path, known)?;
-        let lock = lock::Lock::take(&path)?;
+        let (files, doubt) = (Files::on(&options.disk), Doubt::of(&path));
+        let lock = lock::Lock::take(&files, &path)?;
         files::check_no_restore(&path)?;
         identity::check(&path, known)?;
-        let files = Files::on(&options.disk);
+        doubt.write_logs_again(&files, &path)?;
         let mut connection = connect::writer(&files, &path, options)?;
         migrate::migrate(&files, &mut connection, &path, migrations)?;
         connect::log_ahead(&connection, options)?;
         let mut tables = Tables::new(files.clone(), &path, connection, options)?;
+        tables.begin_log()?;
         let last = recover::recover(&files, &path, &mut tables, options.busy_wait)?;
+        doubt.clear();
         let boards = Directory::load(tables.connection())?;
         let next_key = keys::last(tables.connection())?.saturating_add(1);
         let readers = Readers::open(&files, &path, options)?;

@@ -57,8 +57,7 @@ pub(super) fn recover(
     }
     registry::forget(tables, &counters, |_| false)?;
     delete()?;
-    let (_, left_over) = files::journals(store)?;
-    left_over.iter().try_for_each(|path| files.remove(path))?;
+    files::remove_left_over(files, store)?;
     Ok(found.last)
 }
 

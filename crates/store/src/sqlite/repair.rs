@@ -36,7 +36,7 @@ pub fn repair(path: &Path, options: &Options) -> Result<Repaired, StoreError> {
     let path = identity::resolve(path)?;
     let known = migrate::version(migrate::MIGRATIONS);
     identity::check(&path, known)?;
-    let _lock = lock::Lock::take(&path)?;
+    let _lock = lock::Lock::take(&files, &path)?;
     files::check_no_restore(&path)?;
     let mut connection = connect::writer(&files, &path, options)?;
     migrate::migrate(&files, &mut connection, &path, migrate::MIGRATIONS)?;

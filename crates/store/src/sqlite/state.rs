@@ -54,7 +54,7 @@ impl Shared {
             options: options.clone(),
             readers,
             folding: Folding::new(options.background),
-            unsynced: Unsynced::default(),
+            unsynced: Unsynced::new(tables.doubt()),
             counters: Counters::default(),
             slows: Slows::default(),
             overlay: RwLock::new(overlay),

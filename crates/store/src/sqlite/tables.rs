@@ -8,12 +8,15 @@
 //! Not here: SQLite's automatic checkpoint, which is off, and what is written.
 
 use super::Options;
+use super::doubt::Doubt;
 use super::files::{self, Files};
 use super::log::{self, LOOK, PASSIVE, RESTART, TRUNCATE};
 use crate::StoreError;
 use crate::plan::BatchId;
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -67,6 +70,7 @@ impl Counters {
 pub(super) struct Tables {
     connection: Connection,
     files: Files,
+    doubt: Arc<Doubt>,
     log: PathBuf,
     page_bytes: u64,
     log_bytes_max: u64,
@@ -80,10 +84,12 @@ impl Tables {
         connection: Connection,
         options: &Options,
     ) -> Result<Self, StoreError> {
+        let doubt = Arc::new(Doubt::of(path));
         let page_bytes: u32 = connection.pragma_query_value(None, "page_size", |row| row.get(0))?;
         Ok(Self {
             connection,
             files,
+            doubt,
             log: files::beside(path, files::LOG),
             page_bytes: page_bytes.into(),
             log_bytes_max: options.wal_bytes_max,
@@ -108,7 +114,8 @@ impl Tables {
         if let Err(error) = counters.while_busy(WRITES, || transaction.commit()) {
             // When the sync of a commit fails the transaction is rolled back, but its pages lie complete at the end of
             // the log, and a start after a crash would take them for committed. Empty the log, or admit it.
-            if error.sqlite_error_code() == Some(ErrorCode::SystemIoFailure) && !self.empty_log(counters) {
+            let of_disk = [Some(ErrorCode::SystemIoFailure), Some(ErrorCode::DiskFull)];
+            if of_disk.contains(&error.sqlite_error_code()) && !self.empty_log(counters) {
                 let batch = BatchId::default();
                 return Err(StoreError::LostAtCommit { batch, why: error.to_string() });
             }
@@ -126,7 +133,37 @@ impl Tables {
     /// Folds everything and empties the log file, synced; whether it succeeded.
     pub(super) fn empty_log(&self, counters: &Counters) -> bool {
         // SQLite syncs what it folds and not the length of the log, so a power cut could bring the log back.
-        self.checkpoint(counters, TRUNCATE).is_ok_and(|log| !log.busy) && self.files.sync(&self.log).is_ok()
+        let emptied = self.checkpoint(counters, TRUNCATE).is_ok_and(|log| !log.busy)
+            && self.files.sync(&self.log).is_ok();
+        self.keep_log(!emptied);
+        emptied
+    }
+
+    /// Whether the log is left as it is when the connection closes. SQLite folds and removes it then, unless the log may
+    /// hold what is not on the disk: half of that in the file would be worse than none.
+    fn keep_log(&self, keep: bool) {
+        if keep {
+            self.doubt.mark();
+        }
+        // Only a wrong argument could fail.
+        let _ = self.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keep);
+    }
+
+    /// The mark of this store, for whatever else syncs.
+    pub(super) fn doubt(&self) -> Arc<Doubt> {
+        Arc::clone(&self.doubt)
+    }
+
+    /// For a start: folds what a killed process left in the log, and begins anew. After a sync that failed, such a log
+    /// may be readable and not on the disk, and what is appended to it is worth as much. A reader (a backup) in the way is
+    /// no error: what is in the log is in the file then, synced.
+    pub(super) fn begin_log(&self) -> Result<(), StoreError> {
+        let begun = log::checkpoint(&self.connection, TRUNCATE).and_then(|log| match log.busy {
+            true => Ok(()),
+            false => self.files.sync(&self.log),
+        });
+        self.keep_log(begun.is_err());
+        begun
     }
 
     /// Refuses to write while a reader keeps the log many times longer than its bound.

@@ -5,6 +5,7 @@
 //! everything before. When a sync fails nobody knows what the disk has, so nothing is appended before the journal was
 //! mended. Not here: how it is mended (`run`).
 
+use super::doubt::Doubt;
 use super::state::Shared;
 use super::trouble::Trouble;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -30,6 +31,7 @@ pub(super) struct Unsynced {
     state: Mutex<State>,
     wake: Condvar,
     trouble: Trouble,
+    doubt: Option<Arc<Doubt>>,
 }
 
 #[derive(Debug, Default)]
@@ -60,6 +62,11 @@ pub(super) struct Lag {
 }
 
 impl Unsynced {
+    /// With the mark that a failure leaves.
+    pub(super) fn new(doubt: Arc<Doubt>) -> Self {
+        Self { doubt: Some(doubt), ..Self::default() }
+    }
+
     /// Everything up to the answer is on the disk.
     pub(super) fn synced(&self) -> u64 {
         self.state().synced
@@ -114,6 +121,7 @@ impl Unsynced {
     /// A sync failed, or an append: nobody knows what the disk has.
     pub(super) fn fail(&self, why: String) {
         self.trouble.is(WHAT, &why);
+        self.doubt.iter().for_each(|doubt| doubt.mark());
         self.state().failed = Some(why);
     }
 

@@ -9,6 +9,7 @@ mod journal;
 mod log;
 mod lost;
 mod moments;
+mod power;
 mod rows;
 mod schema;
 

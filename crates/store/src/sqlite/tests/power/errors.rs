@@ -1,0 +1,76 @@
+//! Each operation of the workload fails, once or for a while.
+
+use super::cuts::{Walked, check_images, only_tables};
+use super::workload::{Run, STEPS};
+use super::*;
+use tally_testkit::disk::{DiskError, Fault};
+
+/// One in so many operations fails; `TALLY_SOAK` makes it all of them.
+const STRIDE: u64 = 40;
+
+/// Of a store on a disk that works again.
+const TRIES: usize = 3;
+
+const KINDS: [DiskError; 3] = [DiskError::Io, DiskError::Full, DiskError::ShortWrite];
+
+#[test]
+fn an_error_of_any_operation_is_answered_and_overcome() {
+    let mut rng = Rng::of("errors of the disk");
+    let injected = walk(&mut rng, STRIDE / soak(), 1).unwrap_or_else(|wrong| panic!("{wrong}"));
+    assert!(injected > 60, "{injected}");
+}
+
+/// An error at each `stride`-th operation; gives how many there were.
+pub(super) fn walk(rng: &mut Rng, stride: u64, images: u64) -> Result<u64, String> {
+    let whole = SimulatedDisk::new();
+    Run::new(Arc::clone(&whole)).all();
+    let operations = whole.operations();
+    let mut injected = 0;
+    let stride = usize::try_from(stride.max(1)).unwrap();
+    for at in (1 + rng.below(stride as u64)..=operations).step_by(stride) {
+        for kind in KINDS {
+            // Every third time it goes on for a while.
+            let length = if rng.below(3) == 0 { 1 + rng.below(12) } else { 1 };
+            let disk = SimulatedDisk::new();
+            (0..length).for_each(|more| disk.fail(Fault::new(at + more, kind)));
+            injected += one(&disk, rng, images).map_err(|wrong| {
+                let operation = disk.history().get(usize::try_from(at - 1).unwrap()).cloned();
+                format!("{kind:?} at operation {at} ({operation:?}), {length} times: {wrong}")
+            })?;
+        }
+    }
+    Ok(injected)
+}
+
+fn one(disk: &Arc<SimulatedDisk>, rng: &mut Rng, images: u64) -> Result<u64, String> {
+    let mut run = Run::new(Arc::clone(disk));
+    let (mut before, mut looks) = (0, 0);
+    for step in STEPS {
+        run.step(*step);
+        // A power cut soon after is when a failure that was not mended shows.
+        looks = if disk.injected() > before { 2 } else { looks };
+        before = disk.injected();
+        if looks > 0 {
+            looks -= 1;
+            check_images(&run, rng, images, &mut Walked::default())
+                .map_err(|wrong| format!("a power cut after {step:?}: {wrong}"))?;
+        }
+    }
+    disk.heal();
+    let store = match run.store.take() {
+        Some(store) => store,
+        None => open_on(disk).map_err(|error| format!("it does not start: {error}"))?,
+    };
+    // Other descriptors of a file may still have the same failure to report.
+    let mut tries = (0..TRIES).map(|_| put(&store, ["last".to_owned()].into_iter(), 1));
+    if !tries.any(|done| done.is_ok()) {
+        return Err("it does not go on".into());
+    }
+    run.answers.check(&store)?;
+    store.settle().map_err(|error| format!("it does not settle: {error}"))?;
+    drop(store);
+    only_tables(disk)?;
+    check_images(&run, rng, images, &mut Walked::default())
+        .map_err(|wrong| format!("at the end: {wrong}"))?;
+    Ok(disk.injected())
+}

@@ -1,0 +1,250 @@
+//! The workload, what it was answered, and what must be there afterwards.
+//!
+//! Transaction `k` writes a row of its own and one of three counters, so what is found says which transactions are there,
+//! and whether one of them is there by half.
+
+use super::*;
+use std::collections::BTreeSet;
+
+/// One thing that the workload does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    Durable,
+    Relaxed,
+    /// A transaction that fills several pages.
+    Large,
+    /// What threads do: syncs and folds.
+    Work,
+    Settle,
+    Reopen,
+    /// A value in the tables, past the journal.
+    Meta,
+    /// A deleted period, and its purge.
+    Purge,
+    Backup,
+}
+
+use Step::{Backup, Durable, Large, Meta, Purge, Relaxed, Reopen, Settle, Work};
+
+pub(super) const STEPS: &[Step] = &[
+    Durable, Durable, Relaxed, Relaxed, Durable, Relaxed, Work, Durable, Relaxed, Meta, Large, Durable, Work,
+    Relaxed, Relaxed, Work, Durable, Backup, Durable, Purge, Relaxed, Durable, Reopen, Durable, Meta, Large,
+    Relaxed, Work, Work, Durable, Settle, Meta, Durable, Relaxed, Reopen, Relaxed, Durable, Work, Large,
+    Durable, Meta, Relaxed,
+];
+
+/// What became of a transaction, as far as its caller knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    /// Acknowledged, and on the disk.
+    Safe,
+    /// Acknowledged, on the disk soon.
+    Soon,
+    Refused,
+    Unknown,
+}
+
+/// What callers were answered.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Answers {
+    transactions: Vec<Fate>,
+    metas: Vec<Fate>,
+    /// Transactions that were acknowledged when the backup began.
+    backed_up: Option<usize>,
+}
+
+/// A store under the workload.
+pub(super) struct Run {
+    pub(super) disk: Arc<SimulatedDisk>,
+    pub(super) store: Option<SqliteStore>,
+    pub(super) answers: Answers,
+    /// What could not be done for the disk.
+    pub(super) failures: usize,
+}
+
+const META: &str = "value";
+
+impl Run {
+    pub(super) fn new(disk: Arc<SimulatedDisk>) -> Self {
+        Self { disk, store: None, answers: Answers::default(), failures: 0 }
+    }
+
+    /// Everything, in order; a step that fails is answered so, and the next one comes.
+    pub(super) fn all(&mut self) {
+        STEPS.iter().for_each(|step| self.step(*step));
+    }
+
+    pub(super) fn step(&mut self, step: Step) {
+        if step == Reopen {
+            self.store = None;
+        }
+        if self.store.is_none() {
+            match open_on(&self.disk) {
+                Ok(store) => self.store = Some(store),
+                Err(StoreError::Away(_) | StoreError::Conflict(_) | StoreError::LostAtCommit { .. }) => {
+                    self.failures += 1;
+                }
+                Err(other) => panic!("a disk that fails is no damage: {other}"),
+            }
+        }
+        let done = match step {
+            Durable => self.transaction(Durability::Commit, 0),
+            Relaxed => self.transaction(Durability::Relaxed, 0),
+            Large => self.transaction(Durability::Commit, 300),
+            Meta => self.meta(),
+            Backup => self.backup(),
+            Work | Settle | Purge | Reopen => self.store.as_ref().map_or(Ok(()), |store| match step {
+                Work => store.work(),
+                Settle => store.settle(),
+                Purge => purge(store),
+                _ => Ok(()),
+            }),
+        };
+        match done {
+            Ok(()) if step == Settle && self.store.is_some() => self.all_safe(),
+            Ok(()) => {}
+            Err(_) => self.failures += 1,
+        }
+    }
+
+    fn transaction(&mut self, durability: Durability, more: usize) -> Result<(), StoreError> {
+        let Some(store) = &self.store else { return Ok(()) };
+        let no = self.answers.transactions.len();
+        let filler = (0..more).map(|row| format!("filler {no} {row}"));
+        let names = [own(no), counter(no)].into_iter().chain(filler);
+        let done = put_as(store, names, i64::try_from(no).unwrap(), durability);
+        let fate = match &done {
+            Ok(()) if durability == Durability::Commit => Fate::Safe,
+            Ok(()) => Fate::Soon,
+            Err(StoreError::LostAtCommit { batch, .. }) => match store.became(batch) {
+                Ok(None) => Fate::Refused,
+                Ok(Some(_)) => unreachable!("a file does not say so"),
+                Err(_) => Fate::Unknown,
+            },
+            Err(_) => Fate::Refused,
+        };
+        if fate == Fate::Safe {
+            self.all_safe();
+        }
+        self.answers.transactions.push(fate);
+        done
+    }
+
+    /// A sync of the journal covers everything before.
+    fn all_safe(&mut self) {
+        let soon = self.answers.transactions.iter_mut().filter(|fate| **fate == Fate::Soon);
+        soon.for_each(|fate| *fate = Fate::Safe);
+    }
+
+    fn meta(&mut self) -> Result<(), StoreError> {
+        let Some(store) = &self.store else { return Ok(()) };
+        let no = self.answers.metas.len();
+        let done = store.set_meta(META, no.to_string().as_bytes());
+        self.answers.metas.push(match &done {
+            Ok(()) => Fate::Safe,
+            Err(StoreError::LostAtCommit { .. }) => Fate::Unknown,
+            Err(_) => Fate::Refused,
+        });
+        done
+    }
+
+    fn backup(&mut self) -> Result<(), StoreError> {
+        let to = self.disk.folder().join("copy.db");
+        if self.store.is_none() || to.exists() {
+            return Ok(());
+        }
+        self.answers.backed_up = Some(self.answers.transactions.len());
+        backup_on(&options(&self.disk), &path_on(&self.disk), &to, &mut |_, _| {}).map(drop)
+    }
+}
+
+/// A period of another board that is gone, with its rows.
+fn purge(store: &SqliteStore) -> Result<(), StoreError> {
+    let part = crate::PartKey { board: BoardNo(9), part: Part(6) };
+    let player = PlayerId::new("ann").unwrap();
+    let row = ScoreKey { board: part.board, part: part.part, player };
+    let record = Record { score: 1, subscore: 0, at: Micros(0) };
+    let write = |changes: Changes| store.run(&Plan::default(), &mut |_| changes.clone()).map(drop);
+    write(Changes { scores: vec![(row, Some(record))], ..Changes::default() })?;
+    write(Changes { gone: vec![crate::Gone::Part(part)], ..Changes::default() })?;
+    store.purge_deleted(100).map(drop)
+}
+
+fn own(no: usize) -> String {
+    format!("own {no:04}")
+}
+
+fn counter(no: usize) -> String {
+    format!("counter {}", no % 3)
+}
+
+impl Answers {
+    /// What is wrong with a store that was opened after it.
+    pub(super) fn check(&self, store: &SqliteStore) -> Result<(), String> {
+        self.check_transactions(store, self.transactions.len())?;
+        self.check_meta(store)
+    }
+
+    /// The same for a copy: everything acknowledged before it began, and nothing by half.
+    pub(super) fn check_copy(&self, store: &SqliteStore) -> Result<(), String> {
+        self.check_transactions(store, self.backed_up.unwrap_or_default())
+    }
+
+    /// All of the first ones that must be there are, and none that may not.
+    fn check_transactions(&self, store: &SqliteStore, promised: usize) -> Result<(), String> {
+        let rows = self.rows(store);
+        let is_there = |no: usize| rows.iter().any(|(name, score)| *name == own(no) && *score == no as i64);
+        let there: BTreeSet<usize> = (0..self.transactions.len()).filter(|no| is_there(*no)).collect();
+        let last = there.last().copied();
+        for (no, fate) in self.transactions.iter().enumerate() {
+            let wrong = match fate {
+                Fate::Safe => no < promised && !there.contains(&no),
+                // The disk has them in their order.
+                Fate::Soon => !there.contains(&no) && last.is_some_and(|last| last > no) && no < promised,
+                Fate::Refused => there.contains(&no),
+                Fate::Unknown => false,
+            };
+            if wrong {
+                return Err(format!("transaction {no} was {fate:?}; there are {there:?}"));
+            }
+        }
+        for kind in 0..3 {
+            let newest = there.iter().copied().filter(|no| no % 3 == kind).max();
+            let name = counter(kind);
+            let found = rows.iter().find(|(found, _)| *found == name).map(|(_, score)| *score);
+            if found != newest.map(|no| no as i64) {
+                return Err(format!(
+                    "counter {kind} is {found:?}, and the newest is {newest:?}: half a transaction"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn rows(&self, store: &SqliteStore) -> Vec<(String, i64)> {
+        let mut rows = Vec::new();
+        let mut each =
+            |player: PlayerId, record: Record| rows.push((player.as_str().to_owned(), record.score));
+        store.walk_scores(BoardNo(1), Part(0), None, usize::MAX, &mut each).unwrap();
+        let names: BTreeSet<&str> = rows.iter().map(|(name, _)| &**name).collect();
+        assert_eq!(names.len(), rows.len(), "a row is there once");
+        rows
+    }
+
+    fn check_meta(&self, store: &SqliteStore) -> Result<(), String> {
+        let value = store.meta(META).unwrap().map(|bytes| String::from_utf8(bytes).unwrap().parse().unwrap());
+        let last_safe = self.metas.iter().rposition(|fate| *fate == Fate::Safe);
+        let may_be =
+            |no: usize| Some(no) == last_safe || (Some(no) > last_safe && self.metas[no] == Fate::Unknown);
+        let right = match value {
+            Some(no) => may_be(no),
+            None => last_safe.is_none(),
+        };
+        if right { Ok(()) } else { Err(format!("the value is {value:?}, of {:?}", self.metas)) }
+    }
+
+    /// Nothing was acknowledged and may still be lost.
+    pub(super) fn unknown(&self) -> usize {
+        self.transactions.iter().chain(&self.metas).filter(|fate| **fate == Fate::Unknown).count()
+    }
+}
