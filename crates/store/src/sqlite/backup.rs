@@ -14,6 +14,7 @@ use super::files::{self, Files, beside};
 use super::journal;
 use super::journal_rows::{Source, damaged};
 use super::overlay::Generation;
+use super::plants::{Plant, is_planted};
 use super::registry::{self, Registry};
 use super::tables::{Counters, Tables};
 use super::{Options, fold, identity, lock, meta, migrate, recover};
@@ -121,7 +122,9 @@ pub fn restore_on(options: &Options, from: &Path, to: &Path, replace: bool) -> R
     renew(&files, &unfinished)?;
     files.sync(&unfinished)?;
     // From here on the place holds a part of each store, until the mark is removed.
-    files.create(&mark)?.sync().map_err(|error| fault::file("sync", &mark, &error))?;
+    if !is_planted(Plant::RestoreUnmarked) {
+        files.create(&mark)?.sync().map_err(|error| fault::file("sync", &mark, &error))?;
+    }
     files.sync_folder(&to)?;
     // What belongs to the old file goes before the new one comes: a log must never meet another's tables.
     let (journals, left_over) = files::journals(&to)?;

@@ -7,6 +7,7 @@ use super::files;
 use super::fold::{TRANSACTION_ROWS, into_tables};
 use super::journal::{self, Journal};
 use super::options::Background;
+use super::plants::{Plant, is_planted};
 use super::points::reach;
 use super::registry;
 use super::rotation::Taken;
@@ -131,7 +132,13 @@ impl Worker {
     fn clear(&mut self, shared: &Shared, settle: bool) -> Result<(), StoreError> {
         while let Some(journal) = self.spent.last_mut() {
             let number = journal.number();
-            if !settle && self.spare.is_none() && journal.empty()? {
+            let wanted = !settle && self.spare.is_none();
+            let emptied = if wanted { journal.empty() } else { Ok(false) };
+            if is_planted(Plant::SpentForgotten) && emptied.is_err() {
+                self.spent.pop();
+                return Ok(());
+            }
+            if emptied? {
                 self.spare = self.spent.pop();
             } else {
                 registry::forget(&mut shared.tables(), &shared.counters, |other| other != number)?;

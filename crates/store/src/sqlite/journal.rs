@@ -19,6 +19,7 @@ use super::identity;
 use super::journal_rows::{self, Identity};
 use super::log::{self, RESTART};
 use super::migrate;
+use super::plants::{Plant, is_planted};
 use crate::StoreError;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, params};
@@ -185,13 +186,15 @@ impl Journal {
     /// After a failure of the disk: brings every committed row into the file and voids the log, both synced. So the rows
     /// no longer depend on the sync that failed, and a row whose commit failed cannot come back.
     pub(super) fn mend(&mut self) -> Result<(), StoreError> {
-        self.set_syncs(true)?;
+        self.set_syncs(!is_planted(Plant::MendUnsynced))?;
         let log = log::checkpoint(&self.connection, RESTART)?;
         if log.busy || log.folded < log.pages {
             let path = self.path.display();
             return Err(StoreError::Away(format!("a reader holds the log of `{path}`, which needs mending")));
         }
-        let voided = self.log.write_at(0, &LOG_HEADER).and_then(|()| self.log.sync());
+        let voided = self.log.write_at(0, &LOG_HEADER);
+        let voided =
+            if is_planted(Plant::CutUnsynced) { voided } else { voided.and_then(|()| self.log.sync()) };
         voided.map_err(|error| fault::file("void the log of", &self.path, &error))?;
         (self.used, self.looked) = (0, 0);
         Ok(())

@@ -49,6 +49,7 @@ mod overlay;
 mod pace;
 mod parts;
 mod payments;
+mod plants;
 mod points;
 mod profiles;
 mod purge;

@@ -11,6 +11,7 @@ use super::Options;
 use super::doubt::Doubt;
 use super::files::{self, Files};
 use super::log::{self, LOOK, PASSIVE, RESTART, TRUNCATE};
+use super::plants::{Plant, is_planted};
 use crate::StoreError;
 use crate::plan::BatchId;
 use rusqlite::config::DbConfig;
@@ -134,7 +135,7 @@ impl Tables {
     pub(super) fn empty_log(&self, counters: &Counters) -> bool {
         // SQLite syncs what it folds and not the length of the log, so a power cut could bring the log back.
         let emptied = self.checkpoint(counters, TRUNCATE).is_ok_and(|log| !log.busy)
-            && self.files.sync(&self.log).is_ok();
+            && (is_planted(Plant::CutUnsynced) || self.files.sync(&self.log).is_ok());
         self.keep_log(!emptied);
         emptied
     }

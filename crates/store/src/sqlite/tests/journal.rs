@@ -190,6 +190,11 @@ fn damage_in_the_middle_is_said_and_nothing_is_changed() {
 /// A power cut leaves any bytes where nothing was synced, also such that look like rows of much later batches.
 #[test]
 fn torn_pages_behind_the_end_prove_nothing() {
+    assert_eq!(players(&torn_behind_the_end().open().unwrap()).len(), 5);
+}
+
+/// A store of five batches, and behind them a page of a batch that was never whole.
+pub(super) fn torn_behind_the_end() -> Place {
     let later = killed_after(20, Durability::Commit);
     let frame = 24 + 4096;
     let at = usize::try_from(frames(&later)[17]).unwrap();
@@ -199,7 +204,7 @@ fn torn_pages_behind_the_end_prove_nothing() {
     let mut file = std::fs::OpenOptions::new().write(true).open(log(&place)).unwrap();
     file.seek(SeekFrom::Start(end)).unwrap();
     file.write_all(&torn).unwrap();
-    assert_eq!(players(&place.open().unwrap()).len(), 5);
+    place
 }
 
 /// Proof is also a batch that fills several pages.

@@ -5,7 +5,7 @@ use super::*;
 use std::fs;
 
 /// A store with rows in the tables, in one journal file, and in the next.
-fn killed() -> Place {
+pub(super) fn killed() -> Place {
     let place = Place::new();
     let store = place.open().unwrap();
     put(&store, ["ann".to_owned()].into_iter(), 1).unwrap();
@@ -16,7 +16,7 @@ fn killed() -> Place {
     place.killed()
 }
 
-fn journal_files(place: &Place) -> Vec<PathBuf> {
+pub(super) fn journal_files(place: &Place) -> Vec<PathBuf> {
     let names = place.names().into_iter().filter(|name| name.contains(".journal-"));
     names.map(|name| place.folder.path().join(name)).collect()
 }

@@ -3,7 +3,7 @@
 use super::cuts::{Walked, check_images, only_tables};
 use super::workload::{Run, STEPS};
 use super::*;
-use tally_testkit::disk::{DiskError, Fault};
+use tally_testkit::disk::{DiskError, Fault, Operation};
 
 /// One in so many operations fails; `TALLY_SOAK` makes it all of them.
 const STRIDE: u64 = 40;
@@ -22,20 +22,32 @@ fn an_error_of_any_operation_is_answered_and_overcome() {
 
 /// An error at each `stride`-th operation; gives how many there were.
 pub(super) fn walk(rng: &mut Rng, stride: u64, images: u64) -> Result<u64, String> {
+    let stride = usize::try_from(stride.max(1)).unwrap();
+    let first = usize::try_from(rng.below(stride as u64)).unwrap();
+    at_each(rng, images, &KINDS, &|at, _, _| at % stride == first)
+}
+
+/// An error at each operation that is wanted, by its place, its kind and its file.
+pub(super) fn at_each(
+    rng: &mut Rng,
+    images: u64,
+    kinds: &[DiskError],
+    wanted: &dyn Fn(usize, Operation, &str) -> bool,
+) -> Result<u64, String> {
     let whole = SimulatedDisk::new();
     Run::new(Arc::clone(&whole)).all();
-    let operations = whole.operations();
     let mut injected = 0;
-    let stride = usize::try_from(stride.max(1)).unwrap();
-    for at in (1 + rng.below(stride as u64)..=operations).step_by(stride) {
-        for kind in KINDS {
+    for (at, (operation, path)) in whole.history().into_iter().enumerate() {
+        if !wanted(at, operation, &path.to_string_lossy()) {
+            continue;
+        }
+        for kind in kinds {
             // Every third time it goes on for a while.
             let length = if rng.below(3) == 0 { 1 + rng.below(12) } else { 1 };
             let disk = SimulatedDisk::new();
-            (0..length).for_each(|more| disk.fail(Fault::new(at + more, kind)));
+            (0..length).for_each(|more| disk.fail(Fault::new(at as u64 + 1 + more, *kind)));
             injected += one(&disk, rng, images).map_err(|wrong| {
-                let operation = disk.history().get(usize::try_from(at - 1).unwrap()).cloned();
-                format!("{kind:?} at operation {at} ({operation:?}), {length} times: {wrong}")
+                format!("{kind:?} at {operation:?} {} ({at}), {length} times: {wrong}", path.display())
             })?;
         }
     }

@@ -49,6 +49,10 @@ fn cut(from: &Path, work: &dyn Fn(&Arc<SimulatedDisk>), check: &dyn Fn(&Arc<Simu
 
 #[test]
 fn a_restore_that_is_cut_leaves_the_old_store_the_new_one_or_a_refusal() {
+    cut_a_restore();
+}
+
+pub(super) fn cut_a_restore() {
     let from = Place::new();
     put(&from.open().unwrap(), ["new".to_owned()].into_iter(), 1).unwrap();
     let old = Place::new();

@@ -2,6 +2,7 @@
 //!
 //! After each cut the images that it may leave are opened, and held against what the workload was answered: what was
 //! acknowledged is there exactly once, what was refused is not there, and what is unknown is one of the two.
+//! Faults that were once here are planted again (`planted`), and the same walks must find them.
 //! `TALLY_SOAK` multiplies the images, `TALLY_SEED` chooses them.
 //!
 //! Not here: the rest of the server.
@@ -9,6 +10,7 @@
 mod cuts;
 mod errors;
 mod files;
+mod planted;
 mod workload;
 
 use super::*;

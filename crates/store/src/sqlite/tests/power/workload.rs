@@ -15,6 +15,8 @@ pub(super) enum Step {
     Large,
     /// What threads do: syncs and folds.
     Work,
+    /// The first half of it.
+    Sync,
     Settle,
     Reopen,
     /// A value in the tables, past the journal.
@@ -24,13 +26,14 @@ pub(super) enum Step {
     Backup,
 }
 
-use Step::{Backup, Durable, Large, Meta, Purge, Relaxed, Reopen, Settle, Work};
+use Step::{Backup, Durable, Large, Meta, Purge, Relaxed, Reopen, Settle, Sync, Work};
 
+#[rustfmt::skip]
 pub(super) const STEPS: &[Step] = &[
-    Durable, Durable, Relaxed, Relaxed, Durable, Relaxed, Work, Durable, Relaxed, Meta, Large, Durable, Work,
-    Relaxed, Relaxed, Work, Durable, Backup, Durable, Purge, Relaxed, Durable, Reopen, Durable, Meta, Large,
-    Relaxed, Work, Work, Durable, Settle, Meta, Durable, Relaxed, Reopen, Relaxed, Durable, Work, Large,
-    Durable, Meta, Relaxed,
+    Durable, Durable, Relaxed, Relaxed, Sync, Relaxed, Durable, Relaxed, Work, Durable, Relaxed, Meta, Large,
+    Durable, Work, Relaxed, Relaxed, Work, Durable, Backup, Durable, Purge, Relaxed, Durable, Reopen, Durable,
+    Meta, Large, Relaxed, Work, Work, Durable, Settle, Meta, Durable, Relaxed, Reopen, Relaxed, Durable, Work,
+    Large, Sync, Durable, Meta, Relaxed,
 ];
 
 /// What became of a transaction, as far as its caller knows.
@@ -93,8 +96,12 @@ impl Run {
             Large => self.transaction(Durability::Commit, 300),
             Meta => self.meta(),
             Backup => self.backup(),
-            Work | Settle | Purge | Reopen => self.store.as_ref().map_or(Ok(()), |store| match step {
+            Work | Sync | Settle | Purge | Reopen => self.store.as_ref().map_or(Ok(()), |store| match step {
                 Work => store.work(),
+                Sync => {
+                    store.shared.unsynced.sync_now();
+                    Ok(())
+                }
                 Settle => store.settle(),
                 Purge => purge(store),
                 _ => Ok(()),
