@@ -6,7 +6,7 @@ use std::path::Path;
 use tally_testkit::disk::{Mode, scratch_folder};
 
 /// The power goes at one in so many operations; `TALLY_SOAK` makes it all of them.
-const STRIDE: u64 = 8;
+const STRIDE: u64 = 12;
 
 /// Random images for each cut, beside the one that lost all and the one that lost nothing.
 const IMAGES: u64 = 3;
@@ -15,7 +15,7 @@ const IMAGES: u64 = 3;
 fn a_power_cut_anywhere_loses_nothing_acknowledged_and_brings_nothing_refused() {
     let mut rng = Rng::of("power cuts");
     let found = walk(&mut rng, STRIDE / soak(), IMAGES).unwrap_or_else(|wrong| panic!("{wrong}"));
-    assert!(found.cuts > 100 && found.lost > 0, "{found:?}");
+    assert!(found.cuts > 60 && found.lost > 0, "{found:?}");
 }
 
 /// What a walk came to.
