@@ -4,7 +4,7 @@
 //! row of the next number. A deleted board leaves at once, and with it its name is free; its rows elsewhere wait for
 //! `purge`. A number that is not live never comes to life for whoever saw it: numbers are given once.
 
-use super::fault::corrupt;
+use super::fault::damaged;
 use super::row::{Answers, Fields};
 use super::text::Script;
 use super::{bans, meta, parts};
@@ -13,6 +13,8 @@ use crate::plan::{BoardChange, BoardNo, BoardRow};
 use crate::servers::{BoardState, Name};
 use crate::sqlite::codec::Input;
 use crate::sqlite::{encode_prizes, take_period_prizes};
+use mysql_async::{Row, Value};
+use std::collections::BTreeSet;
 use tally_rules::definition::{Order, Ranking, ScoreType, Subscore, Ties, Update};
 use tally_rules::period::{PeriodPrizes, PeriodRule};
 use tally_rules::{BoardId, Definition, Micros};
@@ -60,34 +62,65 @@ pub(super) fn read_one(answers: &mut Answers) -> Result<Option<BoardState>, Stor
 
 /// The answer, in order of number.
 pub(super) fn read_all(answers: &mut Answers, statements: usize) -> Result<Vec<BoardRow>, StoreError> {
-    // Sorted here: the database would make a temporary table for it, with texts, on its disk.
-    let mut boards: Vec<(BoardRow, Vec<(u32, PeriodRule)>)> = Vec::new();
+    let mut boards = Gathered::default();
     answers.each(statements, "boards", |row| {
-        let (board, period) = decode(row)?;
-        match boards.last_mut() {
-            Some((last, periods)) if last.no == board.no => periods.extend(period),
-            _ => boards.push((board, period.into_iter().collect())),
-        }
+        boards.add(decode(row)?);
         Ok(())
     })?;
-    let whole = |(mut board, mut periods): (BoardRow, Vec<(u32, PeriodRule)>)| {
-        periods.sort_unstable_by_key(|(position, _)| *position);
-        board.definition.periods = periods.into_iter().map(|(_, period)| period).collect();
-        board
+    boards.0.into_iter().map(whole).collect()
+}
+
+/// The same, without boards that cannot be read: those are noted by name.
+pub(super) fn read_sound(mut answers: Answers) -> Result<Vec<BoardRow>, StoreError> {
+    let (mut boards, mut bad) = (Gathered::default(), BTreeSet::new());
+    let name = |row: &Row| match row.as_ref(1) {
+        Some(Value::Bytes(name)) => String::from_utf8_lossy(name).into_owned(),
+        _ => String::new(),
     };
-    let boards: Vec<BoardRow> = boards.into_iter().map(whole).collect();
-    for board in &boards {
-        board.definition.check().map_err(|refusal| {
-            corrupt("boards", &format!("`{}` contradicts itself: {refusal:?}", board.id.as_str()))
-        })?;
+    answers.each_sound("boards", name, |row| {
+        let no = row.peek_number();
+        let decoded = decode(row).inspect_err(|_| bad.extend(no));
+        boards.add(decoded?);
+        Ok(())
+    })?;
+    let mut sound = Vec::new();
+    for board in boards.0.into_iter().filter(|(board, _)| !bad.contains(&u64::from(board.no.0))) {
+        match whole(board) {
+            Ok(board) => sound.push(board),
+            Err(error) => drop(answers.noted(error)),
+        }
     }
-    Ok(boards)
+    Ok(sound)
+}
+
+/// Boards with their periods and the places of those.
+#[derive(Default)]
+struct Gathered(Vec<(BoardRow, Vec<(u32, PeriodRule)>)>);
+
+impl Gathered {
+    fn add(&mut self, (board, period): (BoardRow, Option<(u32, PeriodRule)>)) {
+        match self.0.last_mut() {
+            Some((last, periods)) if last.no == board.no => periods.extend(period),
+            _ => self.0.push((board, period.into_iter().collect())),
+        }
+    }
+}
+
+/// Sorted here: the database would make a temporary table for it, with texts, on its disk.
+fn whole((mut board, mut periods): (BoardRow, Vec<(u32, PeriodRule)>)) -> Result<BoardRow, StoreError> {
+    periods.sort_unstable_by_key(|(position, _)| *position);
+    board.definition.periods = periods.into_iter().map(|(_, period)| period).collect();
+    match board.definition.check() {
+        Ok(()) => Ok(board),
+        Err(refusal) => Err(damaged("boards", &format!("its definition contradicts itself: {refusal:?}"))
+            .of_row("boards", || board.id.as_str().into())),
+    }
 }
 
 /// One row of the join: a board without its periods, and one of them with its place.
 fn decode(row: &mut Fields<'_>) -> Result<(BoardRow, Option<(u32, PeriodRule)>), StoreError> {
     let no = BoardNo(row.small()?);
-    let id = BoardId::new(row.text()?).map_err(|bad| corrupt("boards", &format!("a name {}", bad.0)))?;
+    let id = BoardId::new(row.text()?).map_err(|bad| damaged("boards", &format!("a name {}", bad.0)))?;
     let definition = Definition {
         order: row.choice(Order::parse)?,
         update: row.choice(Update::parse)?,
@@ -102,14 +135,14 @@ fn decode(row: &mut Fields<'_>) -> Result<(BoardRow, Option<(u32, PeriodRule)>),
     };
     let created_at = Micros(row.signed()?);
     let rule = row.maybe_text()?.map(str::parse).transpose();
-    let rule: Option<u32> = rule.map_err(|_| corrupt("periods", "a rule's number is none"))?;
+    let rule: Option<u32> = rule.map_err(|_| damaged("boards", "a rule's number is none"))?;
     let Some(rule) = rule else { return Ok((BoardRow { no, id, definition, created_at }, None)) };
     let (name, schedule, time_zone) =
         (row.text()?.to_owned(), row.text()?.to_owned(), row.text()?.to_owned());
     let (keep, grace_s, position) = (row.small()?, row.small()?, row.small()?);
     let prizes = row.maybe_bytes()?.map(|bytes| take_period_prizes(&mut Input::new(bytes)));
     let prizes = prizes.unwrap_or_else(|| Some(PeriodPrizes::default()));
-    let prizes = prizes.ok_or_else(|| corrupt("period_prizes", "prizes that cannot be"))?;
+    let prizes = prizes.ok_or_else(|| damaged("boards", "prizes of a period that cannot be"))?;
     let period = PeriodRule { no: rule, name, schedule, time_zone, keep, grace_s, prizes };
     Ok((BoardRow { no, id, definition, created_at }, Some((position, period))))
 }

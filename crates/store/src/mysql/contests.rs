@@ -4,7 +4,7 @@
 //! before it without a lock. Not here: a contest's bytes (`contests`), and prizes.
 
 use super::connect::Flavour;
-use super::fault::corrupt;
+use super::fault::damaged;
 use super::load::absent_of;
 use super::row::{Answers, Fields};
 use super::text::{Row, Script, keys_end};
@@ -118,7 +118,7 @@ fn put_entrant(row: &mut Row<'_>, key: &EntrantKey) {
 }
 
 pub(super) fn decode(row: &mut Fields<'_>) -> Result<(ContestId, Record), StoreError> {
-    let bad = || corrupt("contests", "a contest that cannot be");
+    let bad = || damaged("contests", "a contest that cannot be");
     let id = ContestId::new(row.text()?).map_err(|_| bad())?;
     let (no, state) = (Uuid(row.fixed()?), State::parse(row.text()?).ok_or_else(bad)?);
     Ok((id, contests::decode(no, state, row.bytes()?).ok_or_else(bad)?))
@@ -127,7 +127,7 @@ pub(super) fn decode(row: &mut Fields<'_>) -> Result<(ContestId, Record), StoreE
 fn decode_application(row: &mut Fields<'_>) -> Result<(EntrantKey, Application), StoreError> {
     let key = EntrantKey { contest: Uuid(row.fixed()?), player: player(row)? };
     let status = Status::parse(row.text()?);
-    let status = status.ok_or_else(|| corrupt("contest_applications", "a status that is none"))?;
+    let status = status.ok_or_else(|| damaged("contest_applications", "a status that is none"))?;
     let (place, applied_at) = (row.number()?, Micros(row.signed()?));
     let member = row.maybe_fixed()?.map(|id| MemberId(Uuid(id)));
     let hold = row.maybe_fixed()?.map(|id| HoldId(Uuid(id)));
@@ -136,7 +136,7 @@ fn decode_application(row: &mut Fields<'_>) -> Result<(EntrantKey, Application),
 
 pub(super) fn maybe_small(row: &mut Fields<'_>, table: &'static str) -> Result<Option<u32>, StoreError> {
     let number = row.maybe_signed()?.map(u32::try_from).transpose();
-    number.map_err(|_| corrupt(table, "a number of a division that is none"))
+    number.map_err(|_| damaged(table, "a number of a division that is none"))
 }
 
 pub(super) fn decode_member(row: &mut Fields<'_>) -> Result<(EntrantKey, Enrolled), StoreError> {
@@ -285,7 +285,7 @@ pub(super) fn due(
     script.sql(" ORDER BY due, id LIMIT ").number(limit as u64).end();
     all(store, &script, table, |row| {
         let at = Micros(row.signed()?);
-        Ok((at, ContestId::new(row.text()?).map_err(|bad| corrupt(table, bad.0))?))
+        Ok((at, ContestId::new(row.text()?).map_err(|bad| damaged(table, bad.0))?))
     })
 }
 

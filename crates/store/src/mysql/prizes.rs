@@ -4,7 +4,7 @@
 
 use super::connect::Flavour;
 use super::contests::maybe_small;
-use super::fault::corrupt;
+use super::fault::damaged;
 use super::player;
 use super::row::Fields;
 use super::text::Script;
@@ -46,7 +46,7 @@ pub(super) fn decode(row: &mut Fields<'_>) -> Result<(u32, Payout), StoreError> 
 }
 
 fn decode_prize(row: &mut Fields<'_>) -> Result<Payout, StoreError> {
-    let bad = || corrupt("contest_prizes", "a prize that cannot be");
+    let bad = || damaged("contest_prizes", "a prize that cannot be");
     let (player, member) = (player(row)?, MemberId(Uuid(row.fixed()?)));
     let (division, rank) = (maybe_small(row, "contest_prizes")?, row.small()?);
     let currency = Currency::parse(row.text()?).ok_or_else(bad)?;

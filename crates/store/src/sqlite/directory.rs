@@ -4,10 +4,12 @@
 //! read from the tables once. A change is checked here before it is written to the journal: what is there must be
 //! possible to fold. Not here: rows of deleted boards, see `purge`.
 
+use super::fault::damaged;
 use super::{boards, meta};
+use crate::damage::Damages;
 use crate::{BoardChange, BoardNo, BoardRow, StoreError};
 use rusqlite::Connection;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use tally_rules::BoardId;
 
 /// Live boards.
@@ -15,6 +17,8 @@ use tally_rules::BoardId;
 pub(super) struct Directory {
     rows: BTreeMap<BoardNo, BoardRow>,
     names: HashMap<BoardId, BoardNo>,
+    /// Names of boards whose definition cannot be read: they are taken.
+    damaged: HashSet<String>,
     next: BoardNo,
 }
 
@@ -22,12 +26,16 @@ pub(super) struct Directory {
 pub(super) type Changed = Vec<(BoardNo, Option<BoardRow>)>;
 
 impl Directory {
-    /// Reads them all.
-    pub(super) fn load(connection: &Connection) -> Result<Self, StoreError> {
-        let rows = boards::all(connection)?;
+    /// Reads them all. One that cannot be read is noted.
+    pub(super) fn load(connection: &Connection, damages: &Damages) -> Result<Self, StoreError> {
+        let mut damaged = HashSet::new();
+        let rows = boards::all(connection, &mut |row| {
+            damages.note(&row);
+            damaged.insert(row.key);
+        })?;
         let names = rows.iter().map(|row| (row.id.clone(), row.no)).collect();
         let rows = rows.into_iter().map(|row| (row.no, row)).collect();
-        Ok(Self { rows, names, next: meta::next_board(connection)? })
+        Ok(Self { rows, names, damaged, next: meta::next_board(connection)? })
     }
 
     pub(super) fn is_live(&self, no: BoardNo) -> bool {
@@ -91,6 +99,11 @@ impl Directory {
     }
 
     fn must_be_free(&self, name: &BoardId, changed: &Changed) -> Result<(), StoreError> {
+        if self.damaged.contains(name.as_str()) {
+            return Err(
+                damaged("boards", "its definition cannot be read").of_row("boards", || name.as_str().into())
+            );
+        }
         let deleted = |no: BoardNo| changed.iter().any(|(other, row)| *other == no && row.is_none());
         let here = self.names.get(name).is_some_and(|no| !deleted(*no));
         let new = changed.iter().any(|(_, row)| row.as_ref().is_some_and(|row| row.id == *name));

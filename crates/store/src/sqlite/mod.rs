@@ -33,6 +33,7 @@ mod identity;
 mod imports;
 mod journal;
 mod keys;
+mod laid;
 mod ledger;
 mod lock;
 mod log;
@@ -65,11 +66,12 @@ mod wallets;
 pub use backup::{Copied, backup, restore};
 pub(crate) use boards::{encode_prizes, put_board, take_board, take_period_prizes};
 
+use crate::damage::Damages;
 use crate::plan::{
     BatchId, Block, BlockKey, BoardNo, BoardRow, Changes, Committed, ImportKey, ImportRow, KeyRow, Loaded,
     Part, PartRow, Plan, ScoreKey,
 };
-use crate::{Ledger, Slow, Store, StoreError};
+use crate::{DamagedRow, Ledger, Slow, Store, StoreError};
 use connect::Readers;
 use directory::Directory;
 use fold::Folder;
@@ -172,12 +174,13 @@ impl SqliteStore {
         connect::log_ahead(&connection, options)?;
         let mut tables = Tables::new(connection, options.wal_bytes_max, options.busy_wait)?;
         let last = recover::recover(&path, &mut tables, options.busy_wait)?;
-        let boards = Directory::load(tables.connection())?;
+        let damages = Damages::default();
+        let boards = Directory::load(tables.connection(), &damages)?;
         let next_key = keys::last(tables.connection())?.saturating_add(1);
         let readers = Readers::open(&path, options)?;
         let writer = Writer::new(connect::reader(&path, options, options.cache_bytes)?, last, next_key);
         let overlay = Overlay { boards, ..Overlay::default() };
-        let shared = Arc::new(Shared::new(path, options, readers, overlay, tables, writer));
+        let shared = Arc::new(Shared::new(path, options, readers, overlay, tables, (writer, damages)));
         let no_thread = |error| StoreError::Away(format!("start a thread of the store: {error}"));
         let folder = Folder::start(&shared).map_err(no_thread)?;
         let syncs = Syncs::start(&shared).map_err(no_thread)?;
@@ -198,7 +201,8 @@ impl Store for SqliteStore {
     }
 
     fn run(&self, plan: &Plan, decide: &mut dyn FnMut(&Loaded) -> Changes) -> Result<Committed, StoreError> {
-        run::run(&self.shared, plan, decide).map(|()| Committed::default())
+        let done = run::run(&self.shared, plan, decide);
+        self.shared.damages.noted(done).map(|()| Committed::default())
     }
 
     fn became(&self, _batch: &BatchId) -> Result<Option<Committed>, StoreError> {
@@ -306,7 +310,20 @@ impl Store for SqliteStore {
             ("unsynced_bytes", lag.bytes as f64),
             ("unsynced_seconds", lag.seconds),
             ("slow_transactions", shared.slows.count()),
+            ("damaged_rows", shared.damages.count() as f64),
         ]
+    }
+
+    fn damaged(&self) -> Vec<DamagedRow> {
+        self.shared.damages.list()
+    }
+
+    fn damaged_count(&self) -> u64 {
+        self.shared.damages.count()
+    }
+
+    fn is_damaged(&self, key: &ScoreKey) -> bool {
+        self.shared.damages.has("scores", key)
     }
 
     fn slow(&self) -> Vec<Slow> {

@@ -1,7 +1,7 @@
 //! The tables `parts`, `blocks` and `deleted_parts`: periods, and the order of closed ones.
 
 use super::codec::{Input, put_bytes, put_number, put_signed};
-use super::fault::corrupt;
+use super::fault::damaged;
 use super::table::{Rows, Table};
 use crate::StoreError;
 use crate::plan::{Block, BlockKey, BoardNo, Gone, Part, PartKey, PartRow};
@@ -242,14 +242,14 @@ fn count(count: u64) -> Result<i64, StoreError> {
 }
 
 fn number(row: &Row<'_>, column: usize) -> Result<u64, StoreError> {
-    u64::try_from(row.get::<_, i64>(column)?).map_err(|_| corrupt("parts", "a negative count"))
+    u64::try_from(row.get::<_, i64>(column)?).map_err(|_| damaged("parts", "a negative count"))
 }
 
 fn truth(row: &Row<'_>, column: usize) -> Result<bool, StoreError> {
     match row.get::<_, i64>(column)? {
         0 => Ok(false),
         1 => Ok(true),
-        _ => Err(corrupt("parts", "a truth is neither 0 nor 1")),
+        _ => Err(damaged("parts", "a truth is neither 0 nor 1")),
     }
 }
 
