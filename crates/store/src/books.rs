@@ -1,8 +1,9 @@
-//! The whole ledger as it was at one moment, read page by page: what replays it sees every row once, and none half done.
+//! The whole store as it was at one moment, read page by page: what replays it sees every row once, and none half done.
 //!
 //! Pages are in order of keys, so memory is that of one page however many rows there are. Not here: what the rows must
 //! agree in, and reading of the present, which is [`Ledger`](crate::Ledger).
 
+use crate::books_scores::ScoreBooks;
 use crate::{DamagedRow, PartKey, StoreError};
 use tally_rules::PlayerId;
 use tally_rules::contest::{ContestId, Enrolled, Payout, Record};
@@ -44,7 +45,7 @@ impl OfContests {
 
 /// The ledger at one moment. A page has at most `limit` rows, from the first one after `after`; fewer mean the end. A row
 /// that cannot be read is left out, see [`damaged`](Self::damaged).
-pub trait Books {
+pub trait Books: ScoreBooks {
     /// Members.
     fn members(&mut self, after: Option<MemberId>, limit: usize) -> Page<MemberId, Member>;
 

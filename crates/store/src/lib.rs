@@ -6,6 +6,7 @@
 //! any retry policy (the lanes have it, from the kinds of [`StoreError`]).
 
 pub mod books;
+pub mod books_scores;
 pub mod contests;
 pub(crate) mod damage;
 mod error;
@@ -23,6 +24,7 @@ mod slow;
 pub mod sqlite;
 
 pub use books::{Books, OfContests};
+pub use books_scores::ScoreBooks;
 pub use contests::{
     ContestChanges, ContestLoaded, ContestPlan, Contests, Due, DueAfter, EntrantKey, PayoutKey,
 };

@@ -8,11 +8,12 @@ use super::fault::damaged;
 use super::row::{Answers, Fields};
 use super::text::Script;
 use super::{bans, meta, parts};
-use crate::StoreError;
+use crate::books_scores::Boards;
 use crate::plan::{BoardChange, BoardNo, BoardRow};
 use crate::servers::{BoardState, Name};
 use crate::sqlite::codec::Input;
 use crate::sqlite::{encode_prizes, take_period_prizes};
+use crate::{DamagedRow, StoreError};
 use mysql_async::{Row, Value};
 use std::collections::BTreeSet;
 use tally_rules::definition::{Order, Ranking, ScoreType, Subscore, Ties, Update};
@@ -71,26 +72,43 @@ pub(super) fn read_all(answers: &mut Answers, statements: usize) -> Result<Vec<B
 }
 
 /// The same, without boards that cannot be read: those are noted by name.
-pub(super) fn read_sound(mut answers: Answers) -> Result<Vec<BoardRow>, StoreError> {
+pub(super) fn read_sound(answers: Answers) -> Result<Vec<BoardRow>, StoreError> {
+    let (note, mut damaged) = (answers.notes(), Vec::new());
+    let boards = read_parted(answers, &mut |row| damaged.push(row))?;
+    damaged.iter().for_each(note);
+    Ok(boards.into_iter().filter_map(|(_, board)| board).collect())
+}
+
+/// The same; boards that cannot be read go to `skip` by name, and leave their numbers.
+pub(super) fn read_parted(
+    mut answers: Answers,
+    skip: &mut dyn FnMut(DamagedRow),
+) -> Result<Boards, StoreError> {
     let (mut boards, mut bad) = (Gathered::default(), BTreeSet::new());
     let name = |row: &Row| match row.as_ref(1) {
         Some(Value::Bytes(name)) => String::from_utf8_lossy(name).into_owned(),
         _ => String::new(),
     };
-    answers.each_sound("boards", name, |row| {
-        let no = row.peek_number();
-        let decoded = decode(row).inspect_err(|_| bad.extend(no));
+    answers.each_apart("boards", name, skip, |row| {
+        let no = row.peek_number().and_then(|no| u32::try_from(no).ok());
+        let decoded = decode(row).inspect_err(|_| bad.extend(no.map(BoardNo)));
         boards.add(decoded?);
         Ok(())
     })?;
-    let mut sound = Vec::new();
-    for board in boards.0.into_iter().filter(|(board, _)| !bad.contains(&u64::from(board.no.0))) {
+    let mut all: Boards = bad.iter().map(|no| (*no, None)).collect();
+    for board in boards.0.into_iter().filter(|(board, _)| !bad.contains(&board.no)) {
+        let no = board.0.no;
         match whole(board) {
-            Ok(board) => sound.push(board),
-            Err(error) => drop(answers.noted(error)),
+            Ok(board) => all.push((no, Some(board))),
+            Err(StoreError::Damaged(row)) => {
+                skip(*row);
+                all.push((no, None));
+            }
+            Err(error) => return Err(error),
         }
     }
-    Ok(sound)
+    all.sort_unstable_by_key(|(no, _)| *no);
+    Ok(all)
 }
 
 /// Boards with their periods and the places of those.

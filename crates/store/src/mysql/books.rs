@@ -44,7 +44,7 @@ const HOLDS: &str = "SELECT id, member, currency, amount, expires_at, state, cap
 /// See the head of the file.
 pub(crate) struct Snapshot {
     link: Link,
-    damaged: Vec<DamagedRow>,
+    pub(super) damaged: Vec<DamagedRow>,
 }
 
 impl Snapshot {
@@ -58,7 +58,7 @@ impl Snapshot {
         Ok(snapshot)
     }
 
-    fn ask(&mut self, script: &Script) -> Result<Answers, StoreError> {
+    pub(super) fn ask(&mut self, script: &Script) -> Result<Answers, StoreError> {
         self.link.send(script).map_err(|fault: Fault| fault.into())
     }
 
@@ -83,7 +83,7 @@ impl Snapshot {
     }
 
     /// A page of a table: at most so many rows that can be read. Where some cannot, so many more are asked for.
-    fn page<K, V>(
+    pub(super) fn page<K, V>(
         &mut self,
         table: &'static str,
         limit: usize,
@@ -110,11 +110,12 @@ impl Snapshot {
 }
 
 /// Reads the rows of some keys.
-type ReadKeys<'r, K, V> = dyn FnMut(&mut Snapshot, &[K]) -> Result<Vec<Option<V>>, StoreError> + 'r;
+pub(super) type ReadKeys<'r, K, V> =
+    dyn FnMut(&mut Snapshot, &[K]) -> Result<Vec<Option<V>>, StoreError> + 'r;
 
 impl Snapshot {
     /// The row of each key; one that cannot be read is found by halves, and is as none.
-    fn each_sound<K, V>(
+    pub(super) fn each_sound<K, V>(
         &mut self,
         keys: &[K],
         read: &mut ReadKeys<'_, K, V>,

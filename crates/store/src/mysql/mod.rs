@@ -56,6 +56,7 @@ mod requests;
 mod revisions;
 mod row;
 mod run;
+mod score_books;
 mod scores;
 mod series;
 mod stats;
@@ -75,6 +76,7 @@ use crate::plan::{
 };
 use crate::servers::{BoardState, Changed, Mark, Name, ScoreState, Task};
 use crate::{DamagedRow, Ledger, Slow, Store, StoreError};
+pub(crate) use books::Snapshot;
 use connect::{Address, Flavour};
 use lease::{Kind, Lease};
 use link::Link;

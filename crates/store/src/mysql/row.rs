@@ -82,9 +82,8 @@ impl Answers {
         name: impl Fn(&Row) -> String,
         each: impl FnMut(&mut Fields<'_>) -> Result<(), StoreError>,
     ) -> Result<(usize, Option<Vec<u8>>), StoreError> {
-        let stats = self.stats.clone();
-        let mut note = |row: DamagedRow| stats.iter().for_each(|stats| stats.damages.note(&row));
-        self.each_apart(table, name, &mut note, each)
+        let note = self.notes();
+        self.each_apart(table, name, &mut |row| note(&row), each)
     }
 
     /// The same; rows that cannot be read go to `skip`.
@@ -106,7 +105,13 @@ impl Answers {
         Ok((rows.len(), rows.last().map(|row| first_column(row).to_vec())))
     }
 
-    pub(super) fn noted(&self, error: StoreError) -> StoreError {
+    /// Notes rows that cannot be read.
+    pub(super) fn notes(&self) -> impl Fn(&DamagedRow) + use<> {
+        let stats = self.stats.clone();
+        move |row| stats.iter().for_each(|stats| stats.damages.note(row))
+    }
+
+    fn noted(&self, error: StoreError) -> StoreError {
         if let (StoreError::Damaged(row), Some(stats)) = (&error, &self.stats) {
             stats.damages.note(row);
         }
@@ -245,6 +250,11 @@ impl<'a> Fields<'a> {
     pub(super) fn maybe_signed(&mut self) -> Result<Option<i64>, StoreError> {
         let text = self.maybe_text()?;
         text.map(str::parse).transpose().map_err(|_| self.bad("is no number of its kind"))
+    }
+
+    pub(super) fn maybe_small(&mut self) -> Result<Option<u32>, StoreError> {
+        let number = self.maybe_signed()?.map(u32::try_from).transpose();
+        number.map_err(|_| self.bad("is no number of its kind"))
     }
 
     pub(super) fn maybe_fixed<const N: usize>(&mut self) -> Result<Option<[u8; N]>, StoreError> {

@@ -53,7 +53,8 @@ pub(super) fn read(
     })
 }
 
-fn record(row: &mut Fields<'_>) -> Result<Record, StoreError> {
+/// The next columns.
+pub(super) fn record(row: &mut Fields<'_>) -> Result<Record, StoreError> {
     Ok(Record { score: row.signed()?, subscore: row.signed()?, at: Micros(row.signed()?) })
 }
 

@@ -9,6 +9,7 @@
 //! the others. While a shard is away, what concerns it fails and what concerns others does not. Not here: databases
 //! that are no MySQL or MariaDB, and servers that share the shards.
 
+mod books;
 mod contests;
 mod home;
 mod intent;

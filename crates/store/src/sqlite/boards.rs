@@ -37,7 +37,7 @@ const WITH_PRIZES: u64 = 1 << 16;
 /// periods are read board by board.
 pub(super) fn all(
     connection: &Connection,
-    skip: &mut dyn FnMut(DamagedRow),
+    skip: &mut dyn FnMut(Option<BoardNo>, DamagedRow),
 ) -> Result<Vec<BoardRow>, StoreError> {
     let mut statement = connection.prepare_cached(ALL)?;
     let mut rows = statement.query([])?;
@@ -48,7 +48,8 @@ pub(super) fn all(
             Err(StoreError::Damaged(bad)) => {
                 let key =
                     row.get_ref(1)?.as_bytes().map(String::from_utf8_lossy).unwrap_or_default().into_owned();
-                skip(DamagedRow { table: "boards", key, what: bad.what });
+                let no = row.get(0).ok().map(BoardNo);
+                skip(no, DamagedRow { table: "boards", key, what: bad.what });
             }
             Err(error) => return Err(error),
         }

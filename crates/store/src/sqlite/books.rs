@@ -12,6 +12,7 @@ use super::laid::laid;
 use super::members::{self, Handles, Members};
 use super::overlay::Overlay;
 use super::payments::{self, Payments};
+use super::score_books::Scored;
 use super::state::Shared;
 use super::table::Table;
 use super::transfers::{self, Entries, Transfers};
@@ -57,10 +58,10 @@ const OWNERS_OF_PRIZES: &str =
 /// As many members as wallets, three handles of each, and two entries of a movement: near enough for a bar.
 const ROWS: &str = "SELECT CAST(5 * count(*) + 1.5 * total(sequence) AS INTEGER) FROM wallets";
 
-type Newer<T> = BTreeMap<<T as Table>::Key, Option<<T as Table>::Value>>;
+pub(super) type Newer<T> = BTreeMap<<T as Table>::Key, Option<<T as Table>::Value>>;
 
 /// What was not in the tables at that moment.
-struct Overlaid {
+pub(super) struct Overlaid {
     members: Newer<Members>,
     handles: Newer<Handles>,
     wallets: Newer<Wallets>,
@@ -71,8 +72,9 @@ struct Overlaid {
     contests: Newer<Contests>,
     enrolled: Newer<Enrollments>,
     payouts: Newer<Payouts>,
-    applications: Newer<Applications>,
+    pub(super) applications: Newer<Applications>,
     payments: Newer<Payments>,
+    pub(super) scored: Scored,
 }
 
 impl Overlaid {
@@ -93,15 +95,16 @@ impl Overlaid {
             payouts: all::<Payouts>(overlay),
             applications: all::<Applications>(overlay),
             payments: all::<Payments>(overlay),
+            scored: Scored::of(overlay),
         }
     }
 }
 
 /// See the head of the file.
 pub(super) struct Snapshot<'a> {
-    reader: Lent<'a>,
-    newer: Overlaid,
-    damaged: RefCell<Vec<DamagedRow>>,
+    pub(super) reader: Lent<'a>,
+    pub(super) newer: Overlaid,
+    pub(super) damaged: RefCell<Vec<DamagedRow>>,
 }
 
 impl<'a> Snapshot<'a> {
@@ -115,7 +118,7 @@ impl<'a> Snapshot<'a> {
     }
 
     /// A page of the tables: at most so many rows that can be read.
-    fn page<K, V>(
+    pub(super) fn page<K, V>(
         &self,
         (sql, limit): (&'static str, usize),
         after: impl Params,
@@ -133,7 +136,7 @@ impl<'a> Snapshot<'a> {
     }
 
     /// A row, unless it cannot be read: then it is kept for [`Books::damaged`].
-    fn sound<T>(&self, decoded: Result<T, StoreError>) -> Result<Option<T>, StoreError> {
+    pub(super) fn sound<T>(&self, decoded: Result<T, StoreError>) -> Result<Option<T>, StoreError> {
         match decoded {
             Ok(row) => Ok(Some(row)),
             Err(StoreError::Damaged(row)) => {
@@ -147,7 +150,7 @@ impl<'a> Snapshot<'a> {
 
 impl Snapshot<'_> {
     /// The row of a key; one that cannot be read is as none.
-    fn sound_at<T>(
+    pub(super) fn sound_at<T>(
         &self,
         table: &'static str,
         key: &impl KeyText,

@@ -7,9 +7,9 @@
 use super::fault::damaged;
 use super::{boards, meta};
 use crate::damage::Damages;
-use crate::{BoardChange, BoardNo, BoardRow, StoreError};
+use crate::{BoardChange, BoardNo, BoardRow, DamagedRow, StoreError};
 use rusqlite::Connection;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use tally_rules::BoardId;
 
 /// Live boards.
@@ -17,8 +17,8 @@ use tally_rules::BoardId;
 pub(super) struct Directory {
     rows: BTreeMap<BoardNo, BoardRow>,
     names: HashMap<BoardId, BoardNo>,
-    /// Names of boards whose definition cannot be read: they are taken.
-    damaged: HashSet<String>,
+    /// Boards whose definition cannot be read, by name: it is taken.
+    damaged: Vec<(Option<BoardNo>, DamagedRow)>,
     next: BoardNo,
 }
 
@@ -28,10 +28,10 @@ pub(super) type Changed = Vec<(BoardNo, Option<BoardRow>)>;
 impl Directory {
     /// Reads them all. One that cannot be read is noted.
     pub(super) fn load(connection: &Connection, damages: &Damages) -> Result<Self, StoreError> {
-        let mut damaged = HashSet::new();
-        let rows = boards::all(connection, &mut |row| {
+        let mut damaged = Vec::new();
+        let rows = boards::all(connection, &mut |no, row| {
             damages.note(&row);
-            damaged.insert(row.key);
+            damaged.push((no, row));
         })?;
         let names = rows.iter().map(|row| (row.id.clone(), row.no)).collect();
         let rows = rows.into_iter().map(|row| (row.no, row)).collect();
@@ -48,6 +48,11 @@ impl Directory {
 
     pub(super) fn all(&self) -> impl Iterator<Item = &BoardRow> {
         self.rows.values()
+    }
+
+    /// Boards whose definition cannot be read, with their numbers where those can be.
+    pub(super) fn damaged(&self) -> impl Iterator<Item = (Option<BoardNo>, &DamagedRow)> {
+        self.damaged.iter().map(|(no, row)| (*no, row))
     }
 
     /// The number for the next new board.
@@ -99,7 +104,7 @@ impl Directory {
     }
 
     fn must_be_free(&self, name: &BoardId, changed: &Changed) -> Result<(), StoreError> {
-        if self.damaged.contains(name.as_str()) {
+        if self.damaged.iter().any(|(_, row)| row.key == name.as_str()) {
             return Err(
                 damaged("boards", "its definition cannot be read").of_row("boards", || name.as_str().into())
             );

@@ -52,6 +52,7 @@ mod recover;
 mod requests;
 mod rotation;
 mod run;
+mod score_books;
 mod scores;
 mod series;
 mod state;

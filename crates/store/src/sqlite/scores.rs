@@ -66,6 +66,13 @@ impl From<ScoreKey> for NearKey {
     }
 }
 
+impl From<NearKey> for ScoreKey {
+    fn from(key: NearKey) -> Self {
+        let NearKey { board, part, player, .. } = key;
+        Self { board, part, player }
+    }
+}
+
 impl Table for Scores {
     const TAG: u8 = 0;
     type Key = NearKey;
@@ -154,7 +161,8 @@ pub(super) fn walk(
     Ok(())
 }
 
-fn player(row: &Row<'_>) -> Result<PlayerId, StoreError> {
+/// The player of a row that begins like one of [`WALK`].
+pub(super) fn player(row: &Row<'_>) -> Result<PlayerId, StoreError> {
     let ValueRef::Text(bytes) = row.get_ref(3)? else {
         return Err(damaged("scores", "a player that is not text"));
     };
@@ -169,6 +177,7 @@ pub(super) fn count(connection: &Connection, board: BoardNo, part: Part) -> Resu
     u64::try_from(count).map_err(|_| corrupt("scores", "a negative count"))
 }
 
-fn decode(row: &Row<'_>) -> Result<Record, StoreError> {
+/// The columns from the first one on.
+pub(super) fn decode(row: &Row<'_>) -> Result<Record, StoreError> {
     Ok(Record { score: row.get(0)?, subscore: row.get(1)?, at: Micros(row.get(2)?) })
 }
