@@ -7,6 +7,10 @@
 use crate::contest::start::Failed;
 use crate::contest::state::State;
 
+const PERIOD_CLOSED: &str = "no period of this leaderboard takes a score of that instant any more";
+const LEADERBOARD_DAMAGED: &str =
+    "stored rows of this leaderboard are damaged, so it is unavailable; the log and `tally verify` name them";
+
 /// A field that is wrong, where a rule and not the door found it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct WrongField {
@@ -56,6 +60,8 @@ pub enum Refusal {
     IdempotencyInProgress,
     /// No board of that name; the nearest one there is, if any is near.
     LeaderboardNotFound(Option<String>),
+    /// The stored definition of the leaderboard, or what belongs to it, cannot be read.
+    LeaderboardDamaged,
     /// The board exists with other values of these fields.
     DefinitionConflict(Vec<&'static str>),
     /// The definition contradicts itself.
@@ -182,6 +188,7 @@ impl Refusal {
             Self::IdempotencyKeyReused => "idempotency_key_reused",
             Self::IdempotencyInProgress => "idempotency_in_progress",
             Self::LeaderboardNotFound(_) => "leaderboard_not_found",
+            Self::LeaderboardDamaged => "leaderboard_damaged",
             Self::DefinitionConflict(_) => "definition_conflict",
             Self::InvalidDefinition(_) => "invalid_definition",
             Self::ReservedName => "reserved_name",
@@ -251,6 +258,7 @@ impl Refusal {
                 "the request of this Idempotency-Key is still running; ask again in a moment".into()
             }
             Self::LeaderboardNotFound(None) => "no such leaderboard".into(),
+            Self::LeaderboardDamaged => LEADERBOARD_DAMAGED.into(),
             Self::LeaderboardNotFound(Some(near)) => format!("no such leaderboard; did you mean `{near}`?"),
             Self::DefinitionConflict(fields) => format!(
                 "the leaderboard exists with other values of: {}; only `periods` can be changed",
@@ -261,9 +269,7 @@ impl Refusal {
             Self::TooManyBoards => "the limit of leaderboards (setting `limits.boards`) is reached".into(),
             Self::TooManyKeys => "the limit of keys (setting `limits.keys`) is reached".into(),
             Self::PeriodNotFound => "the leaderboard has no such period".into(),
-            Self::PeriodClosed => {
-                "no period of this leaderboard takes a score of that instant any more".into()
-            }
+            Self::PeriodClosed => PERIOD_CLOSED.into(),
             Self::InvalidScore(why) | Self::InvalidSubscore(why) => (*why).into(),
             Self::AtInFuture => "`at` is more than 5 s ahead of the server's clock".into(),
             Self::ScoreOverflow => "the sum would leave the range of the leaderboard's scores".into(),

@@ -3,7 +3,7 @@
 use crate::traces;
 use tally_ranking::RankingError;
 use tally_rules::Refusal;
-use tally_store::StoreError;
+use tally_store::{DamagedRow, StoreError};
 
 /// No result.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -48,6 +48,9 @@ pub enum Fault {
     /// It is unknown whether the change was made; the same request with an idempotency key will tell.
     #[error("the store was lost while it committed: {0}")]
     OutcomeUnknown(String),
+    /// A row that the request needs cannot be what was stored: nothing was done; others' requests are done.
+    #[error("damaged: {0}")]
+    Damaged(Box<DamagedRow>),
     /// A bug or a damaged file: nothing the caller can do.
     #[error("{0}")]
     Broken(String),
@@ -67,6 +70,7 @@ impl From<StoreError> for Fault {
             }
             StoreError::ShardAway { shard, why, .. } => Self::ShardAway { shard, why },
             StoreError::LostAtCommit { why, .. } => Self::OutcomeUnknown(why),
+            StoreError::Damaged(row) => Self::Damaged(row),
             StoreError::Row(_)
             | StoreError::Corrupt(_)
             | StoreError::Layout(_)
@@ -103,7 +107,7 @@ pub(crate) fn in_lane(error: StoreError) -> tally_lanes::Failure<Fault> {
     use tally_lanes::Failure;
     match error {
         StoreError::Conflict(_) => Failure::Retry(error.into()),
-        StoreError::Row(_) => Failure::Row(error.into()),
+        StoreError::Row(_) | StoreError::Damaged(_) => Failure::Row(error.into()),
         StoreError::LostAtCommit { .. } => Failure::Unknown(error.into()),
         // What the others of the batch concern may be there.
         StoreError::ShardAway { alone: false, .. } => Failure::Row(error.into()),

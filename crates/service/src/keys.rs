@@ -5,16 +5,18 @@
 //! what that means for a connection.
 
 use crate::clock::Clock;
+use crate::damaged;
 use crate::failure::Failure;
 use crate::secret::{Secret, Use, hex};
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use tally_rules::idempotency::{self, Identity, Seen, Stored};
 use tally_rules::ledger::MemberId;
 use tally_rules::outcome::Outcome;
 use tally_rules::role::{Right, Role, may, member_may};
 use tally_rules::{Micros, Refusal};
-use tally_store::{Changes, KeyChange, Plan, ShardSet, Store};
+use tally_store::{Changes, DamagedRow, KeyChange, Plan, ShardSet, Store};
 
 pub use tally_store::KeyRow;
 
@@ -88,6 +90,8 @@ pub struct Keys {
     /// One change at a time.
     changing: Mutex<()>,
     rows: RwLock<HashMap<Arc<str>, KeyRow>>,
+    /// Whether there are keys that cannot be read: they let nobody in, and count as keys.
+    damaged: AtomicBool,
 }
 
 impl Keys {
@@ -107,6 +111,7 @@ impl Keys {
             keys_max: settings.keys_max,
             changing: Mutex::new(()),
             rows,
+            damaged: AtomicBool::new(false),
         };
         keys.reload()?;
         Ok(keys)
@@ -120,14 +125,21 @@ impl Keys {
     }
 
     fn read_again(&self) -> Result<(), Failure> {
-        let rows = self.store.keys()?.into_iter().map(|row| (Arc::clone(&row.id), row)).collect();
+        let stored = self.store.keys()?;
+        let is_key = |row: &DamagedRow| matches!(row.table, "keys" | "api_keys");
+        if self.store.damaged_count() > 0 && self.store.damaged().iter().any(is_key) {
+            self.damaged.store(true, Ordering::Release);
+            damaged::log_all(&*self.store);
+        }
+        let rows = stored.into_iter().map(|row| (Arc::clone(&row.id), row)).collect();
         *self.rows.write().unwrap_or_else(PoisonError::into_inner) = rows;
         Ok(())
     }
 
     /// Whether no key exists: then this machine, and nobody else, needs none.
     pub fn protected_mode(&self) -> bool {
-        self.rows.read().unwrap_or_else(PoisonError::into_inner).is_empty()
+        !self.damaged.load(Ordering::Acquire)
+            && self.rows.read().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 
     /// Who presents this token; `None` where nobody does.

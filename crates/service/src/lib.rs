@@ -9,6 +9,7 @@ pub mod boards;
 pub mod calendar;
 pub mod clock;
 pub mod contests;
+pub mod damaged;
 pub mod events;
 pub mod failure;
 pub mod fingerprint;
@@ -40,4 +41,5 @@ pub use tally::Tally;
 // What doors show of the parts below.
 pub use tally_lanes::{Cut, Histogram, Passage, Stats, Times};
 pub use tally_ranking::{Edge, PageQuery, Place, Ranking, Reads, Start};
+pub use tally_store::plan::ALL_TIME;
 pub use tally_store::{BoardNo, Slow, Store};

@@ -1,10 +1,12 @@
 //! From the store to exact ranks: every board is walked in key order and its trees built at once.
 //!
 //! Nothing is inserted one at a time: a build from sorted runs is several times faster and leaves full leaves. Periods
-//! that ended while nobody served are closed here, in order, before anything is answered.
+//! that ended while nobody served are closed here, in order, before anything is answered. A damaged record is left out of
+//! its order, and a board whose own rows are damaged is unavailable; the start goes on.
 
 use crate::boards::{Board, Boards};
 use crate::contests::play;
+use crate::damaged;
 use crate::failure::{Failure, Fault};
 use crate::periods::order::{self, Step};
 use crate::periods::walk::Readers;
@@ -17,7 +19,7 @@ use std::time::Duration;
 use tally_ranking::{Ranking, Standings};
 use tally_rules::{Micros, Refusal};
 use tally_store::plan::ALL_TIME;
-use tally_store::{BoardRow, Name, Part, Store, StoreError};
+use tally_store::{BoardRow, DamagedRow, Name, Part, Store, StoreError};
 
 /// What a start needs to know.
 pub struct Rebuilt {
@@ -36,12 +38,17 @@ pub fn rebuild(
 ) -> Result<Rebuilt, Failure> {
     let rows = store.boards()?;
     progress.begin("loading", 0);
+    let boards = Boards::default();
+    for row in store.damaged().iter().filter(|row| row.table == "boards") {
+        boards.set_damaged(&row.key);
+    }
     let rebuilt = std::thread::scope(|scope| {
         // Counting a hundred million rows takes seconds, and only whoever watches wants to know. Where it fails so does the rest.
         scope.spawn(|| count(store, &rows).map(|total| progress.expect(total)));
-        load_all(store, settings, &rows, now, progress)
+        load_all((store, settings), boards, &rows, now, progress)
     });
     tally_memory::give_back();
+    damaged::log_all(store);
     rebuilt
 }
 
@@ -50,7 +57,8 @@ fn count(store: &dyn Store, rows: &[BoardRow]) -> Result<u64, StoreError> {
     let mut total = 0;
     for row in rows {
         total += store.count_scores(row.no, ALL_TIME)?;
-        for part in store.parts(row.no)?.iter().filter(|part| !part.closed) {
+        // Where they are damaged the board is not loaded.
+        for part in store.parts(row.no).unwrap_or_default().iter().filter(|part| !part.closed) {
             total += store.count_scores(row.no, part.part)?;
         }
     }
@@ -58,14 +66,13 @@ fn count(store: &dyn Store, rows: &[BoardRow]) -> Result<u64, StoreError> {
 }
 
 fn load_all(
-    store: &dyn Store,
-    settings: &Settings,
+    (store, settings): (&dyn Store, &Settings),
+    boards: Boards,
     rows: &[BoardRow],
     now: Micros,
     progress: &Progress,
 ) -> Result<Rebuilt, Failure> {
     let ranking = &settings.ranking;
-    let boards = Boards::default();
     let mut newest = Micros(i64::MIN);
     let mut start = match ranking {
         Ranking::Memory => None,
@@ -77,11 +84,19 @@ fn load_all(
     for row in rows {
         newest = newest.max(row.created_at);
         let board = match &mut start {
-            None => Some(Arc::new(load((store, ranking), row.clone(), now, &mut newest, progress)?)),
-            Some(start) => patiently(&mut || join((store, ranking), (row.clone(), now), start, progress))?,
+            None => load((store, ranking), row.clone(), now, &mut newest, progress)
+                .map(|board| Some(Arc::new(board))),
+            Some(start) => patiently(&mut || join((store, ranking), (row.clone(), now), start, progress)),
         };
-        if let Some(board) = board {
-            boards.set(&board.id.clone(), Some(board));
+        match board {
+            Ok(Some(board)) => drop(boards.set(&board.id.clone(), Some(board))),
+            Ok(None) => {}
+            // Something that belongs to this board alone.
+            Err(Failure::Fault(Fault::Damaged(bad))) => {
+                damaged::log(&bad);
+                boards.set_damaged(row.id.as_str());
+            }
+            Err(failure) => return Err(failure),
         }
     }
     // Whoever was here before may have been killed between its last commit and its publication.
@@ -98,8 +113,11 @@ fn load(
     progress: &Progress,
 ) -> Result<Board, Failure> {
     let hidden = store.bans(row.no)?;
-    let broken = |refusal: Refusal| Fault::Broken(refusal.detail());
-    let board = Board::new(row, hidden, ranking).map_err(broken)?;
+    let key = row.id.as_str().to_owned();
+    let bad = |refusal: Refusal| {
+        Fault::Damaged(Box::new(DamagedRow { table: "boards", key, what: refusal.detail() }))
+    };
+    let board = Board::new(row, hidden, ranking).map_err(bad)?;
     play::learn(store, &board)?;
     let rows = store.parts(board.no)?;
     board.periods_mut().place(&rows, |_| None, |row| board.order_of_part(row.part));
@@ -128,10 +146,13 @@ fn join(
     start: &mut behind::Start<'_>,
     progress: &Progress,
 ) -> Result<Option<Arc<Board>>, Failure> {
-    let broken = |refusal: Refusal| Fault::Broken(refusal.detail());
+    let key = row.id.as_str().to_owned();
+    let bad = |refusal: Refusal| {
+        Fault::Damaged(Box::new(DamagedRow { table: "boards", key: key.clone(), what: refusal.detail() }))
+    };
     let Some(state) = store.board(Name::No(row.no))? else { return Ok(None) };
-    let board = Arc::new(Board::new(row, Vec::new(), ranking).map_err(broken)?);
-    board.renew(&state).map_err(broken)?;
+    let board = Arc::new(Board::new(row, Vec::new(), ranking).map_err(bad)?);
+    board.renew(&state).map_err(bad)?;
     play::learn(store, &board)?;
     start.load(&board, |rows| progress.add(rows))?;
     keeper::refresh(store, &board, now, |row| row.stale)?;

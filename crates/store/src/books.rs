@@ -1,9 +1,10 @@
-//! The whole ledger as it was at one moment, read page by page: what replays it sees every row once, and none half done.
+//! The whole store as it was at one moment, read page by page: what replays it sees every row once, and none half done.
 //!
 //! Pages are in order of keys, so memory is that of one page however many rows there are. Not here: what the rows must
 //! agree in, and reading of the present, which is [`Ledger`](crate::Ledger).
 
-use crate::{PartKey, StoreError};
+use crate::books_scores::ScoreBooks;
+use crate::{DamagedRow, PartKey, StoreError};
 use tally_rules::PlayerId;
 use tally_rules::contest::{ContestId, Enrolled, Payout, Record};
 use tally_rules::ledger::account::{AccountKey, Total};
@@ -42,8 +43,9 @@ impl OfContests {
     }
 }
 
-/// The ledger at one moment. A page has at most `limit` rows, from the first one after `after`; fewer mean the end.
-pub trait Books {
+/// The ledger at one moment. A page has at most `limit` rows, from the first one after `after`; fewer mean the end. A row
+/// that cannot be read is left out, see [`damaged`](Self::damaged).
+pub trait Books: ScoreBooks {
     /// Members.
     fn members(&mut self, after: Option<MemberId>, limit: usize) -> Page<MemberId, Member>;
 
@@ -96,6 +98,9 @@ pub trait Books {
 
     /// All that was ever debited and credited, in order of account and currency.
     fn totals(&mut self) -> Page<AccountKey, Total>;
+
+    /// Rows that cannot be read and were left out of pages since this was last asked. One may come several times.
+    fn damaged(&mut self) -> Vec<DamagedRow>;
 
     /// About how many rows a walk of all six tables gives; for progress only.
     fn rows(&mut self) -> Result<u64, StoreError>;

@@ -1,5 +1,6 @@
 //! What can go wrong in a store, by what the caller must do about it.
 
+use crate::damage::DamagedRow;
 use crate::plan::BatchId;
 
 /// A fault of a store. Refusals of a rule are never here: a rule's answer is not a fault.
@@ -34,7 +35,10 @@ pub enum StoreError {
         /// What happened.
         why: String,
     },
-    /// What is stored cannot be what we wrote.
+    /// A row that was read cannot be what we wrote: nothing was done; what does not need that row can go through.
+    #[error("damaged: {0}")]
+    Damaged(Box<DamagedRow>),
+    /// What is stored cannot be what we wrote, beyond one row: a file, a page of it, a table.
     #[error("the store is damaged: {0}")]
     Corrupt(String),
     /// Another process is the one that writes to this store: nothing was done.

@@ -6,7 +6,9 @@
 //! any retry policy (the lanes have it, from the kinds of [`StoreError`]).
 
 pub mod books;
+pub mod books_scores;
 pub mod contests;
+pub(crate) mod damage;
 mod error;
 pub mod events;
 mod hold;
@@ -22,9 +24,11 @@ mod slow;
 pub mod sqlite;
 
 pub use books::{Books, OfContests};
+pub use books_scores::ScoreBooks;
 pub use contests::{
     ContestChanges, ContestLoaded, ContestPlan, Contests, Due, DueAfter, EntrantKey, PayoutKey,
 };
+pub use damage::DamagedRow;
 pub use error::StoreError;
 pub use events::{EventKey, EventReads, Topic};
 pub use ledger::{Ledger, LedgerChanges, LedgerLoaded, LedgerPlan};
@@ -81,15 +85,17 @@ pub trait Store: Send + Sync + 'static {
     /// What can be read of members and money.
     fn ledger(&self) -> &dyn Ledger;
 
-    /// Every live board, in order of number.
+    /// Every live board, in order of number. One whose definition cannot be read is left out, and [noted](Self::damaged) by
+    /// its name.
     fn boards(&self) -> Result<Vec<BoardRow>, StoreError>;
 
-    /// Every API key that was not revoked, in order of creation.
+    /// Every API key that was not revoked, in order of creation. One that cannot be read is left out, and
+    /// [noted](Self::damaged).
     fn keys(&self) -> Result<Vec<KeyRow>, StoreError>;
 
     /// Walks the records of one part of a board in order of player bytes, at most `limit` of them, from the first one
     /// after `after`, each with the version of the transaction that wrote it, where the backend has such. Returns how many
-    /// there were; fewer than `limit` means the end.
+    /// there were; fewer than `limit` means the end. A row that cannot be read is left out, and [noted](Self::damaged).
     fn walk_versions(
         &self,
         board: BoardNo,
@@ -227,6 +233,21 @@ pub trait Store: Send + Sync + 'static {
     /// from it that another could make old.
     fn may_answer(&self) -> bool {
         true
+    }
+
+    /// Rows that cannot be what we wrote, of those read since the store was opened: some thousands at most.
+    fn damaged(&self) -> Vec<DamagedRow> {
+        Vec::new()
+    }
+
+    /// How many they are. Cheap.
+    fn damaged_count(&self) -> u64 {
+        0
+    }
+
+    /// Whether the record of a key is one of them. Cheap where there is none.
+    fn is_damaged(&self, _key: &ScoreKey) -> bool {
+        false
     }
 
     /// Rows, bytes and times the backend can tell of itself, for status and metrics: (name, value).

@@ -8,6 +8,7 @@ pub(crate) use files::{BackupArgs, RestoreArgs};
 pub(crate) use ledger::{ImportMembersArgs, SeedArgs, SeedScoresArgs, SeedWalletsArgs, SeedWhat};
 pub(crate) use load::{LoadArgs, LoadSkew, LoadWhat};
 
+use crate::verify::VerifyArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -109,16 +110,17 @@ Examples:
 Beside a running server it compares what that serves; without one it loads the store itself. An
 embedded store is copied for it. Exit code 1 if something is wrong.")]
     Doctor(DoctorArgs),
-    /// Replay the ledger: whether every balance, every movement and every total agrees
+    /// Verify the store: whether balances, movements, scores, archives, periods and applications agree
     #[command(after_help = "\
 Examples:
   tally verify
   tally verify --data /var/lib/tally
+  tally verify --ranks
   tally verify --store mysql://tally@db.example/tally
 
-It may run beside a server: it reads the ledger as it was at one moment, an embedded store from a copy
+It may run beside a server: it reads the store as it was at one moment, an embedded store from a copy
 that is deleted afterwards. Every row that disagrees is named. Exit code 1 if there is one.")]
-    Verify,
+    Verify(VerifyArgs),
     /// Bring the store to this version's schema, after keeping a copy
     #[command(after_help = "\
 Examples:

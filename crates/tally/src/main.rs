@@ -61,7 +61,7 @@ fn main() -> ExitCode {
             print(&script)
         }
         Command::Doctor(args) => doctor::run(&cli, args),
-        Command::Verify => verify::run(&cli),
+        Command::Verify(args) => verify::run(&cli, args),
         Command::Migrate(args) => migrate::run(&cli, args),
         Command::Backup(args) => backup::backup(&cli, args),
         Command::Restore(args) => backup::restore(&cli, args),

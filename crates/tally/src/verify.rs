@@ -1,21 +1,23 @@
-//! `tally verify`: replays the ledger and names every row that disagrees.
+//! `tally verify`: proves ledger, scores, periods and applications from the stored rows, and names every row that disagrees.
 //!
 //! It reads the store itself, as it was at one moment: a database by a snapshot, a file from a copy, because the server
-//! has the file. So it needs no server and is in nobody's way. Not here: what has to agree with what
-//! (`tally_service::verify`).
+//! has the file. So it needs no server and is in nobody's way. With `--ranks` it also compares the ranks that a server gives.
+//! Not here: what has to agree with what (`tally_service::verify`), and that comparison (`doctor`).
 
 use crate::cli::Cli;
 use crate::config::Config;
 use crate::copies::Copies;
 use crate::data_dir::DataDir;
+use crate::doctor;
 use crate::store::{Place, connect, options};
 use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Instant;
-use tally_service::verify::{Disagreement, Listener, Replayed, home, replay};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use tally_rules::Micros;
+use tally_service::verify::{Disagreement, Listener, Replayed, Scores, home, replay};
 use tally_store::Store;
 use tally_store::mysql::MySqlStore;
 use tally_store::shards::Shards;
@@ -23,8 +25,19 @@ use tally_store::shards::Shards;
 /// Rows that are named; of more only the number is told.
 const SHOWN_MAX: u64 = 100;
 
+/// `tally verify`
+#[derive(Debug, clap::Args)]
+pub(crate) struct VerifyArgs {
+    /// Also compare the ranks that a server gives with a sort of the stored rows, as `tally doctor` does
+    #[arg(long)]
+    ranks: bool,
+}
+
+/// How far a server's clock may be ahead.
+const CLOCKS_APART_MICROS: i64 = 60_000_000;
+
 /// Runs the subcommand.
-pub(crate) fn run(cli: &Cli) -> Result<ExitCode> {
+pub(crate) fn run(cli: &Cli, args: &VerifyArgs) -> Result<ExitCode> {
     let config = Config::load(cli)?;
     let data = DataDir::open(&config)?;
     let started = Instant::now();
@@ -51,18 +64,30 @@ pub(crate) fn run(cli: &Cli) -> Result<ExitCode> {
     let mut replayed = read(&*store, !of_databases)?;
     if of_databases && replayed.disagreements > 0 {
         // A snapshot of MariaDB may have a commit and not the one that it waited for. What is wrong stays wrong.
-        eprintln!("note: {} rows disagree; the ledger is read once more", replayed.disagreements);
+        eprintln!("note: {} rows disagree; the store is read once more", replayed.disagreements);
         replayed = read(&*store, true)?;
     }
     drop(store);
-    Ok(told(&replayed, started.elapsed().as_secs_f64()))
+    drop(copies);
+    let agrees = told(&replayed, started.elapsed().as_secs_f64());
+    let ranked = if args.ranks { doctor::ranks_agree(cli)? } else { true };
+    if !args.ranks {
+        println!("note  ranks in a server's memory are not compared; `tally verify --ranks` does it");
+    }
+    Ok(if agrees && ranked { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Replays the ledger; where it `tells`, every row that disagrees is named.
+/// Now, by this machine's clock.
+fn now() -> Micros {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Micros(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
+}
+
+/// Verifies the store; where it `tells`, every row that disagrees is named.
 fn read(store: &dyn Store, tells: bool) -> Result<Replayed> {
     let home = home(store)?;
-    let mut books = store.ledger().books().context("read the ledger")?;
-    let bar = bar("replaying", "rows")?;
+    let mut books = store.ledger().books().context("read the store")?;
+    let bar = bar("verifying", "rows")?;
     bar.set_length(books.rows().context("read the ledger")?);
     let mut shown = 0;
     let listener = Listener {
@@ -74,36 +99,54 @@ fn read(store: &dyn Store, tells: bool) -> Result<Replayed> {
         },
         read: &mut |rows| bar.inc(rows),
     };
-    let replayed = replay(&mut *books, home, listener).context("replay the ledger")?;
+    // Clocks of other servers may be ahead of this one's.
+    let now = now().plus(CLOCKS_APART_MICROS);
+    let replayed = replay(&mut *books, (home, now), listener).context("verify the store")?;
     bar.finish_and_clear();
     Ok(replayed)
 }
 
-fn told(replayed: &Replayed, seconds: f64) -> ExitCode {
-    let Replayed { members, handles, wallets, entries, transfers, holds, contests, totals, disagreements } =
-        replayed;
+/// Says what was checked, and whether all of it agrees.
+fn told(replayed: &Replayed, seconds: f64) -> bool {
+    let Replayed { members, handles, wallets, entries, transfers, holds, contests, .. } = replayed;
+    let Replayed { applications, scores, totals, disagreements, .. } = replayed;
     for (key, total) in totals {
         println!(
             "      {} {}: debits {}, credits {}",
             key.account, key.currency, total.debits, total.credits
         );
     }
-    let what = format!(
-        "{members} members, {wallets} wallets, {entries} entries, {transfers} movements and {holds} holds, {contests} \
-         contests that have started, replayed in {seconds:.1} s"
+    let Scores { boards, records, periods, earlier_schedule, archives, entries: archived, .. } = scores;
+    let Scores { unwritten, to_purge, .. } = scores;
+    let ledger = format!(
+        "ledger: {members} members, {wallets} wallets, {entries} entries, {transfers} movements and {holds} holds, \
+         {contests} contests that have started"
     );
-    if *disagreements == 0 {
+    let score = format!(
+        "scores: {records} records of {boards} leaderboards; {archives} archives with {archived} entries, {unwritten} \
+         not written yet; {to_purge} records of deleted leaderboards and periods"
+    );
+    let period = format!("periods: {periods}, of them {earlier_schedule} by an earlier schedule");
+    let application = format!("applications: {applications}");
+    let agrees = *disagreements == 0;
+    if agrees {
         println!(
-            "ok    {what}: every balance is that of its entries, debits equal credits, and {handles} logins, numbers and players find their members"
+            "ok    {ledger}: every balance is that of its entries, debits equal credits, and {handles} logins, \
+             numbers and players find their members"
         );
-        return ExitCode::SUCCESS;
+        println!("ok    {score}: every record has its part, and archives are their records in order");
+        println!("ok    {period}: every span is one that a schedule gives, and none overlaps another");
+        println!("ok    {application}: each has its fee's hold, or owes none");
+    } else {
+        let more = disagreements.saturating_sub(SHOWN_MAX);
+        if more > 0 {
+            println!("WRONG and {more} more");
+        }
+        [ledger, score, period, application].iter().for_each(|checked| println!("      {checked}"));
+        println!("WRONG {disagreements} rows disagree");
     }
-    let more = disagreements.saturating_sub(SHOWN_MAX);
-    if more > 0 {
-        println!("WRONG and {more} more");
-    }
-    println!("WRONG {what}: {disagreements} rows disagree");
-    ExitCode::FAILURE
+    println!("      verified in {seconds:.1} s");
+    agrees
 }
 
 /// Progress, on a terminal only.

@@ -151,13 +151,22 @@ fn rows_were_changed(kind: DatabaseKind, release: &str) {
     change(9999);
     let changed = server.run(&["doctor"]);
     assert!(changed.expect(1).contains("WRONG board plain: at 1: "), "{}", changed.stdout);
+    let ranks = server.run(&["verify", "--ranks"]);
+    assert!(ranks.expect(1).contains("WRONG board plain: at 1: "), "{}", ranks.stdout);
     change(3);
     server.run(&["doctor"]).expect(0);
+    let ranks = server.run(&["verify", "--ranks"]);
+    assert!(ranks.expect(0).contains("ok    board plain: all "), "{}", ranks.stdout);
     let of_a_closed_year = "player = 'p4' AND score = 8 AND part > 0";
     database.sql(&format!("UPDATE {name}.scores SET score = 9999 WHERE {of_a_closed_year}"));
     let changed = server.run(&["doctor"]);
     let text = changed.expect(1);
     assert!(text.contains("WRONG board years, year:2019-01-01T00:00:00"), "{text}");
+    let changed = server.run(&["verify"]);
+    assert!(changed.expect(1).contains("/p4: its archive has another record"), "{}", changed.stdout);
+    database.sql(&format!(
+        "UPDATE {name}.scores SET score = 8 WHERE player = 'p4' AND score = 9999 AND part > 0"
+    ));
 }
 
 #[test]

@@ -428,7 +428,7 @@ fn a_database_is_seeded_in_balance_and_a_broken_row_is_named() {
     assert!(text.contains("its balance is ") && text.contains("41 rows disagree"), "{text}");
     // A row that is wrong is wrong in both readings, and named once.
     assert_eq!(text.matches("WRONG ").count(), 42, "{text}");
-    assert!(broken.stderr.contains("the ledger is read once more"), "{broken:?}");
+    assert!(broken.stderr.contains("the store is read once more"), "{broken:?}");
 }
 
 #[test]

@@ -316,6 +316,8 @@ impl Drop for TestTally {
         } else if self.process.is_some() {
             let seen = audit::audit(&mut self.local());
             self.terminate();
+            // The store at rest, as this server left it.
+            self.run(&["verify"]).expect(0);
             self.restart();
             assert_eq!(audit::audit(&mut self.local()), seen, "the stored rows are not what was served");
             self.terminate();

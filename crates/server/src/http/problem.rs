@@ -38,6 +38,7 @@ pub(super) fn of_refusal(refusal: &Refusal) -> Problem {
         | Refusal::MemberNotFound
         | Refusal::RecipientNotFound
         | Refusal::WalletNotFound => 404,
+        Refusal::LeaderboardDamaged => 500,
         Refusal::InvalidPin | Refusal::Forbidden | Refusal::NotAMember => 403,
         Refusal::PinLocked { .. } => 423,
         Refusal::IdempotencyInProgress
@@ -142,6 +143,14 @@ fn of_fault(fault: &Fault) -> Problem {
             "the store was lost while it committed; the same request with its Idempotency-Key will tell",
         )
         .retry_after(5),
+        Fault::Damaged(row) => {
+            let detail = format!(
+                "a stored row that this request needs is damaged (table `{}`); nothing was done; the log and \
+                 `tally verify` name the row",
+                row.table
+            );
+            Problem::new(500, "damaged", detail)
+        }
         Fault::Broken(_) => {
             Problem::new(500, "internal", "this is a bug; the log has more under the request's id")
         }

@@ -61,6 +61,7 @@ pub(super) fn no_permission(name: &str) -> Wrong {
 pub(super) fn of_refusal(refusal: &Refusal) -> Wrong {
     match refusal {
         Refusal::LeaderboardNotFound(_) => NO_BOARD.into(),
+        Refusal::LeaderboardDamaged => format!("ERR {} {}", refusal.code(), refusal.detail()).into(),
         Refusal::DefinitionConflict(_)
         | Refusal::IdempotencyKeyReused
         | Refusal::IdempotencyInProgress
@@ -139,6 +140,11 @@ pub(super) fn of_fault(fault: &Fault) -> Wrong {
         }
         Fault::OutcomeUnknown(_) => {
             "TRYAGAIN the store was lost while it committed; it is not known whether the change was made"
+                .into()
+        }
+        Fault::Damaged(row) => {
+            let table = row.table;
+            format!("ERR damaged: a stored row that this command needs is damaged (table `{table}`); nothing was done")
                 .into()
         }
         Fault::Broken(_) => "ERR internal error: this is a bug; the log has more".into(),

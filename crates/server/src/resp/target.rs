@@ -8,7 +8,7 @@ use tally_rules::{BoardId, Definition, PlayerId};
 use tally_service::boards::Board;
 use tally_service::periods::view::View;
 use tally_service::scores::orders::Orders;
-use tally_service::{Reads, Tally};
+use tally_service::{ALL_TIME, Reads, Tally, damaged};
 use tally_wire::resp::{Encoder, Protocol, number};
 use tally_wire::time;
 
@@ -67,6 +67,9 @@ impl Reading<'_> {
     /// The board of that name; of several servers another one may have made it a moment ago.
     fn find(&self, name: &str) -> Result<Option<Arc<Board>>, Wrong> {
         let found = self.tally.boards.get(name);
+        if found.is_none() {
+            self.tally.boards.check_damaged(name).map_err(|refusal| error::of_refusal(&refusal))?;
+        }
         let (None, true, Ok(id)) = (&found, self.tally.has_others(), BoardId::new(name)) else {
             return Ok(found);
         };
@@ -113,6 +116,23 @@ impl Reading<'_> {
                     failure => error::of_failure(&failure),
                 })
             }
+        }
+    }
+
+    /// Refuses a member that was not found where its stored row is damaged.
+    pub(super) fn check_missed(&self, key: &[u8], member: &[u8]) -> Result<(), Wrong> {
+        let store = &*self.tally.store;
+        let (true, Ok(player)) = (store.damaged_count() > 0, player(member)) else { return Ok(()) };
+        let target = self.target(key)?;
+        let part = match &target {
+            Target::View(view) => view.part(),
+            _ => Some(ALL_TIME),
+        };
+        let noted = target.board().and_then(|board| damaged::noted(store, board, part, &player));
+        match noted {
+            None => Ok(()),
+            Some(_) if self.serving => Err(error::WAITS.into()),
+            Some(key) => damaged::check(store, key).map_err(|failure| error::of_failure(&failure)),
         }
     }
 

@@ -236,6 +236,8 @@ pub struct Boards {
     all: RwLock<Registry>,
     /// Changes with every board that comes or goes.
     version: AtomicU64,
+    /// Names of boards that are stored and cannot be read.
+    damaged: RwLock<HashSet<String>>,
 }
 
 #[derive(Debug, Default)]
@@ -266,7 +268,21 @@ impl Boards {
     /// The board of that name, or a refusal that says which name is near.
     pub fn find(&self, id: &BoardId) -> Result<Arc<Board>, Refusal> {
         let found = self.get(id).filter(|board| board.is_there());
+        if found.is_none() {
+            self.check_damaged(id.as_str())?;
+        }
         found.ok_or_else(|| Refusal::LeaderboardNotFound(self.nearest(id)))
+    }
+
+    /// Refuses the name of a board that is stored and cannot be read.
+    pub fn check_damaged(&self, name: &str) -> Result<(), Refusal> {
+        let damaged = self.damaged.read().unwrap_or_else(PoisonError::into_inner);
+        if damaged.contains(name) { Err(Refusal::LeaderboardDamaged) } else { Ok(()) }
+    }
+
+    /// A board is stored and cannot be read.
+    pub(crate) fn set_damaged(&self, name: &str) {
+        self.damaged.write().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned());
     }
 
     /// A name that is a slip of the finger away, among the first ones only: a guess is not worth a walk.

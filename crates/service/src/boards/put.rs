@@ -4,6 +4,7 @@
 //! that. Not here: changing a board that is there, which goes through the lane (`scores/redefine`).
 
 use super::Board;
+use crate::damaged;
 use crate::failure::Failure;
 use crate::keys::seen_before;
 use crate::periods::prizes;
@@ -45,6 +46,7 @@ pub fn put(tally: &Tally, id: &BoardId, wish: &Wish, identity: Option<&Identity>
     if id.is_reserved() {
         return Err(Refusal::ReservedName.into());
     }
+    tally.boards.check_damaged(id.as_str())?;
     wish.check_currencies(&tally.settings.ledger.currencies)?;
     tally.look_now();
     let there = || tally.board(id).filter(|board| board.is_there());
@@ -85,6 +87,7 @@ pub fn sorted_set(tally: &Tally, id: &BoardId) -> Result<Arc<Board>, Failure> {
     if id.is_reserved() {
         return Err(Refusal::ReservedName.into());
     }
+    tally.boards.check_damaged(id.as_str())?;
     if let Some(board) = tally.board(id) {
         return Ok(board);
     }
@@ -183,6 +186,10 @@ fn set(tally: &Tally, id: &BoardId, board: Option<Arc<Board>>) {
 /// Whether a board goes that nobody sees any more. Asked in the transaction that deletes it: where others write too, that
 /// one has locked the board's row, so the store holds still.
 fn may_go(tally: &Tally, board: &Board, revision: Option<u64>) -> bool {
+    // A record that cannot be read is one all the same.
+    if damaged::has_records(&*tally.store, board.no, ALL_TIME) {
+        return false;
+    }
     if !board.is_shared() {
         return !board.is_there();
     }
@@ -231,6 +238,7 @@ fn vanish(tally: &Tally, board: &Board) -> Result<bool, Failure> {
 pub fn delete(tally: &Tally, id: &BoardId, identity: Option<&Identity>) -> Result<bool, Failure> {
     let _running = identity.map(|one| tally.running.begin(&one.key)).transpose()?;
     let _one = tally.changing_boards.lock().unwrap_or_else(PoisonError::into_inner);
+    tally.boards.check_damaged(id.as_str())?;
     tally.look_now();
     if let Some(board) = tally.boards.get(id) {
         // It goes with its periods; what those that are over have promised stays owed.

@@ -72,9 +72,10 @@ fn run(tally: &Weak<Tally>, stopped: &Receiver<()>) {
     }
 }
 
-/// Closes every period that is due now, oldest first. Blocks.
+/// Closes every period that is due now, oldest first. Blocks. What fails on one board keeps no other from it.
 pub fn close_due(tally: &Tally) -> Result<(), Failure> {
-    tally.boards.list(None, usize::MAX).iter().try_for_each(|board| close_due_of(tally, board))
+    let boards = tally.boards.list(None, usize::MAX);
+    boards.iter().map(|board| close_due_of(tally, board)).fold(Ok(()), Result::and)
 }
 
 /// The same of one board. Where another server has the turn, that one does it.

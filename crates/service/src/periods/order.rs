@@ -6,6 +6,7 @@
 use super::LivePart;
 use super::walk::{self, Readers};
 use crate::boards::Board;
+use crate::damaged;
 use crate::failure::{Failure, Fault};
 use crate::servers;
 use std::collections::HashSet;
@@ -13,8 +14,8 @@ use tally_ranking::{PartOrder, Row, Source, Standings, StoredBlock};
 use tally_rules::event::{Event, Happened, PeriodClosed};
 use tally_rules::{Micros, PlayerId, Record};
 use tally_store::{
-    Block, BlockKey, BoardNo, Changes, Gone, Loaded, Part, PartKey, PartRow, Plan, ScoreKey, Store,
-    StoreError, Topic,
+    Block, BlockKey, BoardNo, Changes, DamagedRow, Gone, Loaded, Part, PartKey, PartRow, Plan, ScoreKey,
+    Store, StoreError, Topic,
 };
 
 /// Blocks of one transaction.
@@ -38,6 +39,7 @@ pub(crate) fn load(
     let twice = |twice| Fault::Broken(format!("board `{}`: {twice}", board.id.as_str()));
     order.load(loading, |placed| each(Step::Placed { placed, of })).map_err(twice)?;
     each(Step::Placed { placed: of, of });
+    damaged::log_all(store);
     Ok(())
 }
 
@@ -65,7 +67,9 @@ pub(crate) fn fill(
             let mut loading = remote.load()?;
             let read = |newest, rows| each(Step::Read { newest, rows });
             walk_with_versions(store, board.no, part, read, |row| Ok(loading.push(row)?))?;
-            Ok(loading.finish()?)
+            loading.finish()?;
+            damaged::log_all(store);
+            Ok(())
         }
     }
 }
@@ -182,8 +186,10 @@ pub(crate) fn write(
     let closed = PartRow { closed: true, version, stale: false, total, ..*row };
     let mut last = Changes { blocks, ..Changes::default() };
     // Hidden players have records and no place: they may be shown again.
-    let empty =
-        total == 0 && !keep_empty && store.walk_scores(board, row.part, None, 1, &mut |_, _| {})? == 0;
+    let empty = total == 0
+        && !keep_empty
+        && store.walk_scores(board, row.part, None, 1, &mut |_, _| {})? == 0
+        && !damaged::has_records(store, board, row.part);
     last.parts.push((key, (!empty).then_some(closed)));
     // Lists leave out those that have no players.
     if row.total == 0 && total > 0 {
@@ -242,7 +248,12 @@ impl Source for StoredPart<'_> {
     }
 
     fn corrupt(&self, block: u64) -> StoreError {
-        StoreError::Corrupt(format!("block {block} of part {} of board {}", self.row.part.0, self.board.0))
+        let key = format!("{}/{}/{}/{block}", self.board.0, self.row.part.0, self.row.version);
+        StoreError::Damaged(Box::new(DamagedRow {
+            table: "blocks",
+            key,
+            what: "it is missing or does not decode".into(),
+        }))
     }
 }
 

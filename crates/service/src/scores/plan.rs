@@ -1,7 +1,8 @@
 //! Everything a batch reads: from the orders in memory where they have it, from the store where they have not.
 //!
 //! The lane is the only one that publishes, so an order in memory is exact while a batch is decided: it holds the record
-//! of everybody who is not hidden. What stays for the store are hidden players, closed periods, requests, profiles.
+//! of everybody who is not hidden and whose row is not damaged. What stays for the store are those, closed periods, requests,
+//! profiles.
 
 use super::aim::Aims;
 use super::command::{Ban, Erase, Redefine, Remove, Request, ScoreWrite, Submit};
@@ -12,7 +13,7 @@ use std::sync::{Arc, PoisonError};
 use tally_lanes::keys_to_load;
 use tally_rules::idempotency::Identity;
 use tally_rules::{PlayerId, Record};
-use tally_store::{BoardNo, Part, Plan, ScoreKey};
+use tally_store::{BoardNo, Part, Plan, ScoreKey, Store};
 
 /// What a batch reads, and what of it is known already.
 #[derive(Debug, Default)]
@@ -24,7 +25,7 @@ pub(super) struct Reading {
 }
 
 /// Everything a batch reads.
-pub(super) fn read(batch: &[Request], aims: &Aims) -> Reading {
+pub(super) fn read(batch: &[Request], aims: &Aims, store: &dyn Store) -> Reading {
     let mut reading = Gathering::default();
     for (request, rows) in batch.iter().zip(&aims.rows) {
         let identity = match request {
@@ -77,7 +78,7 @@ pub(super) fn read(batch: &[Request], aims: &Aims) -> Reading {
         };
         reading.plan.requests.extend(identity.map(|one| one.key.clone()));
     }
-    reading.look(aims).sorted()
+    reading.look(aims, store).sorted()
 }
 
 /// What a batch reads, as long as the orders in memory have not been asked.
@@ -124,8 +125,9 @@ impl<'a> Gathering<'a> {
     }
 
     /// Asks the orders in memory, each once for all its players.
-    fn look(self, aims: &Aims) -> Reading {
+    fn look(self, aims: &Aims, store: &dyn Store) -> Reading {
         let Self { plan, mut records } = self;
+        let has_damaged = store.damaged_count() > 0;
         let mut reading = Reading { plan, known: Vec::with_capacity(records.len()) };
         let order = |(board, part, _): &(&Arc<Board>, Part, &PlayerId)| (board.no, *part);
         records.sort_by_key(order);
@@ -140,7 +142,9 @@ impl<'a> Gathering<'a> {
             };
             let (hidden, shown): (Vec<_>, Vec<_>) = {
                 let hidden = board.hidden.read().unwrap_or_else(PoisonError::into_inner);
-                players.partition(|player| hidden.contains(*player))
+                // The order has no record of those either. One that is damaged must not be taken for none.
+                let is_damaged = |player| has_damaged && store.is_damaged(&key(player));
+                players.partition(|player| hidden.contains(*player) || is_damaged(player))
             };
             reading.plan.scores.extend(hidden.into_iter().map(key));
             let mut keys = shown.iter().copied().map(key);

@@ -216,7 +216,7 @@ impl ScoreWork {
             Err((shards, fault)) => return without(batch, shards, fault, false).map(Err),
         };
         aims.judge(batch, &**store, now).map_err(in_lane)?;
-        let mut reading = plan::read(batch, &aims);
+        let mut reading = plan::read(batch, &aims, &**store);
         reading.add(more);
         spread::hint(&mut reading.plan, batch, left_out, &**store);
         // One request that waits for its commit makes the whole batch durable.

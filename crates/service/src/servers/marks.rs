@@ -7,13 +7,14 @@
 
 use super::renew;
 use crate::boards::{Board, Boards};
+use crate::damaged;
 use crate::failure::Failure;
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 use tally_ranking::{Remote, Row, Standings};
 use tally_rules::{PlayerId, Record};
 use tally_store::plan::ALL_TIME;
-use tally_store::{BoardNo, Mark, Marked, Name, Part, PartKey, ScoreKey, Store};
+use tally_store::{BoardNo, Mark, Marked, Name, Part, PartKey, ScoreKey, Store, StoreError};
 
 /// A mark so old is not that of a server that is about to publish.
 pub(crate) const AGE: Duration = Duration::from_secs(3);
@@ -100,10 +101,23 @@ fn some(
 ) -> Result<(), Failure> {
     let key = |player: &PlayerId| ScoreKey { board: board.no, part, player: player.clone() };
     let keys: Vec<ScoreKey> = players.keys().map(key).collect();
-    let states = store.states(&keys)?;
-    let rows = players.into_iter().zip(states).map(|((player, least), state)| {
-        let (record, version) = state.unwrap_or((None, least));
-        (player, record, version)
+    let states: Vec<_> = match store.states(&keys) {
+        // Those that can be read, each alone.
+        Err(StoreError::Damaged(_)) => keys
+            .iter()
+            .map(|key| match store.states(std::slice::from_ref(key)) {
+                Err(StoreError::Damaged(row)) => {
+                    damaged::log(&row);
+                    Ok(None)
+                }
+                state => state.map(|state| state.into_iter().next()),
+            })
+            .collect::<Result<_, _>>()?,
+        states => states?.into_iter().map(Some).collect(),
+    };
+    let rows = players.into_iter().zip(states).filter_map(|((player, least), state)| {
+        let (record, version) = state?.unwrap_or((None, least));
+        Some((player, record, version))
     });
     publish(store, board.no, remote, rows.collect())
 }

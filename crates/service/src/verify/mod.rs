@@ -1,4 +1,5 @@
-//! Replaying the ledger: whether every balance, every movement and every total agrees with the rows behind it.
+//! Verifying the store: whether balances, movements and totals agree with the rows behind them, and archives and periods
+//! with the records.
 //!
 //! Rows are read in the order of their keys from books of one moment, so memory is that of some pages however long the
 //! ledger is. Every row that disagrees is named; nothing is mended.
@@ -7,28 +8,38 @@
 //! - `handles`: what members are found by against members
 //! - `moves`: movements against entries and captured holds, totals against movements
 //! - `contests`, `periods`: fees, prizes and fees paid back against the movements that say so
+//! - `scores`, `schedule`: records against boards, periods and archives; periods against the calendar
+//! - `applications`: applications against holds
 //! - `owners`: rows of contests and periods that are not there
 //! - `ahead`: what is not in the order it is needed in; `walk`: pages; `sum`: two sets of rows compared without keeping them
 //!
-//! Not here: the rows' own form, which a store checks as it reads them, and ranks.
+//! A row that the store cannot read is named too, and is as none for the rest. Not here: ranks in a server's memory.
 
 mod ahead;
+mod applications;
 mod contests;
 mod handles;
 mod moves;
 mod owners;
 mod periods;
+mod schedule;
+mod scores;
 mod sum;
 mod walk;
 mod wallets;
 
 use crate::failure::Failure;
 use crate::wallets::HOME_META;
-use std::collections::BTreeMap;
+pub use scores::Scores;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use tally_rules::Micros;
 use tally_rules::ledger::Currency;
 use tally_rules::ledger::account::{Account, AccountKey, Total, Totals};
-use tally_store::{Books, Store};
+use tally_store::{Books, DamagedRow, Store};
+
+/// Damaged rows that are named once; of more there is no memory.
+const NAMED_MAX: usize = 100_000;
 
 /// A row that disagrees.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,6 +75,10 @@ pub struct Replayed {
     pub holds: u64,
     /// Contests that have started.
     pub contests: u64,
+    /// Applications for contests that are in the store.
+    pub applications: u64,
+    /// Records, periods and archives.
+    pub scores: Scores,
     /// What movements add up to, in order of account and currency.
     pub totals: Vec<(AccountKey, Total)>,
     /// How many rows disagree.
@@ -87,16 +102,21 @@ pub fn home(store: &dyn Store) -> Result<Option<Currency>, Failure> {
 /// Replays all of it.
 pub fn replay(
     books: &mut dyn Books,
-    home: Option<Currency>,
+    (home, now): (Option<Currency>, Micros),
     listener: Listener<'_>,
 ) -> Result<Replayed, Failure> {
-    let mut run = Run { listener, replayed: Replayed::default(), key: sum::key()? };
+    let (replayed, named) = (Replayed::default(), BTreeSet::new());
+    let mut run = Run { listener, replayed, named, key: sum::key()? };
+    scores::replay(books, now, &mut run)?;
+    run.damaged(books);
     let seen = wallets::replay(books, home, &mut run)?;
     handles::replay(books, seen.handles, &mut run)?;
     let totals = moves::replay(books, seen.entries, &mut run)?;
     contests::replay(books, &mut run)?;
+    applications::replay(books, &mut run)?;
     owners::replay(books, &mut run)?;
     check_totals(&totals, &books.totals()?, &seen.balances, &mut run);
+    run.damaged(books);
     run.replayed.totals = totals.into_rows();
     Ok(run.replayed)
 }
@@ -105,10 +125,21 @@ pub fn replay(
 struct Run<'a> {
     listener: Listener<'a>,
     replayed: Replayed,
+    /// Damaged rows that were named.
+    named: BTreeSet<(&'static str, String)>,
     key: [u8; 32],
 }
 
 impl Run<'_> {
+    /// Names rows that could not be read.
+    fn damaged(&mut self, books: &mut dyn Books) {
+        for DamagedRow { table, key, what } in books.damaged() {
+            if self.named.len() < NAMED_MAX && self.named.insert((table, key.clone())) {
+                self.found(table, key, format!("it is damaged: {what}"));
+            }
+        }
+    }
+
     fn found(&mut self, table: &'static str, row: impl fmt::Display, what: impl Into<String>) {
         self.replayed.disagreements += 1;
         (self.listener.found)(&Disagreement { table, row: row.to_string(), what: what.into() });

@@ -7,6 +7,7 @@ use crate::failure::{Failure, Fault};
 use tally_rules::ledger::entry::EntryKey;
 use tally_rules::ledger::member::Handle;
 use tally_rules::ledger::{Kind, MemberId, TransferId};
+use tally_rules::{PlayerId, Record};
 
 /// What a movement says of one of its entries, and an entry of itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +55,21 @@ impl Sum {
         let mut hasher = blake3::Hasher::new_keyed(key);
         hasher.update(&member.0.0).update(&[handle.number()]).update(handle.as_str().as_bytes());
         self.add_digest(hasher.finalize());
+    }
+
+    /// A record of one part; a sum has these alone.
+    pub(super) fn add_record(&mut self, key: &[u8; 32], player: &PlayerId, record: &Record) {
+        let mut hasher = blake3::Hasher::new_keyed(key);
+        for number in [record.score, record.subscore, record.at.0] {
+            hasher.update(&number.to_be_bytes());
+        }
+        hasher.update(player.as_bytes());
+        self.add_digest(hasher.finalize());
+    }
+
+    /// Of how many.
+    pub(super) fn count(self) -> u64 {
+        self.count
     }
 
     fn add_digest(&mut self, digest: blake3::Hash) {

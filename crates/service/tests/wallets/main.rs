@@ -15,4 +15,5 @@ mod series;
 mod verify;
 mod verify_contests;
 mod verify_periods;
+mod verify_scores;
 mod world;

@@ -4,15 +4,18 @@
 //! row of the next number. A deleted board leaves at once, and with it its name is free; its rows elsewhere wait for
 //! `purge`. A number that is not live never comes to life for whoever saw it: numbers are given once.
 
-use super::fault::corrupt;
+use super::fault::damaged;
 use super::row::{Answers, Fields};
 use super::text::Script;
 use super::{bans, meta, parts};
-use crate::StoreError;
+use crate::books_scores::Boards;
 use crate::plan::{BoardChange, BoardNo, BoardRow};
 use crate::servers::{BoardState, Name};
 use crate::sqlite::codec::Input;
 use crate::sqlite::{encode_prizes, take_period_prizes};
+use crate::{DamagedRow, StoreError};
+use mysql_async::{Row, Value};
+use std::collections::BTreeSet;
 use tally_rules::definition::{Order, Ranking, ScoreType, Subscore, Ties, Update};
 use tally_rules::period::{PeriodPrizes, PeriodRule};
 use tally_rules::{BoardId, Definition, Micros};
@@ -60,34 +63,82 @@ pub(super) fn read_one(answers: &mut Answers) -> Result<Option<BoardState>, Stor
 
 /// The answer, in order of number.
 pub(super) fn read_all(answers: &mut Answers, statements: usize) -> Result<Vec<BoardRow>, StoreError> {
-    // Sorted here: the database would make a temporary table for it, with texts, on its disk.
-    let mut boards: Vec<(BoardRow, Vec<(u32, PeriodRule)>)> = Vec::new();
+    let mut boards = Gathered::default();
     answers.each(statements, "boards", |row| {
-        let (board, period) = decode(row)?;
-        match boards.last_mut() {
-            Some((last, periods)) if last.no == board.no => periods.extend(period),
-            _ => boards.push((board, period.into_iter().collect())),
-        }
+        boards.add(decode(row)?);
         Ok(())
     })?;
-    let whole = |(mut board, mut periods): (BoardRow, Vec<(u32, PeriodRule)>)| {
-        periods.sort_unstable_by_key(|(position, _)| *position);
-        board.definition.periods = periods.into_iter().map(|(_, period)| period).collect();
-        board
+    boards.0.into_iter().map(whole).collect()
+}
+
+/// The same, without boards that cannot be read: those are noted by name.
+pub(super) fn read_sound(answers: Answers) -> Result<Vec<BoardRow>, StoreError> {
+    let (note, mut damaged) = (answers.notes(), Vec::new());
+    let boards = read_parted(answers, &mut |row| damaged.push(row))?;
+    damaged.iter().for_each(note);
+    Ok(boards.into_iter().filter_map(|(_, board)| board).collect())
+}
+
+/// The same; boards that cannot be read go to `skip` by name, and leave their numbers.
+pub(super) fn read_parted(
+    mut answers: Answers,
+    skip: &mut dyn FnMut(DamagedRow),
+) -> Result<Boards, StoreError> {
+    let (mut boards, mut bad) = (Gathered::default(), BTreeSet::new());
+    let name = |row: &Row| match row.as_ref(1) {
+        Some(Value::Bytes(name)) => String::from_utf8_lossy(name).into_owned(),
+        _ => String::new(),
     };
-    let boards: Vec<BoardRow> = boards.into_iter().map(whole).collect();
-    for board in &boards {
-        board.definition.check().map_err(|refusal| {
-            corrupt("boards", &format!("`{}` contradicts itself: {refusal:?}", board.id.as_str()))
-        })?;
+    answers.each_apart("boards", name, skip, |row| {
+        let no = row.peek_number().and_then(|no| u32::try_from(no).ok());
+        let decoded = decode(row).inspect_err(|_| bad.extend(no.map(BoardNo)));
+        boards.add(decoded?);
+        Ok(())
+    })?;
+    let mut all: Boards = bad.iter().map(|no| (*no, None)).collect();
+    for board in boards.0.into_iter().filter(|(board, _)| !bad.contains(&board.no)) {
+        let no = board.0.no;
+        match whole(board) {
+            Ok(board) => all.push((no, Some(board))),
+            Err(StoreError::Damaged(row)) => {
+                skip(*row);
+                all.push((no, None));
+            }
+            Err(error) => return Err(error),
+        }
     }
-    Ok(boards)
+    all.sort_unstable_by_key(|(no, _)| *no);
+    Ok(all)
+}
+
+/// Boards with their periods and the places of those.
+#[derive(Default)]
+struct Gathered(Vec<(BoardRow, Vec<(u32, PeriodRule)>)>);
+
+impl Gathered {
+    fn add(&mut self, (board, period): (BoardRow, Option<(u32, PeriodRule)>)) {
+        match self.0.last_mut() {
+            Some((last, periods)) if last.no == board.no => periods.extend(period),
+            _ => self.0.push((board, period.into_iter().collect())),
+        }
+    }
+}
+
+/// Sorted here: the database would make a temporary table for it, with texts, on its disk.
+fn whole((mut board, mut periods): (BoardRow, Vec<(u32, PeriodRule)>)) -> Result<BoardRow, StoreError> {
+    periods.sort_unstable_by_key(|(position, _)| *position);
+    board.definition.periods = periods.into_iter().map(|(_, period)| period).collect();
+    match board.definition.check() {
+        Ok(()) => Ok(board),
+        Err(refusal) => Err(damaged("boards", &format!("its definition contradicts itself: {refusal:?}"))
+            .of_row("boards", || board.id.as_str().into())),
+    }
 }
 
 /// One row of the join: a board without its periods, and one of them with its place.
 fn decode(row: &mut Fields<'_>) -> Result<(BoardRow, Option<(u32, PeriodRule)>), StoreError> {
     let no = BoardNo(row.small()?);
-    let id = BoardId::new(row.text()?).map_err(|bad| corrupt("boards", &format!("a name {}", bad.0)))?;
+    let id = BoardId::new(row.text()?).map_err(|bad| damaged("boards", &format!("a name {}", bad.0)))?;
     let definition = Definition {
         order: row.choice(Order::parse)?,
         update: row.choice(Update::parse)?,
@@ -102,14 +153,14 @@ fn decode(row: &mut Fields<'_>) -> Result<(BoardRow, Option<(u32, PeriodRule)>),
     };
     let created_at = Micros(row.signed()?);
     let rule = row.maybe_text()?.map(str::parse).transpose();
-    let rule: Option<u32> = rule.map_err(|_| corrupt("periods", "a rule's number is none"))?;
+    let rule: Option<u32> = rule.map_err(|_| damaged("boards", "a rule's number is none"))?;
     let Some(rule) = rule else { return Ok((BoardRow { no, id, definition, created_at }, None)) };
     let (name, schedule, time_zone) =
         (row.text()?.to_owned(), row.text()?.to_owned(), row.text()?.to_owned());
     let (keep, grace_s, position) = (row.small()?, row.small()?, row.small()?);
     let prizes = row.maybe_bytes()?.map(|bytes| take_period_prizes(&mut Input::new(bytes)));
     let prizes = prizes.unwrap_or_else(|| Some(PeriodPrizes::default()));
-    let prizes = prizes.ok_or_else(|| corrupt("period_prizes", "prizes that cannot be"))?;
+    let prizes = prizes.ok_or_else(|| damaged("boards", "prizes of a period that cannot be"))?;
     let period = PeriodRule { no: rule, name, schedule, time_zone, keep, grace_s, prizes };
     Ok((BoardRow { no, id, definition, created_at }, Some((position, period))))
 }

@@ -13,12 +13,12 @@ use super::members;
 use super::payments;
 use super::pool::Pool;
 use super::prizes;
-use super::row::{Answers, Fields};
+use super::row::{Answers, Fields, key};
 use super::text::{Row, Script};
 use super::transfers;
 use super::wallets;
 use crate::books::{Books, OfContests, Page};
-use crate::{PartKey, StoreError};
+use crate::{DamagedRow, PartKey, StoreError};
 use tally_rules::PlayerId;
 use tally_rules::contest::{ContestId, Enrolled, Payout, Record};
 use tally_rules::ledger::account::{AccountKey, Total};
@@ -44,12 +44,13 @@ const HOLDS: &str = "SELECT id, member, currency, amount, expires_at, state, cap
 /// See the head of the file.
 pub(crate) struct Snapshot {
     link: Link,
+    pub(super) damaged: Vec<DamagedRow>,
 }
 
 impl Snapshot {
     pub(super) fn begin(pool: &Pool) -> Result<Self, StoreError> {
         let link = connect::connect(&pool.address, &pool.options, &pool.stats)?;
-        let mut snapshot = Self { link };
+        let mut snapshot = Self { link, damaged: Vec::new() };
         let mut script = Script::default();
         script.statement("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ");
         script.statement("START TRANSACTION WITH CONSISTENT SNAPSHOT");
@@ -57,7 +58,7 @@ impl Snapshot {
         Ok(snapshot)
     }
 
-    fn ask(&mut self, script: &Script) -> Result<Answers, StoreError> {
+    pub(super) fn ask(&mut self, script: &Script) -> Result<Answers, StoreError> {
         self.link.send(script).map_err(|fault: Fault| fault.into())
     }
 
@@ -69,27 +70,70 @@ impl Snapshot {
         limit: usize,
         decode: impl Fn(&mut Fields<'_>) -> Result<(K, V), StoreError>,
     ) -> Page<K, V> {
-        let mut script = Script::default();
-        script.sql(select);
-        if let Some(after) = after {
-            script.sql(" WHERE id > ").bytes(&after.0);
+        let asked = |limit: usize| {
+            let mut script = Script::default();
+            script.sql(select);
+            if let Some(after) = after {
+                script.sql(" WHERE id > ").bytes(&after.0);
+            }
+            script.sql(" ORDER BY id LIMIT ").number(limit as u64).end();
+            script
+        };
+        self.page(table, limit, asked, decode)
+    }
+
+    /// A page of a table: at most so many rows that can be read. Where some cannot, so many more are asked for.
+    pub(super) fn page<K, V>(
+        &mut self,
+        table: &'static str,
+        limit: usize,
+        script: impl Fn(usize) -> Script,
+        decode: impl Fn(&mut Fields<'_>) -> Result<(K, V), StoreError>,
+    ) -> Page<K, V> {
+        let mut asked = limit;
+        loop {
+            let mut answers = self.ask(&script(asked))?;
+            let mut page = Vec::new();
+            let name = |row: &mysql_async::Row| key(table, row);
+            let damaged = &mut self.damaged;
+            let (rows, _) = answers.each_apart(table, name, &mut |row| damaged.push(row), |row| {
+                page.push(decode(row)?);
+                Ok(())
+            })?;
+            if rows < asked || page.len() >= limit {
+                page.truncate(limit);
+                return Ok(page);
+            }
+            asked += rows - page.len();
         }
-        script.sql(" ORDER BY id LIMIT ").number(limit as u64).end();
-        read(self.ask(&script)?, table, decode)
     }
 }
 
-fn read<K, V>(
-    mut answers: Answers,
-    table: &'static str,
-    decode: impl Fn(&mut Fields<'_>) -> Result<(K, V), StoreError>,
-) -> Page<K, V> {
-    let mut page = Vec::new();
-    answers.each(1, table, |row| {
-        page.push(decode(row)?);
-        Ok(())
-    })?;
-    Ok(page)
+/// Reads the rows of some keys.
+pub(super) type ReadKeys<'r, K, V> =
+    dyn FnMut(&mut Snapshot, &[K]) -> Result<Vec<Option<V>>, StoreError> + 'r;
+
+impl Snapshot {
+    /// The row of each key; one that cannot be read is found by halves, and is as none.
+    pub(super) fn each_sound<K, V>(
+        &mut self,
+        keys: &[K],
+        read: &mut ReadKeys<'_, K, V>,
+    ) -> Result<Vec<Option<V>>, StoreError> {
+        match (read(self, keys), keys) {
+            (Err(StoreError::Damaged(row)), [_]) => {
+                self.damaged.push(*row);
+                Ok(vec![None])
+            }
+            (Err(StoreError::Damaged(_)), _) => {
+                let (front, rear) = keys.split_at(keys.len() / 2);
+                let mut found = self.each_sound(front, read)?;
+                found.extend(self.each_sound(rear, read)?);
+                Ok(found)
+            }
+            (read, _) => read,
+        }
+    }
 }
 
 /// ` WHERE` what comes after the key of a wallet, and after `sequence` in it. Ranges of the index: a comparison of tuples
@@ -110,35 +154,44 @@ impl Books for Snapshot {
     }
 
     fn handles(&mut self, after: Option<&Handle>, limit: usize) -> Page<Handle, MemberId> {
-        let mut script = Script::default();
-        script.sql(HANDLES);
-        if let Some(handle) = after {
-            let (kind, text) = (handle.number(), handle.as_str().as_bytes());
-            script.sql(" WHERE kind > ").number(kind).sql(" OR (kind = ").number(kind);
-            script.sql(" AND `text` > ").bytes(text).sql(")");
-        }
-        script.sql(" ORDER BY kind, `text` LIMIT ").number(limit as u64).end();
-        read(self.ask(&script)?, "handles", members::decode_handle)
+        let asked = |limit: usize| {
+            let mut script = Script::default();
+            script.sql(HANDLES);
+            if let Some(handle) = after {
+                let (kind, text) = (handle.number(), handle.as_str().as_bytes());
+                script.sql(" WHERE kind > ").number(kind).sql(" OR (kind = ").number(kind);
+                script.sql(" AND `text` > ").bytes(text).sql(")");
+            }
+            script.sql(" ORDER BY kind, `text` LIMIT ").number(limit as u64).end();
+            script
+        };
+        self.page("handles", limit, asked, members::decode_handle)
     }
 
     fn wallets(&mut self, after: Option<WalletKey>, limit: usize) -> Page<WalletKey, Wallet> {
-        let mut script = Script::default();
-        script.sql(WALLETS);
-        if let Some(key) = after {
-            after_key(&mut script, &key, None);
-        }
-        script.sql(" ORDER BY member, currency LIMIT ").number(limit as u64).end();
-        read(self.ask(&script)?, "wallets", wallets::decode)
+        let asked = |limit: usize| {
+            let mut script = Script::default();
+            script.sql(WALLETS);
+            if let Some(key) = after {
+                after_key(&mut script, &key, None);
+            }
+            script.sql(" ORDER BY member, currency LIMIT ").number(limit as u64).end();
+            script
+        };
+        self.page("wallets", limit, asked, wallets::decode)
     }
 
     fn entries(&mut self, after: Option<EntryKey>, limit: usize) -> Page<EntryKey, Entry> {
-        let mut script = Script::default();
-        script.sql(ENTRIES);
-        if let Some(key) = after {
-            after_key(&mut script, &key.wallet, Some(key.sequence));
-        }
-        script.sql(" ORDER BY member, currency, sequence LIMIT ").number(limit as u64).end();
-        read(self.ask(&script)?, "entries", transfers::decode_entry)
+        let asked = |limit: usize| {
+            let mut script = Script::default();
+            script.sql(ENTRIES);
+            if let Some(key) = after {
+                after_key(&mut script, &key.wallet, Some(key.sequence));
+            }
+            script.sql(" ORDER BY member, currency, sequence LIMIT ").number(limit as u64).end();
+            script
+        };
+        self.page("entries", limit, asked, transfers::decode_entry)
     }
 
     fn transfers(&mut self, after: Option<TransferId>, limit: usize) -> Page<TransferId, Transfer> {
@@ -150,7 +203,7 @@ impl Books for Snapshot {
     }
 
     fn contests(&mut self, after: Option<&ContestId>, limit: usize) -> Page<ContestId, Record> {
-        read(self.ask(&contests::list(None, after, limit))?, "contests", contests::decode)
+        self.page("contests", limit, |limit| contests::list(None, after, limit), contests::decode)
     }
 
     fn contest_members(
@@ -159,66 +212,80 @@ impl Books for Snapshot {
         after: Option<&PlayerId>,
         limit: usize,
     ) -> Page<PlayerId, Enrolled> {
-        let answers = self.ask(&contests::members(contest, after, limit))?;
-        Ok(contests::by_player(read(answers, "contest_members", contests::decode_member)?))
+        let asked = |limit| contests::members(contest, after, limit);
+        Ok(contests::by_player(self.page("contest_members", limit, asked, contests::decode_member)?))
     }
 
     fn payouts(&mut self, contest: Uuid, from: u32, limit: usize) -> Page<u32, Payout> {
-        let answers = self.ask(&prizes::select(contest, from, limit))?;
-        read(answers, "contest_prizes", prizes::decode)
+        self.page("contest_prizes", limit, |limit| prizes::select(contest, from, limit), prizes::decode)
     }
 
     fn owners(&mut self, of: OfContests, after: Option<&Uuid>, limit: usize) -> Page<Uuid, ()> {
-        let mut script = Script::default();
-        script.sql("SELECT DISTINCT contest FROM ").sql(of.table()).sql(" FORCE INDEX (PRIMARY)");
-        script.sql(" WHERE contest > ").bytes(after.map_or(&[], |no| &no.0));
-        script.sql(" ORDER BY contest LIMIT ").number(limit as u64).end();
-        read(self.ask(&script)?, of.table(), |row| Ok((Uuid(row.fixed()?), ())))
+        let asked = |limit: usize| {
+            let mut script = Script::default();
+            script.sql("SELECT DISTINCT contest FROM ").sql(of.table()).sql(" FORCE INDEX (PRIMARY)");
+            script.sql(" WHERE contest > ").bytes(after.map_or(&[], |no| &no.0));
+            script.sql(" ORDER BY contest LIMIT ").number(limit as u64).end();
+            script
+        };
+        self.page(of.table(), limit, asked, |row| Ok((Uuid(row.fixed()?), ())))
     }
 
     fn payments(&mut self, after: Option<&PartKey>, limit: usize) -> Page<PartKey, Payment> {
-        read(self.ask(&payments::list(after, limit))?, "period_payments", payments::decode)
+        self.page("period_payments", limit, |limit| payments::list(after, limit), payments::decode)
     }
 
     fn members_of(&mut self, ids: &[MemberId]) -> Result<Vec<Option<Member>>, StoreError> {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
-        let mut script = Script::default();
-        let statements = members::select(&mut script, ids, false);
-        members::read(&mut self.ask(&script)?, statements, ids)
+        self.each_sound(ids, &mut |books, ids| {
+            let mut script = Script::default();
+            let statements = members::select(&mut script, ids, false);
+            members::read(&mut books.ask(&script)?, statements, ids)
+        })
     }
 
     fn handles_of(&mut self, handles: &[Handle]) -> Result<Vec<Option<MemberId>>, StoreError> {
         if handles.is_empty() {
             return Ok(Vec::new());
         }
-        let mut script = Script::default();
-        let statements = members::select_handles(&mut script, handles, false);
-        members::read_handles(&mut self.ask(&script)?, statements, handles)
+        self.each_sound(handles, &mut |books, handles| {
+            let mut script = Script::default();
+            let statements = members::select_handles(&mut script, handles, false);
+            members::read_handles(&mut books.ask(&script)?, statements, handles)
+        })
     }
 
     fn entries_of(&mut self, keys: &[EntryKey]) -> Result<Vec<Option<Entry>>, StoreError> {
         if keys.is_empty() {
             return Ok(Vec::new());
         }
-        let mut script = Script::default();
-        let statements = transfers::select_entries(&mut script, keys);
-        transfers::read_entries(self.ask(&script)?, statements, keys)
+        self.each_sound(keys, &mut |books, keys| {
+            let mut script = Script::default();
+            let statements = transfers::select_entries(&mut script, keys);
+            transfers::read_entries(books.ask(&script)?, statements, keys)
+        })
     }
 
     fn transfers_of(&mut self, ids: &[TransferId]) -> Result<Vec<Option<Transfer>>, StoreError> {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
-        let mut script = Script::default();
         let head = "SELECT id, kind, currency, amount, debit_member, debit_sequence, credit_member, credit_sequence \
              FROM transfers FORCE INDEX (PRIMARY) WHERE id IN (";
         let put = |row: &mut Row<'_>, id: &TransferId| {
             row.bytes(&id.0.0);
         };
-        let statements = script.keys(head, ids, ")", put);
-        found(&mut self.ask(&script)?, statements, "transfers", ids, transfer)
+        self.each_sound(ids, &mut |books, ids| {
+            let mut script = Script::default();
+            let statements = script.keys(head, ids, ")", put);
+            found(&mut books.ask(&script)?, statements, "transfers", ids, transfer)
+        })
+    }
+
+    fn damaged(&mut self) -> Vec<DamagedRow> {
+        std::mem::take(&mut self.damaged)
     }
 
     fn totals(&mut self) -> Page<AccountKey, Total> {

@@ -4,7 +4,7 @@
 //! before it without a lock. Not here: a contest's bytes (`contests`), and prizes.
 
 use super::connect::Flavour;
-use super::fault::corrupt;
+use super::fault::damaged;
 use super::load::absent_of;
 use super::row::{Answers, Fields};
 use super::text::{Row, Script, keys_end};
@@ -118,30 +118,25 @@ fn put_entrant(row: &mut Row<'_>, key: &EntrantKey) {
 }
 
 pub(super) fn decode(row: &mut Fields<'_>) -> Result<(ContestId, Record), StoreError> {
-    let bad = || corrupt("contests", "a contest that cannot be");
+    let bad = || damaged("contests", "a contest that cannot be");
     let id = ContestId::new(row.text()?).map_err(|_| bad())?;
     let (no, state) = (Uuid(row.fixed()?), State::parse(row.text()?).ok_or_else(bad)?);
     Ok((id, contests::decode(no, state, row.bytes()?).ok_or_else(bad)?))
 }
 
-fn decode_application(row: &mut Fields<'_>) -> Result<(EntrantKey, Application), StoreError> {
+pub(super) fn decode_application(row: &mut Fields<'_>) -> Result<(EntrantKey, Application), StoreError> {
     let key = EntrantKey { contest: Uuid(row.fixed()?), player: player(row)? };
     let status = Status::parse(row.text()?);
-    let status = status.ok_or_else(|| corrupt("contest_applications", "a status that is none"))?;
+    let status = status.ok_or_else(|| damaged("contest_applications", "a status that is none"))?;
     let (place, applied_at) = (row.number()?, Micros(row.signed()?));
     let member = row.maybe_fixed()?.map(|id| MemberId(Uuid(id)));
     let hold = row.maybe_fixed()?.map(|id| HoldId(Uuid(id)));
     Ok((key, Application { status, place, applied_at, member, hold }))
 }
 
-pub(super) fn maybe_small(row: &mut Fields<'_>, table: &'static str) -> Result<Option<u32>, StoreError> {
-    let number = row.maybe_signed()?.map(u32::try_from).transpose();
-    number.map_err(|_| corrupt(table, "a number of a division that is none"))
-}
-
 pub(super) fn decode_member(row: &mut Fields<'_>) -> Result<(EntrantKey, Enrolled), StoreError> {
     let key = EntrantKey { contest: Uuid(row.fixed()?), player: player(row)? };
-    let (place, division) = (row.small()?, maybe_small(row, "contest_members")?);
+    let (place, division) = (row.small()?, row.maybe_small()?);
     Ok((key, Enrolled { place, division, member: row.maybe_fixed()?.map(|id| MemberId(Uuid(id))) }))
 }
 
@@ -285,17 +280,26 @@ pub(super) fn due(
     script.sql(" ORDER BY due, id LIMIT ").number(limit as u64).end();
     all(store, &script, table, |row| {
         let at = Micros(row.signed()?);
-        Ok((at, ContestId::new(row.text()?).map_err(|bad| corrupt(table, bad.0))?))
+        Ok((at, ContestId::new(row.text()?).map_err(|bad| damaged(table, bad.0))?))
     })
 }
 
 /// Asks for members of a contest in order of players.
 pub(super) fn members(contest: Uuid, after: Option<&PlayerId>, limit: usize) -> Script {
+    by_players(MEMBER, contest, after, limit)
+}
+
+fn by_players(select: &'static str, contest: Uuid, after: Option<&PlayerId>, limit: usize) -> Script {
     let mut script = Script::default();
-    script.sql(MEMBER).sql(" FORCE INDEX (PRIMARY) WHERE contest = ").bytes(&contest.0);
+    script.sql(select).sql(" FORCE INDEX (PRIMARY) WHERE contest = ").bytes(&contest.0);
     script.sql(" AND player > ").bytes(after.map_or(b"", PlayerId::as_bytes));
     script.sql(" ORDER BY player LIMIT ").number(limit as u64).end();
     script
+}
+
+/// Asks for applications of a contest in order of players.
+pub(super) fn applications(contest: Uuid, after: Option<&PlayerId>, limit: usize) -> Script {
+    by_players(APPLICATION, contest, after, limit)
 }
 
 impl Contests for MySqlStore {
@@ -353,10 +357,7 @@ impl Contests for MySqlStore {
         after: Option<&PlayerId>,
         limit: usize,
     ) -> Result<Vec<(PlayerId, Application)>, StoreError> {
-        let mut script = Script::default();
-        script.sql(APPLICATION).sql(" FORCE INDEX (PRIMARY) WHERE contest = ").bytes(&contest.0);
-        script.sql(" AND player > ").bytes(after.map_or(b"", PlayerId::as_bytes));
-        script.sql(" ORDER BY player LIMIT ").number(limit as u64).end();
+        let script = applications(contest, after, limit);
         Ok(by_player(all(self, &script, "contest_applications", decode_application)?))
     }
 

@@ -5,7 +5,7 @@
 
 use super::MySqlStore;
 use super::contests::all;
-use super::fault::corrupt;
+use super::fault::damaged;
 use super::found;
 use super::row::Fields;
 use super::text::Script;
@@ -30,12 +30,12 @@ pub(super) fn write(script: &mut Script, rows: &[(Topic, Event)]) {
 
 /// The next column as a topic.
 fn topic(row: &mut Fields<'_>) -> Result<Topic, StoreError> {
-    read_topic(row.bytes()?).ok_or_else(|| corrupt("events", "a topic that cannot be"))
+    read_topic(row.bytes()?).ok_or_else(|| damaged("events", "a topic that cannot be"))
 }
 
 fn decode(row: &mut Fields<'_>) -> Result<(u64, Event), StoreError> {
     let (number, at) = (row.number()?, Micros(row.signed()?));
-    let what = events::decode(row.bytes()?).ok_or_else(|| corrupt("events", "an event that cannot be"))?;
+    let what = events::decode(row.bytes()?).ok_or_else(|| damaged("events", "an event that cannot be"))?;
     Ok((number, Event { at, what }))
 }
 

@@ -2,7 +2,7 @@
 //!
 //! One place, so that no code has two meanings. Not here: any retry, and what a fault at COMMIT means (`run`).
 
-use crate::StoreError;
+use crate::{DamagedRow, StoreError};
 use mysql_async::Error;
 
 /// Why a message was not answered as hoped.
@@ -89,7 +89,12 @@ fn of_code(code: u16) -> Kind {
     }
 }
 
-/// Something stored that we cannot have written.
+/// A row that we cannot have written. Its key is added where the row is at hand.
+pub(super) fn damaged(table: &'static str, what: &str) -> StoreError {
+    StoreError::Damaged(Box::new(DamagedRow { table, key: String::new(), what: what.into() }))
+}
+
+/// Something stored that we cannot have written, and that all the rest depends on.
 pub(super) fn corrupt(table: &str, what: &str) -> StoreError {
     StoreError::Corrupt(format!("{table}: {what}"))
 }

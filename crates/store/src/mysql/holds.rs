@@ -1,7 +1,7 @@
 //! The table `holds`: money that is promised.
 
 use super::connect::Flavour;
-use super::fault::corrupt;
+use super::fault::damaged;
 use super::row::{Answers, Fields};
 use super::text::{Row, Script, keys_end};
 use super::{found, wallets};
@@ -45,7 +45,7 @@ pub(super) fn decode(row: &mut Fields<'_>) -> Result<(HoldId, Hold), StoreError>
         ended_at: row.maybe_signed()?,
     };
     let hold = columns.hold(wallet, amount, expires_at);
-    Ok((id, hold.ok_or_else(|| corrupt("holds", "a hold that cannot be"))?))
+    Ok((id, hold.ok_or_else(|| damaged("holds", "a hold that cannot be"))?))
 }
 
 const HEAD: &str = "INSERT INTO holds (id, member, currency, amount, expires_at, state, captured, captured_to, \

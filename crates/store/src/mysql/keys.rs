@@ -2,7 +2,7 @@
 //!
 //! Changes are made one at a time, under the same row lock as those of boards, so numbers tell the order of creation.
 
-use super::row::Answers;
+use super::row::{Answers, key};
 use super::text::Script;
 use crate::StoreError;
 use crate::plan::{KeyChange, KeyRow};
@@ -18,19 +18,23 @@ pub(super) fn select_all() -> Script {
     script
 }
 
-/// The answer, in order of creation.
+/// The answer, in order of creation. A key that cannot be read is noted and left out.
 pub(super) fn read_all(mut answers: Answers) -> Result<Vec<KeyRow>, StoreError> {
     let mut found = Vec::new();
-    answers.each(1, "api_keys", |row| {
-        found.push(KeyRow {
-            id: row.text()?.into(),
-            hash: row.fixed()?,
-            role: row.choice(Role::parse)?,
-            name: row.text()?.to_owned(),
-            created_at: Micros(row.signed()?),
-        });
-        Ok(())
-    })?;
+    answers.each_sound(
+        "api_keys",
+        |row| key("api_keys", row),
+        |row| {
+            found.push(KeyRow {
+                id: row.text()?.into(),
+                hash: row.fixed()?,
+                role: row.choice(Role::parse)?,
+                name: row.text()?.to_owned(),
+                created_at: Micros(row.signed()?),
+            });
+            Ok(())
+        },
+    )?;
     Ok(found)
 }
 

@@ -69,7 +69,7 @@ impl Link {
     /// first that is refused.
     pub(super) fn send(&mut self, script: &Script) -> Result<Answers, Fault> {
         let messages = script.messages(self.server.message_bytes).map_err(Fault::Unsaid)?;
-        let mut answers = Answers::default();
+        let mut answers = Answers::noting(Arc::clone(&self.stats));
         for (text, statements) in messages {
             let before = answers.len();
             answers.extend(self.say(text, statements).map_err(|fault| match fault {

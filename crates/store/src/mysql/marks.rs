@@ -6,7 +6,7 @@
 //! in. Not here: publishing.
 
 use super::CLOCK;
-use super::fault::corrupt;
+use super::fault::damaged;
 use super::row::Answers;
 use super::text::Script;
 use crate::StoreError;
@@ -106,7 +106,7 @@ pub(super) fn read(mut answers: Answers) -> Result<Vec<Mark>, StoreError> {
     answers.each(1, "batches", |row| {
         let batch = BatchId { link: row.fixed()?, sequence: row.number()? };
         let version = row.number()?;
-        let what = decode(row.bytes()?).ok_or_else(|| corrupt("batches", "a mark that does not decode"))?;
+        let what = decode(row.bytes()?).ok_or_else(|| damaged("batches", "a mark that does not decode"))?;
         all.push(Mark { batch, version, what });
         Ok(())
     })?;

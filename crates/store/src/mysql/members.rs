@@ -1,7 +1,7 @@
 //! The tables `members` and `handles`: who there is, and what each is found by.
 
 use super::connect::Flavour;
-use super::fault::corrupt;
+use super::fault::damaged;
 use super::found;
 use super::row::{Answers, Fields};
 use super::text::{Row, Script, keys_end};
@@ -37,7 +37,7 @@ pub(super) fn read(
 }
 
 pub(super) fn decode(row: &mut Fields<'_>) -> Result<(MemberId, Member), StoreError> {
-    let bad = |what: &str| corrupt("members", &format!("a {what} that cannot be"));
+    let bad = |what: &str| damaged("members", &format!("a {what} that cannot be"));
     let id = MemberId(Uuid(row.fixed()?));
     let login = Login::new(row.text()?).map_err(|_| bad("login"))?;
     let phone =
@@ -130,7 +130,7 @@ pub(super) fn read_handles(
 pub(super) fn decode_handle(row: &mut Fields<'_>) -> Result<(Handle, MemberId), StoreError> {
     let number = row.tiny()?;
     let handle = Handle::of_stored(number, row.text()?);
-    let handle = handle.ok_or_else(|| corrupt("handles", "a handle that cannot be"))?;
+    let handle = handle.ok_or_else(|| damaged("handles", "a handle that cannot be"))?;
     Ok((handle, MemberId(Uuid(row.fixed()?))))
 }
 

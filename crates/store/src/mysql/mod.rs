@@ -56,6 +56,7 @@ mod requests;
 mod revisions;
 mod row;
 mod run;
+mod score_books;
 mod scores;
 mod series;
 mod stats;
@@ -74,7 +75,8 @@ use crate::plan::{
     Part, PartRow, Plan, ScoreKey,
 };
 use crate::servers::{BoardState, Changed, Mark, Name, ScoreState, Task};
-use crate::{Ledger, Slow, Store, StoreError};
+use crate::{DamagedRow, Ledger, Slow, Store, StoreError};
+pub(crate) use books::Snapshot;
 use connect::{Address, Flavour};
 use lease::{Kind, Lease};
 use link::Link;
@@ -216,7 +218,7 @@ impl Store for MySqlStore {
     }
 
     fn boards(&self) -> Result<Vec<BoardRow>, StoreError> {
-        boards::read_all(&mut self.pool.ask(&boards::select_all())?, 1)
+        boards::read_sound(self.pool.ask(&boards::select_all())?)
     }
 
     fn keys(&self) -> Result<Vec<KeyRow>, StoreError> {
@@ -351,6 +353,18 @@ impl Store for MySqlStore {
         gauges
     }
 
+    fn damaged(&self) -> Vec<DamagedRow> {
+        self.pool.stats.damages.list()
+    }
+
+    fn damaged_count(&self) -> u64 {
+        self.pool.stats.damages.count()
+    }
+
+    fn is_damaged(&self, key: &ScoreKey) -> bool {
+        self.pool.stats.damages.has("scores", key)
+    }
+
     fn may_answer(&self) -> bool {
         self.lease.as_ref().is_none_or(Lease::may_answer)
     }
@@ -368,7 +382,7 @@ fn found<K: Ord, V>(
     answers.each(statements, table, |row| {
         let (key, value) = decode(row)?;
         let at = keys.binary_search(&key);
-        let at = at.map_err(|_| fault::corrupt(table, "a row that nobody asked for"))?;
+        let at = at.map_err(|_| fault::damaged(table, "a row that nobody asked for"))?;
         found[at] = Some(value);
         Ok(())
     })?;
@@ -377,5 +391,5 @@ fn found<K: Ord, V>(
 
 /// The next column as a player's name.
 fn player(row: &mut Fields<'_>) -> Result<PlayerId, StoreError> {
-    PlayerId::new(row.text()?).map_err(|bad| fault::corrupt("a player", bad.0))
+    PlayerId::new(row.text()?).map_err(|bad| fault::damaged("", &format!("a player {}", bad.0)))
 }

@@ -2,7 +2,7 @@
 
 use super::check::{count, part as check_part};
 use super::connect::Flavour;
-use super::row::Answers;
+use super::row::{Answers, Fields};
 use super::text::{Row, Script};
 use crate::StoreError;
 use crate::plan::{Block, BlockKey, BoardNo, Gone, Part, PartKey, PartRow};
@@ -24,18 +24,28 @@ pub(super) fn select(board: BoardNo) -> Script {
 pub(super) fn read(answers: &mut Answers) -> Result<Vec<PartRow>, StoreError> {
     let mut found = Vec::new();
     answers.each(1, "parts", |row| {
-        found.push(PartRow {
-            part: Part(row.number()?),
-            rule: row.small()?,
-            span: Span { start: Micros(row.signed()?), end: Micros(row.signed()?) },
-            closed: row.truth()?,
-            version: row.small()?,
-            stale: row.truth()?,
-            total: row.number()?,
-        });
+        found.push(decode(row)?);
         Ok(())
     })?;
     Ok(found)
+}
+
+/// The next columns.
+pub(super) fn decode(row: &mut Fields<'_>) -> Result<PartRow, StoreError> {
+    Ok(PartRow {
+        part: Part(row.number()?),
+        rule: row.small()?,
+        span: Span { start: Micros(row.signed()?), end: Micros(row.signed()?) },
+        closed: row.truth()?,
+        version: row.small()?,
+        stale: row.truth()?,
+        total: row.number()?,
+    })
+}
+
+/// The next columns.
+pub(super) fn decode_block(row: &mut Fields<'_>) -> Result<Block, StoreError> {
+    Ok(Block { distinct_better: row.number()?, entries: row.bytes()?.to_vec() })
 }
 
 /// Asks for one block.
@@ -51,7 +61,7 @@ pub(super) fn select_block(key: &BlockKey) -> Script {
 pub(super) fn read_block(mut answers: Answers) -> Result<Option<Block>, StoreError> {
     let mut found = None;
     answers.each(1, "blocks", |row| {
-        found = Some(Block { distinct_better: row.number()?, entries: row.bytes()?.to_vec() });
+        found = Some(decode_block(row)?);
         Ok(())
     })?;
     Ok(found)

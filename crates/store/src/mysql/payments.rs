@@ -5,7 +5,7 @@
 use super::MySqlStore;
 use super::connect::Flavour;
 use super::contests::all;
-use super::fault::corrupt;
+use super::fault::damaged;
 use super::row::Fields;
 use super::text::{Row, Script, keys_end};
 use crate::payments::{self, PaymentReads};
@@ -31,7 +31,7 @@ fn key(row: &mut Fields<'_>) -> Result<PartKey, StoreError> {
 /// A row of [`select`].
 pub(super) fn decode(row: &mut Fields<'_>) -> Result<(PartKey, Payment), StoreError> {
     let key = key(row)?;
-    let bad = || corrupt("period_payments", "a payment that cannot be");
+    let bad = || damaged("period_payments", "a payment that cannot be");
     Ok((key, payments::decode(row.bytes()?).ok_or_else(bad)?))
 }
 

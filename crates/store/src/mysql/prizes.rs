@@ -3,8 +3,7 @@
 //! Not here: whose prizes they are (`contests`, `payments`).
 
 use super::connect::Flavour;
-use super::contests::maybe_small;
-use super::fault::corrupt;
+use super::fault::damaged;
 use super::player;
 use super::row::Fields;
 use super::text::Script;
@@ -46,9 +45,9 @@ pub(super) fn decode(row: &mut Fields<'_>) -> Result<(u32, Payout), StoreError> 
 }
 
 fn decode_prize(row: &mut Fields<'_>) -> Result<Payout, StoreError> {
-    let bad = || corrupt("contest_prizes", "a prize that cannot be");
+    let bad = || damaged("contest_prizes", "a prize that cannot be");
     let (player, member) = (player(row)?, MemberId(Uuid(row.fixed()?)));
-    let (division, rank) = (maybe_small(row, "contest_prizes")?, row.small()?);
+    let (division, rank) = (row.maybe_small()?, row.small()?);
     let currency = Currency::parse(row.text()?).ok_or_else(bad)?;
     let amount = Amount::new(row.signed()?).map_err(|_| bad())?;
     let (transfer, unpaid) = (row.maybe_fixed()?, row.maybe_text()?);

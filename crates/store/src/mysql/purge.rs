@@ -3,7 +3,7 @@
 //! Rows of what is deleted are nobody's any more, so bites of them need no transaction: whatever is left is found
 //! again. Not here: how often, and how many at a time.
 
-use super::fault::corrupt;
+use super::fault::damaged;
 use super::pool::Pool;
 use super::row::Answers;
 use super::text::Script;
@@ -72,7 +72,7 @@ fn of_boards(pool: &Pool, left: &mut u64) -> Result<(), StoreError> {
         ] {
             delete(pool, of, (table, order), left)?;
         }
-        let no = u32::try_from(of.board).map_err(|_| corrupt("deleted_boards", "a number that is none"))?;
+        let no = u32::try_from(of.board).map_err(|_| damaged("deleted_boards", "a number that is none"))?;
         let topic = topic_bytes(Topic::Board(BoardNo(no)));
         let mut script = Script::default();
         script.sql("DELETE FROM events WHERE topic = ").bytes(&topic);

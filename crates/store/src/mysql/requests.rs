@@ -1,7 +1,7 @@
 //! The table `requests`: what was done under which idempotency key, until it is forgotten.
 
 use super::connect::Flavour;
-use super::fault::corrupt;
+use super::fault::damaged;
 use super::found;
 use super::pool::Pool;
 use super::row::Answers;
@@ -32,7 +32,7 @@ pub(super) fn read(
         let key = RequestKey { scope: row.text()?.into(), key: row.text()?.into() };
         let (fingerprint, at) = (Fingerprint(row.fixed()?), Micros(row.signed()?));
         let outcome = Outcome::decode(row.bytes()?)
-            .ok_or_else(|| corrupt("requests", "an outcome that does not decode"))?;
+            .ok_or_else(|| damaged("requests", "an outcome that does not decode"))?;
         Ok((key, Stored { fingerprint, at, outcome }))
     })
 }

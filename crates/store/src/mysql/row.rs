@@ -3,14 +3,20 @@
 //! Everything is text on this wire. A value that cannot have been written by us is damage and is reported, never a
 //! panic. Not here: what the columns mean.
 
-use super::fault::corrupt;
-use crate::StoreError;
+use super::fault::{corrupt, damaged};
+use super::stats::Stats;
+use crate::damage::hex;
+use crate::{DamagedRow, StoreError};
 use mysql_async::{Row, Value};
+use std::sync::Arc;
+use tally_rules::ledger::Uuid;
 
 /// The results of the statements of one script, in order.
 #[derive(Debug, Default)]
 pub(super) struct Answers {
     sets: std::collections::VecDeque<Set>,
+    /// Where rows that cannot be read are noted.
+    stats: Option<Arc<Stats>>,
 }
 
 /// What one statement gave.
@@ -21,6 +27,10 @@ struct Set {
 }
 
 impl Answers {
+    pub(super) fn noting(stats: Arc<Stats>) -> Self {
+        Self { stats: Some(stats), ..Self::default() }
+    }
+
     pub(super) fn push(&mut self, rows: Vec<Row>, affected: u64) {
         self.sets.push_back(Set { rows, affected });
     }
@@ -57,10 +67,55 @@ impl Answers {
     ) -> Result<(), StoreError> {
         for _ in 0..statements {
             for row in self.rows() {
-                each(&mut Fields::new(table, &row))?;
+                let read = each(&mut Fields::new(table, &row));
+                read.map_err(|error| self.noted(error.of_row(table, || key(table, &row))))?;
             }
         }
         Ok(())
+    }
+
+    /// Each row of the next statement that can be read; others are noted under the key that `name` gives. How many rows there
+    /// were, and the first column of the last.
+    pub(super) fn each_sound(
+        &mut self,
+        table: &'static str,
+        name: impl Fn(&Row) -> String,
+        each: impl FnMut(&mut Fields<'_>) -> Result<(), StoreError>,
+    ) -> Result<(usize, Option<Vec<u8>>), StoreError> {
+        let note = self.notes();
+        self.each_apart(table, name, &mut |row| note(&row), each)
+    }
+
+    /// The same; rows that cannot be read go to `skip`.
+    pub(super) fn each_apart(
+        &mut self,
+        table: &'static str,
+        name: impl Fn(&Row) -> String,
+        skip: &mut dyn FnMut(DamagedRow),
+        mut each: impl FnMut(&mut Fields<'_>) -> Result<(), StoreError>,
+    ) -> Result<(usize, Option<Vec<u8>>), StoreError> {
+        let rows = self.rows();
+        for row in &rows {
+            match each(&mut Fields::new(table, row)).map_err(|error| error.of_row(table, || name(row))) {
+                Ok(()) => {}
+                Err(StoreError::Damaged(row)) => skip(*row),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok((rows.len(), rows.last().map(|row| first_column(row).to_vec())))
+    }
+
+    /// Notes rows that cannot be read.
+    pub(super) fn notes(&self) -> impl Fn(&DamagedRow) + use<> {
+        let stats = self.stats.clone();
+        move |row| stats.iter().for_each(|stats| stats.damages.note(row))
+    }
+
+    fn noted(&self, error: StoreError) -> StoreError {
+        if let (StoreError::Damaged(row), Some(stats)) = (&error, &self.stats) {
+            stats.damages.note(row);
+        }
+        error
     }
 
     /// The only value of the next statement.
@@ -69,6 +124,57 @@ impl Answers {
         let row = rows.first().ok_or_else(|| corrupt(table, "a row is missing"))?;
         Fields::new(table, row).number()
     }
+}
+
+/// The bytes of a row's first column.
+pub(super) fn first_column(row: &Row) -> &[u8] {
+    match row.as_ref(0) {
+        Some(Value::Bytes(bytes)) => bytes,
+        _ => &[],
+    }
+}
+
+/// The key of a row that cannot be read, as far as the row begins with it.
+pub(super) fn key(table: &str, row: &Row) -> String {
+    let most = match table {
+        "members" | "holds" | "transfers" | "contests" | "contest_series" | "api_keys" | "profiles" => 1,
+        "scores" | "entries" => 3,
+        _ => 2,
+    };
+    let is_key = |name: &str| {
+        matches!(
+            name,
+            "board"
+                | "part"
+                | "player"
+                | "scope"
+                | "key"
+                | "digest"
+                | "id"
+                | "member"
+                | "currency"
+                | "sequence"
+                | "kind"
+                | "text"
+                | "contest"
+                | "no"
+                | "topic"
+                | "account"
+        )
+    };
+    let columns = row.columns_ref().iter().take(most).enumerate();
+    let columns = columns.take_while(|(_, column)| is_key(&column.name_str()));
+    let texts: Vec<String> =
+        columns.map(|(at, column)| column_text(&column.name_str(), row.as_ref(at))).collect();
+    texts.join("/")
+}
+
+fn column_text(name: &str, value: Option<&Value>) -> String {
+    let Some(Value::Bytes(bytes)) = value else { return "NULL".into() };
+    if let ("id" | "member" | "contest", Ok(id)) = (name, <[u8; 16]>::try_from(bytes.as_slice())) {
+        return Uuid(id).to_string();
+    }
+    std::str::from_utf8(bytes).map_or_else(|_| hex(bytes), |text| text.escape_debug().to_string())
 }
 
 /// A row that is read column by column.
@@ -83,8 +189,14 @@ impl<'a> Fields<'a> {
         Self { table, row, at: 0 }
     }
 
+    /// The next column, if it is a number, without passing it.
+    pub(super) fn peek_number(&self) -> Option<u64> {
+        let Some(Value::Bytes(bytes)) = self.row.as_ref(self.at) else { return None };
+        std::str::from_utf8(bytes).ok()?.parse().ok()
+    }
+
     fn bad(&self, what: &str) -> StoreError {
-        corrupt(self.table, &format!("column {} {what}", self.at))
+        damaged(self.table, &format!("column {} {what}", self.at))
     }
 
     /// Bytes, or nothing.
@@ -138,6 +250,11 @@ impl<'a> Fields<'a> {
     pub(super) fn maybe_signed(&mut self) -> Result<Option<i64>, StoreError> {
         let text = self.maybe_text()?;
         text.map(str::parse).transpose().map_err(|_| self.bad("is no number of its kind"))
+    }
+
+    pub(super) fn maybe_small(&mut self) -> Result<Option<u32>, StoreError> {
+        let number = self.maybe_signed()?.map(u32::try_from).transpose();
+        number.map_err(|_| self.bad("is no number of its kind"))
     }
 
     pub(super) fn maybe_fixed<const N: usize>(&mut self) -> Result<Option<[u8; N]>, StoreError> {

@@ -6,10 +6,11 @@
 use super::connect::Flavour;
 use super::fault::corrupt;
 use super::pool::Pool;
-use super::row::{Answers, Fields};
+use super::row::{Answers, Fields, first_column};
 use super::text::{Row, Script, keys_end};
 use super::{Version, found, player};
 use crate::StoreError;
+use crate::damage::score_text;
 use crate::plan::{BoardNo, Part, ScoreKey};
 use crate::servers::ScoreState;
 use tally_rules::{Micros, PlayerId, Record};
@@ -52,7 +53,8 @@ pub(super) fn read(
     })
 }
 
-fn record(row: &mut Fields<'_>) -> Result<Record, StoreError> {
+/// The next columns.
+pub(super) fn record(row: &mut Fields<'_>) -> Result<Record, StoreError> {
     Ok(Record { score: row.signed()?, subscore: row.signed()?, at: Micros(row.signed()?) })
 }
 
@@ -141,18 +143,14 @@ pub(super) fn walk_all(
     limit: usize,
     each: &mut dyn FnMut(PlayerId, Option<Record>, u64),
 ) -> Result<usize, StoreError> {
-    let mut after = after.cloned();
+    let mut after = after.map(|after| after.as_bytes().to_vec());
     let mut given = 0;
     while given < limit {
         let want = WALK_ROWS.min(limit - given);
-        let answers = pool.ask(&walk(of, after.as_ref(), want))?;
-        let mut last = None;
-        let count = read_walk(answers, &mut |player, record, version| {
-            last = Some(player.clone());
-            each(player, record, version);
-        })?;
-        given += count;
-        if count < want {
+        let answers = pool.ask(&walk(of, after.as_deref(), want))?;
+        let (asked, sound, last) = read_walk(answers, (of.0, of.1), each)?;
+        given += sound;
+        if asked < want {
             break;
         }
         after = last;
@@ -161,33 +159,35 @@ pub(super) fn walk_all(
 }
 
 /// Asks for a page of a walk.
-fn walk((board, part, removed): (BoardNo, Part, bool), after: Option<&PlayerId>, limit: usize) -> Script {
+fn walk((board, part, removed): (BoardNo, Part, bool), after: Option<&[u8]>, limit: usize) -> Script {
     let mut script = Script::default();
     script.sql(
         "SELECT player, score, subscore, `at`, version, gone FROM scores FORCE INDEX (PRIMARY) WHERE board = ",
     );
     script.number(board.0).sql(" AND part = ").number(part.0);
     if let Some(after) = after {
-        script.sql(" AND player > ").bytes(after.as_bytes());
+        script.sql(" AND player > ").bytes(after);
     }
-    script.sql(if removed { "" } else { " AND gone = 0" });
+    script.sql(if removed { "" } else { " AND gone <> 1" });
     script.sql(" ORDER BY player LIMIT ").number(limit as u64).end();
     script
 }
 
-/// The answer; how many there were.
+/// The answer: how many rows there were, how many of them could be read, and the name in the last. Others are noted.
 fn read_walk(
     mut answers: Answers,
+    of: (BoardNo, Part),
     each: &mut dyn FnMut(PlayerId, Option<Record>, u64),
-) -> Result<usize, StoreError> {
-    let mut count = 0;
-    answers.each(1, "scores", |row| {
+) -> Result<(usize, usize, Option<Vec<u8>>), StoreError> {
+    let mut sound = 0;
+    let name = |row: &mysql_async::Row| score_text(of, first_column(row));
+    let (asked, last) = answers.each_sound("scores", name, |row| {
         let (player, record, version) = (player(row)?, record(row)?, row.number()?);
         each(player, (!row.truth()?).then_some(record), version);
-        count += 1;
+        sound += 1;
         Ok(())
     })?;
-    Ok(count)
+    Ok((asked, sound, last))
 }
 
 /// Asks how many records a part has: few are counted, many estimated.

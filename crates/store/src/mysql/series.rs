@@ -5,7 +5,7 @@
 use super::MySqlStore;
 use super::connect::Flavour;
 use super::contests::{all, due};
-use super::fault::corrupt;
+use super::fault::damaged;
 use super::row::Fields;
 use super::text::{Row, Script, keys_end};
 use crate::StoreError;
@@ -29,7 +29,7 @@ fn put_id(row: &mut Row<'_>, id: &ContestId) {
 
 /// A row of [`select`].
 pub(super) fn decode(row: &mut Fields<'_>) -> Result<(ContestId, SeriesRecord), StoreError> {
-    let bad = || corrupt("contest_series", "a series that cannot be");
+    let bad = || damaged("contest_series", "a series that cannot be");
     let id = ContestId::new(row.text()?).map_err(|_| bad())?;
     Ok((id, series::decode(row.bytes()?).ok_or_else(bad)?))
 }

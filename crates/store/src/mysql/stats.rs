@@ -1,5 +1,6 @@
 //! Counters of the connections, for status and metrics.
 
+use crate::damage::Damages;
 use crate::slow::Slows;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -22,6 +23,8 @@ pub(super) struct Stats {
     pub(super) unresolved: AtomicU64,
     /// Transactions that took long.
     pub(super) slows: Slows,
+    /// Rows that could not be read.
+    pub(super) damages: Damages,
 }
 
 impl Stats {
@@ -37,6 +40,7 @@ impl Stats {
             ("transactions_again", number(&self.again)),
             ("commits_lost", number(&self.lost)),
             ("commits_unresolved", number(&self.unresolved)),
+            ("damaged_rows", self.damages.count() as f64),
         ]
     }
 }

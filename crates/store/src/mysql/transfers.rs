@@ -1,6 +1,6 @@
 //! The tables `transfers` and `entries`: movements of money, and the line that each leaves in a wallet. Never changed.
 
-use super::fault::corrupt;
+use super::fault::damaged;
 use super::row::{Answers, Fields};
 use super::text::{Row, Script};
 use super::{found, wallets};
@@ -71,13 +71,13 @@ pub(super) fn decode(row: &mut Fields<'_>) -> Result<Transfer, StoreError> {
     let mut side = || -> Result<Option<(MemberId, u64)>, StoreError> {
         let member = row.maybe_fixed()?.map(|member| MemberId(Uuid(member)));
         let sequence = row.maybe_signed()?.map(u64::try_from).transpose();
-        Ok(member.zip(sequence.map_err(|_| corrupt("transfers", "a negative number of an entry"))?))
+        Ok(member.zip(sequence.map_err(|_| damaged("transfers", "a negative number of an entry"))?))
     };
     Ok(Transfer { kind, currency, amount, debit: side()?, credit: side()? })
 }
 
-fn kind(table: &str, row: &mut Fields<'_>) -> Result<Kind, StoreError> {
-    Kind::of_number(row.tiny()?).ok_or_else(|| corrupt(table, "a kind that there is not"))
+fn kind(table: &'static str, row: &mut Fields<'_>) -> Result<Kind, StoreError> {
+    Kind::of_number(row.tiny()?).ok_or_else(|| damaged(table, "a kind that there is not"))
 }
 
 /// Asks for entries; how many statements that takes. The keys ascend.

@@ -4,7 +4,7 @@
 //! one before.
 
 use super::connect::Flavour;
-use super::fault::corrupt;
+use super::fault::damaged;
 use super::found;
 use super::row::{Answers, Fields};
 use super::text::{Row, Script};
@@ -51,7 +51,7 @@ pub(super) fn decode(row: &mut Fields<'_>) -> Result<(WalletKey, Wallet), StoreE
 }
 
 fn day(number: i64) -> Result<i32, StoreError> {
-    i32::try_from(number).map_err(|_| corrupt("wallets", "a day that there is not"))
+    i32::try_from(number).map_err(|_| damaged("wallets", "a day that there is not"))
 }
 
 /// The next two columns as the key of a wallet.
@@ -143,7 +143,7 @@ pub(super) fn select_totals() -> Script {
 pub(super) fn read_totals(mut answers: Answers) -> Result<Vec<(AccountKey, Total)>, StoreError> {
     let mut all = Vec::new();
     answers.each(1, "totals", |row| {
-        let account = Account::of_number(row.tiny()?).ok_or_else(|| corrupt("totals", "no such account"))?;
+        let account = Account::of_number(row.tiny()?).ok_or_else(|| damaged("totals", "no such account"))?;
         let currency = row.choice(Currency::parse)?;
         all.push((AccountKey { account, currency }, Total { debits: row.large()?, credits: row.large()? }));
         Ok(())

@@ -1,6 +1,7 @@
 //! Members and money are on the first shard: a movement of money is a transaction of one database.
 
 use super::Shards;
+use super::books::ShardBooks;
 use super::split::FIRST;
 use crate::events::{EventReads, Topic};
 use crate::{Books, Ledger, Store, StoreError};
@@ -83,6 +84,8 @@ impl Ledger for Shards {
     }
 
     fn books(&self) -> Result<Box<dyn Books + '_>, StoreError> {
-        Ok(Box::new(self.inner.ask(FIRST, crate::mysql::MySqlStore::snapshot)?))
+        let one = |shard| self.inner.ask(shard, crate::mysql::MySqlStore::snapshot);
+        let all = (0..self.inner.all.len()).map(one).collect::<Result<_, _>>()?;
+        Ok(Box::new(ShardBooks::new(all)))
     }
 }

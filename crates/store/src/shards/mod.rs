@@ -9,6 +9,7 @@
 //! the others. While a shard is away, what concerns it fails and what concerns others does not. Not here: databases
 //! that are no MySQL or MariaDB, and servers that share the shards.
 
+mod books;
 mod contests;
 mod home;
 mod intent;
@@ -31,7 +32,7 @@ use crate::plan::{
     BatchId, Block, BlockKey, BoardNo, BoardRow, Changes, Committed, ImportKey, ImportRow, KeyRow, Loaded,
     Part, PartRow, Plan, ScoreKey,
 };
-use crate::{Ledger, SHARDS_MAX, Slow, Store, StoreError};
+use crate::{DamagedRow, Ledger, SHARDS_MAX, Slow, Store, StoreError};
 use pending::Pending;
 use silent::Silent;
 use split::FIRST;
@@ -273,6 +274,22 @@ impl Store for Shards {
 
     fn gauges(&self) -> Vec<(&'static str, f64)> {
         self.inner.gauges()
+    }
+
+    fn damaged(&self) -> Vec<DamagedRow> {
+        // A board is on each of them.
+        let mut all: Vec<DamagedRow> = self.inner.all.iter().flat_map(|store| store.damaged()).collect();
+        all.sort_unstable_by(|a, b| (a.table, &a.key).cmp(&(b.table, &b.key)));
+        all.dedup();
+        all
+    }
+
+    fn damaged_count(&self) -> u64 {
+        self.inner.all.iter().map(|store| store.damaged_count()).sum()
+    }
+
+    fn is_damaged(&self, key: &ScoreKey) -> bool {
+        self.inner.all[self.shard_of(&key.player)].is_damaged(key)
     }
 
     /// Nobody writes to any shard who has not the lease of the first.

@@ -1,7 +1,7 @@
 //! The table `bans`: where players are hidden.
 
 use super::codec::{Input, put_bytes, put_number};
-use super::fault::corrupt;
+use super::fault::damaged;
 use super::table::{Rows, Table};
 use crate::StoreError;
 use crate::plan::{BanKey, BoardNo};
@@ -19,8 +19,8 @@ pub(super) fn of_board(connection: &Connection, board: BoardNo) -> Result<Vec<Pl
     let mut players = Vec::new();
     while let Some(row) = rows.next()? {
         let player =
-            PlayerId::new(row.get_ref(0)?.as_str().map_err(|_| corrupt("bans", "a player is no text"))?);
-        players.push(player.map_err(|bad| corrupt("bans", &format!("a player {}", bad.0)))?);
+            PlayerId::new(row.get_ref(0)?.as_str().map_err(|_| damaged("bans", "a player is no text"))?);
+        players.push(player.map_err(|bad| damaged("bans", &format!("a player {}", bad.0)))?);
     }
     Ok(players)
 }

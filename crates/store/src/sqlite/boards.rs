@@ -4,11 +4,11 @@
 //! leaves `boards` at once, and with it its name is free; its rows elsewhere wait for `purge`.
 
 use super::codec::{Input, put_bytes, put_number, put_option, put_signed};
-use super::fault::corrupt;
+use super::fault::{corrupt, damaged};
 use super::meta;
 use super::table::{Rows, Table};
 use crate::contests::{put_prizes, take_prizes};
-use crate::{BoardNo, BoardRow, StoreError};
+use crate::{BoardNo, BoardRow, DamagedRow, StoreError};
 use rusqlite::{Connection, Row, params};
 use tally_rules::definition::{Order, Ranking, ScoreType, Subscore, Ties, Update};
 use tally_rules::period::{PeriodPrizes, PeriodRule};
@@ -33,13 +33,26 @@ pub(super) const DELETE_PERIODS: &str = "DELETE FROM periods WHERE board = ?1";
 /// Added to the number of periods where they have prizes: more than a board can have.
 const WITH_PRIZES: u64 = 1 << 16;
 
-/// Every live board, in order of number. The caller holds a transaction: periods are read board by board.
-pub(super) fn all(connection: &Connection) -> Result<Vec<BoardRow>, StoreError> {
+/// Every live board, in order of number; one that cannot be read goes to `skip` by its name. The caller holds a transaction:
+/// periods are read board by board.
+pub(super) fn all(
+    connection: &Connection,
+    skip: &mut dyn FnMut(Option<BoardNo>, DamagedRow),
+) -> Result<Vec<BoardRow>, StoreError> {
     let mut statement = connection.prepare_cached(ALL)?;
     let mut rows = statement.query([])?;
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
-        found.push(decode(connection, row)?);
+        match decode(connection, row) {
+            Ok(board) => found.push(board),
+            Err(StoreError::Damaged(bad)) => {
+                let key =
+                    row.get_ref(1)?.as_bytes().map(String::from_utf8_lossy).unwrap_or_default().into_owned();
+                let no = row.get(0).ok().map(BoardNo);
+                skip(no, DamagedRow { table: "boards", key, what: bad.what });
+            }
+            Err(error) => return Err(error),
+        }
     }
     Ok(found)
 }
@@ -210,11 +223,11 @@ fn create_periods(connection: &Connection, no: BoardNo, periods: &[PeriodRule]) 
 fn decode(connection: &Connection, row: &Row<'_>) -> Result<BoardRow, StoreError> {
     let no = BoardNo(row.get(0)?);
     let id: String = row.get(1)?;
-    let id = BoardId::new(&id).map_err(|bad| corrupt("boards", &format!("a name {}", bad.0)))?;
+    let id = BoardId::new(&id).map_err(|bad| damaged("boards", &format!("a name {}", bad.0)))?;
     let all_time = match row.get::<_, i64>(8)? {
         0 => false,
         1 => true,
-        _ => return Err(corrupt("boards", "`all_time` is neither 0 nor 1")),
+        _ => return Err(damaged("boards", "`all_time` is neither 0 nor 1")),
     };
     let definition = Definition {
         order: choice(row, 2, Order::parse)?,
@@ -229,7 +242,7 @@ fn decode(connection: &Connection, row: &Row<'_>) -> Result<BoardRow, StoreError
         implicit: row.get(11)?,
     };
     definition.check().map_err(|refusal| {
-        corrupt("boards", &format!("`{}` contradicts itself: {refusal:?}", id.as_str()))
+        damaged("boards", &format!("`{}` contradicts itself: {refusal:?}", id.as_str()))
     })?;
     Ok(BoardRow { no, id, definition, created_at: Micros(row.get(9)?) })
 }
@@ -241,7 +254,7 @@ fn periods(connection: &Connection, no: BoardNo) -> Result<Vec<PeriodRule>, Stor
     while let Some(row) = rows.next()? {
         let bytes: Option<Vec<u8>> = row.get(6)?;
         let prizes = bytes.map(|bytes| take_period_prizes(&mut Input::new(&bytes)));
-        let bad = || corrupt("periods", "prizes that cannot be");
+        let bad = || damaged("periods", "prizes that cannot be");
         found.push(PeriodRule {
             name: row.get(0)?,
             schedule: row.get(1)?,
@@ -257,5 +270,5 @@ fn periods(connection: &Connection, no: BoardNo) -> Result<Vec<PeriodRule>, Stor
 
 fn choice<T>(row: &Row<'_>, column: usize, parse: fn(&str) -> Option<T>) -> Result<T, StoreError> {
     let text: String = row.get(column)?;
-    parse(&text).ok_or_else(|| corrupt("boards", &format!("no choice is named `{text}`")))
+    parse(&text).ok_or_else(|| damaged("boards", &format!("no choice is named `{text}`")))
 }

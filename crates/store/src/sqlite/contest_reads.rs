@@ -12,7 +12,7 @@ use super::contests::{
 };
 use super::overlay::Overlay;
 use super::payments;
-use super::reads::{Found, fill};
+use super::reads::{Found, fill, one};
 use super::run::states;
 use super::series::{self, AllSeries};
 use super::table::Table;
@@ -66,10 +66,12 @@ pub(super) fn look(overlay: &Overlay, plan: &ContestPlan) -> Seen {
 /// Asks the tables for the rest.
 pub(super) fn load(seen: Seen, plan: &ContestPlan, tables: &Connection) -> Result<ContestLoaded, StoreError> {
     Ok(ContestLoaded {
-        contests: fill(seen.contests, &plan.contests, |id| contests::get(tables, id))?,
-        applications: fill(seen.applications, &plan.applications, |key| application(tables, key))?,
-        series: fill(seen.series, &plan.series, |id| series::get(tables, id))?,
-        payments: fill(seen.payments, &plan.payments, |key| payments::get(tables, *key))?,
+        contests: fill("contests", seen.contests, &plan.contests, |id| contests::get(tables, id))?,
+        applications: fill("contest_applications", seen.applications, &plan.applications, |key| {
+            application(tables, key)
+        })?,
+        series: fill("contest_series", seen.series, &plan.series, |id| series::get(tables, id))?,
+        payments: fill("period_payments", seen.payments, &plan.payments, |key| payments::get(tables, *key))?,
     })
 }
 
@@ -79,14 +81,14 @@ pub(super) fn merged<K: Ord + Clone, O: Ord, T>(
     newer: BTreeMap<K, Option<T>>,
     order: impl Fn(&K, &T) -> O,
     rows: &mut rusqlite::Rows<'_>,
-    decode: impl Fn(&Row<'_>) -> Result<(K, T), StoreError>,
+    decode: impl Fn(&Row<'_>) -> Result<Option<(K, T)>, StoreError>,
     limit: usize,
 ) -> Result<Vec<(K, T)>, StoreError> {
     let mut found = Vec::new();
     while found.len() < limit
         && let Some(row) = rows.next()?
     {
-        let (key, value) = decode(row)?;
+        let Some((key, value)) = decode(row)? else { continue };
         if !newer.contains_key(&key) {
             found.push((key, value));
         }
@@ -125,7 +127,7 @@ fn of_contest<T: Table<Key = EntrantKey>>(
 impl Contests for SqliteStore {
     fn contest(&self, id: &ContestId) -> Result<Option<Record>, StoreError> {
         let look = |overlay: &Overlay| overlay.get::<contests::Contests>(id).cloned();
-        self.shared.read(look, |found, tables| found.map_or_else(|| contests::get(tables, id), Ok))
+        one(&self.shared, "contests", look, id, contests::get)
     }
 
     fn contests(
@@ -147,7 +149,13 @@ impl Contests for SqliteStore {
                 Some(state) => statement.query(params![after, state.as_str()])?,
                 None => statement.query(params![after])?,
             };
-            merged(newer, |id: &ContestId, _: &Record| id.clone(), &mut rows, decode, limit)
+            merged(
+                newer,
+                |id: &ContestId, _: &Record| id.clone(),
+                &mut rows,
+                |row| decode(row).map(Some),
+                limit,
+            )
         })
     }
 
@@ -163,11 +171,11 @@ impl Contests for SqliteStore {
             let mut rows = statement.query(params![now.0, at.0, id])?;
             let decode = |row: &Row<'_>| {
                 let id = ContestId::new(&row.get::<_, String>(1)?);
-                let id = id.map_err(|bad| super::fault::corrupt("contests", bad.0))?;
+                let id = id.map_err(|bad| super::fault::damaged("contests", bad.0))?;
                 Ok((id, Micros(row.get(0)?)))
             };
             let order = |id: &ContestId, at: &Micros| (*at, id.clone());
-            let found = merged(newer, order, &mut rows, decode, limit)?;
+            let found = merged(newer, order, &mut rows, |row| decode(row).map(Some), limit)?;
             Ok(found.into_iter().map(|(id, at)| (at, id)).collect())
         })
     }
@@ -215,7 +223,7 @@ impl Contests for SqliteStore {
             let above = i64::try_from(above).unwrap_or(i64::MAX);
             let mut rows = statement.query(params![contest.0, status.as_str(), above])?;
             let order = |_: &PlayerId, row: &Application| row.place;
-            merged(newer, order, &mut rows, decode_application, limit)
+            merged(newer, order, &mut rows, |row| decode_application(row).map(Some), limit)
         })
     }
 
@@ -231,13 +239,13 @@ impl Contests for SqliteStore {
             let mut statement = tables.prepare_cached(FIRST)?;
             let mut rows = statement.query(params![contest.0, after.map_or("", PlayerId::as_str)])?;
             let order = |player: &PlayerId, _: &Application| player.clone();
-            merged(newer, order, &mut rows, decode_application, limit)
+            merged(newer, order, &mut rows, |row| decode_application(row).map(Some), limit)
         })
     }
 
     fn application(&self, key: &EntrantKey) -> Result<Option<Application>, StoreError> {
         let look = |overlay: &Overlay| overlay.get::<Applications>(key).cloned();
-        self.shared.read(look, |found, tables| found.map_or_else(|| application(tables, key), Ok))
+        one(&self.shared, "contest_applications", look, key, application)
     }
 
     fn contest_members(
@@ -252,13 +260,14 @@ impl Contests for SqliteStore {
             let mut statement = tables.prepare_cached(MEMBERS)?;
             let mut rows = statement.query(params![contest.0, after.map_or("", PlayerId::as_str)])?;
             let order = |player: &PlayerId, _: &Enrolled| player.clone();
-            merged(newer, order, &mut rows, decode_member, limit)
+            merged(newer, order, &mut rows, |row| decode_member(row).map(Some), limit)
         })
     }
 
     fn enrolled(&self, keys: &[EntrantKey]) -> Result<Vec<Option<Enrolled>>, StoreError> {
         let look = |overlay: &Overlay| states::<Enrollments>(overlay, keys.iter().cloned());
-        self.shared.read(look, |found, tables| fill(found, keys, |key| member(tables, key)))
+        self.shared
+            .read(look, |found, tables| fill("contest_members", found, keys, |key| member(tables, key)))
     }
 
     fn payouts(&self, contest: Uuid, from: u32, limit: usize) -> Result<Vec<(u32, Payout)>, StoreError> {
@@ -272,7 +281,7 @@ impl Contests for SqliteStore {
             let mut rows = statement.query(params![contest.0, from])?;
             let decode = |row: &Row<'_>| Ok((PayoutKey { contest, no: row.get(8)? }, decode_prize(row)?));
             let order = |key: &PayoutKey, _: &Payout| key.no;
-            let found = merged(newer, order, &mut rows, decode, limit)?;
+            let found = merged(newer, order, &mut rows, |row| decode(row).map(Some), limit)?;
             Ok(found.into_iter().map(|(key, payout)| (key.no, payout)).collect())
         })
     }

@@ -4,7 +4,7 @@
 //! them; the rest is bytes. Not here: those bytes (`contests`), and reads (`contest_reads`).
 
 use super::codec::{Input, put_bytes, put_number, put_option, put_signed};
-use super::fault::corrupt;
+use super::fault::damaged;
 use super::table::{Rows, Table};
 use super::wallets::currency;
 use crate::StoreError;
@@ -41,7 +41,7 @@ fn uuid(bytes: Option<[u8; 16]>) -> Option<Uuid> {
 /// The next column of that number as a player.
 pub(super) fn player(row: &Row<'_>, column: usize) -> Result<PlayerId, StoreError> {
     let text: String = row.get(column)?;
-    PlayerId::new(&text).map_err(|bad| corrupt("contests", &format!("a player {}", bad.0)))
+    PlayerId::new(&text).map_err(|bad| damaged("contests", &format!("a player {}", bad.0)))
 }
 
 /// A contest, and its name.
@@ -50,14 +50,14 @@ pub(super) fn decode(row: &Row<'_>) -> Result<(ContestId, Record), StoreError> {
     let id = ContestId::new(&row.get::<_, String>(3)?).ok();
     let record =
         State::parse(&state).and_then(|state| contests::decode(Uuid(row.get(0).ok()?), state, &body));
-    id.zip(record).ok_or_else(|| corrupt("contests", "a contest that cannot be"))
+    id.zip(record).ok_or_else(|| damaged("contests", "a contest that cannot be"))
 }
 
 pub(super) fn decode_application(row: &Row<'_>) -> Result<(PlayerId, Application), StoreError> {
     let status = Status::parse(&row.get::<_, String>(0)?);
-    let status = status.ok_or_else(|| corrupt("contest_applications", "a status that is none"))?;
+    let status = status.ok_or_else(|| damaged("contest_applications", "a status that is none"))?;
     let place = u64::try_from(row.get::<_, i64>(1)?);
-    let place = place.map_err(|_| corrupt("contest_applications", "a negative place"))?;
+    let place = place.map_err(|_| damaged("contest_applications", "a negative place"))?;
     let (member, hold) = (uuid(row.get(3)?).map(MemberId), uuid(row.get(4)?).map(HoldId));
     Ok((player(row, 5)?, Application { status, place, applied_at: Micros(row.get(2)?), member, hold }))
 }
@@ -69,7 +69,7 @@ pub(super) fn decode_member(row: &Row<'_>) -> Result<(PlayerId, Enrolled), Store
 
 /// Columns: player, member, division, rank, currency, amount, transfer, unpaid.
 pub(super) fn decode_prize(row: &Row<'_>) -> Result<Payout, StoreError> {
-    let bad = || corrupt("contest_prizes", "a prize that cannot be");
+    let bad = || damaged("contest_prizes", "a prize that cannot be");
     let (transfer, unpaid): (Option<[u8; 16]>, Option<String>) = (row.get(6)?, row.get(7)?);
     let paid = match (transfer, unpaid) {
         (None, None) => None,

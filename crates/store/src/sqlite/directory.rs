@@ -4,8 +4,10 @@
 //! read from the tables once. A change is checked here before it is written to the journal: what is there must be
 //! possible to fold. Not here: rows of deleted boards, see `purge`.
 
+use super::fault::damaged;
 use super::{boards, meta};
-use crate::{BoardChange, BoardNo, BoardRow, StoreError};
+use crate::damage::Damages;
+use crate::{BoardChange, BoardNo, BoardRow, DamagedRow, StoreError};
 use rusqlite::Connection;
 use std::collections::{BTreeMap, HashMap};
 use tally_rules::BoardId;
@@ -15,6 +17,8 @@ use tally_rules::BoardId;
 pub(super) struct Directory {
     rows: BTreeMap<BoardNo, BoardRow>,
     names: HashMap<BoardId, BoardNo>,
+    /// Boards whose definition cannot be read, by name: it is taken.
+    damaged: Vec<(Option<BoardNo>, DamagedRow)>,
     next: BoardNo,
 }
 
@@ -22,12 +26,16 @@ pub(super) struct Directory {
 pub(super) type Changed = Vec<(BoardNo, Option<BoardRow>)>;
 
 impl Directory {
-    /// Reads them all.
-    pub(super) fn load(connection: &Connection) -> Result<Self, StoreError> {
-        let rows = boards::all(connection)?;
+    /// Reads them all. One that cannot be read is noted.
+    pub(super) fn load(connection: &Connection, damages: &Damages) -> Result<Self, StoreError> {
+        let mut damaged = Vec::new();
+        let rows = boards::all(connection, &mut |no, row| {
+            damages.note(&row);
+            damaged.push((no, row));
+        })?;
         let names = rows.iter().map(|row| (row.id.clone(), row.no)).collect();
         let rows = rows.into_iter().map(|row| (row.no, row)).collect();
-        Ok(Self { rows, names, next: meta::next_board(connection)? })
+        Ok(Self { rows, names, damaged, next: meta::next_board(connection)? })
     }
 
     pub(super) fn is_live(&self, no: BoardNo) -> bool {
@@ -40,6 +48,11 @@ impl Directory {
 
     pub(super) fn all(&self) -> impl Iterator<Item = &BoardRow> {
         self.rows.values()
+    }
+
+    /// Boards whose definition cannot be read, with their numbers where those can be.
+    pub(super) fn damaged(&self) -> impl Iterator<Item = (Option<BoardNo>, &DamagedRow)> {
+        self.damaged.iter().map(|(no, row)| (*no, row))
     }
 
     /// The number for the next new board.
@@ -91,6 +104,11 @@ impl Directory {
     }
 
     fn must_be_free(&self, name: &BoardId, changed: &Changed) -> Result<(), StoreError> {
+        if self.damaged.iter().any(|(_, row)| row.key == name.as_str()) {
+            return Err(
+                damaged("boards", "its definition cannot be read").of_row("boards", || name.as_str().into())
+            );
+        }
         let deleted = |no: BoardNo| changed.iter().any(|(other, row)| *other == no && row.is_none());
         let here = self.names.get(name).is_some_and(|no| !deleted(*no));
         let new = changed.iter().any(|(_, row)| row.as_ref().is_some_and(|row| row.id == *name));

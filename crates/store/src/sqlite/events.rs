@@ -4,7 +4,7 @@
 
 use super::SqliteStore;
 use super::codec::{Input, put_bytes, put_number, put_signed};
-use super::fault::corrupt;
+use super::fault::damaged;
 use super::overlay::Overlay;
 use super::reads::fill;
 use super::run::states;
@@ -40,7 +40,7 @@ fn last(connection: &Connection, topic: Topic) -> Result<Option<u64>, StoreError
 fn decode(row: &Row<'_>) -> Result<(u64, Event), StoreError> {
     let (number, at) = (row.get::<_, i64>(0)?.cast_unsigned(), Micros(row.get(1)?));
     let what = events::decode(&row.get::<_, Vec<u8>>(2)?);
-    Ok((number, Event { at, what: what.ok_or_else(|| corrupt("events", "an event that cannot be"))? }))
+    Ok((number, Event { at, what: what.ok_or_else(|| damaged("events", "an event that cannot be"))? }))
 }
 
 /// Events as rows: each under the next number of its topic, and what the last numbers are then.
@@ -57,7 +57,7 @@ pub(super) fn numbered(
     topics.dedup();
     let look = |overlay: &Overlay| states::<Topics>(overlay, topics.iter().copied());
     let (found, snapshot) = shared.moment(reader, look)?;
-    let known = fill(found, &topics, |topic| last(&snapshot, *topic))?;
+    let known = fill("event_topics", found, &topics, |topic| last(&snapshot, *topic))?;
     let mut lasts: BTreeMap<Topic, u64> =
         topics.into_iter().zip(known).map(|(topic, last)| (topic, last.unwrap_or(0))).collect();
     let mut rows: List<Events> = Vec::with_capacity(events.len());
@@ -195,7 +195,7 @@ impl EventReads for SqliteStore {
     fn last_events(&self, topics: &[Topic]) -> Result<Vec<u64>, StoreError> {
         let look = |overlay: &Overlay| states::<Topics>(overlay, topics.iter().copied());
         self.shared.read(look, |found, tables| {
-            let found = fill(found, topics, |topic| last(tables, *topic))?;
+            let found = fill("event_topics", found, topics, |topic| last(tables, *topic))?;
             Ok(found.into_iter().map(|last| last.unwrap_or(0)).collect())
         })
     }

@@ -3,7 +3,7 @@
 //! One place, so that no code has two meanings. A row that is read is input: what cannot have been written by us is
 //! damage and is reported, never a panic. Not here: any retry.
 
-use crate::StoreError;
+use crate::{DamagedRow, StoreError};
 use rusqlite::ErrorCode;
 
 impl From<rusqlite::Error> for StoreError {
@@ -16,7 +16,12 @@ impl From<rusqlite::Error> for StoreError {
     }
 }
 
-/// Something stored that we cannot have written.
+/// A row that we cannot have written. Whoever knows its key adds it.
+pub(super) fn damaged(table: &'static str, what: &str) -> StoreError {
+    StoreError::Damaged(Box::new(DamagedRow { table, key: String::new(), what: what.into() }))
+}
+
+/// Something stored that we cannot have written, and that all the rest depends on.
 pub(super) fn corrupt(table: &str, what: &str) -> StoreError {
     StoreError::Corrupt(format!("{table}: {what}"))
 }
@@ -52,12 +57,10 @@ fn of_rusqlite(error: &rusqlite::Error, text: String) -> StoreError {
     };
     if matches!(
         error,
-        FromSqlConversionFailure(..)
-            | IntegralValueOutOfRange(..)
-            | InvalidColumnType(..)
-            | Utf8Error(..)
-            | QueryReturnedNoRows
+        FromSqlConversionFailure(..) | IntegralValueOutOfRange(..) | InvalidColumnType(..) | Utf8Error(..)
     ) {
+        damaged("", &text)
+    } else if matches!(error, QueryReturnedNoRows) {
         StoreError::Corrupt(text)
     } else if matches!(error, ToSqlConversionFailure(_) | NulError(_)) {
         StoreError::Row(text)
@@ -98,6 +101,7 @@ mod tests {
                 StoreError::Away(_) => "away",
                 StoreError::Corrupt(_) => "corrupt",
                 StoreError::LostAtCommit { .. }
+                | StoreError::Damaged(_)
                 | StoreError::Locked(_)
                 | StoreError::TooNew { .. }
                 | StoreError::TooOld { .. }

@@ -1,7 +1,7 @@
 //! The table `holds`: money that is promised.
 
 use super::codec::{Input, put_option, put_signed};
-use super::fault::corrupt;
+use super::fault::damaged;
 use super::table::{Rows, Table};
 use super::wallets::currency;
 use crate::StoreError;
@@ -38,7 +38,7 @@ pub(super) fn decode(row: &Row<'_>) -> Result<Hold, StoreError> {
         ended_at: row.get(8)?,
     };
     let hold = columns.hold(wallet, row.get(2)?, row.get(3)?);
-    hold.ok_or_else(|| corrupt("holds", "a hold that cannot be"))
+    hold.ok_or_else(|| damaged("holds", "a hold that cannot be"))
 }
 
 /// Holds that are due at `now` and that `each` wants, for as long as it says so.

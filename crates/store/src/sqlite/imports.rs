@@ -1,7 +1,7 @@
 //! The table `imports`: how far each file has come into its board.
 
 use super::codec::{Input, put_number};
-use super::fault::corrupt;
+use super::fault::damaged;
 use super::table::{Rows, Table};
 use crate::plan::BoardNo;
 use crate::{ImportKey, ImportRow, StoreError};
@@ -82,12 +82,12 @@ fn encode(count: u64) -> Result<i64, StoreError> {
 
 fn decode(row: &Row<'_>) -> Result<ImportRow, StoreError> {
     let count = |column: usize| -> Result<u64, StoreError> {
-        u64::try_from(row.get::<_, i64>(column)?).map_err(|_| corrupt("imports", "a negative count"))
+        u64::try_from(row.get::<_, i64>(column)?).map_err(|_| damaged("imports", "a negative count"))
     };
     let finished = match row.get::<_, i64>(3)? {
         0 => false,
         1 => true,
-        _ => return Err(corrupt("imports", "`finished` is neither 0 nor 1")),
+        _ => return Err(damaged("imports", "`finished` is neither 0 nor 1")),
     };
     Ok(ImportRow { lines: count(0)?, taken: count(1)?, refused: count(2)?, finished })
 }

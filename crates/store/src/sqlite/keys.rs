@@ -1,9 +1,9 @@
 //! The table `keys`: API keys and whether they were revoked.
 
 use super::codec::{Input, put_bytes, put_number, put_option, put_signed};
-use super::fault::corrupt;
+use super::fault::damaged;
 use super::table::{Rows, Table};
-use crate::{KeyRow, StoreError};
+use crate::{DamagedRow, KeyRow, StoreError};
 use rusqlite::{Connection, Row, params};
 use std::sync::Arc;
 use tally_rules::Micros;
@@ -25,13 +25,24 @@ pub(super) struct KeyState {
     pub(super) revoked_at: Option<Micros>,
 }
 
-/// Every key, revoked ones too, in order of creation.
-pub(super) fn all(connection: &Connection) -> Result<Vec<KeyState>, StoreError> {
+/// Every key, revoked ones too, in order of creation. One that cannot be read goes to `skip`.
+pub(super) fn all(
+    connection: &Connection,
+    skip: &mut dyn FnMut(DamagedRow),
+) -> Result<Vec<KeyState>, StoreError> {
     let mut statement = connection.prepare_cached(ALL)?;
     let mut rows = statement.query([])?;
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
-        found.push(decode(row)?);
+        let name = || {
+            let id = row.get_ref(0).ok().and_then(|id| id.as_bytes().ok()).unwrap_or_default();
+            String::from_utf8_lossy(id).escape_debug().to_string()
+        };
+        match decode(row).map_err(|error| error.of_row("keys", name)) {
+            Ok(state) => found.push(state),
+            Err(StoreError::Damaged(row)) => skip(*row),
+            Err(error) => return Err(error),
+        }
     }
     Ok(found)
 }
@@ -116,7 +127,7 @@ fn decode(row: &Row<'_>) -> Result<KeyState, StoreError> {
     let key = KeyRow {
         id: row.get::<_, String>(0)?.into(),
         hash: row.get(1)?,
-        role: Role::parse(&role).ok_or_else(|| corrupt("keys", &format!("no role is named `{role}`")))?,
+        role: Role::parse(&role).ok_or_else(|| damaged("keys", &format!("no role is named `{role}`")))?,
         name: row.get(3)?,
         created_at: Micros(row.get(4)?),
     };

@@ -6,12 +6,11 @@ use super::contest_reads;
 use super::holds::{self, Holds};
 use super::members::{self, Handles, Members};
 use super::overlay::Overlay;
-use super::reads::{Found, fill};
+use super::reads::{Found, fill, one};
 use super::run::states;
-use super::state::Shared;
-use super::table::Table;
 use super::transfers::{self, Entries, Transfers};
 use super::wallets::{self, Totals, Wallets};
+use crate::damage::KeyText;
 use crate::ledger::{Ledger, LedgerLoaded, LedgerPlan};
 use crate::{Books, StoreError};
 use rusqlite::Connection;
@@ -48,22 +47,12 @@ pub(super) fn look(overlay: &Overlay, plan: &LedgerPlan) -> Seen {
 /// Asks the tables for the rest.
 pub(super) fn load(seen: Seen, plan: &LedgerPlan, tables: &Connection) -> Result<LedgerLoaded, StoreError> {
     Ok(LedgerLoaded {
-        handles: fill(seen.handles, &plan.handles, |handle| members::of_handle(tables, handle))?,
-        members: fill(seen.members, &plan.members, |id| members::get(tables, id))?,
-        wallets: fill(seen.wallets, &plan.wallets, |key| wallets::get(tables, key))?,
-        holds: fill(seen.holds, &plan.holds, |id| holds::get(tables, id))?,
+        handles: fill("handles", seen.handles, &plan.handles, |handle| members::of_handle(tables, handle))?,
+        members: fill("members", seen.members, &plan.members, |id| members::get(tables, id))?,
+        wallets: fill("wallets", seen.wallets, &plan.wallets, |key| wallets::get(tables, key))?,
+        holds: fill("holds", seen.holds, &plan.holds, |id| holds::get(tables, id))?,
         contests: contest_reads::load(seen.contests, &plan.contests, tables)?,
     })
-}
-
-/// One row by its key.
-fn one<T: Table>(
-    shared: &Shared,
-    key: &T::Key,
-    of_tables: impl FnOnce(&Connection, &T::Key) -> Result<Option<T::Value>, StoreError>,
-) -> Result<Option<T::Value>, StoreError> {
-    let look = |overlay: &Overlay| overlay.get::<T>(key).cloned();
-    shared.read(look, |found, tables| found.map_or_else(|| of_tables(tables, key), Ok))
 }
 
 impl Ledger for SqliteStore {
@@ -74,7 +63,8 @@ impl Ledger for SqliteStore {
             overlay.range::<Wallets>(from, |key| key.member == member, usize::MAX).0
         };
         self.shared.read(look, |newer, tables| {
-            let old = wallets::of_member(tables, member)?.into_iter();
+            let stored = wallets::of_member(tables, member);
+            let old = stored.map_err(|error| error.of_row("wallets", || member.0.to_string()))?.into_iter();
             let mut all: BTreeMap<_, _> = old.map(|(currency, wallet)| (currency, Some(wallet))).collect();
             all.extend(newer.into_iter().map(|(key, wallet)| (key.currency, wallet)));
             Ok(all.into_iter().filter_map(|(currency, wallet)| Some((currency, wallet?))).collect())
@@ -83,7 +73,8 @@ impl Ledger for SqliteStore {
 
     fn entries(&self, keys: &[EntryKey]) -> Result<Vec<Option<Entry>>, StoreError> {
         let look = |overlay: &Overlay| states::<Entries>(overlay, keys.iter().copied());
-        self.shared.read(look, |found, tables| fill(found, keys, |key| transfers::entry(tables, key)))
+        self.shared
+            .read(look, |found, tables| fill("entries", found, keys, |key| transfers::entry(tables, key)))
     }
 
     fn history(&self, wallet: WalletKey, numbers: Range<u64>) -> Result<Vec<(u64, Entry)>, StoreError> {
@@ -93,7 +84,8 @@ impl Ledger for SqliteStore {
             overlay.range::<Entries>(from, within, usize::MAX).0
         };
         self.shared.read(look, |newer, tables| {
-            let old = transfers::history(tables, wallet, &numbers)?.into_iter();
+            let stored = transfers::history(tables, wallet, &numbers);
+            let old = stored.map_err(|error| error.of_row("entries", || wallet.text()))?.into_iter();
             let mut all: BTreeMap<_, _> = old.map(|(number, entry)| (number, Some(entry))).collect();
             all.extend(newer.into_iter().map(|(key, entry)| (key.sequence, entry)));
             Ok(all.into_iter().rev().filter_map(|(number, entry)| Some((number, entry?))).collect())
@@ -101,11 +93,11 @@ impl Ledger for SqliteStore {
     }
 
     fn transfer(&self, id: TransferId) -> Result<Option<Transfer>, StoreError> {
-        one::<Transfers>(&self.shared, &id, transfers::get)
+        one(&self.shared, "transfers", |overlay| overlay.get::<Transfers>(&id).cloned(), &id, transfers::get)
     }
 
     fn hold(&self, id: HoldId) -> Result<Option<Hold>, StoreError> {
-        one::<Holds>(&self.shared, &id, holds::get)
+        one(&self.shared, "holds", |overlay| overlay.get::<Holds>(&id).cloned(), &id, holds::get)
     }
 
     fn due_holds(&self, now: Micros, limit: usize) -> Result<Vec<(HoldId, WalletKey)>, StoreError> {
@@ -126,23 +118,32 @@ impl Ledger for SqliteStore {
     }
 
     fn member(&self, id: MemberId) -> Result<Option<Member>, StoreError> {
-        one::<Members>(&self.shared, &id, members::get)
+        one(&self.shared, "members", |overlay| overlay.get::<Members>(&id).cloned(), &id, members::get)
     }
 
     fn member_of(&self, handle: &Handle) -> Result<Option<MemberId>, StoreError> {
-        one::<Handles>(&self.shared, handle, members::of_handle)
+        one(
+            &self.shared,
+            "handles",
+            |overlay| overlay.get::<Handles>(handle).cloned(),
+            handle,
+            members::of_handle,
+        )
     }
 
     fn members_of(&self, handles: &[Handle]) -> Result<Vec<Option<MemberId>>, StoreError> {
         let look = |overlay: &Overlay| states::<Handles>(overlay, handles.iter().cloned());
-        self.shared.read(look, |found, tables| fill(found, handles, |key| members::of_handle(tables, key)))
+        self.shared.read(look, |found, tables| {
+            fill("handles", found, handles, |key| members::of_handle(tables, key))
+        })
     }
 
     fn totals(&self) -> Result<Vec<(AccountKey, Total)>, StoreError> {
         let look = |overlay: &Overlay| overlay.range::<Totals>(Bound::Unbounded, |_| true, usize::MAX).0;
         self.shared.read(look, |newer, tables| {
-            let mut all: BTreeMap<_, _> =
-                wallets::totals(tables)?.into_iter().map(|(key, total)| (key, Some(total))).collect();
+            let stored =
+                wallets::totals(tables).map_err(|error| error.of_row("totals", || "a total".into()))?;
+            let mut all: BTreeMap<_, _> = stored.into_iter().map(|(key, total)| (key, Some(total))).collect();
             all.extend(newer);
             Ok(all.into_iter().filter_map(|(key, total)| Some((key, total?))).collect())
         })

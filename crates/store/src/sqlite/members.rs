@@ -1,7 +1,7 @@
 //! The tables `members` and `handles`: who there is, and what each is found by.
 
 use super::codec::{Input, put_bytes, put_number, put_option, put_signed};
-use super::fault::corrupt;
+use super::fault::damaged;
 use super::table::{Rows, Table};
 use crate::StoreError;
 use rusqlite::{Connection, Row, params};
@@ -38,7 +38,7 @@ pub(super) fn of_handle(connection: &Connection, handle: &Handle) -> Result<Opti
 
 /// The columns from the first one on.
 pub(super) fn decode(row: &Row<'_>) -> Result<Member, StoreError> {
-    let bad = |what: &str| corrupt("members", &format!("a {what} that cannot be"));
+    let bad = |what: &str| damaged("members", &format!("a {what} that cannot be"));
     let phone: Option<String> = row.get(1)?;
     let phone = phone.map(|text| Phone::parse(&text, None).map_err(|_| bad("phone"))).transpose()?;
     let mac: Option<[u8; 32]> = row.get(5)?;

@@ -37,6 +37,7 @@ mod imports;
 mod journal;
 mod journal_rows;
 mod keys;
+mod laid;
 mod ledger;
 mod lock;
 mod log;
@@ -60,6 +61,7 @@ mod repair;
 mod requests;
 mod rotation;
 mod run;
+mod score_books;
 mod scores;
 mod series;
 mod state;
@@ -77,11 +79,12 @@ pub(crate) use boards::{encode_prizes, put_board, take_board, take_period_prizes
 pub use options::{Background, Options};
 pub use repair::{Repaired, repair};
 
+use crate::damage::Damages;
 use crate::plan::{
     BatchId, Block, BlockKey, BoardNo, BoardRow, Changes, Committed, ImportKey, ImportRow, KeyRow, Loaded,
     Part, PartRow, Plan, ScoreKey,
 };
-use crate::{Ledger, Slow, Store, StoreError};
+use crate::{DamagedRow, Ledger, Slow, Store, StoreError};
 use connect::Readers;
 use directory::Directory;
 use doubt::Doubt;
@@ -149,13 +152,14 @@ impl SqliteStore {
         tables.begin_log()?;
         let last = recover::recover(&files, &path, &mut tables, options.busy_wait)?;
         doubt.clear();
-        let boards = Directory::load(tables.connection())?;
+        let damages = Damages::default();
+        let boards = Directory::load(tables.connection(), &damages)?;
         let next_key = keys::last(tables.connection())?.saturating_add(1);
         let readers = Readers::open(&files, &path, options)?;
         let writer =
             Writer::new(connect::reader(&files, &path, options, options.cache_bytes)?, last, next_key);
         let overlay = Overlay { boards, ..Overlay::default() };
-        let shared = Arc::new(Shared::new(path, options, readers, overlay, tables, writer));
+        let shared = Arc::new(Shared::new(path, options, readers, overlay, tables, (writer, damages)));
         let no_thread = |error| StoreError::Away(format!("start a thread of the store: {error}"));
         let folder = Folder::start(&shared).map_err(no_thread)?;
         let syncs = Syncs::start(&shared).map_err(no_thread)?;
@@ -176,7 +180,8 @@ impl Store for SqliteStore {
     }
 
     fn run(&self, plan: &Plan, decide: &mut dyn FnMut(&Loaded) -> Changes) -> Result<Committed, StoreError> {
-        run::run(&self.shared, plan, decide).map(|()| Committed::default())
+        let done = run::run(&self.shared, plan, decide);
+        self.shared.damages.noted(done).map(|()| Committed::default())
     }
 
     fn became(&self, _batch: &BatchId) -> Result<Option<Committed>, StoreError> {
@@ -284,7 +289,20 @@ impl Store for SqliteStore {
             ("unsynced_bytes", lag.bytes as f64),
             ("unsynced_seconds", lag.seconds),
             ("slow_transactions", shared.slows.count()),
+            ("damaged_rows", shared.damages.count() as f64),
         ]
+    }
+
+    fn damaged(&self) -> Vec<DamagedRow> {
+        self.shared.damages.list()
+    }
+
+    fn damaged_count(&self) -> u64 {
+        self.shared.damages.count()
+    }
+
+    fn is_damaged(&self, key: &ScoreKey) -> bool {
+        self.shared.damages.has("scores", key)
     }
 
     fn slow(&self) -> Vec<Slow> {

@@ -1,7 +1,7 @@
 //! The tables `parts`, `blocks` and `deleted_parts`: periods, and the order of closed ones.
 
 use super::codec::{Input, put_bytes, put_number, put_signed};
-use super::fault::corrupt;
+use super::fault::damaged;
 use super::table::{Rows, Table};
 use crate::StoreError;
 use crate::plan::{Block, BlockKey, BoardNo, Gone, Part, PartKey, PartRow};
@@ -39,7 +39,12 @@ pub(super) fn block(connection: &Connection, key: &BlockKey) -> Result<Option<Bl
     let of = &key.part;
     let mut rows = statement.query(params![of.board.0, encode(of.part)?, key.version, count(key.block)?])?;
     let Some(row) = rows.next()? else { return Ok(None) };
-    Ok(Some(Block { distinct_better: number(row, 0)?, entries: row.get(1)? }))
+    decode_block(row).map(Some)
+}
+
+/// The columns from the first one on.
+pub(super) fn decode_block(row: &Row<'_>) -> Result<Block, StoreError> {
+    Ok(Block { distinct_better: number(row, 0)?, entries: row.get(1)? })
 }
 
 /// The table `parts`, for the journal.
@@ -195,6 +200,12 @@ impl From<Gone> for DeletedKey {
     }
 }
 
+impl From<DeletedKey> for Gone {
+    fn from(key: DeletedKey) -> Self {
+        u32::try_from(key.version).map_or(Self::Part(key.part), |version| Self::Blocks(key.part, version))
+    }
+}
+
 impl Table for Deleted {
     const TAG: u8 = 7;
     type Key = DeletedKey;
@@ -242,18 +253,19 @@ fn count(count: u64) -> Result<i64, StoreError> {
 }
 
 fn number(row: &Row<'_>, column: usize) -> Result<u64, StoreError> {
-    u64::try_from(row.get::<_, i64>(column)?).map_err(|_| corrupt("parts", "a negative count"))
+    u64::try_from(row.get::<_, i64>(column)?).map_err(|_| damaged("parts", "a negative count"))
 }
 
 fn truth(row: &Row<'_>, column: usize) -> Result<bool, StoreError> {
     match row.get::<_, i64>(column)? {
         0 => Ok(false),
         1 => Ok(true),
-        _ => Err(corrupt("parts", "a truth is neither 0 nor 1")),
+        _ => Err(damaged("parts", "a truth is neither 0 nor 1")),
     }
 }
 
-fn decode(row: &Row<'_>) -> Result<PartRow, StoreError> {
+/// The columns from the first one on.
+pub(super) fn decode(row: &Row<'_>) -> Result<PartRow, StoreError> {
     Ok(PartRow {
         part: Part(number(row, 0)?),
         rule: row.get(1)?,

@@ -6,10 +6,10 @@ use super::SqliteStore;
 use super::codec::{Input, put_bytes, put_number};
 use super::contest_reads::merged;
 use super::contests::one;
-use super::fault::corrupt;
+use super::fault::damaged;
 use super::overlay::Overlay;
-use super::parts;
 use super::table::{Rows, Table};
+use super::{parts, reads};
 use crate::payments::{self, PaymentReads};
 use crate::{BoardNo, Part, PartKey, StoreError};
 use rusqlite::{Connection, Row, params};
@@ -23,7 +23,7 @@ pub(super) const OPEN: &str = "SELECT board, part FROM period_payments INDEXED B
      WHERE open = 1 AND (board, part) > (?1, ?2) ORDER BY board, part";
 
 fn bad() -> StoreError {
-    corrupt("period_payments", "a payment that cannot be")
+    damaged("period_payments", "a payment that cannot be")
 }
 
 /// A row that begins with its body.
@@ -88,7 +88,7 @@ impl Table for Payments {
 impl PaymentReads for SqliteStore {
     fn payment(&self, key: PartKey) -> Result<Option<Payment>, StoreError> {
         let look = |overlay: &Overlay| overlay.get::<Payments>(&key).cloned();
-        self.shared.read(look, |found, tables| found.map_or_else(|| get(tables, key), Ok))
+        reads::one(&self.shared, "period_payments", look, &key, |tables, key| get(tables, *key))
     }
 
     fn open_payments(&self, after: Option<PartKey>, limit: usize) -> Result<Vec<PartKey>, StoreError> {
@@ -107,7 +107,7 @@ impl PaymentReads for SqliteStore {
                 Ok((PartKey { board: BoardNo(row.get(0)?), part }, ()))
             };
             let order = |key: &PartKey, (): &()| *key;
-            let found = merged(newer, order, &mut rows, decode, limit)?;
+            let found = merged(newer, order, &mut rows, |row| decode(row).map(Some), limit)?;
             Ok(found.into_iter().map(|(key, _)| key).collect())
         })
     }

@@ -8,10 +8,12 @@ use super::parts::{self, Blocks, Parts};
 use super::profiles::{self, Profiles};
 use super::scores::{self, NearKey, Scores};
 use super::state::Shared;
-use crate::StoreError;
+use crate::damage::KeyText;
 use crate::plan::{
     BanKey, Block, BlockKey, BoardNo, ImportKey, ImportRow, KeyRow, Part, PartKey, PartRow, ScoreKey,
 };
+use crate::{DamagedRow, StoreError};
+use rusqlite::Connection;
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use tally_rules::profile::Profile;
@@ -23,13 +25,30 @@ const WALK_ROWS: usize = 10_000;
 /// What the overlay says of keys: nothing, that the row is gone, or what it is.
 pub(super) type Found<V> = Vec<Option<Option<V>>>;
 
-/// Asks the tables for what the overlay does not say.
-pub(super) fn fill<K, V>(
+/// Asks a table for what the overlay does not say. A row that cannot be read is named.
+pub(super) fn fill<K: KeyText, V>(
+    table: &'static str,
     found: Found<V>,
     keys: &[K],
     mut of_tables: impl FnMut(&K) -> Result<Option<V>, StoreError>,
 ) -> Result<Vec<Option<V>>, StoreError> {
-    found.into_iter().zip(keys).map(|(found, key)| found.map_or_else(|| of_tables(key), Ok)).collect()
+    let mut ask = |key| of_tables(key).map_err(|error| error.of_row(table, || key.text()));
+    found.into_iter().zip(keys).map(|(found, key)| found.map_or_else(|| ask(key), Ok)).collect()
+}
+
+/// One row by its key.
+pub(super) fn one<K: KeyText, V>(
+    shared: &Shared,
+    table: &'static str,
+    look: impl FnOnce(&Overlay) -> Option<Option<V>>,
+    key: &K,
+    of_tables: impl FnOnce(&Connection, &K) -> Result<Option<V>, StoreError>,
+) -> Result<Option<V>, StoreError> {
+    let read = |found: Option<Option<V>>, tables: &Connection| match found {
+        Some(found) => Ok(found),
+        None => of_tables(tables, key).map_err(|error| error.of_row(table, || key.text())),
+    };
+    shared.read(look, read)
 }
 
 /// The player before all others.
@@ -43,18 +62,18 @@ pub(super) fn records(shared: &Shared, keys: &[ScoreKey]) -> Result<Vec<Option<R
     };
     shared.read(look, |found: Found<Record>, tables| {
         let mut statement = tables.prepare_cached(scores::GET)?;
-        fill(found, keys, |key| scores::get(&mut statement, key))
+        fill("scores", found, keys, |key| scores::get(&mut statement, key))
     })
 }
 
 pub(super) fn import(shared: &Shared, key: &ImportKey) -> Result<Option<ImportRow>, StoreError> {
     let look = |overlay: &Overlay| overlay.get::<Imports>(key).copied();
-    shared.read(look, |found, tables| found.map_or_else(|| imports::get(tables, key), Ok))
+    one(shared, "imports", look, key, imports::get)
 }
 
 pub(super) fn block(shared: &Shared, key: &BlockKey) -> Result<Option<Block>, StoreError> {
     let look = |overlay: &Overlay| overlay.get::<Blocks>(key).cloned();
-    shared.read(look, |found, tables| found.map_or_else(|| parts::block(tables, key), Ok))
+    one(shared, "blocks", look, key, parts::block)
 }
 
 /// Each for itself: one that cannot be read says so alone.
@@ -65,8 +84,12 @@ pub(super) fn profiles(
     let look =
         |overlay: &Overlay| players.iter().map(|player| overlay.get::<Profiles>(player).cloned()).collect();
     shared.read(look, |found: Found<Profile>, tables| {
+        let stored = |player: &PlayerId| {
+            let read = profiles::get(tables, player);
+            shared.damages.noted(read.map_err(|error| error.of_row("profiles", || player.text())))
+        };
         let each = found.into_iter().zip(players);
-        Ok(each.map(|(found, player)| found.map_or_else(|| profiles::get(tables, player), Ok)).collect())
+        Ok(each.map(|(found, player)| found.map_or_else(|| stored(player), Ok)).collect())
     })
 }
 
@@ -74,8 +97,9 @@ pub(super) fn profiles(
 pub(super) fn keys(shared: &Shared) -> Result<Vec<KeyRow>, StoreError> {
     let look = |overlay: &Overlay| overlay.range::<Keys>(Bound::Unbounded, |_| true, usize::MAX).0;
     shared.read(look, |newer, tables| {
+        let stored = keys::all(tables, &mut |row| shared.damages.note(&row))?;
         let mut states: BTreeMap<_, _> =
-            keys::all(tables)?.into_iter().map(|state| (state.row.id.clone(), state)).collect();
+            stored.into_iter().map(|state| (state.row.id.clone(), state)).collect();
         states.extend(newer.into_iter().filter_map(|(id, state)| Some((id, state?))));
         let live = states.into_values().filter(|state| state.revoked_at.is_none());
         let by_age: BTreeMap<u32, KeyRow> = live.map(|state| (state.no, state.row)).collect();
@@ -89,7 +113,9 @@ pub(super) fn hidden(shared: &Shared, board: BoardNo) -> Result<Vec<PlayerId>, S
         overlay.range::<Bans>(Bound::Included(from), |key| key.board == board, usize::MAX).0
     };
     shared.read(look, |newer, tables| {
-        let old = bans::of_board(tables, board)?.into_iter().map(|player| (player, Some(())));
+        let stored = bans::of_board(tables, board);
+        let stored = stored.map_err(|error| error.of_row("bans", || board.0.to_string()))?;
+        let old = stored.into_iter().map(|player| (player, Some(())));
         let mut all: BTreeMap<_, _> = old.collect();
         all.extend(newer.into_iter().map(|(key, hidden)| (key.player, hidden)));
         Ok(all.into_iter().filter_map(|(player, hidden)| hidden.map(|()| player)).collect())
@@ -102,7 +128,9 @@ pub(super) fn parts(shared: &Shared, board: BoardNo) -> Result<Vec<PartRow>, Sto
         overlay.range::<Parts>(Bound::Included(from), |key| key.board == board, usize::MAX).0
     };
     shared.read(look, |newer, tables| {
-        let old = parts::of_board(tables, board)?.into_iter().map(|row| (row.part, Some(row)));
+        let stored = parts::of_board(tables, board);
+        let stored = stored.map_err(|error| error.of_row("parts", || board.0.to_string()))?;
+        let old = stored.into_iter().map(|row| (row.part, Some(row)));
         let mut all: BTreeMap<_, _> = old.collect();
         all.extend(newer.into_iter().map(|(key, row)| (key.part, row)));
         Ok(all.into_values().flatten().collect())
@@ -169,18 +197,26 @@ fn walk_some(
     };
     shared.read(look, |(newer, complete), tables| {
         let complete = complete.map(|key| key.player().clone());
-        let mut newer = newer.into_iter().peekable();
+        let overlaid = &newer;
+        let mut newer = newer.iter().peekable();
         let mut given = 0;
-        scores::walk(tables, (board, part), after, &mut |player, record| {
+        let mut skip = |player: Option<PlayerId>, row: &DamagedRow| {
+            // The overlay may have a newer state, which will be folded over it.
+            let near = player.map(|player| NearKey::new(board, part, player));
+            if near.is_none_or(|near| !overlaid.contains_key(&near)) {
+                shared.damages.note(row);
+            }
+        };
+        scores::walk(tables, (board, part), after, &mut skip, &mut |player, record| {
             // What the overlay has before this one, and whether it has another state of this very one.
             let mut record = Some(record);
             while given < want
                 && let Some((key, state)) = newer.next_if(|(key, _)| *key.player() <= player)
             {
                 if *key.player() == player {
-                    record = state;
+                    record = *state;
                 } else if let Some(state) = state {
-                    each(key.player().clone(), state);
+                    each(key.player().clone(), *state);
                     given += 1;
                 }
             }

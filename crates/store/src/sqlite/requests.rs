@@ -1,7 +1,7 @@
 //! The table `requests`: what was done under which idempotency key, until it is forgotten.
 
 use super::codec::{Input, put_bytes, put_signed};
-use super::fault::corrupt;
+use super::fault::damaged;
 use super::state::Shared;
 use super::table::{Rows, Table};
 use crate::StoreError;
@@ -56,7 +56,7 @@ fn expire(
     {
         let text = |column: usize| -> Result<std::sync::Arc<str>, StoreError> {
             let text = row.get_ref(column)?.as_str();
-            Ok(text.map_err(|_| corrupt("requests", "a key that is no text"))?.into())
+            Ok(text.map_err(|_| damaged("requests", "a key that is no text"))?.into())
         };
         let key = RequestKey { scope: text(0)?, key: text(1)? };
         if !newer(&key) {
@@ -135,9 +135,9 @@ impl Table for Requests {
 
 fn decode(row: &Row<'_>) -> Result<Stored, StoreError> {
     let ValueRef::Blob(outcome) = row.get_ref(2)? else {
-        return Err(corrupt("requests", "an outcome that is not bytes"));
+        return Err(damaged("requests", "an outcome that is not bytes"));
     };
     let outcome =
-        Outcome::decode(outcome).ok_or_else(|| corrupt("requests", "an outcome that does not decode"))?;
+        Outcome::decode(outcome).ok_or_else(|| damaged("requests", "an outcome that does not decode"))?;
     Ok(Stored { fingerprint: Fingerprint(row.get(0)?), at: Micros(row.get(1)?), outcome })
 }

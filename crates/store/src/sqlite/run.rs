@@ -210,7 +210,7 @@ fn rows(shared: &Shared, writer: &Writer, changes: Changes) -> Result<(Batch, Ch
             changes.keys.iter().map(|change| overlay.get::<Keys>(&change.id().into()).cloned()).collect()
         };
         let (found, snapshot): (Vec<_>, _) = shared.moment(&writer.reader, look)?;
-        let states = fill(found, &changes.keys, |change| keys::get(&snapshot, change.id()))?;
+        let states = fill("keys", found, &changes.keys, |change| keys::get(&snapshot, change.id()))?;
         present.extend(states.into_iter().flatten().map(|state| (state.row.id.to_string(), state)));
     }
     let totals = totals(shared, writer, &changes)?;
@@ -231,7 +231,7 @@ fn totals(shared: &Shared, writer: &Writer, changes: &Changes) -> Result<Vec<Opt
     let keys: Vec<AccountKey> = added.iter().map(|(key, _)| *key).collect();
     let look = |overlay: &Overlay| states::<Totals>(overlay, keys.iter().copied());
     let (found, snapshot) = shared.moment(&writer.reader, look)?;
-    fill(found, &keys, |key| wallets::total(&snapshot, key))
+    fill("totals", found, &keys, |key| wallets::total(&snapshot, key))
 }
 
 fn load(shared: &Shared, connection: &Connection, plan: &Plan) -> Result<Loaded, StoreError> {
@@ -258,10 +258,10 @@ fn load(shared: &Shared, connection: &Connection, plan: &Plan) -> Result<Loaded,
     let ((mut loaded, scores, requests, imports, profiles, seen), tables) =
         shared.moment(connection, look)?;
     let mut statement = tables.prepare_cached(scores::GET)?;
-    loaded.scores = fill(scores, &plan.scores, |key| scores::get(&mut statement, key))?;
-    loaded.requests = fill(requests, &plan.requests, |key| requests::get(&tables, key))?;
-    loaded.imports = fill(imports, &plan.imports, |key| imports::get(&tables, key))?;
-    loaded.profiles = fill(profiles, &plan.profiles, |player| profiles::get(&tables, player))?;
+    loaded.scores = fill("scores", scores, &plan.scores, |key| scores::get(&mut statement, key))?;
+    loaded.requests = fill("requests", requests, &plan.requests, |key| requests::get(&tables, key))?;
+    loaded.imports = fill("imports", imports, &plan.imports, |key| imports::get(&tables, key))?;
+    loaded.profiles = fill("profiles", profiles, &plan.profiles, |player| profiles::get(&tables, player))?;
     loaded.ledger = ledger::load(seen, &plan.ledger, &tables)?;
     drop(statement);
     tables.commit()?;

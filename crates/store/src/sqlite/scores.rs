@@ -4,10 +4,11 @@
 //! then descends the tree once and overwrites, where INSERT ... ON CONFLICT descends three times.
 
 use super::codec::{Input, put_bytes, put_number, put_signed};
-use super::fault::corrupt;
+use super::fault::{corrupt, damaged};
 use super::parts::encode;
 use super::table::{Rows, Table};
-use crate::{BoardNo, Part, ScoreKey, StoreError};
+use crate::damage::score_text;
+use crate::{BoardNo, DamagedRow, Part, ScoreKey, StoreError};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row, Statement, params};
 use tally_rules::{Micros, PlayerId, Record};
@@ -65,6 +66,13 @@ impl From<ScoreKey> for NearKey {
     }
 }
 
+impl From<NearKey> for ScoreKey {
+    fn from(key: NearKey) -> Self {
+        let NearKey { board, part, player, .. } = key;
+        Self { board, part, player }
+    }
+}
+
 impl Table for Scores {
     const TAG: u8 = 0;
     type Key = NearKey;
@@ -118,11 +126,13 @@ impl Table for Scores {
     }
 }
 
-/// Walks a part in order of player bytes for as long as `each` says so.
+/// Walks a part in order of player bytes for as long as `each` says so. A row that cannot be read goes to `skip`, with its
+/// player where that is one.
 pub(super) fn walk(
     connection: &Connection,
     (board, part): (BoardNo, Part),
     after: Option<&PlayerId>,
+    skip: &mut dyn FnMut(Option<PlayerId>, &DamagedRow),
     each: &mut dyn FnMut(PlayerId, Record) -> bool,
 ) -> Result<(), StoreError> {
     let mut statement = connection.prepare_cached(WALK)?;
@@ -130,17 +140,34 @@ pub(super) fn walk(
     let after = after.map_or("", PlayerId::as_str);
     let mut rows = statement.query(params![board.0, encode(part)?, after])?;
     while let Some(row) = rows.next()? {
-        let ValueRef::Text(bytes) = row.get_ref(3)? else {
-            return Err(corrupt("scores", "a player that is not text"));
-        };
-        let text = std::str::from_utf8(bytes).map_err(|_| corrupt("scores", "a player that is not UTF-8"))?;
-        let player =
-            PlayerId::new(text).map_err(|bad| corrupt("scores", &format!("a player's name {}", bad.0)))?;
-        if !each(player, decode(row)?) {
-            break;
+        let (player, record) = (player(row), decode(row));
+        match (player, record) {
+            (Ok(player), Ok(record)) => {
+                if !each(player, record) {
+                    break;
+                }
+            }
+            (player, record) => {
+                let readable = player.as_ref().ok().cloned();
+                let bad = player.err().or(record.err()).expect("one of both");
+                let bytes = row.get_ref(3)?.as_bytes().unwrap_or_default();
+                match bad.of_row("scores", || score_text((board, part), bytes)) {
+                    StoreError::Damaged(bad) => skip(readable, &bad),
+                    error => return Err(error),
+                }
+            }
         }
     }
     Ok(())
+}
+
+/// The player of a row that begins like one of [`WALK`].
+pub(super) fn player(row: &Row<'_>) -> Result<PlayerId, StoreError> {
+    let ValueRef::Text(bytes) = row.get_ref(3)? else {
+        return Err(damaged("scores", "a player that is not text"));
+    };
+    let text = std::str::from_utf8(bytes).map_err(|_| damaged("scores", "a player that is not UTF-8"))?;
+    PlayerId::new(text).map_err(|bad| damaged("scores", &format!("a player's name {}", bad.0)))
 }
 
 /// How many records a part has.
@@ -150,6 +177,7 @@ pub(super) fn count(connection: &Connection, board: BoardNo, part: Part) -> Resu
     u64::try_from(count).map_err(|_| corrupt("scores", "a negative count"))
 }
 
-fn decode(row: &Row<'_>) -> Result<Record, StoreError> {
+/// The columns from the first one on.
+pub(super) fn decode(row: &Row<'_>) -> Result<Record, StoreError> {
     Ok(Record { score: row.get(0)?, subscore: row.get(1)?, at: Micros(row.get(2)?) })
 }

@@ -6,8 +6,9 @@ use super::SqliteStore;
 use super::codec::{Input, put_bytes};
 use super::contest_reads::{merged, only_behind};
 use super::contests::one;
-use super::fault::corrupt;
+use super::fault::damaged;
 use super::overlay::Overlay;
+use super::reads;
 use super::table::{Rows, Table};
 use crate::StoreError;
 use crate::contests::{Due, DueAfter};
@@ -25,12 +26,12 @@ pub(super) const DUE: &str = "SELECT id, due FROM contest_series INDEXED BY cont
      WHERE due IS NOT NULL AND due <= ?1 AND (due, id) > (?2, ?3) ORDER BY due, id";
 
 fn name(row: &Row<'_>) -> Result<ContestId, StoreError> {
-    ContestId::new(&row.get::<_, String>(0)?).map_err(|bad| corrupt("contest_series", bad.0))
+    ContestId::new(&row.get::<_, String>(0)?).map_err(|bad| damaged("contest_series", bad.0))
 }
 
 fn decode(row: &Row<'_>) -> Result<(ContestId, SeriesRecord), StoreError> {
     let record = series::decode(&row.get::<_, Vec<u8>>(1)?);
-    Ok((name(row)?, record.ok_or_else(|| corrupt("contest_series", "a series that cannot be"))?))
+    Ok((name(row)?, record.ok_or_else(|| damaged("contest_series", "a series that cannot be"))?))
 }
 
 /// A series.
@@ -91,7 +92,7 @@ impl Table for AllSeries {
 impl SeriesReads for SqliteStore {
     fn series(&self, id: &ContestId) -> Result<Option<SeriesRecord>, StoreError> {
         let look = |overlay: &Overlay| overlay.get::<AllSeries>(id).cloned();
-        self.shared.read(look, |found, tables| found.map_or_else(|| get(tables, id), Ok))
+        reads::one(&self.shared, "contest_series", look, id, get)
     }
 
     fn all_series(&self, after: Option<&ContestId>, limit: usize) -> Result<ListedSeries, StoreError> {
@@ -104,7 +105,7 @@ impl SeriesReads for SqliteStore {
         self.shared.read(look, |newer, tables| {
             let mut statement = tables.prepare_cached(LIST)?;
             let mut rows = statement.query(params![after.map_or("", ContestId::as_str)])?;
-            merged(newer, order, &mut rows, decode, limit)
+            merged(newer, order, &mut rows, |row| decode(row).map(Some), limit)
         })
     }
 
@@ -120,7 +121,7 @@ impl SeriesReads for SqliteStore {
             let mut rows = statement.query(params![now.0, at.0, id])?;
             let decode = |row: &Row<'_>| Ok((name(row)?, Micros(row.get(1)?)));
             let order = |id: &ContestId, at: &Micros| (*at, id.clone());
-            let found = merged(newer, order, &mut rows, decode, limit)?;
+            let found = merged(newer, order, &mut rows, |row| decode(row).map(Some), limit)?;
             Ok(found.into_iter().map(|(id, at)| (at, id)).collect())
         })
     }

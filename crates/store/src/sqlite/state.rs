@@ -17,6 +17,7 @@ use super::tables::{Counters, Tables};
 use super::unsynced::Unsynced;
 use super::{Options, meta};
 use crate::StoreError;
+use crate::damage::Damages;
 use crate::slow::Slows;
 use rusqlite::{Connection, OptionalExtension, Transaction};
 use std::path::PathBuf;
@@ -33,6 +34,8 @@ pub(super) struct Shared {
     pub(super) unsynced: Unsynced,
     pub(super) counters: Counters,
     pub(super) slows: Slows,
+    /// Rows that could not be read.
+    pub(super) damages: Damages,
     overlay: RwLock<Overlay>,
     writer: Mutex<Writer>,
     // Dropped last: a connection that may write removes the log when it is the last to close.
@@ -46,7 +49,7 @@ impl Shared {
         readers: Readers,
         overlay: Overlay,
         tables: Tables,
-        writer: Writer,
+        (writer, damages): (Writer, Damages),
     ) -> Self {
         Self {
             path,
@@ -57,6 +60,7 @@ impl Shared {
             unsynced: Unsynced::new(tables.doubt()),
             counters: Counters::default(),
             slows: Slows::default(),
+            damages,
             overlay: RwLock::new(overlay),
             writer: Mutex::new(writer),
             tables: Mutex::new(tables),
@@ -112,7 +116,7 @@ impl Shared {
     ) -> Result<R, StoreError> {
         let reader = self.readers.lend();
         let (found, snapshot) = self.moment(&reader, look)?;
-        let done = tables(found, &snapshot)?;
+        let done = self.damages.noted(tables(found, &snapshot))?;
         snapshot.commit()?;
         Ok(done)
     }

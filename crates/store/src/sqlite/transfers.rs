@@ -1,7 +1,7 @@
 //! The tables `transfers` and `entries`: movements of money, and the line that each leaves in a wallet. Never changed.
 
 use super::codec::{Input, put_bytes, put_number, put_option, put_signed};
-use super::fault::corrupt;
+use super::fault::damaged;
 use super::table::{Rows, Table};
 use super::wallets::{counted, currency};
 use crate::StoreError;
@@ -49,8 +49,8 @@ pub(super) fn decode(row: &Row<'_>) -> Result<Transfer, StoreError> {
     })
 }
 
-fn kind(table: &str, number: u8) -> Result<Kind, StoreError> {
-    Kind::of_number(number).ok_or_else(|| corrupt(table, "a kind that there is not"))
+fn kind(table: &'static str, number: u8) -> Result<Kind, StoreError> {
+    Kind::of_number(number).ok_or_else(|| damaged(table, "a kind that there is not"))
 }
 
 /// An entry.

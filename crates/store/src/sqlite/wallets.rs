@@ -1,7 +1,7 @@
 //! The tables `wallets` and `totals`: what members have, and what accounts came to.
 
 use super::codec::{Input, put_number, put_signed};
-use super::fault::corrupt;
+use super::fault::damaged;
 use super::table::{Rows, Table};
 use crate::StoreError;
 use rusqlite::{Connection, Row, params};
@@ -59,18 +59,18 @@ fn truth(number: i64) -> Result<bool, StoreError> {
     match number {
         0 => Ok(false),
         1 => Ok(true),
-        _ => Err(corrupt("wallets", "closed is neither 0 nor 1")),
+        _ => Err(damaged("wallets", "closed is neither 0 nor 1")),
     }
 }
 
 /// A number of entries as it is stored.
-pub(super) fn counted(table: &str, number: i64) -> Result<u64, StoreError> {
-    u64::try_from(number).map_err(|_| corrupt(table, "a negative number of entries"))
+pub(super) fn counted(table: &'static str, number: i64) -> Result<u64, StoreError> {
+    u64::try_from(number).map_err(|_| damaged(table, "a negative number of entries"))
 }
 
 /// The code of a currency as it is stored.
-pub(super) fn currency(table: &str, text: &str) -> Result<Currency, StoreError> {
-    Currency::parse(text).ok_or_else(|| corrupt(table, "a currency that cannot be"))
+pub(super) fn currency(table: &'static str, text: &str) -> Result<Currency, StoreError> {
+    Currency::parse(text).ok_or_else(|| damaged(table, "a currency that cannot be"))
 }
 
 /// A total.
@@ -86,7 +86,7 @@ pub(super) fn totals(connection: &Connection) -> Result<Vec<(AccountKey, Total)>
     let mut rows = statement.query([])?;
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
-        let account = Account::of_number(row.get(2)?).ok_or_else(|| corrupt("totals", "no such account"))?;
+        let account = Account::of_number(row.get(2)?).ok_or_else(|| damaged("totals", "no such account"))?;
         let currency = currency("totals", &row.get::<_, String>(3)?)?;
         found.push((AccountKey { account, currency }, decode_total(row)?));
     }
@@ -96,7 +96,7 @@ pub(super) fn totals(connection: &Connection) -> Result<Vec<(AccountKey, Total)>
 fn decode_total(row: &Row<'_>) -> Result<Total, StoreError> {
     let number = |column: usize| -> Result<u128, StoreError> {
         let text: String = row.get(column)?;
-        text.parse().map_err(|_| corrupt("totals", "a total that is no number"))
+        text.parse().map_err(|_| damaged("totals", "a total that is no number"))
     };
     Ok(Total { debits: number(0)?, credits: number(1)? })
 }

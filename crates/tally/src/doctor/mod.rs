@@ -89,6 +89,41 @@ pub(crate) fn run(cli: &Cli, args: &DoctorArgs) -> Result<ExitCode> {
     Ok(if report.is_wrong() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
+/// Compares the ranks of a running server, or of one of its own, with the stored rows; whether they agree.
+pub(crate) fn ranks_agree(cli: &Cli) -> Result<bool> {
+    let config = Config::load(cli)?;
+    let data = DataDir::open(&config)?;
+    let mut report = Report::printed();
+    let target = Target::find(cli, &TargetArgs { url: None, key: None })?;
+    let compared = compare(&mut report, (&config, &data.place(&config)?, data.path()), &target);
+    target.finish();
+    compared?;
+    Ok(!report.is_wrong())
+}
+
+fn compare(
+    report: &mut Report,
+    (config, place, data): (&Config, &Place, &Path),
+    target: &Target,
+) -> Result<()> {
+    match place {
+        Place::MySql(url) => {
+            let store = connect(url, config, false, None)?;
+            ranks::compare(report, &target.client, &mut || Ok(Arc::<MySqlStore>::clone(&store)))
+        }
+        Place::Shards(urls) => {
+            let store = Shards::observe(urls, &options(config, false, None)?).context("open the store")?;
+            let store = Arc::new(store);
+            ranks::compare(report, &target.client, &mut || Ok(Arc::<Shards>::clone(&store)))
+        }
+        Place::Sqlite(path) => {
+            // A file has one process that opens it: the server. Beside it there is the copy that a backup is.
+            let copies = Copies::new(data, "doctor");
+            ranks::compare(report, &target.client, &mut || copies.make(path, &mut |_, _| ()))
+        }
+    }
+}
+
 fn examine(
     report: &mut Report,
     (config, place, data): (&Config, &Place, &Path),
@@ -101,26 +136,21 @@ fn examine(
             database(report, "store", &store)?;
             let set = pool::judge(report, config)?;
             pool::measured(report, target, args.target_rate, Some(set))?;
-            ranks::compare(report, &target.client, &mut || Ok(Arc::<MySqlStore>::clone(&store)))
         }
         Place::Shards(urls) => {
             let store = Shards::observe(urls, &options(config, false, None)?).context("open the store")?;
-            let store = Arc::new(store);
             for (shard, one) in (1..).zip(store.each()) {
                 database(report, &format!("shard {shard} of {}", urls.len()), one)?;
             }
             let set = pool::judge(report, config)?;
             pool::measured(report, target, args.target_rate, Some(set))?;
-            ranks::compare(report, &target.client, &mut || Ok(Arc::<Shards>::clone(&store)))
         }
         Place::Sqlite(path) => {
             file(report, path);
             pool::measured(report, target, args.target_rate, None)?;
-            // A file has one process that opens it: the server. Beside it there is the copy that a backup is.
-            let copies = Copies::new(data, "doctor");
-            ranks::compare(report, &target.client, &mut || copies.make(path, &mut |_, _| ()))
         }
     }
+    compare(report, (config, place, data), target)
 }
 
 fn database(report: &mut Report, what: &str, store: &MySqlStore) -> Result<()> {

@@ -11,9 +11,11 @@ use std::collections::BTreeSet;
 use tally_testkit::{Answer, Client, EventStream, Request, TestTally};
 
 /// Answers that need a fault, a moment or a rival: other tests make them.
-const NOT_HERE: [(u16, &str); 9] = [
+const NOT_HERE: [(u16, &str); 11] = [
     (409, "applications_lost"),
     (500, "internal"),
+    (500, "damaged"),
+    (500, "leaderboard_damaged"),
     (503, ""),
     (503, "loading"),
     (503, "draining"),

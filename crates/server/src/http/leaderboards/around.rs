@@ -1,11 +1,9 @@
 //! `GET /v1/leaderboards/{board}/players/{player}/around`: the ranks around a player.
 
-use super::{find, read, view, wants_players, write_entries};
+use super::{find, missed, read, view, wants_players, write_entries};
 use crate::http::answer::{self, Answer};
 use crate::http::call::Call;
-use crate::http::problem;
 use crate::limits::{AROUND_DEFAULT, AROUND_MAX};
-use tally_rules::Refusal;
 use tally_wire::Problem;
 use tally_wire::api::scores::{PageAnswer, Style};
 
@@ -19,8 +17,9 @@ pub(in crate::http) async fn around(mut call: Call) -> Result<Answer, Problem> {
     let (board, player) = (find(&tally, &call.board()?).await?, call.player()?);
     let view = view(&tally, &board, period.as_deref())?;
     let (above, below) = (above as usize, below as usize);
-    let page = read(&tally, &view, move |order| order.around(&player, above, below)).await?;
-    let page = page.ok_or_else(|| problem::of_refusal(&Refusal::PlayerNotRanked))?;
+    let of = player.clone();
+    let page = read(&tally, &view, move |order| order.around(&of, above, below)).await?;
+    let Some(page) = page else { return Err(missed(&tally, &view, player).await) };
     let style = Style { definition: &board.definition, int64 };
     Ok(answer::ok(&PageAnswer {
         board: board.id.as_str(),

@@ -24,7 +24,7 @@ use tally_service::boards::Board;
 use tally_service::periods::view::View;
 use tally_service::periods::{self as service_periods, ALL_TIME_NAME};
 use tally_service::scores::command::Submitted;
-use tally_service::{Reads, Tally, players, scores};
+use tally_service::{Reads, Tally, damaged, players, scores};
 use tally_wire::api::leaderboards;
 use tally_wire::api::players::write_profile;
 use tally_wire::api::scores::{EntryAnswer, Expanded, PreviousAnswer, Style, SubmitAnswer};
@@ -69,6 +69,17 @@ async fn read<T: Send + 'static>(
     tally.looked_now().await;
     let gone = tally.boards.get(&view.board.id).is_none();
     Err(problem::of_failure(&if gone { Refusal::LeaderboardNotFound(None).into() } else { failure }))
+}
+
+/// The problem of a player that a part has no rank of.
+async fn missed(tally: &Arc<Tally>, view: &View, player: PlayerId) -> Problem {
+    if let Some(key) = damaged::noted(&*tally.store, &view.board, view.part(), &player) {
+        let store = Arc::clone(&tally.store);
+        if let Err(failure) = tally_service::blocking(move || damaged::check(&*store, key)).await {
+            return problem::of_failure(&failure);
+        }
+    }
+    problem::of_refusal(&Refusal::PlayerNotRanked)
 }
 
 fn write_board(tally: &Tally, board: &Board) -> Value {

@@ -1,10 +1,8 @@
 //! `GET /v1/leaderboards/{board}/players/{player}`: one player's rank.
 
-use super::{find, read, view};
+use super::{find, missed, read, view};
 use crate::http::answer::{self, Answer};
 use crate::http::call::Call;
-use crate::http::problem;
-use tally_rules::Refusal;
 use tally_wire::api::scores::{PlayerAnswer, Style};
 use tally_wire::{Problem, time};
 
@@ -16,7 +14,7 @@ pub(in crate::http) async fn player(mut call: Call) -> Result<Answer, Problem> {
     let view = view(&tally, &board, period.as_deref())?;
     let of = player.clone();
     let ranked = read(&tally, &view, move |order| order.ranked(&of)).await?;
-    let ranked = ranked.ok_or_else(|| problem::of_refusal(&Refusal::PlayerNotRanked))?;
+    let Some(ranked) = ranked else { return Err(missed(&tally, &view, player).await) };
     let style = Style { definition: &board.definition, int64 };
     Ok(answer::ok(&PlayerAnswer {
         board: board.id.as_str(),

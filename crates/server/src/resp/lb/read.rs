@@ -29,6 +29,7 @@ pub(in crate::resp) fn rank(
         Some(())
     })?;
     if found.flatten().is_none() {
+        reading.check_missed(args.get(1), args.get(2))?;
         to.null_array();
     }
     Ok(())
@@ -61,6 +62,7 @@ pub(in crate::resp) fn around(
         Some(())
     })?;
     if page.flatten().is_none() {
+        reading.check_missed(args.get(1), args.get(2))?;
         to.array(0);
     }
     Ok(())

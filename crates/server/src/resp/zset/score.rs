@@ -16,7 +16,10 @@ pub(in crate::resp) fn zscore(
         .ask(args.get(1), |definition, order| Some((definition.score, order.record(args.get(2))?.score)))?;
     match found.flatten() {
         Some((kind, score)) => write_score(to, kind, score),
-        None => to.null(),
+        None => {
+            reading.check_missed(args.get(1), args.get(2))?;
+            to.null();
+        }
     }
     Ok(())
 }
@@ -27,6 +30,7 @@ pub(in crate::resp) fn zmscore(
     args: Args<'_>,
     to: &mut Encoder<'_>,
 ) -> Result<(), Wrong> {
+    args.from(2).try_for_each(|member| reading.check_missed(args.get(1), member))?;
     to.array(args.len() - 2);
     let there = reading.ask(args.get(1), |definition, order| {
         for member in args.from(2) {
@@ -86,7 +90,11 @@ fn rank(reading: &Reading<'_>, args: Args<'_>, to: &mut Encoder<'_>, reverse: bo
         let place = if reverse { total - 1 - ascending } else { ascending };
         Some((place, definition.score, record.score))
     })?;
-    match found.flatten() {
+    let found = found.flatten();
+    if found.is_none() {
+        reading.check_missed(args.get(1), args.get(2))?;
+    }
+    match found {
         None if with_score => to.null_array(),
         None => to.null(),
         Some((place, kind, score)) => {

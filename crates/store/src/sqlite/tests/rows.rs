@@ -1,22 +1,52 @@
-//! Rows as input: what cannot have been written by this program is damage, not a panic.
+//! Rows as input: what cannot have been written by this program is damage, not a panic. A damaged row fails the read of its
+//! key; a read of many rows leaves it out and notes it.
 
 use super::*;
+use crate::BoardChange;
 use tally_rules::ledger::entry::EntryKey;
 use tally_rules::ledger::{Currency, HoldId, MemberId, TransferId, Uuid, WalletKey};
 
 /// Opens a store whose file was changed by the statements, and asks `read` of it.
-fn corrupt(sql: &str, read: impl Fn(&SqliteStore) -> Result<(), StoreError>) {
+fn opened<T>(sql: &str, read: impl Fn(&SqliteStore) -> Result<T, StoreError>) -> Result<T, StoreError> {
     let place = Place::new();
     drop(place.open().unwrap());
     place.sql(&format!("PRAGMA ignore_check_constraints = 1; {BOARD} {sql}"));
-    match place.open().and_then(|store| read(&store)) {
-        Err(StoreError::Corrupt(text)) => assert!(!text.is_empty()),
+    place.open().and_then(|store| read(&store))
+}
+
+/// The read fails, and names the row.
+fn damaged(sql: &str, read: impl Fn(&SqliteStore) -> Result<(), StoreError>) {
+    match opened(sql, read) {
+        Err(StoreError::Damaged(row)) => {
+            assert!(!row.table.is_empty() && !row.key.is_empty() && !row.what.is_empty(), "{sql}: {row:?}");
+        }
         other => panic!("{sql}: {other:?}"),
     }
 }
 
+/// The read fails as a whole.
+fn corrupt(sql: &str, read: impl Fn(&SqliteStore) -> Result<(), StoreError>) {
+    let read = opened(sql, read);
+    assert!(matches!(read, Err(StoreError::Corrupt(_))), "{sql}: {read:?}");
+}
+
+/// The read gives no row, and the row is noted under that key.
+fn left_out(sql: &str, key: &str, read: impl Fn(&SqliteStore) -> Result<usize, StoreError>) {
+    let noted = opened(sql, |store| {
+        assert_eq!(read(store)?, 0, "{sql}");
+        Ok(store.damaged())
+    });
+    let noted = noted.unwrap();
+    assert!(matches!(noted.as_slice(), [row] if row.key == key && !row.what.is_empty()), "{sql}: {noted:?}");
+}
+
 const BOARD: &str = "INSERT INTO boards VALUES (1, 'b', 'descending', 'best', 'ordinal', 'first', 'int64', 'none', \
      1, 0, 0, 0);";
+
+/// Makes the table of scores hold values of any type, as damaged pages do.
+const LOOSE: &str = "PRAGMA writable_schema = ON; \
+     UPDATE sqlite_schema SET sql = replace(sql, 'STRICT, ', '') WHERE name = 'scores'; \
+     PRAGMA writable_schema = RESET;";
 
 #[test]
 fn boards_that_cannot_be_are_damage() {
@@ -39,16 +69,56 @@ fn boards_that_cannot_be_are_damage() {
         "INSERT INTO periods VALUES (1, 0, 'week', '', '', 1, 1, 0, x'01');",
     ];
     for sql in rows {
-        corrupt(sql, |store| store.boards().map(drop));
+        let key = if sql.contains("a@b") { "a@b" } else { "b" };
+        left_out(sql, key, |store| Ok(store.boards()?.len()));
+        // Its name stays taken.
+        let row = BoardRow {
+            no: BoardNo(7),
+            id: tally_rules::BoardId::new("b").unwrap(),
+            definition: tally_rules::Definition::default(),
+            created_at: Micros(0),
+        };
+        let create = Changes { boards: vec![BoardChange::Create(row)], ..Changes::default() };
+        if key == "b" {
+            damaged(sql, |store| store.run(&Plan::default(), &mut |_| create.clone()).map(drop));
+        }
     }
 }
 
 #[test]
 fn records_that_cannot_be_are_damage() {
-    let walk =
-        |store: &SqliteStore| store.walk_scores(BoardNo(1), Part(0), None, 9, &mut |_, _| {}).map(drop);
-    corrupt("INSERT INTO scores VALUES (1, 0, CAST(x'61ff' AS TEXT), 1, 1, 1);", walk);
-    corrupt(&format!("INSERT INTO scores VALUES (1, 0, '{}', 1, 1, 1);", "x".repeat(129)), walk);
+    let walk = |store: &SqliteStore| store.walk_scores(BoardNo(1), Part(0), None, 9, &mut |_, _| {});
+    left_out("INSERT INTO scores VALUES (1, 0, CAST(x'61ff' AS TEXT), 1, 1, 1);", "1/0/x'61ff'", walk);
+    let long = "x".repeat(129);
+    left_out(&format!("INSERT INTO scores VALUES (1, 0, '{long}', 1, 1, 1);"), &format!("1/0/{long}"), walk);
+    let key =
+        |player: &str| ScoreKey { board: BoardNo(1), part: Part(0), player: PlayerId::new(player).unwrap() };
+    let words = format!("{LOOSE} INSERT INTO scores VALUES (1, 0, 'a', 'many', 1, 1);");
+    left_out(&words, "1/0/a", walk);
+    damaged(&words, |store| store.records(&[key("a")]).map(drop));
+    let plan = Plan { scores: vec![key("a")], ..Plan::default() };
+    damaged(&words, |store| store.run(&plan, &mut |_| Changes::default()).map(drop));
+    opened(&words, |store| {
+        walk(store)?;
+        assert!(store.is_damaged(&key("a")) && !store.is_damaged(&key("b")));
+        Ok(())
+    })
+    .unwrap();
+    // Others of the page are given, wherever the damaged one stands.
+    let others =
+        ["0", "aa", "b", "c"].map(|player| format!("INSERT INTO scores VALUES (1, 0, '{player}', 1, 0, 1);"));
+    opened(&format!("{words} {}", others.concat()), |store| {
+        let (mut found, mut after) = (Vec::new(), None::<PlayerId>);
+        while store.walk_scores(BoardNo(1), Part(0), after.clone().as_ref(), 1, &mut |player, _| {
+            found.push(player.as_str().to_owned());
+            after = Some(player);
+        })? == 1
+        {}
+        assert_eq!(found, ["0", "aa", "b", "c"]);
+        assert_eq!(store.damaged().len(), 1);
+        Ok(())
+    })
+    .unwrap();
 }
 
 #[test]
@@ -56,20 +126,20 @@ fn requests_keys_imports_and_numbers_that_cannot_be_are_damage() {
     let request = tally_rules::idempotency::RequestKey { scope: "s".into(), key: "k".into() };
     let plan = Plan { requests: vec![request], ..Plan::default() };
     let read = |store: &SqliteStore| store.run(&plan, &mut |_| Changes::default()).map(drop);
-    corrupt("INSERT INTO requests VALUES ('s', 'k', zeroblob(16), 0, x'');", read);
-    corrupt("INSERT INTO requests VALUES ('s', 'k', zeroblob(16), 0, x'ff');", read);
-    corrupt("INSERT INTO requests VALUES ('s', 'k', zeroblob(15), 0, x'02');", read);
+    damaged("INSERT INTO requests VALUES ('s', 'k', zeroblob(16), 0, x'');", read);
+    damaged("INSERT INTO requests VALUES ('s', 'k', zeroblob(16), 0, x'ff');", read);
+    damaged("INSERT INTO requests VALUES ('s', 'k', zeroblob(15), 0, x'02');", read);
     let parts = |store: &SqliteStore| store.parts(BoardNo(1)).map(drop);
-    corrupt("INSERT INTO parts VALUES (1, -1, 0, 0, 1, 0, 0, 0, 0);", parts);
-    corrupt("INSERT INTO parts VALUES (1, 1, 0, 0, 1, 2, 0, 0, 0);", parts);
-    corrupt("INSERT INTO parts VALUES (1, 1, 0, 0, 1, 1, -1, 0, 0);", parts);
-    let keys = |store: &SqliteStore| store.keys().map(drop);
-    corrupt("INSERT INTO keys VALUES (1, 'k', zeroblob(32), 'root', '', 0, NULL);", keys);
-    corrupt("INSERT INTO keys VALUES (1, 'k', zeroblob(31), 'admin', '', 0, NULL);", keys);
+    damaged("INSERT INTO parts VALUES (1, -1, 0, 0, 1, 0, 0, 0, 0);", parts);
+    damaged("INSERT INTO parts VALUES (1, 1, 0, 0, 1, 2, 0, 0, 0);", parts);
+    damaged("INSERT INTO parts VALUES (1, 1, 0, 0, 1, 1, -1, 0, 0);", parts);
+    let keys = |store: &SqliteStore| Ok(store.keys()?.len());
+    left_out("INSERT INTO keys VALUES (1, 'k', zeroblob(32), 'root', '', 0, NULL);", "k", keys);
+    left_out("INSERT INTO keys VALUES (1, 'k', zeroblob(31), 'admin', '', 0, NULL);", "k", keys);
     let import = ImportKey { board: BoardNo(1), digest: [0; 32] };
     let progress = |store: &SqliteStore| store.import_progress(&import).map(drop);
-    corrupt("INSERT INTO imports VALUES (1, zeroblob(32), -1, 0, 0, 0);", progress);
-    corrupt("INSERT INTO imports VALUES (1, zeroblob(32), 0, 0, 0, 2);", progress);
+    damaged("INSERT INTO imports VALUES (1, zeroblob(32), -1, 0, 0, 0);", progress);
+    damaged("INSERT INTO imports VALUES (1, zeroblob(32), 0, 0, 0, 2);", progress);
     let plan = Plan { board_names: vec![tally_rules::BoardId::new("x").unwrap()], ..Plan::default() };
     let next = |store: &SqliteStore| store.run(&plan, &mut |_| Changes::default()).map(drop);
     corrupt("UPDATE meta SET value = x'ff';", next);
@@ -81,36 +151,36 @@ fn money_that_cannot_be_is_damage() {
     let id = "zeroblob(16)";
     let member = MemberId(Uuid([0; 16]));
     let wallets = |store: &SqliteStore| store.ledger().wallets_of(member).map(drop);
-    corrupt(&format!("INSERT INTO wallets VALUES ({id}, 'krw', 0, 0, 0, 0, 0, 0);"), wallets);
-    corrupt(&format!("INSERT INTO wallets VALUES ({id}, 'KRW', 0, 0, -1, 0, 0, 0);"), wallets);
-    corrupt(&format!("INSERT INTO wallets VALUES ({id}, 'KRW', 0, 0, 0, 2, 0, 0);"), wallets);
+    damaged(&format!("INSERT INTO wallets VALUES ({id}, 'krw', 0, 0, 0, 0, 0, 0);"), wallets);
+    damaged(&format!("INSERT INTO wallets VALUES ({id}, 'KRW', 0, 0, -1, 0, 0, 0);"), wallets);
+    damaged(&format!("INSERT INTO wallets VALUES ({id}, 'KRW', 0, 0, 0, 2, 0, 0);"), wallets);
     let transfer = |store: &SqliteStore| store.ledger().transfer(TransferId(Uuid([0; 16]))).map(drop);
-    corrupt(&format!("INSERT INTO transfers VALUES ({id}, 9, 'KRW', 1, NULL, NULL, {id}, 1);"), transfer);
-    corrupt(&format!("INSERT INTO transfers VALUES ({id}, 1, 'KRW', 1, NULL, NULL, {id}, -1);"), transfer);
+    damaged(&format!("INSERT INTO transfers VALUES ({id}, 9, 'KRW', 1, NULL, NULL, {id}, 1);"), transfer);
+    damaged(&format!("INSERT INTO transfers VALUES ({id}, 1, 'KRW', 1, NULL, NULL, {id}, -1);"), transfer);
     let key =
         EntryKey { wallet: WalletKey { member, currency: Currency::parse("KRW").unwrap() }, sequence: 1 };
     let entry = |store: &SqliteStore| store.ledger().entries(&[key]).map(drop);
-    corrupt(&format!("INSERT INTO entries VALUES ({id}, 'KRW', 1, {id}, 0, 1, 1, NULL, NULL);"), entry);
-    corrupt(&format!("INSERT INTO entries VALUES ({id}, 'KRW', 1, x'00', 1, 1, 1, NULL, NULL);"), entry);
+    damaged(&format!("INSERT INTO entries VALUES ({id}, 'KRW', 1, {id}, 0, 1, 1, NULL, NULL);"), entry);
+    damaged(&format!("INSERT INTO entries VALUES ({id}, 'KRW', 1, x'00', 1, 1, 1, NULL, NULL);"), entry);
     let hold = |store: &SqliteStore| store.ledger().hold(HoldId(Uuid([0; 16]))).map(drop);
-    corrupt(
+    damaged(
         &format!("INSERT INTO holds VALUES ({id}, {id}, 'KRW', 1, NULL, 1, NULL, NULL, NULL, NULL);"),
         hold,
     );
-    corrupt(
+    damaged(
         &format!("INSERT INTO holds VALUES ({id}, {id}, 'KRW', 1, NULL, 2, NULL, NULL, NULL, NULL);"),
         hold,
     );
-    corrupt(&format!("INSERT INTO holds VALUES ({id}, {id}, 'KRW', 1, NULL, 4, NULL, NULL, NULL, 5);"), hold);
+    damaged(&format!("INSERT INTO holds VALUES ({id}, {id}, 'KRW', 1, NULL, 4, NULL, NULL, NULL, 5);"), hold);
     let who = |store: &SqliteStore| store.ledger().member(member).map(drop);
     let row = |phone: &str, pin: &str| {
         format!("INSERT INTO members VALUES ({id}, 'l', {phone}, 'p', 'n', NULL, {pin}, 0, NULL, 0, NULL);")
     };
-    corrupt(&row("'+1'", "NULL, NULL"), who);
-    corrupt(&row("NULL", "zeroblob(32), NULL"), who);
+    damaged(&row("'+1'", "NULL, NULL"), who);
+    damaged(&row("NULL", "zeroblob(32), NULL"), who);
     let totals = |store: &SqliteStore| store.ledger().totals().map(drop);
-    corrupt("INSERT INTO totals VALUES (5, 'KRW', '1', '1');", totals);
-    corrupt("INSERT INTO totals VALUES (1, 'KRW', '-1', '1');", totals);
+    damaged("INSERT INTO totals VALUES (5, 'KRW', '1', '1');", totals);
+    damaged("INSERT INTO totals VALUES (1, 'KRW', '-1', '1');", totals);
 }
 
 #[test]

@@ -1,0 +1,145 @@
+//! Applications against holds: an application for a contest with a fee has a hold of that fee on its member's wallet, no two
+//! have the same, and others have none; and each contest counts the applications there are.
+//!
+//! What applications say is gathered in the order of holds, in rounds of bounded size. A hold may have ended in another way
+//! than by its contest, which the start of the contest finds, so its state is not judged. Not here: applications in Redis.
+
+use super::Run;
+use super::ahead::{Ahead, Put};
+use super::walk::Walk;
+use super::wallets;
+use crate::failure::Failure;
+use tally_rules::PlayerId;
+use tally_rules::contest::application::Status;
+use tally_rules::contest::record::Work;
+use tally_rules::contest::{Application, ContestId, Record, State};
+use tally_rules::ledger::{HoldId, WalletKey};
+use tally_store::{Books, StoreError};
+
+/// Applications that are kept in memory.
+const SAID_MAX: usize = 200_000;
+
+/// What an application says of its hold.
+#[derive(Clone, Debug)]
+struct Said {
+    /// Contest and player.
+    row: String,
+    wallet: Option<WalletKey>,
+    amount: i64,
+    /// How many applications name this hold.
+    times: u32,
+}
+
+/// Compares both.
+pub(super) fn replay(books: &mut dyn Books, run: &mut Run<'_>) -> Result<(), Failure> {
+    let has_any = check(books, run)?;
+    if !has_any {
+        return Ok(());
+    }
+    let again = |known: &mut Said, _more: Said| known.times += 1;
+    let mut said = Ahead::gather(SAID_MAX, again, |put| say(books, put))?;
+    let mut holds = Walk::default();
+    let no_hold = |run: &mut Run<'_>, id: HoldId, said: &Said| {
+        run.found("contest_applications", &said.row, format!("its hold {} is not there", id.0));
+    };
+    loop {
+        holds.fill(|after: Option<&HoldId>, limit| books.holds(after.copied(), limit))?;
+        let Some((id, hold)) = holds.next() else { break };
+        let passed = &mut |id, said| no_hold(run, id, &said);
+        let Some(said) = said.at(&id, |put| say(books, put), passed)? else { continue };
+        if said.times > 1 {
+            let what = format!("{} applications have its hold {}", said.times, id.0);
+            run.found("contest_applications", &said.row, what);
+        }
+        if Some(hold.wallet) != said.wallet {
+            let what = format!("its hold {} is of the wallet {}", id.0, wallets::name(&hold.wallet));
+            run.found("contest_applications", &said.row, what);
+        }
+        if hold.amount != said.amount {
+            let what = format!("its hold {} is {}, and the fee {}", id.0, hold.amount, said.amount);
+            run.found("contest_applications", &said.row, what);
+        }
+    }
+    said.rest(|put| say(books, put), &mut |id, said| no_hold(run, id, &said))?;
+    Ok(())
+}
+
+/// Each application that is in the store.
+fn each(
+    books: &mut dyn Books,
+    mut with: impl FnMut(&ContestId, &Record, &PlayerId, &Application),
+    mut after_all: impl FnMut(&ContestId, &Record),
+) -> Result<(), StoreError> {
+    let mut contests = Walk::default();
+    loop {
+        contests.fill(|after: Option<&ContestId>, limit| books.contests(after, limit))?;
+        let Some((id, record)) = contests.next() else { return Ok(()) };
+        let mut applications = Walk::default();
+        loop {
+            applications
+                .fill(|after: Option<&PlayerId>, limit| books.applications(record.no, after, limit))?;
+            let Some((player, application)) = applications.next() else { break };
+            with(&id, &record, &player, &application);
+        }
+        after_all(&id, &record);
+    }
+}
+
+fn row_name(contest: &ContestId, player: &PlayerId) -> String {
+    format!("{}/{}", contest.as_str(), player.as_str().escape_debug())
+}
+
+/// Whether each has a hold that is to have one; whether any has.
+fn check(books: &mut dyn Books, run: &mut Run<'_>) -> Result<bool, StoreError> {
+    let (mut any, mut rows) = (false, 0);
+    let mut wrong: Vec<(&'static str, String, String)> = Vec::new();
+    let counts = std::cell::Cell::new([0_u32; 3]);
+    let found = std::cell::RefCell::new(&mut wrong);
+    let say = |table, row, what: String| found.borrow_mut().push((table, row, what));
+    each(
+        books,
+        |contest, record, player, application| {
+            rows += 1;
+            any |= application.hold.is_some();
+            let mut seen = counts.get();
+            seen[application.status as usize] += 1;
+            counts.set(seen);
+            let wants = record.contest.entry_fee.is_some() && application.status != Status::Rejected;
+            let what = match (wants, application.hold) {
+                (true, None) => "it has no hold, and the contest has a fee",
+                (false, Some(_)) => "it has a hold, and owes no fee",
+                _ => return,
+            };
+            say("contest_applications", row_name(contest, player), what.into());
+        },
+        |contest, record| {
+            let seen = counts.replace([0; 3]);
+            let desk = record.desk;
+            let counted = [desk.pending, desk.accepted, desk.rejected];
+            // Others are being cleared, or may be elsewhere.
+            let is_here =
+                record.contest.needs_members() && record.report.is_none() && record.work == Work::None;
+            if is_here && record.state != State::Cancelled && counted != seen {
+                let what = format!(
+                    "it counts {counted:?} applications pending, accepted and rejected, and there are {seen:?}"
+                );
+                found.borrow_mut().push(("contests", contest.as_str().to_owned(), what));
+            }
+        },
+    )?;
+    run.replayed.applications = rows;
+    for (table, row, what) in wrong {
+        run.found(table, row, what);
+    }
+    Ok(any)
+}
+
+/// What applications say of holds.
+fn say(books: &mut dyn Books, put: &mut Put<'_, HoldId, Said>) -> Result<(), StoreError> {
+    let with = |contest: &ContestId, record: &Record, player: &PlayerId, application: &Application| {
+        let (Some(hold), Some(fee)) = (application.hold, record.contest.entry_fee) else { return };
+        let wallet = application.member.map(|member| WalletKey { member, currency: fee.currency });
+        put(hold, Said { row: row_name(contest, player), wallet, amount: fee.amount.units(), times: 1 });
+    };
+    each(books, with, |_, _| ())
+}

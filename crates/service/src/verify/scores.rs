@@ -1,0 +1,321 @@
+//! Records against boards, periods and archives: each record belongs to a part that is stored, and the archive of a closed
+//! period has exactly the records of that period, in the order of the board's rule.
+//!
+//! Records and periods are walked side by side in the order of their keys, archives in the order of their blocks. Both sides
+//! are sums of keyed digests, so memory is that of some pages and of one board's hidden players. Entries are looked up by
+//! key only where the sums differ. Not here: spans of periods (`schedule`), and ranks in a server's memory, which
+//! `tally doctor` compares.
+
+use super::Run;
+use super::schedule::Schedules;
+use super::sum::Sum;
+use super::walk::Walk;
+use crate::failure::Failure;
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, HashSet};
+use tally_ranking::blocks::{BLOCK_ENTRIES, unpack};
+use tally_rules::definition::{Definition, Ranking};
+use tally_rules::{Micros, PlayerId, Record, order_key};
+use tally_store::books_scores::ToPurge;
+use tally_store::plan::ALL_TIME;
+use tally_store::{Block, BoardNo, BoardRow, Books, PartKey, PartRow, ScoreKey, StoreError};
+
+/// Archive blocks that are read at once.
+const BLOCKS_AT_ONCE: usize = 16;
+
+/// What was checked of scores.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Scores {
+    /// Live boards.
+    pub boards: u64,
+    /// Records of live boards, in all of their parts.
+    pub records: u64,
+    /// Stored periods of live boards.
+    pub periods: u64,
+    /// Periods whose span the present schedule does not give: it was another one then.
+    pub earlier_schedule: u64,
+    /// Closed periods whose archive was compared, and the entries of those.
+    pub archives: u64,
+    /// See `archives`.
+    pub entries: u64,
+    /// Closed periods whose archive has yet to be written, or written anew.
+    pub unwritten: u64,
+    /// Records of deleted boards and forgotten periods, which are deleted in the background.
+    pub to_purge: u64,
+}
+
+/// The name of a part, for people.
+pub(super) fn name(boards: &Boards, key: PartKey) -> String {
+    let PartKey { board, part } = key;
+    match boards.get(&board) {
+        Some(Some(row)) => format!("{}/{}", row.id.as_str(), part.0),
+        _ => format!("{}/{}", board.0, part.0),
+    }
+}
+
+/// Live boards; one whose definition is damaged has none.
+pub(super) type Boards = BTreeMap<BoardNo, Option<BoardRow>>;
+
+type Records = Walk<ScoreKey, Record>;
+
+/// The records of one part.
+#[derive(Default)]
+struct Group {
+    count: u64,
+    /// Those of players who are not hidden.
+    shown: Sum,
+}
+
+/// What is the same for all parts.
+struct Comparison {
+    boards: Boards,
+    purge: ToPurge,
+    /// Players hidden on the board of that number.
+    hidden: (Option<BoardNo>, HashSet<PlayerId>),
+}
+
+fn part_of(key: &ScoreKey) -> PartKey {
+    PartKey { board: key.board, part: key.part }
+}
+
+/// Walks all of it.
+pub(super) fn replay(books: &mut dyn Books, now: Micros, run: &mut Run<'_>) -> Result<(), Failure> {
+    let boards: Boards = books.boards()?.into_iter().collect();
+    run.replayed.scores.boards = boards.len() as u64;
+    let mut all = Comparison { boards, purge: books.to_purge()?, hidden: (None, HashSet::new()) };
+    let (mut records, mut parts, mut schedules) = (Records::default(), Walk::default(), Schedules::new(now));
+    loop {
+        let read = records.fill(|after, limit| books.scores(after, limit))?;
+        run.read(read);
+        parts.fill(|after: Option<&PartKey>, limit| books.parts(after.copied(), limit))?;
+        let of_records = records.peek().map(|(key, _)| part_of(key));
+        let stored = parts.peek().map(|(key, _): &(PartKey, PartRow)| *key);
+        let Some(key) = of_records.into_iter().chain(stored).min() else { return Ok(()) };
+        let row = if stored == Some(key) { parts.next().map(|(_, row)| row) } else { None };
+        let group = all.gather(books, &mut records, key, run)?;
+        let Some(Some(board)) = all.boards.get(&key.board).cloned() else {
+            all.without_board(key, &group, row.is_some(), run);
+            continue;
+        };
+        match row {
+            _ if key.part == ALL_TIME => run.replayed.scores.records += group.count,
+            None if all.purge.parts.contains(&key) => run.replayed.scores.to_purge += group.count,
+            None => {
+                let what = format!("{} records of a period that is not stored", group.count);
+                run.found("scores", name(&all.boards, key), what);
+            }
+            Some(row) => {
+                run.replayed.scores.records += group.count;
+                run.replayed.scores.periods += 1;
+                schedules.check((&board, &row), name(&all.boards, key), run);
+                if row.closed {
+                    all.archive(books, (key, &board, &row), &group, run)?;
+                }
+            }
+        }
+    }
+}
+
+impl Comparison {
+    /// Takes the records of a part.
+    fn gather(
+        &mut self,
+        books: &mut dyn Books,
+        records: &mut Records,
+        part: PartKey,
+        run: &mut Run<'_>,
+    ) -> Result<Group, StoreError> {
+        if self.hidden.0 != Some(part.board) {
+            self.hidden = (Some(part.board), books.hidden(part.board)?.into_iter().collect());
+        }
+        let board = self.boards.get(&part.board).and_then(Option::as_ref);
+        let has_subscore = board.is_none_or(|board| board.definition.has_subscore());
+        let mut group = Group::default();
+        loop {
+            let read = records.fill(|after, limit| books.scores(after, limit))?;
+            run.read(read);
+            if records.peek().is_none_or(|(key, _)| part_of(key) != part) {
+                return Ok(group);
+            }
+            let Some((key, record)) = records.next() else { return Ok(group) };
+            group.count += 1;
+            if !self.hidden.1.contains(&key.player) {
+                group.shown.add_record(&run.key, &key.player, &record);
+            }
+            if !has_subscore && record.subscore != 0 {
+                let row = format!("{}/{}", name(&self.boards, part), key.player.as_str().escape_debug());
+                run.found("scores", row, "it has a subscore, and its board has none");
+            }
+        }
+    }
+
+    fn without_board(&self, key: PartKey, group: &Group, has_row: bool, run: &mut Run<'_>) {
+        // What belongs to a board that cannot be read cannot be judged.
+        if self.boards.contains_key(&key.board) {
+            run.replayed.scores.records += group.count;
+        } else if self.purge.boards.contains(&key.board) {
+            run.replayed.scores.to_purge += group.count;
+        } else {
+            let row = name(&self.boards, key);
+            if group.count > 0 {
+                run.found("scores", &row, format!("{} records of a board that is not there", group.count));
+            }
+            if has_row {
+                run.found("parts", row, "its board is not there");
+            }
+        }
+    }
+
+    /// Compares the archive of a closed period with its records.
+    fn archive(
+        &self,
+        books: &mut dyn Books,
+        (key, board, row): (PartKey, &BoardRow, &PartRow),
+        group: &Group,
+        run: &mut Run<'_>,
+    ) -> Result<(), StoreError> {
+        if row.stale || row.version == 0 {
+            run.replayed.scores.unwritten += 1;
+            return Ok(());
+        }
+        run.replayed.scores.archives += 1;
+        let row_name = name(&self.boards, key);
+        let mut order = Order::new(&board.definition);
+        let mut sum = Sum::default();
+        let whole = each_block(books, (key, row.version), |_, number, block| {
+            let of_block = format!("{row_name}/{}/{number}", row.version);
+            let Some(entries) = unpack(&block.entries) else {
+                run.found("blocks", of_block, "its entries cannot be read");
+                return Ok(());
+            };
+            let places = row.total.saturating_sub(number.saturating_mul(BLOCK_ENTRIES as u64));
+            if entries.len() as u64 != places.min(BLOCK_ENTRIES as u64) {
+                let what =
+                    format!("it has {} entries, and its period has {} from there on", entries.len(), places);
+                run.found("blocks", &of_block, what);
+            }
+            for wrong in order.next_block(&entries, block.distinct_better) {
+                run.found("blocks", &of_block, wrong);
+            }
+            for (player, record) in &entries {
+                sum.add_record(&run.key, player, record);
+            }
+            run.replayed.scores.entries += entries.len() as u64;
+            Ok(())
+        })?;
+        if let Err(missing) = whole {
+            run.found("blocks", format!("{row_name}/{}/{missing}", row.version), "it is not there");
+        }
+        if sum.count() != row.total {
+            let what = format!("it counts {} players, and its archive has {}", row.total, sum.count());
+            run.found("parts", &row_name, what);
+        }
+        if sum != group.shown {
+            self.name_entries(books, (key, row, &row_name), group, run)?;
+        }
+        Ok(())
+    }
+
+    /// Looks each entry of an archive up among the records.
+    fn name_entries(
+        &self,
+        books: &mut dyn Books,
+        (key, row, row_name): (PartKey, &PartRow, &str),
+        group: &Group,
+        run: &mut Run<'_>,
+    ) -> Result<(), StoreError> {
+        let mut agreed = 0;
+        let _named_before = each_block(books, (key, row.version), |books, _, block| {
+            let mut entries = unpack(&block.entries).unwrap_or_default();
+            entries.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+            let score =
+                |player: &PlayerId| ScoreKey { board: key.board, part: key.part, player: player.clone() };
+            let mut keys: Vec<ScoreKey> = entries.iter().map(|(player, _)| score(player)).collect();
+            keys.dedup();
+            let stored: BTreeMap<PlayerId, Option<Record>> =
+                keys.iter().map(|key| key.player.clone()).zip(books.scores_of(&keys)?).collect();
+            for (player, record) in entries {
+                let what = match stored.get(&player).copied().flatten() {
+                    None => "its archive has it, and there is no record that can be read",
+                    Some(_) if self.hidden.1.contains(&player) => {
+                        "its archive has it, and the player is hidden"
+                    }
+                    Some(stored) if stored != record => "its archive has another record",
+                    Some(_) => {
+                        agreed += 1;
+                        continue;
+                    }
+                };
+                run.found("scores", format!("{row_name}/{}", player.as_str().escape_debug()), what);
+            }
+            Ok(())
+        })?;
+        let left = group.shown.count().saturating_sub(agreed);
+        if left > 0 {
+            run.found("parts", row_name, format!("{left} of its records are not in its archive as they are"));
+        }
+        Ok(())
+    }
+}
+
+/// Reads the blocks of an archive in order, up to the first that is not there where others follow; its number is the error.
+fn each_block(
+    books: &mut dyn Books,
+    (part, version): (PartKey, u32),
+    mut with: impl FnMut(&mut dyn Books, u64, &Block) -> Result<(), StoreError>,
+) -> Result<Result<(), u64>, StoreError> {
+    let mut next = 0;
+    loop {
+        let page = books.blocks(part, version, next, BLOCKS_AT_ONCE)?;
+        let ended = page.len() < BLOCKS_AT_ONCE;
+        for (number, block) in page {
+            if number != next {
+                return Ok(Err(next));
+            }
+            with(books, number, &block)?;
+            next += 1;
+        }
+        if ended {
+            return Ok(Ok(()));
+        }
+    }
+}
+
+/// The order of entries so far.
+struct Order<'a> {
+    definition: &'a Definition,
+    last: Option<(PlayerId, Record)>,
+    /// Changes of the score before the next entry.
+    changes: u64,
+}
+
+impl<'a> Order<'a> {
+    fn new(definition: &'a Definition) -> Self {
+        Self { definition, last: None, changes: 0 }
+    }
+
+    /// What is wrong with the next block.
+    fn next_block(&mut self, entries: &[(PlayerId, Record)], distinct_better: u64) -> Vec<String> {
+        let mut wrong = Vec::new();
+        for (place, (player, record)) in entries.iter().enumerate() {
+            if let Some((before, record_before)) = &self.last {
+                let (left, right) = ((record_before, before.as_bytes()), (record, player.as_bytes()));
+                if order_key::compare(self.definition, left, right) != Ordering::Less {
+                    let player = player.as_str().escape_debug();
+                    wrong.push(format!("entry {place}, `{player}`, does not come after the one before"));
+                }
+                let score = |record| order_key::normal(self.definition, record);
+                self.changes += u64::from(score(record_before) != score(record));
+            }
+            let is_counted = place == 0 && self.definition.ranking == Ranking::Dense;
+            if is_counted && distinct_better != self.changes {
+                let changes = self.changes;
+                wrong.push(format!(
+                    "{distinct_better} better scores are counted before it, and there are {changes}"
+                ));
+            }
+            self.last = Some((player.clone(), *record));
+        }
+        wrong
+    }
+}

@@ -1,0 +1,223 @@
+//! Verifying scores, periods, archives and applications: by SQL one row of each kind wrong, each named. That a sound store has
+//! none, every other test of this folder says at its end.
+
+use crate::histories::paper::{FEE, Op, Shape};
+use crate::histories::{Hand, player_of, wish};
+use crate::prizes::{DAY, daily, put, score};
+use crate::verify::{Broken, break_each, fault, hex, in_a_database, verify};
+use crate::world::World;
+use tally_rules::contest::ContestId;
+use tally_rules::ledger::MemberId;
+use tally_rules::period::PeriodPrizes;
+use tally_rules::{Micros, PlayerId};
+use tally_service::contests::act::Actor;
+use tally_service::contests::{change, read};
+use tally_service::periods::keeper;
+use tally_service::players::erase::ban;
+use tally_service::verify::{Listener, replay};
+use tally_testkit::{DatabaseKind, ScratchDatabase};
+
+const TABLES: [&str; 5] = ["scores", "parts", "blocks", "boards", "bans"];
+
+fn player(name: &str) -> PlayerId {
+    PlayerId::new(name).unwrap()
+}
+
+/// A day that is closed, with a hidden player, and one that is open. The name of the board, and the number of the closed part.
+fn make(world: &World) -> (String, u64) {
+    put(world, &world.tally, &daily(PeriodPrizes::default(), 12)).unwrap();
+    for (name, points) in [("p1", 30), ("p2", 20), ("p3", 10)] {
+        score(world, &world.tally, player(name), points);
+    }
+    let board = world.tally.boards.from_no(tally_service::BoardNo(0), 1).remove(0);
+    world.wait(ban(&world.tally, &board.id, player("p3"), true, None)).unwrap();
+    world.advance(DAY);
+    keeper::close_due(&world.tally).unwrap();
+    score(world, &world.tally, player("p1"), 40);
+    let parts = world.tally.store.parts(board.no).unwrap();
+    let closed = parts.iter().find(|row| row.closed).unwrap();
+    assert_eq!((parts.len(), closed.total), (2, 2));
+    (board.id.as_str().to_owned(), closed.part.0)
+}
+
+fn of_scores(name: &str, part: u64) -> Vec<Broken> {
+    let of = format!("{name}/{part}");
+    let closed = format!("part = {part}");
+    let lost = |rows: u8| format!("parts {of}: {rows} of its records are not in its archive as they are");
+    vec![
+        fault(
+            format!("UPDATE scores SET score = 31 WHERE {closed} AND player = 'p1'"),
+            &[&format!("scores {of}/p1: its archive has another record"), &lost(1)],
+        ),
+        fault(
+            format!("DELETE FROM scores WHERE {closed} AND player = 'p1'"),
+            &[&format!("scores {of}/p1: its archive has it, and there is no record")],
+        ),
+        fault(
+            format!(
+                "INSERT INTO scores SELECT board, part, 'p9', score, subscore, `at`, version, gone FROM kept_scores \
+                 WHERE {closed} AND player = 'p1'"
+            ),
+            &[&lost(1)],
+        ),
+        fault(
+            "INSERT INTO bans SELECT board, 'p1' FROM kept_bans".into(),
+            &[&format!("scores {of}/p1: its archive has it, and the player is hidden")],
+        ),
+        fault("DELETE FROM bans".into(), &[&lost(1)]),
+        fault(
+            "UPDATE scores SET subscore = 1 WHERE part = 0 AND player = 'p1'".into(),
+            &[&format!("scores {name}/0/p1: it has a subscore")],
+        ),
+        fault(
+            "UPDATE scores SET board = 99 WHERE part = 0".into(),
+            &["scores 99/0: 3 records of a board that is not there"],
+        ),
+        fault(
+            format!("UPDATE scores SET player = x'ff' WHERE {closed} AND player = 'p1'"),
+            &[
+                &format!("/{part}/x'ff': it is damaged"),
+                &format!("scores {of}/p1: its archive has it, and there is no record that can be read"),
+            ],
+        ),
+        fault("UPDATE boards SET ranking = 'sideways'".into(), &[&format!("boards {name}: it is damaged")]),
+    ]
+}
+
+fn of_archives(name: &str, part: u64) -> Vec<Broken> {
+    let of = format!("{name}/{part}");
+    let none = format!("parts {of}: it counts 2 players, and its archive has 0");
+    let lost = format!("parts {of}: 2 of its records are not in its archive as they are");
+    // 30 and 20 points in the other order, as they are packed: the second comes first.
+    vec![
+        fault("DELETE FROM blocks".into(), &[&none, &lost]),
+        fault("UPDATE blocks SET block = 1".into(), &["/1/0: it is not there", &none, &lost]),
+        fault(
+            "UPDATE blocks SET entries = CONCAT(entries, x'ff')".into(),
+            &["/1/0: its entries cannot be read", &none, &lost],
+        ),
+        fault(
+            "UPDATE blocks SET entries = CONCAT(entries, entries)".into(),
+            &[
+                "/1/0: it has 4 entries, and its period has 2",
+                "does not come after the one before",
+                "it counts 2 players, and its archive has 4",
+                "its archive has another record",
+                "its archive has another record",
+            ],
+        ),
+        fault(
+            format!("UPDATE parts SET total = 9 WHERE part = {part}"),
+            &["it has 2 entries, and its period has 9", "it counts 9 players, and its archive has 2"],
+        ),
+    ]
+}
+
+fn of_periods(name: &str, part: u64) -> Vec<Broken> {
+    let of = format!("parts {name}/{part}");
+    vec![
+        fault(
+            format!("UPDATE parts SET ends = ends + 1000000 WHERE part = {part}"),
+            &[
+                &format!("{of}: it starts or ends within a minute"),
+                "it starts before the period before it ends",
+            ],
+        ),
+        fault(
+            format!("UPDATE parts SET starts = starts + 3600000000 WHERE part = {part}"),
+            &[&format!("{of}: its number is not that of rule 0 and its start")],
+        ),
+        fault(
+            format!("UPDATE parts SET rule = 7 WHERE part = {part}"),
+            &[&format!("{of}: its rule 7 is not there")],
+        ),
+        fault(
+            format!("DELETE FROM parts WHERE part = {part}"),
+            &[&format!("scores {name}/{part}: 3 records of a period that is not stored")],
+        ),
+        fault(
+            format!("UPDATE parts SET closed = 7 WHERE part = {part}"),
+            &[
+                "it is damaged: column 6",
+                &format!("scores {name}/{part}: 3 records of a period that is not stored"),
+            ],
+        ),
+    ]
+}
+
+#[test]
+fn every_kind_of_score_and_period_that_was_broken_by_sql_is_named() {
+    let server = ScratchDatabase::shared(DatabaseKind::MariaDb10);
+    let (world, database) = in_a_database(server);
+    let (name, part) = make(&world);
+    let (verified, found) = verify(&*world.tally.store);
+    assert_eq!(found, [""; 0]);
+    let scores = verified.scores;
+    assert_eq!((scores.boards, scores.records, scores.periods), (1, 3 + 3 + 1, 2));
+    assert_eq!((scores.archives, scores.entries, scores.earlier_schedule), (1, 2, 0));
+    let faults = [of_scores(&name, part), of_archives(&name, part), of_periods(&name, part)].concat();
+    break_each((&world, server, &database), &TABLES, faults);
+    // Nothing is closed before its end.
+    let mut books = world.tally.store.ledger().books().unwrap();
+    let mut found = Vec::new();
+    let listener = Listener { found: &mut |one| found.push(one.to_string()), read: &mut |_| () };
+    replay(&mut *books, (None, Micros(0)), listener).unwrap();
+    assert_eq!(found, [format!("parts {name}/{part}: it is closed before its end")]);
+    drop(books);
+    world.end(&[]);
+}
+
+#[test]
+fn every_application_that_was_broken_by_sql_is_named() {
+    let server = ScratchDatabase::shared(DatabaseKind::MariaDb10);
+    let (world, database) = in_a_database(server);
+    let members: Vec<MemberId> = ["ann", "bob", "cid"].iter().map(|name| world.member(name, 100)).collect();
+    let hand = Hand { tally: &world.tally, runtime: &world.runtime, members: &members };
+    let id = ContestId::new("cup").unwrap();
+    let shape = Shape { fee: FEE, prizes: true, ordinal: true, each: false, division: None };
+    change::create(&world.tally, &id, &Actor::Server, &wish(shape), None).unwrap();
+    for op in [Op::Open, Op::Apply(0), Op::Apply(1), Op::Accept(1), Op::Apply(2), Op::Reject(2)] {
+        hand.act(&id, op, None, None).unwrap();
+    }
+    let (verified, found) = verify(&*world.tally.store);
+    assert_eq!((verified.applications, found), (3, Vec::new()));
+    let no = hex(read::get(&world.tally, &id).unwrap().no);
+    let [ann, bob, cid] = [0, 1, 2].map(|at| player_of(members[at]).as_str().to_owned());
+    let of = |name: &str| format!("contest = {no} AND player = '{name}'");
+    let hold = |name: &str| format!("(SELECT hold FROM kept_contest_applications WHERE {})", of(name));
+    let row = |name: &str| format!("contest_applications cup/{name}: ");
+    let faults = vec![
+        fault(
+            format!("UPDATE contest_applications SET hold = NULL WHERE {}", of(&ann)),
+            &[&format!("{}it has no hold, and the contest has a fee", row(&ann))],
+        ),
+        fault(
+            format!("UPDATE contest_applications SET hold = {} WHERE {}", hold(&ann), of(&bob)),
+            &["2 applications have its hold"],
+        ),
+        fault(
+            format!("UPDATE contest_applications SET hold = x'{}' WHERE {}", "07".repeat(16), of(&ann)),
+            &[&format!("{}its hold 07070707-0707-0707-0707-070707070707 is not there", row(&ann))],
+        ),
+        fault(
+            format!("UPDATE contest_applications SET member = {} WHERE {}", hex(members[1].0), of(&ann)),
+            &[&row(&ann)],
+        ),
+        fault(
+            format!("UPDATE contest_applications SET status = 'rejected' WHERE {}", of(&ann)),
+            &[&format!("{}it has a hold, and owes no fee", row(&ann)), "contests cup: it counts [1, 1, 1]"],
+        ),
+        fault(
+            format!("DELETE FROM contest_applications WHERE {}", of(&cid)),
+            &[
+                "contests cup: it counts [1, 1, 1] applications pending, accepted and rejected, and there are [1, 1, 0]",
+            ],
+        ),
+        fault(
+            format!("UPDATE holds SET amount = amount + 1 WHERE id = {}", hold(&ann)),
+            &["and the fee", "is held, and open holds are"],
+        ),
+    ];
+    break_each((&world, server, &database), &["contest_applications", "holds"], faults);
+    world.end(&members);
+}

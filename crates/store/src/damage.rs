@@ -1,0 +1,166 @@
+//! Damaged rows: rows that cannot be what a store wrote.
+//!
+//! A damaged row fails the requests that need it, and no others. So a fault names table and key, and a walk over many
+//! rows leaves such a row out and notes it here. A note is made once for each row, is bounded, and stays until the
+//! process ends. Not here: damage of a whole file, which is [`StoreError::Corrupt`], and mending.
+
+use crate::StoreError;
+use crate::contests::{EntrantKey, PayoutKey};
+use crate::events::Topic;
+use crate::plan::{BlockKey, BoardNo, ImportKey, KeyChange, Part, PartKey, ScoreKey};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use tally_rules::PlayerId;
+use tally_rules::contest::ContestId;
+use tally_rules::idempotency::RequestKey;
+use tally_rules::ledger::account::AccountKey;
+use tally_rules::ledger::entry::EntryKey;
+use tally_rules::ledger::member::Handle;
+use tally_rules::ledger::{HoldId, MemberId, TransferId, WalletKey};
+
+/// Notes that are kept.
+const NOTED_MAX: usize = 10_000;
+
+/// A row that cannot be what a store wrote.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DamagedRow {
+    /// Its table.
+    pub table: &'static str,
+    /// Its key as text: columns separated by `/`.
+    pub key: String,
+    /// What is wrong with it.
+    pub what: String,
+}
+
+impl fmt::Display for DamagedRow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "table `{}`, row `{}`: {}", self.table, self.key, self.what)
+    }
+}
+
+impl StoreError {
+    /// Names the damaged row, as far as the decoder of its columns could not.
+    pub(crate) fn of_row(self, table: &'static str, key: impl FnOnce() -> String) -> Self {
+        let Self::Damaged(mut row) = self else { return self };
+        if row.table.is_empty() {
+            row.table = table;
+        }
+        if row.key.is_empty() {
+            row.key = key();
+        }
+        Self::Damaged(row)
+    }
+}
+
+/// A key as text, for people.
+pub(crate) trait KeyText {
+    /// Its columns, separated by `/`.
+    fn text(&self) -> String;
+}
+
+macro_rules! key_text {
+    ($($key:ty: |$this:ident| $text:expr;)*) => {
+        $(impl KeyText for $key {
+            fn text(&self) -> String {
+                let $this = self;
+                $text
+            }
+        })*
+    };
+}
+
+key_text! {
+    ScoreKey: |key| format!("{}/{}/{}", key.board.0, key.part.0, key.player.text());
+    RequestKey: |key| format!("{}/{}", key.scope.escape_debug(), key.key.escape_debug());
+    ImportKey: |key| format!("{}/{}", key.board.0, hex(&key.digest));
+    PlayerId: |key| key.as_str().escape_debug().to_string();
+    Handle: |key| format!("{}/{}", key.number(), key.as_str().escape_debug());
+    MemberId: |key| key.0.to_string();
+    WalletKey: |key| format!("{}/{}", key.member.0, key.currency);
+    HoldId: |key| key.0.to_string();
+    EntryKey: |key| format!("{}/{}", key.wallet.text(), key.sequence);
+    TransferId: |key| key.0.to_string();
+    AccountKey: |key| format!("{}/{}", key.account, key.currency);
+    ContestId: |key| key.as_str().to_owned();
+    EntrantKey: |key| format!("{}/{}", key.contest, key.player.text());
+    PayoutKey: |key| format!("{}/{}", key.contest, key.no);
+    PartKey: |key| format!("{}/{}", key.board.0, key.part.0);
+    BlockKey: |key| format!("{}/{}/{}", key.part.text(), key.version, key.block);
+    Topic: |key| match key {
+        Topic::Board(board) => format!("board {}", board.0),
+        Topic::Contest(contest) => format!("contest {contest}"),
+    };
+    KeyChange: |key| key.id().to_owned();
+}
+
+/// Bytes in hexadecimal, as SQL writes them.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    use fmt::Write;
+    bytes.iter().fold(String::from("x'"), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    }) + "'"
+}
+
+/// Damaged rows that one open store has met.
+#[derive(Debug, Default)]
+pub(crate) struct Damages {
+    /// So that a sound store takes no lock.
+    count: AtomicU64,
+    notes: Mutex<Notes>,
+}
+
+/// By table and key: what is wrong.
+type Notes = BTreeMap<(&'static str, String), String>;
+
+impl Damages {
+    /// Notes a row, unless it is known.
+    pub(crate) fn note(&self, row: &DamagedRow) {
+        let mut notes = self.notes();
+        if notes.len() < NOTED_MAX {
+            notes.entry((row.table, row.key.clone())).or_insert_with(|| row.what.clone());
+        }
+        self.count.store(notes.len() as u64, Ordering::Release);
+    }
+
+    /// Notes the row that a read failed for.
+    pub(crate) fn noted<T>(&self, read: Result<T, StoreError>) -> Result<T, StoreError> {
+        if let Err(StoreError::Damaged(row)) = &read {
+            self.note(row);
+        }
+        read
+    }
+
+    /// How many rows are noted.
+    pub(crate) fn count(&self) -> u64 {
+        self.count.load(Ordering::Acquire)
+    }
+
+    /// Whether a row is noted.
+    pub(crate) fn has(&self, table: &'static str, key: &impl KeyText) -> bool {
+        self.count() > 0 && self.notes().contains_key(&(table, key.text()))
+    }
+
+    /// Every row that is noted.
+    pub(crate) fn list(&self) -> Vec<DamagedRow> {
+        let row = |((table, key), what): (&(&'static str, String), &String)| DamagedRow {
+            table,
+            key: key.clone(),
+            what: what.clone(),
+        };
+        if self.count() == 0 { Vec::new() } else { self.notes().iter().map(row).collect() }
+    }
+
+    fn notes(&self) -> MutexGuard<'_, Notes> {
+        self.notes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The text of a score's key whose player cannot be read.
+pub(crate) fn score_text((board, part): (BoardNo, Part), player: &[u8]) -> String {
+    let player =
+        std::str::from_utf8(player).map_or_else(|_| hex(player), |text| text.escape_debug().to_string());
+    format!("{}/{}/{player}", board.0, part.0)
+}

@@ -1,0 +1,178 @@
+//! Boards, records, periods and archives at one moment, for [`Snapshot`].
+//!
+//! Not here: the moment itself (`books`).
+
+use super::bans::{self, Bans};
+use super::books::{Newer, Snapshot};
+use super::contest_reads::{FIRST, merged};
+use super::contests;
+use super::laid::laid;
+use super::overlay::Overlay;
+use super::parts::{self, Blocks, Deleted, Parts};
+use super::scores::{self, Scores};
+use super::table::Table;
+use crate::books::Page;
+use crate::books_scores::{Boards, ScoreBooks, ToPurge};
+use crate::damage::score_text;
+use crate::plan::{BanKey, Block, BlockKey, BoardNo, Gone, Part, PartKey, PartRow, ScoreKey};
+use crate::{DamagedRow, StoreError};
+use rusqlite::{Row, params};
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use tally_rules::contest::Application;
+use tally_rules::ledger::Uuid;
+use tally_rules::{PlayerId, Record};
+
+const SCORES: &str = "SELECT score, subscore, at, player, board, part FROM scores \
+     WHERE (board, part, player) > (?1, ?2, ?3) ORDER BY board, part, player";
+const PARTS: &str = "SELECT part, rule, starts, ends, closed, version, stale, total, board FROM parts \
+     WHERE (board, part) > (?1, ?2) ORDER BY board, part";
+const BLOCKS: &str = "SELECT distinct_better, entries, block FROM blocks \
+     WHERE board = ?1 AND part = ?2 AND version = ?3 AND block >= ?4 ORDER BY block";
+const DELETED_BOARDS: &str = "SELECT no FROM deleted_boards";
+const DELETED_PARTS: &str = "SELECT board, part FROM deleted_parts WHERE version = -1";
+
+/// What was not in the tables at that moment.
+pub(super) struct Scored {
+    boards: Boards,
+    damaged: Vec<DamagedRow>,
+    purge: ToPurge,
+    scores: BTreeMap<ScoreKey, Option<Record>>,
+    parts: Newer<Parts>,
+    blocks: Newer<Blocks>,
+    bans: Newer<Bans>,
+}
+
+impl Scored {
+    pub(super) fn of(overlay: &Overlay) -> Self {
+        fn all<T: Table>(overlay: &Overlay) -> Newer<T> {
+            overlay.range::<T>(Bound::Unbounded, |_| true, usize::MAX).0
+        }
+        let mut boards: Boards = overlay.boards.all().map(|row| (row.no, Some(row.clone()))).collect();
+        boards.extend(overlay.boards.damaged().filter_map(|(no, _)| Some((no?, None))));
+        boards.sort_unstable_by_key(|(no, _)| *no);
+        let mut purge = ToPurge::default();
+        purge.parts.extend(all::<Deleted>(overlay).keys().filter_map(|key| match (*key).into() {
+            Gone::Part(part) => Some(part),
+            Gone::Blocks(..) => None,
+        }));
+        let gone = all::<super::boards::Boards>(overlay).into_iter();
+        purge.boards.extend(gone.filter_map(|(no, row)| row.is_none().then_some(no)));
+        Self {
+            boards,
+            damaged: overlay.boards.damaged().map(|(_, row)| row.clone()).collect(),
+            purge,
+            scores: all::<Scores>(overlay).into_iter().map(|(key, row)| (key.into(), row)).collect(),
+            parts: all::<Parts>(overlay),
+            blocks: all::<Blocks>(overlay),
+            bans: all::<Bans>(overlay),
+        }
+    }
+}
+
+fn part_key(row: &Row<'_>, board: usize, part: usize) -> Result<PartKey, StoreError> {
+    Ok(PartKey { board: BoardNo(row.get(board)?), part: Part(row.get::<_, i64>(part)?.cast_unsigned()) })
+}
+
+/// A row of [`SCORES`].
+fn decode_score(row: &Row<'_>) -> Result<(ScoreKey, Record), StoreError> {
+    let PartKey { board, part } = part_key(row, 4, 5)?;
+    let bytes = row.get_ref(3)?.as_bytes().unwrap_or_default();
+    let read = scores::player(row).and_then(|player| Ok((player, scores::decode(row)?)));
+    let (player, record) =
+        read.map_err(|error| error.of_row("scores", || score_text((board, part), bytes)))?;
+    Ok((ScoreKey { board, part, player }, record))
+}
+
+fn removed<K, V>(newer: &BTreeMap<K, Option<V>>) -> usize {
+    newer.values().filter(|row| row.is_none()).count()
+}
+
+impl ScoreBooks for Snapshot<'_> {
+    fn boards(&mut self) -> Result<Boards, StoreError> {
+        self.damaged.get_mut().extend(self.newer.scored.damaged.iter().cloned());
+        Ok(self.newer.scored.boards.clone())
+    }
+
+    fn to_purge(&mut self) -> Result<ToPurge, StoreError> {
+        let mut purge = self.newer.scored.purge.clone();
+        let board = |row: &Row<'_>| Ok((BoardNo(row.get(0)?), ()));
+        let boards = self.page((DELETED_BOARDS, usize::MAX), [], board)?;
+        purge.boards.extend(boards.into_iter().map(|(no, ())| no));
+        let part = |row: &Row<'_>| Ok((part_key(row, 0, 1)?, ()));
+        let parts = self.page((DELETED_PARTS, usize::MAX), [], part)?;
+        purge.parts.extend(parts.into_iter().map(|(key, ())| key));
+        Ok(purge)
+    }
+
+    fn scores(&mut self, after: Option<&ScoreKey>, limit: usize) -> Page<ScoreKey, Record> {
+        let newer = &self.newer.scored.scores;
+        let asked = limit.saturating_add(removed(newer));
+        let (board, part) = after.map_or((-1, 0), |key| (i64::from(key.board.0), key.part.0.cast_signed()));
+        let player = after.map_or("", |key| key.player.as_str());
+        let page = self.page((SCORES, asked), params![board, part, player], decode_score)?;
+        Ok(laid(page, newer, after, (asked, limit)))
+    }
+
+    fn scores_of(&mut self, keys: &[ScoreKey]) -> Result<Vec<Option<Record>>, StoreError> {
+        let mut statement = self.reader.prepare_cached(scores::GET)?;
+        let mut stored = |key: &ScoreKey| self.sound_at("scores", key, scores::get(&mut statement, key));
+        let newer = |key: &ScoreKey| self.newer.scored.scores.get(key).copied();
+        keys.iter().map(|key| newer(key).map_or_else(|| stored(key), Ok)).collect()
+    }
+
+    fn parts(&mut self, after: Option<PartKey>, limit: usize) -> Page<PartKey, PartRow> {
+        let newer = &self.newer.scored.parts;
+        let asked = limit.saturating_add(removed(newer));
+        let (board, part) = after.map_or((-1, 0), |key| (i64::from(key.board.0), key.part.0.cast_signed()));
+        let page = self.page((PARTS, asked), params![board, part], |row| {
+            let key = part_key(row, 8, 0)?;
+            let name = || format!("{}/{}", key.board.0, key.part.0);
+            Ok((key, parts::decode(row).map_err(|error| error.of_row("parts", name))?))
+        })?;
+        Ok(laid(page, newer, after.as_ref(), (asked, limit)))
+    }
+
+    fn blocks(&mut self, part: PartKey, version: u32, from: u64, limit: usize) -> Page<u64, Block> {
+        let key = |block| BlockKey { part, version, block };
+        let newer = self.newer.scored.blocks.range(key(from)..=key(u64::MAX));
+        let newer: BTreeMap<u64, Option<Block>> =
+            newer.map(|(key, block)| (key.block, block.clone())).collect();
+        let asked = limit.saturating_add(removed(&newer));
+        let (board, number) = (part.board.0, parts::encode(part.part)?);
+        let page =
+            self.page((BLOCKS, asked), params![board, number, version, from.cast_signed()], |row| {
+                let block = row.get::<_, i64>(2)?.cast_unsigned();
+                let name = || format!("{board}/{number}/{version}/{block}");
+                let read = parts::decode_block(row).map_err(|error| error.of_row("blocks", name));
+                Ok((block, read?))
+            })?;
+        let after = from.checked_sub(1);
+        Ok(laid(page, &newer, after.as_ref(), (asked, limit)))
+    }
+
+    fn hidden(&mut self, board: BoardNo) -> Result<Vec<PlayerId>, StoreError> {
+        let stored = self.sound(bans::of_board(&self.reader, board))?.unwrap_or_default();
+        let mut all: BTreeMap<PlayerId, bool> = stored.into_iter().map(|player| (player, true)).collect();
+        let of_board = |key: &&BanKey| key.board == board;
+        let newer = self.newer.scored.bans.iter().filter(|(key, _)| of_board(key));
+        all.extend(newer.map(|(key, hidden)| (key.player.clone(), hidden.is_some())));
+        Ok(all.into_iter().filter_map(|(player, hidden)| hidden.then_some(player)).collect())
+    }
+
+    fn applications(
+        &mut self,
+        contest: Uuid,
+        after: Option<&PlayerId>,
+        limit: usize,
+    ) -> Page<PlayerId, Application> {
+        let is_after = |player: &PlayerId| after.is_none_or(|after| player > after);
+        let newer = self.newer.applications.iter();
+        let newer = newer.filter(|(key, _)| key.contest == contest && is_after(&key.player));
+        let newer = newer.map(|(key, row)| (key.player.clone(), *row)).collect();
+        let mut statement = self.reader.prepare_cached(FIRST)?;
+        let mut rows = statement.query(params![contest.0, after.map_or("", PlayerId::as_str)])?;
+        let order = |player: &PlayerId, _: &Application| player.clone();
+        merged(newer, order, &mut rows, |row| self.sound(contests::decode_application(row)), limit)
+    }
+}
