@@ -6,7 +6,7 @@
 use crate::boards::{Board, Boards};
 use crate::contests::play;
 use crate::failure::{Failure, Fault};
-use crate::periods::order::{self, Step};
+use crate::periods::order::{self, Place, Step};
 use crate::periods::walk::Readers;
 use crate::periods::{behind, keeper};
 use crate::progress::Progress;
@@ -117,7 +117,7 @@ fn load(
         fill(live.part, &live.order)?;
     }
     keeper::close_board(store, &board, now)?;
-    keeper::refresh(store, &board, now, |row| row.stale)?;
+    keeper::refresh(Place { store, lanes: None }, &board, now, |row| row.stale)?;
     Ok(board)
 }
 
@@ -134,6 +134,6 @@ fn join(
     board.renew(&state).map_err(broken)?;
     play::learn(store, &board)?;
     start.load(&board, |rows| progress.add(rows))?;
-    keeper::refresh(store, &board, now, |row| row.stale)?;
+    keeper::refresh(Place { store, lanes: None }, &board, now, |row| row.stale)?;
     Ok(Some(board))
 }

@@ -216,6 +216,10 @@ impl ScoreWork {
             Err((shards, fault)) => return without(batch, shards, fault, false).map(Err),
         };
         aims.judge(batch, &**store, now).map_err(in_lane)?;
+        let purging = aims.settle_purged(batch, &**store, now).map_err(in_lane)?;
+        if !purging.is_empty() {
+            return Err(Failure::Row(Fault::Purging(purging)));
+        }
         let mut reading = plan::read(batch, &aims);
         reading.add(more);
         spread::hint(&mut reading.plan, batch, left_out, &**store);

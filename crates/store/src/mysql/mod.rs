@@ -71,7 +71,7 @@ mod write;
 
 use crate::plan::{
     BatchId, Block, BlockKey, BoardNo, BoardRow, Changes, Committed, ImportKey, ImportRow, KeyRow, Loaded,
-    Part, PartRow, Plan, ScoreKey,
+    Part, PartKey, PartRow, Plan, ScoreKey,
 };
 use crate::servers::{BoardState, Changed, Mark, Name, ScoreState, Task};
 use crate::{Ledger, Slow, Store, StoreError};
@@ -326,6 +326,14 @@ impl Store for MySqlStore {
 
     fn purge_deleted(&self, limit: usize) -> Result<usize, StoreError> {
         purge::some(&self.pool, limit)
+    }
+
+    fn unpurged(&self, parts: &[PartKey]) -> Result<Vec<PartKey>, StoreError> {
+        purge::unpurged(&self.pool, parts)
+    }
+
+    fn purge_part(&self, part: PartKey, limit: usize) -> Result<bool, StoreError> {
+        purge::part(&self.pool, part, limit)
     }
 
     fn meta(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
