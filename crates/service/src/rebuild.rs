@@ -4,6 +4,7 @@
 //! that ended while nobody served are closed here, in order, before anything is answered.
 
 use crate::boards::{Board, Boards};
+use crate::clock::Judged;
 use crate::contests::play;
 use crate::failure::{Failure, Fault};
 use crate::periods::order::{self, Place, Step};
@@ -31,7 +32,7 @@ pub struct Rebuilt {
 pub fn rebuild(
     store: &dyn Store,
     settings: &Settings,
-    now: Micros,
+    time: Judged,
     progress: &Progress,
 ) -> Result<Rebuilt, Failure> {
     let rows = store.boards()?;
@@ -39,7 +40,7 @@ pub fn rebuild(
     let rebuilt = std::thread::scope(|scope| {
         // Counting a hundred million rows takes seconds, and only whoever watches wants to know. Where it fails so does the rest.
         scope.spawn(|| count(store, &rows).map(|total| progress.expect(total)));
-        load_all(store, settings, &rows, now, progress)
+        load_all(store, settings, &rows, time, progress)
     });
     tally_memory::give_back();
     rebuilt
@@ -61,7 +62,7 @@ fn load_all(
     store: &dyn Store,
     settings: &Settings,
     rows: &[BoardRow],
-    now: Micros,
+    time: Judged,
     progress: &Progress,
 ) -> Result<Rebuilt, Failure> {
     let ranking = &settings.ranking;
@@ -77,8 +78,10 @@ fn load_all(
     for row in rows {
         newest = newest.max(row.created_at);
         let board = match &mut start {
-            None => Some(Arc::new(load((store, ranking), row.clone(), now, &mut newest, progress)?)),
-            Some(start) => patiently(&mut || join((store, ranking), (row.clone(), now), start, progress))?,
+            None => Some(Arc::new(load((store, ranking), row.clone(), time, &mut newest, progress)?)),
+            Some(start) => {
+                patiently(&mut || join((store, ranking), (row.clone(), time.now), start, progress))?
+            }
         };
         if let Some(board) = board {
             boards.set(&board.id.clone(), Some(board));
@@ -93,7 +96,7 @@ fn load_all(
 fn load(
     (store, ranking): (&dyn Store, &Ranking),
     row: BoardRow,
-    now: Micros,
+    Judged { now, doubt }: Judged,
     newest: &mut Micros,
     progress: &Progress,
 ) -> Result<Board, Failure> {
@@ -116,7 +119,9 @@ fn load(
     for live in board.live() {
         fill(live.part, &live.order)?;
     }
-    keeper::close_board(store, &board, now)?;
+    if doubt.is_none() {
+        keeper::close_board(store, &board, now)?;
+    }
     keeper::refresh(Place { store, lanes: None }, &board, now, |row| row.stale)?;
     Ok(board)
 }

@@ -54,9 +54,9 @@ impl World {
             let ranking = Ranking::Redis(RedisRanking::connect(&url, &RedisOptions::default()).unwrap());
             let settings = Settings { ranking, ..Settings::default() };
             let clock = Arc::clone(clock);
-            let clock: Clock = Arc::new(move || Micros(clock.load(Ordering::SeqCst)));
+            let clock = Clock::of(move || Micros(clock.load(Ordering::SeqCst)));
             let secret = Secret::new([1; 32]);
-            let keys = Keys::load(Arc::clone(&store), secret.clone(), Arc::clone(&clock), &settings).unwrap();
+            let keys = Keys::load(Arc::clone(&store), secret.clone(), clock.clone(), &settings).unwrap();
             Tally::start(store, Arc::new(keys), &secret, clock, settings, &Progress::default()).unwrap()
         };
         let tallies = clocks.iter().map(start).collect();

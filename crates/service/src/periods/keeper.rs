@@ -66,7 +66,7 @@ fn run(tally: &Weak<Tally>, stopped: &Receiver<()>) {
             let done = behind::catch_up(&tally, looks.is_multiple_of(LOOK_EVERYWHERE));
             catching_up.note(Instant::now(), done.err().as_ref());
         }
-        if looks.is_multiple_of(PURGE_EVERY) {
+        if looks.is_multiple_of(PURGE_EVERY) && tally.believed_now().is_some() {
             behind::purge(&tally);
         }
     }
@@ -74,26 +74,30 @@ fn run(tally: &Weak<Tally>, stopped: &Receiver<()>) {
 
 /// Closes every period that is due now, oldest first. Blocks.
 pub fn close_due(tally: &Tally) -> Result<(), Failure> {
+    tally.remember_doubt()?;
     tally.boards.list(None, usize::MAX).iter().try_for_each(|board| close_due_of(tally, board))
 }
 
 /// The same of one board. Where another server has the turn, that one does it.
 pub(super) fn close_due_of(tally: &Tally, board: &Board) -> Result<(), Failure> {
+    // What is closed stays closed, so a clock in doubt closes nothing.
+    let Some(now) = tally.believed_now() else { return Ok(()) };
     if board.is_shared() {
-        return close_shared(tally, board, tally.now());
+        return close_shared(tally, board, now);
     }
-    let parts = if late(board, tally.now()).is_empty() {
+    let parts = if late(board, now).is_empty() {
         Vec::new()
     } else {
         // Every batch is decided and published before it, or comes after it.
         let _held = tally.lane.hold()?;
-        seal(board, tally.now())
+        // Waiting takes time, in which the clock may jump.
+        tally.believed_now().map_or_else(Vec::new, |now| seal(board, now))
     };
     if parts.is_empty() && surplus(board).is_empty() {
         return Ok(());
     }
     let _one = tally.closing.lock().unwrap_or_else(PoisonError::into_inner);
-    close(Place::of(tally), board, &parts, tally.now())
+    close(Place::of(tally), board, &parts, now)
 }
 
 /// The same of a board that other servers write to. That a period is closed is a change of the board, so no batch that was

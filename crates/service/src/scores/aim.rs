@@ -13,7 +13,7 @@ use crate::periods::{AIMED_ALL_TIME, Aimed, LivePart};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tally_ranking::Standings;
-use tally_rules::instant::Instants;
+use tally_rules::instant::{Instants, RowTime};
 use tally_rules::{Micros, PlayerId, Refusal};
 use tally_store::{BoardNo, Part, PartKey, PartRow, Store, StoreError};
 
@@ -167,7 +167,7 @@ impl Aims {
     fn step(&mut self, step: &Step, instants: &mut Instants, now: Micros) -> RowAim {
         match step {
             Step::Add { board, .. } => {
-                let at = Ok(instants.next(now));
+                let at = Ok(instants.row_now(now));
                 self.submit(board, at, now)
             }
             Step::Submit(submit) => {
@@ -180,20 +180,26 @@ impl Aims {
     }
 
     /// A new score: all time, and the periods that still take it.
-    fn submit(&mut self, board: &Arc<Board>, at: Result<Micros, Refusal>, now: Micros) -> RowAim {
-        let Ok(instant) = at else { return RowAim { at, parts: Vec::new(), closed: Vec::new() } };
-        let (open, closed) = board.periods().aim(instant, now);
+    fn submit(&mut self, board: &Arc<Board>, time: Result<RowTime, Refusal>, now: Micros) -> RowAim {
+        let RowTime { at, aimed } = match time {
+            Ok(time) => time,
+            Err(refusal) => return RowAim { at: Err(refusal), parts: Vec::new(), closed: Vec::new() },
+        };
+        let (open, closed) = board.periods().aim(aimed, now);
         let parts = self.parts(board, open);
-        RowAim { at, parts, closed }
+        RowAim { at: Ok(at), parts, closed }
     }
 
     /// A line of a file that says when: closed periods too.
-    fn import(&mut self, board: &Arc<Board>, at: Result<Micros, Refusal>, now: Micros) -> RowAim {
-        let Ok(instant) = at else { return RowAim { at, parts: Vec::new(), closed: Vec::new() } };
-        let (open, late) = board.periods().aim(instant, now);
+    fn import(&mut self, board: &Arc<Board>, time: Result<RowTime, Refusal>, now: Micros) -> RowAim {
+        let RowTime { at, aimed } = match time {
+            Ok(time) => time,
+            Err(refusal) => return RowAim { at: Err(refusal), parts: Vec::new(), closed: Vec::new() },
+        };
+        let (open, late) = board.periods().aim(aimed, now);
         let mut parts = self.parts(board, open);
         if !late.is_empty() {
-            let any = board.periods().aim_any(instant);
+            let any = board.periods().aim_any(aimed);
             for aimed in any {
                 if !parts.contains(&aimed.part) {
                     self.touch(board, aimed);
@@ -201,7 +207,7 @@ impl Aims {
                 }
             }
         }
-        RowAim { at, parts, closed: Vec::new() }
+        RowAim { at: Ok(at), parts, closed: Vec::new() }
     }
 
     /// Everything of a player that is still open.
