@@ -76,6 +76,11 @@ impl ClockWatch {
         self.bounds = bounds;
     }
 
+    /// Starts with what was believed before: that it would be so late at this reading.
+    pub fn resume(&mut self, expected: Micros, reading: Reading) {
+        self.believed = Some(Reading { wall: expected, ..reading }.offset());
+    }
+
     /// Starts in doubt: a server that stopped in doubt did not learn which time is right.
     pub fn begin_in_doubt(&mut self, reading: Reading) {
         self.believed = None;
@@ -164,6 +169,16 @@ mod tests {
             assert_eq!(look(&mut watch, minute * 60 * SECOND, minute * 60 * SECOND / 2_000), None);
         }
         assert_eq!(look(&mut watch, 600_000 * SECOND, 300 * SECOND - 59 * SECOND), None);
+    }
+
+    #[test]
+    fn a_start_is_judged_by_what_was_believed_before() {
+        let mut watch = ClockWatch::default();
+        watch.resume(Micros(HOUR), Reading { wall: Micros(0), monotonic: 7 });
+        assert_eq!(look(&mut watch, 7, HOUR + SECOND), None);
+        watch.resume(Micros(HOUR), Reading { wall: Micros(0), monotonic: 7 });
+        assert!(matches!(look(&mut watch, 7, 26 * HOUR), Some(Turn::Doubted(_))));
+        assert_eq!(look(&mut watch, 8, HOUR), Some(Turn::Believed));
     }
 
     #[test]

@@ -13,10 +13,27 @@ use tally_rules::instant::SECOND;
 /// The name under which the store remembers that a server was in doubt.
 pub const DOUBT_META: &str = "clock_in_doubt";
 
+/// The name under which the store remembers which time was believed: the boot, and the wall time at its begin.
+pub const BELIEVED_META: &str = "clock_believed";
+
 /// Where time comes from.
 pub trait TimeSource: Send + Sync {
     /// Both clocks, read together. Monotonic time never goes back while the process runs.
     fn read(&self) -> Reading;
+
+    /// What counts on between processes of this machine, where the machine tells it.
+    fn boot(&self) -> Option<Boot> {
+        None
+    }
+}
+
+/// Time since the machine was started, suspended or not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Boot {
+    /// Another one for each start of the machine.
+    pub id: String,
+    /// Microseconds since then.
+    pub micros: i64,
 }
 
 /// Tells the time, and whether it is believed. Its clones are one clock.
@@ -91,6 +108,21 @@ impl Clock {
         self.watch().set_bounds(bounds);
     }
 
+    /// What the store is to remember of a time that is believed now: the boot, and the wall time at its begin.
+    pub(crate) fn believed_boot(&self) -> Option<(String, i64)> {
+        let (boot, now) = (self.source.boot()?, self.believed()?);
+        Some((boot.id, now.0.saturating_sub(boot.micros)))
+    }
+
+    /// Starts with what the store remembers, if that is of this boot; whether it is.
+    pub(crate) fn resume(&self, stored: Option<&[u8]>) -> bool {
+        let stored = stored.and_then(|bytes| std::str::from_utf8(bytes).ok()?.split_once(' '));
+        let (Some((id, begin)), Some(boot)) = (stored, self.source.boot()) else { return false };
+        let Some(begin) = begin.parse::<i64>().ok().filter(|_| id == boot.id) else { return false };
+        self.watch().resume(Micros(begin.saturating_add(boot.micros)), self.source.read());
+        true
+    }
+
     /// Starts in doubt.
     pub(crate) fn begin_in_doubt(&self) {
         self.watch().begin_in_doubt(self.source.read());
@@ -124,6 +156,14 @@ impl TimeSource for System {
         // A clock before 1970 is a machine without a clock: 1970 is as good, instants increase from there.
         let micros = |time: Duration| i64::try_from(time.as_micros()).unwrap_or(i64::MAX);
         Reading { wall: Micros(since.map_or(0, micros)), monotonic: micros(self.started.elapsed()) }
+    }
+
+    /// Linux tells it.
+    fn boot(&self) -> Option<Boot> {
+        let read = |path| std::fs::read_to_string(path).ok();
+        let id = read("/proc/sys/kernel/random/boot_id")?.trim().to_owned();
+        let seconds: f64 = read("/proc/uptime")?.split(' ').next()?.parse().ok()?;
+        Some(Boot { id, micros: (seconds * 1e6) as i64 })
     }
 }
 

@@ -5,7 +5,7 @@
 
 use crate::Fault;
 use crate::boards::{Board, Boards, run_once};
-use crate::clock::{Clock, DOUBT_META};
+use crate::clock::{BELIEVED_META, Clock, DOUBT_META};
 use crate::contests::counts::Counts as ContestCounts;
 use crate::contests::keeper::{self as contests, ContestKeeper};
 use crate::events::Events;
@@ -28,7 +28,7 @@ use crate::waiting::Teller;
 use crate::wallets::balance::Balance;
 use crate::wallets::lane::LedgerLane;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use tally_lanes::{Gate, Times};
 use tally_ranking::{Ranking, Remote, Standings};
 use tally_rules::idempotency::{Identity, RequestKey, Seen, Stored};
@@ -39,6 +39,9 @@ use tally_store::{BoardNo, Changes, Loaded, Plan, Store};
 
 /// The name under which the store remembers the secret's fingerprint.
 pub const SECRET_META: &str = "secret_fingerprint";
+
+/// By how many microseconds the believed time moves against that of the boot before the store hears it: small corrections are many.
+const BOOT_MOVED_MIN: u64 = SECOND.unsigned_abs();
 
 /// How far the newest stored instant lies ahead of the clock, which is said where it is more than the clock may jump.
 fn look_ahead(micros: i64, most: i64) -> i64 {
@@ -69,6 +72,7 @@ pub struct Tally {
     pub(crate) clock: Clock,
     /// What the store remembers of the clock.
     doubt_stored: AtomicBool,
+    boot_stored: Mutex<Option<i64>>,
     newest_ahead: i64,
     pub(crate) running: InProgress,
     pub(crate) changing_boards: Mutex<()>,
@@ -119,7 +123,7 @@ impl Tally {
         let followed = is_shared.then(|| Followed::begin(&*store, clock.now())).transpose()?;
         clock.set_bounds(settings.clock);
         let doubt_stored = store.meta(DOUBT_META)?.is_some_and(|doubt| !doubt.is_empty());
-        if doubt_stored {
+        if !clock.resume(store.meta(BELIEVED_META)?.as_deref()) && doubt_stored {
             clock.begin_in_doubt();
         }
         let rebuilt = rebuild::rebuild(&*store, &settings, clock.judge(), progress)?;
@@ -152,6 +156,7 @@ impl Tally {
             settings,
             clock,
             doubt_stored: AtomicBool::new(doubt_stored),
+            boot_stored: Mutex::default(),
             newest_ahead,
             running: InProgress::default(),
             changing_boards: Mutex::new(()),
@@ -198,8 +203,16 @@ impl Tally {
         self.clock.judge().doubt.map(|doubt| doubt.jump)
     }
 
-    /// Notes in the store that the clock is in doubt, or is no more: a server that starts does not know what was before.
-    pub(crate) fn remember_doubt(&self) -> Result<(), Failure> {
+    /// Notes in the store that the clock is in doubt, or is no more, and which time is believed: a server that starts does not
+    /// know what was before.
+    pub(crate) fn remember_clock(&self) -> Result<(), Failure> {
+        let mut stored = self.boot_stored.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((boot, begin)) = self.clock.believed_boot()
+            && stored.is_none_or(|stored| stored.abs_diff(begin) > BOOT_MOVED_MIN)
+        {
+            self.store.set_meta(BELIEVED_META, format!("{boot} {begin}").as_bytes())?;
+            *stored = Some(begin);
+        }
         let in_doubt = self.clock_jump().is_some();
         if self.doubt_stored.load(Ordering::Relaxed) != in_doubt {
             self.store.set_meta(DOUBT_META, if in_doubt { b"1" } else { b"" })?;

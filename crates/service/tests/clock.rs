@@ -28,8 +28,8 @@ impl Wall {
     }
 }
 
-fn daily(clock: &Wall) -> World {
-    let world = World::with_ahead(10 * DAY + HOUR, 1, &clock.0);
+fn daily(clock: &Wall, boot: bool) -> World {
+    let world = World::with_ahead(10 * DAY + HOUR, 1, &clock.0, boot);
     let periods = Some(vec![rule("daily", "0 0 * * *", "UTC", 9, 0)]);
     world.put(&Wish { periods, update: Some(Update::Sum), ..Wish::default() }).unwrap();
     world
@@ -58,7 +58,7 @@ fn closed(world: &World) -> Vec<i64> {
 #[test]
 fn one_wrong_reading_harms_no_period() {
     let clock = Wall::default();
-    let world = daily(&clock);
+    let world = daily(&clock, false);
     send(&world, "ann", 9);
     clock.jump(AHEAD);
     send(&world, "early", 1);
@@ -88,7 +88,7 @@ fn one_wrong_reading_harms_no_period() {
 #[test]
 fn a_restart_in_doubt_closes_nothing() {
     let clock = Wall::default();
-    let world = daily(&clock);
+    let world = daily(&clock, false);
     send(&world, "ann", 9);
     clock.jump(AHEAD);
     assert_eq!(closed(&world), [] as [i64; 0]);
@@ -112,9 +112,36 @@ fn a_restart_in_doubt_closes_nothing() {
 }
 
 #[test]
+fn a_jump_while_no_server_runs_is_found_at_the_start() {
+    let clock = Wall::default();
+    let world = daily(&clock, true);
+    send(&world, "ann", 9);
+    keeper::close_due(&world.tally()).unwrap();
+    world.stop();
+    clock.jump(AHEAD);
+    world.advance(HOUR);
+    world.start();
+    assert_eq!(closed(&world), [] as [i64; 0]);
+    assert_eq!(world.tally().clock_jump(), Some(AHEAD));
+    world.stop();
+    world.start();
+    assert_eq!(world.tally().clock_jump(), Some(AHEAD), "another start knows as much");
+    clock.jump(-AHEAD);
+    assert_eq!(closed(&world), [] as [i64; 0]);
+    assert_eq!(world.tally().clock_jump(), None, "the jump was undone");
+    // Time in which no server runs is no jump.
+    world.stop();
+    world.advance(DAY);
+    world.start();
+    assert_eq!(world.tally().clock_jump(), None);
+    assert_eq!(closed(&world), [10]);
+    world.stop();
+}
+
+#[test]
 fn a_new_time_is_believed_after_a_while() {
     let clock = Wall::default();
-    let world = daily(&clock);
+    let world = daily(&clock, false);
     send(&world, "ann", 9);
     keeper::close_due(&world.tally()).unwrap();
     clock.jump(AHEAD);
@@ -131,7 +158,7 @@ fn a_new_time_is_believed_after_a_while() {
 #[test]
 fn a_request_is_not_done_twice_because_of_a_jump() {
     let clock = Wall::default();
-    let world = daily(&clock);
+    let world = daily(&clock, false);
     let ask = || {
         let new = NewScore { identity: Some(identity("once")), ..world.score("ann", Given::Int(5)) };
         world.wait(submit(&world.tally(), new)).unwrap().1

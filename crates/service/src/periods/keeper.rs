@@ -74,7 +74,7 @@ fn run(tally: &Weak<Tally>, stopped: &Receiver<()>) {
 
 /// Closes every period that is due now, oldest first. Blocks.
 pub fn close_due(tally: &Tally) -> Result<(), Failure> {
-    tally.remember_doubt()?;
+    tally.remember_clock()?;
     tally.boards.list(None, usize::MAX).iter().try_for_each(|board| close_due_of(tally, board))
 }
 

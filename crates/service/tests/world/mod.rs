@@ -10,7 +10,7 @@ use tally_rules::instant::SECOND;
 use tally_rules::period::{PeriodPrizes, PeriodRule};
 use tally_rules::score::Given;
 use tally_rules::{BoardId, Micros, PlayerId, Refusal};
-use tally_service::clock::TimeSource;
+use tally_service::clock::{Boot, TimeSource};
 use tally_service::periods::view::View;
 use tally_service::scores::submit::NewScore;
 use tally_service::secret::Secret;
@@ -26,12 +26,17 @@ pub(crate) const DAY: i64 = 86_400 * SECOND;
 struct Clocks {
     now: Arc<AtomicI64>,
     ahead: Arc<AtomicI64>,
+    boot: bool,
 }
 
 impl TimeSource for Clocks {
     fn read(&self) -> Reading {
         let monotonic = self.now.load(Ordering::SeqCst);
         Reading { wall: Micros(monotonic + self.ahead.load(Ordering::SeqCst)), monotonic }
+    }
+
+    fn boot(&self) -> Option<Boot> {
+        self.boot.then(|| Boot { id: "one".into(), micros: self.now.load(Ordering::SeqCst) })
     }
 }
 
@@ -40,6 +45,7 @@ pub(crate) struct World {
     folder: tempfile::TempDir,
     now: Arc<AtomicI64>,
     ahead: Arc<AtomicI64>,
+    boot: bool,
     lanes: usize,
     runtime: Runtime,
     tally: Mutex<Option<Arc<Tally>>>,
@@ -53,15 +59,16 @@ impl World {
 
     /// The same with so many lanes of scores.
     pub(crate) fn with_lanes(now: i64, lanes: usize) -> Self {
-        Self::with_ahead(now, lanes, &Arc::default())
+        Self::with_ahead(now, lanes, &Arc::default(), false)
     }
 
-    /// The same with a wall clock that the caller sets: so far ahead of monotonic time.
-    pub(crate) fn with_ahead(now: i64, lanes: usize, ahead: &Arc<AtomicI64>) -> Self {
+    /// The same with a wall clock that the caller sets: so far ahead of monotonic time; with `boot` that one
+    /// counts on between processes.
+    pub(crate) fn with_ahead(now: i64, lanes: usize, ahead: &Arc<AtomicI64>, boot: bool) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
         let folder = tempfile::tempdir().unwrap();
         let (now, ahead) = (Arc::new(AtomicI64::new(now)), Arc::clone(ahead));
-        let world = Self { folder, now, ahead, lanes, runtime, tally: Mutex::new(None) };
+        let world = Self { folder, now, ahead, boot, lanes, runtime, tally: Mutex::new(None) };
         world.start();
         world
     }
@@ -70,7 +77,11 @@ impl World {
     pub(crate) fn start(&self) {
         let store = SqliteStore::open(&self.folder.path().join("t.db"), &Options::default()).unwrap();
         let store: Arc<dyn Store> = Arc::new(store);
-        let clock = Clock::new(Clocks { now: Arc::clone(&self.now), ahead: Arc::clone(&self.ahead) });
+        let clock = Clock::new(Clocks {
+            now: Arc::clone(&self.now),
+            ahead: Arc::clone(&self.ahead),
+            boot: self.boot,
+        });
         let settings = Settings { lanes: self.lanes, ..Settings::default() };
         let secret = Secret::new([1; 32]);
         let keys = Keys::load(Arc::clone(&store), secret.clone(), clock.clone(), &settings).unwrap();
