@@ -164,11 +164,19 @@ fn of_parts(pool: &Pool, only: Option<PartKey>, left: &mut u64) -> Result<(), St
         }
         delete(pool, of, ("DELETE FROM blocks", " ORDER BY version, block LIMIT "), left)?;
         if *left > 0 {
-            let mut script = Script::default();
-            script.sql("DELETE FROM deleted_parts");
-            of.put_mark(&mut script);
-            script.end();
-            pool.ask(&script)?;
+            // It may be the mark of the next life by now, whose rows this has not seen.
+            of.bite(pool, |script| {
+                script.sql("DELETE FROM deleted_parts");
+                of.put_mark(script);
+                if of.version.is_none() {
+                    script.sql(" AND NOT EXISTS (SELECT 1 FROM scores");
+                    of.put(script);
+                    script.sql(")");
+                }
+                script.sql(" AND NOT EXISTS (SELECT 1 FROM blocks");
+                of.put(script);
+                script.sql(")").end();
+            })?;
         }
     }
     Ok(())
