@@ -89,7 +89,7 @@ fn lanes(
 ) -> Result<(), Failed> {
     fill(&*store, wallets)?;
     let (secret, settings, clock) = (Secret::new([7; 32]), Settings::default(), clock::system());
-    let keys = Keys::load(Arc::clone(&store), secret.clone(), Arc::clone(&clock), &settings)?;
+    let keys = Keys::load(Arc::clone(&store), secret.clone(), clock.clone(), &settings)?;
     let tally = Tally::start(store, Arc::new(keys), &secret, clock, settings, &Progress::default())?;
     for (callers, hot) in [(1, false), (32, false), (64, false), (256, false), (1024, false), (256, true)] {
         let before = tally.ledger_stats();
@@ -149,7 +149,7 @@ fn in_file(path: &std::path::Path, wallets: u64, time: Duration) -> Result<Laten
             break;
         }
         let (from, to) = pair(&mut rng, wallets);
-        let id = Uuid::new(clock::system()().plus(round), 0).0;
+        let id = Uuid::new(clock::system().now().plus(round), 0).0;
         let (from, to) = (from.0.0, to.0.0);
         let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
         let rows: Vec<([u8; 16], i64, i64)> = transaction

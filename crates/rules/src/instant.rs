@@ -1,4 +1,7 @@
 //! Instants: microseconds since 1970 in UTC, and the one source of those that the server gives.
+//!
+//! An instant of the source orders rows and decides ties. It never goes back, so after one wrong reading of the clock it may lie
+//! ahead of it for long. So it does not say to which period a row belongs: the clock says that.
 
 use crate::refusal::Refusal;
 
@@ -24,6 +27,15 @@ impl Micros {
     }
 }
 
+/// When a row happens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RowTime {
+    /// Its place among others: stored, and decides ties.
+    pub at: Micros,
+    /// What its periods are chosen by: the caller's instant, else the clock.
+    pub aimed: Micros,
+}
+
 /// Gives instants that strictly increase even where the clock stands still or is set back.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Instants {
@@ -42,13 +54,18 @@ impl Instants {
         self.last
     }
 
-    /// The instant of a row: the caller's where it gave one that is not in the future, else the next of ours.
-    pub fn of_row(&mut self, given: Option<Micros>, now: Micros) -> Result<Micros, Refusal> {
+    /// The time of a row: the caller's where it gave one that is not in the future, else now, at the next instant of ours.
+    pub fn of_row(&mut self, given: Option<Micros>, now: Micros) -> Result<RowTime, Refusal> {
         match given {
-            Some(at) if at <= now => Ok(at),
+            Some(at) if at <= now => Ok(RowTime { at, aimed: at }),
             Some(at) if at.since(now) > AHEAD_MAX_MICROS => Err(Refusal::AtInFuture),
-            Some(_) | None => Ok(self.next(now)),
+            Some(_) | None => Ok(self.row_now(now)),
         }
+    }
+
+    /// The time of a row that happens now.
+    pub fn row_now(&mut self, now: Micros) -> RowTime {
+        RowTime { at: self.next(now), aimed: now }
     }
 }
 
@@ -68,9 +85,19 @@ mod tests {
     fn a_little_ahead_counts_as_now_and_more_is_refused() {
         let now = Micros(1_000 * SECOND);
         let mut instants = Instants::default();
-        assert_eq!(instants.of_row(Some(Micros(5)), now), Ok(Micros(5)));
-        assert_eq!(instants.of_row(Some(now.plus(AHEAD_MAX_MICROS)), now), Ok(now));
+        let time = |at, aimed| Ok(RowTime { at, aimed });
+        assert_eq!(instants.of_row(Some(Micros(5)), now), time(Micros(5), Micros(5)));
+        assert_eq!(instants.of_row(Some(now.plus(AHEAD_MAX_MICROS)), now), time(now, now));
         assert_eq!(instants.of_row(Some(now.plus(AHEAD_MAX_MICROS + 1)), now), Err(Refusal::AtInFuture));
-        assert_eq!(instants.of_row(None, now), Ok(now.plus(1)));
+        assert_eq!(instants.of_row(None, now), time(now.plus(1), now));
+    }
+
+    #[test]
+    fn rows_are_of_the_clock_when_instants_are_ahead() {
+        let now = Micros(7);
+        let mut instants = Instants::after(Micros(90 * SECOND));
+        for nth in 1..3 {
+            assert_eq!(instants.of_row(None, now), Ok(RowTime { at: Micros(90 * SECOND + nth), aimed: now }));
+        }
     }
 }

@@ -7,6 +7,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod clock;
 pub mod contest;
 pub mod definition;
 pub mod event;

@@ -318,6 +318,18 @@ fn render_service(text: &mut String, gate: &Gate) -> std::fmt::Result {
     one(text, "boards", "gauge", "Leaderboards", boards.len() as f64)?;
     one(text, "board_members", "gauge", "Players on all leaderboards", members as f64)?;
     one(text, "board_bytes", "gauge", "Memory of all orders", bytes as f64)?;
+    let jump = tally.clock_jump();
+    one(
+        text,
+        "clock_believed",
+        "gauge",
+        "1 while the clock is believed",
+        f64::from(u8::from(jump.is_none())),
+    )?;
+    let help = "By how much the clock has jumped, while that keeps it in doubt";
+    one(text, "clock_jump_seconds", "gauge", help, jump.unwrap_or(0) as f64 / 1e6)?;
+    let help = "By how much the newest instant that was stored at the start lay ahead of the clock";
+    one(text, "clock_newest_ahead_seconds", "gauge", help, tally.newest_ahead() as f64 / 1e6)?;
     caches(text, tally)?;
     contests(text, tally.contest_counts())?;
     if let Some(balanced) = tally.balance.known() {

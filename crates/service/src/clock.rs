@@ -1,17 +1,173 @@
-//! The clock is an argument, so that tests can run through years.
+//! The clock is an argument, so that tests can run through years; and whether it is believed.
+//!
+//! Wall time says to which period a score belongs and what is due. It can jump, so every reading is compared with monotonic
+//! time ([`ClockWatch`]). While wall time is in doubt, what cannot be taken back waits: closing, paying, starting, expiring.
+//! Scores do not wait. Not here: what each part of the service does meanwhile.
 
-use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tally_rules::Micros;
+use tally_rules::clock::{ClockBounds, ClockWatch, Doubt, Reading, Turn};
+use tally_rules::instant::SECOND;
 
-/// Tells the time.
-pub type Clock = Arc<dyn Fn() -> Micros + Send + Sync>;
+/// The name under which the store remembers that a server was in doubt.
+pub const DOUBT_META: &str = "clock_in_doubt";
+
+/// The name under which the store remembers which time was believed: the boot, and the wall time at its begin.
+pub const BELIEVED_META: &str = "clock_believed";
+
+/// Where time comes from.
+pub trait TimeSource: Send + Sync {
+    /// Both clocks, read together. Monotonic time never goes back while the process runs.
+    fn read(&self) -> Reading;
+
+    /// What counts on between processes of this machine, where the machine tells it.
+    fn boot(&self) -> Option<Boot> {
+        None
+    }
+}
+
+/// Time since the machine was started, suspended or not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Boot {
+    /// Another one for each start of the machine.
+    pub id: String,
+    /// Microseconds since then.
+    pub micros: i64,
+}
+
+/// Tells the time, and whether it is believed. Its clones are one clock.
+#[derive(Clone)]
+pub struct Clock {
+    source: Arc<dyn TimeSource>,
+    watch: Arc<Mutex<ClockWatch>>,
+}
+
+/// A reading, judged.
+#[derive(Clone, Copy, Debug)]
+pub struct Judged {
+    /// Wall time.
+    pub now: Micros,
+    /// Why it is not believed.
+    pub doubt: Option<Doubt>,
+}
+
+impl Judged {
+    /// How long something is kept: for good while the time is in doubt.
+    pub(crate) fn keep(&self, micros: i64) -> i64 {
+        if self.doubt.is_some() { i64::MAX } else { micros }
+    }
+}
+
+impl Clock {
+    /// A clock of that source.
+    pub fn new(source: impl TimeSource + 'static) -> Self {
+        Self { source: Arc::new(source), watch: Arc::default() }
+    }
+
+    /// A clock whose monotonic time is its wall time, so that it is always believed: for time that is simulated.
+    pub fn of(wall: impl Fn() -> Micros + Send + Sync + 'static) -> Self {
+        Self::new(Simulated(wall))
+    }
+
+    /// Wall time.
+    pub fn now(&self) -> Micros {
+        self.source.read().wall
+    }
+
+    /// Wall time, judged. A turn is logged once, by the reading that finds it.
+    pub fn judge(&self) -> Judged {
+        let mut watch = self.watch();
+        // Read under the lock: readings are judged in their order.
+        let reading = self.source.read();
+        let turn = watch.look(reading);
+        let doubt = watch.doubt();
+        drop(watch);
+        match turn {
+            Some(Turn::Doubted(doubt)) => {
+                let seconds = doubt.jump / SECOND;
+                tracing::error!(
+                    seconds,
+                    "the clock has jumped: closing, paying and expiring wait until it is believed again"
+                );
+            }
+            Some(Turn::Believed) => tracing::warn!("the clock is believed again: what waited is done now"),
+            None => {}
+        }
+        Judged { now: reading.wall, doubt }
+    }
+
+    /// Wall time, if it is believed.
+    pub fn believed(&self) -> Option<Micros> {
+        let Judged { now, doubt } = self.judge();
+        doubt.is_none().then_some(now)
+    }
+
+    /// Judges by these bounds from now on.
+    pub(crate) fn set_bounds(&self, bounds: ClockBounds) {
+        self.watch().set_bounds(bounds);
+    }
+
+    /// What the store is to remember of a time that is believed now: the boot, and the wall time at its begin.
+    pub(crate) fn believed_boot(&self) -> Option<(String, i64)> {
+        let (boot, now) = (self.source.boot()?, self.believed()?);
+        Some((boot.id, now.0.saturating_sub(boot.micros)))
+    }
+
+    /// Starts with what the store remembers, if that is of this boot; whether it is.
+    pub(crate) fn resume(&self, stored: Option<&[u8]>) -> bool {
+        let stored = stored.and_then(|bytes| std::str::from_utf8(bytes).ok()?.split_once(' '));
+        let (Some((id, begin)), Some(boot)) = (stored, self.source.boot()) else { return false };
+        let Some(begin) = begin.parse::<i64>().ok().filter(|_| id == boot.id) else { return false };
+        self.watch().resume(Micros(begin.saturating_add(boot.micros)), self.source.read());
+        true
+    }
+
+    /// Starts in doubt.
+    pub(crate) fn begin_in_doubt(&self) {
+        self.watch().begin_in_doubt(self.source.read());
+        tracing::warn!(
+            "the last server stopped while the clock was in doubt: closing, paying and expiring wait"
+        );
+    }
+
+    fn watch(&self) -> MutexGuard<'_, ClockWatch> {
+        self.watch.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+struct Simulated<F>(F);
+
+impl<F: Fn() -> Micros + Send + Sync> TimeSource for Simulated<F> {
+    fn read(&self) -> Reading {
+        let wall = (self.0)();
+        Reading { wall, monotonic: wall.0 }
+    }
+}
+
+/// The machine's clocks.
+struct System {
+    started: Instant,
+}
+
+impl TimeSource for System {
+    fn read(&self) -> Reading {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH);
+        // A clock before 1970 is a machine without a clock: 1970 is as good, instants increase from there.
+        let micros = |time: Duration| i64::try_from(time.as_micros()).unwrap_or(i64::MAX);
+        Reading { wall: Micros(since.map_or(0, micros)), monotonic: micros(self.started.elapsed()) }
+    }
+
+    /// Linux tells it.
+    fn boot(&self) -> Option<Boot> {
+        let read = |path| std::fs::read_to_string(path).ok();
+        let id = read("/proc/sys/kernel/random/boot_id")?.trim().to_owned();
+        let seconds: f64 = read("/proc/uptime")?.split(' ').next()?.parse().ok()?;
+        Some(Boot { id, micros: (seconds * 1e6) as i64 })
+    }
+}
 
 /// The machine's clock.
 pub fn system() -> Clock {
-    Arc::new(|| {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH);
-        // A clock before 1970 is a machine without a clock: 1970 is as good, instants increase from there.
-        Micros(since.map_or(0, |since| i64::try_from(since.as_micros()).unwrap_or(i64::MAX)))
-    })
+    Clock::new(System { started: Instant::now() })
 }

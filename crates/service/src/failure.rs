@@ -3,7 +3,7 @@
 use crate::traces;
 use tally_ranking::RankingError;
 use tally_rules::Refusal;
-use tally_store::{DamagedRow, StoreError};
+use tally_store::{DamagedRow, PartKey, StoreError};
 
 /// No result.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -36,6 +36,9 @@ pub enum Fault {
         /// What happened.
         why: String,
     },
+    /// Rows of these forgotten periods are not purged yet: nothing was done, try again later.
+    #[error("rows of a period that was forgotten are still being deleted")]
+    Purging(Vec<PartKey>),
     /// The Redis that has a contest's applications cannot be used now: nothing was done, try again later.
     #[error("applications are away: {0}")]
     ApplicationsAway(String),

@@ -169,7 +169,7 @@ impl Keys {
     /// Makes a key. Blocks on the store.
     pub fn create(&self, role: Role, name: &str, identity: Option<&Identity>) -> Result<Created, Failure> {
         let _one = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = (self.clock)();
+        let now = self.clock.now();
         let (id, secret) = self.invent(identity)?;
         let row = KeyRow {
             id: id.into(),
@@ -198,7 +198,7 @@ impl Keys {
     /// Ends a key. Blocks on the store. Says whether it was a replay.
     pub fn revoke(&self, id: &str, identity: Option<&Identity>) -> Result<bool, Failure> {
         let _one = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = (self.clock)();
+        let now = self.clock.now();
         self.read_again()?;
         let present =
             self.rows.read().unwrap_or_else(PoisonError::into_inner).get(id).map(|row| Arc::clone(&row.id));
@@ -220,9 +220,14 @@ impl Keys {
     ) -> Result<Option<Stored>, Failure> {
         let requests = identity.iter().map(|one| one.key.clone()).collect();
         let plan = Plan { requests, shards: ShardSet::of(0), ..Plan::default() };
-        crate::boards::run_once(&*self.store, &plan, identity, now, self.keep_micros, |_, changes| {
-            change(changes)
-        })
+        crate::boards::run_once(
+            &*self.store,
+            &plan,
+            identity,
+            now,
+            self.clock.judge().keep(self.keep_micros),
+            |_, changes| change(changes),
+        )
     }
 
     /// An id and a secret: random, or for a request that may be retried, the same for every retry of it.

@@ -56,8 +56,8 @@ fn run(store: &dyn Store, clock: &Clock, keep_micros: i64, woken: &Receiver<()>)
             Err(RecvTimeoutError::Disconnected) => return,
             Ok(()) | Err(RecvTimeoutError::Timeout) => {}
         }
-        let now = clock();
-        pause = match bite(store, (now.plus(-keep_micros), now.plus(-events::KEEP_MICROS))) {
+        let old = clock.believed().map(|now| (now.plus(-keep_micros), now.plus(-events::KEEP_MICROS)));
+        pause = match bite(store, old) {
             // Somebody else was at it: it is found again.
             Err(StoreError::Conflict(_)) => LOOK_PAUSE,
             Ok(rows) => {
@@ -72,10 +72,15 @@ fn run(store: &dyn Store, clock: &Clock, keep_micros: i64, woken: &Receiver<()>)
     }
 }
 
-fn bite(store: &dyn Store, (before, events_before): (Micros, Micros)) -> Result<usize, StoreError> {
+/// `old` says before when requests and events are forgotten: nothing is while the clock is in doubt.
+fn bite(store: &dyn Store, old: Option<(Micros, Micros)>) -> Result<usize, StoreError> {
     if !store.take_turn(Task::Clean, TURN)? {
         return Ok(0);
     }
-    let events = store.ledger().expire_events(events_before, BITE_ROWS)?;
-    Ok(events + store.expire_requests(before, BITE_ROWS)? + store.purge_deleted(BITE_ROWS)?)
+    let mut rows = 0;
+    if let Some((before, events_before)) = old {
+        rows += store.ledger().expire_events(events_before, BITE_ROWS)?;
+        rows += store.expire_requests(before, BITE_ROWS)?;
+    }
+    Ok(rows + store.purge_deleted(BITE_ROWS)?)
 }

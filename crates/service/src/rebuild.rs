@@ -5,10 +5,11 @@
 //! its order, and a board whose own rows are damaged is unavailable; the start goes on.
 
 use crate::boards::{Board, Boards};
+use crate::clock::Judged;
 use crate::contests::play;
 use crate::damaged;
 use crate::failure::{Failure, Fault};
-use crate::periods::order::{self, Step};
+use crate::periods::order::{self, Place, Step};
 use crate::periods::walk::Readers;
 use crate::periods::{behind, keeper};
 use crate::progress::Progress;
@@ -33,7 +34,7 @@ pub struct Rebuilt {
 pub fn rebuild(
     store: &dyn Store,
     settings: &Settings,
-    now: Micros,
+    time: Judged,
     progress: &Progress,
 ) -> Result<Rebuilt, Failure> {
     let rows = store.boards()?;
@@ -45,7 +46,7 @@ pub fn rebuild(
     let rebuilt = std::thread::scope(|scope| {
         // Counting a hundred million rows takes seconds, and only whoever watches wants to know. Where it fails so does the rest.
         scope.spawn(|| count(store, &rows).map(|total| progress.expect(total)));
-        load_all((store, settings), boards, &rows, now, progress)
+        load_all((store, settings), boards, &rows, time, progress)
     });
     tally_memory::give_back();
     damaged::log_all(store);
@@ -69,7 +70,7 @@ fn load_all(
     (store, settings): (&dyn Store, &Settings),
     boards: Boards,
     rows: &[BoardRow],
-    now: Micros,
+    time: Judged,
     progress: &Progress,
 ) -> Result<Rebuilt, Failure> {
     let ranking = &settings.ranking;
@@ -84,9 +85,11 @@ fn load_all(
     for row in rows {
         newest = newest.max(row.created_at);
         let board = match &mut start {
-            None => load((store, ranking), row.clone(), now, &mut newest, progress)
+            None => load((store, ranking), row.clone(), time, &mut newest, progress)
                 .map(|board| Some(Arc::new(board))),
-            Some(start) => patiently(&mut || join((store, ranking), (row.clone(), now), start, progress)),
+            Some(start) => {
+                patiently(&mut || join((store, ranking), (row.clone(), time.now), start, progress))
+            }
         };
         match board {
             Ok(Some(board)) => drop(boards.set(&board.id.clone(), Some(board))),
@@ -108,7 +111,7 @@ fn load_all(
 fn load(
     (store, ranking): (&dyn Store, &Ranking),
     row: BoardRow,
-    now: Micros,
+    Judged { now, doubt }: Judged,
     newest: &mut Micros,
     progress: &Progress,
 ) -> Result<Board, Failure> {
@@ -134,8 +137,10 @@ fn load(
     for live in board.live() {
         fill(live.part, &live.order)?;
     }
-    keeper::close_board(store, &board, now)?;
-    keeper::refresh(store, &board, now, |row| row.stale)?;
+    if doubt.is_none() {
+        keeper::close_board(store, &board, now)?;
+    }
+    keeper::refresh(Place { store, lanes: None }, &board, now, |row| row.stale)?;
     Ok(board)
 }
 
@@ -155,6 +160,6 @@ fn join(
     board.renew(&state).map_err(bad)?;
     play::learn(store, &board)?;
     start.load(&board, |rows| progress.add(rows))?;
-    keeper::refresh(store, &board, now, |row| row.stale)?;
+    keeper::refresh(Place { store, lanes: None }, &board, now, |row| row.stale)?;
     Ok(Some(board))
 }

@@ -5,6 +5,7 @@ use crate::wallets::LedgerSettings;
 use tally_lanes::Bounds;
 use tally_ranking::Ranking;
 use tally_ranking::redis::RedisDesks;
+use tally_rules::clock::ClockBounds;
 use tally_rules::idempotency::KEEP_DEFAULT_MICROS;
 
 /// Settings of the service, with the defaults of the product.
@@ -26,6 +27,8 @@ pub struct Settings {
     pub boards_max: usize,
     /// How many API keys there may be.
     pub keys_max: usize,
+    /// When the clock is believed.
+    pub clock: ClockBounds,
     /// Money.
     pub ledger: LedgerSettings,
     /// Members.
@@ -43,6 +46,7 @@ impl Default for Settings {
             idempotency_keep_micros: KEEP_DEFAULT_MICROS,
             boards_max: 10_000,
             keys_max: 1_000,
+            clock: ClockBounds::default(),
             ledger: LedgerSettings::default(),
             members: MemberSettings::default(),
         }

@@ -5,7 +5,7 @@
 
 use crate::Fault;
 use crate::boards::{Board, Boards, run_once};
-use crate::clock::Clock;
+use crate::clock::{BELIEVED_META, Clock, DOUBT_META};
 use crate::contests::counts::Counts as ContestCounts;
 use crate::contests::keeper::{self as contests, ContestKeeper};
 use crate::events::Events;
@@ -27,18 +27,33 @@ use crate::settings::Settings;
 use crate::waiting::Teller;
 use crate::wallets::balance::Balance;
 use crate::wallets::lane::LedgerLane;
-use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use tally_lanes::{Gate, Times};
 use tally_ranking::{Ranking, Remote, Standings};
 use tally_rules::idempotency::{Identity, RequestKey, Seen, Stored};
-use tally_rules::instant::Instants;
+use tally_rules::instant::{Instants, SECOND};
 use tally_rules::outcome::Outcome;
 use tally_rules::{BoardId, Micros, Refusal};
 use tally_store::{BoardNo, Changes, Loaded, Plan, Store};
 
 /// The name under which the store remembers the secret's fingerprint.
 pub const SECRET_META: &str = "secret_fingerprint";
+
+/// By how many microseconds the believed time moves against that of the boot before the store hears it: small corrections are many.
+const BOOT_MOVED_MIN: u64 = SECOND.unsigned_abs();
+
+/// How far the newest stored instant lies ahead of the clock, which is said where it is more than the clock may jump.
+fn look_ahead(micros: i64, most: i64) -> i64 {
+    if micros > most {
+        tracing::warn!(
+            seconds = micros / SECOND,
+            "the newest stored instant lies ahead of the clock: the clock is behind, or was ahead. Scores count by the clock; \
+             instants of new rows go on after the newest one, and decide ties only"
+        );
+    }
+    micros.max(0)
+}
 
 /// The running service.
 pub struct Tally {
@@ -55,6 +70,10 @@ pub struct Tally {
     /// What can be set.
     pub settings: Settings,
     pub(crate) clock: Clock,
+    /// What the store remembers of the clock.
+    doubt_stored: AtomicBool,
+    boot_stored: Mutex<Option<i64>>,
+    newest_ahead: i64,
     pub(crate) running: InProgress,
     pub(crate) changing_boards: Mutex<()>,
     /// One writer of closed periods at a time.
@@ -101,12 +120,18 @@ impl Tally {
     ) -> Result<Arc<Self>, Failure> {
         // What others change from here on is looked at.
         let is_shared = matches!(settings.ranking, Ranking::Redis(_));
-        let followed = is_shared.then(|| Followed::begin(&*store, clock())).transpose()?;
-        let rebuilt = rebuild::rebuild(&*store, &settings, clock(), progress)?;
+        let followed = is_shared.then(|| Followed::begin(&*store, clock.now())).transpose()?;
+        clock.set_bounds(settings.clock);
+        let doubt_stored = store.meta(DOUBT_META)?.is_some_and(|doubt| !doubt.is_empty());
+        if !clock.resume(store.meta(BELIEVED_META)?.as_deref()) && doubt_stored {
+            clock.begin_in_doubt();
+        }
+        let rebuilt = rebuild::rebuild(&*store, &settings, clock.judge(), progress)?;
+        let newest_ahead = look_ahead(rebuilt.newest.since(clock.now()), settings.clock.jump_max);
         let instants = Instants::after(rebuilt.newest);
         let shared = Shared {
             store: Arc::clone(&store),
-            clock: Arc::clone(&clock),
+            clock: clock.clone(),
             instants: Mutex::new(instants),
             keep_micros: settings.idempotency_keep_micros,
             gate: Gate::default(),
@@ -120,7 +145,7 @@ impl Tally {
         let hub = Arc::clone(&events.hub);
         let ledger = LedgerLane::start(&store, &clock, &settings.ledger, keep_micros, hub)?;
         let maintenance =
-            Maintenance::start(Arc::clone(&store), Arc::clone(&clock), settings.idempotency_keep_micros);
+            Maintenance::start(Arc::clone(&store), clock.clone(), settings.idempotency_keep_micros);
         let members = Members::new(secret, &settings.members)?;
         let tally = Arc::new(Self {
             store,
@@ -130,6 +155,9 @@ impl Tally {
             fingerprints: Fingerprints::new(secret),
             settings,
             clock,
+            doubt_stored: AtomicBool::new(doubt_stored),
+            boot_stored: Mutex::default(),
+            newest_ahead,
             running: InProgress::default(),
             changing_boards: Mutex::new(()),
             closing: Mutex::new(()),
@@ -162,7 +190,40 @@ impl Tally {
 
     /// The service's time.
     pub fn now(&self) -> Micros {
-        (self.clock)()
+        self.clock.now()
+    }
+
+    /// The service's time, if it is believed: what cannot be taken back waits for it.
+    pub fn believed_now(&self) -> Option<Micros> {
+        self.clock.believed()
+    }
+
+    /// By how much the clock has jumped, in microseconds, while that keeps it in doubt.
+    pub fn clock_jump(&self) -> Option<i64> {
+        self.clock.judge().doubt.map(|doubt| doubt.jump)
+    }
+
+    /// Notes in the store that the clock is in doubt, or is no more, and which time is believed: a server that starts does not
+    /// know what was before.
+    pub(crate) fn remember_clock(&self) -> Result<(), Failure> {
+        let mut stored = self.boot_stored.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((boot, begin)) = self.clock.believed_boot()
+            && stored.is_none_or(|stored| stored.abs_diff(begin) > BOOT_MOVED_MIN)
+        {
+            self.store.set_meta(BELIEVED_META, format!("{boot} {begin}").as_bytes())?;
+            *stored = Some(begin);
+        }
+        let in_doubt = self.clock_jump().is_some();
+        if self.doubt_stored.load(Ordering::Relaxed) != in_doubt {
+            self.store.set_meta(DOUBT_META, if in_doubt { b"1" } else { b"" })?;
+            self.doubt_stored.store(in_doubt, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// By how much the newest instant that was stored when this server started lay ahead of its clock, in microseconds.
+    pub fn newest_ahead(&self) -> i64 {
+        self.newest_ahead
     }
 
     /// Whether what is in memory is still the present.
@@ -253,7 +314,8 @@ impl Tally {
     /// What was stored of a request, without doing it.
     pub(crate) async fn stored(&self, identity: &Identity) -> Result<Option<Outcome>, Failure> {
         let (store, identity) = (Arc::clone(&self.store), identity.clone());
-        let (now, keep_micros) = (self.now(), self.settings.idempotency_keep_micros);
+        let time = self.clock.judge();
+        let (now, keep_micros) = (time.now, time.keep(self.settings.idempotency_keep_micros));
         let read = move || -> Result<Option<Outcome>, Failure> {
             let plan = Plan { requests: vec![identity.key.clone()], ..Plan::default() };
             let mut stored = None;
@@ -327,6 +389,7 @@ impl Tally {
         now: Micros,
         change: impl FnMut(&Loaded, &mut Changes) -> Result<Outcome, Refusal>,
     ) -> Result<Option<Stored>, Failure> {
-        run_once(&*self.store, plan, identity, now, self.settings.idempotency_keep_micros, change)
+        let keep_micros = self.clock.judge().keep(self.settings.idempotency_keep_micros);
+        run_once(&*self.store, plan, identity, now, keep_micros, change)
     }
 }

@@ -82,7 +82,7 @@ impl Served {
     fn start(place: &Place) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
         let now = AtomicI64::new(1_700_000_000_000_000);
-        let clock: Clock = Arc::new(move || Micros(now.fetch_add(1, Ordering::SeqCst)));
+        let clock = Clock::of(move || Micros(now.fetch_add(1, Ordering::SeqCst)));
         let won = Currency::parse("KRW").unwrap();
         let ledger = LedgerSettings {
             currencies: Currencies::new((won, 0), []),
@@ -91,7 +91,7 @@ impl Served {
         };
         let (secret, settings) = (Secret::new([1; 32]), Settings { ledger, ..Settings::default() });
         let store = place.open();
-        let keys = Keys::load(Arc::clone(&store), secret.clone(), Arc::clone(&clock), &settings).unwrap();
+        let keys = Keys::load(Arc::clone(&store), secret.clone(), clock.clone(), &settings).unwrap();
         let keys = Arc::new(keys);
         let tally = Tally::start(store, Arc::clone(&keys), &secret, clock, settings, &Progress::default());
         Self { tally: tally.unwrap(), keys, runtime }

@@ -25,9 +25,9 @@ fn start(url: &str) -> Arc<Tally> {
     // One connection, so that nobody has another one left to ask on.
     let options = Options { pool_max: 1, ..Options::default() };
     let store: Arc<dyn Store> = Arc::new(MySqlStore::open(url, &options).unwrap());
-    let clock: Clock = Arc::new(|| NOW);
+    let clock = Clock::of(|| NOW);
     let (secret, settings) = (Secret::new([1; 32]), Settings::default());
-    let keys = Keys::load(Arc::clone(&store), secret.clone(), Arc::clone(&clock), &settings).unwrap();
+    let keys = Keys::load(Arc::clone(&store), secret.clone(), clock.clone(), &settings).unwrap();
     Tally::start(store, Arc::new(keys), &secret, clock, settings, &Progress::default()).unwrap()
 }
 

@@ -16,6 +16,7 @@ use tally_rules::{BoardId, Micros, PlayerId, Refusal};
 use tally_service::boards::{self, Board};
 use tally_service::periods::view::View;
 use tally_service::players::erase::ban;
+use tally_service::scores::import::{NewChunk, NewLine, import};
 use tally_service::scores::submit::{NewScore, submit};
 use tally_service::secret::Secret;
 use tally_service::{Clock, Failure, Keys, Progress, Settings, Tally};
@@ -53,9 +54,9 @@ impl World {
             let ranking = Ranking::Redis(RedisRanking::connect(&url, &RedisOptions::default()).unwrap());
             let settings = Settings { ranking, ..Settings::default() };
             let clock = Arc::clone(clock);
-            let clock: Clock = Arc::new(move || Micros(clock.load(Ordering::SeqCst)));
+            let clock = Clock::of(move || Micros(clock.load(Ordering::SeqCst)));
             let secret = Secret::new([1; 32]);
-            let keys = Keys::load(Arc::clone(&store), secret.clone(), Arc::clone(&clock), &settings).unwrap();
+            let keys = Keys::load(Arc::clone(&store), secret.clone(), clock.clone(), &settings).unwrap();
             Tally::start(store, Arc::new(keys), &secret, clock, settings, &Progress::default()).unwrap()
         };
         let tallies = clocks.iter().map(start).collect();
@@ -216,4 +217,29 @@ fn a_changed_schedule_holds_everywhere_at_once() {
     assert_eq!(add(0, "bob"), "hourly:1970-01-11");
     assert_eq!(world.page(1, "hourly").unwrap().keys().collect::<Vec<_>>(), ["bob"]);
     assert_eq!(world.page(0, "daily").map(drop), Err(Refusal::PeriodNotFound));
+}
+
+/// What was forgotten at one server is purged before another one fills it again.
+#[test]
+fn a_period_that_was_forgotten_is_filled_again_at_another_server() {
+    let world = World::new(10 * DAY, 2);
+    world.put(0, &daily(1));
+    let fill = |at: usize, digest: u8, score: i64, day: i64| {
+        let (player, at_) = (PlayerId::new("ann").unwrap(), Some(Micros(day * DAY)));
+        let rows = vec![NewLine { line: 1, player, score: Given::Int(score), at: at_ }];
+        let (lines_before, lines_after, last) = (0, 1, true);
+        let chunk = NewChunk { board: id(), digest: [digest; 32], lines_before, lines_after, rows, last };
+        world.runtime.block_on(import(&world.tallies[at], chunk)).unwrap();
+    };
+    fill(0, 1, 2, 3);
+    fill(0, 2, 3, 3);
+    fill(0, 3, 1, 5);
+    world.put(0, &daily(9));
+    fill(1, 4, 100, 3);
+    let wanted = BTreeMap::from([("ann".to_owned(), 100)]);
+    for at in [0, 1] {
+        wait_until("it is filled again", || world.page(at, "daily:1970-01-04") == Ok(wanted.clone()));
+        while world.tallies[at].store.purge_deleted(100).unwrap() > 0 {}
+    }
+    assert_eq!(world.page(0, "daily:1970-01-04"), Ok(wanted));
 }

@@ -218,6 +218,13 @@ pub trait Store: Send + Sync + 'static {
     /// Deletes at most `limit` rows that belong to deleted boards; returns how many. Zero means there are none.
     fn purge_deleted(&self, limit: usize) -> Result<usize, StoreError>;
 
+    /// Those of these parts that have rows, or versions of blocks, which wait to be purged. Until that is done a part of the
+    /// same number must not be stored again: it would see the old rows, and the purge would delete the new ones.
+    fn unpurged(&self, parts: &[PartKey]) -> Result<Vec<PartKey>, StoreError>;
+
+    /// Purges at most `limit` rows of one part; returns whether nothing of it waits any more.
+    fn purge_part(&self, part: PartKey, limit: usize) -> Result<bool, StoreError>;
+
     /// A remembered value, such as the fingerprint of the secret.
     fn meta(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError>;
 

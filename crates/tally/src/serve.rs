@@ -14,6 +14,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tally_ranking::RedisDesks;
+use tally_rules::clock::ClockBounds;
 use tally_server::resp::{self, RespServer};
 use tally_server::{Gate, HttpServer, Limits, Tls};
 use tally_service::{Keys, Progress, Ranking, Settings, Tally, clock};
@@ -276,7 +277,7 @@ impl Server {
             let secret = data.secret(&config, &*store)?;
             tally_service::tally::check_secret(&*store, &secret)?;
             let clock = clock::system();
-            let keys = Keys::load(Arc::clone(&store), secret.clone(), Arc::clone(&clock), &settings)?;
+            let keys = Keys::load(Arc::clone(&store), secret.clone(), clock.clone(), &settings)?;
             let keys = Arc::new(keys);
             gate.set_keys(Arc::clone(&keys));
             let tally = Tally::start(store, keys, &secret, clock, settings, &gate.progress)?;
@@ -352,8 +353,11 @@ fn limits(config: &Config) -> Result<Limits, Usage> {
 
 fn settings(config: &Config) -> Result<Settings, Usage> {
     let keep = config.duration("idempotency.keep")?.as_micros();
+    let micros = |name| config.duration(name).map(|time| i64::try_from(time.as_micros()).unwrap_or(i64::MAX));
+    let clock = ClockBounds { jump_max: micros("clock.jump_max")?, steady: micros("clock.steady")? };
     let mut settings = Settings {
         idempotency_keep_micros: i64::try_from(keep).unwrap_or(i64::MAX),
+        clock,
         boards_max: config.count("limits.boards")?,
         keys_max: config.count("limits.keys")?,
         members: member_settings::members(config)?,

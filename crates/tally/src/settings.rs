@@ -72,6 +72,8 @@ settings! {
     "traces.header" = "" "A header that the collector asks for, such as `authorization: Bearer …`; a secret, so better in the environment.";
     "traces.timeout" = "5s" "How long the collector may take to answer; past it it is away.";
     "idempotency.keep" = "24h" "How long outcomes of requests with an Idempotency-Key are kept.";
+    "clock.jump_max" = "60s" "How far the wall clock may part from the monotonic clock between two looks; past it the wall clock is in doubt.";
+    "clock.steady" = "10m" "How long both must agree after a jump before the wall clock is believed again; until then nothing is closed, paid or expired.";
     "lane.batch_rows_max" = "1000" "Rows of one batch, of scores or of money.";
     "lane.batch_bytes_max" = "4194304" "Bytes of one batch.";
     "lane.queue_requests_max" = "20000" "Requests that wait for a batch; past it 503.";

@@ -101,7 +101,7 @@ fn command(place: &Place<'_>, load: &Load, server: &Server) -> Command {
     let seconds = run.options.pick(if load.rate.contains("..") { 6 } else { 2 }, load.seconds);
     let (players, reads, stage) = (run.players.to_string(), load.reads.to_string(), format!("{seconds}s"));
     // Another one each time: a load that is run again on the same store would submit what is there, and write nothing.
-    let seed = run.options.seed.wrapping_add(clock::system()().0.cast_unsigned()).to_string();
+    let seed = run.options.seed.wrapping_add(clock::system().now().0.cast_unsigned()).to_string();
     let mut command = place.command(&["load", "scores", "--board", BOARD, "--players", &players]);
     command
         .args(["--reads", &reads, "--skew", load.skew, "--rate", rate, "--stage", &stage, "--seed", &seed]);

@@ -38,7 +38,7 @@ pub(super) fn watch(server: &Server, data: &Path, over: &AtomicBool) -> Watched 
         let last = over.load(Ordering::SeqCst);
         watched.resident.extend(server.process.resident_bytes());
         let now = device.as_ref().and_then(Device::counts);
-        watched.disk.extend(now.zip(then).map(|(now, then)| (wall().0, now.since(then))));
+        watched.disk.extend(now.zip(then).map(|(now, then)| (wall.now().0, now.since(then))));
         then = now;
         // A server that is too busy to say it now says it at the next look.
         if let Ok(status) = ask(server, "/v1/status") {

@@ -121,7 +121,7 @@ pub(super) fn measure(folder: &Path, players: u64, options: &Options) -> Result<
 /// The last hour of the day, and what it is set ahead.
 fn clock(ahead: &Arc<AtomicI64>) -> Clock {
     let (began, ahead) = (Instant::now(), Arc::clone(ahead));
-    Arc::new(move || {
+    Clock::of(move || {
         let since = i64::try_from(began.elapsed().as_micros()).unwrap_or(i64::MAX);
         Micros(END_MICROS - 3_600_000_000).plus(since).plus(ahead.load(Ordering::SeqCst))
     })
@@ -183,7 +183,7 @@ fn player_id(number: u64) -> PlayerId {
 fn serve(store: Arc<dyn Store>, clock: Clock) -> Result<Arc<Tally>, Failure> {
     // Nothing outlives the run, so nothing has to be secret.
     let (secret, settings) = (Secret::new([7; 32]), Settings::default());
-    let keys = Keys::load(Arc::clone(&store), secret.clone(), Arc::clone(&clock), &settings)?;
+    let keys = Keys::load(Arc::clone(&store), secret.clone(), clock.clone(), &settings)?;
     Tally::start(store, Arc::new(keys), &secret, clock, settings, &Progress::default())
 }
 

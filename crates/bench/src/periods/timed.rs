@@ -11,7 +11,7 @@ use tally_rules::{Micros, PlayerId, Record};
 use tally_store::sqlite::SqliteStore;
 use tally_store::{
     BatchId, Block, BlockKey, BoardNo, BoardRow, Changes, Committed, ImportKey, ImportRow, KeyRow, Ledger,
-    Loaded, Part, PartRow, Plan, ScoreKey, Store, StoreError,
+    Loaded, Part, PartKey, PartRow, Plan, ScoreKey, Store, StoreError,
 };
 
 /// The store with its times.
@@ -139,6 +139,14 @@ impl Store for Timed {
 
     fn purge_deleted(&self, limit: usize) -> Result<usize, StoreError> {
         self.inner.purge_deleted(limit)
+    }
+
+    fn unpurged(&self, parts: &[PartKey]) -> Result<Vec<PartKey>, StoreError> {
+        self.inner.unpurged(parts)
+    }
+
+    fn purge_part(&self, part: PartKey, limit: usize) -> Result<bool, StoreError> {
+        self.inner.purge_part(part, limit)
     }
 
     fn meta(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {

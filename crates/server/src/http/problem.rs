@@ -129,6 +129,11 @@ fn of_fault(fault: &Fault) -> Problem {
             let detail = format!("{shard} of the store cannot be used now; nothing was done");
             Problem::new(503, "store_away", detail).retry_after(5)
         }
+        Fault::Purging(_) => {
+            let detail =
+                "rows of a period that was forgotten are still being deleted; nothing was done, try again";
+            Problem::new(503, "store_away", detail).retry_after(1)
+        }
         Fault::ApplicationsAway(_) => {
             let detail =
                 "the Redis that has the applications of this contest cannot be used now; nothing was done";

@@ -11,7 +11,7 @@ use tally_rules::Micros;
 use tally_rules::role::Role;
 use tally_service::Slow;
 use tally_service::contests::counts::{Counts, Payments};
-use tally_service::{Stats, Who};
+use tally_service::{Stats, Tally, Who};
 use tally_wire::Problem;
 
 /// What Prometheus expects of this text.
@@ -68,6 +68,7 @@ pub(super) async fn status(mut call: Call) -> Result<Answer, Problem> {
         "boards": boards.iter().map(board).collect::<Vec<_>>(),
         "lanes": [lane("scores", tally.lanes(), &tally.lane_stats()), lane("ledger", 1, &tally.ledger_stats())],
     });
+    status["clock"] = clock(&tally);
     let rate = |(name, rate): (&str, tally_service::members::cache::Rate)| {
         let counts = json!({"entries": rate.entries, "hits": rate.hits, "misses": rate.misses});
         (name.to_owned(), counts)
@@ -80,6 +81,15 @@ pub(super) async fn status(mut call: Call) -> Result<Answer, Problem> {
         status["findings"] = call.gate.findings().iter().map(finding).collect();
     }
     Ok(answer::ok(&status))
+}
+
+/// Whether the clock is believed, and how wrong it may be.
+fn clock(tally: &Tally) -> Value {
+    let (jump, seconds) = (tally.clock_jump(), |micros: i64| micros as f64 / 1e6);
+    json!({
+        "believed": jump.is_none(), "jump_s": seconds(jump.unwrap_or(0)),
+        "newest_ahead_s": seconds(tally.newest_ahead()),
+    })
 }
 
 fn finding(finding: &Finding) -> Value {

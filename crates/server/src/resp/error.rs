@@ -133,6 +133,9 @@ pub(super) fn of_fault(fault: &Fault) -> Wrong {
         Fault::Overloaded => "BUSY too much is waiting to be written, try again later".into(),
         Fault::Draining => "TRYAGAIN the server is shutting down".into(),
         Fault::RanksAway(_) | Fault::RanksRefused(_) => LOADING.into(),
+        Fault::Purging(_) => {
+            "TRYAGAIN rows of a period that was forgotten are still being deleted; nothing was done".into()
+        }
         Fault::StoreAway(_) => "TRYAGAIN the store cannot be used now; nothing was done".into(),
         Fault::ApplicationsAway(_) => "TRYAGAIN applications cannot be asked now; nothing was done".into(),
         Fault::ShardAway { shard, .. } => {

@@ -245,7 +245,7 @@ pub fn delete(tally: &Tally, id: &BoardId, identity: Option<&Identity>) -> Resul
         prizes::write_down(tally, &board)?;
     }
     let may_go = !id.is_reserved() || contest_is_over(tally, id)?;
-    let now = (tally.clock)();
+    let now = tally.clock.now();
     let stored = tally.once(&plan(id, identity), identity, now, |loaded, changes| {
         let there = tally.boards.get(id).is_some_and(|board| board.is_there());
         let present = loaded.board_names[0].as_ref().filter(|_| there);

@@ -97,9 +97,10 @@ pub fn do_due(tally: &Tally) -> Result<(), Failure> {
     failed
 }
 
-/// What is first behind what was passed over.
+/// What is first behind what was passed over; nothing while the clock is in doubt.
 fn first(tally: &Tally, passed: Option<&Next>) -> Result<Option<Next>, Failure> {
-    let (now, ledger) = (tally.now(), tally.store.ledger());
+    let Some(now) = tally.believed_now() else { return Ok(None) };
+    let ledger = tally.store.ledger();
     // No name is empty, so that stands before all of a moment.
     let (series, contests) = match passed {
         None => (None, None),

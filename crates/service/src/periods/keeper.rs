@@ -4,7 +4,7 @@
 //! score comes in while it writes; where hiding or erasing changes the order meanwhile, it writes
 //! again. Until the blocks are in force the period is read from memory.
 
-use super::order::{self, Naming, Written};
+use super::order::{self, Naming, Place, Written};
 use super::walk::Readers;
 use super::{LivePart, RuleState, behind, prizes};
 use crate::background::Background;
@@ -66,7 +66,7 @@ fn run(tally: &Weak<Tally>, stopped: &Receiver<()>) {
             let done = behind::catch_up(&tally, looks.is_multiple_of(LOOK_EVERYWHERE));
             catching_up.note(Instant::now(), done.err().as_ref());
         }
-        if looks.is_multiple_of(PURGE_EVERY) {
+        if looks.is_multiple_of(PURGE_EVERY) && tally.believed_now().is_some() {
             behind::purge(&tally);
         }
     }
@@ -74,27 +74,31 @@ fn run(tally: &Weak<Tally>, stopped: &Receiver<()>) {
 
 /// Closes every period that is due now, oldest first. Blocks. What fails on one board keeps no other from it.
 pub fn close_due(tally: &Tally) -> Result<(), Failure> {
+    tally.remember_clock()?;
     let boards = tally.boards.list(None, usize::MAX);
     boards.iter().map(|board| close_due_of(tally, board)).fold(Ok(()), Result::and)
 }
 
 /// The same of one board. Where another server has the turn, that one does it.
 pub(super) fn close_due_of(tally: &Tally, board: &Board) -> Result<(), Failure> {
+    // What is closed stays closed, so a clock in doubt closes nothing.
+    let Some(now) = tally.believed_now() else { return Ok(()) };
     if board.is_shared() {
-        return close_shared(tally, board, tally.now());
+        return close_shared(tally, board, now);
     }
-    let parts = if late(board, tally.now()).is_empty() {
+    let parts = if late(board, now).is_empty() {
         Vec::new()
     } else {
         // Every batch is decided and published before it, or comes after it.
         let _held = tally.lane.hold()?;
-        seal(board, tally.now())
+        // Waiting takes time, in which the clock may jump.
+        tally.believed_now().map_or_else(Vec::new, |now| seal(board, now))
     };
     if parts.is_empty() && surplus(board).is_empty() {
         return Ok(());
     }
     let _one = tally.closing.lock().unwrap_or_else(PoisonError::into_inner);
-    close(&*tally.store, board, &parts, tally.now())
+    close(Place::of(tally), board, &parts, now)
 }
 
 /// The same of a board that other servers write to. That a period is closed is a change of the board, so no batch that was
@@ -110,8 +114,8 @@ fn close_shared(tally: &Tally, board: &Board, now: Micros) -> Result<(), Failure
     }
     let _one = tally.closing.lock().unwrap_or_else(PoisonError::into_inner);
     let parts = seal_stored(store, board, now)?;
-    close(store, board, &parts, now)?;
-    refresh(store, board, now, |row| row.stale)
+    close(Place::of(tally), board, &parts, now)?;
+    refresh(Place::of(tally), board, now, |row| row.stale)
 }
 
 /// Marks periods in the store as closed that are due, and gives them, oldest first.
@@ -152,7 +156,7 @@ fn late(board: &Board, now: Micros) -> Vec<Arc<LivePart>> {
 /// Closes what is due on one board that nobody serves yet.
 pub(crate) fn close_board(store: &dyn Store, board: &Board, now: Micros) -> Result<(), Failure> {
     let parts = seal(board, now);
-    close(store, board, &parts, now)
+    close(Place { store, lanes: None }, board, &parts, now)
 }
 
 /// Periods in memory that take no more scores, oldest first. From now on nothing opens them again: neither a clock that
@@ -180,7 +184,8 @@ fn row(live: &LivePart) -> PartRow {
 }
 
 /// Stores the orders of sealed periods and takes them out of memory. Nothing else may change closed periods meanwhile.
-fn close(store: &dyn Store, board: &Board, parts: &[Part], now: Micros) -> Result<(), Failure> {
+fn close(place: Place<'_>, board: &Board, parts: &[Part], now: Micros) -> Result<(), Failure> {
+    let store = place.store;
     for part in parts {
         let revision = board.followed();
         let Some(live) = board.periods().live(*part).cloned() else { continue };
@@ -189,10 +194,10 @@ fn close(store: &dyn Store, board: &Board, parts: &[Part], now: Micros) -> Resul
         let written = order::in_memory(store, board, &live, |order| {
             let row = row(&live);
             let naming = Naming::of(board, &row, now);
-            order::write(store, (board.no, revision), (&row, naming), order, keep_empty)
+            order::write(place, (board.no, revision), (&row, naming), order, keep_empty)
         })?;
         board.live.wake();
-        let Written::Closed(closed) = written else {
+        let Written::Closed(closed, held) = written else {
             // Somebody was hidden or erased meanwhile. It is read from memory until the next look.
             continue;
         };
@@ -211,16 +216,17 @@ fn close(store: &dyn Store, board: &Board, parts: &[Part], now: Micros) -> Resul
             state.closed.sort_by_key(|row| row.span.start);
             gone = false;
         }
+        drop(held);
         leave(live);
         if gone {
             // Its rule was removed while this was written.
             order::forget(store, board.no, &[*part])?;
         }
         if late {
-            refresh(store, board, now, |row| row.part == *part)?;
+            refresh(place, board, now, |row| row.part == *part)?;
         }
     }
-    forget_oldest(store, board)
+    forget_oldest(place, board)
 }
 
 /// Frees the order of a period that is read from the store from now on, here and not where somebody still reads it: a large one takes
@@ -255,7 +261,8 @@ fn surplus(board: &Board) -> Vec<Part> {
 }
 
 /// Forgets closed periods beyond those that are kept.
-fn forget_oldest(store: &dyn Store, board: &Board) -> Result<(), Failure> {
+fn forget_oldest(place: Place<'_>, board: &Board) -> Result<(), Failure> {
+    let store = place.store;
     let mut gone = surplus(board);
     let owed: Vec<(RuleState, PartRow)> = {
         let periods = board.periods();
@@ -274,6 +281,8 @@ fn forget_oldest(store: &dyn Store, board: &Board) -> Result<(), Failure> {
     if gone.is_empty() {
         return Ok(());
     }
+    // No batch may stand on a row that is there no more: it would bring the period back.
+    let _held = place.hold(board.is_shared())?;
     order::forget(store, board.no, &gone)?;
     if board.is_shared() {
         return servers::renew(store, board).map(drop);
@@ -287,8 +296,8 @@ fn forget_oldest(store: &dyn Store, board: &Board) -> Result<(), Failure> {
 /// Writes anew the order of closed periods whose records an import has changed. Blocks.
 pub fn refresh_stale(tally: &Tally, board: &Arc<Board>) -> Result<(), Failure> {
     let _one = tally.closing.lock().unwrap_or_else(PoisonError::into_inner);
-    refresh(&*tally.store, board, tally.now(), |row| row.stale)?;
-    forget_oldest(&*tally.store, board)
+    refresh(Place::of(tally), board, tally.now(), |row| row.stale)?;
+    forget_oldest(Place::of(tally), board)
 }
 
 /// Writes anew the order of closed periods in which a player has a record. Blocks.
@@ -297,7 +306,7 @@ pub fn refresh_stale(tally: &Tally, board: &Arc<Board>) -> Result<(), Failure> {
 pub fn refresh_player(tally: &Tally, board: &Arc<Board>, player: &PlayerId) -> Result<(), Failure> {
     let _one = tally.closing.lock().unwrap_or_else(PoisonError::into_inner);
     let with = parts_of(&*tally.store, board, player)?;
-    refresh(&*tally.store, board, tally.now(), |row| with.contains(&row.part))
+    refresh(Place::of(tally), board, tally.now(), |row| with.contains(&row.part))
 }
 
 /// Periods, closed or not, in which a player has a record. Blocks.
@@ -314,13 +323,13 @@ pub fn refresh_parts(tally: &Tally, board: &Arc<Board>, parts: &[Part]) -> Resul
         return Ok(());
     }
     let _one = tally.closing.lock().unwrap_or_else(PoisonError::into_inner);
-    refresh(&*tally.store, board, tally.now(), |row| parts.contains(&row.part))
+    refresh(Place::of(tally), board, tally.now(), |row| parts.contains(&row.part))
 }
 
 /// Writes anew the order of the closed periods that are chosen. Where other servers change the board meanwhile, it is done
 /// again on what they left.
 pub(crate) fn refresh(
-    store: &dyn Store,
+    place: Place<'_>,
     board: &Board,
     now: Micros,
     chosen: impl Fn(&PartRow) -> bool,
@@ -333,7 +342,7 @@ pub(crate) fn refresh(
     let parts: Vec<Part> = board.periods().rules.iter().flat_map(stored).collect();
     for part in parts {
         let mut tries = 1;
-        while !refresh_part(store, board, part, now)? {
+        while !refresh_part(place, board, part, now)? {
             if tries == servers::TRIES {
                 let why = "a board is changed all the time while the order of a closed period is written";
                 return Err(StoreError::Conflict(why.into()).into());
@@ -347,7 +356,8 @@ pub(crate) fn refresh(
 }
 
 /// Writes one of them; whether nobody changed the board meanwhile.
-fn refresh_part(store: &dyn Store, board: &Board, part: Part, now: Micros) -> Result<bool, Failure> {
+fn refresh_part(place: Place<'_>, board: &Board, part: Part, now: Micros) -> Result<bool, Failure> {
+    let store = place.store;
     let revision = board.followed();
     let found = {
         let periods = board.periods();
@@ -359,12 +369,12 @@ fn refresh_part(store: &dyn Store, board: &Board, part: Part, now: Micros) -> Re
     let fresh = PartOrder::new(&board.definition);
     order::load(store, board, part, &fresh, Readers::Few, |_| {})?;
     let naming = Naming::of(board, &row, now);
-    let written = order::write(store, (board.no, revision), (&row, naming), &fresh, keep_empty)?;
+    let written = order::write(place, (board.no, revision), (&row, naming), &fresh, keep_empty)?;
     board.live.wake();
     if board.is_shared() {
         servers::renew(store, board)?;
     }
-    let Written::Closed(written) = written else { return Ok(false) };
+    let Written::Closed(written, _held) = written else { return Ok(false) };
     if !board.is_shared()
         && let Some(state) = board.periods_mut().rule_mut(row.rule)
     {

@@ -8,8 +8,11 @@ use super::walk::{self, Readers};
 use crate::boards::Board;
 use crate::damaged;
 use crate::failure::{Failure, Fault};
+use crate::scores::lane::ScoreLanes;
 use crate::servers;
+use crate::tally::Tally;
 use std::collections::HashSet;
+use tally_lanes::Pass;
 use tally_ranking::{PartOrder, Row, Source, Standings, StoredBlock};
 use tally_rules::event::{Event, Happened, PeriodClosed};
 use tally_rules::{Micros, PlayerId, Record};
@@ -117,11 +120,31 @@ pub(crate) fn in_memory<T>(
     Ok(with(&order)?)
 }
 
+/// Where orders of closed parts are written: the store, and the lanes that change rows of the same parts, if any run.
+#[derive(Clone, Copy)]
+pub(crate) struct Place<'a> {
+    pub(crate) store: &'a dyn Store,
+    pub(crate) lanes: Option<&'a ScoreLanes>,
+}
+
+impl<'a> Place<'a> {
+    /// That of a running service.
+    pub(crate) fn of(tally: &'a Tally) -> Self {
+        Self { store: &*tally.store, lanes: Some(&tally.lane) }
+    }
+
+    /// Keeps the lanes from a batch that stands on an older row of a part. Revisions do that where others write too.
+    pub(crate) fn hold(self, is_shared: bool) -> Result<Option<Pass>, StoreError> {
+        let held = self.lanes.filter(|_| !is_shared).map(ScoreLanes::hold).transpose();
+        held.map_err(|failure| StoreError::Conflict(failure.to_string()))
+    }
+}
+
 /// What came of writing an order.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(crate) enum Written {
-    /// It is stored; nothing is left of a part without records.
-    Closed(Option<PartRow>),
+    /// It is stored; nothing is left of a part without records. The lanes wait until what is in memory says so.
+    Closed(Option<PartRow>, Option<Pass>),
     /// It has changed meanwhile: what was written is not in force.
     Moved,
 }
@@ -153,13 +176,13 @@ impl Naming {
 /// a board that is gone, and nothing where another server has changed the board after that revision, at which the order was
 /// made: so whoever writes the same blocks at once writes the same.
 pub(crate) fn write(
-    store: &dyn Store,
+    place: Place<'_>,
     (board, revision): (BoardNo, Option<u64>),
     (row, naming): (&PartRow, Option<Naming>),
     order: &PartOrder,
     keep_empty: bool,
 ) -> Result<Written, StoreError> {
-    let key = PartKey { board, part: row.part };
+    let (store, key) = (place.store, PartKey { board, part: row.part });
     let (version, changes) = (row.version + 1, order.changes());
     let run = |changes: Changes| {
         let plan = Plan { boards: vec![board], alone: !changes.parts.is_empty(), ..Plan::default() };
@@ -180,6 +203,7 @@ pub(crate) fn write(
         moved |= run(Changes { blocks: std::mem::take(&mut blocks), ..Changes::default() })?;
         Ok(())
     })?;
+    let held = place.hold(revision.is_some())?;
     if moved || order.changes() != changes {
         return Ok(Written::Moved);
     }
@@ -202,7 +226,7 @@ pub(crate) fn write(
     if run(last)? {
         return Ok(Written::Moved);
     }
-    Ok(Written::Closed((!empty).then_some(closed)))
+    Ok(Written::Closed((!empty).then_some(closed), held))
 }
 
 /// Forgets closed periods.
@@ -285,6 +309,10 @@ mod tests {
         store
     }
 
+    fn place(store: &SqliteStore) -> Place<'_> {
+        Place { store, lanes: None }
+    }
+
     fn row() -> PartRow {
         let (part, span) = (Part(1 << 40), Span { start: Micros(0), end: Micros(9) });
         PartRow { part, rule: 0, span, closed: true, version: 0, stale: false, total: 0 }
@@ -306,13 +334,16 @@ mod tests {
             });
             // Whether the two meet is up to the machine.
             let moved = (0..500).any(|_| {
-                matches!(write(&store, (BoardNo(1), None), (&row(), None), &order, false), Ok(Written::Moved))
+                matches!(
+                    write(place(&store), (BoardNo(1), None), (&row(), None), &order, false),
+                    Ok(Written::Moved)
+                )
             });
             stop.store(true, Ordering::SeqCst);
             assert!(moved);
         });
-        let written = write(&store, (BoardNo(1), None), (&row(), None), &order, false).unwrap();
-        let Written::Closed(Some(closed)) = written else { panic!("{written:?}") };
+        let written = write(place(&store), (BoardNo(1), None), (&row(), None), &order, false).unwrap();
+        let Written::Closed(Some(closed), None) = written else { panic!("{written:?}") };
         assert_eq!((closed.total, closed.version), (2_000, 1));
         assert_eq!(store.parts(BoardNo(1)).unwrap(), [closed]);
     }
@@ -323,7 +354,7 @@ mod tests {
         let store = store(&folder, None);
         let order = PartOrder::new(&Definition::default());
         order.publish(&[movement(1, true)], |_, _| {});
-        write(&store, (BoardNo(1), None), (&row(), None), &order, false).unwrap();
+        write(place(&store), (BoardNo(1), None), (&row(), None), &order, false).unwrap();
         let part = PartKey { board: BoardNo(1), part: row().part };
         assert_eq!(store.block(&BlockKey { part, version: 1, block: 0 }).unwrap(), None);
         assert_eq!(store.parts(BoardNo(1)).unwrap(), []);

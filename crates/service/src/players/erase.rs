@@ -137,9 +137,9 @@ mod tests {
     fn start(path: &std::path::Path, now: &Arc<AtomicI64>) -> Arc<Tally> {
         let store: Arc<dyn Store> = Arc::new(SqliteStore::open(path, &Options::default()).unwrap());
         let now = Arc::clone(now);
-        let clock: Clock = Arc::new(move || Micros(now.load(Ordering::SeqCst)));
+        let clock = Clock::of(move || Micros(now.load(Ordering::SeqCst)));
         let (secret, settings) = (Secret::new([1; 32]), Settings::default());
-        let keys = Keys::load(Arc::clone(&store), secret.clone(), Arc::clone(&clock), &settings).unwrap();
+        let keys = Keys::load(Arc::clone(&store), secret.clone(), clock.clone(), &settings).unwrap();
         Tally::start(store, Arc::new(keys), &secret, clock, settings, &Progress::default()).unwrap()
     }
 

@@ -5,6 +5,7 @@
 
 use super::command::Request;
 use super::left_out::LeftOut;
+use super::redefine;
 use super::steps::Step;
 use crate::boards::Board;
 use crate::contests::play;
@@ -12,7 +13,7 @@ use crate::periods::{AIMED_ALL_TIME, Aimed, LivePart};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tally_ranking::Standings;
-use tally_rules::instant::Instants;
+use tally_rules::instant::{Instants, RowTime};
 use tally_rules::{Micros, PlayerId, Refusal};
 use tally_store::{BoardNo, Part, PartKey, PartRow, Store, StoreError};
 
@@ -166,7 +167,7 @@ impl Aims {
     fn step(&mut self, step: &Step, instants: &mut Instants, now: Micros) -> RowAim {
         match step {
             Step::Add { board, .. } => {
-                let at = Ok(instants.next(now));
+                let at = Ok(instants.row_now(now));
                 self.submit(board, at, now)
             }
             Step::Submit(submit) => {
@@ -179,20 +180,26 @@ impl Aims {
     }
 
     /// A new score: all time, and the periods that still take it.
-    fn submit(&mut self, board: &Arc<Board>, at: Result<Micros, Refusal>, now: Micros) -> RowAim {
-        let Ok(instant) = at else { return RowAim { at, parts: Vec::new(), closed: Vec::new() } };
-        let (open, closed) = board.periods().aim(instant, now);
+    fn submit(&mut self, board: &Arc<Board>, time: Result<RowTime, Refusal>, now: Micros) -> RowAim {
+        let RowTime { at, aimed } = match time {
+            Ok(time) => time,
+            Err(refusal) => return RowAim { at: Err(refusal), parts: Vec::new(), closed: Vec::new() },
+        };
+        let (open, closed) = board.periods().aim(aimed, now);
         let parts = self.parts(board, open);
-        RowAim { at, parts, closed }
+        RowAim { at: Ok(at), parts, closed }
     }
 
     /// A line of a file that says when: closed periods too.
-    fn import(&mut self, board: &Arc<Board>, at: Result<Micros, Refusal>, now: Micros) -> RowAim {
-        let Ok(instant) = at else { return RowAim { at, parts: Vec::new(), closed: Vec::new() } };
-        let (open, late) = board.periods().aim(instant, now);
+    fn import(&mut self, board: &Arc<Board>, time: Result<RowTime, Refusal>, now: Micros) -> RowAim {
+        let RowTime { at, aimed } = match time {
+            Ok(time) => time,
+            Err(refusal) => return RowAim { at: Err(refusal), parts: Vec::new(), closed: Vec::new() },
+        };
+        let (open, late) = board.periods().aim(aimed, now);
         let mut parts = self.parts(board, open);
         if !late.is_empty() {
-            let any = board.periods().aim_any(instant);
+            let any = board.periods().aim_any(aimed);
             for aimed in any {
                 if !parts.contains(&aimed.part) {
                     self.touch(board, aimed);
@@ -200,7 +207,7 @@ impl Aims {
                 }
             }
         }
-        RowAim { at, parts, closed: Vec::new() }
+        RowAim { at: Ok(at), parts, closed: Vec::new() }
     }
 
     /// Everything of a player that is still open.
@@ -239,6 +246,61 @@ impl Aims {
                 PartRow { part: aimed.part, rule, span, closed: true, version: 0, stale: true, total: 0 };
             (Arc::clone(board), PartRow { stale: true, ..known.copied().unwrap_or(fresh) })
         });
+    }
+
+    /// Parts that this batch would store anew while rows of the same number still wait to be purged. A new score does not
+    /// count for one: it was closed before it was forgotten. What has to be purged first is returned: a dated line or a
+    /// changed schedule needs the number.
+    pub(super) fn settle_purged(
+        &mut self,
+        batch: &[Request],
+        store: &dyn Store,
+        now: Micros,
+    ) -> Result<Vec<PartKey>, StoreError> {
+        let begun = |request: &Request| match request {
+            Request::Redefine(redefine) => redefine::begun(&redefine.board, now),
+            _ => Vec::new(),
+        };
+        let begun: Vec<PartKey> = batch.iter().flat_map(begun).collect();
+        let fresh = |(_, row): &(Arc<Board>, PartRow)| row.version == 0;
+        let stale = self.stale.iter().filter(|(_, one)| fresh(one)).map(|(key, _)| *key);
+        let keys: Vec<PartKey> =
+            stale.chain(self.opened.keys().copied()).chain(begun.iter().copied()).collect();
+        if keys.is_empty() {
+            return Ok(keys);
+        }
+        let waiting = store.unpurged(&keys)?;
+        if waiting.is_empty() {
+            return Ok(waiting);
+        }
+        let imported = |key: &PartKey| {
+            let of = batch.iter().zip(&self.rows).filter(
+                |(request, _)| matches!(request, Request::Import(chunk) if chunk.board.no == key.board),
+            );
+            of.flat_map(|(_, rows)| rows).any(|row| row.parts.contains(&key.part))
+        };
+        let needed = |key: &PartKey| imported(key) || begun.contains(key);
+        let needed: Vec<PartKey> = waiting.iter().copied().filter(needed).collect();
+        if needed.is_empty() {
+            waiting.iter().for_each(|key| self.leave(batch, *key));
+        }
+        Ok(needed)
+    }
+
+    /// New scores do not count for a part, as if it were closed.
+    fn leave(&mut self, batch: &[Request], key: PartKey) {
+        let Some((board, live)) = self.opened.remove(&key) else { return };
+        let periods = board.periods();
+        let name = periods.rule_no(live.rule).map(|state| state.name(live.span.start)).unwrap_or_default();
+        for (request, rows) in batch.iter().zip(&mut self.rows) {
+            for (at, row) in rows.iter_mut().enumerate() {
+                if request.board_of(at).is_some_and(|of| of.no == key.board) && row.parts.contains(&key.part)
+                {
+                    row.parts.retain(|part| *part != key.part);
+                    row.closed.push(name.clone());
+                }
+            }
+        }
     }
 
     /// The order of a part, in memory already or opened by this batch.

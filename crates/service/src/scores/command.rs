@@ -128,6 +128,17 @@ impl Request {
             Self::Import(_) => None,
         }
     }
+
+    /// The board of one of its rows, where rows are scores of players and their removals.
+    pub(super) fn board_of(&self, row: usize) -> Option<&Arc<Board>> {
+        match self {
+            Self::Submit(submit) => Some(&submit.board),
+            Self::Remove(remove) => Some(&remove.board),
+            Self::Import(chunk) => Some(&chunk.board),
+            Self::Commands(commands) => commands.steps.get(row)?.board(),
+            Self::Ban(_) | Self::Erase(_) | Self::Redefine(_) | Self::Vanish(_) => None,
+        }
+    }
 }
 
 /// Its answer; the kind is that of the request.

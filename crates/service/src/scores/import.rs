@@ -5,13 +5,18 @@
 
 use super::command::{Done, ImportChunk, Imported, Request};
 use super::submit::checked;
-use crate::failure::{Failure, blocking};
+use crate::failure::{Failure, Fault, blocking};
 use crate::periods::keeper;
 use crate::tally::Tally;
 use std::sync::Arc;
 use tally_rules::score::Given;
 use tally_rules::{BoardId, Micros, PlayerId};
 use tally_store::{ImportKey, ImportRow};
+
+/// Rows in one bite of a purge: no other write waits for more of them.
+const BITE_ROWS: usize = 500;
+/// Bites of a purge that a chunk waits for, before its sender is told to come again.
+const BITES_MAX: usize = 400;
 
 /// One line of a file.
 #[derive(Clone, Debug)]
@@ -62,7 +67,7 @@ pub async fn import(tally: &Arc<Tally>, chunk: NewChunk) -> Result<Imported, Fai
             Err(refusal) => refused.push((row.line, refusal)),
         }
     }
-    let request = Request::Import(ImportChunk {
+    let request = ImportChunk {
         key: ImportKey { board: board.no, digest: chunk.digest },
         board: Arc::clone(&board),
         lines_before: chunk.lines_before,
@@ -70,9 +75,9 @@ pub async fn import(tally: &Arc<Tally>, chunk: NewChunk) -> Result<Imported, Fai
         rows,
         refused: refused.len() as u64,
         last: chunk.last,
-    });
+    };
     let last = chunk.last;
-    let done = tally.lane.ask(request, None).await;
+    let done = purged(tally, request).await;
     if last && done.is_ok() {
         // What the file said of closed periods is in force when the last chunk is answered.
         let (tally, board) = (Arc::clone(tally), board);
@@ -86,5 +91,29 @@ pub async fn import(tally: &Arc<Tally>, chunk: NewChunk) -> Result<Imported, Fai
         }
         Ok(_) => unreachable!("a chunk is answered as a chunk"),
         Err(failure) => Err(failure),
+    }
+}
+
+/// Puts a chunk into the lane. Where it fills a period that was forgotten, what is left of that one is purged before, beside
+/// the lane.
+async fn purged(tally: &Arc<Tally>, chunk: ImportChunk) -> Result<Done, Failure> {
+    let mut bites = BITES_MAX;
+    loop {
+        let done = tally.lane.ask(Request::Import(chunk.clone()), None).await;
+        let parts = match done {
+            Err(Failure::Fault(Fault::Purging(parts))) if bites > 0 => parts,
+            done => return done,
+        };
+        let store = Arc::clone(&tally.store);
+        bites = blocking(move || {
+            for part in parts {
+                while bites > 0 && !store.purge_part(part, BITE_ROWS)? {
+                    bites -= 1;
+                }
+            }
+            // One for asking again: others may forget it once more.
+            Ok(bites.saturating_sub(1))
+        })
+        .await?;
     }
 }

@@ -4,9 +4,10 @@
 //! asks for the change does that first and says which they are, and where another one is over by now nothing is changed.
 
 use super::command::Redefine;
+use crate::boards::Board;
 use crate::periods::{Aimed, Periods, RuleState, prizes};
 use tally_rules::{Definition, Micros, Refusal};
-use tally_store::{Part, PartRow};
+use tally_store::{Part, PartKey, PartRow};
 
 /// What becomes of a wish.
 #[derive(Debug)]
@@ -51,6 +52,10 @@ pub(super) fn redefine(
             None => gone.extend(parts(state)),
             Some(new) if (&new.schedule, &new.time_zone) != (&old.schedule, &old.time_zone) => {
                 let Some(span) = state.span_at(now) else { continue };
+                if state.closed(span).is_some() {
+                    // What is closed stays so: its end is stored.
+                    continue;
+                }
                 let Aimed { part, .. } = state.aimed(span);
                 let rule = old.no;
                 ends.push(PartRow { part, rule, span, closed: false, version: 0, stale: false, total: 0 });
@@ -59,6 +64,15 @@ pub(super) fn redefine(
         }
     }
     Ok(Change::To(Redefinition { definition, ends, gone }))
+}
+
+/// Present periods that nothing is stored of: a change of their schedules stores them.
+pub(super) fn begun(board: &Board, now: Micros) -> Vec<PartKey> {
+    let of_rule = |state: &RuleState| {
+        let Aimed { part, .. } = state.aimed(state.span_at(now)?);
+        state.live(part).is_none().then_some(PartKey { board: board.no, part })
+    };
+    board.periods().rules.iter().filter_map(of_rule).collect()
 }
 
 fn parts(state: &RuleState) -> impl Iterator<Item = Part> + '_ {

@@ -12,6 +12,7 @@ use super::shared::Shared;
 use super::standing::{Standing, Stood, Unready};
 use super::steps::{Step, StepDone, StepReply};
 use super::{plan, publish, spread};
+use crate::clock::Judged;
 use crate::failure::{Fault, in_lane};
 use crate::periods::ALL_TIME_NAME;
 use crate::periods::view::View;
@@ -66,11 +67,12 @@ impl ScoreWork {
 
     /// What a batch aims at and when, beside other lanes where it may be. The clock is read inside, so that no period ends
     /// between that and the end of the batch.
-    fn aim(&self, batch: &[Request], left_out: &LeftOut) -> Result<(Aims, Micros, Pass), (ShardSet, Fault)> {
+    fn aim(&self, batch: &[Request], left_out: &LeftOut) -> Result<(Aims, Judged, Pass), (ShardSet, Fault)> {
         let places = spread::places(batch, left_out, &*self.shared.store);
         // Instants are given once: those of aims that are not used come again.
         let aim = |alone| {
-            let now = (self.shared.clock)();
+            let time = self.shared.clock.judge();
+            let now = time.now;
             let mut instants = self.shared.instants.lock().unwrap_or_else(PoisonError::into_inner);
             let mut next = *instants;
             let aims = Aims::new(batch, left_out, &mut next, now);
@@ -78,18 +80,18 @@ impl ScoreWork {
             if used {
                 *instants = next;
             }
-            used.then_some((aims, now))
+            used.then_some((aims, time))
         };
         let alone = self.shared.is_of_several(self.number);
         let pass = self.shared.pass(places, alone)?;
-        if let Some((aims, now)) = aim(alone && places == ShardSet::first(self.shared.store.shards())) {
-            return Ok((aims, now, pass));
+        if let Some((aims, time)) = aim(alone && places == ShardSet::first(self.shared.store.shards())) {
+            return Ok((aims, time, pass));
         }
         // Two lanes must not open one part twice.
         drop(pass);
         let pass = self.shared.pass_alone()?;
-        let (aims, now) = aim(true).expect("alone");
-        Ok((aims, now, pass))
+        let (aims, time) = aim(true).expect("alone");
+        Ok((aims, time, pass))
     }
 }
 
@@ -210,12 +212,17 @@ impl ScoreWork {
     ) -> Result<Result<Decided, Unready>, Failure<Fault>> {
         let Shared { store, keep_micros, .. } = &*self.shared;
         let standing = Standing::of(batch);
-        let (mut aims, now, pass) = match self.aim(batch, left_out) {
+        let (mut aims, time, pass) = match self.aim(batch, left_out) {
             Ok(aimed) => aimed,
             Err((shards, fault)) if shards.is_empty() => return Err(Failure::Away(fault)),
             Err((shards, fault)) => return without(batch, shards, fault, false).map(Err),
         };
+        let (now, keep_micros) = (time.now, time.keep(*keep_micros));
         aims.judge(batch, &**store, now).map_err(in_lane)?;
+        let purging = aims.settle_purged(batch, &**store, now).map_err(in_lane)?;
+        if !purging.is_empty() {
+            return Err(Failure::Row(Fault::Purging(purging)));
+        }
         let mut reading = plan::read(batch, &aims, &**store);
         reading.add(more);
         spread::hint(&mut reading.plan, batch, left_out, &**store);
@@ -238,7 +245,7 @@ impl ScoreWork {
             *read_at = Some(has_read);
             let all = standing
                 .moved(&reading.plan, loaded)
-                .and_then(|()| decide::decide(batch, &aims, &reading, loaded, (now, *keep_micros)));
+                .and_then(|()| decide::decide(batch, &aims, &reading, loaded, (now, keep_micros)));
             let (changes, done) = match all {
                 Ok((changes, decisions)) => {
                     let changed = standing.changed(&changes);
@@ -321,7 +328,7 @@ impl ScoreWork {
     /// The outcome is that of then, in the words of then; ranks are those of now.
     fn replay(&self, submit: &Submit, then: Micros, mut done: Submitted) -> Submitted {
         let (board, player) = (&submit.board, &submit.write.player);
-        let (open, late) = board.periods().aim_then(submit.write.at.unwrap_or(then), then);
+        let (open, late) = board.periods().aim_then(submit.write.at.map_or(then, |at| at.min(then)), then);
         done.closed_periods = late;
         done.period = match open.first().and_then(|aimed| aimed.period) {
             Some((rule, span)) if !board.definition.all_time => {
@@ -332,7 +339,7 @@ impl ScoreWork {
             _ => ALL_TIME_NAME.to_owned(),
         };
         // A period that is gone by now has no ranks.
-        let Ok(view) = View::find(board, Some(&done.period), (self.shared.clock)(), |_| None) else {
+        let Ok(view) = View::find(board, Some(&done.period), self.shared.clock.now(), |_| None) else {
             return done;
         };
         let ranked = view.read(&*self.shared.store, |order| order.ranked(player)).map(|now| {

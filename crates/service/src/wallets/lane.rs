@@ -53,10 +53,10 @@ impl LedgerLane {
         let times = Arc::<StoreTimes>::default();
         let teller = Teller::default();
         let told = (node, Arc::clone(&times), hub, teller.clone());
-        let work = LedgerWork::new(Arc::clone(store), Arc::clone(clock), settings.clone(), keep_micros, told);
+        let work = LedgerWork::new(Arc::clone(store), clock.clone(), settings.clone(), keep_micros, told);
         let no_thread = |error| Fault::Broken(format!("no thread for the ledger's lane: {error}"));
         let (lane, thread) = Lane::start("ledger", settings.lane, work).map_err(no_thread)?;
-        let expiry = Expiry::start(Arc::clone(store), Arc::clone(clock), lane.clone()).map_err(no_thread)?;
+        let expiry = Expiry::start(Arc::clone(store), clock.clone(), lane.clone()).map_err(no_thread)?;
         Ok(Self { lane, thread: Mutex::new(Some(thread)), expiry, times, teller })
     }
 

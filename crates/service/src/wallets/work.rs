@@ -115,7 +115,8 @@ impl Work for LedgerWork {
 
     fn commit(&mut self, batch: &[Request]) -> Result<Vec<Decision>, Failure<Fault>> {
         self.remember_home(batch).map_err(in_lane)?;
-        let now = (self.clock)();
+        let time = self.clock.judge();
+        let now = time.now;
         let count = batch.iter().map(decide::ids_of).sum();
         let id = |_| Uuid::new(self.instants.next(now), self.node);
         let ids: Vec<Uuid> = std::iter::repeat_n((), count).map(id).collect();
@@ -126,7 +127,7 @@ impl Work for LedgerWork {
             let read_at = Instant::now();
             self.times.read.record(read_at.duration_since(since));
             self.read_at = Some(read_at);
-            let when = (now, self.keep_micros);
+            let when = (now, time.keep(self.keep_micros));
             let (changes, decided) = decide::decide(batch, &ids, (&plan, loaded), &self.settings, when);
             decisions = decided;
             self.touched = self.hub.touched(&changes.ledger);

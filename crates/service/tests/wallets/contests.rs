@@ -4,21 +4,24 @@
 
 use crate::histories::paper::{FEE, Op, Shape};
 use crate::histories::{self, Hand, amount, player_of};
-use crate::world::{Kind, World, code, identity, order, refused, settings, start};
+use crate::world::{Kind, World, code, identity, order, refused, settings, start, start_by};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use tally_rules::clock::Reading;
 use tally_rules::contest::definition::{Fee, Wish};
 use tally_rules::contest::member::Unpaid;
 use tally_rules::contest::start::Bad;
 use tally_rules::contest::{ContestId, Payout, State};
+use tally_rules::ledger::hold::Ending;
 use tally_rules::ledger::money::{AMOUNT_MAX, BALANCE_MAX};
-use tally_rules::ledger::{MemberId, Move};
-use tally_rules::{PlayerId, Refusal};
+use tally_rules::ledger::{Amount, MemberId, Move, WalletKey};
+use tally_rules::{Micros, PlayerId, Refusal};
+use tally_service::clock::TimeSource;
 use tally_service::contests::act::Actor;
 use tally_service::contests::{apply, ban, change, keeper, read, start as begin};
-use tally_service::wallets::command::CloseMember;
-use tally_service::wallets::members;
-use tally_service::{Failure, Tally};
+use tally_service::wallets::command::{CloseMember, NewHold};
+use tally_service::wallets::{holds, members};
+use tally_service::{Clock, Failure, Tally};
 
 /// Two places more than those who come, a fee or none, and prizes that nobody shares.
 fn wish(fee: bool) -> Wish {
@@ -239,4 +242,44 @@ fn hiding_asked_again_after_the_end_is_what_was_done() {
     assert_eq!(refused(hide("hide", 2)), Refusal::IdempotencyKeyReused);
     assert_eq!(refused(hide("anew", 1)), Refusal::ContestState(State::Finished));
     world.end(&members);
+}
+
+/// Monotonic time stands still, and the wall clock is where the test puts it.
+struct Jumping(Arc<AtomicI64>);
+
+impl TimeSource for Jumping {
+    fn read(&self) -> Reading {
+        Reading { wall: Micros(self.0.load(Ordering::SeqCst)), monotonic: 0 }
+    }
+}
+
+#[test]
+fn a_clock_that_jumps_opens_no_contest_and_ends_no_hold() {
+    let world = World::new(Kind::Sqlite);
+    let ann = world.member("ann", 100);
+    let now = world.now();
+    let cup = ContestId::new("cup").unwrap();
+    let timed = Wish { opens_at: Some(Some(now.plus(10_000_000))), ..wish(true) };
+    change::create(&world.tally, &cup, &Actor::Server, &timed, None).unwrap();
+    world.tally.drain();
+    let wall = Arc::new(AtomicI64::new(now.0));
+    let clock = Clock::new(Jumping(Arc::clone(&wall)));
+    let tally = start_by(Arc::clone(&world.tally.store), clock, settings(), None).unwrap();
+    let wallet = WalletKey { member: ann, currency: code("KRW") };
+    let (amount, expires_at) = (Amount::new(60).unwrap(), Some(now.plus(10_000_000)));
+    let hold = NewHold { wallet, amount, expires_at, identity: identity("h", 1) };
+    let hold = world.wait(holds::place(&tally, hold)).unwrap();
+    wall.fetch_add(3_600_000_000, Ordering::SeqCst);
+    keeper::do_due(&tally).unwrap();
+    assert_eq!(read::get(&tally, &cup).unwrap().state, State::Draft);
+    wall.fetch_sub(3_600_000_000, Ordering::SeqCst);
+    keeper::do_due(&tally).unwrap();
+    let ending = Ending::Capture { amount: None, to: None };
+    let captured = world.wait(holds::end(&tally, hold.id, ending, identity("c", 1))).unwrap();
+    assert!(captured.hold.end.is_some());
+    // By a clock that does not jump what is due happens.
+    wall.fetch_add(20_000_000, Ordering::SeqCst);
+    keeper::do_due(&tally).unwrap();
+    assert_eq!(read::get(&tally, &cup).unwrap().state, State::Open);
+    tally.drain();
 }

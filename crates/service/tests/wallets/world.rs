@@ -175,9 +175,18 @@ pub(crate) fn start_with(
     applications: Option<RedisDesks>,
 ) -> Result<Arc<Tally>, Failure> {
     let now = Arc::clone(now);
-    let clock: Clock = Arc::new(move || Micros(now.load(Ordering::SeqCst)));
+    start_by(store, Clock::of(move || Micros(now.load(Ordering::SeqCst))), ledger, applications)
+}
+
+/// The same with a clock of the caller's.
+pub(crate) fn start_by(
+    store: Arc<dyn Store>,
+    clock: Clock,
+    ledger: LedgerSettings,
+    applications: Option<RedisDesks>,
+) -> Result<Arc<Tally>, Failure> {
     let (secret, settings) = (Secret::new([1; 32]), Settings { ledger, applications, ..Settings::default() });
-    let keys = Keys::load(Arc::clone(&store), secret.clone(), Arc::clone(&clock), &settings).unwrap();
+    let keys = Keys::load(Arc::clone(&store), secret.clone(), clock.clone(), &settings).unwrap();
     Tally::start(store, Arc::new(keys), &secret, clock, settings, &Progress::default())
 }
 

@@ -3,12 +3,14 @@
 use std::future::Future;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
+use tally_rules::clock::Reading;
 use tally_rules::definition::Wish;
 use tally_rules::idempotency::{Fingerprint, Identity, RequestKey};
 use tally_rules::instant::SECOND;
 use tally_rules::period::{PeriodPrizes, PeriodRule};
 use tally_rules::score::Given;
 use tally_rules::{BoardId, Micros, PlayerId, Refusal};
+use tally_service::clock::{Boot, TimeSource};
 use tally_service::periods::view::View;
 use tally_service::scores::submit::NewScore;
 use tally_service::secret::Secret;
@@ -20,10 +22,30 @@ use tokio::runtime::Runtime;
 /// A day of 24 hours.
 pub(crate) const DAY: i64 = 86_400 * SECOND;
 
+/// Clocks of the test's own: monotonic time, and how far wall time is ahead of it.
+struct Clocks {
+    now: Arc<AtomicI64>,
+    ahead: Arc<AtomicI64>,
+    boot: bool,
+}
+
+impl TimeSource for Clocks {
+    fn read(&self) -> Reading {
+        let monotonic = self.now.load(Ordering::SeqCst);
+        Reading { wall: Micros(monotonic + self.ahead.load(Ordering::SeqCst)), monotonic }
+    }
+
+    fn boot(&self) -> Option<Boot> {
+        self.boot.then(|| Boot { id: "one".into(), micros: self.now.load(Ordering::SeqCst) })
+    }
+}
+
 /// The service with its clock.
 pub(crate) struct World {
     folder: tempfile::TempDir,
     now: Arc<AtomicI64>,
+    ahead: Arc<AtomicI64>,
+    boot: bool,
     lanes: usize,
     runtime: Runtime,
     tally: Mutex<Option<Arc<Tally>>>,
@@ -37,10 +59,16 @@ impl World {
 
     /// The same with so many lanes of scores.
     pub(crate) fn with_lanes(now: i64, lanes: usize) -> Self {
+        Self::with_ahead(now, lanes, &Arc::default(), false)
+    }
+
+    /// The same with a wall clock that the caller sets: so far ahead of monotonic time; with `boot` that one
+    /// counts on between processes.
+    pub(crate) fn with_ahead(now: i64, lanes: usize, ahead: &Arc<AtomicI64>, boot: bool) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
         let folder = tempfile::tempdir().unwrap();
-        let world =
-            Self { folder, now: Arc::new(AtomicI64::new(now)), lanes, runtime, tally: Mutex::new(None) };
+        let (now, ahead) = (Arc::new(AtomicI64::new(now)), Arc::clone(ahead));
+        let world = Self { folder, now, ahead, boot, lanes, runtime, tally: Mutex::new(None) };
         world.start();
         world
     }
@@ -49,11 +77,14 @@ impl World {
     pub(crate) fn start(&self) {
         let store = SqliteStore::open(&self.folder.path().join("t.db"), &Options::default()).unwrap();
         let store: Arc<dyn Store> = Arc::new(store);
-        let now = Arc::clone(&self.now);
-        let clock: Clock = Arc::new(move || Micros(now.load(Ordering::SeqCst)));
+        let clock = Clock::new(Clocks {
+            now: Arc::clone(&self.now),
+            ahead: Arc::clone(&self.ahead),
+            boot: self.boot,
+        });
         let settings = Settings { lanes: self.lanes, ..Settings::default() };
         let secret = Secret::new([1; 32]);
-        let keys = Keys::load(Arc::clone(&store), secret.clone(), Arc::clone(&clock), &settings).unwrap();
+        let keys = Keys::load(Arc::clone(&store), secret.clone(), clock.clone(), &settings).unwrap();
         let (keys, progress) = (Arc::new(keys), Progress::default());
         let tally = Tally::start(store, keys, &secret, clock, settings, &progress).unwrap();
         *self.tally.lock().unwrap() = Some(tally);
@@ -76,7 +107,7 @@ impl World {
 
     /// The time.
     pub(crate) fn now(&self) -> Micros {
-        Micros(self.now.load(Ordering::SeqCst))
+        Micros(self.now.load(Ordering::SeqCst) + self.ahead.load(Ordering::SeqCst))
     }
 
     /// Lets time pass.

@@ -4,13 +4,10 @@
 //! all it needs, and one that writes a statement per table and commits; nothing is prepared, nothing is asked twice. The
 //! trait blocks, so each connection is driven by the thread that uses it.
 //!
-//! - `run`: the write path; `load`: its first message; `write`: its second
-//! - `batches`: what became of a commit whose answer was lost; `notes`: what `shards` keeps beside a transaction
+//! - `run`: the write path; `load`: its first message; `write`: its second; `batches`: what became of a commit whose answer was lost; `notes`: what `shards` keeps beside a transaction
 //! - `pool`, `link`, `connect`: connections; `fault`: what their errors mean; `stats`; `survey`; `options`: bounds; `text`, `row`: SQL and results
-//! - `lease`, `leases`: how a server that keeps orders in memory stays the only one that writes; `moving`: rows to another database
-//! - `revisions`, `turns`, `marks`: how several servers share a store
-//! - `migrate`: whose database it is, and its schema; `purge`: what is deleted at leisure; `check`; `books`: the ledger of one moment
-//! - a file for each table, with its statements and the one place where its rows become types
+//! - `lease`, `leases`: how a server that keeps orders in memory stays the only one that writes; `moving`: rows to another database; `revisions`, `turns`, `marks`: how several servers share a store
+//! - `migrate`: whose database it is, and its schema; `purge`: what is deleted at leisure; `check`; `books`: the ledger of one moment; a file for each table, with its statements and the one place where its rows become types
 //!
 //! **Present and absent.** Transactions are READ COMMITTED and lock every row they read, in order of tables and keys. A
 //! key that has no row is not locked: locking the gap where it would be (REPEATABLE READ) deadlocks whenever two
@@ -72,7 +69,7 @@ mod write;
 
 use crate::plan::{
     BatchId, Block, BlockKey, BoardNo, BoardRow, Changes, Committed, ImportKey, ImportRow, KeyRow, Loaded,
-    Part, PartRow, Plan, ScoreKey,
+    Part, PartKey, PartRow, Plan, ScoreKey,
 };
 use crate::servers::{BoardState, Changed, Mark, Name, ScoreState, Task};
 use crate::{DamagedRow, Ledger, Slow, Store, StoreError};
@@ -328,6 +325,14 @@ impl Store for MySqlStore {
 
     fn purge_deleted(&self, limit: usize) -> Result<usize, StoreError> {
         purge::some(&self.pool, limit)
+    }
+
+    fn unpurged(&self, parts: &[PartKey]) -> Result<Vec<PartKey>, StoreError> {
+        purge::unpurged(&self.pool, parts)
+    }
+
+    fn purge_part(&self, part: PartKey, limit: usize) -> Result<bool, StoreError> {
+        purge::part(&self.pool, part, limit)
     }
 
     fn meta(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {

@@ -129,6 +129,23 @@ impl Pool {
         }
     }
 
+    /// The same for a script that is a transaction: where a statement of it fails the connection goes, and with it what is
+    /// open.
+    pub(super) fn ask_transaction(&self, script: &Script) -> Result<Answers, StoreError> {
+        let mut link = self.take()?;
+        let mut answered = link.get().send(script);
+        if matches!(answered, Err(Fault::Lost(_))) && !link.new {
+            drop(link);
+            self.stats.again.fetch_add(1, Ordering::Relaxed);
+            link = self.take_new()?;
+            answered = link.get().send(script);
+        }
+        answered.map_err(|fault| {
+            link.get().give_up();
+            fault.into()
+        })
+    }
+
     /// Asks on a connection made now.
     pub(super) fn ask_new(&self, script: &Script) -> Result<Answers, StoreError> {
         let mut link = self.take_new()?;

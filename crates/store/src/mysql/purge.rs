@@ -1,7 +1,8 @@
 //! Deletes rows of deleted boards and parts, records that were removed long ago, and traces of lost connections.
 //!
-//! Rows of what is deleted are nobody's any more, so bites of them need no transaction: whatever is left is found
-//! again. Not here: how often, and how many at a time.
+//! The number of a deleted board is never used again, so bites of its rows need no transaction: whatever is left is found
+//! again. The number of a part is used again once its row in `deleted_parts` is gone. So a bite of a part locks that row,
+//! and deletes nothing where another server has removed it. Not here: how often, and how many at a time.
 
 use super::fault::damaged;
 use super::pool::Pool;
@@ -9,7 +10,7 @@ use super::row::Answers;
 use super::text::Script;
 use super::{CLOCK, batches, revisions};
 use crate::events::{Topic, topic_bytes};
-use crate::{BoardNo, StoreError};
+use crate::{BoardNo, Part, PartKey, StoreError};
 
 /// A removed record keeps its row for so long: longer than anyone can be late with an older version.
 const REMOVED_MICROS: u64 = 3600 * 1_000_000;
@@ -23,6 +24,8 @@ struct Of {
     board: u64,
     part: Option<u64>,
     version: Option<u64>,
+    /// The version in `deleted_parts` of the row that a bite of a part locks.
+    mark: Option<i64>,
 }
 
 impl Of {
@@ -35,6 +38,39 @@ impl Of {
             script.sql(" AND version = ").number(version);
         }
     }
+
+    /// The same for what is deleted.
+    fn put_marked(self, script: &mut Script) {
+        self.put(script);
+        if self.mark.is_some() {
+            script.sql(" AND EXISTS (SELECT 1 FROM deleted_parts");
+            self.put_mark(script);
+            script.sql(")");
+        }
+    }
+
+    fn put_mark(self, script: &mut Script) {
+        Self { version: None, ..self }.put(script);
+        script.sql(" AND version = ").signed(self.mark.unwrap_or_default());
+    }
+
+    /// Runs a bite: in a transaction that holds the row of the part, if it is one's.
+    fn bite(self, pool: &Pool, write: impl FnOnce(&mut Script)) -> Result<Answers, StoreError> {
+        let mut script = Script::default();
+        if self.mark.is_none() {
+            write(&mut script);
+            return pool.ask(&script);
+        }
+        script.statement("START TRANSACTION");
+        script.sql("SELECT version FROM deleted_parts");
+        self.put_mark(&mut script);
+        script.sql(" FOR UPDATE").end();
+        write(&mut script);
+        script.statement("COMMIT");
+        let mut answers = pool.ask_transaction(&script)?;
+        answers.skip(2);
+        Ok(answers)
+    }
 }
 
 /// Deletes at most `limit` rows; returns how many. Removed records among them are not counted: nobody had them.
@@ -42,7 +78,7 @@ pub(super) fn some(pool: &Pool, limit: usize) -> Result<usize, StoreError> {
     let limit = limit as u64;
     let mut left = limit;
     of_boards(pool, &mut left)?;
-    of_parts(pool, &mut left)?;
+    of_parts(pool, None, &mut left)?;
     if left > 0 {
         left -= removed(pool, left)?.min(left);
         let forget = batches::forget(pool.ask(&batches::find_old())?)?;
@@ -62,7 +98,7 @@ fn of_boards(pool: &Pool, left: &mut u64) -> Result<(), StoreError> {
         let mut script = Script::default();
         script.statement("SELECT `no` FROM deleted_boards ORDER BY `no` LIMIT 1");
         let Some([board]) = first(pool.ask(&script)?)? else { break };
-        let of = Of { board: board.cast_unsigned(), part: None, version: None };
+        let of = Of { board: board.cast_unsigned(), part: None, version: None, mark: None };
         scores(pool, of, left)?;
         for (table, order) in [
             ("DELETE FROM imports", " ORDER BY digest LIMIT "),
@@ -89,25 +125,58 @@ fn of_boards(pool: &Pool, left: &mut u64) -> Result<(), StoreError> {
     Ok(())
 }
 
-fn of_parts(pool: &Pool, left: &mut u64) -> Result<(), StoreError> {
+/// Those of these parts that have something to purge.
+pub(super) fn unpurged(pool: &Pool, parts: &[PartKey]) -> Result<Vec<PartKey>, StoreError> {
+    let mut script = Script::default();
+    let head = "SELECT DISTINCT board, part FROM deleted_parts WHERE (board, part) IN (";
+    let statements = script.keys(head, parts, ")", |row, key| {
+        row.number(key.board.0).number(key.part.0);
+    });
+    let mut found = Vec::new();
+    if statements > 0 {
+        pool.ask(&script)?.each(statements, "deleted_parts", |row| {
+            found.push(PartKey { board: BoardNo(row.small()?), part: Part(row.number()?) });
+            Ok(())
+        })?;
+    }
+    Ok(found)
+}
+
+/// Deletes at most `limit` rows of one part; returns whether nothing of it is left to purge.
+pub(super) fn part(pool: &Pool, part: PartKey, limit: usize) -> Result<bool, StoreError> {
+    of_parts(pool, Some(part), &mut (limit as u64))?;
+    Ok(unpurged(pool, &[part])?.is_empty())
+}
+
+fn of_parts(pool: &Pool, only: Option<PartKey>, left: &mut u64) -> Result<(), StoreError> {
     while *left > 0 {
         let mut script = Script::default();
-        script.statement(
-            "SELECT board, part, version FROM deleted_parts ORDER BY board, part, version LIMIT 1",
-        );
+        script.sql("SELECT board, part, version FROM deleted_parts");
+        if let Some(PartKey { board, part }) = only {
+            Of { board: board.0.into(), part: Some(part.0), version: None, mark: None }.put(&mut script);
+        }
+        script.sql(" ORDER BY board, part, version LIMIT 1").end();
         let Some([board, part, version]) = first(pool.ask(&script)?)? else { break };
         let (board, part) = (board.cast_unsigned(), Some(part.cast_unsigned()));
-        let of = Of { board, part, version: u64::try_from(version).ok() };
+        let of = Of { board, part, version: u64::try_from(version).ok(), mark: Some(version) };
         if of.version.is_none() {
             scores(pool, of, left)?;
         }
         delete(pool, of, ("DELETE FROM blocks", " ORDER BY version, block LIMIT "), left)?;
         if *left > 0 {
-            let mut script = Script::default();
-            script.sql("DELETE FROM deleted_parts");
-            Of { version: None, ..of }.put(&mut script);
-            script.sql(" AND version = ").signed(version).end();
-            pool.ask(&script)?;
+            // It may be the mark of the next life by now, whose rows this has not seen.
+            of.bite(pool, |script| {
+                script.sql("DELETE FROM deleted_parts");
+                of.put_mark(script);
+                if of.version.is_none() {
+                    script.sql(" AND NOT EXISTS (SELECT 1 FROM scores");
+                    of.put(script);
+                    script.sql(")");
+                }
+                script.sql(" AND NOT EXISTS (SELECT 1 FROM blocks");
+                of.put(script);
+                script.sql(")").end();
+            })?;
         }
     }
     Ok(())
@@ -122,11 +191,13 @@ fn delete(
     if *left == 0 {
         return Ok(());
     }
-    let mut script = Script::default();
-    script.sql(table);
-    of.put(&mut script);
-    script.sql(order).number(*left).end();
-    *left -= pool.ask(&script)?.affected().min(*left);
+    let limit = *left;
+    let mut answers = of.bite(pool, |script| {
+        script.sql(table);
+        of.put_marked(script);
+        script.sql(order).number(limit).end();
+    })?;
+    *left -= answers.affected().min(limit);
     Ok(())
 }
 
@@ -135,14 +206,14 @@ fn scores(pool: &Pool, of: Of, left: &mut u64) -> Result<(), StoreError> {
     let mut empty = 0;
     while *left > 0 {
         let bite = *left;
-        let mut script = Script::default();
-        script.sql("SELECT COALESCE(SUM(gone), 0) FROM (SELECT gone FROM scores");
-        of.put(&mut script);
-        script.sql(" ORDER BY part, player LIMIT ").number(bite).sql(") bite").end();
-        script.sql("DELETE FROM scores");
-        of.put(&mut script);
-        script.sql(" ORDER BY part, player LIMIT ").number(bite).end();
-        let mut answers = pool.ask(&script)?;
+        let mut answers = of.bite(pool, |script| {
+            script.sql("SELECT COALESCE(SUM(gone), 0) FROM (SELECT gone FROM scores");
+            of.put_marked(script);
+            script.sql(" ORDER BY part, player LIMIT ").number(bite).sql(") bite").end();
+            script.sql("DELETE FROM scores");
+            of.put_marked(script);
+            script.sql(" ORDER BY part, player LIMIT ").number(bite).end();
+        })?;
         let gone = answers.one_number("scores")?;
         let deleted = answers.affected();
         *left -= deleted.saturating_sub(gone).min(*left);

@@ -30,13 +30,13 @@ pub use reshard::{Resharded, reshard};
 use crate::mysql::{MySqlStore, Options};
 use crate::plan::{
     BatchId, Block, BlockKey, BoardNo, BoardRow, Changes, Committed, ImportKey, ImportRow, KeyRow, Loaded,
-    Part, PartRow, Plan, ScoreKey,
+    Part, PartKey, PartRow, Plan, ScoreKey,
 };
 use crate::{DamagedRow, Ledger, SHARDS_MAX, Slow, Store, StoreError};
 use pending::Pending;
 use silent::Silent;
 use split::FIRST;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 use tally_rules::profile::Profile;
 use tally_rules::{Micros, PlayerId, Record};
@@ -252,6 +252,19 @@ impl Store for Shards {
 
     fn purge_deleted(&self, limit: usize) -> Result<usize, StoreError> {
         self.inner.up_to(limit, MySqlStore::purge_deleted)
+    }
+
+    fn unpurged(&self, parts: &[PartKey]) -> Result<Vec<PartKey>, StoreError> {
+        let mut found = BTreeSet::new();
+        for shard in 0..self.inner.all.len() {
+            found.extend(self.inner.ask(shard, |store| store.unpurged(parts))?);
+        }
+        Ok(found.into_iter().collect())
+    }
+
+    fn purge_part(&self, part: PartKey, limit: usize) -> Result<bool, StoreError> {
+        let one = |shard| self.inner.ask(shard, |store| store.purge_part(part, limit));
+        (0..self.inner.all.len()).try_fold(true, |done, shard| Ok(one(shard)? && done))
     }
 
     fn meta(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {

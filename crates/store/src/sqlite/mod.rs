@@ -82,7 +82,7 @@ pub use repair::{Repaired, repair};
 use crate::damage::Damages;
 use crate::plan::{
     BatchId, Block, BlockKey, BoardNo, BoardRow, Changes, Committed, ImportKey, ImportRow, KeyRow, Loaded,
-    Part, PartRow, Plan, ScoreKey,
+    Part, PartKey, PartRow, Plan, ScoreKey,
 };
 use crate::{DamagedRow, Ledger, Slow, Store, StoreError};
 use connect::Readers;
@@ -245,6 +245,14 @@ impl Store for SqliteStore {
 
     fn purge_deleted(&self, limit: usize) -> Result<usize, StoreError> {
         purge::some(&self.shared, limit)
+    }
+
+    fn unpurged(&self, parts: &[PartKey]) -> Result<Vec<PartKey>, StoreError> {
+        purge::unpurged(&self.shared, parts)
+    }
+
+    fn purge_part(&self, part: PartKey, limit: usize) -> Result<bool, StoreError> {
+        purge::part(&self.shared, part, limit)
     }
 
     fn meta(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {

@@ -187,14 +187,21 @@ pub(super) struct Deleted;
 /// A part, and a version of its blocks or -1 for all of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct DeletedKey {
-    part: PartKey,
+    pub(super) part: PartKey,
     version: i64,
+}
+
+impl DeletedKey {
+    /// The first that a part can have.
+    pub(super) fn first(part: PartKey) -> Self {
+        Self { part, version: -1 }
+    }
 }
 
 impl From<Gone> for DeletedKey {
     fn from(gone: Gone) -> Self {
         match gone {
-            Gone::Part(part) => Self { part, version: -1 },
+            Gone::Part(part) => Self::first(part),
             Gone::Blocks(part, version) => Self { part, version: version.into() },
         }
     }

@@ -7,11 +7,13 @@ use super::boards::Boards;
 use super::bound;
 use super::events;
 use super::fault::damaged;
-use super::parts::Deleted;
+use super::overlay::Overlay;
+use super::parts::{Deleted, DeletedKey, encode};
 use super::state::Shared;
 use crate::events::{Topic, topic_bytes};
-use crate::{BoardNo, StoreError};
+use crate::{BoardNo, PartKey, StoreError};
 use rusqlite::{Connection, OptionalExtension, params};
+use std::ops::Bound;
 
 pub(super) const FIRST: &str = "SELECT no FROM deleted_boards ORDER BY no LIMIT 1";
 pub(super) const SCORES: &str = "DELETE FROM scores WHERE (board, part, player) IN \
@@ -30,6 +32,8 @@ pub(super) const DONE: &str = "DELETE FROM deleted_boards WHERE no = ?1";
 
 pub(super) const FIRST_PART: &str =
     "SELECT board, part, version FROM deleted_parts ORDER BY board, part, version LIMIT 1";
+pub(super) const FIRST_OF_PART: &str = "SELECT board, part, version FROM deleted_parts \
+     WHERE board = ?1 AND part = ?2 ORDER BY board, part, version LIMIT 1";
 pub(super) const PART_SCORES: &str = "DELETE FROM scores WHERE (board, part, player) IN \
      (SELECT board, part, player FROM scores WHERE board = ?1 AND part = ?2 ORDER BY player LIMIT ?3)";
 pub(super) const PART_BLOCKS: &str = "DELETE FROM blocks WHERE (board, part, version, block) IN \
@@ -42,29 +46,70 @@ pub(super) const PART_DONE: &str =
 
 /// Deletes at most `limit` rows; returns how many.
 pub(super) fn some(shared: &Shared, limit: usize) -> Result<usize, StoreError> {
-    // What is deleted has its last rows before it, so when the deletion is in the tables they are, too.
+    fold_deleted(shared)?;
+    shared.write_tables(|tables| from_tables(tables, bound(limit)))
+}
+
+/// Those of these parts that have something to purge.
+pub(super) fn unpurged(shared: &Shared, parts: &[PartKey]) -> Result<Vec<PartKey>, StoreError> {
+    let look = |overlay: &Overlay| -> Vec<bool> {
+        let waits = |part: &PartKey| {
+            let from = Bound::Included(DeletedKey::first(*part));
+            !overlay.range::<Deleted>(from, |key| key.part == *part, 1).0.is_empty()
+        };
+        parts.iter().map(waits).collect()
+    };
+    shared.read(look, |waits, tables| {
+        let mut left = Vec::new();
+        for (part, waits) in parts.iter().zip(waits) {
+            if waits || first(tables, Some(*part))?.is_some() {
+                left.push(*part);
+            }
+        }
+        Ok(left)
+    })
+}
+
+/// Deletes at most `limit` rows of one part; returns whether nothing of it is left to purge.
+pub(super) fn part(shared: &Shared, part: PartKey, limit: usize) -> Result<bool, StoreError> {
+    fold_deleted(shared)?;
+    shared.write_tables(|tables| {
+        of_parts(tables, Some(part), bound(limit))?;
+        Ok(first(tables, Some(part))?.is_none())
+    })
+}
+
+/// What is deleted has its last rows before it, so when the deletion is in the tables they are, too.
+fn fold_deleted(shared: &Shared) -> Result<(), StoreError> {
     let waits = shared.overlay().generations().any(|generation| {
         !generation.layer::<Deleted>().rows().is_empty()
             || generation.layer::<Boards>().rows().values().any(Option::is_none)
     });
-    if waits {
-        shared.folding.fold_now(shared)?;
-    }
-    shared.write_tables(|tables| from_tables(tables, bound(limit)))
+    if waits { shared.folding.fold_now(shared) } else { Ok(()) }
 }
 
 fn from_tables(connection: &Connection, limit: i64) -> Result<usize, StoreError> {
     let deleted = of_boards(connection, limit)?;
     let left = limit - deleted.cast_signed() as i64;
-    Ok(deleted + of_parts(connection, left)?)
+    Ok(deleted + of_parts(connection, None, left)?)
 }
 
-fn of_parts(connection: &Connection, mut left: i64) -> Result<usize, StoreError> {
+/// The first row of `deleted_parts`, of all or of one part: board, part and version.
+fn first(connection: &Connection, only: Option<PartKey>) -> Result<Option<(i64, i64, i64)>, StoreError> {
+    let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
+    let found = match only {
+        None => connection.prepare_cached(FIRST_PART)?.query_row([], read),
+        Some(PartKey { board, part }) => {
+            connection.prepare_cached(FIRST_OF_PART)?.query_row(params![board.0, encode(part)?], read)
+        }
+    };
+    Ok(found.optional()?)
+}
+
+fn of_parts(connection: &Connection, only: Option<PartKey>, mut left: i64) -> Result<usize, StoreError> {
     let mut deleted = 0;
     while left > 0 {
-        let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
-        let first = connection.prepare_cached(FIRST_PART)?.query_row([], read).optional()?;
-        let Some((board, part, version)): Option<(i64, i64, i64)> = first else { break };
+        let Some((board, part, version)) = first(connection, only)? else { break };
         let mut run = |sql: &str, version: Option<i64>| -> Result<(), StoreError> {
             let mut statement = connection.prepare_cached(sql)?;
             let rows = match version {

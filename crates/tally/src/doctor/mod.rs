@@ -3,13 +3,14 @@
 //! Everything is asked again, of the server and of the store apart: what is in the server's memory is what is judged. Where
 //! no server runs, one of this command's own loads the store, which proves the same of the next start.
 //!
-//! - `settings`: of the database; `pool`: its connections; `applications`: the Redis that has those of contests; `traces`: their
+//! - `clock`: the server's; `settings`: of the database; `pool`: its connections; `applications`: the Redis that has those of contests; `traces`: their
 //!   collector; `ranks`: the orders
 //! - `standing`: what of this a running server has looked at all the time
 //!
 //! Not here: mending anything.
 
 mod applications;
+mod clock;
 mod pool;
 mod ranks;
 mod settings;
@@ -130,6 +131,7 @@ fn examine(
     target: &Target,
     args: &DoctorArgs,
 ) -> Result<()> {
+    clock::examine(report, &target.client)?;
     match place {
         Place::MySql(url) => {
             let store = connect(url, config, false, None)?;

@@ -65,7 +65,7 @@ fn fill(mut filling: Filling, store: &dyn Store, args: &SeedScoresArgs) -> Resul
             let first = filling.done().lines + 1;
             let last = args.players.min(filling.done().lines + CHUNK_ROWS);
             let rows = (first..=last).map(|line| (named(line), Given::Int(score(line).cast_signed())));
-            let chunk = filling.chunk(rows.collect(), last, clock());
+            let chunk = filling.chunk(rows.collect(), last, clock.now());
             if ready.send(chunk?).is_err() {
                 // The writer has stopped, and says why.
                 break;

@@ -127,11 +127,11 @@ impl Site {
     /// The same with the applications elsewhere.
     pub(super) fn serve_with(&self, url: Option<&str>) -> Arc<Tally> {
         let (store, now) = (Arc::clone(&self.store), Arc::clone(&self.now));
-        let clock: Clock = Arc::new(move || Micros(now.load(Ordering::SeqCst)));
+        let clock = Clock::of(move || Micros(now.load(Ordering::SeqCst)));
         let applications = url.map(|url| RedisDesks::open(url, &Options::default()).unwrap());
         let settings = Settings { ledger: settings(), applications, ..Settings::default() };
         let secret = Secret::new([1; 32]);
-        let keys = Keys::load(Arc::clone(&store), secret.clone(), Arc::clone(&clock), &settings).unwrap();
+        let keys = Keys::load(Arc::clone(&store), secret.clone(), clock.clone(), &settings).unwrap();
         Tally::start(store, Arc::new(keys), &secret, clock, settings, &Progress::default()).unwrap()
     }
 

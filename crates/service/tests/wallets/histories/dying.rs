@@ -10,7 +10,7 @@ use tally_rules::profile::Profile;
 use tally_rules::{Micros, PlayerId, Record};
 use tally_store::{
     BatchId, Block, BlockKey, BoardNo, BoardRow, Changes, Committed, ImportKey, ImportRow, KeyRow, Ledger,
-    Loaded, Part, PartRow, Plan, ScoreKey, Slow, Store, StoreError,
+    Loaded, Part, PartKey, PartRow, Plan, ScoreKey, Slow, Store, StoreError,
 };
 
 /// How a transaction ends that does not end well.
@@ -179,6 +179,14 @@ impl Store for Dying {
 
     fn purge_deleted(&self, limit: usize) -> Result<usize, StoreError> {
         self.inner.purge_deleted(limit)
+    }
+
+    fn unpurged(&self, parts: &[PartKey]) -> Result<Vec<PartKey>, StoreError> {
+        self.inner.unpurged(parts)
+    }
+
+    fn purge_part(&self, part: PartKey, limit: usize) -> Result<bool, StoreError> {
+        self.inner.purge_part(part, limit)
     }
 
     fn meta(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {

@@ -250,6 +250,7 @@ fn no_statement_of_a_transaction_scans_a_table() {
         purge::BANS,
         purge::PARTS,
         purge::BLOCKS,
+        purge::FIRST_OF_PART,
         purge::PART_SCORES,
         purge::PART_BLOCKS,
         purge::VERSION_BLOCKS,

@@ -78,6 +78,8 @@ macro_rules! store_contract {
             parts: [
                 periods_read_back_and_are_replaced, blocks_read_back_by_version,
                 what_is_gone_is_purged_and_nothing_else,
+                a_part_waits_until_all_of_it_is_purged,
+                a_part_that_is_used_again_loses_nothing_to_another_purge,
             ],
             players: [
                 profiles_read_back_and_are_replaced, hidden_players_are_those_of_their_board,

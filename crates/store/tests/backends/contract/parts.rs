@@ -1,6 +1,7 @@
 //! Periods, the blocks of closed ones, and their purge.
 
 use super::*;
+use std::sync::atomic::{AtomicBool, Ordering};
 use tally_rules::period::Span;
 use tally_store::{Block, BlockKey, Gone, PartKey, PartRow};
 
@@ -56,6 +57,77 @@ pub(crate) fn blocks_read_back_by_version(backend: &dyn Backend) {
     let keys = [key(1, 5, "a"), key(1, 5, "b")];
     write(&*store, &scores(vec![(keys[1].clone(), Some(record(3)))])).unwrap();
     assert_eq!(store.records(&keys).unwrap(), [None, Some(record(3))]);
+}
+
+pub(crate) fn a_part_waits_until_all_of_it_is_purged(backend: &dyn Backend) {
+    let store = open(backend);
+    let (gone, other, kept) = (part(1, 5), part(1, 6), part(2, 5));
+    let rows = [key(1, 5, "a"), key(1, 5, "b"), key(1, 6, "a"), key(2, 5, "a")];
+    let rows = rows.map(|key| (key, Some(record(1))));
+    let blocks = vec![block(gone, 1, 0), block(gone, 2, 0), block(other, 1, 0), block(kept, 1, 0)];
+    let things = vec![Gone::Part(other), Gone::Blocks(gone, 1), Gone::Part(gone)];
+    write(&*store, &Changes { blocks, gone: things, ..scores(rows.to_vec()) }).unwrap();
+    let all = [gone, other, kept];
+    let unpurged = |store: &dyn Store| {
+        let mut found = store.unpurged(&all).unwrap();
+        found.sort_unstable();
+        found
+    };
+    assert_eq!(unpurged(&*store), [gone, other]);
+    assert_eq!(store.unpurged(&[]).unwrap(), []);
+    drop(store);
+    let store = open(backend);
+    assert_eq!(unpurged(&*store), [gone, other]);
+    assert!(!store.purge_part(gone, 1).unwrap());
+    assert_eq!(unpurged(&*store), [gone, other]);
+    while !store.purge_part(gone, 2).unwrap() {}
+    assert_eq!(unpurged(&*store), [other]);
+    assert!(store.purge_part(kept, 100).unwrap());
+    let count = |board, part| store.count_scores(BoardNo(board), Part(part)).unwrap();
+    assert_eq!((count(1, 5), count(1, 6), count(2, 5)), (0, 1, 1));
+    let left = |of| blocks_of(&*store, of, 1) + blocks_of(&*store, of, 2);
+    assert_eq!((left(gone), left(other), left(kept)), (0, 1, 1));
+    while store.purge_deleted(100).unwrap() > 0 {}
+    assert_eq!(unpurged(&*store), []);
+    assert_eq!((count(1, 6), count(2, 5)), (0, 1));
+}
+
+pub(crate) fn a_part_that_is_used_again_loses_nothing_to_another_purge(backend: &dyn Backend) {
+    let store = open(backend);
+    let (of, stop) = (part(1, 5), AtomicBool::new(false));
+    let rows = |score: i64| {
+        let names = (0..20).map(|nth| key(1, 5, &format!("p{nth:02}")));
+        scores(names.map(|key| (key, Some(record(score)))).collect())
+    };
+    std::thread::scope(|scope| {
+        let _stops = Stops(&stop);
+        scope.spawn(|| {
+            while !stop.load(Ordering::SeqCst) {
+                // Both purge the same rows: on a database one of them may be the victim of a deadlock.
+                drop(store.purge_deleted(7));
+            }
+        });
+        for life in 0..25 {
+            write(&*store, &rows(life)).unwrap();
+            write(&*store, &Changes { gone: vec![Gone::Part(of)], ..Changes::default() }).unwrap();
+            while !matches!(store.purge_part(of, 7), Ok(true)) {}
+            assert_eq!(store.count_scores(BoardNo(1), Part(5)).unwrap(), 0);
+            write(&*store, &Changes { blocks: vec![block(of, 1, 0)], ..rows(life) }).unwrap();
+            std::thread::yield_now();
+            let left = store.records(&[key(1, 5, "p00"), key(1, 5, "p19")]).unwrap();
+            assert_eq!(left, [Some(record(life)), Some(record(life))], "life {life}");
+            assert_eq!(blocks_of(&*store, of, 1), 1, "life {life}");
+        }
+    });
+}
+
+/// Says stop when it is dropped: also where the test fails.
+struct Stops<'a>(&'a AtomicBool);
+
+impl Drop for Stops<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
 }
 
 pub(crate) fn what_is_gone_is_purged_and_nothing_else(backend: &dyn Backend) {
