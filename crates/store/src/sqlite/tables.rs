@@ -169,13 +169,9 @@ impl Tables {
 
     /// Refuses to write while a reader keeps the log many times longer than its bound.
     fn check_log(&self, counters: &Counters) -> Result<(), StoreError> {
-        let too_long = || counters.log_bytes.load(Ordering::Relaxed) > self.log_bytes_max * HELD_TIMES;
-        if too_long() {
-            self.restart_log(counters);
-            self.look(counters);
-        }
-        if too_long() {
-            let mib = counters.log_bytes.load(Ordering::Relaxed) >> 20;
+        let bytes = counters.log_bytes.load(Ordering::Relaxed);
+        if bytes > self.log_bytes_max * HELD_TIMES && !self.restart_log(counters) {
+            let mib = bytes >> 20;
             return Err(StoreError::Away(format!(
                 "a reader (a backup, a shell) holds the write-ahead log of the tables, which has {mib} MiB: end it"
             )));
@@ -202,11 +198,13 @@ impl Tables {
         Some(log)
     }
 
-    /// Waits for readers that are in the way, but not for long: a backup may read for minutes.
-    fn restart_log(&self, counters: &Counters) {
+    /// Lets the next write start the log over; whether it will. Waits for readers that are in the way, but not for long: a
+    /// backup may read for minutes.
+    fn restart_log(&self, counters: &Counters) -> bool {
         let _unchanged = self.connection.busy_timeout(READERS_WAIT);
-        let _counted = self.checkpoint(counters, RESTART);
+        let done = self.checkpoint(counters, RESTART);
         let _unchanged = self.connection.busy_timeout(self.busy_wait);
+        done.is_ok_and(|log| !log.busy && log.folded == log.pages)
     }
 
     fn checkpoint(&self, counters: &Counters, how: &str) -> Result<log::Log, StoreError> {

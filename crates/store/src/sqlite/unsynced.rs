@@ -224,3 +224,40 @@ impl Drop for Syncs {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug)]
+    struct Fails;
+
+    impl DiskFile for Fails {
+        fn write_at(&self, _at: u64, _bytes: &[u8]) -> std::io::Result<()> {
+            Ok(())
+        }
+
+        fn set_len(&self, _bytes: u64) -> std::io::Result<()> {
+            Ok(())
+        }
+
+        fn sync(&self) -> std::io::Result<()> {
+            Err(std::io::Error::other("on purpose"))
+        }
+
+        fn length(&self) -> std::io::Result<u64> {
+            Ok(0)
+        }
+    }
+
+    /// The system reports a failed write-back once. A writer that synced meanwhile must not hide the report.
+    #[test]
+    fn an_error_of_a_sync_is_kept_where_everything_was_synced_meanwhile() {
+        let unsynced = Unsynced::default();
+        unsynced.add(|| Arc::new(Fails), 1, 10);
+        let waiting = unsynced.state().waiting.clone().expect("one waits");
+        unsynced.clear(1);
+        unsynced.sync(&waiting);
+        assert!(unsynced.failed().is_some_and(|why| why.contains("on purpose")));
+    }
+}

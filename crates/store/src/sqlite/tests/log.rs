@@ -91,3 +91,47 @@ fn emptying_the_log_leaves_nothing_that_a_crash_could_bring_back() {
 fn log_bytes(place: &Place) -> u64 {
     std::fs::metadata(place.folder.path().join("tally.db-wal")).unwrap().len()
 }
+
+/// A reader that does not end is waited for past the bound; far beyond it changes wait in the journal instead.
+#[test]
+fn far_beyond_its_bound_the_log_of_the_tables_does_not_grow() {
+    const BYTES_MAX: u64 = 16 << 10;
+    let place = Place::new();
+    let options = Options {
+        wal_bytes_max: BYTES_MAX,
+        background: Background::ByHand,
+        busy_wait: Duration::ZERO,
+        ..Options::default()
+    };
+    let store = SqliteStore::open(&place.path(), &options).unwrap();
+    let write = |score| put(&store, (0..200).map(|row| format!("{row:04}")), score).unwrap();
+    write(0);
+    store.settle().unwrap();
+    let shell = Connection::open(place.path()).unwrap();
+    shell.execute_batch("BEGIN; SELECT count(*) FROM scores").unwrap();
+    let mut score_now = 0;
+    let refused = loop {
+        score_now += 1;
+        write(score_now);
+        match store.work() {
+            Ok(()) => assert!(score_now < 200, "it grows for ever"),
+            Err(refused) => break refused,
+        }
+    };
+    assert!(
+        matches!(&refused, StoreError::Away(why) if why.contains("holds the write-ahead log")),
+        "{refused}"
+    );
+    let length = log_bytes(&place);
+    assert!(length > BYTES_MAX, "{length}");
+    for _ in 0..5 {
+        score_now += 1;
+        write(score_now);
+        store.work().unwrap_err();
+    }
+    assert_eq!(log_bytes(&place), length);
+    assert_eq!(score(&store, "0001"), Some(score_now), "nothing is lost meanwhile");
+    shell.execute_batch("COMMIT").unwrap();
+    store.work().unwrap();
+    assert!(gauge(&store, "wal_bytes") <= BYTES_MAX as f64 + 200.0 * 4096.0);
+}
