@@ -61,11 +61,6 @@ pub(super) fn journals(store: &Path) -> Result<(Vec<PathBuf>, Vec<PathBuf>), Sto
     Ok((whole, others))
 }
 
-/// Removes what was being made or deleted when something failed.
-pub(super) fn remove_left_over(files: &Files, store: &Path) -> Result<(), StoreError> {
-    journals(store)?.1.iter().try_for_each(|path| files.remove(path))
-}
-
 /// How many files the journal of a store has, and how long they are.
 pub(super) fn size_of_journal(store: &Path) -> (usize, u64) {
     let files = journals(store).map(|(whole, _)| whole).unwrap_or_default();

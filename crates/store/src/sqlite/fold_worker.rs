@@ -3,7 +3,6 @@
 //! A store has one worker: a thread of its own, or the caller's where a store has no threads (see `Background`).
 //! Not here: when it works (`fold`), and the change to another file (`rotation`).
 
-use super::files;
 use super::fold::{TRANSACTION_ROWS, into_tables};
 use super::journal::{self, Journal};
 use super::options::Background;
@@ -75,9 +74,9 @@ impl Worker {
         }
         self.clear(shared, settle)?;
         if settle {
-            // Files are made under this lock, so what is unfinished now was left by a failure.
+            // Files are made under this lock, so what is not listed now was left by a failure.
             let tables = shared.tables();
-            files::remove_left_over(&shared.files, &shared.path)?;
+            registry::remove_unlisted(tables.connection(), &shared.files, &shared.path)?;
             tables.empty_log(&shared.counters);
         }
         Ok(())

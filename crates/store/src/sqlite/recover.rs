@@ -58,7 +58,7 @@ pub(super) fn recover(
     }
     registry::forget(tables, &counters, |_| false)?;
     delete()?;
-    files::remove_left_over(files, store)?;
+    registry::remove_unlisted(tables.connection(), files, store)?;
     Ok(found.last)
 }
 

@@ -7,13 +7,15 @@
 //! Not here: the files themselves (`journal`), and what a start does with them (`recover`).
 
 use super::fault::corrupt;
-use super::journal::Journal;
+use super::files::{self, Files};
+use super::journal::{self, Journal};
 use super::journal_rows::Identity;
 use super::state::Shared;
 use super::{meta, tables};
 use crate::StoreError;
 use rusqlite::Connection;
 use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 const ID: &str = "store.id";
 const JOURNALS: &str = "store.journals";
@@ -82,6 +84,15 @@ pub(super) fn create(shared: &Shared) -> Result<Journal, StoreError> {
         StoreError::LostAtCommit { why, .. } => StoreError::Away(format!("list a new journal file: {why}")),
         error => error,
     })
+}
+
+/// Removes files that were not listed, because something failed while they were made.
+pub(super) fn remove_unlisted(tables: &Connection, files: &Files, store: &Path) -> Result<(), StoreError> {
+    let listed = Registry::read(tables)?.open;
+    let (journals, left_over) = files::journals(store)?;
+    let is_listed = |path: &PathBuf| files::number(path).is_some_and(|number| listed.contains(&number));
+    journals.iter().filter(|path| !is_listed(path)).try_for_each(|path| journal::delete(files, path))?;
+    left_over.iter().try_for_each(|path| files.remove(path))
 }
 
 /// Takes the files off the list that are not to be kept.
