@@ -16,7 +16,7 @@ const LOG_HEAD_BYTES: u64 = 32;
 const FRAME_HEAD_BYTES: usize = 24;
 const FRAME_BYTES: usize = FRAME_HEAD_BYTES + PAGE_BYTES;
 
-/// The log of a file that nobody writes.
+/// The log of a file that no process writes.
 pub(super) struct Frames {
     log: std::io::BufReader<File>,
     /// The checksum of the log's own header, where the first frame begins its chain.

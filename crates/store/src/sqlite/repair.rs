@@ -1,7 +1,7 @@
 //! Going on with a store that refuses to start, with what is sure to be there.
 //!
 //! The batches of the journal up to the first thing that is wrong are folded into the tables. Every file of the journal
-//! is kept under another name, `<store>.set-aside-…`, so nothing is lost that somebody may still read. The numbers of the
+//! is kept under another name, `<store>.set-aside-…`, so what they hold can still be read. The numbers of the
 //! batches go on behind all that may have been given, so no late row is ever taken for a new one.
 //!
 //! Not here: finding what is wrong (`recover`), and damage inside the tables, for which there are backups.
