@@ -12,7 +12,7 @@ use crate::{process, soak};
 /// Minutes of a run without options.
 const MINUTES: u64 = 10;
 
-const TEST: [&str; 6] = ["test", "-p", "tally-service", "--test", "simulation", "--"];
+const TEST: [&str; 7] = ["test", "-p", "tally-service", "--test", "simulation", "--", "every_answer_holds"];
 
 pub(crate) fn main(args: &[String]) -> Result<()> {
     let options = soak::parse("simulate", args)?;
