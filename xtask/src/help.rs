@@ -1,11 +1,12 @@
 //! The help texts, all in one place so that they are read, and kept alike, together.
 //!
-//! Written by hand: seven tasks with three options between them need no argument parser, and a parser would be the
+//! Written by hand: eight tasks with three options between them need no argument parser, and a parser would be the
 //! slowest thing to compile here.
 
 /// The tasks, in the order in which a contributor meets them.
 #[cfg(test)]
-pub(crate) const TASKS: [&str; 7] = ["test", "check", "soak", "packages", "drivers", "readme", "ci"];
+pub(crate) const TASKS: [&str; 8] =
+    ["test", "check", "soak", "simulate", "packages", "drivers", "readme", "ci"];
 
 pub(crate) const OVERVIEW: &str = "\
 The project's own tasks.
@@ -15,6 +16,7 @@ Usage: cargo xtask <task>
   test      every test; installs or names what is missing first
   check     the rules that only this project has: crate edges, file lengths, licences, links ...
   soak      the random and kill tests again and again, with new seeds
+  simulate  the whole server on a disk that fails and loses power, one seed after the other
   packages  installs or names what the build and the tests start
   drivers   builds what `tally bench drivers` compares with
   readme    runs the README's commands as they are written
@@ -29,6 +31,7 @@ pub(crate) fn of(task: &str) -> Option<&'static str> {
         "test" => Some(TEST),
         "check" => Some(CHECK),
         "soak" => Some(SOAK),
+        "simulate" => Some(SIMULATE),
         "packages" => Some(PACKAGES),
         "drivers" => Some(DRIVERS),
         "readme" => Some(README),
@@ -81,6 +84,23 @@ Examples:
   cargo xtask soak
   cargo xtask soak --minutes 480
   cargo xtask soak --seed 7312 --minutes 0
+";
+
+const SIMULATE: &str = "\
+Simulates the whole server: a seed chooses requests, clocks, power cuts and errors of the disk.
+
+Usage: cargo xtask simulate [--seed S] [--minutes M]
+
+  --seed S      first seed (default: from the clock)
+  --minutes M   start no new seed after M minutes (default: 10; with --seed 0, which is exactly
+                one seed)
+
+A seed that fails ends the run. Its last operations are printed, and the line that repeats it.
+
+Examples:
+  cargo xtask simulate
+  cargo xtask simulate --minutes 480
+  cargo xtask simulate --seed 7312
 ";
 
 const PACKAGES: &str = "\

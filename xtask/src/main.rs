@@ -1,4 +1,4 @@
-//! The project's own tasks: `cargo xtask test | check | soak | packages | drivers | readme | ci`.
+//! The project's own tasks: `cargo xtask test | check | soak | simulate | packages | drivers | readme | ci`.
 //!
 //! One small binary instead of shell scripts, because each task is then tested like the rest and reads the same on every
 //! machine. It depends on `anyhow` and `serde_json` alone: a fresh clone compiles it in seconds, before anything else.
@@ -21,6 +21,7 @@ mod packages;
 mod process;
 mod programs;
 mod readme;
+mod simulate;
 mod soak;
 mod testing;
 
@@ -59,6 +60,7 @@ fn run(args: &[String]) -> anyhow::Result<()> {
         "test" => testing::main(rest),
         "check" => no_arguments(task, rest).and_then(|()| check::main()),
         "soak" => soak::main(rest),
+        "simulate" => simulate::main(rest),
         "packages" => no_arguments(task, rest).and_then(|()| packages::ensure()),
         "drivers" => no_arguments(task, rest).and_then(|()| drivers::main()),
         "readme" => no_arguments(task, rest).and_then(|()| readme::main()),

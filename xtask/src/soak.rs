@@ -25,17 +25,20 @@ const WHOLE: [&str; 5] = ["tally-index", "tally-rules", "tally-lanes", "tally-st
 const BY_NAME: [&str; 3] = ["tally-ranking", "tally-service", "tally"];
 const NAMES: [&str; 2] = ["soak_", "kill"];
 
+/// Minutes of a run without `--minutes`.
+const MINUTES: u64 = 10;
+
 #[derive(Debug, PartialEq)]
-struct Options {
-    seed: Option<u64>,
-    minutes: u64,
+pub(crate) struct Options {
+    pub(crate) seed: Option<u64>,
+    pub(crate) minutes: Option<u64>,
 }
 
 pub(crate) fn main(args: &[String]) -> Result<()> {
-    let options = parse(args)?;
+    let options = parse("soak", args)?;
     packages::ensure()?;
     let first = options.seed.map_or_else(seed_from_clock, Ok)?;
-    let end = Instant::now() + Duration::from_secs(options.minutes * 60);
+    let end = Instant::now() + Duration::from_secs(options.minutes.unwrap_or(MINUTES) * 60);
     let mut rounds = 0;
     loop {
         let seed = first.wrapping_add(rounds);
@@ -74,8 +77,9 @@ fn arguments(crates: &[&str], names: &[&str]) -> Vec<String> {
     args
 }
 
-fn parse(args: &[String]) -> Result<Options> {
-    let mut options = Options { seed: None, minutes: 10 };
+/// The options of a task that repeats itself.
+pub(crate) fn parse(task: &str, args: &[String]) -> Result<Options> {
+    let mut options = Options { seed: None, minutes: None };
     let mut rest = args.iter();
     while let Some(arg) = rest.next() {
         let (name, value) = match arg.split_once('=') {
@@ -86,15 +90,15 @@ fn parse(args: &[String]) -> Result<Options> {
             || value.parse::<u64>().with_context(|| format!("`{name}` needs a number, not `{value}`"));
         match name {
             "--seed" => options.seed = Some(number()?),
-            "--minutes" => options.minutes = number()?.min(60 * 24 * 30),
-            other => bail!("unexpected `{other}`; `cargo xtask soak --help` lists the options"),
+            "--minutes" => options.minutes = Some(number()?.min(60 * 24 * 30)),
+            other => bail!("unexpected `{other}`; `cargo xtask {task} --help` lists the options"),
         }
     }
     Ok(options)
 }
 
 /// A seed that is short enough to be typed again.
-fn seed_from_clock() -> Result<u64> {
+pub(crate) fn seed_from_clock() -> Result<u64> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).context("read the clock")?;
     Ok(u64::from(now.subsec_nanos()) / 1000 + now.as_secs() % 1000 * 1_000_000)
 }
@@ -105,13 +109,13 @@ mod tests {
 
     fn parsed(line: &str) -> Result<Options, String> {
         let args: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-        parse(&args).map_err(|error| format!("{error:#}"))
+        parse("soak", &args).map_err(|error| format!("{error:#}"))
     }
 
     #[test]
     fn options_are_read_in_both_spellings() {
-        assert_eq!(parsed("").unwrap(), Options { seed: None, minutes: 10 });
-        assert_eq!(parsed("--seed 7 --minutes=0").unwrap(), Options { seed: Some(7), minutes: 0 });
+        assert_eq!(parsed("").unwrap(), Options { seed: None, minutes: None });
+        assert_eq!(parsed("--seed 7 --minutes=0").unwrap(), Options { seed: Some(7), minutes: Some(0) });
     }
 
     #[test]

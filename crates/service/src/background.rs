@@ -1,9 +1,15 @@
 //! A thread that works in the background until it is stopped.
 //!
-//! It waits on a channel: a word wakes it, and the end of the channel ends it. Not here: what it does, and how often.
+//! It waits on a channel: a word wakes it, and the end of the channel ends it. [`Tally::work`] does the same work by hand.
+//! Not here: what each thread does, and how often.
 
+use crate::contests::keeper as contests;
+use crate::failure::{Failure, Fault};
+use crate::maintenance;
+use crate::periods::{keeper, prizes};
+use crate::tally::Tally;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 /// The thread, if it is running.
@@ -43,5 +49,29 @@ impl Background {
                 tracing::error!(%name, "a thread in the background panicked");
             }
         }
+    }
+}
+
+/// Starts the threads that work before the service is there.
+pub(crate) fn start(tally: &Arc<Tally>) -> Result<(), Failure> {
+    let of = |what| move |error| Fault::Broken(format!("no thread {what}: {error}"));
+    let Tally { store, clock, .. } = &**tally;
+    tally.ledger.start_expiry(store, clock).map_err(of("to end holds"))?;
+    tally.maintenance.start(Arc::clone(store), clock.clone(), tally.settings.idempotency_keep_micros);
+    tally.keeper.start(Arc::downgrade(tally)).map_err(of("to close periods"))?;
+    tally.events.start(Arc::downgrade(tally)).map_err(of("for events"))?;
+    Ok(())
+}
+
+impl Tally {
+    /// Does one look of each thread in the background, where the service has none. Blocks.
+    ///
+    /// The first failure is returned, and keeps no other part from its look. Streams of events are not served so.
+    pub fn work(&self) -> Result<(), Failure> {
+        let closed = keeper::close_due(self);
+        let expired = self.ledger.expire_due(&*self.store, &self.clock);
+        let done = contests::do_due(self).and(prizes::pay_due(self));
+        let cleaned = maintenance::bite(&*self.store, &self.clock, self.settings.idempotency_keep_micros);
+        closed.and(expired).and(done).and(cleaned.map(drop).map_err(Failure::from))
     }
 }

@@ -36,7 +36,7 @@ pub use clock::Clock;
 pub use failure::{Failure, Fault, blocking};
 pub use keys::{Caller, Keys, Who};
 pub use progress::Progress;
-pub use settings::Settings;
+pub use settings::{Background, Settings};
 pub use tally::Tally;
 // What doors show of the parts below.
 pub use tally_lanes::{Cut, Histogram, Passage, Stats, Times};

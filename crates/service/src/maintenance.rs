@@ -9,7 +9,6 @@ use crate::trial::Trial;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
-use tally_rules::Micros;
 use tally_store::{Store, StoreError, Task};
 
 /// Rows in one bite.
@@ -22,20 +21,19 @@ const TURN: Duration = Duration::from_secs(40);
 const LOOK_PAUSE: Duration = Duration::from_secs(30);
 
 /// The thread that does it.
+#[derive(Default)]
 pub struct Maintenance {
     thread: Background,
 }
 
 impl Maintenance {
     /// Starts the thread.
-    pub(crate) fn start(store: Arc<dyn Store>, clock: Clock, keep_micros: i64) -> Self {
-        let thread = Background::default();
+    pub(crate) fn start(&self, store: Arc<dyn Store>, clock: Clock, keep_micros: i64) {
         if let Err(error) =
-            thread.start("maintenance", move |woken| run(&*store, &clock, keep_micros, &woken))
+            self.thread.start("maintenance", move |woken| run(&*store, &clock, keep_micros, &woken))
         {
             tracing::error!(%error, "no thread for maintenance: old requests stay");
         }
-        Self { thread }
     }
 
     /// Looks at once.
@@ -56,8 +54,7 @@ fn run(store: &dyn Store, clock: &Clock, keep_micros: i64, woken: &Receiver<()>)
             Err(RecvTimeoutError::Disconnected) => return,
             Ok(()) | Err(RecvTimeoutError::Timeout) => {}
         }
-        let old = clock.believed().map(|now| (now.plus(-keep_micros), now.plus(-events::KEEP_MICROS)));
-        pause = match bite(store, old) {
+        pause = match bite(store, clock, keep_micros) {
             // Somebody else was at it: it is found again.
             Err(StoreError::Conflict(_)) => LOOK_PAUSE,
             Ok(rows) => {
@@ -72,8 +69,9 @@ fn run(store: &dyn Store, clock: &Clock, keep_micros: i64, woken: &Receiver<()>)
     }
 }
 
-/// `old` says before when requests and events are forgotten: nothing is while the clock is in doubt.
-fn bite(store: &dyn Store, old: Option<(Micros, Micros)>) -> Result<usize, StoreError> {
+/// One bite; how many rows that were. Requests and events are not forgotten while the clock is in doubt.
+pub(crate) fn bite(store: &dyn Store, clock: &Clock, keep_micros: i64) -> Result<usize, StoreError> {
+    let old = clock.believed().map(|now| (now.plus(-keep_micros), now.plus(-events::KEEP_MICROS)));
     if !store.take_turn(Task::Clean, TURN)? {
         return Ok(0);
     }

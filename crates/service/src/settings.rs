@@ -33,6 +33,18 @@ pub struct Settings {
     pub ledger: LedgerSettings,
     /// Members.
     pub members: MemberSettings,
+    /// What does the work that no caller waits for.
+    pub background: Background,
+}
+
+/// What does the work that no caller waits for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Background {
+    /// Threads of the service.
+    #[default]
+    Threads,
+    /// The caller, by [`Tally::work`](crate::Tally::work). So a simulation decides when it is done.
+    ByHand,
 }
 
 impl Default for Settings {
@@ -49,6 +61,7 @@ impl Default for Settings {
             clock: ClockBounds::default(),
             ledger: LedgerSettings::default(),
             members: MemberSettings::default(),
+            background: Background::default(),
         }
     }
 }

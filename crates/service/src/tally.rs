@@ -4,6 +4,7 @@
 //! whether it may answer; while there is none, the doors say so.
 
 use crate::Fault;
+use crate::background;
 use crate::boards::{Board, Boards, run_once};
 use crate::clock::{BELIEVED_META, Clock, DOUBT_META};
 use crate::contests::counts::Counts as ContestCounts;
@@ -23,7 +24,7 @@ use crate::scores::lane::ScoreLanes;
 use crate::scores::shared::Shared;
 use crate::secret::{Secret, Use};
 use crate::servers::{Followed, Follower};
-use crate::settings::Settings;
+use crate::settings::{Background, Settings};
 use crate::waiting::Teller;
 use crate::wallets::balance::Balance;
 use crate::wallets::lane::LedgerLane;
@@ -144,8 +145,6 @@ impl Tally {
         let events = Events::default();
         let hub = Arc::clone(&events.hub);
         let ledger = LedgerLane::start(&store, &clock, &settings.ledger, keep_micros, hub)?;
-        let maintenance =
-            Maintenance::start(Arc::clone(&store), clock.clone(), settings.idempotency_keep_micros);
         let members = Members::new(secret, &settings.members)?;
         let tally = Arc::new(Self {
             store,
@@ -166,7 +165,7 @@ impl Tally {
             balance: Balance::default(),
             events,
             applications_faults: AtomicU64::new(0),
-            maintenance,
+            maintenance: Maintenance::default(),
             lane,
             ledger,
             follower: is_shared.then(Follower::new),
@@ -175,16 +174,18 @@ impl Tally {
             let started = follower.start(&tally, followed);
             started.map_err(|error| Fault::Broken(format!("no thread to follow other servers: {error}")))?;
         }
-        let keeper = tally.keeper.start(Arc::downgrade(&tally));
-        keeper.map_err(|error| Fault::Broken(format!("no thread to close periods: {error}")))?;
-        let events = tally.events.start(Arc::downgrade(&tally));
-        events.map_err(|error| Fault::Broken(format!("no thread for events: {error}")))?;
+        let threads = tally.settings.background == Background::Threads;
+        if threads {
+            background::start(&tally)?;
+        }
         // What was missed comes before anybody may ask.
         if let Err(failure) = contests::do_due(&tally).and(prizes::pay_due(&tally)) {
             tracing::warn!(%failure, "what was missed of contests and prizes; it is tried again");
         }
-        let keeper = tally.contests.start(Arc::downgrade(&tally));
-        keeper.map_err(|error| Fault::Broken(format!("no thread for contests: {error}")))?;
+        if threads {
+            let keeper = tally.contests.start(Arc::downgrade(&tally));
+            keeper.map_err(|error| Fault::Broken(format!("no thread for contests: {error}")))?;
+        }
         Ok(tally)
     }
 

@@ -24,14 +24,14 @@ const SAID_EVERY: u32 = 60;
 const BITE: usize = 200;
 
 /// The thread.
+#[derive(Default)]
 pub(super) struct Expiry {
     thread: Background,
 }
 
 impl Expiry {
-    pub(super) fn start(store: Arc<dyn Store>, clock: Clock, lane: Handle) -> std::io::Result<Self> {
-        let thread = Background::default();
-        thread.start("holds", move |stopped| {
+    pub(super) fn start(&self, store: Arc<dyn Store>, clock: Clock, lane: Handle) -> std::io::Result<()> {
+        self.thread.start("holds", move |stopped| {
             let (mut pause, mut failed) = (Duration::ZERO, 0_u32);
             while stopped.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
                 let looked = look(&*store, &clock, &lane);
@@ -43,8 +43,7 @@ impl Expiry {
                     tracing::warn!(%error, "holds whose time has run out are not ended");
                 }
             }
-        })?;
-        Ok(Self { thread })
+        })
     }
 
     /// Ends after the present look.
@@ -54,7 +53,7 @@ impl Expiry {
 }
 
 /// Ends what is due; how many that were. What cannot be ended now is found again.
-fn look(store: &dyn Store, clock: &Clock, lane: &Handle) -> Result<usize, Failure> {
+pub(super) fn look(store: &dyn Store, clock: &Clock, lane: &Handle) -> Result<usize, Failure> {
     // A hold that has ended does not come back, so a clock in doubt ends none.
     let Some(now) = clock.believed() else { return Ok(0) };
     let due = store.ledger().due_holds(now, BITE)?;

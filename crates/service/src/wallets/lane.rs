@@ -2,7 +2,7 @@
 
 use super::LedgerSettings;
 use super::command::{Done, Request};
-use super::expiry::Expiry;
+use super::expiry::{self, Expiry};
 use super::work::{HOME_META, LedgerWork};
 use crate::clock::Clock;
 use crate::events::hub::Hub;
@@ -56,8 +56,17 @@ impl LedgerLane {
         let work = LedgerWork::new(Arc::clone(store), clock.clone(), settings.clone(), keep_micros, told);
         let no_thread = |error| Fault::Broken(format!("no thread for the ledger's lane: {error}"));
         let (lane, thread) = Lane::start("ledger", settings.lane, work).map_err(no_thread)?;
-        let expiry = Expiry::start(Arc::clone(store), clock.clone(), lane.clone()).map_err(no_thread)?;
-        Ok(Self { lane, thread: Mutex::new(Some(thread)), expiry, times, teller })
+        Ok(Self { lane, thread: Mutex::new(Some(thread)), expiry: Expiry::default(), times, teller })
+    }
+
+    /// Starts the thread that ends holds whose time has run out.
+    pub(crate) fn start_expiry(&self, store: &Arc<dyn Store>, clock: &Clock) -> std::io::Result<()> {
+        self.expiry.start(Arc::clone(store), clock.clone(), self.lane.clone())
+    }
+
+    /// One look of that thread. Blocks.
+    pub(crate) fn expire_due(&self, store: &dyn Store, clock: &Clock) -> Result<(), Failure> {
+        expiry::look(store, clock, &self.lane).map(drop)
     }
 
     /// One request; the caller waits, the lane does not.

@@ -1,0 +1,115 @@
+//! What is found in the server, held against the model.
+
+use crate::model::{BOARDS, Board, MEMBERS, Model, PLAYERS, Record, Wallet};
+use crate::world::{World, currency};
+use std::collections::BTreeSet;
+use tally_rules::ledger::entry::{EntryKey, Kind};
+use tally_rules::ledger::{MemberId, WalletKey};
+use tally_rules::{BoardId, Micros, PlayerId};
+use tally_service::periods::view::View;
+use tally_service::verify::{Disagreement, Listener, home, replay};
+use tally_service::{ALL_TIME, PageQuery};
+use tally_store::{Part, Store};
+
+pub(crate) fn board_id(index: usize) -> BoardId {
+    BoardId::new(BOARDS[index]).unwrap()
+}
+
+pub(crate) fn player_id(index: usize) -> PlayerId {
+    PlayerId::new(&format!("p{index:02}")).unwrap()
+}
+
+fn index_of(player: &PlayerId) -> usize {
+    player.as_str()[1..].parse().unwrap()
+}
+
+/// What the server has. Holds are not read: wallets say what is held.
+pub(crate) fn read(world: &World, members: &[MemberId]) -> Model {
+    let mut found = Model::default();
+    for index in 0..BOARDS.len() {
+        found.boards[index] = read_board(world, index);
+    }
+    for (member, wallet) in members.iter().zip(&mut found.wallets) {
+        *wallet = read_wallet(world, *member);
+    }
+    found
+}
+
+fn read_board(world: &World, index: usize) -> Option<Board> {
+    let board = world.tally().boards.get(&board_id(index))?;
+    let mut found = Board::default();
+    for (player, record) in records(world, index, ALL_TIME) {
+        let record = Record { score: record.score, at: Some(record.at.0) };
+        assert!(found.records.insert(index_of(&player), record).is_none(), "a record is there twice");
+    }
+    let bans = world.store().bans(board.no).unwrap();
+    found.hidden = bans.iter().map(index_of).collect();
+    let hidden: BTreeSet<usize> = (0..PLAYERS).filter(|player| board.hides(&player_id(*player))).collect();
+    assert_eq!(found.hidden, hidden, "bans in the store and in memory");
+    Some(found)
+}
+
+fn records(world: &World, index: usize, part: Part) -> Vec<(PlayerId, tally_rules::Record)> {
+    let board = world.tally().boards.get(&board_id(index)).unwrap();
+    let mut records = Vec::new();
+    let mut each = |player: PlayerId, record| records.push((player, record));
+    world.store().walk_scores(board.no, part, None, usize::MAX, &mut each).unwrap();
+    records
+}
+
+/// A wallet without the prizes in it.
+fn read_wallet(world: &World, member: MemberId) -> Wallet {
+    let ledger = world.store().ledger();
+    let key = WalletKey { member, currency: currency() };
+    let all = ledger.wallets_of(member).unwrap();
+    let wallet = all.into_iter().find(|(code, _)| *code == currency()).map(|(_, wallet)| wallet).unwrap();
+    let keys: Vec<_> = (1..=wallet.sequence).map(|sequence| EntryKey { wallet: key, sequence }).collect();
+    let entries = ledger.entries(&keys).unwrap();
+    let prize = |entry: &tally_rules::ledger::Entry| if entry.kind == Kind::Prize { entry.amount } else { 0 };
+    let prizes: i64 = entries.iter().map(|entry| prize(entry.as_ref().expect("entries have no gap"))).sum();
+    Wallet { balance: wallet.balance - prizes, held: wallet.held }
+}
+
+/// Ranks against a sort, on all time and on the periods of now; `closed` also on the one before.
+pub(crate) fn check_ranks(world: &World, closed: bool) {
+    for (index, name) in BOARDS.iter().enumerate() {
+        let Some(board) = world.tally().boards.get(&board_id(index)) else { continue };
+        let last: &[Option<&str>] = if closed { &[Some("daily:previous")] } else { &[] };
+        for period in [None, Some("daily")].iter().chain(last) {
+            let Ok(view) = View::find(&board, *period, Micros(world.now()), |_| None) else { continue };
+            let Some(part) = view.part() else { continue };
+            let mut sorted = records(world, index, part);
+            sorted.retain(|(player, _)| !board.hides(player));
+            sorted.sort_by(|(left_player, left), (right_player, right)| {
+                let score = right.score.cmp(&left.score);
+                score.then(left.at.cmp(&right.at)).then(left_player.cmp(right_player))
+            });
+            let query = PageQuery { limit: 2 * PLAYERS, ..PageQuery::default() };
+            let page = view.read(world.store(), |order| order.page(&query)).unwrap();
+            let wanted: Vec<_> =
+                (1..).zip(sorted).map(|(rank, (player, record))| (rank, player, record)).collect();
+            let shown: Vec<_> =
+                page.entries.into_iter().map(|place| (place.rank, place.player, place.record)).collect();
+            assert_eq!(shown, wanted, "ranks of `{name}` in {period:?}");
+            assert_eq!(page.total, wanted.len() as u64);
+        }
+    }
+}
+
+/// Scores and ledger against the rows behind them; debits equal credits.
+pub(crate) fn verify(world: &World) {
+    let store = world.store();
+    let mut found = Vec::new();
+    let listener =
+        Listener { found: &mut |one: &Disagreement| found.push(one.to_string()), read: &mut |_| {} };
+    let home = home(store).unwrap();
+    let mut books = store.ledger().books().unwrap();
+    let replayed = replay(&mut *books, (home, Micros(i64::MAX)), listener).unwrap();
+    assert_eq!(found, [""; 0], "verify");
+    assert_eq!(replayed.members, MEMBERS as u64);
+    let (debits, credits) = replayed
+        .totals
+        .iter()
+        .fold((0, 0), |(debits, credits), (_, total)| (debits + total.debits, credits + total.credits));
+    assert_eq!(debits, credits, "money is conserved");
+}

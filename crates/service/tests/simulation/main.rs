@@ -1,0 +1,101 @@
+//! A simulation of the whole server: one seed drives callers, clocks, faults of the disk and power cuts.
+//!
+//! One request at a time is asked and awaited, and what runs in the background is called by hand. After each restart and
+//! each power cut the model is held against what is there: records, bans, balances, ranks, `verify`.
+//! `TALLY_SEED` runs that seed alone, `TALLY_SIMULATE_MINUTES` goes on from there.
+//!
+//! Not here: contests, several servers, databases, Redis.
+
+#![allow(clippy::print_stdout, reason = "it says what was simulated, and how to repeat a failure")]
+
+mod check;
+mod model;
+mod operations;
+mod run;
+mod world;
+
+use run::{Log, Run};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+/// Seeds of the test command.
+const SEEDS: u64 = 200;
+/// Seeds at once: a lane that asks again what became of a commit sleeps in between.
+const AT_ONCE: usize = 4;
+/// Steps of one seed.
+const STEPS: u64 = 120;
+/// Steps that are shown of one that fails.
+const SHOWN: usize = 40;
+/// Seeds that have found a fault.
+const KEPT: &[u64] = &[];
+
+/// What was simulated.
+#[derive(Default)]
+struct Total {
+    seeds: AtomicU64,
+    hours: AtomicI64,
+    cuts: AtomicU64,
+}
+
+/// One seed; what happened.
+fn simulate(seed: u64, has_errors: bool, total: &Total) -> Vec<String> {
+    let log = Log::default();
+    let ended = catch_unwind(AssertUnwindSafe(|| {
+        let mut run = Run::new(seed, has_errors, Log::clone(&log));
+        run.steps(STEPS);
+        total.hours.fetch_add(run.world.monotonic() / 3_600_000_000, Relaxed);
+        total.cuts.fetch_add(run.cuts, Relaxed);
+    }));
+    total.seeds.fetch_add(1, Relaxed);
+    let log = std::mem::take(&mut *log.lock().unwrap());
+    if let Err(panic) = ended {
+        for line in &log[log.len().saturating_sub(SHOWN)..] {
+            println!("{line}");
+        }
+        println!("repeat it: cargo xtask simulate --seed {seed}");
+        resume_unwind(panic);
+    }
+    log
+}
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok().map(|text| text.parse().expect("it is a number"))
+}
+
+#[test]
+fn every_answer_holds() {
+    let (seed, minutes) = (number("TALLY_SEED"), number("TALLY_SIMULATE_MINUTES"));
+    let total = Total::default();
+    if let Some(first) = seed {
+        let end = Instant::now() + Duration::from_secs(60 * minutes.unwrap_or_default());
+        for seed in first.. {
+            simulate(seed, true, &total);
+            if Instant::now() >= end {
+                break;
+            }
+        }
+    } else {
+        let run = &|first: usize| {
+            let seeds: Vec<u64> = KEPT.iter().copied().chain(1..=SEEDS).collect();
+            seeds
+                .into_iter()
+                .skip(first)
+                .step_by(AT_ONCE)
+                .for_each(|seed| drop(simulate(seed, true, &total)));
+        };
+        std::thread::scope(|scope| (0..AT_ONCE).for_each(|first| drop(scope.spawn(move || run(first)))));
+    }
+    let Total { seeds, hours, cuts } = total;
+    println!("{seeds:?} seeds, {hours:?} simulated hours, {cuts:?} power cuts");
+}
+
+/// Without errors of the disk: after one, a lane asks what became of its commit as often as real time lets it.
+#[test]
+fn a_seed_runs_again_exactly() {
+    for seed in 1..=5 {
+        let [first, second] = [(); 2].map(|()| simulate(seed, false, &Total::default()));
+        let differs = first.iter().zip(&second).find(|(first, second)| first != second);
+        assert_eq!((differs, first.len()), (None, second.len()), "seed {seed}");
+    }
+}

@@ -1,0 +1,203 @@
+//! What must be there: all-time records, bans, balances and holds, in the plainest form.
+//!
+//! Written from the contract; no code is shared with the product. Prizes are not predicted: balances are without them.
+
+use crate::operations::{Operation, Payment};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// How many players there are; the first are members too.
+pub(crate) const PLAYERS: usize = 20;
+pub(crate) const MEMBERS: usize = 6;
+pub(crate) const BOARDS: [&str; 4] = ["best", "latest", "sum", "prizes"];
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Record {
+    pub(crate) score: i64,
+    /// Nothing until the server has said it.
+    pub(crate) at: Option<i64>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Board {
+    pub(crate) records: BTreeMap<usize, Record>,
+    pub(crate) hidden: BTreeSet<usize>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Wallet {
+    pub(crate) balance: i64,
+    pub(crate) held: i64,
+}
+
+/// A hold that is open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Hold {
+    pub(crate) member: usize,
+    pub(crate) units: i64,
+    pub(crate) expires_at: i64,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Model {
+    pub(crate) boards: [Option<Board>; BOARDS.len()],
+    pub(crate) wallets: [Wallet; MEMBERS],
+    /// By the number of the request that made it.
+    pub(crate) holds: BTreeMap<usize, Hold>,
+}
+
+/// What the server must say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Must {
+    Do,
+    Refuse,
+    /// The model cannot tell.
+    Either,
+}
+
+impl Model {
+    /// What the server must say to an operation at this wall time, and what is there once it is done.
+    pub(crate) fn after(&self, operation: &Operation, number: usize, now: i64) -> (Must, Self) {
+        let mut next = self.clone();
+        let must = next.apply(operation, number, now);
+        (must, next)
+    }
+
+    fn apply(&mut self, operation: &Operation, number: usize, now: i64) -> Must {
+        match operation {
+            Operation::Submit { board, player, score } => self.on(*board, |index, board| {
+                board.submit(index, *player, Record { score: *score, at: None });
+                Must::Do
+            }),
+            Operation::Import { board, lines, .. } => self.on(*board, |index, board| {
+                for (player, score, at) in lines {
+                    board.submit(index, *player, Record { score: *score, at: Some(*at) });
+                }
+                Must::Do
+            }),
+            Operation::Ban { board, player, hidden } => self.on(*board, |_, board| {
+                if *hidden {
+                    board.hidden.insert(*player)
+                } else {
+                    board.hidden.remove(player)
+                };
+                Must::Do
+            }),
+            Operation::Remove { board, player } => self.on(*board, |_, board| {
+                // A clock that was set back opens periods again, which may have a record.
+                if board.records.remove(player).is_some() { Must::Do } else { Must::Either }
+            }),
+            Operation::Erase { player } => {
+                let mut known = false;
+                for board in self.boards.iter_mut().flatten() {
+                    known |= board.records.remove(player).is_some();
+                    known |= board.hidden.remove(player);
+                }
+                if known { Must::Do } else { Must::Either }
+            }
+            Operation::Put { board, .. } => {
+                self.boards[*board].get_or_insert_default();
+                Must::Do
+            }
+            Operation::Delete { board } => self.boards[*board].take().map_or(Must::Refuse, |_| Must::Do),
+            Operation::Pay(payment) => self.pay(*payment),
+            Operation::Hold { member, units, expires_at } => {
+                self.wallets[*member].held += units;
+                let hold = Hold { member: *member, units: *units, expires_at: *expires_at };
+                self.holds.insert(number, hold);
+                self.covered(*member)
+            }
+            Operation::End { hold, taken, to } => {
+                let Some(open) = self.holds.remove(hold) else { return Must::Refuse };
+                self.wallets[open.member].held -= open.units;
+                if let Some(units) = taken {
+                    self.wallets[open.member].balance -= units;
+                    self.wallets[*to].balance += units;
+                }
+                match taken {
+                    Some(_) if *to == open.member => Must::Refuse,
+                    _ if open.expires_at > now => Must::Do,
+                    _ => Must::Either,
+                }
+            }
+        }
+    }
+
+    fn on(&mut self, index: usize, change: impl FnOnce(usize, &mut Board) -> Must) -> Must {
+        self.boards[index].as_mut().map_or(Must::Refuse, |board| change(index, board))
+    }
+
+    fn pay(&mut self, payment: Payment) -> Must {
+        match payment {
+            Payment::Deposit { to, units } => {
+                self.wallets[to].balance += units;
+                Must::Do
+            }
+            Payment::Transfer { from, to, units } => {
+                self.wallets[from].balance -= units;
+                self.wallets[to].balance += units;
+                self.covered(from)
+            }
+        }
+    }
+
+    /// Whether a wallet has what it spends. Prizes may cover what the model does not know of.
+    fn covered(&self, member: usize) -> Must {
+        let Wallet { balance, held } = self.wallets[member];
+        if balance >= held { Must::Do } else { Must::Either }
+    }
+
+    /// Ends a hold whose time has run out.
+    pub(crate) fn expire(&mut self, hold: usize) {
+        let ended = self.holds.remove(&hold).unwrap();
+        self.wallets[ended.member].held -= ended.units;
+    }
+
+    /// Whether this is what was found.
+    pub(crate) fn is(&self, found: &Self) -> bool {
+        let same = |(player, record): (&usize, &Record), found: &Board| {
+            let other = found.records.get(player);
+            other.is_some_and(|other| {
+                other.score == record.score && record.at.is_none_or(|at| other.at == Some(at))
+            })
+        };
+        let board = |(ours, found): (&Option<Board>, &Option<Board>)| match (ours, found) {
+            (None, None) => true,
+            (Some(ours), Some(found)) => {
+                ours.hidden == found.hidden
+                    && ours.records.len() == found.records.len()
+                    && ours.records.iter().all(|record| same(record, found))
+            }
+            _ => false,
+        };
+        self.wallets == found.wallets && self.boards.iter().zip(&found.boards).all(board)
+    }
+}
+
+impl Board {
+    fn submit(&mut self, index: usize, player: usize, new: Record) {
+        let Some(old) = self.records.get_mut(&player) else {
+            self.records.insert(player, new);
+            return;
+        };
+        match BOARDS[index] {
+            "latest" => {
+                // A score of now comes after all others.
+                let later = new.at.is_none_or(|at| old.at.is_none_or(|old| at >= old));
+                if later && new.score != old.score {
+                    *old = new;
+                }
+            }
+            "sum" => {
+                if new.score != 0 {
+                    let at = old.at.zip(new.at).map(|(old, new)| old.max(new));
+                    *old = Record { score: old.score + new.score, at };
+                }
+            }
+            _ => {
+                if new.score > old.score {
+                    *old = new;
+                }
+            }
+        }
+    }
+}

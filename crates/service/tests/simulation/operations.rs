@@ -1,0 +1,290 @@
+//! What callers ask for, and what they are answered.
+
+use crate::check::{board_id, player_id};
+use crate::model::BOARDS;
+use crate::world::{World, currency};
+use tally_rules::contest::{Prize, PrizeTies};
+use tally_rules::definition::{Update, Wish};
+use tally_rules::idempotency::{Fingerprint, Identity, RequestKey};
+use tally_rules::ledger::hold::Ending;
+use tally_rules::ledger::member::Login;
+use tally_rules::ledger::pin::Attempts;
+use tally_rules::ledger::{Amount, HoldId, Member, MemberId, Move, Order, WalletKey};
+use tally_rules::period::{PeriodPrizes, PeriodRule};
+use tally_rules::score::Given;
+use tally_rules::{Micros, PlayerId};
+use tally_service::players::erase::{ban, erase};
+use tally_service::scores::import::{NewChunk, NewLine, import};
+use tally_service::scores::remove::remove;
+use tally_service::scores::submit::{NewScore, submit};
+use tally_service::wallets::command::{NewHold, NewMember, NewMove};
+use tally_service::wallets::{holds, members, post};
+use tally_service::{Failure, Fault, boards};
+
+/// A request.
+#[derive(Clone, Debug)]
+pub(crate) enum Operation {
+    Submit {
+        board: usize,
+        player: usize,
+        score: i64,
+    },
+    /// A whole file: player, score and instant of each line.
+    Import {
+        board: usize,
+        file: u8,
+        lines: Vec<(usize, i64, i64)>,
+    },
+    Ban {
+        board: usize,
+        player: usize,
+        hidden: bool,
+    },
+    Remove {
+        board: usize,
+        player: usize,
+    },
+    Erase {
+        player: usize,
+    },
+    /// Makes a board, or changes how many closed periods are kept.
+    Put {
+        board: usize,
+        keep: u32,
+    },
+    Delete {
+        board: usize,
+    },
+    Pay(Payment),
+    Hold {
+        member: usize,
+        units: i64,
+        expires_at: i64,
+    },
+    /// Ends the hold of that request by letting it go, or by taking so much.
+    End {
+        hold: usize,
+        taken: Option<i64>,
+        to: usize,
+    },
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Payment {
+    Deposit { to: usize, units: i64 },
+    Transfer { from: usize, to: usize, units: i64 },
+}
+
+/// What a caller knows of its request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// It is done and durable. Of a submit the record: score and instant. Of a hold its id.
+    Done {
+        replayed: bool,
+        record: Option<(i64, i64)>,
+        hold: Option<HoldId>,
+    },
+    Refused(String),
+    /// Nothing was done.
+    Failed(String),
+    Unknown(String),
+}
+
+impl Fate {
+    /// The same in each run of a seed, so without ids.
+    pub(crate) fn shown(&self) -> String {
+        match self {
+            Self::Done { replayed, record, .. } => {
+                let record = record.map_or_else(String::new, |(score, at)| format!(" {score} at {at}"));
+                format!("{}{record}", if *replayed { "replayed" } else { "done" })
+            }
+            Self::Refused(why) => format!("refused, {why}"),
+            Self::Failed(why) => format!("failed, {why}"),
+            Self::Unknown(why) => format!("unknown, {why}"),
+        }
+    }
+}
+
+const DONE: Fate = Fate::Done { replayed: false, record: None, hold: None };
+
+impl Operation {
+    /// Whether it is several steps, so that a fault does not say that nothing was done.
+    fn has_steps(&self) -> bool {
+        !matches!(
+            self,
+            Self::Submit { .. } | Self::Remove { .. } | Self::Pay(_) | Self::Hold { .. } | Self::End { .. }
+        )
+    }
+
+    /// Whether it may have an idempotency key.
+    pub(crate) fn may_have_key(&self) -> bool {
+        matches!(self, Self::Submit { .. } | Self::Pay(_) | Self::Hold { .. })
+    }
+}
+
+/// Who asks: the members, and the holds that are known by the numbers of their requests.
+pub(crate) struct Callers {
+    pub(crate) members: Vec<MemberId>,
+    pub(crate) holds: std::collections::BTreeMap<usize, HoldId>,
+}
+
+fn identity(number: usize) -> Identity {
+    let key = RequestKey { scope: "simulation".into(), key: number.to_string().into() };
+    Identity { key, fingerprint: Fingerprint([1; 16]) }
+}
+
+impl Callers {
+    /// Makes the members.
+    pub(crate) fn new(world: &World, count: usize) -> Self {
+        let members = (0..count).map(|index| member(world, &player_id(index))).collect();
+        Self { members, holds: std::collections::BTreeMap::new() }
+    }
+
+    /// Asks the server and waits for its answer. `key` is the number of the request, if it has a key.
+    pub(crate) fn ask(&self, world: &World, operation: &Operation, key: Option<usize>) -> Fate {
+        let done = self.answer(world, operation, key.map(identity));
+        match done {
+            Ok(fate) => fate,
+            Err(Failure::Refused(refusal)) => Fate::Refused(format!("{refusal:?}")),
+            Err(Failure::Fault(Fault::OutcomeUnknown(why))) => Fate::Unknown(why),
+            Err(Failure::Fault(fault @ (Fault::Broken(_) | Fault::Damaged(_)))) => {
+                panic!("a disk that fails is no damage: {fault:?}")
+            }
+            // The lane says so before it changes anything.
+            Err(Failure::Fault(fault @ Fault::Purging(_))) => Fate::Failed(fault.to_string()),
+            Err(Failure::Fault(fault)) if operation.has_steps() => Fate::Unknown(fault.to_string()),
+            Err(Failure::Fault(fault)) => Fate::Failed(fault.to_string()),
+        }
+    }
+
+    fn answer(
+        &self,
+        world: &World,
+        operation: &Operation,
+        identity: Option<Identity>,
+    ) -> Result<Fate, Failure> {
+        let tally = world.tally();
+        match operation.clone() {
+            Operation::Submit { board, player, score } => {
+                let (board, player, score) = (board_id(board), player_id(player), Given::Int(score));
+                let new = NewScore { board, player, score, subscore: None, at: None, identity };
+                let (_, done) = world.wait(submit(tally, new))?;
+                let record = Some((done.record.score, done.record.at.0));
+                Ok(Fate::Done { replayed: done.replayed, record, hold: None })
+            }
+            Operation::Import { board, file, lines } => {
+                let done = world.wait(import(tally, chunk(board, file, &lines)))?;
+                assert_eq!(done.refused, [], "each line is right");
+                Ok(Fate::Done { replayed: done.replayed, record: None, hold: None })
+            }
+            Operation::Ban { board, player, hidden } => {
+                world.wait(ban(tally, &board_id(board), player_id(player), hidden, None)).map(|_| DONE)
+            }
+            Operation::Remove { board, player } => {
+                world.wait(remove(tally, &board_id(board), player_id(player), None)).map(|_| DONE)
+            }
+            Operation::Erase { player } => world.wait(erase(tally, player_id(player), None)).map(|_| DONE),
+            Operation::Put { board, keep } => {
+                world
+                    .blocking(move |tally| boards::put(tally, &board_id(board), &wish(board, keep), None))?;
+                Ok(DONE)
+            }
+            Operation::Delete { board } => {
+                world.blocking(move |tally| boards::delete(tally, &board_id(board), None)).map(|_| DONE)
+            }
+            Operation::Pay(payment) => {
+                let new = NewMove { order: self.order(payment), identity };
+                let replayed = world.wait(post::post(tally, new))?.replayed;
+                Ok(Fate::Done { replayed, record: None, hold: None })
+            }
+            Operation::Hold { member, units, expires_at } => {
+                let wallet = WalletKey { member: self.members[member], currency: currency() };
+                let (amount, expires_at) = (Amount::new(units).unwrap(), Some(Micros(expires_at)));
+                let done =
+                    world.wait(holds::place(tally, NewHold { wallet, amount, expires_at, identity }))?;
+                Ok(Fate::Done { replayed: done.replayed, record: None, hold: Some(done.id) })
+            }
+            Operation::End { hold, taken, to } => {
+                let to = Some(self.members[to]);
+                let ending = taken.map_or(Ending::Void, |units| Ending::Capture {
+                    amount: Some(Amount::new(units).unwrap()),
+                    to,
+                });
+                world.wait(holds::end(tally, self.holds[&hold], ending, None)).map(|_| DONE)
+            }
+        }
+    }
+
+    fn order(&self, payment: Payment) -> Order {
+        let (what, units) = match payment {
+            Payment::Deposit { to, units } => (Move::Deposit { to: self.members[to] }, units),
+            Payment::Transfer { from, to, units } => {
+                (Move::Transfer { from: self.members[from], to: self.members[to] }, units)
+            }
+        };
+        Order { what, currency: currency(), amount: Amount::new(units).unwrap(), reference: None }
+    }
+
+    /// Whether both lanes take work, by requests that are refused. Blocks until they have an answer.
+    pub(crate) fn lanes_work(&self, world: &World, board: Option<usize>) -> bool {
+        let tally = world.tally();
+        let nobody = PlayerId::new("nobody").unwrap();
+        let too_much = Payment::Transfer { from: 0, to: 1, units: 1 << 40 };
+        let new = NewMove { order: self.order(too_much), identity: None };
+        let is_refused = |failure: Option<Failure>| matches!(failure, Some(Failure::Refused(_)));
+        let removed = board.map(|board| world.wait(remove(tally, &board_id(board), nobody, None)));
+        removed.is_none_or(|removed| is_refused(removed.err()))
+            && is_refused(world.wait(post::post(tally, new)).err())
+    }
+}
+
+fn member(world: &World, player: &PlayerId) -> MemberId {
+    let member = Member {
+        login: Login::new(player.as_str()).unwrap(),
+        phone: None,
+        player: player.clone(),
+        name: player.as_str().into(),
+        password: None,
+        pin: None,
+        attempts: Attempts::default(),
+        tokens_from: Micros(0),
+        closed_at: None,
+    };
+    let new = NewMember { member, player_is_id: false, identity: None };
+    world.wait(members::create(world.tally(), new)).unwrap().id
+}
+
+fn chunk(board: usize, file: u8, lines: &[(usize, i64, i64)]) -> NewChunk {
+    let line = |(number, (player, score, at)): (u64, &(usize, i64, i64))| NewLine {
+        line: number,
+        player: player_id(*player),
+        score: Given::Int(*score),
+        at: Some(Micros(*at)),
+    };
+    NewChunk {
+        board: board_id(board),
+        digest: [file; 32],
+        lines_before: 0,
+        lines_after: lines.len() as u64,
+        rows: (1..).zip(lines).map(line).collect(),
+        last: true,
+    }
+}
+
+/// What a board is: daily periods, of which few are kept.
+fn wish(board: usize, keep: u32) -> Wish {
+    let update = match BOARDS[board] {
+        "latest" => Update::Latest,
+        "sum" => Update::Sum,
+        _ => Update::Best,
+    };
+    let mut prizes = PeriodPrizes::default();
+    if BOARDS[board] == "prizes" {
+        let amount = Amount::new(100).unwrap();
+        let table = vec![Prize { from: 1, to: 2, currency: currency(), amount }];
+        prizes = PeriodPrizes { table, ties: PrizeTies::Split, from: None };
+    }
+    let (name, schedule, time_zone) = ("daily".into(), "0 0 * * *".into(), "UTC".into());
+    let rule = PeriodRule { no: 0, name, schedule, time_zone, keep, grace_s: 600, prizes };
+    Wish { update: Some(update), periods: Some(vec![rule]), ..Wish::default() }
+}

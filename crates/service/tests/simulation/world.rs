@@ -1,0 +1,170 @@
+//! The server on a simulated disk: its clocks, its start and its end.
+//!
+//! Nothing runs in the background but lanes, which have one request at most. So a seed gives the same run again.
+
+use std::future::Future;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
+use std::time::Duration;
+use tally_rules::Micros;
+use tally_rules::clock::Reading;
+use tally_rules::ledger::{Currencies, Currency};
+use tally_service::clock::TimeSource;
+use tally_service::secret::Secret;
+use tally_service::wallets::LedgerSettings;
+use tally_service::{Background, Clock, Failure, Keys, Progress, Settings, Tally};
+use tally_store::Store;
+use tally_store::sqlite::{self, Options, SqliteStore};
+use tally_testkit::SimulatedDisk;
+use tally_testkit::disk::scratch_folder;
+use tally_testkit::rng::Rng;
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
+
+const BEGIN: i64 = 1_700_000_000_000_000;
+
+/// Monotonic time, and how far wall time is ahead of it.
+#[derive(Debug)]
+struct Clocks {
+    monotonic: AtomicI64,
+    ahead: AtomicI64,
+}
+
+struct Source(Arc<Clocks>);
+
+impl TimeSource for Source {
+    fn read(&self) -> Reading {
+        let monotonic = self.0.monotonic.load(SeqCst);
+        Reading { wall: Micros(monotonic + self.0.ahead.load(SeqCst)), monotonic }
+    }
+}
+
+/// The disk, the clocks and the server.
+pub(crate) struct World {
+    pub(crate) disk: Arc<SimulatedDisk>,
+    clocks: Arc<Clocks>,
+    runtime: Runtime,
+    running: Option<(Arc<SqliteStore>, Arc<Tally>)>,
+    /// The latest wall time so far.
+    pub(crate) latest: i64,
+    folder: Option<TempDir>,
+}
+
+pub(crate) fn currency() -> Currency {
+    Currency::parse("KRW").unwrap()
+}
+
+impl World {
+    /// A server on an empty disk.
+    pub(crate) fn new() -> Self {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let clocks = Arc::new(Clocks { monotonic: AtomicI64::new(BEGIN), ahead: AtomicI64::new(0) });
+        let disk = SimulatedDisk::new();
+        let mut world = Self { disk, clocks, runtime, running: None, latest: BEGIN, folder: None };
+        world.start().unwrap();
+        world
+    }
+
+    /// Starts on what is stored.
+    pub(crate) fn start(&mut self) -> Result<(), String> {
+        let (disk, background) = (Arc::clone(&self.disk) as _, sqlite::Background::ByHand);
+        let options = Options { disk, background, busy_wait: Duration::ZERO, ..Options::default() };
+        let path = self.disk.folder().join("tally.db");
+        let store = Arc::new(SqliteStore::open(&path, &options).map_err(|error| error.to_string())?);
+        let tally = self.start_on(Arc::clone(&store) as _);
+        if tally.is_err() {
+            // Lanes that had begun end by themselves.
+            wait_for_last(&store);
+        }
+        self.running = Some((store, tally.map_err(|failure| failure.to_string())?));
+        Ok(())
+    }
+
+    fn start_on(&self, store: Arc<dyn Store>) -> Result<Arc<Tally>, Failure> {
+        let clock = Clock::new(Source(Arc::clone(&self.clocks)));
+        let ledger =
+            LedgerSettings { currencies: Currencies::new((currency(), 0), []), ..Default::default() };
+        let settings = Settings { background: Background::ByHand, ledger, ..Settings::default() };
+        let secret = Secret::new([1; 32]);
+        let keys = Keys::load(Arc::clone(&store), secret.clone(), clock.clone(), &settings)?;
+        Tally::start(store, Arc::new(keys), &secret, clock, settings, &Progress::default())
+    }
+
+    /// Drains and closes, if it runs.
+    pub(crate) fn stop(&mut self) {
+        let Some((store, tally)) = self.running.take() else { return };
+        tally.drain();
+        wait_for_last(&tally);
+        drop(tally);
+        wait_for_last(&store);
+    }
+
+    /// Takes the power away: the next disk has what this one may have left.
+    pub(crate) fn cut(&mut self, rng: &mut Rng) {
+        self.disk.stop_at(self.disk.operations() + 1);
+        self.stop();
+        let folder = scratch_folder();
+        let image = folder.path().join("disk");
+        self.disk.image(rng, &image).unwrap();
+        self.use_disk(&image);
+        self.folder = Some(folder);
+    }
+
+    fn use_disk(&mut self, image: &Path) {
+        self.disk = SimulatedDisk::at(image);
+    }
+
+    pub(crate) fn is_running(&self) -> bool {
+        self.running.is_some()
+    }
+
+    pub(crate) fn tally(&self) -> &Arc<Tally> {
+        &self.running.as_ref().unwrap().1
+    }
+
+    pub(crate) fn store(&self) -> &SqliteStore {
+        &self.running.as_ref().unwrap().0
+    }
+
+    pub(crate) fn wait<T>(&self, future: impl Future<Output = T>) -> T {
+        self.runtime.block_on(future)
+    }
+
+    /// Runs what blocks and asks the runtime.
+    pub(crate) fn blocking<T: Send + 'static>(
+        &self,
+        run: impl FnOnce(&Arc<Tally>) -> T + Send + 'static,
+    ) -> T {
+        let tally = Arc::clone(self.tally());
+        self.wait(async { tokio::task::spawn_blocking(move || run(&tally)).await.unwrap() })
+    }
+
+    /// Wall time.
+    pub(crate) fn now(&self) -> i64 {
+        self.clocks.monotonic.load(SeqCst) + self.clocks.ahead.load(SeqCst)
+    }
+
+    pub(crate) fn monotonic(&self) -> i64 {
+        self.clocks.monotonic.load(SeqCst) - BEGIN
+    }
+
+    /// Lets time pass.
+    pub(crate) fn advance(&mut self, micros: i64) {
+        self.clocks.monotonic.fetch_add(micros, SeqCst);
+        self.latest = self.latest.max(self.now());
+    }
+
+    /// Sets wall time so far ahead of what it would be.
+    pub(crate) fn set_ahead(&mut self, micros: i64) {
+        self.clocks.ahead.store(micros, SeqCst);
+        self.latest = self.latest.max(self.now());
+    }
+}
+
+/// Waits until others have let go: a task that blocked on the store may hold it for a moment.
+fn wait_for_last<T>(one: &Arc<T>) {
+    while Arc::strong_count(one) > 1 {
+        std::thread::yield_now();
+    }
+}
