@@ -90,7 +90,7 @@ pub struct Keys {
     /// One change at a time.
     changing: Mutex<()>,
     rows: RwLock<HashMap<Arc<str>, KeyRow>>,
-    /// Whether there are keys that cannot be read: they let nobody in, and count as keys.
+    /// Whether there are keys that cannot be read: no caller gets in with them, and they count as keys.
     damaged: AtomicBool,
 }
 

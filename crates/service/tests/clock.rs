@@ -97,7 +97,7 @@ fn a_restart_in_doubt_closes_nothing() {
     assert_eq!(closed(&world), [] as [i64; 0]);
     clock.jump(-AHEAD);
     assert_eq!(closed(&world), [] as [i64; 0]);
-    assert!(world.tally().clock_jump().is_some(), "nobody knows which time is right");
+    assert!(world.tally().clock_jump().is_some(), "no clock is known to be right");
     send(&world, "bob", 1);
     assert_eq!(names(&world, "daily"), ["ann", "bob"]);
     world.advance(ClockBounds::default().steady);

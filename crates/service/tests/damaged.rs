@@ -50,7 +50,7 @@ impl Place {
         }
     }
 
-    /// Changes rows behind the store's back, while nobody has it.
+    /// Changes rows behind the store's back, while no process has it open.
     fn sql(&self, text: &str) {
         match self {
             Self::File(folder) => {

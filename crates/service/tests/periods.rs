@@ -465,22 +465,26 @@ fn purge(world: &World) {
     while world.tally().store.purge_deleted(1_000).unwrap() > 0 {}
 }
 
-#[test]
-fn a_period_that_was_forgotten_is_filled_again_without_its_old_rows() {
-    let world = World::new(10 * DAY);
-    let daily = |keep| Wish {
+/// Daily periods of sums, of which so many closed ones are kept.
+fn daily_sums(keep: u32) -> Wish {
+    Wish {
         periods: Some(vec![rule("daily", "0 0 * * *", "UTC", keep, 0)]),
         update: Some(Update::Sum),
         ..Wish::default()
-    };
-    world.put(&daily(1)).unwrap();
+    }
+}
+
+#[test]
+fn a_period_that_was_forgotten_is_filled_again_without_its_old_rows() {
+    let world = World::new(10 * DAY);
+    world.put(&daily_sums(1)).unwrap();
     let import = |digest, lines: &[_]| world.wait(import(&world.tally(), file(digest, lines))).unwrap();
     // Written twice: a version of its blocks waits for the purge, and then all of it.
     import(1, &[("ann", 2, 3)]);
     import(2, &[("ann", 3, 3)]);
     import(3, &[("bob", 1, 5)]);
     assert!(page(&world, "daily:1970-01-04").is_err(), "only one is kept");
-    world.put(&daily(9)).unwrap();
+    world.put(&daily_sums(9)).unwrap();
     import(4, &[("ann", 100, 3)]);
     assert_eq!(scores(&world, "daily:1970-01-04"), [100]);
     purge(&world);
@@ -495,18 +499,13 @@ fn a_period_that_was_forgotten_is_filled_again_without_its_old_rows() {
 #[test]
 fn a_large_period_that_was_forgotten_is_purged_before_it_is_filled_again() {
     let world = World::new(10 * DAY);
-    let daily = |keep| Wish {
-        periods: Some(vec![rule("daily", "0 0 * * *", "UTC", keep, 0)]),
-        update: Some(Update::Sum),
-        ..Wish::default()
-    };
-    world.put(&daily(1)).unwrap();
+    world.put(&daily_sums(1)).unwrap();
     let names: Vec<String> = (0..2_000).map(|nth| format!("p{nth}")).collect();
     let lines: Vec<_> = names.iter().map(|name| (&**name, 1, 3)).collect();
     let import = |digest, lines: &[_]| world.wait(import(&world.tally(), file(digest, lines))).unwrap();
     import(1, &lines);
     import(2, &[("bob", 1, 5)]);
-    world.put(&daily(9)).unwrap();
+    world.put(&daily_sums(9)).unwrap();
     import(3, &[("p7", 100, 3), ("new", 1, 3)]);
     assert_eq!(scores(&world, "daily:1970-01-04"), [100, 1]);
     purge(&world);

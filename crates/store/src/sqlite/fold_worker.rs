@@ -18,7 +18,7 @@ use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// And where there is time: what a commit syncs at once is what the journal's sync behind it waits for.
+/// Rows in one transaction where there is time: what a commit syncs at once is what the journal's sync behind it waits for.
 const UNHURRIED_ROWS: usize = 250;
 
 /// The rest after a transaction where there is time, in times of what it took: most of the disk is for the journal.

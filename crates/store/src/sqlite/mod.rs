@@ -136,22 +136,10 @@ impl SqliteStore {
 
     fn open_with(path: &Path, options: &Options, migrations: &[&str]) -> Result<Self, StoreError> {
         let path = identity::resolve(path)?;
-        let known = migrate::version(migrations);
-        // Before the lock, so that nothing appears beside a file that is not ours; and after it, because only then is
-        // it certain that nobody is changing the file.
-        identity::check(&path, known)?;
-        let (files, doubt) = (Files::on(&options.disk), Doubt::of(&path));
-        let lock = lock::Lock::take(&files, &path)?;
-        files::check_no_restore(&path)?;
-        identity::check(&path, known)?;
-        doubt.write_logs_again(&files, &path)?;
-        let mut connection = connect::writer(&files, &path, options)?;
-        migrate::migrate(&files, &mut connection, &path, migrations)?;
-        connect::log_ahead(&connection, options)?;
-        let mut tables = Tables::new(files.clone(), &path, connection, options)?;
-        tables.begin_log()?;
+        let files = Files::on(&options.disk);
+        let (lock, mut tables) = at_rest(&files, &path, options, migrations)?;
         let last = recover::recover(&files, &path, &mut tables, options.busy_wait)?;
-        doubt.clear();
+        tables.doubt().clear();
         let damages = Damages::default();
         let boards = Directory::load(tables.connection(), &damages)?;
         let next_key = keys::last(tables.connection())?.saturating_add(1);
@@ -165,6 +153,30 @@ impl SqliteStore {
         let syncs = Syncs::start(&shared).map_err(no_thread)?;
         Ok(Self { _folder: folder, _syncs: syncs, shared, lock: Mutex::new(lock) })
     }
+}
+
+/// Locks a store that no process has open, and opens its tables: of the present schema, with nothing in their log. What is in
+/// the journal is not looked at.
+fn at_rest(
+    files: &Files,
+    path: &Path,
+    options: &Options,
+    migrations: &[&str],
+) -> Result<(lock::Lock, Tables), StoreError> {
+    let known = migrate::version(migrations);
+    // Before the lock, so that nothing appears beside a file that is not ours; and after it, because only then is
+    // it certain that no process is changing the file.
+    identity::check(path, known)?;
+    let lock = lock::Lock::take(files, path)?;
+    files::check_no_restore(path)?;
+    identity::check(path, known)?;
+    Doubt::of(path).write_logs_again(files, path)?;
+    let mut connection = connect::writer(files, path, options)?;
+    migrate::migrate(files, &mut connection, path, migrations)?;
+    connect::log_ahead(&connection, options)?;
+    let tables = Tables::new(files.clone(), path, connection, options)?;
+    tables.begin_log()?;
+    Ok((lock, tables))
 }
 
 impl Drop for SqliteStore {

@@ -8,8 +8,8 @@
 
 use super::files::{self, Files, beside};
 use super::registry::Registry;
-use super::tables::{Counters, Tables};
-use super::{Options, connect, identity, lock, meta, migrate, recover};
+use super::tables::Counters;
+use super::{Options, at_rest, identity, meta, migrate, recover};
 use crate::StoreError;
 use std::path::{Path, PathBuf};
 
@@ -34,14 +34,7 @@ pub struct Repaired {
 pub fn repair(path: &Path, options: &Options) -> Result<Repaired, StoreError> {
     let files = Files::on(&options.disk);
     let path = identity::resolve(path)?;
-    let known = migrate::version(migrate::MIGRATIONS);
-    identity::check(&path, known)?;
-    let _lock = lock::Lock::take(&files, &path)?;
-    files::check_no_restore(&path)?;
-    let mut connection = connect::writer(&files, &path, options)?;
-    migrate::migrate(&files, &mut connection, &path, migrate::MIGRATIONS)?;
-    connect::log_ahead(&connection, options)?;
-    let mut tables = Tables::new(files.clone(), &path, connection, options)?;
+    let (_lock, mut tables) = at_rest(&files, &path, options, migrate::MIGRATIONS)?;
     let found = recover::look(&files, &path, tables.connection(), options.busy_wait)?;
     let partly = found.partly.max(found.last);
     let Some(wrong) = &found.wrong else {
