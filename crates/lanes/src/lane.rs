@@ -1,13 +1,14 @@
 //! The handle of a lane: what callers hold, and what its owner waits for.
 //!
 //! The handle puts requests in and asks for counters; it never touches a batch. The last handle to go
-//! drains the lane, so a forgotten lane ends by itself.
+//! drains the lane, so a forgotten lane ends by itself. A lane [by hand](Lane::by_hand) has no thread: its owner
+//! does each turn, so a simulation decides when.
 
 use crate::batch::{Bounds, Waiting};
 use crate::queue::{Queue, Refused};
 use crate::run::Runner;
 use crate::stats::{Counters, Stats};
-use crate::sync::{Builder, JoinHandle};
+use crate::sync::{Builder, JoinHandle, Mutex};
 use crate::work::{Reply, Work};
 use std::io;
 use std::sync::Arc;
@@ -17,16 +18,18 @@ use std::time::Instant;
 ///
 /// One lane has one type of reply; boxed closures do where call sites differ.
 pub struct Lane<W: Work, R: Reply<Result<W::Answer, W::Fault>>> {
-    door: Arc<Door<W::Request, R>>,
+    door: Arc<Door<W, R>>,
 }
 
 /// A request and the reply that hears its answer.
 pub type Submission<W, R> = (<W as Work>::Request, R);
 
 /// What all handles share; the lane's thread holds only what is inside.
-struct Door<Q, R> {
-    queue: Arc<Queue<Q, R>>,
+struct Door<W: Work, R> {
+    queue: Arc<Queue<W::Request, R>>,
     counters: Arc<Counters>,
+    /// The loop of a lane without a thread.
+    by_hand: Option<Mutex<Runner<W, R>>>,
 }
 
 /// The thread of a lane, to wait for its end.
@@ -44,7 +47,27 @@ impl<W: Work, R: Reply<Result<W::Answer, W::Fault>>> Lane<W, R> {
         let counters = Arc::new(Counters::default());
         let runner = Runner::new(name, (Arc::clone(&queue), Arc::clone(&counters)), bounds, work);
         let handle = Builder::new().name(name.to_owned()).spawn(move || runner.run())?;
-        Ok((Self { door: Arc::new(Door { queue, counters }) }, LaneThread { handle }))
+        let by_hand = None;
+        Ok((Self { door: Arc::new(Door { queue, counters, by_hand }) }, LaneThread { handle }))
+    }
+
+    /// A lane without a thread: [`step`](Self::step) does its work, on the thread of the caller and without pauses.
+    pub fn by_hand(name: &str, bounds: Bounds, work: W) -> Self {
+        let queue = Arc::new(Queue::new(&bounds));
+        let counters = Arc::new(Counters::default());
+        let runner = Runner::new(name, (Arc::clone(&queue), Arc::clone(&counters)), bounds, work);
+        let by_hand = Some(Mutex::new(runner.without_pauses()));
+        Self { door: Arc::new(Door { queue, counters, by_hand }) }
+    }
+
+    /// One turn of a lane without a thread: the next batch, or one question what became of the last. Says whether there was
+    /// anything to do; a lane with a thread has nothing.
+    ///
+    /// # Panics
+    /// The work has panicked, now or in an earlier turn.
+    pub fn step(&self) -> bool {
+        let runner = self.door.by_hand.as_ref();
+        runner.is_some_and(|runner| runner.lock().expect("the lane has not panicked").step())
     }
 
     /// Puts a request into the queue and returns at once; `reply` hears the answer.
@@ -89,7 +112,7 @@ impl<W: Work, R: Reply<Result<W::Answer, W::Fault>>> Clone for Lane<W, R> {
     }
 }
 
-impl<Q, R> Drop for Door<Q, R> {
+impl<W: Work, R> Drop for Door<W, R> {
     fn drop(&mut self) {
         self.queue.drain();
     }

@@ -21,6 +21,8 @@
 //!   its reply vanish, never an invented answer. The binary is expected to abort on such a panic: truth is
 //!   durable, what is derived from it is rebuilt, and stopping loses less than going on half-applied.
 //!
+//! A lane has a thread, or its owner does each turn ([`Lane::by_hand`]): the same turns.
+//!
 //! Lanes side by side know nothing of each other. Whoever puts requests into them asks [`Seats`] which one to take: as few as
 //! are enough, and for one key never two. Where their works share something, a [`Gate`] lets a batch be alone.
 //!

@@ -1,5 +1,7 @@
 //! The loop of a lane: commit, publish, answer.
 //!
+//! One turn of it is a batch, or one question what became of the last batch. The lane's thread repeats turns; a lane without
+//! a thread does one when it is told to.
 //! Disk before reply is visible as the order of lines in [`Runner::settle`]; the functions of this file
 //! are the only ones that complete a waiter. Faults go to waiters here as well, and only after the store
 //! has said that nothing was done, or that nobody can know.
@@ -26,6 +28,9 @@ pub(crate) struct Runner<W: Work, R> {
     inbox: VecDeque<Waiting<W::Request, R>>,
     queue: Arc<Queue<W::Request, R>>,
     counters: Arc<Counters>,
+    /// Comes before the next batch.
+    unresolved: OpenEnd<W>,
+    pauses: bool,
 }
 
 /// How much a batch is, and when it was taken.
@@ -52,6 +57,8 @@ enum Setback<F> {
 struct Unresolved<Q, F> {
     requests: Vec<Q>,
     fault: F,
+    /// How often the store was asked.
+    asked: u32,
 }
 
 type OpenEnd<W> = Option<Unresolved<<W as Work>::Request, <W as Work>::Fault>>;
@@ -63,30 +70,55 @@ impl<W: Work, R: Reply<Result<W::Answer, W::Fault>>> Runner<W, R> {
         bounds: Bounds,
         work: W,
     ) -> Self {
-        Self { name: name.into(), work, bounds, inbox: VecDeque::new(), queue, counters }
+        let (inbox, unresolved) = (VecDeque::new(), None);
+        Self { name: name.into(), work, bounds, inbox, queue, counters, unresolved, pauses: true }
+    }
+
+    /// One that lets no time pass between two attempts.
+    pub(crate) fn without_pauses(self) -> Self {
+        Self { pauses: false, ..self }
     }
 
     /// Works until the lane is drained, then gives the work back.
     pub(crate) fn run(mut self) -> W {
         let _closes = CloseOnExit(Arc::clone(&self.queue));
-        while let Some((batch, weight)) = self.next_batch() {
-            let started = Instant::now();
-            let open_end = self.settle(batch, weight);
-            self.counters.in_flight.store(0, Relaxed);
-            if let Some(unresolved) = open_end {
-                self.find_out(unresolved);
+        loop {
+            let sleeps = self.unresolved.is_none();
+            let found = if sleeps { self.queue.collect(&mut self.inbox) } else { self.collect_now() };
+            if !self.turn(found) {
+                return self.work;
             }
-            add_since(&self.counters.busy_ns, started);
         }
-        self.work
+    }
+
+    /// One turn without sleeping; whether there was anything to do.
+    pub(crate) fn step(&mut self) -> bool {
+        let found = self.collect_now();
+        self.turn(found)
+    }
+
+    fn collect_now(&mut self) -> Found {
+        self.queue.collect_now(&mut self.inbox)
+    }
+
+    /// A batch of what was found, or a question what became of the last one; whether there was any of both.
+    fn turn(&mut self, found: Found) -> bool {
+        let started = Instant::now();
+        if let Some(unresolved) = self.unresolved.take() {
+            self.unresolved = self.find_out(unresolved, found);
+        } else if matches!(found, Found::Work | Found::LastWork) {
+            let (batch, weight) = self.next_batch(found);
+            self.unresolved = self.settle(batch, weight);
+            self.counters.in_flight.store(0, Relaxed);
+        } else {
+            return false;
+        }
+        add_since(&self.counters.busy_ns, started);
+        true
     }
 
     /// What waits, and how much it is.
-    fn next_batch(&mut self) -> Option<(Batch<W::Request, R>, BatchWeight)> {
-        let found = self.queue.collect(&mut self.inbox);
-        if found == Found::End {
-            return None;
-        }
+    fn next_batch(&mut self, found: Found) -> (Batch<W::Request, R>, BatchWeight) {
         let at_end = if found == Found::LastWork { Cut::Drain } else { Cut::Idle };
         let taken = take(&mut self.inbox, &self.bounds, at_end);
         let now = Instant::now();
@@ -96,7 +128,7 @@ impl<W: Work, R: Reply<Result<W::Answer, W::Fault>>> Runner<W, R> {
         let requests = taken.batch.requests.len();
         self.counters.batch(requests, taken.rows, taken.cut);
         self.queue.left(requests, taken.bytes);
-        Some((taken.batch, BatchWeight { requests, rows: taken.rows, taken: now }))
+        (taken.batch, BatchWeight { requests, rows: taken.rows, taken: now })
     }
 
     /// Brings every request of the batch to its answer, in order.
@@ -135,7 +167,7 @@ impl<W: Work, R: Reply<Result<W::Answer, W::Fault>>> Runner<W, R> {
                     tell_each(&mut piece.replies, &passage);
                     self.fail(piece.replies, &own);
                     self.fail_rest(pieces, &others);
-                    return Some(Unresolved { requests: piece.requests, fault: others });
+                    return Some(Unresolved { requests: piece.requests, fault: others, asked: 0 });
                 }
             }
         }
@@ -172,36 +204,38 @@ impl<W: Work, R: Reply<Result<W::Answer, W::Fault>>> Runner<W, R> {
             }
             retries += 1;
             add(&self.counters.retries, 1);
-            self.work.pause(retries);
+            self.pause(retries);
         };
         add_since(&self.counters.committing_ns, started);
         (outcome, retries)
     }
 
-    /// Asks what became of a piece until the store can tell, and fails whoever arrives meanwhile.
+    /// Asks once more what became of a piece, and fails whoever has arrived meanwhile; gives it back if that is not known yet.
     ///
     /// Nothing else may be committed before: readers would see changes in another order than the truth has
     /// them. A lane that drains asks a few times more and then leaves it: whoever starts next reads the truth.
-    fn find_out(&mut self, unresolved: Unresolved<W::Request, W::Fault>) {
-        let Unresolved { requests, mut fault } = unresolved;
-        let mut asked: u32 = 0;
-        loop {
-            let found = self.queue.collect_now(&mut self.inbox);
-            self.fail_inbox(&fault);
-            let draining = matches!(found, Found::LastWork | Found::End);
-            if draining && asked >= self.bounds.retries_max {
-                return;
+    fn find_out(&mut self, unresolved: Unresolved<W::Request, W::Fault>, found: Found) -> OpenEnd<W> {
+        let Unresolved { requests, fault, asked } = unresolved;
+        self.fail_inbox(&fault);
+        let draining = matches!(found, Found::LastWork | Found::End);
+        if draining && asked >= self.bounds.retries_max {
+            return None;
+        }
+        let asked = asked.saturating_add(1);
+        self.pause(asked);
+        match self.resolve(&requests) {
+            Ok(Resolution::Committed(committed)) => {
+                let _nobody_waits = self.work.publish(requests, committed);
+                None
             }
-            asked = asked.saturating_add(1);
-            self.work.pause(asked);
-            match self.resolve(&requests) {
-                Ok(Resolution::Committed(committed)) => {
-                    let _nobody_waits = self.work.publish(requests, committed);
-                    return;
-                }
-                Ok(Resolution::NotCommitted(_)) => return,
-                Err(again) => fault = again,
-            }
+            Ok(Resolution::NotCommitted(_)) => None,
+            Err(fault) => Some(Unresolved { requests, fault, asked }),
+        }
+    }
+
+    fn pause(&mut self, attempts: u32) {
+        if self.pauses {
+            self.work.pause(attempts);
         }
     }
 

@@ -63,7 +63,28 @@ pub(crate) fn start(tally: &Arc<Tally>) -> Result<(), Failure> {
     Ok(())
 }
 
+/// A lane that has no thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LaneByHand {
+    /// One of scores, by its number.
+    Scores(usize),
+    /// The ledger's.
+    Ledger,
+}
+
 impl Tally {
+    /// Does one turn of a lane, where lanes have no threads: its next batch, or one question what became of the last. Says
+    /// whether there was anything to do.
+    ///
+    /// # Panics
+    /// There is no lane of that number.
+    pub fn step(&self, lane: LaneByHand) -> bool {
+        match lane {
+            LaneByHand::Scores(number) => self.lane.step(number),
+            LaneByHand::Ledger => self.ledger.step(),
+        }
+    }
+
     /// Does one look of each thread in the background, where the service has none. Blocks.
     ///
     /// The first failure is returned, and keeps no other part from its look. Streams of events are not served so.

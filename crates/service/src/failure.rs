@@ -4,6 +4,7 @@ use crate::traces;
 use tally_ranking::RankingError;
 use tally_rules::Refusal;
 use tally_store::{DamagedRow, PartKey, StoreError};
+use tokio::runtime::Handle;
 
 /// No result.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -125,11 +126,14 @@ pub(crate) fn in_lane(error: StoreError) -> tally_lanes::Failure<Fault> {
     }
 }
 
-/// Runs what blocks on the store away from the threads that serve connections.
+/// Runs what blocks on the store away from the threads that serve connections. A caller without a runtime has none of those.
 pub async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
 ) -> Result<T, Failure> {
     let sink = traces::followed();
+    if Handle::try_current().is_err() {
+        return traces::follow_blocking(sink, work);
+    }
     let done = tokio::task::spawn_blocking(move || traces::follow_blocking(sink, work)).await;
     done.unwrap_or_else(|error| Err(Fault::Broken(error.to_string()).into()))
 }

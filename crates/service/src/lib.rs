@@ -32,6 +32,7 @@ pub mod verify;
 mod waiting;
 pub mod wallets;
 
+pub use background::LaneByHand;
 pub use clock::Clock;
 pub use failure::{Failure, Fault, blocking};
 pub use keys::{Caller, Keys, Who};

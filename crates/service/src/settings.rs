@@ -2,6 +2,7 @@
 
 use crate::members::MemberSettings;
 use crate::wallets::LedgerSettings;
+use std::time::Duration;
 use tally_lanes::Bounds;
 use tally_ranking::Ranking;
 use tally_ranking::redis::RedisDesks;
@@ -38,13 +39,24 @@ pub struct Settings {
 }
 
 /// What does the work that no caller waits for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default)]
 pub enum Background {
     /// Threads of the service.
     #[default]
     Threads,
-    /// The caller, by [`Tally::work`](crate::Tally::work). So a simulation decides when it is done.
-    ByHand,
+    /// The caller: by [`Tally::work`](crate::Tally::work), and lanes by [`Tally::step`](crate::Tally::step). So one thread is
+    /// enough, and a simulation decides what is done when. The function is called wherever a caller has to wait.
+    ByHand(fn()),
+}
+
+impl Background {
+    /// Waits so long for what others do.
+    pub(crate) fn wait(self, time: Duration) {
+        match self {
+            Self::Threads => std::thread::sleep(time),
+            Self::ByHand(meanwhile) => meanwhile(),
+        }
+    }
 }
 
 impl Default for Settings {

@@ -138,13 +138,13 @@ impl Tally {
             gate: Gate::default(),
             lanes: settings.lanes.max(1),
             teller: Teller::default(),
+            background: settings.background,
         };
         let lane = ScoreLanes::start(shared, settings.lane)
             .map_err(|error| Fault::Broken(format!("no thread for a score lane: {error}")))?;
-        let keep_micros = settings.idempotency_keep_micros;
         let events = Events::default();
         let hub = Arc::clone(&events.hub);
-        let ledger = LedgerLane::start(&store, &clock, &settings.ledger, keep_micros, hub)?;
+        let ledger = LedgerLane::start(&store, &clock, &settings, hub)?;
         let members = Members::new(secret, &settings.members)?;
         let tally = Arc::new(Self {
             store,
@@ -174,7 +174,7 @@ impl Tally {
             let started = follower.start(&tally, followed);
             started.map_err(|error| Fault::Broken(format!("no thread to follow other servers: {error}")))?;
         }
-        let threads = tally.settings.background == Background::Threads;
+        let threads = matches!(tally.settings.background, Background::Threads);
         if threads {
             background::start(&tally)?;
         }

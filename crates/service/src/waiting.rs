@@ -4,6 +4,7 @@
 
 use crate::failure::{Failure, Fault};
 use crate::requests::Running;
+use crate::settings::Background;
 use crate::traces::Asked;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tally_lanes::{Lane, Passage, Refused, Reply, Seat, Work};
@@ -65,6 +66,13 @@ pub(crate) struct Entry<Q> {
     pub(crate) seat: Option<Seat>,
 }
 
+impl<Q> Entry<Q> {
+    /// One that holds nothing.
+    pub(crate) fn of(request: Q) -> Self {
+        Self { request, running: Vec::new(), seat: None }
+    }
+}
+
 /// Answers so far, how many are missing, and who waits for all.
 type Collected<T> = (Vec<Option<Told<T>>>, usize, Option<oneshot::Sender<Vec<Told<T>>>>);
 
@@ -89,17 +97,22 @@ where
     Ok(told.await.map_err(|_| lost())???)
 }
 
-/// The same on a thread that may block.
+/// The same on a thread that may block. Where lanes have no threads, it does the lane's turns until there is an answer.
 pub(crate) fn ask_blocking<W, T: Send + 'static>(
     lane: &Lane<W, Waiter<T>>,
-    request: W::Request,
+    Entry { request, running, seat }: Entry<W::Request>,
+    background: Background,
 ) -> Result<T, Failure>
 where
     W: Work<Answer = Result<T, Refusal>, Fault = Fault>,
 {
     let (tell, told) = oneshot::channel();
-    let waiter = Waiter { _running: Vec::new(), seat: None, to: To::One(tell, Asked::now()) };
+    let waiter = Waiter { _running: running, seat, to: To::One(tell, Asked::now()) };
     lane.submit(request, waiter).map_err(refused)?;
+    if let Background::ByHand(meanwhile) = background {
+        meanwhile();
+        while told.is_empty() && lane.step() {}
+    }
     Ok(told.blocking_recv().map_err(|_| lost())???)
 }
 

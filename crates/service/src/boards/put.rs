@@ -66,15 +66,15 @@ pub fn put(tally: &Tally, id: &BoardId, wish: &Wish, identity: Option<&Identity>
         };
         let (wish, identity) = (wish.clone(), identity.cloned());
         let request = Request::Redefine(Redefine { board: Arc::clone(&board), wish, identity, written });
-        let done = tokio::runtime::Handle::current().block_on(tally.lane.ask(request, running.take()))?;
-        let Done::Redefined { created, replayed, owes } = done else {
+        let Done::Redefined { created, replayed, owes } = tally.lane.ask_blocking(request, running.take())?
+        else {
             unreachable!("a redefinition is answered as one")
         };
         if !owes {
             return Ok(Put { board, created, replayed });
         }
         // A period has ended meanwhile, or another server is closing one.
-        std::thread::sleep(PAUSE);
+        tally.settings.background.wait(PAUSE);
     }
     let why =
         format!("periods of `{}` are over and not closed yet, and their prizes come first", id.as_str());

@@ -92,7 +92,7 @@ async fn ask_alone(tally: &Arc<Tally>, request: Request, running: Option<Running
     let tally = Arc::clone(tally);
     let ask = move || {
         let _closing = tally.closing.lock().unwrap_or_else(PoisonError::into_inner);
-        tokio::runtime::Handle::current().block_on(tally.lane.ask(request, running))
+        tally.lane.ask_blocking(request, running)
     };
     done(blocking(ask).await?)
 }

@@ -8,6 +8,7 @@ use super::shared::Shared;
 use super::work::{ScoreWork, StoreTimes};
 use crate::failure::Failure;
 use crate::requests::Running;
+use crate::settings::Background;
 use crate::waiting::{self, Entry, Told};
 use std::sync::{Arc, Mutex, PoisonError};
 use tally_lanes::{Bounds, Lane, LaneThread, Pass, Seat, Seats, Stats, Times};
@@ -38,8 +39,15 @@ impl ScoreLanes {
         let start = |number| {
             let times = Arc::<StoreTimes>::default();
             let work = ScoreWork::new(Arc::clone(&shared), number, Arc::clone(&times));
-            let (lane, thread) = Lane::start(&format!("scores-{number}"), bounds, work)?;
-            Ok(One { lane, thread: Mutex::new(Some(thread)), times })
+            let name = format!("scores-{number}");
+            let (lane, thread) = match shared.background {
+                Background::Threads => {
+                    let (lane, thread) = Lane::start(&name, bounds, work)?;
+                    (lane, Some(thread))
+                }
+                Background::ByHand(_) => (Lane::by_hand(&name, bounds, work), None),
+            };
+            Ok(One { lane, thread: Mutex::new(thread), times })
         };
         let lanes = (0..=shared.lane_of_several()).map(start).collect::<std::io::Result<_>>()?;
         let shards = if shared.lanes_in_all() == 1 { 0 } else { shared.store.shards() };
@@ -88,6 +96,18 @@ impl ScoreLanes {
         waiting::ask(lane, request, running.into_iter().collect(), seat).await
     }
 
+    /// The same on a thread that may block.
+    pub(crate) fn ask_blocking(&self, request: Request, running: Option<Running>) -> Result<Done, Failure> {
+        let (seat, lane) = self.seat(&request);
+        let entry = Entry { request, running: running.into_iter().collect(), seat };
+        waiting::ask_blocking(lane, entry, self.shared.background)
+    }
+
+    /// One turn of a lane that has no thread; whether there was anything to do.
+    pub(crate) fn step(&self, lane: usize) -> bool {
+        self.lanes[lane].lane.step()
+    }
+
     /// Neighbours in one lane, or none of them; answers in order. They have their instants in that order, so where they
     /// are of several lanes they pass together.
     pub(crate) async fn ask_all(
@@ -131,6 +151,7 @@ impl ScoreLanes {
     pub(crate) fn drain(&self) {
         self.lanes.iter().for_each(|one| one.lane.drain());
         for one in &self.lanes {
+            while one.lane.step() {}
             let thread = one.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
             if thread.is_some_and(|thread| thread.join().is_err()) {
                 tracing::error!("a score lane panicked");

@@ -6,6 +6,7 @@
 
 use crate::clock::Clock;
 use crate::failure::Fault;
+use crate::settings::Background;
 use crate::waiting::Teller;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -26,6 +27,7 @@ pub(crate) struct Shared {
     /// How many there are for each database that the store is spread over.
     pub(crate) lanes: usize,
     pub(crate) teller: Teller,
+    pub(crate) background: Background,
 }
 
 impl Shared {

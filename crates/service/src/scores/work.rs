@@ -299,7 +299,7 @@ impl ScoreWork {
                     servers::renew(&*self.shared.store, board).map_err(fault)?;
                 }
                 // A batch of another lane may be about to change it here.
-                std::thread::sleep(Duration::from_millis(1));
+                self.shared.background.wait(Duration::from_millis(1));
             }
             Unready::Missing(keys) => more.extend(keys),
             Unready::Behind(keys) => {

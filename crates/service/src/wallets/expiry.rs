@@ -8,7 +8,8 @@ use super::lane::Handle;
 use crate::background::Background;
 use crate::clock::Clock;
 use crate::failure::Failure;
-use crate::waiting;
+use crate::settings;
+use crate::waiting::{self, Entry};
 use std::sync::Arc;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
@@ -34,7 +35,7 @@ impl Expiry {
         self.thread.start("holds", move |stopped| {
             let (mut pause, mut failed) = (Duration::ZERO, 0_u32);
             while stopped.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
-                let looked = look(&*store, &clock, &lane);
+                let looked = look(&*store, &clock, (&lane, settings::Background::Threads));
                 pause = if matches!(looked, Ok(BITE)) { Duration::ZERO } else { PAUSE };
                 failed = looked.as_ref().map_or(failed + 1, |_| 0);
                 if let Err(error) = looked.as_ref().map_err(ToString::to_string)
@@ -53,13 +54,17 @@ impl Expiry {
 }
 
 /// Ends what is due; how many that were. What cannot be ended now is found again.
-pub(super) fn look(store: &dyn Store, clock: &Clock, lane: &Handle) -> Result<usize, Failure> {
+pub(super) fn look(
+    store: &dyn Store,
+    clock: &Clock,
+    (lane, background): (&Handle, settings::Background),
+) -> Result<usize, Failure> {
     // A hold that has ended does not come back, so a clock in doubt ends none.
     let Some(now) = clock.believed() else { return Ok(0) };
     let due = store.ledger().due_holds(now, BITE)?;
     let found = due.len();
     if found > 0 {
-        waiting::ask_blocking(lane, Request::Expire(due))?;
+        waiting::ask_blocking(lane, Entry::of(Request::Expire(due)), background)?;
     }
     Ok(found)
 }

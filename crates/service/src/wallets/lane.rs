@@ -9,6 +9,7 @@ use crate::events::hub::Hub;
 use crate::failure::{Failure, Fault};
 use crate::requests::Running;
 use crate::scores::work::StoreTimes;
+use crate::settings::{Background, Settings};
 use crate::waiting::{self, Entry, Teller, Told};
 use std::sync::{Arc, Mutex, PoisonError};
 use tally_lanes::{Lane, LaneThread, Stats, Times};
@@ -26,6 +27,7 @@ pub(crate) struct LedgerLane {
     expiry: Expiry,
     times: Arc<StoreTimes>,
     teller: Teller,
+    background: Background,
 }
 
 impl LedgerLane {
@@ -33,10 +35,10 @@ impl LedgerLane {
     pub(crate) fn start(
         store: &Arc<dyn Store>,
         clock: &Clock,
-        settings: &LedgerSettings,
-        keep_micros: i64,
+        settings: &Settings,
         hub: Arc<Hub>,
     ) -> Result<Self, Failure> {
+        let Settings { ledger: settings, background, idempotency_keep_micros: keep_micros, .. } = settings;
         let home = settings.currencies.home();
         if let Some(known) = store.meta(HOME_META)?.filter(|known| known != home.as_str().as_bytes()) {
             let known = String::from_utf8_lossy(&known).into_owned();
@@ -53,10 +55,17 @@ impl LedgerLane {
         let times = Arc::<StoreTimes>::default();
         let teller = Teller::default();
         let told = (node, Arc::clone(&times), hub, teller.clone());
-        let work = LedgerWork::new(Arc::clone(store), clock.clone(), settings.clone(), keep_micros, told);
+        let work = LedgerWork::new(Arc::clone(store), clock.clone(), settings.clone(), *keep_micros, told);
         let no_thread = |error| Fault::Broken(format!("no thread for the ledger's lane: {error}"));
-        let (lane, thread) = Lane::start("ledger", settings.lane, work).map_err(no_thread)?;
-        Ok(Self { lane, thread: Mutex::new(Some(thread)), expiry: Expiry::default(), times, teller })
+        let (lane, thread) = match background {
+            Background::Threads => {
+                let (lane, thread) = Lane::start("ledger", settings.lane, work).map_err(no_thread)?;
+                (lane, Some(thread))
+            }
+            Background::ByHand(_) => (Lane::by_hand("ledger", settings.lane, work), None),
+        };
+        let (thread, expiry) = (Mutex::new(thread), Expiry::default());
+        Ok(Self { lane, thread, expiry, times, teller, background: *background })
     }
 
     /// Starts the thread that ends holds whose time has run out.
@@ -66,7 +75,7 @@ impl LedgerLane {
 
     /// One look of that thread. Blocks.
     pub(crate) fn expire_due(&self, store: &dyn Store, clock: &Clock) -> Result<(), Failure> {
-        expiry::look(store, clock, &self.lane).map(drop)
+        expiry::look(store, clock, (&self.lane, self.background)).map(drop)
     }
 
     /// One request; the caller waits, the lane does not.
@@ -77,7 +86,12 @@ impl LedgerLane {
 
     /// The same on a thread that may block.
     pub(crate) fn ask_blocking(&self, request: Request) -> Result<Done, Failure> {
-        waiting::ask_blocking(&self.lane, request)
+        waiting::ask_blocking(&self.lane, Entry::of(request), self.background)
+    }
+
+    /// One turn, where it has no thread; whether there was anything to do.
+    pub(crate) fn step(&self) -> bool {
+        self.lane.step()
     }
 
     /// Neighbours in the lane, or none of them; answers in order.
@@ -103,6 +117,7 @@ impl LedgerLane {
     pub(crate) fn drain(&self) {
         self.expiry.stop();
         self.lane.drain();
+        while self.lane.step() {}
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         if thread.is_some_and(|thread| thread.join().is_err()) {
             tracing::error!("the ledger's lane panicked");

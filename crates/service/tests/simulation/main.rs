@@ -21,8 +21,8 @@ use std::time::{Duration, Instant};
 
 /// Seeds of the test command.
 const SEEDS: u64 = 200;
-/// Seeds at once: a lane that asks again what became of a commit sleeps in between.
-const AT_ONCE: usize = 4;
+/// Seeds at once.
+const AT_ONCE: usize = 2;
 /// Steps of one seed.
 const STEPS: u64 = 120;
 /// Steps that are shown of one that fails.
@@ -90,11 +90,10 @@ fn every_answer_holds() {
     println!("{seeds:?} seeds, {hours:?} simulated hours, {cuts:?} power cuts");
 }
 
-/// Without errors of the disk: after one, a lane asks what became of its commit as often as real time lets it.
 #[test]
 fn a_seed_runs_again_exactly() {
-    for seed in 1..=5 {
-        let [first, second] = [(); 2].map(|()| simulate(seed, false, &Total::default()));
+    for seed in 1..=20 {
+        let [first, second] = [(); 2].map(|()| simulate(seed, true, &Total::default()));
         let differs = first.iter().zip(&second).find(|(first, second)| first != second);
         assert_eq!((differs, first.len()), (None, second.len()), "seed {seed}");
     }

@@ -185,13 +185,9 @@ impl Callers {
             }
             Operation::Erase { player } => world.wait(erase(tally, player_id(player), None)).map(|_| DONE),
             Operation::Put { board, keep } => {
-                world
-                    .blocking(move |tally| boards::put(tally, &board_id(board), &wish(board, keep), None))?;
-                Ok(DONE)
+                boards::put(tally, &board_id(board), &wish(board, keep), None).map(|_| DONE)
             }
-            Operation::Delete { board } => {
-                world.blocking(move |tally| boards::delete(tally, &board_id(board), None)).map(|_| DONE)
-            }
+            Operation::Delete { board } => boards::delete(tally, &board_id(board), None).map(|_| DONE),
             Operation::Pay(payment) => {
                 let new = NewMove { order: self.order(payment), identity };
                 let replayed = world.wait(post::post(tally, new))?.replayed;

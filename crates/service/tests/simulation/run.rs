@@ -15,7 +15,7 @@ const MINUTE: i64 = 60 * SECOND;
 const DAY: i64 = 1_440 * MINUTE;
 
 /// How often lanes are asked whether they work again, before that is a fault of the server.
-const TRIES: u32 = 1_000_000;
+const TRIES: u32 = 1_000;
 
 /// What is said of a period that comes back too soon.
 const PURGING: &str = "rows of a period that was forgotten are still being deleted";
@@ -477,7 +477,6 @@ impl Run {
             if self.world.disk.stopped() || self.callers.lanes_work(&self.world, board) {
                 return;
             }
-            std::thread::yield_now();
         }
         panic!("the lanes do not work again");
     }

@@ -1,26 +1,29 @@
 //! The server on a simulated disk: its clocks, its start and its end.
 //!
-//! Nothing runs in the background but lanes, which have one request at most. So a seed gives the same run again.
+//! There are no threads but that of the simulation, which does the turns of the lanes. So a seed gives the same run again.
 
 use std::future::Future;
 use std::path::Path;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use tally_rules::Micros;
 use tally_rules::clock::Reading;
 use tally_rules::ledger::{Currencies, Currency};
 use tally_service::clock::TimeSource;
+use tally_service::members::MemberSettings;
+use tally_service::members::password::Cost;
 use tally_service::secret::Secret;
 use tally_service::wallets::LedgerSettings;
-use tally_service::{Background, Clock, Failure, Keys, Progress, Settings, Tally};
+use tally_service::{Background, Clock, Failure, Keys, LaneByHand, Progress, Settings, Tally};
 use tally_store::Store;
 use tally_store::sqlite::{self, Options, SqliteStore};
 use tally_testkit::SimulatedDisk;
 use tally_testkit::disk::scratch_folder;
 use tally_testkit::rng::Rng;
 use tempfile::TempDir;
-use tokio::runtime::Runtime;
 
 const BEGIN: i64 = 1_700_000_000_000_000;
 
@@ -44,7 +47,6 @@ impl TimeSource for Source {
 pub(crate) struct World {
     pub(crate) disk: Arc<SimulatedDisk>,
     clocks: Arc<Clocks>,
-    runtime: Runtime,
     running: Option<(Arc<SqliteStore>, Arc<Tally>)>,
     /// The latest wall time so far.
     pub(crate) latest: i64,
@@ -58,10 +60,9 @@ pub(crate) fn currency() -> Currency {
 impl World {
     /// A server on an empty disk.
     pub(crate) fn new() -> Self {
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let clocks = Arc::new(Clocks { monotonic: AtomicI64::new(BEGIN), ahead: AtomicI64::new(0) });
         let disk = SimulatedDisk::new();
-        let mut world = Self { disk, clocks, runtime, running: None, latest: BEGIN, folder: None };
+        let mut world = Self { disk, clocks, running: None, latest: BEGIN, folder: None };
         world.start().unwrap();
         world
     }
@@ -85,7 +86,10 @@ impl World {
         let clock = Clock::new(Source(Arc::clone(&self.clocks)));
         let ledger =
             LedgerSettings { currencies: Currencies::new((currency(), 0), []), ..Default::default() };
-        let settings = Settings { background: Background::ByHand, ledger, ..Settings::default() };
+        // Each start digests a password.
+        let members = MemberSettings { cost: Cost::new(8, 1).unwrap(), ..MemberSettings::default() };
+        let background = Background::ByHand(|| ());
+        let settings = Settings { background, ledger, members, ..Settings::default() };
         let secret = Secret::new([1; 32]);
         let keys = Keys::load(Arc::clone(&store), secret.clone(), clock.clone(), &settings)?;
         Tally::start(store, Arc::new(keys), &secret, clock, settings, &Progress::default())
@@ -128,16 +132,14 @@ impl World {
     }
 
     pub(crate) fn wait<T>(&self, future: impl Future<Output = T>) -> T {
-        self.runtime.block_on(future)
-    }
-
-    /// Runs what blocks and asks the runtime.
-    pub(crate) fn blocking<T: Send + 'static>(
-        &self,
-        run: impl FnOnce(&Arc<Tally>) -> T + Send + 'static,
-    ) -> T {
-        let tally = Arc::clone(self.tally());
-        self.wait(async { tokio::task::spawn_blocking(move || run(&tally)).await.unwrap() })
+        let (mut future, mut context) = (pin!(future), Context::from_waker(Waker::noop()));
+        loop {
+            if let Poll::Ready(done) = future.as_mut().poll(&mut context) {
+                return done;
+            }
+            let stepped = [LaneByHand::Scores(0), LaneByHand::Ledger].map(|lane| self.tally().step(lane));
+            assert_ne!(stepped, [false; 2], "nothing is left to do, and there is no answer");
+        }
     }
 
     /// Wall time.

@@ -6,10 +6,11 @@
 //! mended. Not here: how it is mended (`run`).
 
 use super::doubt::Doubt;
+use super::options::Background;
 use super::state::Shared;
 use super::trouble::Trouble;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
+use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 use tally_disk::DiskFile;
 
@@ -198,7 +199,7 @@ impl Unsynced {
     }
 }
 
-/// The thread; it ends when this is dropped.
+/// The thread, where the store has threads; it ends when this is dropped.
 #[derive(Debug)]
 pub(super) struct Syncs {
     shared: Arc<Shared>,
@@ -207,10 +208,14 @@ pub(super) struct Syncs {
 
 impl Syncs {
     pub(super) fn start(shared: &Arc<Shared>) -> std::io::Result<Self> {
-        let of_thread = Arc::clone(shared);
-        let thread =
-            std::thread::Builder::new().name("store-sync".into()).spawn(move || of_thread.unsynced.work())?;
-        Ok(Self { shared: Arc::clone(shared), thread: Some(thread) })
+        let thread = match shared.options.background {
+            Background::ByHand => None,
+            Background::Threads => {
+                let (named, of_thread) = (Builder::new().name("store-sync".into()), Arc::clone(shared));
+                Some(named.spawn(move || of_thread.unsynced.work())?)
+            }
+        };
+        Ok(Self { shared: Arc::clone(shared), thread })
     }
 }
 
