@@ -4,7 +4,7 @@
 
 use crate::StoreError;
 use crate::books::Page;
-use crate::plan::{Block, BoardNo, BoardRow, PartKey, PartRow, ScoreKey};
+use crate::plan::{Block, BoardNo, BoardRow, Gone, PartKey, PartRow, ScoreKey};
 use std::collections::BTreeSet;
 use tally_rules::contest::Application;
 use tally_rules::ledger::Uuid;
@@ -13,6 +13,9 @@ use tally_rules::{PlayerId, Record};
 /// Live boards in order of number; one whose definition is damaged has none.
 pub type Boards = Vec<(BoardNo, Option<BoardRow>)>;
 
+/// One version of the archive of a period.
+pub type ArchiveKey = (PartKey, u32);
+
 /// What is gone and whose rows may still be there.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ToPurge {
@@ -20,6 +23,17 @@ pub struct ToPurge {
     pub boards: BTreeSet<BoardNo>,
     /// Periods.
     pub parts: BTreeSet<PartKey>,
+    /// Versions of archives.
+    pub archives: BTreeSet<ArchiveKey>,
+}
+
+impl ToPurge {
+    pub(crate) fn add(&mut self, gone: Gone) {
+        match gone {
+            Gone::Part(part) => drop(self.parts.insert(part)),
+            Gone::Blocks(part, version) => drop(self.archives.insert((part, version))),
+        }
+    }
 }
 
 /// Scores at one moment; pages as of [`Books`](crate::Books).
@@ -41,6 +55,9 @@ pub trait ScoreBooks {
 
     /// Archive blocks of one version, from that number on.
     fn blocks(&mut self, part: PartKey, version: u32, from: u64, limit: usize) -> Page<u64, Block>;
+
+    /// Archives that have blocks.
+    fn archives(&mut self, after: Option<ArchiveKey>, limit: usize) -> Page<ArchiveKey, ()>;
 
     /// Players hidden on a board.
     fn hidden(&mut self, board: BoardNo) -> Result<Vec<PlayerId>, StoreError>;

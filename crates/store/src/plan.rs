@@ -113,6 +113,13 @@ pub enum Gone {
     Blocks(PartKey, u32),
 }
 
+impl Gone {
+    /// What a row of `deleted_parts` says: version -1 is all of the part.
+    pub(crate) fn of(part: PartKey, version: i64) -> Self {
+        u32::try_from(version).map_or(Self::Part(part), |version| Self::Blocks(part, version))
+    }
+}
+
 /// An API key as stored: never the secret itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyRow {

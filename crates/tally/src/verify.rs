@@ -17,7 +17,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use tally_rules::Micros;
-use tally_service::verify::{Disagreement, Listener, Replayed, Scores, home, replay};
+use tally_service::verify::{Disagreement, Listener, Owed, Replayed, Scores, home, replay};
 use tally_store::Store;
 use tally_store::mysql::MySqlStore;
 use tally_store::shards::Shards;
@@ -109,7 +109,7 @@ fn read(store: &dyn Store, tells: bool) -> Result<Replayed> {
 /// Says what was checked, and whether all of it agrees.
 fn told(replayed: &Replayed, seconds: f64) -> bool {
     let Replayed { members, handles, wallets, entries, transfers, holds, contests, .. } = replayed;
-    let Replayed { applications, scores, totals, disagreements, .. } = replayed;
+    let Replayed { applications, scores, totals, owed, disagreements, .. } = replayed;
     for (key, total) in totals {
         println!(
             "      {} {}: debits {}, credits {}",
@@ -134,9 +134,13 @@ fn told(replayed: &Replayed, seconds: f64) -> bool {
             "ok    {ledger}: every balance is that of its entries, debits equal credits, and {handles} logins, \
              numbers and players find their members"
         );
-        println!("ok    {score}: every record has its part, and archives are their records in order");
+        println!(
+            "ok    {score}: every record has its part, archives are their records in order, and each is of a period"
+        );
         println!("ok    {period}: every span is one that a schedule gives, and none overlaps another");
-        println!("ok    {application}: each has its fee's hold, or owes none");
+        println!(
+            "ok    {application}: each has its fee's hold, or owes none, and each open hold of a fee has its application"
+        );
     } else {
         let more = disagreements.saturating_sub(SHOWN_MAX);
         if more > 0 {
@@ -145,8 +149,20 @@ fn told(replayed: &Replayed, seconds: f64) -> bool {
         [ledger, score, period, application].iter().for_each(|checked| println!("      {checked}"));
         println!("WRONG {disagreements} rows disagree");
     }
+    list(owed);
     println!("      verified in {seconds:.1} s");
     agrees
+}
+
+/// Lists what contests and periods have not paid.
+fn list(Owed { count, sums, first }: &Owed) {
+    if *count == 0 {
+        println!("ok    owed: every stored prize is paid, and every fee of a cancelled contest is paid back");
+        return;
+    }
+    first.iter().for_each(|debt| println!("owed  {debt}"));
+    let sums: Vec<String> = sums.iter().map(|(currency, sum)| format!("{sum} {currency}")).collect();
+    println!("owed  {count} payments, {} of them listed: {}", first.len(), sums.join(", "));
 }
 
 /// Progress, on a terminal only.

@@ -19,6 +19,8 @@ const VARIANT: u128 = 2 << 62;
 /// The bits of the node; the two below them are those of the side.
 const NODE: u128 = ((1 << 62) - 1) & !SIDES;
 const SIDES: u128 = 3;
+/// The mark of a hold for a contest's fee: one of the two bits that the microseconds leave free.
+const FEE: u128 = 1 << 64;
 
 impl Uuid {
     /// The id of an instant on one server.
@@ -75,6 +77,18 @@ pub struct MemberId(pub Uuid);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HoldId(pub Uuid);
 
+impl HoldId {
+    /// The id of a hold for a contest's fee.
+    pub fn of_fee(id: Uuid) -> Self {
+        Self(Uuid((u128::from_be_bytes(id.0) | FEE).to_be_bytes()))
+    }
+
+    /// Whether the hold is for a contest's fee. A hold that was placed before there was this mark does not say so.
+    pub fn is_of_fee(self) -> bool {
+        u128::from_be_bytes(self.0.0) & FEE != 0
+    }
+}
+
 /// A movement of money.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TransferId(pub Uuid);
@@ -130,6 +144,15 @@ mod tests {
         assert!(transfer.0 < sides[0] && sides[0] < sides[1]);
         assert!(sides.iter().all(|id| TransferId::of(*id) == transfer));
         assert_eq!(TransferId::of(transfer.0), transfer);
+    }
+
+    #[test]
+    fn a_hold_for_a_fee_says_so_and_keeps_its_instant_and_place() {
+        let [id, later] = [999, 1000].map(|at| Uuid::new(Micros(at), u64::MAX));
+        let fee = HoldId::of_fee(id);
+        assert!(fee.is_of_fee() && !HoldId(id).is_of_fee() && !HoldId(later).is_of_fee());
+        assert_eq!(fee.0.at(), Micros(999));
+        assert!(id < fee.0 && fee.0 < later);
     }
 
     proptest! {

@@ -8,8 +8,10 @@
 //! - `handles`: what members are found by against members
 //! - `moves`: movements against entries and captured holds, totals against movements
 //! - `contests`, `periods`: fees, prizes and fees paid back against the movements that say so
-//! - `scores`, `schedule`: records against boards, periods and archives; periods against the calendar
-//! - `applications`: applications against holds
+//! - `owed`: what contests and periods have not paid, which is listed and no disagreement
+//! - `scores`, `archives`, `schedule`: records against boards, periods and archives; archives against periods; periods against the
+//!   calendar
+//! - `applications`: applications against holds, and holds of fees against applications
 //! - `owners`: rows of contests and periods that are not there
 //! - `ahead`: what is not in the order it is needed in; `walk`: pages; `sum`: two sets of rows compared without keeping them
 //!
@@ -17,9 +19,11 @@
 
 mod ahead;
 mod applications;
+mod archives;
 mod contests;
 mod handles;
 mod moves;
+mod owed;
 mod owners;
 mod periods;
 mod schedule;
@@ -30,6 +34,7 @@ mod wallets;
 
 use crate::failure::Failure;
 use crate::wallets::HOME_META;
+pub use owed::{Debt, Owed};
 pub use scores::Scores;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -81,6 +86,8 @@ pub struct Replayed {
     pub scores: Scores,
     /// What movements add up to, in order of account and currency.
     pub totals: Vec<(AccountKey, Total)>,
+    /// What contests and periods have not paid.
+    pub owed: Owed,
     /// How many rows disagree.
     pub disagreements: u64,
 }

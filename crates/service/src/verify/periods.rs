@@ -61,6 +61,7 @@ pub(super) fn check(books: &mut dyn Books, run: &mut Run<'_>) -> Result<u64, Sto
     each(books, |books, payment| {
         periods += 1;
         let (mut rows, mut wrong) = (0_u64, Vec::new());
+        let of = reference(payment);
         each_payout(books, payment.no, |no, payout| {
             rows += 1;
             match payout.paid {
@@ -68,8 +69,8 @@ pub(super) fn check(books: &mut dyn Books, run: &mut Run<'_>) -> Result<u64, Sto
                 Some(_) if no >= payment.done => wrong.push((no, "it is paid before its turn")),
                 _ => {}
             }
+            run.replayed.owed.add_unpaid(&format!("period {of}"), payout);
         })?;
-        let of = reference(payment);
         if rows != u64::from(payment.count) {
             let what = format!("{} were to be paid, and there are {rows}", payment.count);
             run.found("period_payments", &of, what);

@@ -3,10 +3,11 @@
 //!
 //! Records and periods are walked side by side in the order of their keys, archives in the order of their blocks. Both sides
 //! are sums of keyed digests, so memory is that of some pages and of one board's hidden players. Entries are looked up by
-//! key only where the sums differ. Not here: spans of periods (`schedule`), and ranks in a server's memory, which
-//! `tally doctor` compares.
+//! key only where the sums differ. Not here: spans of periods (`schedule`), archives of no period (`archives`), and ranks in
+//! a server's memory, which `tally doctor` compares.
 
 use super::Run;
+use super::archives::{self, each_block};
 use super::schedule::Schedules;
 use super::sum::Sum;
 use super::walk::Walk;
@@ -18,10 +19,7 @@ use tally_rules::definition::{Definition, Ranking};
 use tally_rules::{Micros, PlayerId, Record, order_key};
 use tally_store::books_scores::ToPurge;
 use tally_store::plan::ALL_TIME;
-use tally_store::{Block, BoardNo, BoardRow, Books, PartKey, PartRow, ScoreKey, StoreError};
-
-/// Archive blocks that are read at once.
-const BLOCKS_AT_ONCE: usize = 16;
+use tally_store::{BoardNo, BoardRow, Books, PartKey, PartRow, ScoreKey, StoreError};
 
 /// What was checked of scores.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -90,7 +88,10 @@ pub(super) fn replay(books: &mut dyn Books, now: Micros, run: &mut Run<'_>) -> R
         parts.fill(|after: Option<&PartKey>, limit| books.parts(after.copied(), limit))?;
         let of_records = records.peek().map(|(key, _)| part_of(key));
         let stored = parts.peek().map(|(key, _): &(PartKey, PartRow)| *key);
-        let Some(key) = of_records.into_iter().chain(stored).min() else { return Ok(()) };
+        let Some(key) = of_records.into_iter().chain(stored).min() else {
+            archives::replay(books, (&all.boards, &all.purge), run)?;
+            return Ok(());
+        };
         let row = if stored == Some(key) { parts.next().map(|(_, row)| row) } else { None };
         let group = all.gather(books, &mut records, key, run)?;
         let Some(Some(board)) = all.boards.get(&key.board).cloned() else {
@@ -253,31 +254,9 @@ impl Comparison {
         let left = group.shown.count().saturating_sub(agreed);
         if left > 0 {
             run.found("parts", row_name, format!("{left} of its records are not in its archive as they are"));
+            archives::name_missing(books, (key, row.version), (&self.hidden.1, row_name), run)?;
         }
         Ok(())
-    }
-}
-
-/// Reads the blocks of an archive in order, up to the first that is not there where others follow; its number is the error.
-fn each_block(
-    books: &mut dyn Books,
-    (part, version): (PartKey, u32),
-    mut with: impl FnMut(&mut dyn Books, u64, &Block) -> Result<(), StoreError>,
-) -> Result<Result<(), u64>, StoreError> {
-    let mut next = 0;
-    loop {
-        let page = books.blocks(part, version, next, BLOCKS_AT_ONCE)?;
-        let ended = page.len() < BLOCKS_AT_ONCE;
-        for (number, block) in page {
-            if number != next {
-                return Ok(Err(next));
-            }
-            with(books, number, &block)?;
-            next += 1;
-        }
-        if ended {
-            return Ok(Ok(()));
-        }
     }
 }
 

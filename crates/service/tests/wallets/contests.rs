@@ -219,6 +219,13 @@ fn what_a_full_balance_cannot_take_is_written_down() {
     let state = refused(read::refunds(&world.tally, &ids[0], 0, 9));
     assert_eq!(state, Refusal::ContestState(State::Settled));
     assert_eq!(world.balance(members[1]), 1);
+    let owed = crate::verify::owed(&crate::verify::verify(&*world.tally.store).0);
+    let debt = |id: &ContestId, what| {
+        format!("contest {}, player {}: {what} KRW, not paid: limit_exceeded", id.as_str(), first.as_str())
+    };
+    let mut wanted = [debt(&ids[0], "prize of 101"), debt(&ids[1], "fee back of 1")];
+    wanted.sort();
+    assert_eq!(owed, wanted);
     world.end(&members);
 }
 

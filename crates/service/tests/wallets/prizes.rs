@@ -14,7 +14,8 @@ use tally_service::periods::view::View;
 use tally_service::periods::{keeper, prizes};
 use tally_service::scores::submit::{self, NewScore};
 use tally_service::{Failure, Tally, boards};
-use tally_store::{BoardNo, Changes, ContestChanges, LedgerChanges, Part, PartKey, PayoutKey, Plan};
+use tally_store::sqlite::SqliteStore;
+use tally_store::{BoardNo, Changes, ContestChanges, LedgerChanges, Part, PartKey, PayoutKey, Plan, Store};
 
 pub(crate) const DAY: i64 = 24 * 3_600 * 1_000_000;
 
@@ -198,34 +199,35 @@ fn prizes_that_cannot_be_are_refused() {
     world.end(&[]);
 }
 
+/// The prizes of a period that are written down: the first one has had its turn.
+fn written_down(member: MemberId, (no, key, count): (Uuid, PartKey, u32)) -> Changes {
+    let payout = |rank| Payout {
+        player: player_of(member),
+        member,
+        division: None,
+        rank,
+        currency: code("KRW"),
+        amount: Amount::new(1).unwrap(),
+        paid: None,
+    };
+    let had = Payout { paid: Some(Err(Unpaid::LimitExceeded)), ..payout(1) };
+    let first = std::iter::once(had).chain((1..count).map(|place| payout(place + 1)));
+    let payouts = (0..).zip(first).map(|(place, row)| (PayoutKey { contest: no, no: place }, row)).collect();
+    let period = "daily:2026-11-16".to_owned();
+    let payment = Payment { no, board: board(), period, count, done: 1, at: Micros(5) };
+    let contests = ContestChanges { payouts, payments: vec![(key, payment)], ..ContestChanges::default() };
+    let ledger = LedgerChanges { contests, ..LedgerChanges::default() };
+    Changes { ledger, ..Changes::default() }
+}
+
 /// What is written down and not paid is all that a crash leaves; pieces are paid once, whoever goes on.
 #[test]
 fn what_a_crash_left_written_down_is_paid_once() {
     for kind in [Kind::Sqlite, Kind::MariaDb] {
         let world = World::new(kind);
         let member = world.member("ann", 0);
-        let (no, count) = (Uuid([7; 16]), 1_201);
-        let payout = |rank| Payout {
-            player: player_of(member),
-            member,
-            division: None,
-            rank,
-            currency: code("KRW"),
-            amount: Amount::new(1).unwrap(),
-            paid: None,
-        };
-        // The first one had its turn.
-        let had = Payout { paid: Some(Err(Unpaid::LimitExceeded)), ..payout(1) };
-        let first = std::iter::once(had).chain((1..count).map(|place| payout(place + 1)));
-        let key = |place| PayoutKey { contest: no, no: place };
-        let payouts = (0..).zip(first).map(|(place, row)| (key(place), row)).collect();
-        let period = "daily:2026-11-16".to_owned();
-        let payment = Payment { no, board: board(), period, count, done: 1, at: Micros(5) };
-        let key = PartKey { board: BoardNo(77), part: Part(5) };
-        let contests =
-            ContestChanges { payouts, payments: vec![(key, payment)], ..ContestChanges::default() };
-        let ledger = LedgerChanges { contests, ..LedgerChanges::default() };
-        let changes = Changes { ledger, ..Changes::default() };
+        let (no, key, count) = (Uuid([7; 16]), PartKey { board: BoardNo(77), part: Part(5) }, 1_201);
+        let changes = written_down(member, (no, key, count));
         world.tally.store.run(&Plan::default(), &mut |_| changes.clone()).unwrap();
         std::thread::scope(|scope| {
             for _ in 0..3 {
@@ -237,6 +239,29 @@ fn what_a_crash_left_written_down_is_paid_once() {
         let paid = world.tally.store.ledger().payouts(no, 1, 2_000).unwrap();
         assert!(paid.iter().all(|row| matches!(row.1.paid, Some(Ok(_)))));
         assert!(!world.tally.store.ledger().payment(key).unwrap().unwrap().is_open());
+        let owed = crate::verify::owed(&crate::verify::verify(&*world.tally.store).0);
+        assert_eq!(owed, [debt(member, "not paid: limit_exceeded")]);
         world.end(&[member]);
     }
+}
+
+fn debt(member: MemberId, why: &str) -> String {
+    let player = player_of(member);
+    format!("period {}/daily:2026-11-16, player {}: prize of 1 KRW, {why}", board().as_str(), player.as_str())
+}
+
+#[test]
+fn what_is_written_down_and_not_paid_is_listed_as_owed() {
+    let folder = tempfile::tempdir().unwrap();
+    let store =
+        SqliteStore::open(&folder.path().join("t.db"), &tally_store::sqlite::Options::default()).unwrap();
+    let member = MemberId(Uuid([9; 16]));
+    let of = (Uuid([7; 16]), PartKey { board: BoardNo(77), part: Part(5) }, 201);
+    let changes = written_down(member, of);
+    store.run(&Plan::default(), &mut |_| changes.clone()).unwrap();
+    let (verified, found) = crate::verify::verify(&store);
+    assert_eq!(found, [""; 0]);
+    assert_eq!((verified.owed.count, verified.owed.sums[&code("KRW")]), (201, 201));
+    let owed = crate::verify::owed(&verified);
+    assert_eq!(owed[..2], [debt(member, "not paid: limit_exceeded"), debt(member, "not paid yet")]);
 }

@@ -9,6 +9,7 @@ use tally_rules::ledger::{Amount, HoldId, MemberId, Move, Order, TransferId, Uui
 use tally_service::verify::{Disagreement, Listener, Replayed, home, replay};
 use tally_service::wallets::command::NewHold;
 use tally_service::wallets::holds;
+use tally_store::sqlite::SqliteStore;
 use tally_store::{Changes, LedgerChanges, Plan, Store};
 use tally_testkit::{DatabaseKind, ScratchDatabase};
 
@@ -32,6 +33,13 @@ pub(crate) fn verify(store: &dyn Store) -> (Replayed, Vec<String>) {
     // Records of what is not there are read and not counted.
     assert!(if found.is_empty() { rows == counted } else { rows >= counted }, "{rows} of {counted}");
     (replayed, found)
+}
+
+/// What is owed, as it is listed.
+pub(crate) fn owed(replayed: &Replayed) -> Vec<String> {
+    let listed: Vec<String> = replayed.owed.first.iter().map(ToString::to_string).collect();
+    assert_eq!(listed.len() as u64, replayed.owed.count.min(100));
+    listed
 }
 
 /// Ids of what was made.
@@ -356,28 +364,74 @@ pub(crate) fn in_a_database(server: &ScratchDatabase) -> (World, String) {
     (World::on(store, tempfile::tempdir().unwrap()), name)
 }
 
-/// Breaks rows by each fault in turn, looks whether that and nothing else is named, and puts the rows back.
-pub(crate) fn break_each(
-    (world, server, name): (&World, &ScratchDatabase, &str),
-    tables: &[&str],
-    faults: Vec<Broken>,
-) {
-    let each = |text: &dyn Fn(&str) -> String| tables.iter().map(|table| text(table)).collect::<String>();
-    server.sql(&format!(
-        "USE {name}; {}",
-        each(&|table| format!("CREATE TABLE kept_{table} AS SELECT * FROM {table}; "))
-    ));
-    for (sql, wanted) in faults {
-        server.sql(&format!("USE {name}; {sql}"));
-        let (_, found) = verify(&*world.tally.store);
-        assert_eq!(found.len(), wanted.len(), "{sql}: {found:#?}");
-        for wanted in wanted {
-            assert!(found.iter().any(|found| found.contains(&wanted)), "{sql}: no {wanted:?} in {found:#?}");
+/// Where rows are broken.
+pub(crate) enum Place {
+    /// In the database of that name, of a world that may go on.
+    Server(World, &'static ScratchDatabase, String),
+    /// In copies of the file of a world that has ended.
+    File(tempfile::TempDir),
+}
+
+impl Place {
+    /// A new world of each kind, and what `make` gives of it.
+    pub(crate) fn each<T>(make: impl Fn(&World) -> T) -> Vec<(Self, T)> {
+        let (file, server) = (World::new(Kind::Sqlite), ScratchDatabase::shared(DatabaseKind::MariaDb10));
+        let made = make(&file);
+        let (world, name) = in_a_database(server);
+        let made_there = make(&world);
+        vec![(Self::File(file.stop()), made), (Self::Server(world, server, name), made_there)]
+    }
+
+    pub(crate) fn is_file(&self) -> bool {
+        matches!(self, Self::File(_))
+    }
+
+    /// Gives the store with rows of these tables broken by `sql`, which finds them as they were under `kept_`. Afterwards they
+    /// are as they were.
+    pub(crate) fn broken<T>(&self, tables: &[&str], sql: &str, with: impl FnOnce(&dyn Store) -> T) -> T {
+        let each = |text: &dyn Fn(&str) -> String| tables.iter().map(|table| text(table)).collect::<String>();
+        match self {
+            Self::Server(world, server, name) => {
+                let keep = |table: &str| format!("CREATE TABLE kept_{table} AS SELECT * FROM {table}; ");
+                server.sql(&format!("USE {name}; {} {sql}", each(&keep)));
+                let done = with(&*world.tally.store);
+                let back = |table: &str| {
+                    let again = format!("INSERT INTO {table} SELECT * FROM kept_{table}");
+                    format!("DELETE FROM {table}; {again}; DROP TABLE kept_{table}; ")
+                };
+                server.sql(&format!("USE {name}; {}", each(&back)));
+                done
+            }
+            Self::File(folder) => {
+                let copy = tempfile::tempdir().unwrap();
+                let path = copy.path().join("t.db");
+                std::fs::copy(folder.path().join("t.db"), &path).unwrap();
+                let file = rusqlite::Connection::open(&path).unwrap();
+                // As a damaged page does: neither checks nor types hold.
+                let loose = "PRAGMA ignore_check_constraints = 1; PRAGMA writable_schema = ON; \
+                     UPDATE sqlite_schema SET sql = replace(sql, 'STRICT, ', '') WHERE sql LIKE '%STRICT, %'; \
+                     PRAGMA writable_schema = RESET; ";
+                let keep = |table: &str| format!("CREATE TEMP TABLE kept_{table} AS SELECT * FROM {table}; ");
+                file.execute_batch(&format!("{loose} {} {sql}", each(&keep))).unwrap();
+                drop(file);
+                with(&SqliteStore::open(&path, &tally_store::sqlite::Options::default()).unwrap())
+            }
         }
-        let back =
-            |table: &str| format!("DELETE FROM {table}; INSERT INTO {table} SELECT * FROM kept_{table}; ");
-        server.sql(&format!("USE {name}; {}", each(&back)));
-        assert_eq!(verify(&*world.tally.store).1, [""; 0], "after {sql}");
+    }
+
+    /// Breaks rows by each fault in turn, and looks whether that and nothing else is named.
+    pub(crate) fn break_each(&self, tables: &[&str], faults: Vec<Broken>) {
+        for (sql, wanted) in faults {
+            let (_, found) = self.broken(tables, &sql, verify);
+            assert_eq!(found.len(), wanted.len(), "{sql}: {found:#?}");
+            for wanted in wanted {
+                assert!(
+                    found.iter().any(|found| found.contains(&wanted)),
+                    "{sql}: no {wanted:?} in {found:#?}"
+                );
+            }
+            assert_eq!(self.broken(&[], "", verify).1, [""; 0], "after {sql}");
+        }
     }
 }
 
@@ -389,8 +443,7 @@ fn every_kind_of_row_that_was_broken_by_sql_is_named() {
     let faults =
         [of_wallets(&made), of_handles(&made), of_entries(&made), of_movements(&made), of_holds(&made)]
             .concat();
-    break_each((&world, server, &name), &TABLES, faults);
-    world.end(&[made.ann, made.bob, made.cid]);
+    Place::Server(world, server, name).break_each(&TABLES, faults);
 }
 
 #[test]

@@ -3,12 +3,14 @@
 
 use crate::histories::paper::{FEE, Op, Shape};
 use crate::histories::{Hand, player_of, wish};
-use crate::verify::{Broken, GHOST, break_each, fault, hex, in_a_database, verify};
+use crate::verify::{Broken, GHOST, Place, fault, hex, in_a_database, owed, verify};
 use crate::world::World;
-use tally_rules::contest::ContestId;
+use tally_rules::contest::record::Work;
+use tally_rules::contest::{ContestId, Record};
 use tally_rules::ledger::{MemberId, Uuid};
 use tally_service::contests::act::Actor;
 use tally_service::contests::{change, read};
+use tally_store::{Changes, ContestChanges, LedgerChanges, Plan};
 use tally_testkit::{DatabaseKind, ScratchDatabase};
 
 const TABLES: [&str; 4] = ["contests", "contest_members", "contest_prizes", "entries"];
@@ -160,6 +162,19 @@ fn every_row_of_a_contest_that_was_broken_by_sql_is_named() {
     let made = make(&world);
     assert_eq!(verify(&*world.tally.store).0.contests, 2);
     let faults = [of_members(&made), of_prizes(&made), of_movements(&made)].concat();
-    break_each((&world, server, &name), &TABLES, faults);
-    world.end(&made.members);
+    let place = Place::Server(world, server, name);
+    place.break_each(&TABLES, faults);
+    let Place::Server(world, ..) = place else { return };
+    // It was called off, and its fee is still to be paid back.
+    world.tally.drain();
+    let id = ContestId::new("off").unwrap();
+    let record = world.tally.store.ledger().contest(&id).unwrap().unwrap();
+    let contests = vec![(id, Record { work: Work::Refund { after: None }, ..record })];
+    let ledger = LedgerChanges { contests: ContestChanges { contests, ..<_>::default() }, ..<_>::default() };
+    let changes = Changes { ledger, ..Changes::default() };
+    world.tally.store.run(&Plan::default(), &mut |_| changes.clone()).unwrap();
+    let (verified, found) = verify(&*world.tally.store);
+    let player = player_of(made.members[0]);
+    let debt = format!("contest off, player {}: fee back of 10 KRW, not paid yet", player.as_str());
+    assert_eq!((owed(&verified), found), (vec![debt], Vec::new()));
 }

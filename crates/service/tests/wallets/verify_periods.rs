@@ -1,7 +1,7 @@
 //! Replaying prizes of periods, and rows of what is not there: by SQL one row of each kind wrong, each named.
 
 use crate::prizes::{DAY, daily, player_of, put, score, table};
-use crate::verify::{Broken, GHOST, break_each, fault, hex, in_a_database, verify};
+use crate::verify::{Broken, GHOST, Place, fault, hex, in_a_database, verify};
 use crate::world::{World, order};
 use tally_rules::ledger::{MemberId, Move, Order, Uuid};
 use tally_rules::period::Payment;
@@ -113,7 +113,8 @@ fn every_row_of_a_periods_prizes_that_was_broken_by_sql_is_named() {
     let made = make(&world);
     // The keepers' own looks would pay what a fault makes due again.
     world.tally.drain();
-    break_each((&world, server, &name), &TABLES, [of_prizes(&made), of_movements(&made)].concat());
+    let faults = [of_prizes(&made), of_movements(&made)].concat();
+    Place::Server(world, server, name).break_each(&TABLES, faults);
 }
 
 /// A prize that is paid twice is money that agrees with its wallet, and with no row.

@@ -1,10 +1,10 @@
-//! Verifying scores, periods, archives and applications: by SQL one row of each kind wrong, each named. That a sound store has
-//! none, every other test of this folder says at its end.
+//! Verifying scores, periods, archives and applications: by SQL one row of each kind wrong, in a file and in a database, each
+//! named. That a sound store has none, every other test of this folder says at its end.
 
 use crate::histories::paper::{FEE, Op, Shape};
 use crate::histories::{Hand, player_of, wish};
 use crate::prizes::{DAY, daily, put, score};
-use crate::verify::{Broken, break_each, fault, hex, in_a_database, verify};
+use crate::verify::{Broken, Place, fault, hex, verify};
 use crate::world::World;
 use tally_rules::contest::ContestId;
 use tally_rules::ledger::MemberId;
@@ -15,9 +15,8 @@ use tally_service::contests::{change, read};
 use tally_service::periods::keeper;
 use tally_service::players::erase::ban;
 use tally_service::verify::{Listener, replay};
-use tally_testkit::{DatabaseKind, ScratchDatabase};
 
-const TABLES: [&str; 5] = ["scores", "parts", "blocks", "boards", "bans"];
+const TABLES: [&str; 6] = ["scores", "parts", "blocks", "boards", "bans", "deleted_parts"];
 
 fn player(name: &str) -> PlayerId {
     PlayerId::new(name).unwrap()
@@ -40,10 +39,13 @@ fn make(world: &World) -> (String, u64) {
     (board.id.as_str().to_owned(), closed.part.0)
 }
 
-fn of_scores(name: &str, part: u64) -> Vec<Broken> {
+fn of_scores(name: &str, part: u64, is_file: bool) -> Vec<Broken> {
     let of = format!("{name}/{part}");
     let closed = format!("part = {part}");
     let lost = |rows: u8| format!("parts {of}: {rows} of its records are not in its archive as they are");
+    let lacks = |player: &str| format!("scores {of}/{player}: its archive lacks it");
+    let more = if is_file { "" } else { ", version, gone" };
+    let no_name = if is_file { "CAST(x'ff' AS TEXT)" } else { "x'ff'" };
     vec![
         fault(
             format!("UPDATE scores SET score = 31 WHERE {closed} AND player = 'p1'"),
@@ -55,16 +57,16 @@ fn of_scores(name: &str, part: u64) -> Vec<Broken> {
         ),
         fault(
             format!(
-                "INSERT INTO scores SELECT board, part, 'p9', score, subscore, `at`, version, gone FROM kept_scores \
+                "INSERT INTO scores SELECT board, part, 'p9', score, subscore, `at`{more} FROM kept_scores \
                  WHERE {closed} AND player = 'p1'"
             ),
-            &[&lost(1)],
+            &[&lost(1), &lacks("p9")],
         ),
         fault(
             "INSERT INTO bans SELECT board, 'p1' FROM kept_bans".into(),
             &[&format!("scores {of}/p1: its archive has it, and the player is hidden")],
         ),
-        fault("DELETE FROM bans".into(), &[&lost(1)]),
+        fault("DELETE FROM bans".into(), &[&lost(1), &lacks("p3")]),
         fault(
             "UPDATE scores SET subscore = 1 WHERE part = 0 AND player = 'p1'".into(),
             &[&format!("scores {name}/0/p1: it has a subscore")],
@@ -74,7 +76,7 @@ fn of_scores(name: &str, part: u64) -> Vec<Broken> {
             &["scores 99/0: 3 records of a board that is not there"],
         ),
         fault(
-            format!("UPDATE scores SET player = x'ff' WHERE {closed} AND player = 'p1'"),
+            format!("UPDATE scores SET player = {no_name} WHERE {closed} AND player = 'p1'"),
             &[
                 &format!("/{part}/x'ff': it is damaged"),
                 &format!("scores {of}/p1: its archive has it, and there is no record that can be read"),
@@ -84,20 +86,33 @@ fn of_scores(name: &str, part: u64) -> Vec<Broken> {
     ]
 }
 
-fn of_archives(name: &str, part: u64) -> Vec<Broken> {
+fn of_archives(name: &str, part: u64, is_file: bool) -> Vec<Broken> {
     let of = format!("{name}/{part}");
     let none = format!("parts {of}: it counts 2 players, and its archive has 0");
     let lost = format!("parts {of}: 2 of its records are not in its archive as they are");
+    let [first, second] = ["p1", "p2"].map(|player| format!("scores {of}/{player}: its archive lacks it"));
+    let joined = |more: &str| match is_file {
+        true => format!("CAST(entries || {more} AS BLOB)"),
+        false => format!("CONCAT(entries, {more})"),
+    };
+    let version = |version: u8| {
+        format!(
+            "INSERT INTO blocks SELECT board, part, {version}, block, distinct_better, entries FROM kept_blocks"
+        )
+    };
     // 30 and 20 points in the other order, as they are packed: the second comes first.
     vec![
-        fault("DELETE FROM blocks".into(), &[&none, &lost]),
-        fault("UPDATE blocks SET block = 1".into(), &["/1/0: it is not there", &none, &lost]),
+        fault("DELETE FROM blocks".into(), &[&none, &lost, &first, &second]),
         fault(
-            "UPDATE blocks SET entries = CONCAT(entries, x'ff')".into(),
-            &["/1/0: its entries cannot be read", &none, &lost],
+            "UPDATE blocks SET block = 1".into(),
+            &["/1/0: it is not there", &none, &lost, &first, &second],
         ),
         fault(
-            "UPDATE blocks SET entries = CONCAT(entries, entries)".into(),
+            format!("UPDATE blocks SET entries = {}", joined("x'ff'")),
+            &["/1/0: its entries cannot be read", &none, &lost, &first, &second],
+        ),
+        fault(
+            format!("UPDATE blocks SET entries = {}", joined("entries")),
             &[
                 "/1/0: it has 4 entries, and its period has 2",
                 "does not come after the one before",
@@ -110,11 +125,29 @@ fn of_archives(name: &str, part: u64) -> Vec<Broken> {
             format!("UPDATE parts SET total = 9 WHERE part = {part}"),
             &["it has 2 entries, and its period has 9", "it counts 9 players, and its archive has 2"],
         ),
+        fault(version(7), &[&format!("blocks {of}/7: its period has the archive 1")]),
+        // The next one is being written.
+        fault(version(2), &[]),
+        fault(
+            format!("{}; INSERT INTO deleted_parts SELECT board, part, 7 FROM kept_blocks", version(7)),
+            &[],
+        ),
+        fault(
+            "UPDATE blocks SET part = part + 1".into(),
+            &[
+                &none,
+                &lost,
+                &first,
+                &second,
+                &format!("blocks {name}/{}/1: its period is not stored", part + 1),
+            ],
+        ),
     ]
 }
 
 fn of_periods(name: &str, part: u64) -> Vec<Broken> {
     let of = format!("parts {name}/{part}");
+    let archive = format!("blocks {name}/{part}/1: its period is not stored");
     vec![
         fault(
             format!("UPDATE parts SET ends = ends + 1000000 WHERE part = {part}"),
@@ -133,13 +166,14 @@ fn of_periods(name: &str, part: u64) -> Vec<Broken> {
         ),
         fault(
             format!("DELETE FROM parts WHERE part = {part}"),
-            &[&format!("scores {name}/{part}: 3 records of a period that is not stored")],
+            &[&format!("scores {name}/{part}: 3 records of a period that is not stored"), &archive],
         ),
         fault(
             format!("UPDATE parts SET closed = 7 WHERE part = {part}"),
             &[
-                "it is damaged: column 6",
+                &format!("/{part}: it is damaged"),
                 &format!("scores {name}/{part}: 3 records of a period that is not stored"),
+                &archive,
             ],
         ),
     ]
@@ -147,30 +181,33 @@ fn of_periods(name: &str, part: u64) -> Vec<Broken> {
 
 #[test]
 fn every_kind_of_score_and_period_that_was_broken_by_sql_is_named() {
-    let server = ScratchDatabase::shared(DatabaseKind::MariaDb10);
-    let (world, database) = in_a_database(server);
-    let (name, part) = make(&world);
-    let (verified, found) = verify(&*world.tally.store);
-    assert_eq!(found, [""; 0]);
-    let scores = verified.scores;
-    assert_eq!((scores.boards, scores.records, scores.periods), (1, 3 + 3 + 1, 2));
-    assert_eq!((scores.archives, scores.entries, scores.earlier_schedule), (1, 2, 0));
-    let faults = [of_scores(&name, part), of_archives(&name, part), of_periods(&name, part)].concat();
-    break_each((&world, server, &database), &TABLES, faults);
-    // Nothing is closed before its end.
-    let mut books = world.tally.store.ledger().books().unwrap();
-    let mut found = Vec::new();
-    let listener = Listener { found: &mut |one| found.push(one.to_string()), read: &mut |_| () };
-    replay(&mut *books, (None, Micros(0)), listener).unwrap();
-    assert_eq!(found, [format!("parts {name}/{part}: it is closed before its end")]);
-    drop(books);
-    world.end(&[]);
+    let each = Place::each(|world| {
+        let made = make(world);
+        let (verified, found) = verify(&*world.tally.store);
+        assert_eq!(found, [""; 0]);
+        let scores = verified.scores;
+        assert_eq!((scores.boards, scores.records, scores.periods), (1, 3 + 3 + 1, 2));
+        assert_eq!((scores.archives, scores.entries, scores.earlier_schedule), (1, 2, 0));
+        made
+    });
+    for (place, (name, part)) in each {
+        let is_file = place.is_file();
+        let faults =
+            [of_scores(&name, part, is_file), of_archives(&name, part, is_file), of_periods(&name, part)];
+        place.break_each(&TABLES, faults.concat());
+        // Nothing is closed before its end.
+        let found = place.broken(&[], "", |store| {
+            let (mut books, mut found) = (store.ledger().books().unwrap(), Vec::new());
+            let listener = Listener { found: &mut |one| found.push(one.to_string()), read: &mut |_| () };
+            replay(&mut *books, (None, Micros(0)), listener).unwrap();
+            found
+        });
+        assert_eq!(found, [format!("parts {name}/{part}: it is closed before its end")]);
+    }
 }
 
-#[test]
-fn every_application_that_was_broken_by_sql_is_named() {
-    let server = ScratchDatabase::shared(DatabaseKind::MariaDb10);
-    let (world, database) = in_a_database(server);
+/// A contest with a fee, and an application in each status. Its number and the players.
+fn apply(world: &World) -> (String, Vec<MemberId>) {
     let members: Vec<MemberId> = ["ann", "bob", "cid"].iter().map(|name| world.member(name, 100)).collect();
     let hand = Hand { tally: &world.tally, runtime: &world.runtime, members: &members };
     let id = ContestId::new("cup").unwrap();
@@ -181,43 +218,56 @@ fn every_application_that_was_broken_by_sql_is_named() {
     }
     let (verified, found) = verify(&*world.tally.store);
     assert_eq!((verified.applications, found), (3, Vec::new()));
-    let no = hex(read::get(&world.tally, &id).unwrap().no);
-    let [ann, bob, cid] = [0, 1, 2].map(|at| player_of(members[at]).as_str().to_owned());
-    let of = |name: &str| format!("contest = {no} AND player = '{name}'");
-    let hold = |name: &str| format!("(SELECT hold FROM kept_contest_applications WHERE {})", of(name));
-    let row = |name: &str| format!("contest_applications cup/{name}: ");
-    let faults = vec![
-        fault(
-            format!("UPDATE contest_applications SET hold = NULL WHERE {}", of(&ann)),
-            &[&format!("{}it has no hold, and the contest has a fee", row(&ann))],
-        ),
-        fault(
-            format!("UPDATE contest_applications SET hold = {} WHERE {}", hold(&ann), of(&bob)),
-            &["2 applications have its hold"],
-        ),
-        fault(
-            format!("UPDATE contest_applications SET hold = x'{}' WHERE {}", "07".repeat(16), of(&ann)),
-            &[&format!("{}its hold 07070707-0707-0707-0707-070707070707 is not there", row(&ann))],
-        ),
-        fault(
-            format!("UPDATE contest_applications SET member = {} WHERE {}", hex(members[1].0), of(&ann)),
-            &[&row(&ann)],
-        ),
-        fault(
-            format!("UPDATE contest_applications SET status = 'rejected' WHERE {}", of(&ann)),
-            &[&format!("{}it has a hold, and owes no fee", row(&ann)), "contests cup: it counts [1, 1, 1]"],
-        ),
-        fault(
-            format!("DELETE FROM contest_applications WHERE {}", of(&cid)),
-            &[
-                "contests cup: it counts [1, 1, 1] applications pending, accepted and rejected, and there are [1, 1, 0]",
-            ],
-        ),
-        fault(
-            format!("UPDATE holds SET amount = amount + 1 WHERE id = {}", hold(&ann)),
-            &["and the fee", "is held, and open holds are"],
-        ),
-    ];
-    break_each((&world, server, &database), &["contest_applications", "holds"], faults);
-    world.end(&members);
+    (hex(read::get(&world.tally, &id).unwrap().no), members)
+}
+
+#[test]
+fn every_application_that_was_broken_by_sql_is_named() {
+    for (place, (no, members)) in Place::each(apply) {
+        let [ann, bob, cid] = [0, 1, 2].map(|at| player_of(members[at]).as_str().to_owned());
+        let of = |name: &str| format!("contest = {no} AND player = '{name}'");
+        let hold = |name: &str| format!("(SELECT hold FROM kept_contest_applications WHERE {})", of(name));
+        let row = |name: &str| format!("contest_applications cup/{name}: ");
+        let alone = "it holds the fee of a contest, and no application has it";
+        let faults = vec![
+            fault(
+                format!("UPDATE contest_applications SET hold = NULL WHERE {}", of(&ann)),
+                &[&format!("{}it has no hold, and the contest has a fee", row(&ann)), alone],
+            ),
+            fault(
+                format!("UPDATE contest_applications SET hold = {} WHERE {}", hold(&ann), of(&bob)),
+                &["2 applications have its hold", alone],
+            ),
+            fault(
+                format!("UPDATE contest_applications SET hold = x'{}' WHERE {}", "07".repeat(16), of(&ann)),
+                &[&format!("{}its hold 07070707-0707-0707-0707-070707070707 is not there", row(&ann)), alone],
+            ),
+            fault(
+                format!("UPDATE contest_applications SET member = {} WHERE {}", hex(members[1].0), of(&ann)),
+                &[&row(&ann)],
+            ),
+            fault(
+                format!("UPDATE contest_applications SET status = 'rejected' WHERE {}", of(&ann)),
+                &[
+                    &format!("{}it has a hold, and owes no fee", row(&ann)),
+                    "contests cup: it counts [1, 1, 1]",
+                ],
+            ),
+            fault(
+                format!("DELETE FROM contest_applications WHERE {}", of(&cid)),
+                &[
+                    "contests cup: it counts [1, 1, 1] applications pending, accepted and rejected, and there are [1, 1, 0]",
+                ],
+            ),
+            fault(
+                format!("DELETE FROM contest_applications WHERE {}", of(&ann)),
+                &["contests cup: it counts [1, 1, 1]", alone],
+            ),
+            fault(
+                format!("UPDATE holds SET amount = amount + 1 WHERE id = {}", hold(&ann)),
+                &["and the fee", "is held, and open holds are"],
+            ),
+        ];
+        place.break_each(&["contest_applications", "holds"], faults);
+    }
 }

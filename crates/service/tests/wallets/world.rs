@@ -151,6 +151,16 @@ impl World {
             .map_or(0, |(_, wallet)| wallet.balance)
     }
 
+    /// Ends, and gives the folder of its file.
+    pub(crate) fn stop(self) -> tempfile::TempDir {
+        self.tally.drain();
+        while Arc::strong_count(&self.tally) > 1 {
+            std::thread::yield_now();
+        }
+        let Self { _folder: folder, .. } = self;
+        folder
+    }
+
     /// Proves that everything agrees, and ends.
     pub(crate) fn end(self, members: &[MemberId]) {
         self.tally.drain();

@@ -13,8 +13,8 @@ use super::scores;
 use super::text::Script;
 use crate::StoreError;
 use crate::books::Page;
-use crate::books_scores::{Boards, ScoreBooks, ToPurge};
-use crate::plan::{Block, BoardNo, Part, PartKey, PartRow, ScoreKey};
+use crate::books_scores::{ArchiveKey, Boards, ScoreBooks, ToPurge};
+use crate::plan::{Block, BoardNo, Gone, Part, PartKey, PartRow, ScoreKey};
 use tally_rules::contest::Application;
 use tally_rules::ledger::Uuid;
 use tally_rules::{PlayerId, Record};
@@ -53,14 +53,14 @@ impl ScoreBooks for Snapshot {
     fn to_purge(&mut self) -> Result<ToPurge, StoreError> {
         let mut script = Script::default();
         script.statement("SELECT `no` FROM deleted_boards");
-        script.statement("SELECT board, part FROM deleted_parts WHERE version = -1");
+        script.statement("SELECT board, part, version FROM deleted_parts");
         let (mut answers, mut purge) = (self.ask(&script)?, ToPurge::default());
         answers.each(1, "deleted_boards", |row| {
             purge.boards.insert(BoardNo(row.small()?));
             Ok(())
         })?;
         answers.each(1, "deleted_parts", |row| {
-            purge.parts.insert(part_key(row)?);
+            purge.add(Gone::of(part_key(row)?, row.signed()?));
             Ok(())
         })?;
         Ok(purge)
@@ -127,6 +127,21 @@ impl ScoreBooks for Snapshot {
             script
         };
         self.page("blocks", limit, asked, |row| Ok((row.number()?, parts::decode_block(row)?)))
+    }
+
+    fn archives(&mut self, after: Option<ArchiveKey>, limit: usize) -> Page<ArchiveKey, ()> {
+        let asked = |limit: usize| {
+            let mut script = Script::default();
+            script.sql("SELECT DISTINCT board, part, version FROM blocks FORCE INDEX (PRIMARY)");
+            if let Some((after, version)) = after {
+                after_part(&mut script, after);
+                script.sql(" OR (board = ").number(after.board.0).sql(" AND part = ").number(after.part.0);
+                script.sql(" AND version > ").number(version).sql("))");
+            }
+            script.sql(" ORDER BY board, part, version LIMIT ").number(limit as u64).end();
+            script
+        };
+        self.page("blocks", limit, asked, |row| Ok(((part_key(row)?, row.small()?), ())))
     }
 
     fn hidden(&mut self, board: BoardNo) -> Result<Vec<PlayerId>, StoreError> {

@@ -4,7 +4,7 @@
 //! its period as well. Not here: what a snapshot is (`mysql::books`).
 
 use crate::books::{OfContests, Page};
-use crate::books_scores::{Boards, ToPurge};
+use crate::books_scores::{ArchiveKey, Boards, ToPurge};
 use crate::mysql::Snapshot;
 use crate::plan::{Block, BoardNo, PartKey, PartRow, ScoreKey};
 use crate::{Books, DamagedRow, ScoreBooks, StoreError};
@@ -83,15 +83,17 @@ impl ScoreBooks for ShardBooks {
     of_first! {
         boards() -> Result<Boards, StoreError>;
         blocks(part: PartKey, version: u32, from: u64, limit: usize) -> Page<u64, Block>;
+        archives(after: Option<ArchiveKey>, limit: usize) -> Page<ArchiveKey, ()>;
         applications(no: Uuid, after: Option<&PlayerId>, limit: usize) -> Page<PlayerId, Application>;
     }
 
     fn to_purge(&mut self) -> Result<ToPurge, StoreError> {
         let mut all = ToPurge::default();
         for books in &mut self.all {
-            let ToPurge { boards, parts } = books.to_purge()?;
+            let ToPurge { boards, parts, archives } = books.to_purge()?;
             all.boards.extend(boards);
             all.parts.extend(parts);
+            all.archives.extend(archives);
         }
         Ok(all)
     }

@@ -209,7 +209,7 @@ impl From<Gone> for DeletedKey {
 
 impl From<DeletedKey> for Gone {
     fn from(key: DeletedKey) -> Self {
-        u32::try_from(key.version).map_or(Self::Part(key.part), |version| Self::Blocks(key.part, version))
+        Self::of(key.part, key.version)
     }
 }
 

@@ -12,7 +12,7 @@ use super::parts::{self, Blocks, Deleted, Parts};
 use super::scores::{self, Scores};
 use super::table::Table;
 use crate::books::Page;
-use crate::books_scores::{Boards, ScoreBooks, ToPurge};
+use crate::books_scores::{ArchiveKey, Boards, ScoreBooks, ToPurge};
 use crate::damage::score_text;
 use crate::plan::{BanKey, Block, BlockKey, BoardNo, Gone, Part, PartKey, PartRow, ScoreKey};
 use crate::{DamagedRow, StoreError};
@@ -30,7 +30,9 @@ const PARTS: &str = "SELECT part, rule, starts, ends, closed, version, stale, to
 const BLOCKS: &str = "SELECT distinct_better, entries, block FROM blocks \
      WHERE board = ?1 AND part = ?2 AND version = ?3 AND block >= ?4 ORDER BY block";
 const DELETED_BOARDS: &str = "SELECT no FROM deleted_boards";
-const DELETED_PARTS: &str = "SELECT board, part FROM deleted_parts WHERE version = -1";
+const ARCHIVES: &str = "SELECT DISTINCT board, part, version FROM blocks WHERE (board, part, version) > (?1, ?2, ?3) \
+     ORDER BY board, part, version";
+const DELETED_PARTS: &str = "SELECT board, part, version FROM deleted_parts";
 
 /// What was not in the tables at that moment.
 pub(super) struct Scored {
@@ -52,10 +54,7 @@ impl Scored {
         boards.extend(overlay.boards.damaged().filter_map(|(no, _)| Some((no?, None))));
         boards.sort_unstable_by_key(|(no, _)| *no);
         let mut purge = ToPurge::default();
-        purge.parts.extend(all::<Deleted>(overlay).keys().filter_map(|key| match (*key).into() {
-            Gone::Part(part) => Some(part),
-            Gone::Blocks(..) => None,
-        }));
+        all::<Deleted>(overlay).keys().for_each(|key| purge.add((*key).into()));
         let gone = all::<super::boards::Boards>(overlay).into_iter();
         purge.boards.extend(gone.filter_map(|(no, row)| row.is_none().then_some(no)));
         Self {
@@ -99,9 +98,9 @@ impl ScoreBooks for Snapshot<'_> {
         let board = |row: &Row<'_>| Ok((BoardNo(row.get(0)?), ()));
         let boards = self.page((DELETED_BOARDS, usize::MAX), [], board)?;
         purge.boards.extend(boards.into_iter().map(|(no, ())| no));
-        let part = |row: &Row<'_>| Ok((part_key(row, 0, 1)?, ()));
+        let part = |row: &Row<'_>| Ok((part_key(row, 0, 1)?, row.get::<_, i64>(2)?));
         let parts = self.page((DELETED_PARTS, usize::MAX), [], part)?;
-        purge.parts.extend(parts.into_iter().map(|(key, ())| key));
+        parts.into_iter().for_each(|(part, version)| purge.add(Gone::of(part, version)));
         Ok(purge)
     }
 
@@ -149,6 +148,18 @@ impl ScoreBooks for Snapshot<'_> {
             })?;
         let after = from.checked_sub(1);
         Ok(laid(page, &newer, after.as_ref(), (asked, limit)))
+    }
+
+    fn archives(&mut self, after: Option<ArchiveKey>, limit: usize) -> Page<ArchiveKey, ()> {
+        let (board, part, version) = after
+            .map_or((-1, 0, 0), |(key, version)| (i64::from(key.board.0), key.part.0.cast_signed(), version));
+        let decode = |row: &Row<'_>| Ok(((part_key(row, 0, 1)?, row.get(2)?), ()));
+        let page = self.page((ARCHIVES, limit), params![board, part, version], decode)?;
+        let mut all: BTreeMap<ArchiveKey, ()> = page.into_iter().collect();
+        // Blocks are removed from the tables alone.
+        let newer = self.newer.scored.blocks.keys().map(|key| (key.part, key.version));
+        all.extend(newer.filter(|key| after.is_none_or(|after| *key > after)).map(|key| (key, ())));
+        Ok(all.into_iter().take(limit).collect())
     }
 
     fn hidden(&mut self, board: BoardNo) -> Result<Vec<PlayerId>, StoreError> {

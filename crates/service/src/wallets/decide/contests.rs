@@ -175,7 +175,7 @@ impl State<'_> {
             Act::Open(kept) => self.open(order, record, *kept),
             Act::Outside(what) => self.outside(order, record, *what),
             Act::Apply { player, member } => {
-                let id = HoldId(own.remove(0));
+                let id = HoldId::of_fee(own.remove(0));
                 self.apply(order, record, (player, *member), id, settings)
             }
             Act::Decide { rows, accept } => self.decide_rows(order, record, rows, *accept),
