@@ -41,6 +41,7 @@ pub(crate) const PACKAGES: &[Package] = &[
         package: "chromium-headless-shell",
         why: "shows the console's pages to the tests, without a window",
     },
+    Package { binary: "faketime", package: "faketime", why: "sets the clock of a server under test" },
     Package { binary: "npm", package: "npm", why: "fetches the clients of node" },
 ];
 

@@ -4,7 +4,8 @@
 //! [`http`] speaks to it byte by byte, [`model`] says what it should have answered. The model is written from the
 //! contract and shares no code with the product, so that one mistake is not made twice. [`ScratchRedis`] starts the servers
 //! whose replies ours must match, [`ScratchCluster`] several of them as one, [`ScratchDatabase`] those that keep a store; [`Proxy`] is a bad network
-//! before any of them, a [`Page`] a browser on it. A [`SimulatedDisk`] loses power when the test says so. Not here: anything the product itself uses; this crate is only ever a dev-dependency.
+//! before any of them, a [`Page`] a browser on it. A [`SimulatedDisk`] loses power when the test says so, and a [`WallClock`] jumps.
+//! Not here: anything the product itself uses; this crate is only ever a dev-dependency.
 
 pub mod audit;
 pub mod backends;
@@ -24,6 +25,7 @@ pub mod rng;
 pub mod routes;
 pub mod server;
 pub mod tls;
+pub mod wall_clock;
 
 pub use browser::Page;
 pub use cluster::ScratchCluster;
@@ -37,3 +39,4 @@ pub use resp::RespClient;
 pub use rng::Rng;
 pub use server::TestTally;
 pub use tally_wire::resp::Reply;
+pub use wall_clock::WallClock;

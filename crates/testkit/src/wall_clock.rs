@@ -1,0 +1,80 @@
+//! A wall clock that a test sets while a server runs: libfaketime answers below the server's libc.
+//!
+//! The clock runs at the speed of the machine's, and begins at noon of a fixed day, so that no day ends while a test runs.
+//! Monotonic time stays the machine's. Every reading opens the file of the offset, so a jump is seen by the next reading;
+//! that is too slow for a load. Not here: what a server does about a jump.
+
+use crate::TestTally;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::{SystemTime, UNIX_EPOCH};
+use tempfile::TempDir;
+
+/// 2031-03-05T12:00:00Z, a Wednesday.
+const BEGIN: i64 = 1_930_478_400;
+
+/// The clock of every process that was given it.
+#[derive(Debug)]
+pub struct WallClock {
+    folder: TempDir,
+    library: String,
+    /// Seconds ahead of the machine's clock.
+    ahead: i64,
+}
+
+impl WallClock {
+    /// A clock at noon.
+    ///
+    /// # Panics
+    ///
+    /// If there is no libfaketime: `cargo xtask packages` installs it.
+    pub fn at_noon() -> Self {
+        let folder = TempDir::with_prefix("tally-clock-").expect("a temporary directory can be made");
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("it is after 1970").as_secs();
+        let ahead = BEGIN - i64::try_from(now).expect("seconds have 63 bits");
+        let clock = Self { folder, library: library(), ahead };
+        clock.write();
+        clock
+    }
+
+    /// Gives it to the processes that a server starts from now on.
+    pub fn set_for(&self, server: &mut TestTally) {
+        let file = self.file().to_str().expect("a path of text").to_owned();
+        for (name, value) in [
+            ("LD_PRELOAD", &*self.library),
+            ("FAKETIME_TIMESTAMP_FILE", &file),
+            ("FAKETIME_NO_CACHE", "1"),
+            ("FAKETIME_DONT_FAKE_MONOTONIC", "1"),
+            // Times of files stay the machine's.
+            ("NO_FAKE_STAT", "1"),
+        ] {
+            server.set(name, value);
+        }
+    }
+
+    /// Sets it so many seconds ahead of what it says, or back.
+    pub fn jump(&mut self, seconds: i64) {
+        self.ahead += seconds;
+        self.write();
+    }
+
+    fn file(&self) -> PathBuf {
+        self.folder.path().join("offset")
+    }
+
+    /// By a rename: no reading meets half a file.
+    fn write(&self) {
+        let new = self.folder.path().join("new");
+        std::fs::write(&new, format!("{:+}\n", self.ahead)).expect("the folder can be written");
+        std::fs::rename(&new, self.file()).expect("a file can be renamed");
+    }
+}
+
+/// What to load, as the program that comes with it says.
+fn library() -> String {
+    let output = Command::new("faketime").args(["-f", "+0", "printenv", "LD_PRELOAD"]).output();
+    let output = output.expect("there is no `faketime`; run `cargo xtask packages`");
+    let library = String::from_utf8(output.stdout).expect("a path of text").trim().to_owned();
+    assert!(!library.is_empty(), "`faketime` names no library");
+    library
+}
