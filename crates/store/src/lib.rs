@@ -38,7 +38,7 @@ pub use plan::{
     ImportKey, ImportRow, KeyChange, KeyRow, Loaded, Part, PartKey, PartRow, Plan, ScoreKey,
 };
 pub use series::{ListedSeries, SeriesReads};
-pub use servers::{BoardState, Changed, Mark, Marked, Name, ScoreState, Task};
+pub use servers::{BoardState, Changed, FeedPosition, Mark, Marked, Name, ScoreState, Task};
 
 pub use shard_set::{SHARDS_MAX, ShardSet};
 pub use slow::{SLOW, Slow, Stage};
@@ -160,9 +160,9 @@ pub trait Store: Send + Sync + 'static {
         Ok(Some(BoardState { row, revision: 0, bans, parts }))
     }
 
-    /// What others may have changed after a revision. Where one process writes: nothing.
-    fn changed(&self, revision: u64) -> Result<Changed, StoreError> {
-        Ok(Changed { revision, ..Changed::default() })
+    /// What others may have changed after a position of the change feed. Where one process writes: nothing.
+    fn changed(&self, after: FeedPosition) -> Result<Changed, StoreError> {
+        Ok(Changed { next: after, ..Changed::default() })
     }
 
     /// A number that is another one where this process began while nobody else was there: what is kept outside may be of another

@@ -27,11 +27,21 @@ pub struct BoardState {
     pub parts: Vec<PartRow>,
 }
 
-/// What changed after some revision.
+/// A position in the change feed: a follower there has seen every row up to this one. Boards that one transaction changes share
+/// its revision, so a revision alone is no position.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FeedPosition {
+    /// The revision of that row.
+    pub revision: u64,
+    /// Its board.
+    pub board: BoardNo,
+}
+
+/// One page of the change feed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changed {
-    /// What to ask after the next time.
-    pub revision: u64,
+    /// Where the next page begins.
+    pub next: FeedPosition,
     /// Boards that were made, changed or deleted.
     pub boards: Vec<BoardNo>,
     /// Whether API keys were made or revoked.

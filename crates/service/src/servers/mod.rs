@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 use tally_ranking::Standings;
 use tally_rules::Micros;
 use tally_rules::instant::SECOND;
-use tally_store::{BoardNo, Changes, Committed, Loaded, Name, Part, Plan, Store, StoreError};
+use tally_store::{BoardNo, Changes, Committed, FeedPosition, Loaded, Name, Part, Plan, Store, StoreError};
 use tokio::sync::watch;
 
 /// Between two looks.
@@ -65,7 +65,7 @@ struct Looks {
 /// How far a server follows.
 #[derive(Debug)]
 pub(crate) struct Followed {
-    revision: u64,
+    position: FeedPosition,
     /// Boards that have changed and were not read again yet.
     left: BTreeSet<BoardNo>,
     /// The time of the last look.
@@ -75,12 +75,12 @@ pub(crate) struct Followed {
 impl Followed {
     /// Begins to follow: what is read of the store from now on is not older.
     pub(crate) fn begin(store: &dyn Store, at: Micros) -> Result<Self, Failure> {
-        let mut revision = 0;
+        let mut position = FeedPosition::default();
         loop {
-            let changed = store.changed(revision)?;
-            revision = changed.revision;
+            let changed = store.changed(position)?;
+            position = changed.next;
             if !changed.more {
-                return Ok(Self { revision, left: BTreeSet::new(), at });
+                return Ok(Self { position, left: BTreeSet::new(), at });
             }
         }
     }
@@ -93,12 +93,12 @@ impl Followed {
             self.left.extend(tally.store.boards()?.iter().map(|row| row.no));
         }
         loop {
-            let changed = tally.store.changed(self.revision)?;
+            let changed = tally.store.changed(self.position)?;
             self.left.extend(changed.boards);
             if changed.keys {
                 tally.keys.reload()?;
             }
-            self.revision = changed.revision;
+            self.position = changed.next;
             if !changed.more {
                 break;
             }

@@ -62,6 +62,12 @@ impl From<Fault> for StoreError {
 /// A key that is there already.
 pub(super) const DUPLICATE: u16 = 1062;
 
+/// A column that is added is there.
+pub(super) const COLUMN_THERE: u16 = 1060;
+
+/// A value that must be there: the lease has another number, a board is gone, or a cached wallet is not as it was cached.
+pub(super) const NULL: u16 = 1048;
+
 /// Whether another transaction was in the way: then nothing was done, wherever in a message it is said.
 pub(super) fn is_conflict(code: u16) -> bool {
     matches!(of_code(code), Kind::Conflict)
@@ -78,9 +84,9 @@ fn of_code(code: u16) -> Kind {
     match code {
         // Deadlock, lock wait, no wait, changed since it was read. A duplicate key: what was not there when it was read
         // came meanwhile (names that are taken are found before).
-        1213 | 1205 | 3572 | 1020 | DUPLICATE | 1586 => Kind::Conflict,
-        // Null, wrong text, too long, out of range, a check (MySQL, MariaDB), a row too large, a message too large.
-        1048 | 1366 | 1406 | 1264 | 1690 | 3819 | 4025 | 1118 | 1153 | 1292 => Kind::Row,
+        1213 | 1205 | 3572 | 1020 | DUPLICATE | 1586 | NULL => Kind::Conflict,
+        // Wrong text, too long, out of range, a check (MySQL, MariaDB), a row too large, a message too large.
+        1366 | 1406 | 1264 | 1690 | 3819 | 4025 | 1118 | 1153 | 1292 => Kind::Row,
         // A table or a column is not there, or its pages are damaged.
         1146 | 1054 | 1932 | 1034 | 1712 | 1194 | 1195 | 1877 => Kind::Corrupt,
         // Read-only, disk full, too many connections, no rights, and what should not happen at all (a statement that
@@ -109,6 +115,7 @@ mod tests {
             (1213, "conflict"),
             (1205, "conflict"),
             (1062, "conflict"),
+            (1048, "conflict"),
             (1406, "row"),
             (1264, "row"),
             (3819, "row"),

@@ -31,6 +31,7 @@ pub(super) fn guess(
     plan: &Plan,
     decide: Decide<'_>,
 ) -> Result<Option<Done>, Stop> {
+    let cached = known.as_ref().map_or_else(Vec::new, |known| known.cached_wallets(&plan.ledger));
     let loaded = Loaded {
         // Nobody else writes, so nobody asks for revisions.
         boards: vec![Some(0); plan.boards.len()],
@@ -51,7 +52,7 @@ pub(super) fn guess(
     script.group(link.server.flavour);
     script.statement("START TRANSACTION");
     let absent = Absent { requests: plan.requests.clone(), ..Absent::default() };
-    write::rows(&mut script, &changes, &absent, (link.server.flavour, version), link.name[0]);
+    write::rows(&mut script, &changes, (&absent, &cached), (link.server.flavour, version), link.name[0]);
     meta::note(&mut script, &notes);
     let last = Last { version, revised: false, marks: None, guessed: Some(&plan.boards) };
     let committed = commit(link, (pool, Some(lease)), script, &last)?;

@@ -3,7 +3,7 @@
 //! Statements and rows; when they are sent is the business of `lease`.
 
 use super::CLOCK;
-use super::fault::{Fault, corrupt};
+use super::fault::{self, Fault, corrupt};
 use super::link::Link;
 use super::row::{Answers, Fields};
 use super::text::Script;
@@ -18,6 +18,9 @@ const HOLDER_BYTES_MAX: usize = 1024;
 const ALONE: &str = "SELECT fence, holder, expires_at FROM leases WHERE name = 'writer'";
 /// The same of the row of those who write side by side.
 const BESIDE: &str = "SELECT fence, holder, expires_at FROM leases WHERE name = 'servers'";
+
+/// The holder of the writer's row once servers side by side have fenced the last one that wrote alone.
+pub(super) const SIDE_BY_SIDE: &str = "servers that write side by side";
 
 /// Who may write as well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +58,7 @@ pub(super) struct Found {
 }
 
 /// Takes the lease if nobody has it: its number, and when that was sent. Else who has it. Whoever takes any row has locked
-/// that of one who writes alone.
+/// that of one who writes alone. The first server beside raises the number too: one that wrote alone may be frozen, not gone.
 pub(super) fn try_take(
     link: &mut Link,
     (kind, holder): (Kind, &str),
@@ -75,7 +78,8 @@ pub(super) fn try_take(
     let beside = read_row(&mut answers)?.unwrap_or_else(none);
     let now = answers.one_number("the clock")?;
     let mut script = Script::default();
-    let fence = alone.fence + u64::from(kind == Kind::Alone);
+    let raises = kind == Kind::Alone || alone.holder != SIDE_BY_SIDE;
+    let fence = alone.fence + u64::from(raises);
     // Who finds that nobody is there begins a new one.
     let generation = beside.fence + u64::from(kind == Kind::Beside && beside.expires_at <= now);
     let excludes = |found: &Found| found.expires_at > now;
@@ -85,6 +89,10 @@ pub(super) fn try_take(
         script.statement("ROLLBACK");
         link.send(&script)?;
         return Ok(Err(found));
+    }
+    if raises && kind == Kind::Beside {
+        script.sql("UPDATE leases SET expires_at = 0, holder = ").bytes(SIDE_BY_SIDE.as_bytes());
+        script.sql(", fence = ").number(fence).sql(" WHERE name = 'writer'").end();
     }
     script.sql("UPDATE leases SET holder = ").bytes(short(holder));
     script.sql(", expires_at = ").sql(CLOCK).sql(" + ").number(micros(time));
@@ -138,7 +146,7 @@ pub(super) fn put_guard(script: &mut Script, fence: u64, live: &[BoardNo]) {
 
 /// Whether this is how a statement with the guard is refused.
 pub(super) fn is_refusal(fault: &Fault, statement: usize) -> bool {
-    matches!(fault, Fault::Refused { code: 1048, answered, .. } if *answered == statement)
+    matches!(fault, Fault::Refused { code: fault::NULL, answered, .. } if *answered == statement)
 }
 
 pub(super) fn short(holder: &str) -> &[u8] {

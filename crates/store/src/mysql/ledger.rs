@@ -110,13 +110,14 @@ pub(super) fn guard(script: &mut Script, changes: &LedgerChanges, absent: &Absen
 pub(super) fn write(
     script: &mut Script,
     changes: &LedgerChanges,
-    absent: &Absent,
+    (absent, cached): (&Absent, &[(WalletKey, Wallet)]),
     (flavour, slot): (Flavour, u8),
 ) {
     let is_absent = |handle: &Handle| absent.handles.binary_search(handle).is_ok();
     members::write_handles(script, &changes.handles, is_absent, flavour);
     members::write(script, &changes.members, |id| absent.members.binary_search(id).is_ok(), flavour);
-    wallets::write(script, &changes.wallets, |key| absent.wallets.binary_search(key).is_ok(), flavour);
+    let is_new = |key: &WalletKey| absent.wallets.binary_search(key).is_ok();
+    wallets::write(script, &changes.wallets, is_new, cached, flavour);
     // A new hold need not have been asked for: its id is new.
     let is_new = |hold: &HoldId| absent.holds.binary_search(hold).is_ok();
     holds::write(script, &changes.holds, is_new, flavour);

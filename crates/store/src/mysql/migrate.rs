@@ -2,13 +2,14 @@
 //!
 //! An empty database is ours to make. One with tables is ours where `meta` says so in its comment, which is there from the
 //! moment the table is. Migrations run under a lock of the server, so two that start at once make one schema; an older one is changed by whoever holds the lease alone; DDL
-//! commits by itself, so each statement can be repeated, and the version is written after each file. Not here: going
+//! commits by itself, so each statement can be repeated (a column that is there already was added before), and the version is written after each file. Not here: going
 //! back; the operator has backups of such a database.
 
+use super::fault::{self, Fault};
 use super::link::Link;
+use super::meta;
 use super::row::Answers;
 use super::text::Script;
-use super::{fault, meta};
 use crate::StoreError;
 use std::time::Duration;
 
@@ -24,6 +25,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/mysql/0007_period_prizes.sql"),
     include_str!("../../migrations/mysql/0008_events.sql"),
     include_str!("../../migrations/mysql/0009_plain_scores.sql"),
+    include_str!("../../migrations/mysql/0010_several_servers.sql"),
 ];
 
 /// The first schema with the table of leases.
@@ -98,7 +100,10 @@ fn migrate_locked(
         for statement in statements(migration) {
             let mut script = Script::default();
             script.statement(statement);
-            ask(link, &script)?;
+            match link.send(&script) {
+                Err(Fault::Refused { code: fault::COLUMN_THERE, .. }) => {}
+                done => drop(done?),
+            }
         }
         let mut script = Script::default();
         script.sql("REPLACE INTO meta (name, value) VALUES (").bytes(VERSION.as_bytes());

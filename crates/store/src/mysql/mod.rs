@@ -71,7 +71,7 @@ use crate::plan::{
     BatchId, Block, BlockKey, BoardNo, BoardRow, Changes, Committed, ImportKey, ImportRow, KeyRow, Loaded,
     Part, PartKey, PartRow, Plan, ScoreKey,
 };
-use crate::servers::{BoardState, Changed, Mark, Name, ScoreState, Task};
+use crate::servers::{BoardState, Changed, FeedPosition, Mark, Name, ScoreState, Task};
 use crate::{DamagedRow, Ledger, Slow, Store, StoreError};
 pub(crate) use books::Snapshot;
 use connect::{Address, Flavour};
@@ -256,9 +256,9 @@ impl Store for MySqlStore {
         revisions::read_board(&self.pool, name)
     }
 
-    fn changed(&self, revision: u64) -> Result<Changed, StoreError> {
+    fn changed(&self, after: FeedPosition) -> Result<Changed, StoreError> {
         let mut follower = self.follower.lock().unwrap_or_else(PoisonError::into_inner);
-        revisions::read_since(self.pool.ask_apart(&mut follower, &revisions::since(revision))?, revision)
+        revisions::read_since(self.pool.ask_apart(&mut follower, &revisions::since(after))?, after)
     }
 
     fn generation(&self) -> u64 {

@@ -4,8 +4,8 @@
 //! its orders. A transaction that knows all its rows is one message instead of two. The rows are held for the length of a
 //! transaction of the ledger, so that one follows another; whatever ends otherwise than in a commit that was answered
 //! forgets them all. Only rows that are there are kept, the least recently used go first, and the database says in the
-//! transaction whether this is still the only writer (`leases`). Rows that somebody changes by hand meanwhile are
-//! overwritten, or found out by a key that is there twice, and then read.
+//! transaction whether this is still the only writer (`leases`). A wallet that is written must still be as it is here
+//! (`wallets`): one that an operator changed by hand makes a conflict, and is read.
 //!
 //! Not here: holds and contests, which are asked for always, and when a transaction may go without asking (`run`).
 
@@ -115,6 +115,12 @@ impl Rows {
 }
 
 impl Known {
+    /// The wallets of a plan that are known, in its order.
+    pub(super) fn cached_wallets(&self, plan: &LedgerPlan) -> Vec<(WalletKey, Wallet)> {
+        let rows = plan.wallets.iter().zip(&self.rows.wallets);
+        rows.filter_map(|(key, wallet)| Some((*key, (*wallet)?))).collect()
+    }
+
     /// All that a plan asks for: what is known, and what was asked for besides.
     pub(super) fn with(self, asked: LedgerLoaded) -> LedgerLoaded {
         LedgerLoaded {

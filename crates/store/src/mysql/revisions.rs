@@ -12,7 +12,7 @@ use super::text::Script;
 use super::{CLOCK, boards};
 use crate::StoreError;
 use crate::plan::{BoardChange, BoardNo, Changes};
-use crate::servers::{BoardState, Changed, Name};
+use crate::servers::{BoardState, Changed, FeedPosition, Name};
 use std::collections::BTreeSet;
 
 /// The row of the API keys.
@@ -97,24 +97,26 @@ pub(super) fn bump(script: &mut Script, changes: &Changes) -> bool {
     true
 }
 
-/// Asks what has changed since a number, up to the last one that was there before: on MariaDB a statement may find a commit
+/// Asks for the rows after a position, up to the last revision that was there before: on MariaDB a statement may find a commit
 /// and not the one that it waited for, because the list of open transactions that it goes by is not taken in one moment. The
 /// next statement finds both.
-pub(super) fn since(revision: u64) -> Script {
+pub(super) fn since(after: FeedPosition) -> Script {
     let mut script = Script::default();
     script.statement("SET @seen = (SELECT revision FROM revisions WHERE board = 0)");
-    script.sql("SELECT board, revision FROM revisions WHERE revision > ").number(revision);
-    script.sql(" AND revision <= @seen ORDER BY revision LIMIT ").number(CHANGES_MAX as u64).end();
+    script.sql("SELECT board, revision FROM revisions WHERE revision >= ").number(after.revision);
+    script.sql(" AND revision <= @seen AND (revision > ").number(after.revision);
+    script.sql(" OR board > ").number(after.board.0);
+    script.sql(") ORDER BY revision, board LIMIT ").number(CHANGES_MAX as u64).end();
     script
 }
 
 /// The answer.
-pub(super) fn read_since(mut answers: Answers, revision: u64) -> Result<Changed, StoreError> {
-    let mut changed = Changed { revision, ..Changed::default() };
+pub(super) fn read_since(mut answers: Answers, after: FeedPosition) -> Result<Changed, StoreError> {
+    let mut changed = Changed { next: after, ..Changed::default() };
     let mut rows = 0;
     answers.each(2, "revisions", |row| {
         let (board, revision) = (BoardNo(row.small()?), row.number()?);
-        changed.revision = changed.revision.max(revision);
+        changed.next = FeedPosition { revision, board };
         match board {
             NUMBERS => {}
             KEYS => changed.keys = true,
@@ -123,11 +125,7 @@ pub(super) fn read_since(mut answers: Answers, revision: u64) -> Result<Changed,
         rows += 1;
         Ok(())
     })?;
-    // Rows of one transaction have one number: some of them may be behind the bound.
-    if rows == CHANGES_MAX {
-        changed.more = true;
-        changed.revision = changed.revision.saturating_sub(1).max(revision);
-    }
+    changed.more = rows == CHANGES_MAX;
     Ok(changed)
 }
 

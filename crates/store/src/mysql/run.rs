@@ -202,7 +202,9 @@ fn transact(
         script.sql("SET @version = ").sql(CLOCK).end();
         (script, Read::default())
     };
+    let mut cached = Vec::new();
     if let Some(known) = known {
+        cached = known.cached_wallets(&plan.ledger);
         read.loaded.ledger = known.with(read.loaded.ledger);
     }
     read.loaded.assert_answers(plan);
@@ -219,7 +221,7 @@ fn transact(
         (version, least) => Version::Number(version.unwrap_or(0).max(least)),
     };
     directory(link, &mut script, &changes)?;
-    write::rows(&mut script, &changes, &read.absent, (link.server.flavour, version), link.name[0]);
+    write::rows(&mut script, &changes, (&read.absent, &cached), (link.server.flavour, version), link.name[0]);
     meta::note(&mut script, &notes);
     let revised = revisions::bump(&mut script, &changes);
     let marks = plan.marks.then(|| marks::of(&changes)).flatten();
@@ -344,7 +346,7 @@ pub(super) fn commit(
         Err(Fault::Lost(why)) => Err(Stop::LostAtCommit(batch, why)),
         Err(fault) if leases::is_refusal(&fault, guard) => Err(mistaken(link, fault)),
         // A request that was done before, or a row that is not as it was known.
-        Err(fault @ Fault::Refused { code: fault::DUPLICATE, .. }) if guessed.is_some() => {
+        Err(fault @ Fault::Refused { code: fault::DUPLICATE | fault::NULL, .. }) if guessed.is_some() => {
             Err(mistaken(link, fault))
         }
         // COMMIT itself, or what is between it and the row of the batch: the table of batches knows.

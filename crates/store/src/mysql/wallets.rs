@@ -85,11 +85,19 @@ pub(super) fn read_all(mut answers: Answers) -> Result<Vec<(Currency, Wallet)>, 
 const HEAD: &str =
     "INSERT INTO wallets (member, currency, balance, held, sequence, closed, spent_day, spent) VALUES ";
 
-/// Writes wallets. One that was not there when it was read must not be there now.
+const COLUMNS_WRITTEN: [&str; 6] = ["balance", "held", "sequence", "closed", "spent_day", "spent"];
+
+/// With what the cache said of the row: those columns are compared and never stored.
+const CACHED_HEAD: &str = "INSERT INTO wallets (member, currency, balance, held, sequence, closed, spent_day, spent, \
+     cached_balance, cached_held, cached_sequence) VALUES ";
+
+/// Writes wallets. One that was not there when it was read must not be there now. One that was read from the `cached` rows has
+/// no lock, so its row must still be as it was there: else the balance is null, which is refused.
 pub(super) fn write(
     script: &mut Script,
     rows: &[(WalletKey, Wallet)],
     absent: impl Fn(&WalletKey) -> bool,
+    cached: &[(WalletKey, Wallet)],
     flavour: Flavour,
 ) {
     let put = |row: &mut Row<'_>, (key, wallet): &(WalletKey, Wallet)| {
@@ -97,11 +105,35 @@ pub(super) fn write(
         row.signed(wallet.balance).signed(wallet.held).number(wallet.sequence);
         row.number(u8::from(wallet.closed)).signed(wallet.spent.day.into()).signed(wallet.spent.units);
     };
+    let before = |key: &WalletKey| cached.binary_search_by(|(other, _)| other.cmp(key)).ok();
     script.rows(HEAD, rows.iter().filter(|(key, _)| absent(key)), "", put);
-    let tail = |script: &mut Script| {
-        flavour.replace(script, &["balance", "held", "sequence", "closed", "spent_day", "spent"])
+    let tail = |script: &mut Script| flavour.replace(script, &COLUMNS_WRITTEN);
+    let read = rows.iter().filter(|(key, _)| !absent(key) && before(key).is_none());
+    script.upserts(HEAD, read, tail, put);
+    let guarded = |script: &mut Script| {
+        flavour.replace(script, &[]);
+        for (at, column) in ["balance", "held", "sequence"].into_iter().enumerate() {
+            script.sql(if at == 0 {
+                " ON DUPLICATE KEY UPDATE balance = IF(wallets."
+            } else {
+                " AND wallets."
+            });
+            script.sql(column).sql(" = ");
+            flavour.put_new(script, ["cached_balance", "cached_held", "cached_sequence"][at]);
+        }
+        script.sql(", ");
+        flavour.put_new(script, "balance");
+        script.sql(", NULL)");
+        for column in &COLUMNS_WRITTEN[1..] {
+            script.sql(", ").sql(column).sql(" = ");
+            flavour.put_new(script, column);
+        }
     };
-    script.upserts(HEAD, rows.iter().filter(|(key, _)| !absent(key)), tail, put);
+    let known = rows.iter().filter_map(|row| Some((row, &cached[before(&row.0)?].1)));
+    script.upserts(CACHED_HEAD, known, guarded, |row, (new, old)| {
+        put(row, new);
+        row.signed(old.balance).signed(old.held).number(old.sequence);
+    });
 }
 
 /// Fails where one of these wallets is there by now.

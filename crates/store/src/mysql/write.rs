@@ -10,12 +10,13 @@ use super::load::Absent;
 use super::text::Script;
 use super::{Version, bans, imports, ledger, parts, profiles, requests, scores};
 use crate::plan::Changes;
+use tally_rules::ledger::{Wallet, WalletKey};
 
-/// Writes changes of every table but boards and keys.
+/// Writes changes of every table but boards and keys. Of the wallets, `cached` were not read in this transaction.
 pub(super) fn rows(
     script: &mut Script,
     changes: &Changes,
-    absent: &Absent,
+    (absent, cached): (&Absent, &[(WalletKey, Wallet)]),
     (flavour, version): (Flavour, Version),
     slot: u8,
 ) {
@@ -33,7 +34,7 @@ pub(super) fn rows(
     parts::write(script, &changes.parts, flavour);
     parts::write_blocks(script, &changes.blocks, flavour);
     parts::write_gone(script, &changes.gone);
-    ledger::write(script, &changes.ledger, &absent.ledger, (flavour, slot));
+    ledger::write(script, &changes.ledger, (&absent.ledger, cached), (flavour, slot));
 }
 
 /// Fails where a key that had no row, and is not given one by the changes, has one by now.

@@ -13,6 +13,7 @@ for_both!(
     a_database_that_was_away_takes_nothing,
     shared_stores_need_none,
     side_by_side_and_alone_exclude_each_other,
+    servers_beside_fence_one_that_wrote_alone,
 );
 
 const LEASE: Duration = Duration::from_secs(3);
@@ -242,4 +243,32 @@ fn side_by_side_and_alone_exclude_each_other(kind: DatabaseKind) {
     add(&alone, |_| ()).unwrap();
     alone.release();
     assert_eq!(count(&beside("the third").unwrap()), 4);
+}
+
+/// It may be frozen, not gone: what it decided on before is not written after.
+fn servers_beside_fence_one_that_wrote_alone(kind: DatabaseKind) {
+    let server = ScratchDatabase::shared(kind);
+    let url = server.create_database();
+    let beside = |name: &str| {
+        let options = Options { beside: Some(name.into()), lease: LEASE, ..impatient() };
+        MySqlStore::open(&url, &options).unwrap()
+    };
+    let options = Options { lease: Duration::from_secs(3600), ..writer("alone") };
+    let alone = MySqlStore::open(&url, &options).unwrap();
+    add(&alone, |_| ()).unwrap();
+    let is_silent = || drop(server.sql(&format!("UPDATE {}.leases SET expires_at = 0", name(&url))));
+    is_silent();
+    let first = beside("the first");
+    add(&first, |_| ()).unwrap();
+    is_locked(&add(&alone, |_| ()));
+    wait_until(|| alone.taken_by().is_some());
+    assert_eq!(alone.taken_by().unwrap(), "servers that write side by side");
+    // They do not fence each other, also where all were silent.
+    let second = beside("the second");
+    is_silent();
+    let third = beside("the third");
+    for store in [&first, &second, &third] {
+        add(store, |_| ()).unwrap();
+    }
+    assert_eq!(count(&third), 5);
 }

@@ -6,12 +6,14 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use tally_rules::{BoardId, Definition, PlayerId};
 use tally_store::{
-    BanKey, BoardChange, BoardNo, BoardState, Changed, KeyChange, Marked, Name, Part, PartKey, Task,
+    BanKey, BoardChange, BoardNo, BoardState, Changed, FeedPosition, KeyChange, Marked, Name, Part, PartKey,
+    Task,
 };
 
 for_both!(
     every_change_has_a_revision_that_followers_hear_of,
     a_follower_misses_nothing_whoever_writes,
+    a_follower_gets_past_a_transaction_on_thousands_of_boards,
     a_board_is_read_as_of_its_revision,
     a_transaction_knows_which_revision_it_stands_on,
     marks_stay_until_somebody_has_published,
@@ -25,17 +27,17 @@ fn ban(board: BoardNo, player: &str, hidden: bool) -> Changes {
 }
 
 /// What changed since; the follower goes on from there.
-fn next(store: &dyn Store, from: &mut u64) -> Changed {
+fn next(store: &dyn Store, from: &mut FeedPosition) -> Changed {
     let changed = store.changed(*from).unwrap();
-    assert!(changed.revision >= *from && !changed.more);
-    *from = changed.revision;
+    assert!(changed.next >= *from && !changed.more);
+    *from = changed.next;
     changed
 }
 
 fn every_change_has_a_revision_that_followers_hear_of(kind: DatabaseKind) {
     let url = ScratchDatabase::shared(kind).create_database();
     let (store, other) = (open(&url), open(&url));
-    let mut from = 0;
+    let mut from = FeedPosition::default();
     next(&other, &mut from);
     let board = create(&store, "b", &Definition::default()).unwrap();
     let elsewhere = create(&store, "c", &Definition::default()).unwrap();
@@ -62,7 +64,7 @@ fn every_change_has_a_revision_that_followers_hear_of(kind: DatabaseKind) {
     assert_eq!((bans, parts), (vec![PlayerId::new("p").unwrap()], vec![part]));
     // Records are nothing that servers keep.
     add(&store, |_| ()).unwrap();
-    assert_eq!(next(&other, &mut from), Changed { revision: from, ..Changed::default() });
+    assert_eq!(next(&other, &mut from), Changed { next: from, ..Changed::default() });
     let keys = vec![KeyChange::Create(key_row("k", 1))];
     write(&store, &Changes { keys, ..Changes::default() }).unwrap();
     let changed = next(&other, &mut from);
@@ -101,7 +103,7 @@ fn a_follower_misses_nothing_whoever_writes(kind: DatabaseKind) {
             .collect();
         let follower = scope.spawn(|| {
             let store = open(&url);
-            let (mut from, mut copies) = (0, BTreeMap::new());
+            let (mut from, mut copies) = (FeedPosition::default(), BTreeMap::new());
             loop {
                 let last = done.load(Ordering::SeqCst);
                 for board in next(&store, &mut from).boards {
@@ -120,6 +122,35 @@ fn a_follower_misses_nothing_whoever_writes(kind: DatabaseKind) {
             assert_eq!(Some(copy), store.board(Name::No(board)).unwrap());
         }
     });
+}
+
+/// All boards of a transaction have one revision, so a page of the feed may end between two of them.
+fn a_follower_gets_past_a_transaction_on_thousands_of_boards(kind: DatabaseKind) {
+    let server = ScratchDatabase::shared(kind);
+    let url = server.create_database();
+    let (store, other) = (open(&url), open(&url));
+    let mut from = FeedPosition::default();
+    next(&other, &mut from);
+    let rows: Vec<String> = (1..=2_500).map(|no| format!("({no}, 1, 0)")).collect();
+    let name = url.rsplit('/').next().unwrap();
+    server.sql(&format!("INSERT INTO {name}.revisions (board, revision, gone) VALUES {}", rows.join(",")));
+    let player = PlayerId::new("p").unwrap();
+    let ban = |no| (BanKey { board: BoardNo(no), player: player.clone() }, true);
+    for last in [998, 999, 1_000, 1_001, 2_500] {
+        let bans: Vec<_> = (1..=last).map(ban).collect();
+        write(&store, &Changes { bans, ..Changes::default() }).unwrap();
+        let mut seen = Vec::new();
+        loop {
+            let changed = other.changed(from).unwrap();
+            assert!(changed.next > from || !changed.more, "the feed stands still at {from:?}");
+            from = changed.next;
+            seen.extend(changed.boards);
+            if !changed.more {
+                break;
+            }
+        }
+        assert_eq!(seen, (1..=last).map(BoardNo).collect::<Vec<_>>());
+    }
 }
 
 /// Three hide players and show them, two read: who is hidden are those of the changes up to the revision, and of no later one.
