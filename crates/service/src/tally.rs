@@ -14,7 +14,7 @@ use crate::failure::{Failure, blocking};
 use crate::fingerprint::Fingerprints;
 use crate::keys::{Keys, seen_before};
 use crate::maintenance::Maintenance;
-use crate::members::Members;
+use crate::members::{Members, mend};
 use crate::periods::keeper::Keeper;
 use crate::periods::prizes;
 use crate::progress::Progress;
@@ -126,6 +126,9 @@ impl Tally {
         let doubt_stored = store.meta(DOUBT_META)?.is_some_and(|doubt| !doubt.is_empty());
         if !clock.resume(store.meta(BELIEVED_META)?.as_deref()) && doubt_stored {
             clock.begin_in_doubt();
+        }
+        if let Err(failure) = mend::phones(&*store, settings.members.phone_country.as_deref()) {
+            tracing::warn!(%failure, "phone numbers that earlier versions stored; they are mended by the next start");
         }
         let rebuilt = rebuild::rebuild(&*store, &settings, clock.judge(), progress)?;
         let newest_ahead = look_ahead(rebuilt.newest.since(clock.now()), settings.clock.jump_max);

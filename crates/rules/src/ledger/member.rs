@@ -19,6 +19,9 @@ pub const PASSWORD_BYTES_MAX: usize = 255;
 /// Digits of a phone number.
 pub const PHONE_DIGITS: std::ops::RangeInclusive<usize> = 4..=20;
 
+/// What a stored phone number must not begin with.
+const MISREAD: &str = "00";
+
 /// What a member signs in with.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Login(Arc<str>);
@@ -38,7 +41,10 @@ impl Login {
     }
 }
 
-/// A phone number in its one normal form: digits.
+/// A phone number in its one normal form: digits that do not begin with 00.
+///
+/// What people send is [parsed](Self::parse), what is stored is [read](Self::of_stored) as it is. Parsing a normal form
+/// gives the same form, so a number is found by the text that was sent and by the text that is shown.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Phone(Arc<str>);
 
@@ -46,7 +52,9 @@ impl Phone {
     /// Reads a number as people write it. `country` is the prefix of the country at home, such as `82`: a number that
     /// begins with it after `+` or `00` is the same as one that begins with a single 0.
     pub fn parse(text: &str, country: Option<&str>) -> Result<Self, BadId> {
-        const BAD: BadId = BadId("must be 4 to 20 digits; spaces, dashes and one leading + may be between");
+        const BAD: BadId = BadId(
+            "must be 4 to 20 digits; spaces, dashes and one leading + or 00 may be between, and 00 once at most",
+        );
         let text = text.trim();
         let (abroad, rest) = text.strip_prefix('+').map_or((false, text), |rest| (true, rest));
         let digits: String = rest.chars().filter(|letter| !matches!(letter, ' ' | '-')).collect();
@@ -60,10 +68,36 @@ impl Phone {
             (None, Some(whole)) => whole.to_owned(),
             (None, None) => digits.clone(),
         };
-        if !PHONE_DIGITS.contains(&normal.len()) {
+        // No country's prefix begins with 0. With such a number the normal form would have another normal form.
+        if !PHONE_DIGITS.contains(&normal.len()) || normal.starts_with(MISREAD) {
             return Err(BAD);
         }
         Ok(Self(normal.into()))
+    }
+
+    /// Reads a stored number, which is not normalised again.
+    pub fn of_stored(text: &str) -> Option<Self> {
+        let is_one = PHONE_DIGITS.contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
+        is_one.then(|| Self(text.into()))
+    }
+
+    /// Whether no request can name the number: earlier versions stored such, and read them as others.
+    pub fn is_misread(&self) -> bool {
+        self.0.starts_with(MISREAD)
+    }
+
+    /// The number that a misread one was read as in the end, if that is one. Others are themselves.
+    pub fn mended(&self, country: Option<&str>) -> Option<Self> {
+        let mut rest = self.as_str();
+        while let Some(shorter) = rest.strip_prefix(MISREAD) {
+            rest = shorter;
+        }
+        if self.is_misread() { Self::parse(&format!("+{rest}"), country).ok() } else { Some(self.clone()) }
+    }
+
+    /// What stands before every misread number, in their order.
+    pub fn before_misread() -> Self {
+        Self(MISREAD.into())
     }
 
     /// The digits.
@@ -106,7 +140,7 @@ impl Handle {
     pub fn of_stored(number: u8, text: &str) -> Option<Self> {
         match number {
             1 => Login::new(text).ok().map(Self::Login),
-            2 => Phone::parse(text, None).ok().filter(|phone| phone.as_str() == text).map(Self::Phone),
+            2 => Phone::of_stored(text).map(Self::Phone),
             3 => PlayerId::new(text).ok().map(Self::Player),
             _ => None,
         }
@@ -180,11 +214,41 @@ mod tests {
             ("", None, None),
             ("010 1234 567x", None, None),
             ("01+2345678", None, None),
+            ("0000123456", None, None),
+            ("+00123456", Some("82"), None),
+            ("00 00 82 10 1234", Some("82"), None),
+            ("+0123456", None, Some("0123456")),
+            ("000123456", None, Some("0123456")),
             ("٠١٠١٢٣٤", None, None),
         ];
         for (text, country, wanted) in rows {
             let got = Phone::parse(text, country).ok();
             assert_eq!(got.as_ref().map(Phone::as_str), wanted, "{text:?} in {country:?}");
+        }
+    }
+
+    #[test]
+    fn a_stored_number_is_read_as_it_is_and_a_misread_one_has_a_normal_form() {
+        let rows = [
+            ("01012345678", None, Some("01012345678")),
+            ("821012345678", Some("82"), Some("821012345678")),
+            ("00123456", None, Some("123456")),
+            ("0000123456", None, Some("123456")),
+            ("000123456", None, Some("0123456")),
+            ("00821012345678", Some("82"), Some("01012345678")),
+            ("00000", None, None),
+            ("00123", None, None),
+        ];
+        for (text, country, wanted) in rows {
+            let stored = Phone::of_stored(text).unwrap();
+            assert_eq!((stored.as_str(), stored.is_misread()), (text, text.starts_with("00")));
+            let mended = stored.mended(country);
+            assert_eq!(mended.as_ref().map(Phone::as_str), wanted, "{text:?} in {country:?}");
+            assert!(mended.is_none_or(|phone| Phone::parse(phone.as_str(), country) == Ok(phone)));
+            assert!(Phone::before_misread() < stored);
+        }
+        for text in ["", "123", "010-1234", "+1234", "123456789012345678901", "١٢٣٤"] {
+            assert_eq!(Phone::of_stored(text), None, "{text:?}");
         }
     }
 

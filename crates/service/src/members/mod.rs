@@ -1,13 +1,14 @@
 //! Members: who they are, what they sign in with, and what each may do with what is its own.
 //!
 //! [`password`] and [`pin`] make and compare what is secret, [`token`] is what a member presents after signing in
-//! ([`signin`]), `throttle` slows down whoever guesses, [`find`] looks somebody up and [`cache`] keeps who was looked up. A
-//! member is made, changed and closed in the ledger's lane (`wallets::members`), because a member has a wallet from the
+//! ([`signin`]), `throttle` slows down whoever guesses, [`find`] looks somebody up and [`cache`] keeps who was looked up; `mend`
+//! corrects phone numbers that earlier versions stored. A member is made, changed and closed in the ledger's lane (`wallets::members`), because a member has a wallet from the
 //! start. Not here: money.
 
 pub mod cache;
 mod evict;
 pub mod find;
+pub(crate) mod mend;
 pub mod password;
 pub mod pin;
 pub mod ranks;

@@ -84,11 +84,20 @@ impl State<'_> {
                 return Err(taken(handle));
             }
         }
-        had.iter().filter(|handle| !has.contains(handle)).for_each(|handle| self.handles.set(handle, None));
+        self.take_handles(change.member, had.iter().filter(|handle| !has.contains(handle)));
         has.iter().for_each(|handle| self.handles.set(handle, Some(change.member)));
         self.members.set(&change.member, Some(after));
         self.remember(change.identity.as_ref(), Outcome::Removed);
         Ok(Done::Changed { replayed: false })
+    }
+
+    /// Takes from a member what finds it, and from no other.
+    fn take_handles<'h>(&mut self, member: MemberId, handles: impl Iterator<Item = &'h Handle>) {
+        for handle in handles {
+            if self.handles.get(handle) == Some(&member) {
+                self.handles.set(handle, None);
+            }
+        }
     }
 
     pub(super) fn pay(&mut self, pay: &NewPayment, ids: Ids<'_, '_>) -> Decision {

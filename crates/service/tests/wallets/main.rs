@@ -9,6 +9,7 @@ mod histories;
 mod holds;
 mod lost;
 mod moves;
+mod names;
 mod payments;
 mod prizes;
 mod series;

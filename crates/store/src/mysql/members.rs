@@ -41,7 +41,7 @@ pub(super) fn decode(row: &mut Fields<'_>) -> Result<(MemberId, Member), StoreEr
     let id = MemberId(Uuid(row.fixed()?));
     let login = Login::new(row.text()?).map_err(|_| bad("login"))?;
     let phone =
-        row.maybe_text()?.map(|text| Phone::parse(text, None).map_err(|_| bad("phone"))).transpose()?;
+        row.maybe_text()?.map(|text| Phone::of_stored(text).ok_or_else(|| bad("phone"))).transpose()?;
     let player = PlayerId::new(row.text()?).map_err(|_| bad("player"))?;
     let (name, password) = (row.text()?.into(), row.maybe_text()?.map(Arc::from));
     let (mac, digits) = (row.maybe_fixed()?, row.maybe_signed()?);

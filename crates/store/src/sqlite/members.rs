@@ -40,7 +40,7 @@ pub(super) fn of_handle(connection: &Connection, handle: &Handle) -> Result<Opti
 pub(super) fn decode(row: &Row<'_>) -> Result<Member, StoreError> {
     let bad = |what: &str| damaged("members", &format!("a {what} that cannot be"));
     let phone: Option<String> = row.get(1)?;
-    let phone = phone.map(|text| Phone::parse(&text, None).map_err(|_| bad("phone"))).transpose()?;
+    let phone = phone.map(|text| Phone::of_stored(&text).ok_or_else(|| bad("phone"))).transpose()?;
     let mac: Option<[u8; 32]> = row.get(5)?;
     let digits: Option<u8> = row.get(6)?;
     let pin = match (mac, digits) {
@@ -101,7 +101,7 @@ impl Table for Members {
 
     fn take_value(input: &mut Input<'_>) -> Option<Member> {
         let login = Login::new(input.text()?).ok()?;
-        let phone = input.option(|input| Phone::parse(input.text()?, None).ok())?;
+        let phone = input.option(|input| Phone::of_stored(input.text()?))?;
         let player = PlayerId::new(input.text()?).ok()?;
         let name = input.text()?.into();
         let password = input.option(|input| input.text().map(Arc::from))?;

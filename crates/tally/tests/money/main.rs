@@ -10,6 +10,7 @@ mod holds;
 mod kills;
 mod model;
 mod moves;
+mod names;
 mod settings;
 mod soak;
 mod world;

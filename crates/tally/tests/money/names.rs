@@ -1,0 +1,92 @@
+//! What members are found by: every text that creation accepts finds its member, as it was sent and as it is stored.
+//!
+//! Not here: which texts are refused in which words (`bad_input`).
+
+use crate::world::{CHEAP, TALLY};
+use serde_json::{Value, json};
+use tally_testkit::http::segment;
+use tally_testkit::rng::soak;
+use tally_testkit::{Client, DatabaseKind, Rng, ScratchDatabase, TestTally};
+
+const MEMBERS: usize = 150;
+
+/// A server on each kind of store, once with a country at home.
+fn servers() -> [TestTally; 3] {
+    let database = |kind| ScratchDatabase::shared(kind).create_database();
+    let start = |settings: &[(&str, &str)]| TestTally::start_set(TALLY, &[&CHEAP, settings].concat());
+    let (mariadb, mysql) = (database(DatabaseKind::MariaDb10), database(DatabaseKind::MySql9));
+    [
+        start(&[("TALLY_MEMBERS_PHONE_COUNTRY", "82")]),
+        start(&[("TALLY_STORE_URL", &mariadb), ("TALLY_STORE_LEASE", "4s")]),
+        start(&[("TALLY_STORE_URL", &mysql), ("TALLY_STORE_LEASE", "4s")]),
+    ]
+}
+
+/// Letters that a store, a collation or a path may take for others.
+const LETTERS: [&str; 24] = [
+    "a", "A", "ß", "ss", "é", "e\u{301}", "İ", "i", " ", "\u{a0}", "%", "_", "/", "\\", "'", "\"", "0", "00",
+    "+", ".", "\u{200d}", "한", "🏆", "\u{feff}",
+];
+
+fn text(rng: &mut Rng, more: &[&str]) -> String {
+    let letters = [&LETTERS[..], more].concat();
+    (0..=rng.below(5)).map(|_| *rng.pick(&letters)).collect()
+}
+
+fn phone(rng: &mut Rng) -> String {
+    let begin = rng.pick(&["", "", "0", "00", "000", "0000", "+", "+0", "+00", "+82", "0082", " +82 0"]);
+    let digits = (0..3 + rng.below(10)).map(|_| *rng.pick(&["0", "0", "1", "8", "2", " ", "-"]));
+    digits.fold((*begin).to_owned(), |all, digit| all + digit)
+}
+
+fn found(client: &mut Client, name: &str, text: &str) -> Value {
+    client.get(&format!("/v1/members?{name}={}", segment(text))).expect(200)["items"].clone()
+}
+
+/// Every text finds its member and no other, and a member is as it was.
+fn check(client: &mut Client, made: &[(Value, Value)]) {
+    for (sent, shown) in made {
+        for name in ["login_id", "phone_number", "player"] {
+            for text in [&sent[name], &shown[name]].into_iter().filter_map(Value::as_str) {
+                assert_eq!(found(client, name, text), json!([shown]), "{name} {text:?} of {sent}");
+            }
+        }
+    }
+}
+
+#[test]
+fn soak_what_creation_accepts_finds_the_member_as_sent_and_as_stored() {
+    let mut rng = Rng::of("what members are found by");
+    for mut server in servers() {
+        let (mut client, mut made) = (server.local(), Vec::new());
+        for _ in 0..soak(MEMBERS) {
+            let body = json!({
+                "login_id": text(&mut rng, &[]), "name": text(&mut rng, &["\n"]), "phone_number": phone(&mut rng),
+                "player": text(&mut rng, &["\n", "\u{0}", "\u{7f}"]),
+            });
+            let answer = client.post("/v1/members", &body);
+            match answer.status {
+                201 => made.push((body, answer.json())),
+                _ => assert!([400, 409].contains(&answer.status), "{body}: {}", answer.text()),
+            }
+        }
+        assert!(made.len() > MEMBERS / 4, "{}", made.len());
+        check(&mut client, &made);
+        server.kill9();
+        server.restart();
+        check(&mut server.local(), &made);
+        // Another change reads the row and writes it again.
+        let mut client = server.local();
+        for (_, shown) in &mut made {
+            let path = format!("/v1/members/{}", shown["id"].as_str().expect("an id"));
+            let patch = tally_testkit::Request::new("PATCH", path).json(&json!({"name": "changed"}));
+            let changed = client.send(&patch).expect(200);
+            shown["name"] = json!("changed");
+            assert_eq!(changed, *shown);
+        }
+        check(&mut client, &made);
+        server.terminate();
+        server.restart();
+        check(&mut server.local(), &made);
+    }
+}
