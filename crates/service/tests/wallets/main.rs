@@ -9,6 +9,7 @@ mod histories;
 mod holds;
 mod lost;
 mod moves;
+mod owed;
 mod payments;
 mod prizes;
 mod series;
