@@ -9,6 +9,7 @@ use crate::boards::{Board, Boards, run_once};
 use crate::clock::{BELIEVED_META, Clock, DOUBT_META};
 use crate::contests::counts::Counts as ContestCounts;
 use crate::contests::keeper::{self as contests, ContestKeeper};
+use crate::contests::repay;
 use crate::events::Events;
 use crate::failure::{Failure, blocking};
 use crate::fingerprint::Fingerprints;
@@ -27,6 +28,7 @@ use crate::servers::{Followed, Follower};
 use crate::settings::{Background, Settings};
 use crate::waiting::Teller;
 use crate::wallets::balance::Balance;
+use crate::wallets::currencies;
 use crate::wallets::lane::LedgerLane;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -131,6 +133,7 @@ impl Tally {
             tracing::warn!(%failure, "phone numbers that earlier versions stored; they are mended by the next start");
         }
         let rebuilt = rebuild::rebuild(&*store, &settings, clock.judge(), progress)?;
+        currencies::check(&*store, &rebuilt.boards, &settings.ledger.currencies)?;
         let newest_ahead = look_ahead(rebuilt.newest.since(clock.now()), settings.clock.jump_max);
         let instants = Instants::after(rebuilt.newest);
         let shared = Shared {
@@ -181,6 +184,7 @@ impl Tally {
         if threads {
             background::start(&tally)?;
         }
+        repay::repay_all(&tally);
         // What was missed comes before anybody may ask.
         if let Err(failure) = contests::do_due(&tally).and(prizes::pay_due(&tally)) {
             tracing::warn!(%failure, "what was missed of contests and prizes; it is tried again");

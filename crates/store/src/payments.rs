@@ -14,8 +14,9 @@ pub trait PaymentReads {
     /// What is paid for a period.
     fn payment(&self, key: PartKey) -> Result<Option<Payment>, StoreError>;
 
-    /// At most `limit` periods whose prizes have not all had their turn, from the first one after `after`.
-    fn open_payments(&self, after: Option<PartKey>, limit: usize) -> Result<Vec<PartKey>, StoreError>;
+    /// At most `limit` periods with a payment, from the first one after `after`: those whose prizes have not all had their turn, or
+    /// all.
+    fn payments(&self, open: bool, after: Option<PartKey>, limit: usize) -> Result<Vec<PartKey>, StoreError>;
 }
 
 /// The form of the bytes below. A released one is never changed; another one gets another number.

@@ -4,7 +4,7 @@ use super::command::{Act, ContestDone, ContestOrder, What};
 use crate::failure::{Failure, Fault};
 use crate::tally::Tally;
 use crate::wallets::command::{Done, Request};
-use tally_rules::contest::{By, ContestId, Event, Record};
+use tally_rules::contest::{By, ContestId, Event, Record, State};
 use tally_rules::idempotency::Identity;
 use tally_rules::{Micros, PlayerId, Refusal};
 
@@ -57,7 +57,8 @@ pub(crate) fn find(tally: &Tally, id: &ContestId) -> Result<Record, Failure> {
 
 /// Puts an order into the lane and waits.
 pub(crate) fn ask(tally: &Tally, order: ContestOrder) -> Result<ContestDone, Failure> {
-    let of_fees = matches!(order.act, Act::Refund(..));
+    let is_cancelled = order.seen.as_ref().is_some_and(|seen| seen.state == State::Cancelled);
+    let of_fees = matches!(order.act, Act::Refund(..)) || is_cancelled;
     match tally.ledger.ask_blocking(Request::Contest(Box::new(order)))? {
         Done::Contest(done) => {
             tally.contests.counts.note(&done, of_fees);

@@ -78,6 +78,8 @@ pub enum Act {
     Pay(u32, Vec<Payout>),
     /// The next members get their fees back; whether they are the last.
     Refund(Vec<(PlayerId, Enrolled)>, bool),
+    /// Prizes or fees that were left unpaid by mistake are to be paid.
+    Repay(Vec<(u32, Payout)>),
     /// Something became of applications that are elsewhere.
     Outside(Outside),
 }
@@ -136,6 +138,7 @@ impl ContestOrder {
             Act::Start(rows) => rows.len(),
             Act::Pay(_, rows) => rows.len(),
             Act::Refund(rows, _) => rows.len(),
+            Act::Repay(rows) => rows.len(),
             Act::Patch(..)
             | Act::Open(_)
             | Act::Outside(_)
@@ -154,6 +157,7 @@ impl ContestOrder {
             Act::Decide { rows, .. } => rows.len(),
             Act::Start(rows) | Act::Clear(rows, _) => rows.len(),
             Act::Settle(rows) | Act::Pay(_, rows) => rows.len(),
+            Act::Repay(rows) => rows.len(),
             Act::Refund(rows, _) => rows.len(),
             Act::Create { .. }
             | Act::Patch(..)

@@ -27,6 +27,7 @@ pub mod keeper;
 pub(crate) mod play;
 pub mod read;
 mod redis;
+pub(crate) mod repay;
 pub mod series;
 pub mod settle;
 pub mod start;

@@ -2,6 +2,7 @@
 //!
 //! A closed period is owed its prizes where its rule had some before it was closed: those that stood there then, so they are
 //! written down before a rule changes. Whether they were written down is asked of the store, so a crash between closing and that loses nothing, and two servers write it down once: the ledger's lane finds the other's.
+//! A contest that was cancelled before a period was over owes none for it.
 //! Pieces say where they begin, and the payment's row says where the next one does. Players who are no members get nothing, and
 //! nobody moves up for them. A period is not forgotten before it is paid. Blocks.
 
@@ -20,7 +21,7 @@ use tally_rules::contest::prize::{Share, last_rank, shares};
 use tally_rules::definition::Ranking;
 use tally_rules::ledger::MemberId;
 use tally_rules::ledger::member::Handle;
-use tally_rules::period::PeriodPrizes;
+use tally_rules::period::{Payment, PeriodPrizes};
 use tally_rules::{BoardId, Micros, PlayerId};
 use tally_store::{BoardNo, Part, PartKey, PartRow, Store};
 
@@ -36,20 +37,34 @@ pub(crate) struct PaymentOrder {
     pub(crate) act: PaymentAct,
 }
 
+/// A period that is over.
+#[derive(Clone, Debug)]
+pub(crate) struct Over {
+    /// Of which board.
+    pub(crate) board: BoardId,
+    /// Its name.
+    pub(crate) period: String,
+    /// Since when it takes no more scores.
+    pub(crate) since: Micros,
+}
+
 /// What is to be done.
 #[derive(Clone, Debug)]
 pub(crate) enum PaymentAct {
-    /// What is to be paid becomes known, if it is not yet: for that period of that board.
-    Begin(BoardId, String, Vec<Payout>),
+    /// What is to be paid becomes known, if it is not yet.
+    Begin(Over, Vec<Payout>),
     /// The next prizes are paid, the first of them being of that number.
     Pay(u32, Vec<Payout>),
+    /// Prizes of a payment that were left unpaid by mistake are paid.
+    Repay(Payment, Vec<(u32, Payout)>),
 }
 
 impl PaymentOrder {
     /// How many prizes it is about.
-    pub(crate) fn rows(&self) -> &[Payout] {
+    pub(crate) fn rows(&self) -> usize {
         match &self.act {
-            PaymentAct::Begin(_, _, rows) | PaymentAct::Pay(_, rows) => rows,
+            PaymentAct::Begin(_, rows) | PaymentAct::Pay(_, rows) => rows.len(),
+            PaymentAct::Repay(_, rows) => rows.len(),
         }
     }
 }
@@ -98,7 +113,7 @@ pub fn pay_due(tally: &Tally) -> Result<(), Failure> {
     }
     let (mut done, mut after) = (Ok(()), None);
     loop {
-        let open = tally.store.ledger().open_payments(after, LOOK)?;
+        let open = tally.store.ledger().payments(true, after, LOOK)?;
         for key in &open {
             done = go_on(tally, *key).and(done);
         }
@@ -113,8 +128,8 @@ pub fn pay_due(tally: &Tally) -> Result<(), Failure> {
     done
 }
 
-/// A closed period of a board, its name and its prizes.
-type Closed = (PartRow, String, PeriodPrizes);
+/// A closed period of a board with its prizes.
+type Closed = (PartRow, Over, PeriodPrizes);
 
 /// Those of a board that have prizes: which are among the known ones, and the others.
 fn closed(board: &Board, known: &HashSet<Part>) -> (HashSet<Part>, Vec<Closed>) {
@@ -124,7 +139,9 @@ fn closed(board: &Board, known: &HashSet<Part>) -> (HashSet<Part>, Vec<Closed>) 
             if known.contains(&row.part) {
                 among.insert(row.part);
             } else {
-                others.push((*row, state.name(row.span.start), state.rule.prizes.clone()));
+                let (period, since) = (state.name(row.span.start), state.due(row.span));
+                let over = Over { board: board.id.clone(), period, since };
+                others.push((*row, over, state.rule.prizes.clone()));
             }
         }
     }
@@ -171,12 +188,12 @@ fn of_board(tally: &Tally, board: &Arc<Board>) -> Result<(), Failure> {
 }
 
 /// Writes down what is to be paid, where that was not done yet.
-fn begin(tally: &Tally, board: &Arc<Board>, (row, name, prizes): &Closed) -> Result<(), Failure> {
+fn begin(tally: &Tally, board: &Arc<Board>, (row, over, prizes): &Closed) -> Result<(), Failure> {
     let key = PartKey { board: board.no, part: row.part };
     if tally.store.ledger().payment(key)?.is_some() {
         return Ok(());
     }
-    let view = View::of_closed(board, name, *row);
+    let view = View::of_closed(board, &over.period, *row);
     let alone = board.definition.ranking == Ranking::Ordinal;
     let ranked = ranked(alone, last_rank(&prizes.table) as usize, |from| {
         view.read(&*tally.store, |order| page(order, from))
@@ -190,7 +207,7 @@ fn begin(tally: &Tally, board: &Arc<Board>, (row, name, prizes): &Closed) -> Res
             payouts.push(Payout { player, member, division: None, rank, currency, amount, paid: None });
         }
     }
-    ask(tally, PaymentOrder { key, act: PaymentAct::Begin(board.id.clone(), name.clone(), payouts) })
+    ask(tally, PaymentOrder { key, act: PaymentAct::Begin(over.clone(), payouts) })
 }
 
 /// Which of the players of some prizes are members, in one question.
@@ -216,7 +233,7 @@ fn go_on(tally: &Tally, key: PartKey) -> Result<(), Failure> {
     }
 }
 
-fn ask(tally: &Tally, order: PaymentOrder) -> Result<(), Failure> {
+pub(crate) fn ask(tally: &Tally, order: PaymentOrder) -> Result<(), Failure> {
     match tally.ledger.ask_blocking(Request::Payment(Box::new(order)))? {
         Done::Payment => Ok(()),
         done => Err(Fault::Broken(format!("a payment is answered as one, not as {done:?}")).into()),

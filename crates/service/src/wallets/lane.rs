@@ -13,8 +13,6 @@ use crate::settings::{Background, Settings};
 use crate::waiting::{self, Entry, Teller, Told};
 use std::sync::{Arc, Mutex, PoisonError};
 use tally_lanes::{Lane, LaneThread, Stats, Times};
-use tally_rules::ledger::Account;
-use tally_rules::ledger::account::{AccountKey, Total};
 use tally_store::Store;
 
 /// A lane of the ledger, for whoever puts something in.
@@ -48,7 +46,6 @@ impl LedgerLane {
             ))
             .into());
         }
-        check_currencies(&**store, settings)?;
         let mut node = [0; 8];
         getrandom::fill(&mut node).map_err(|error| Fault::Broken(format!("no random numbers: {error}")))?;
         let node = u64::from_le_bytes(node);
@@ -122,22 +119,5 @@ impl LedgerLane {
         if thread.is_some_and(|thread| thread.join().is_err()) {
             tracing::error!("the ledger's lane panicked");
         }
-    }
-}
-
-/// Refuses settings that do not have a currency in which members still have money: nothing could be done with it, and a
-/// member could be closed with it.
-fn check_currencies(store: &dyn Store, settings: &LedgerSettings) -> Result<(), Failure> {
-    let owed = |(key, total): &(AccountKey, Total)| {
-        key.account == Account::BankPayable
-            && total.debits != total.credits
-            && settings.currencies.digits(key.currency).is_none()
-    };
-    match store.ledger().totals()?.into_iter().find(owed) {
-        None => Ok(()),
-        Some((AccountKey { currency, .. }, _)) => Err(Fault::Broken(format!(
-            "members have money in {currency}: keep it among `currencies`, such as {currency} = 2"
-        ))
-        .into()),
     }
 }

@@ -9,6 +9,7 @@
 
 pub mod balance;
 pub mod command;
+pub(crate) mod currencies;
 mod decide;
 mod decide_members;
 mod expiry;

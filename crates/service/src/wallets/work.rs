@@ -97,7 +97,7 @@ impl Work for LedgerWork {
             Request::Expire(due) => u32::try_from(due.len()).unwrap_or(u32::MAX),
             Request::Import(chunk) => u32::try_from(chunk.rows.len()).unwrap_or(u32::MAX),
             Request::Contest(order) => u32::try_from(order.rows()).unwrap_or(u32::MAX),
-            Request::Payment(order) => u32::try_from(order.rows().len()).unwrap_or(u32::MAX),
+            Request::Payment(order) => u32::try_from(order.rows()).unwrap_or(u32::MAX),
             Request::Hold(_)
             | Request::End(_)
             | Request::Create(_)

@@ -24,7 +24,7 @@ use tally_service::wallets::{holds, members};
 use tally_service::{Clock, Failure, Tally};
 
 /// Two places more than those who come, a fee or none, and prizes that nobody shares.
-fn wish(fee: bool) -> Wish {
+pub(crate) fn wish(fee: bool) -> Wish {
     let fee = if fee { FEE } else { 0 };
     histories::wish(Shape { fee, prizes: true, ordinal: true, each: false, division: None })
 }

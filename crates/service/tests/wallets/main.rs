@@ -10,6 +10,7 @@ mod holds;
 mod lost;
 mod moves;
 mod names;
+mod owed;
 mod payments;
 mod prizes;
 mod series;

@@ -79,9 +79,10 @@ impl PaymentReads for MySqlStore {
         Ok(all(self, &script, "period_payments", decode)?.pop().map(|(_, payment)| payment))
     }
 
-    fn open_payments(&self, after: Option<PartKey>, limit: usize) -> Result<Vec<PartKey>, StoreError> {
+    fn payments(&self, open: bool, after: Option<PartKey>, limit: usize) -> Result<Vec<PartKey>, StoreError> {
         let mut script = Script::default();
-        script.sql("SELECT board, part FROM period_payments FORCE INDEX (payments_open) WHERE open = 1 ");
+        script.sql("SELECT board, part FROM period_payments FORCE INDEX ");
+        script.sql(if open { "(payments_open) WHERE open = 1 " } else { "(PRIMARY) WHERE 1 = 1 " });
         if let Some(PartKey { board, part }) = after {
             script.sql("AND (board > ").number(board.0).sql(" OR board = ").number(board.0);
             script.sql(" AND part > ").number(part.0).sql(") ");

@@ -30,8 +30,8 @@ impl PaymentReads for Shards {
         self.of_first(|first| first.payment(key))
     }
 
-    fn open_payments(&self, after: Option<PartKey>, limit: usize) -> Result<Vec<PartKey>, StoreError> {
-        self.of_first(|first| first.open_payments(after, limit))
+    fn payments(&self, open: bool, after: Option<PartKey>, limit: usize) -> Result<Vec<PartKey>, StoreError> {
+        self.of_first(|first| first.payments(open, after, limit))
     }
 }
 

@@ -21,6 +21,8 @@ pub(super) const PUT: &str = "REPLACE INTO period_payments (board, part, open, b
 pub(super) const REMOVE: &str = "DELETE FROM period_payments WHERE board = ?1 AND part = ?2";
 pub(super) const OPEN: &str = "SELECT board, part FROM period_payments INDEXED BY period_payments_open \
      WHERE open = 1 AND (board, part) > (?1, ?2) ORDER BY board, part";
+const KEYS: &str =
+    "SELECT board, part FROM period_payments WHERE (board, part) > (?1, ?2) ORDER BY board, part";
 
 fn bad() -> StoreError {
     damaged("period_payments", "a payment that cannot be")
@@ -91,14 +93,14 @@ impl PaymentReads for SqliteStore {
         reads::one(&self.shared, "period_payments", look, &key, |tables, key| get(tables, *key))
     }
 
-    fn open_payments(&self, after: Option<PartKey>, limit: usize) -> Result<Vec<PartKey>, StoreError> {
+    fn payments(&self, open: bool, after: Option<PartKey>, limit: usize) -> Result<Vec<PartKey>, StoreError> {
         let look = |overlay: &Overlay| {
-            let open = |payment: &Payment| payment.is_open().then_some(());
+            let wanted = |payment: &Payment| (!open || payment.is_open()).then_some(());
             let from = after.map_or(Bound::Unbounded, Bound::Excluded);
-            overlay.first::<Payments, _>(from, |_| true, open, limit)
+            overlay.first::<Payments, _>(from, |_| true, wanted, limit)
         };
         self.shared.read(look, |newer, tables| {
-            let mut statement = tables.prepare_cached(OPEN)?;
+            let mut statement = tables.prepare_cached(if open { OPEN } else { KEYS })?;
             // All time has no prizes.
             let after = after.unwrap_or(PartKey { board: BoardNo(0), part: Part(0) });
             let mut rows = statement.query(params![after.board.0, parts::encode(after.part)?])?;

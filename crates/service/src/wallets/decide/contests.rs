@@ -99,6 +99,7 @@ pub(super) fn read(plan: &mut Plan, order: &ContestOrder, settings: &LedgerSetti
             rows.iter().for_each(|(_, application)| held(Some(application)));
         }
         Act::Pay(_, rows) => rows.iter().for_each(|row| wallets(Some(row.member), row.currency)),
+        Act::Repay(rows) => rows.iter().for_each(|(_, row)| wallets(Some(row.member), row.currency)),
         Act::Refund(rows, _) => rows.iter().for_each(|(_, row)| wallets(row.member, fee)),
     }
     ledger.holds.extend(holds);
@@ -204,6 +205,7 @@ impl State<'_> {
             Act::Settle(payouts) => self.settle(order, record, payouts),
             Act::Pay(first, rows) => self.pay_prizes(order, record, *first, (rows, &own)),
             Act::Refund(rows, last) => self.refund(order, record, (rows, *last), &own),
+            Act::Repay(rows) => self.repay(order, record, rows, &own),
         }
     }
 

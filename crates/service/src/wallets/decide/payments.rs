@@ -4,12 +4,12 @@
 //! twice, after a crash or by two servers, is done once.
 
 use super::{Decision, Ids, State, next};
-use crate::periods::prizes::{PaymentAct, PaymentOrder};
+use crate::periods::prizes::{Over, PaymentAct, PaymentOrder};
 use crate::wallets::command::Done;
 use std::sync::Arc;
-use tally_rules::contest::Payout;
+use tally_rules::contest::{ContestId, Payout, State as Stands};
+use tally_rules::ledger::Currency;
 use tally_rules::ledger::order::wallets_of;
-use tally_rules::ledger::{Currency, Move};
 use tally_rules::period::Payment;
 use tally_store::{PayoutKey, Plan};
 
@@ -17,6 +17,7 @@ use tally_store::{PayoutKey, Plan};
 pub(super) fn ids(order: &PaymentOrder) -> usize {
     match &order.act {
         PaymentAct::Begin(..) => 1,
+        PaymentAct::Repay(_, rows) => rows.len(),
         PaymentAct::Pay(_, rows) => rows.len(),
     }
 }
@@ -24,10 +25,21 @@ pub(super) fn ids(order: &PaymentOrder) -> usize {
 /// Everything it may touch.
 pub(super) fn read(plan: &mut Plan, order: &PaymentOrder, home: Currency) {
     plan.ledger.contests.payments.push(order.key);
-    if let PaymentAct::Pay(_, rows) = &order.act {
-        let wallets = rows.iter().flat_map(|row| wallets_of([Some(row.member), None], row.currency, home));
-        plan.ledger.wallets.extend(wallets);
+    if let PaymentAct::Begin(over, _) = &order.act {
+        plan.ledger.contests.contests.extend(ContestId::of_board(&over.board).map(|(id, _)| id));
     }
+    let mut wallets =
+        |row: &Payout| plan.ledger.wallets.extend(wallets_of([Some(row.member), None], row.currency, home));
+    match &order.act {
+        PaymentAct::Begin(..) => {}
+        PaymentAct::Pay(_, rows) => rows.iter().for_each(wallets),
+        PaymentAct::Repay(_, rows) => rows.iter().for_each(|(_, row)| wallets(row)),
+    }
+}
+
+/// What entries refer to.
+fn reference(payment: &Payment) -> Arc<str> {
+    format!("{}/{}", payment.board.as_str(), payment.period).into()
 }
 
 fn count(rows: &[Payout]) -> u32 {
@@ -35,30 +47,37 @@ fn count(rows: &[Payout]) -> u32 {
 }
 
 impl State<'_> {
+    /// Whether the contest of a period was cancelled before the period was over.
+    fn is_cancelled(&self, over: &Over) -> bool {
+        let contest = ContestId::of_board(&over.board).and_then(|(id, _)| self.contests.get(&id));
+        contest.is_some_and(|record| record.state == Stands::Cancelled && record.since < over.since)
+    }
+
     pub(super) fn payment(&mut self, order: &PaymentOrder, ids: Ids<'_, '_>) -> Decision {
         let own: Vec<_> = (0..self::ids(order)).map(|_| next(ids)).collect();
         let present = self.payments.get(&order.key).cloned();
         match (&order.act, present) {
-            (PaymentAct::Begin(board, period, rows), None) => {
-                let (board, period, count) = (board.clone(), period.clone(), count(rows));
+            (PaymentAct::Begin(over, rows), None) => {
+                let rows = if self.is_cancelled(over) { &[] } else { &rows[..] };
+                let (board, period, count) = (over.board.clone(), over.period.clone(), count(rows));
                 let payment = Payment { no: own[0], board, period, count, done: 0, at: self.now };
                 let key = |no| PayoutKey { contest: payment.no, no };
                 self.added.payouts.extend((0..).zip(rows).map(|(no, row)| (key(no), row.clone())));
                 self.payments.set(&order.key, Some(payment));
             }
             (PaymentAct::Pay(first, rows), Some(mut payment)) if payment.done == *first => {
-                let reference: Arc<str> = format!("{}/{}", payment.board.as_str(), payment.period).into();
-                for ((no, row), id) in (*first..).zip(rows).zip(own) {
-                    let what = Move::Prize { to: row.member };
-                    let paid = self.pay_out(what, (row.currency, row.amount), &reference, id);
-                    let key = PayoutKey { contest: payment.no, no };
-                    self.added.payouts.insert(key, Payout { paid: Some(paid), ..row.clone() });
-                }
-                payment.done += count(rows);
+                let reference = reference(&payment);
+                (payment.done, _) = self.pay_rows((payment.no, *first), rows, &reference, &own)?;
                 self.payments.set(&order.key, Some(payment));
             }
-            // Somebody else has done it.
-            (PaymentAct::Begin(..) | PaymentAct::Pay(..), _) => {}
+            // The rows were read after the payment, and each repayment changes its instant: none is paid twice.
+            (PaymentAct::Repay(seen, rows), Some(payment)) if payment == *seen => {
+                self.repay_rows(payment.no, rows, &reference(&payment), &own);
+                let at = self.now.max(payment.at.plus(1));
+                self.payments.set(&order.key, Some(Payment { at, ..payment }));
+            }
+            // Another server has done it.
+            (PaymentAct::Begin(..) | PaymentAct::Pay(..) | PaymentAct::Repay(..), _) => {}
         }
         Ok(Done::Payment)
     }

@@ -356,9 +356,13 @@ pub(crate) fn payments_read_back_and_are_found_while_they_are_open(backend: &dyn
         assert_eq!(store.ledger().payment(key).unwrap().as_ref(), rows.get(&key));
         let open = rows.iter().filter(|(_, payment)| payment.is_open()).map(|(key, _)| *key);
         let open: Vec<_> = open.collect();
+        assert_eq!(
+            store.ledger().payments(false, None, 9).unwrap(),
+            rows.keys().copied().collect::<Vec<_>>()
+        );
         for after in [None, Some(keys[0]), Some(keys[1]), Some(keys[2])] {
             let wanted = open.iter().copied().filter(|key| after.is_none_or(|after| *key > after)).take(2);
-            assert_eq!(store.ledger().open_payments(after, 2).unwrap(), wanted.collect::<Vec<_>>());
+            assert_eq!(store.ledger().payments(true, after, 2).unwrap(), wanted.collect::<Vec<_>>());
         }
     }
 }

@@ -96,38 +96,95 @@ impl State<'_> {
             return done(record, What::Nothing);
         }
         let reference: Arc<str> = order.id.board(None).as_str().into();
-        let mut became = Vec::with_capacity(rows.len());
-        for ((no, payout), id) in (first..).zip(rows).zip(ids) {
-            let what = Move::Prize { to: payout.member };
-            let paid = self.pay_out(what, (payout.currency, payout.amount), &reference, *id);
-            became.push(paid.map(drop));
-            let key = PayoutKey { contest: record.no, no };
-            self.added.payouts.insert(key, Payout { paid: Some(paid), ..payout.clone() });
-        }
-        let paid = first + u32::try_from(rows.len()).expect("a bounded piece");
-        record.work = Work::Pay { done: paid };
-        if record.prizes.is_none_or(|count| paid >= count) {
+        let (done, became) = self.pay_rows((record.no, first), rows, &reference, ids)?;
+        record.work = Work::Pay { done };
+        if record.prizes.is_none_or(|count| done >= count) {
             record.work = Work::None;
             record.enter(Stands::Settled, self.now.max(record.since), self.now);
         }
         self.keep(order, record, What::Paid(became))
     }
 
-    /// Pays a prize, or a fee back; what a wallet does not take is written down with the reason.
+    /// Pays the prizes that follow each other under one number, up to the first that cannot be paid now: gives the number of the
+    /// next one and what became of each. Refuses where that is the first of all.
+    pub(in crate::wallets::decide) fn pay_rows(
+        &mut self,
+        (contest, first): (Uuid, u32),
+        rows: &[Payout],
+        reference: &Arc<str>,
+        ids: &[Uuid],
+    ) -> Result<(u32, Vec<Result<(), Unpaid>>), Refusal> {
+        let (mut next, mut became) = (first, Vec::with_capacity(rows.len()));
+        for (payout, id) in rows.iter().zip(ids) {
+            let what = Move::Prize { to: payout.member };
+            let paid = match self.pay_out(what, (payout.currency, payout.amount), reference, *id) {
+                Err(refusal) if became.is_empty() => return Err(refusal),
+                Err(_) => break,
+                Ok(paid) => paid,
+            };
+            became.push(paid.map(drop));
+            let key = PayoutKey { contest, no: next };
+            self.added.payouts.insert(key, Payout { paid: Some(paid), ..payout.clone() });
+            next += 1;
+        }
+        Ok((next, became))
+    }
+
+    /// Pays a prize, or a fee back. What the wallet will never take is written down with the reason; a refusal is any other
+    /// reason, and the piece is tried again.
     pub(in crate::wallets::decide) fn pay_out(
         &mut self,
         what: Move,
         (currency, amount): (Currency, Amount),
         reference: &Arc<str>,
         id: Uuid,
-    ) -> Result<TransferId, Unpaid> {
+    ) -> Result<Result<TransferId, Unpaid>, Refusal> {
         let order = Order { what, currency, amount, reference: Some(Arc::clone(reference)) };
         match self.book.post(TransferId(id), &order, self.now) {
-            Ok(_) => Ok(TransferId(id)),
-            Err(Refusal::LimitExceeded(_)) => Err(Unpaid::LimitExceeded),
-            // A currency that is not configured any more is found before anything is paid.
-            Err(_) => Err(Unpaid::MemberClosed),
+            Ok(_) => Ok(Ok(TransferId(id))),
+            Err(Refusal::LimitExceeded(_)) => Ok(Err(Unpaid::LimitExceeded)),
+            Err(Refusal::MemberClosed) => Ok(Err(Unpaid::MemberClosed)),
+            Err(refusal) => Err(refusal),
         }
+    }
+
+    /// Pays rows that an earlier release left unpaid by mistake.
+    pub(super) fn repay(
+        &mut self,
+        order: &ContestOrder,
+        mut record: Record,
+        rows: &[(u32, Payout)],
+        ids: &[Uuid],
+    ) -> Decision {
+        // The rows were read after the contest, and each repayment changes the revision: none is paid twice.
+        if order.seen.as_ref().is_none_or(|seen| seen.revision != record.revision) {
+            return stale(record);
+        }
+        let reference: Arc<str> = order.id.board(None).as_str().into();
+        let became = self.repay_rows(record.no, rows, &reference, ids);
+        record.revision += 1;
+        self.keep(order, record, What::Paid(became))
+    }
+
+    /// Pays such rows of one number, and leaves those as they are that cannot be paid now.
+    pub(in crate::wallets::decide) fn repay_rows(
+        &mut self,
+        contest: Uuid,
+        rows: &[(u32, Payout)],
+        reference: &Arc<str>,
+        ids: &[Uuid],
+    ) -> Vec<Result<(), Unpaid>> {
+        let mut became = Vec::with_capacity(rows.len());
+        for ((no, payout), id) in rows.iter().zip(ids) {
+            let to = payout.member;
+            let what = if payout.rank == 0 { Move::Refund { to } } else { Move::Prize { to } };
+            if let Ok(paid) = self.pay_out(what, (payout.currency, payout.amount), reference, *id) {
+                became.push(paid.map(drop));
+                let key = PayoutKey { contest, no: *no };
+                self.added.payouts.insert(key, Payout { paid: Some(paid), ..payout.clone() });
+            }
+        }
+        became
     }
 
     /// Pays the next fees back, if they are still the next. Each is written down under its member's place.
@@ -147,7 +204,11 @@ impl State<'_> {
         for ((player, enrolled), id) in rows.iter().zip(ids) {
             let Some(member) = enrolled.member else { continue };
             let (what, currency, amount) = (Move::Refund { to: member }, fee.currency, fee.amount);
-            let paid = self.pay_out(what, (currency, amount), &reference, *id);
+            let paid = match self.pay_out(what, (currency, amount), &reference, *id) {
+                Err(refusal) if became.is_empty() => return Err(refusal),
+                Err(_) => break,
+                Ok(paid) => paid,
+            };
             became.push(paid.map(drop));
             let (player, division) = (player.clone(), enrolled.division);
             let refund = Payout { player, member, division, rank: 0, currency, amount, paid: Some(paid) };

@@ -1,0 +1,174 @@
+//! Prizes and fees that an earlier release left unpaid by mistake: it took every refusal for a closed member, also that of a
+//! currency that was not configured. Each start pays such rows until none is left, and says what it finds. Blocks.
+//!
+//! A refund reaches closed members, so `member_closed` is never a reason against one. A prize stays unpaid where its member is
+//! closed by now: the store does not tell whether it was closed before. Every payment of such rows changes its contest's revision
+//! or its period's instant, so a row that two servers find is paid once. Not here: rows that had no turn yet (`work`).
+
+use super::act::{act_at, find};
+use super::command::{Act, What};
+use super::work::PIECE;
+use crate::failure::Failure;
+use crate::periods::prizes::{self, PaymentAct, PaymentOrder};
+use crate::tally::Tally;
+use tally_rules::contest::member::Unpaid;
+use tally_rules::contest::{By, ContestId, Payout, Record, State};
+use tally_rules::ledger::{Currency, Uuid, Wallet};
+use tally_store::PartKey;
+
+/// The name under which the store remembers that there are no such rows.
+const CHECKED_META: &str = "unpaid_checked";
+
+/// What it remembers then.
+const CHECKED: &[u8] = b"1";
+
+/// Contests or payments of one read.
+const PAGE: usize = 500;
+
+/// Rows of one read that are to be paid.
+#[derive(Default)]
+struct Wrong {
+    rows: Vec<(u32, Payout)>,
+    /// In currencies that are not configured now.
+    left: usize,
+    /// Where the next read begins.
+    next: Option<u32>,
+}
+
+/// What was found of one contest or period.
+#[derive(Default)]
+struct Found {
+    paid: usize,
+    left: usize,
+}
+
+/// Pays every such row.
+pub(crate) fn repay_all(tally: &Tally) {
+    if let Err(failure) = look(tally) {
+        tracing::warn!(%failure, "look for prizes that were left unpaid by mistake; the next start tries it again");
+    }
+}
+
+fn look(tally: &Tally) -> Result<(), Failure> {
+    if tally.store.meta(CHECKED_META)?.is_some_and(|known| known == CHECKED) {
+        return Ok(());
+    }
+    if of_contests(tally)? + of_periods(tally)? == 0 {
+        tally.store.set_meta(CHECKED_META, CHECKED)?;
+    }
+    Ok(())
+}
+
+fn of_contests(tally: &Tally) -> Result<usize, Failure> {
+    let mut left = 0;
+    for state in [State::Settled, State::Cancelled] {
+        let mut after = None::<ContestId>;
+        loop {
+            let page = tally.store.ledger().contests(Some(state), after.as_ref(), PAGE)?;
+            for (id, _) in page.iter().filter(|(_, record)| record.members > 0) {
+                let found = each(tally, find(tally, id)?.no, |from| of_contest(tally, id, from))?;
+                found.say("contest", id.as_str());
+                left += found.left;
+            }
+            if page.len() < PAGE {
+                break;
+            }
+            after = page.into_iter().next_back().map(|(id, _)| id);
+        }
+    }
+    Ok(left)
+}
+
+/// Pays what is wrong of a contest from that place on, in one read.
+fn of_contest(tally: &Tally, id: &ContestId, from: u32) -> Result<usize, Failure> {
+    let rows = |record: &Record| Ok::<_, Failure>(wrong(tally, record.no, from)?.rows);
+    if rows(&find(tally, id)?)?.is_empty() {
+        return Ok(0);
+    }
+    let done = act_at(tally, id, None, None, |record| Ok((By::Clock, Act::Repay(rows(record)?))))?;
+    Ok(if let What::Paid(became) = done.what { became.len() } else { 0 })
+}
+
+fn of_periods(tally: &Tally) -> Result<usize, Failure> {
+    let (mut left, mut after) = (0, None);
+    loop {
+        let page = tally.store.ledger().payments(false, after, PAGE)?;
+        for key in &page {
+            let Some(payment) = tally.store.ledger().payment(*key)? else { continue };
+            let found = each(tally, payment.no, |from| of_period(tally, *key, from))?;
+            found.say("period", &format!("{}/{}", payment.board.as_str(), payment.period));
+            left += found.left;
+        }
+        after = page.last().copied();
+        if page.len() < PAGE {
+            return Ok(left);
+        }
+    }
+}
+
+/// The same of a period.
+fn of_period(tally: &Tally, key: PartKey, from: u32) -> Result<usize, Failure> {
+    let Some(payment) = tally.store.ledger().payment(key)? else { return Ok(0) };
+    let rows = wrong(tally, payment.no, from)?.rows;
+    let count = rows.len();
+    if count > 0 {
+        prizes::ask(tally, PaymentOrder { key, act: PaymentAct::Repay(payment, rows) })?;
+    }
+    Ok(count)
+}
+
+/// Walks the rows under a number, and pays those of each read.
+fn each(tally: &Tally, no: Uuid, pay: impl Fn(u32) -> Result<usize, Failure>) -> Result<Found, Failure> {
+    let (mut found, mut from) = (Found::default(), Some(0));
+    while let Some(place) = from {
+        let page = wrong(tally, no, place)?;
+        if !page.rows.is_empty() {
+            found.paid += pay(place)?;
+        }
+        found.left += page.left;
+        from = page.next;
+    }
+    Ok(found)
+}
+
+/// What one read from that place on finds.
+fn wrong(tally: &Tally, no: Uuid, from: u32) -> Result<Wrong, Failure> {
+    let page = tally.store.ledger().payouts(no, from, PIECE)?;
+    let next = page.last().filter(|_| page.len() == PIECE).and_then(|(place, _)| place.checked_add(1));
+    let mut wrong = Wrong { next, ..Wrong::default() };
+    let currencies = &tally.settings.ledger.currencies;
+    let is_open = |(currency, wallet): &(Currency, Wallet)| *currency == currencies.home() && !wallet.closed;
+    for (place, row) in page {
+        if row.paid != Some(Err(Unpaid::MemberClosed)) {
+            continue;
+        }
+        let may_be_paid = row.rank == 0 || tally.store.ledger().wallets_of(row.member)?.iter().any(is_open);
+        match (may_be_paid, currencies.digits(row.currency)) {
+            (true, Some(_)) => wrong.rows.push((place, row)),
+            (true, None) => wrong.left += 1,
+            (false, _) => {}
+        }
+    }
+    Ok(wrong)
+}
+
+impl Found {
+    fn say(&self, what: &'static str, name: &str) {
+        if self.paid > 0 {
+            tracing::warn!(
+                name,
+                rows = self.paid,
+                "an earlier release left prizes or fees of this {what} unpaid as `member_closed`, and the members are not \
+                 closed: they have their turn again"
+            );
+        }
+        if self.left > 0 {
+            tracing::error!(
+                name,
+                rows = self.left,
+                "an earlier release left prizes or fees of this {what} unpaid, in a currency that is not among \
+                 `currencies`: add it, and the next start pays them"
+            );
+        }
+    }
+}
