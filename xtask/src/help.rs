@@ -61,8 +61,9 @@ Checks the rules that only this project has, and prints one line for each violat
 Usage: cargo xtask check
 
 Crate edges (xtask/src/check/edges.rs), file heads and lengths, licences of dependencies,
-unfinished marks, paths of one machine, links in Markdown, rows of the map in ARCHITECTURE.md,
-`unsafe`, lint settings, README commands. Exemptions: xtask/src/check/exemptions.rs.
+unfinished marks, paths of one machine, links in Markdown, source files named in documents, length
+and table of crates of ARCHITECTURE.md, `unsafe`, lint settings, README commands.
+Exemptions: xtask/src/check/exemptions.rs.
 The same check is one of the tests of xtask, so `cargo xtask test` runs it too.
 
 Examples:

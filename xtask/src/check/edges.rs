@@ -1,7 +1,7 @@
-//! Which crate may use which: the table that ARCHITECTURE.md draws.
+//! Which crate may use which: the column "may use" of the table in ARCHITECTURE.md.
 //!
 //! A crate is justified by what it may not use, so this table is the architecture; a change here is a decision and belongs
-//! in a commit that says so. `edge_rules.rs` compares it with what cargo says.
+//! in a commit that says so. `edge_rules.rs` compares it with what cargo says, and `map.rs` with ARCHITECTURE.md.
 //!
 //! Not here: dev-dependencies. A test may name whatever its crate links, directly or through others, and the test kit.
 

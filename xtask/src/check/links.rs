@@ -64,6 +64,15 @@ fn exists(repository: &Repository, path: &str) -> bool {
 /// The targets of all links with the numbers of their lines.
 fn targets(text: &str) -> Vec<(usize, &str)> {
     let mut found = Vec::new();
+    for (number, line) in outside_fences(text) {
+        in_line(line, |target| found.push((number, target)));
+    }
+    found
+}
+
+/// The lines of Markdown that are no block of code, with their numbers.
+pub(super) fn outside_fences(text: &str) -> Vec<(usize, &str)> {
+    let mut found = Vec::new();
     let mut fence = None;
     for (index, line) in text.lines().enumerate() {
         let start = line.trim_start();
@@ -71,7 +80,7 @@ fn targets(text: &str) -> Vec<(usize, &str)> {
         match (fence, mark) {
             (None, Some(mark)) => fence = Some(mark),
             (Some(open), Some(mark)) if open == mark => fence = None,
-            (None, None) => in_line(line, |target| found.push((index + 1, target))),
+            (None, None) => found.push((index + 1, line)),
             (Some(_), Some(_) | None) => {}
         }
     }

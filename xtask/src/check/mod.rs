@@ -59,6 +59,7 @@ const RULES: &[(&str, Rule)] = &[
     (licences::RULE, licences::check),
     (links::RULE, links::check),
     (map::RULE, map::check),
+    (map::PATHS, map::paths),
     (unsafety::RULE, unsafety::check),
     (lints::RULE, lints::check),
     ("readme", readme_commands),

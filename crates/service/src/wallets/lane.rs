@@ -1,6 +1,5 @@
 //! The queue in front of the ledger's work, and its beginning and end.
 
-use super::LedgerSettings;
 use super::command::{Done, Request};
 use super::expiry::{self, Expiry};
 use super::work::{HOME_META, LedgerWork};

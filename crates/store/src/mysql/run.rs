@@ -202,9 +202,8 @@ fn transact(
         script.sql("SET @version = ").sql(CLOCK).end();
         (script, Read::default())
     };
-    let mut cached = Vec::new();
+    let cached = known.as_ref().map(|known| known.cached_wallets(&plan.ledger)).unwrap_or_default();
     if let Some(known) = known {
-        cached = known.cached_wallets(&plan.ledger);
         read.loaded.ledger = known.with(read.loaded.ledger);
     }
     read.loaded.assert_answers(plan);
