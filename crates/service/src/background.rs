@@ -89,7 +89,7 @@ impl Tally {
     ///
     /// The first failure is returned, and keeps no other part from its look. Streams of events are not served so.
     pub fn work(&self) -> Result<(), Failure> {
-        let closed = keeper::close_due(self);
+        let closed = keeper::close_due(self).and(keeper::refresh_due(self));
         let expired = self.ledger.expire_due(&*self.store, &self.clock);
         let done = contests::do_due(self).and(prizes::pay_due(self));
         let cleaned = maintenance::bite(&*self.store, &self.clock, self.settings.idempotency_keep_micros);

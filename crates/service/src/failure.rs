@@ -40,6 +40,10 @@ pub enum Fault {
     /// Rows of these forgotten periods are not purged yet: nothing was done, try again later.
     #[error("rows of a period that was forgotten are still being deleted")]
     Purging(Vec<PartKey>),
+    /// A period with prizes is over and not closed yet, because the clock is in doubt or another server closes it: nothing
+    /// was done, try again later.
+    #[error("a period with prizes is over and not closed yet, and its prizes come first")]
+    NotClosed,
     /// The Redis that has a contest's applications cannot be used now: nothing was done, try again later.
     #[error("applications are away: {0}")]
     ApplicationsAway(String),

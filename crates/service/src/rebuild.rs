@@ -140,7 +140,7 @@ fn load(
     if doubt.is_none() {
         keeper::close_board(store, &board, now)?;
     }
-    keeper::refresh(Place { store, lanes: None }, &board, now, |row| row.stale)?;
+    keeper::refresh(Place { store, lanes: None }, &board, now)?;
     Ok(board)
 }
 
@@ -160,6 +160,6 @@ fn join(
     board.renew(&state).map_err(bad)?;
     play::learn(store, &board)?;
     start.load(&board, |rows| progress.add(rows))?;
-    keeper::refresh(Place { store, lanes: None }, &board, now, |row| row.stale)?;
+    keeper::refresh(Place { store, lanes: None }, &board, now)?;
     Ok(Some(board))
 }

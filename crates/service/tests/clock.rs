@@ -6,12 +6,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use tally_ranking::PageQuery;
 use tally_rules::clock::ClockBounds;
+use tally_rules::contest::{Prize, PrizeTies};
 use tally_rules::definition::{Update, Wish};
 use tally_rules::instant::SECOND;
+use tally_rules::ledger::{Amount, Currency};
+use tally_rules::period::{PeriodPrizes, PeriodRule};
 use tally_rules::score::Given;
 use tally_service::periods::keeper;
 use tally_service::periods::view::list;
 use tally_service::scores::submit::{NewScore, submit};
+use tally_service::{Failure, Fault, boards};
 use world::{DAY, World, board, identity, rule};
 
 const HOUR: i64 = 3_600 * SECOND;
@@ -182,5 +186,37 @@ fn time_that_only_passes_is_believed() {
         assert_eq!(world.tally().clock_jump(), None);
     }
     assert_eq!(world.tally().newest_ahead(), 0);
+    world.stop();
+}
+
+/// Prizes of a period that is over come before a change of its rule and before its board goes. What has to wait for the
+/// clock is refused, and nothing waits meanwhile.
+#[test]
+fn a_board_whose_prizes_wait_for_the_clock_is_neither_changed_nor_deleted() {
+    let clock = Wall::default();
+    let world = World::with_ahead(10 * DAY + HOUR, 1, &clock.0, false);
+    let amount = Amount::new(7).unwrap();
+    let table = vec![Prize { from: 1, to: 1, currency: Currency::parse("KRW").unwrap(), amount }];
+    let prizes = PeriodPrizes { table, ties: PrizeTies::Split, from: None };
+    let daily = |keep| {
+        let rule = PeriodRule { prizes: prizes.clone(), ..rule("daily", "0 0 * * *", "UTC", keep, 0) };
+        Wish { periods: Some(vec![rule]), update: Some(Update::Sum), ..Wish::default() }
+    };
+    let delete = || {
+        let tally = world.tally();
+        let delete = move || boards::delete(&tally, &board(), None);
+        world.wait(async { tokio::task::spawn_blocking(delete).await.unwrap() })
+    };
+    world.put(&daily(9)).unwrap();
+    send(&world, "ann", 9);
+    clock.jump(AHEAD);
+    let refused = |done| matches!(done, Err(Failure::Fault(Fault::NotClosed)));
+    assert!(refused(world.put(&daily(5))));
+    assert!(refused(delete().map(drop)));
+    world.put(&daily(9)).unwrap();
+    assert_eq!(world.view("daily:1970-01-11").unwrap().total(), 1, "nothing was done");
+    clock.jump(-AHEAD);
+    world.put(&daily(5)).unwrap();
+    assert!(!delete().unwrap());
     world.stop();
 }

@@ -134,6 +134,11 @@ fn of_fault(fault: &Fault) -> Problem {
                 "rows of a period that was forgotten are still being deleted; nothing was done, try again";
             Problem::new(503, "store_away", detail).retry_after(1)
         }
+        Fault::NotClosed => {
+            let detail = "a period with prizes is over and not closed yet, because the clock is in doubt or another \
+                          server closes it; nothing was done, try again";
+            Problem::new(503, "store_away", detail).retry_after(5)
+        }
         Fault::ApplicationsAway(_) => {
             let detail =
                 "the Redis that has the applications of this contest cannot be used now; nothing was done";

@@ -136,6 +136,9 @@ pub(super) fn of_fault(fault: &Fault) -> Wrong {
         Fault::Purging(_) => {
             "TRYAGAIN rows of a period that was forgotten are still being deleted; nothing was done".into()
         }
+        Fault::NotClosed => {
+            "TRYAGAIN a period with prizes is over and not closed yet; nothing was done".into()
+        }
         Fault::StoreAway(_) => "TRYAGAIN the store cannot be used now; nothing was done".into(),
         Fault::ApplicationsAway(_) => "TRYAGAIN applications cannot be asked now; nothing was done".into(),
         Fault::ShardAway { shard, .. } => {

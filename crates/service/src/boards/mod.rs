@@ -7,6 +7,7 @@ mod put;
 
 use crate::contests::play::Play;
 use crate::events::live::Live;
+use crate::periods::stale::Stale;
 use crate::periods::{LivePart, Periods};
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, HashSet};
@@ -48,6 +49,8 @@ pub struct Board {
     implicit: AtomicBool,
     /// Its periods; in `definition` are those of its creation.
     periods: RwLock<Periods>,
+    /// Closed ones whose order is to be written anew.
+    pub(crate) stale: Stale,
     /// Which change of it is known here; 0 where nobody else makes any.
     revision: AtomicU64,
     /// The contest that it belongs to.
@@ -88,6 +91,7 @@ impl Board {
             hidden,
             implicit,
             periods,
+            stale: Stale::default(),
             revision,
             play: OnceLock::new(),
             live: Live::default(),
@@ -206,6 +210,11 @@ impl Board {
     /// For the lane and the keeper.
     pub(crate) fn periods_mut(&self) -> RwLockWriteGuard<'_, Periods> {
         self.periods.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether the stored order of a closed period lacks a change that may be acknowledged.
+    pub(crate) fn is_behind(&self, part: Part) -> bool {
+        self.stale.is_behind() && self.periods().closed(part).is_some_and(|row| row.stale)
     }
 
     /// The definition with its present periods.

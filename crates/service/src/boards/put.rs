@@ -5,15 +5,15 @@
 
 use super::Board;
 use crate::damaged;
-use crate::failure::Failure;
+use crate::failure::{Failure, Fault};
 use crate::keys::seen_before;
 use crate::periods::prizes;
+use crate::periods::purge::Purge;
 use crate::scores::command::{Done, Redefine, Request};
 use crate::servers;
 use crate::tally::Tally;
 use std::collections::HashSet;
 use std::sync::{Arc, PoisonError};
-use std::time::Duration;
 use tally_ranking::Ranking;
 use tally_rules::contest::{ContestId, State};
 use tally_rules::definition::Wish;
@@ -23,10 +23,8 @@ use tally_rules::{BoardId, Definition, Micros, Refusal};
 use tally_store::plan::ALL_TIME;
 use tally_store::{BoardChange, BoardNo, BoardRow, Changes, Loaded, Plan, ShardSet, Store, StoreError};
 
-/// How often it is tried to write prizes down before a change, and how long between two tries: longer than another server
-/// that has died keeps closing periods for itself.
-const TRIES: u32 = 140;
-const PAUSE: Duration = Duration::from_millis(50);
+/// How often it is tried to write prizes down before a change: a period may end between the two.
+const TRIES: u32 = 3;
 
 /// What came of putting a board.
 #[derive(Clone, Debug)]
@@ -41,6 +39,16 @@ pub struct Put {
 
 /// Creates a board, finds that it is there as wished, or changes its periods. Blocks on the store and the lane.
 pub fn put(tally: &Tally, id: &BoardId, wish: &Wish, identity: Option<&Identity>) -> Result<Put, Failure> {
+    let mut purge = Purge::default();
+    loop {
+        let done = put_once(tally, id, wish, identity);
+        let Err(Failure::Fault(Fault::Purging(parts))) = done else { return done };
+        // A change of schedule needs the number of a period that was forgotten. Other boards are put meanwhile.
+        purge = purge.of(&*tally.store, parts)?;
+    }
+}
+
+fn put_once(tally: &Tally, id: &BoardId, wish: &Wish, identity: Option<&Identity>) -> Result<Put, Failure> {
     let running = identity.map(|one| tally.running.begin(&one.key)).transpose()?;
     let _one = tally.changing_boards.lock().unwrap_or_else(PoisonError::into_inner);
     if id.is_reserved() {
@@ -73,12 +81,8 @@ pub fn put(tally: &Tally, id: &BoardId, wish: &Wish, identity: Option<&Identity>
         if !owes {
             return Ok(Put { board, created, replayed });
         }
-        // A period has ended meanwhile, or another server is closing one.
-        tally.settings.background.wait(PAUSE);
     }
-    let why =
-        format!("periods of `{}` are over and not closed yet, and their prizes come first", id.as_str());
-    Err(StoreError::Conflict(why).into())
+    Err(Fault::NotClosed.into())
 }
 
 /// The board of that name, made as a sorted set if there is none. Blocks on the store.
@@ -240,22 +244,30 @@ pub fn delete(tally: &Tally, id: &BoardId, identity: Option<&Identity>) -> Resul
     let _one = tally.changing_boards.lock().unwrap_or_else(PoisonError::into_inner);
     tally.boards.check_damaged(id.as_str())?;
     tally.look_now();
-    if let Some(board) = tally.boards.get(id) {
-        // It goes with its periods; what those that are over have promised stays owed.
-        prizes::write_down(tally, &board)?;
-    }
+    // It goes with its periods; what those that are over have promised stays owed.
+    let written = match tally.boards.get(id) {
+        Some(board) => prizes::write_down(tally, &board)?,
+        None => HashSet::new(),
+    };
     let may_go = !id.is_reserved() || contest_is_over(tally, id)?;
-    let now = tally.clock.now();
+    let (now, mut owes) = (tally.clock.now(), false);
     let stored = tally.once(&plan(id, identity), identity, now, |loaded, changes| {
-        let there = tally.boards.get(id).is_some_and(|board| board.is_there());
+        let board = tally.boards.get(id);
+        let there = board.as_ref().is_some_and(|board| board.is_there());
         let present = loaded.board_names[0].as_ref().filter(|_| there);
         let present = present.ok_or(Refusal::LeaderboardNotFound(None))?;
-        if !may_go {
+        owes = board.is_some_and(|board| prizes::owes(&board.periods(), now, &written));
+        // Any refusal would do: nothing is changed.
+        if owes || !may_go {
             return Err(Refusal::BoardInUse);
         }
         changes.boards.push(BoardChange::Delete(present.no));
         Ok(Outcome::Removed)
-    })?;
+    });
+    if owes && stored.is_err() {
+        return Err(Fault::NotClosed.into());
+    }
+    let stored = stored?;
     if stored.is_none() {
         set(tally, id, None);
         tally.maintenance.wake();

@@ -4,7 +4,7 @@
 //! score comes in while it writes; where hiding or erasing changes the order meanwhile, it writes
 //! again. Until the blocks are in force the period is read from memory.
 
-use super::order::{self, Naming, Place, Written};
+use super::order::{self, Basis, Naming, Place, Written};
 use super::walk::Readers;
 use super::{LivePart, RuleState, behind, prizes};
 use crate::background::Background;
@@ -17,8 +17,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, PoisonError, Weak};
 use std::time::{Duration, Instant};
 use tally_ranking::PartOrder;
-use tally_rules::{Micros, PlayerId};
-use tally_store::{Changes, Loaded, Part, PartKey, PartRow, Plan, ScoreKey, Store, StoreError, Task};
+use tally_rules::Micros;
+use tally_store::{Changes, Loaded, Part, PartKey, PartRow, Plan, Store, StoreError, Task};
 
 /// Between two looks at the clock.
 const LOOK_PAUSE: Duration = Duration::from_millis(200);
@@ -28,6 +28,8 @@ const PURGE_EVERY: u32 = 3_000;
 const TURN: Duration = Duration::from_secs(5);
 /// How many milliseconds whoever closes a period waits for those who read it from memory.
 const LEAVE_TRIES: u32 = 1_000;
+/// How many times as long as it took to write closed periods anew it waits before it looks for others.
+const RESTS: u32 = 9;
 /// Every so many looks, orders that seem right are looked at too.
 const LOOK_EVERYWHERE: u32 = 10;
 
@@ -53,10 +55,20 @@ fn run(tally: &Weak<Tally>, stopped: &Receiver<()>) {
     let mut looks = 0_u32;
     let (mut closing, mut catching_up) =
         (Trial::new("close periods"), Trial::new("bring ranks to what is stored"));
+    let (mut refreshing, mut rested) = (Trial::new("write closed periods anew"), Instant::now());
     while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(LOOK_PAUSE) {
         let Some(tally) = tally.upgrade() else { return };
         if closing.is_due(Instant::now()) {
             closing.note(Instant::now(), close_due(&tally).err().as_ref());
+        }
+        let began = Instant::now();
+        if refreshing.is_due(began) && began >= rested {
+            let done = refresh_due(&tally);
+            if done.is_ok() {
+                // While an import goes on there is always something to write.
+                rested = Instant::now() + began.elapsed() * RESTS;
+            }
+            refreshing.note(Instant::now(), done.err().as_ref());
         }
         looks += 1;
         if !behind::are_elsewhere(&tally) {
@@ -105,8 +117,7 @@ pub(super) fn close_due_of(tally: &Tally, board: &Board) -> Result<(), Failure> 
 /// planned before it is written after it, whatever the clocks say; what the store has then is all there will be.
 fn close_shared(tally: &Tally, board: &Board, now: Micros) -> Result<(), Failure> {
     let store = &*tally.store;
-    let stale = || board.periods().rules.iter().any(|state| state.closed.iter().any(|row| row.stale));
-    if late(board, now).is_empty() && surplus(board).is_empty() && !stale() {
+    if late(board, now).is_empty() && surplus(board).is_empty() {
         return Ok(());
     }
     if !store.take_turn(Task::Periods, TURN)? {
@@ -114,8 +125,7 @@ fn close_shared(tally: &Tally, board: &Board, now: Micros) -> Result<(), Failure
     }
     let _one = tally.closing.lock().unwrap_or_else(PoisonError::into_inner);
     let parts = seal_stored(store, board, now)?;
-    close(Place::of(tally), board, &parts, now)?;
-    refresh(Place::of(tally), board, now, |row| row.stale)
+    close(Place::of(tally), board, &parts, now)
 }
 
 /// Marks periods in the store as closed that are due, and gives them, oldest first.
@@ -187,14 +197,14 @@ fn row(live: &LivePart) -> PartRow {
 fn close(place: Place<'_>, board: &Board, parts: &[Part], now: Micros) -> Result<(), Failure> {
     let store = place.store;
     for part in parts {
-        let revision = board.followed();
+        let basis = Basis::of(board, *part);
         let Some(live) = board.periods().live(*part).cloned() else { continue };
         let follows = |state: &RuleState| state.calendar_follows(live.span);
         let keep_empty = board.periods().rule_no(live.rule).is_some_and(|state| !follows(state));
         let written = order::in_memory(store, board, &live, |order| {
             let row = row(&live);
             let naming = Naming::of(board, &row, now);
-            order::write(place, (board.no, revision), (&row, naming), order, keep_empty)
+            order::write(place, basis, (&row, naming), order, keep_empty)
         })?;
         board.live.wake();
         let Written::Closed(closed, held) = written else {
@@ -206,14 +216,10 @@ fn close(place: Place<'_>, board: &Board, parts: &[Part], now: Micros) -> Result
             live.order.forget();
             continue;
         }
-        let (mut late, mut gone) = (false, true);
+        let mut gone = true;
         if let Some(state) = board.periods_mut().rule_mut(live.rule) {
             state.live.retain(|live| live.part != *part);
-            // An import of old lines has come in while this was written.
-            late = state.closed(live.span).is_some_and(|row| row.stale);
-            state.closed.retain(|row| row.part != *part);
-            state.closed.extend(closed.or(late.then(|| row(&live))));
-            state.closed.sort_by_key(|row| row.span.start);
+            state.replace_closed(*part, closed);
             gone = false;
         }
         drop(held);
@@ -221,9 +227,6 @@ fn close(place: Place<'_>, board: &Board, parts: &[Part], now: Micros) -> Result
         if gone {
             // Its rule was removed while this was written.
             order::forget(store, board.no, &[*part])?;
-        }
-        if late {
-            refresh(place, board, now, |row| row.part == *part)?;
         }
     }
     forget_oldest(place, board)
@@ -290,56 +293,67 @@ fn forget_oldest(place: Place<'_>, board: &Board) -> Result<(), Failure> {
     for state in &mut board.periods_mut().rules {
         state.closed.retain(|row| !gone.contains(&row.part));
     }
+    gone.into_iter().for_each(|part| board.stale.forget(part));
     Ok(())
 }
 
-/// Writes anew the order of closed periods whose records an import has changed. Blocks.
-pub fn refresh_stale(tally: &Tally, board: &Arc<Board>) -> Result<(), Failure> {
-    let _one = tally.closing.lock().unwrap_or_else(PoisonError::into_inner);
-    refresh(Place::of(tally), board, tally.now(), |row| row.stale)?;
-    forget_oldest(Place::of(tally), board)
+/// Writes every order anew that is older than its records. Blocks.
+pub fn refresh_due(tally: &Tally) -> Result<(), Failure> {
+    let boards = tally.boards.list(None, usize::MAX);
+    boards.iter().map(|board| refresh_due_of(tally, board)).fold(Ok(()), Result::and)
 }
 
-/// Writes anew the order of closed periods in which a player has a record. Blocks.
-///
-/// The lock comes first: a period that is being closed now is closed then, and is looked at too.
-pub fn refresh_player(tally: &Tally, board: &Arc<Board>, player: &PlayerId) -> Result<(), Failure> {
-    let _one = tally.closing.lock().unwrap_or_else(PoisonError::into_inner);
-    let with = parts_of(&*tally.store, board, player)?;
-    refresh(Place::of(tally), board, tally.now(), |row| with.contains(&row.part))
-}
-
-/// Periods, closed or not, in which a player has a record. Blocks.
-pub fn parts_of(store: &dyn Store, board: &Board, player: &PlayerId) -> Result<Vec<Part>, Failure> {
-    let parts = board.periods().parts();
-    let key = |part: &Part| ScoreKey { board: board.no, part: *part, player: player.clone() };
-    let records = store.records(&parts.iter().map(key).collect::<Vec<_>>())?;
-    Ok(parts.into_iter().zip(records).filter(|(_, record)| record.is_some()).map(|(part, _)| part).collect())
-}
-
-/// Writes anew the order of those of these periods that are closed by now. Blocks.
-pub fn refresh_parts(tally: &Tally, board: &Arc<Board>, parts: &[Part]) -> Result<(), Failure> {
-    if parts.is_empty() {
+/// The same of one board. Where another server has the turn, that one does it.
+pub(super) fn refresh_due_of(tally: &Tally, board: &Board) -> Result<(), Failure> {
+    if board.periods().stale().is_empty() {
+        return Ok(());
+    }
+    if board.is_shared() && !tally.store.take_turn(Task::Periods, TURN)? {
         return Ok(());
     }
     let _one = tally.closing.lock().unwrap_or_else(PoisonError::into_inner);
-    refresh(Place::of(tally), board, tally.now(), |row| parts.contains(&row.part))
+    refresh(Place::of(tally), board, tally.now())
 }
 
-/// Writes anew the order of the closed periods that are chosen. Where other servers change the board meanwhile, it is done
-/// again on what they left.
-pub(crate) fn refresh(
-    place: Place<'_>,
-    board: &Board,
-    now: Micros,
-    chosen: impl Fn(&PartRow) -> bool,
-) -> Result<(), Failure> {
-    // One that is still in memory is closed from there.
-    let stored = |state: &RuleState| {
-        let rows = state.closed.iter().filter(|row| state.live(row.part).is_none());
-        rows.filter(|row| chosen(row)).map(|row| row.part).collect::<Vec<_>>()
-    };
-    let parts: Vec<Part> = board.periods().rules.iter().flat_map(stored).collect();
+/// Makes a change of records of closed periods, and writes their orders anew before the change is acknowledged.
+///
+/// No order is written between the decision of the change and its commit. An order that cannot be written now leaves the
+/// change acknowledged, because it is committed: the order is not read until the scheduler has written it. Blocks.
+pub(crate) fn with_closed<T>(
+    tally: &Tally,
+    boards: &[Arc<Board>],
+    change: impl FnOnce() -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let _one = tally.closing.lock().unwrap_or_else(PoisonError::into_inner);
+    let done = change()?;
+    for board in boards {
+        refresh_acknowledged(tally, board);
+    }
+    Ok(done)
+}
+
+/// The same of an import that has come to its end. Blocks.
+pub(crate) fn end_import(tally: &Tally, board: &Board) {
+    let _one = tally.closing.lock().unwrap_or_else(PoisonError::into_inner);
+    refresh_acknowledged(tally, board);
+    // The scheduler looks for them as well.
+    drop(forget_oldest(Place::of(tally), board));
+}
+
+/// Writes orders anew that are older than acknowledged changes.
+fn refresh_acknowledged(tally: &Tally, board: &Board) {
+    if let Err(failure) = refresh(Place::of(tally), board, tally.now())
+        && board.stale.set_behind(true)
+    {
+        let board = board.id.as_str();
+        tracing::warn!(board, %failure, "closed periods are not read until their orders are written anew");
+    }
+}
+
+/// Writes the order of every closed period anew that is older than its records. Where other servers change the board
+/// meanwhile, it is done again on what they left.
+pub(crate) fn refresh(place: Place<'_>, board: &Board, now: Micros) -> Result<(), Failure> {
+    let parts = board.periods().stale();
     for part in parts {
         let mut tries = 1;
         while !refresh_part(place, board, part, now)? {
@@ -352,13 +366,13 @@ pub(crate) fn refresh(
         }
         tally_memory::give_back();
     }
+    board.stale.set_behind(false);
     Ok(())
 }
 
-/// Writes one of them; whether nobody changed the board meanwhile.
+/// Writes one of them; whether no other server changed the board meanwhile.
 fn refresh_part(place: Place<'_>, board: &Board, part: Part, now: Micros) -> Result<bool, Failure> {
-    let store = place.store;
-    let revision = board.followed();
+    let (store, basis) = (place.store, Basis::of(board, part));
     let found = {
         let periods = board.periods();
         let row = periods.closed(part).copied();
@@ -369,7 +383,7 @@ fn refresh_part(place: Place<'_>, board: &Board, part: Part, now: Micros) -> Res
     let fresh = PartOrder::new(&board.definition);
     order::load(store, board, part, &fresh, Readers::Few, |_| {})?;
     let naming = Naming::of(board, &row, now);
-    let written = order::write(place, (board.no, revision), (&row, naming), &fresh, keep_empty)?;
+    let written = order::write(place, basis, (&row, naming), &fresh, keep_empty)?;
     board.live.wake();
     if board.is_shared() {
         servers::renew(store, board)?;
@@ -378,9 +392,7 @@ fn refresh_part(place: Place<'_>, board: &Board, part: Part, now: Micros) -> Res
     if !board.is_shared()
         && let Some(state) = board.periods_mut().rule_mut(row.rule)
     {
-        state.closed.retain(|old| old.part != row.part);
-        state.closed.extend(written);
-        state.closed.sort_by_key(|row| row.span.start);
+        state.replace_closed(part, written);
     }
     Ok(true)
 }

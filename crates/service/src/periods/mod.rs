@@ -11,6 +11,8 @@ pub mod keeper;
 mod middle;
 pub mod order;
 pub mod prizes;
+pub(crate) mod purge;
+pub(crate) mod stale;
 pub mod view;
 pub(crate) mod walk;
 
@@ -120,6 +122,13 @@ impl RuleState {
     /// says.
     pub fn takes(&self, span: Span, now: Micros) -> bool {
         now < self.due(span) && self.closed.last().is_none_or(|newest| newest.span.start < span.start)
+    }
+
+    /// Puts a row in the place of a closed period, or leaves that empty.
+    pub(crate) fn replace_closed(&mut self, part: Part, row: Option<PartRow>) {
+        self.closed.retain(|old| old.part != part);
+        self.closed.extend(row);
+        self.closed.sort_by_key(|row| row.span.start);
     }
 
     /// The closed period of that span; its order may still be in memory.
@@ -237,6 +246,17 @@ impl Periods {
     /// The closed period of that number.
     pub fn closed(&self, part: Part) -> Option<&PartRow> {
         self.rules.iter().find_map(|state| state.closed.iter().find(|row| row.part == part))
+    }
+
+    /// Closed periods whose order is stored and older than their records, or not stored yet. One that is still in memory is
+    /// closed from there.
+    pub fn stale(&self) -> Vec<Part> {
+        let of_rule = |state| {
+            let state: &RuleState = state;
+            let marked = state.closed.iter().filter(|row| row.stale && state.live(row.part).is_none());
+            marked.map(|row| row.part)
+        };
+        self.rules.iter().flat_map(of_rule).collect()
     }
 
     /// Closed periods whose order is stored.

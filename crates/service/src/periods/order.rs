@@ -172,16 +172,34 @@ impl Naming {
     }
 }
 
+/// What a closed part is when its order begins to be read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Basis<'a> {
+    board: &'a Board,
+    /// The revision of its board, where other servers change that too.
+    revision: Option<u64>,
+    /// How many batches of this server had changed its records.
+    batches: u64,
+}
+
+impl<'a> Basis<'a> {
+    /// Of a part, as it is now.
+    pub(crate) fn of(board: &'a Board, part: Part) -> Self {
+        Self { board, revision: board.followed(), batches: board.stale.count(part) }
+    }
+}
+
 /// Writes the order of a part and closes it. An empty part goes instead, unless it is to be kept. Nothing is written of
-/// a board that is gone, and nothing where another server has changed the board after that revision, at which the order was
-/// made: so whoever writes the same blocks at once writes the same.
+/// a board that is gone, and nothing where another server has changed the board since: so servers that write the same blocks
+/// at once write the same. The part stays stale where a batch of this server has changed its records since.
 pub(crate) fn write(
     place: Place<'_>,
-    (board, revision): (BoardNo, Option<u64>),
+    Basis { board, revision, batches }: Basis<'_>,
     (row, naming): (&PartRow, Option<Naming>),
     order: &PartOrder,
     keep_empty: bool,
 ) -> Result<Written, StoreError> {
+    let (counts, board) = (&board.stale, board.no);
     let (store, key) = (place.store, PartKey { board, part: row.part });
     let (version, changes) = (row.version + 1, order.changes());
     let run = |changes: Changes| {
@@ -207,7 +225,8 @@ pub(crate) fn write(
     if moved || order.changes() != changes {
         return Ok(Written::Moved);
     }
-    let closed = PartRow { closed: true, version, stale: false, total, ..*row };
+    let stale = counts.count(row.part) != batches;
+    let closed = PartRow { closed: true, version, stale, total, ..*row };
     let mut last = Changes { blocks, ..Changes::default() };
     // Hidden players have records and no place: they may be shown again.
     let empty = total == 0
@@ -225,6 +244,9 @@ pub(crate) fn write(
     }
     if run(last)? {
         return Ok(Written::Moved);
+    }
+    if !stale {
+        counts.forget(row.part);
     }
     Ok(Written::Closed((!empty).then_some(closed), held))
 }
@@ -285,7 +307,7 @@ impl Source for StoredPart<'_> {
 mod tests {
     use super::*;
     use std::sync::atomic::{AtomicBool, Ordering};
-    use tally_ranking::Movement;
+    use tally_ranking::{Movement, Ranking};
     use tally_rules::period::Span;
     use tally_rules::{BoardId, Definition};
     use tally_store::sqlite::{Options, SqliteStore};
@@ -309,6 +331,13 @@ mod tests {
         store
     }
 
+    /// The board in memory.
+    fn board() -> Board {
+        let (no, id, definition) = (BoardNo(1), BoardId::new("b").unwrap(), Definition::default());
+        let row = BoardRow { no, id, definition, created_at: Micros(0) };
+        Board::new(row, Vec::new(), &Ranking::Memory).unwrap()
+    }
+
     fn place(store: &SqliteStore) -> Place<'_> {
         Place { store, lanes: None }
     }
@@ -322,7 +351,7 @@ mod tests {
     fn an_order_that_moves_is_not_closed() {
         let folder = tempfile::tempdir().unwrap();
         let store = store(&folder, Some(BoardNo(1)));
-        let order = PartOrder::new(&Definition::default());
+        let (order, board) = (PartOrder::new(&Definition::default()), board());
         order.publish(&(0..2_000).map(|number| movement(number, true)).collect::<Vec<_>>(), |_, _| {});
         let stop = AtomicBool::new(false);
         std::thread::scope(|scope| {
@@ -335,14 +364,15 @@ mod tests {
             // Whether the two meet is up to the machine.
             let moved = (0..500).any(|_| {
                 matches!(
-                    write(place(&store), (BoardNo(1), None), (&row(), None), &order, false),
+                    write(place(&store), Basis::of(&board, row().part), (&row(), None), &order, false),
                     Ok(Written::Moved)
                 )
             });
             stop.store(true, Ordering::SeqCst);
             assert!(moved);
         });
-        let written = write(place(&store), (BoardNo(1), None), (&row(), None), &order, false).unwrap();
+        let basis = Basis::of(&board, row().part);
+        let written = write(place(&store), basis, (&row(), None), &order, false).unwrap();
         let Written::Closed(Some(closed), None) = written else { panic!("{written:?}") };
         assert_eq!((closed.total, closed.version), (2_000, 1));
         assert_eq!(store.parts(BoardNo(1)).unwrap(), [closed]);
@@ -354,7 +384,9 @@ mod tests {
         let store = store(&folder, None);
         let order = PartOrder::new(&Definition::default());
         order.publish(&[movement(1, true)], |_, _| {});
-        write(place(&store), (BoardNo(1), None), (&row(), None), &order, false).unwrap();
+        let board = board();
+        let basis = Basis::of(&board, row().part);
+        write(place(&store), basis, (&row(), None), &order, false).unwrap();
         let part = PartKey { board: BoardNo(1), part: row().part };
         assert_eq!(store.block(&BlockKey { part, version: 1, block: 0 }).unwrap(), None);
         assert_eq!(store.parts(BoardNo(1)).unwrap(), []);

@@ -154,6 +154,7 @@ pub(crate) fn write_down(tally: &Tally, board: &Arc<Board>) -> Result<HashSet<Pa
         return Ok(HashSet::new());
     }
     keeper::close_due_of(tally, board)?;
+    keeper::refresh_due_of(tally, board)?;
     let (_, closed) = closed(board, &HashSet::new());
     closed.iter().try_for_each(|one| begin(tally, board, one))?;
     Ok(closed.into_iter().map(|(row, ..)| row.part).collect())
@@ -192,6 +193,12 @@ fn begin(tally: &Tally, board: &Arc<Board>, (row, over, prizes): &Closed) -> Res
     let key = PartKey { board: board.no, part: row.part };
     if tally.store.ledger().payment(key)?.is_some() {
         return Ok(());
+    }
+    if row.stale {
+        return Err(Fault::RanksAway(
+            "a closed period has changed, and its prizes wait for its order".into(),
+        )
+        .into());
     }
     let view = View::of_closed(board, &over.period, *row);
     let alone = board.definition.ranking == Ranking::Ordinal;

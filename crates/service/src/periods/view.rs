@@ -3,7 +3,7 @@
 use super::order::StoredPart;
 use super::{ALL_TIME_NAME, LivePart};
 use crate::boards::Board;
-use crate::failure::Failure;
+use crate::failure::{Failure, Fault};
 use crate::servers;
 use std::sync::Arc;
 use tally_ranking::{Closed, PartOrder, Reads};
@@ -180,6 +180,10 @@ impl View {
                 }
             }
             Of::Closed(row) => {
+                if self.board.is_behind(row.part) {
+                    let why = "a closed period has changed, and its order is not written anew yet";
+                    return Err(Fault::RanksAway(why.into()).into());
+                }
                 let source = StoredPart { store, board: self.board.no, row: *row };
                 Ok(Closed::new(&self.board.definition, row.total, &source).read(with)?)
             }

@@ -10,10 +10,10 @@ use crate::requests::Running;
 use crate::scores::command::{Ban, Done, Erase, Request};
 use crate::scores::remove::gone;
 use crate::tally::Tally;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use tally_rules::idempotency::Identity;
 use tally_rules::{BoardId, PlayerId};
-use tally_store::{BoardNo, Part};
+use tally_store::BoardNo;
 
 /// Hides a player on a board, or shows it again. Says whether it was a replay.
 pub async fn ban(
@@ -42,10 +42,7 @@ async fn ban_once(
     if board.periods().rules.is_empty() {
         return done(tally.lane.ask(Request::Ban(ban), running).await?);
     }
-    let replayed = ask_alone(tally, Request::Ban(ban), running).await?;
-    let tally = Arc::clone(tally);
-    blocking(move || keeper::refresh_player(&tally, &board, &player)).await?;
-    Ok(replayed)
+    change_closed(tally, vec![board], Request::Ban(ban), running).await
 }
 
 /// Erases a player: profile, records and bans, and applications to contests that are open. Says whether it was a replay.
@@ -59,15 +56,8 @@ pub async fn erase(
     // Those of other servers too, and those whose last player is hidden.
     tally.looked_now().await;
     let boards = tally.boards.from_no(BoardNo(0), usize::MAX);
-    let (tally, of) = (Arc::clone(tally), (boards.clone(), player.clone()));
-    let reader = Arc::clone(&tally);
-    let parts = blocking(move || parts_of_all(&reader, &of.0, &of.1)).await?;
-    let erase = Erase { player, boards, had_applied, identity };
-    let replayed = ask_alone(&tally, Request::Erase(erase), running).await?;
-    let refresh =
-        move || parts.iter().try_for_each(|(board, parts)| keeper::refresh_parts(&tally, board, parts));
-    blocking(refresh).await?;
-    Ok(replayed)
+    let erase = Erase { player, boards: boards.clone(), had_applied, identity };
+    change_closed(tally, boards, Request::Erase(erase), running).await
 }
 
 /// Takes back what the player has applied for, unless this repeats a request that was done: who came back may have applied
@@ -86,27 +76,19 @@ async fn take_back(
     blocking(move || erase_applications(&tally, &player)).await
 }
 
-/// Asks the lane while nobody closes a period or writes one anew: the request changes rows of closed periods, and their
-/// order must not be replaced between its decision and its commit.
-async fn ask_alone(tally: &Arc<Tally>, request: Request, running: Option<Running>) -> Result<bool, Failure> {
+/// Asks the lane for a change that may concern closed periods. Whoever asks may go away: what is committed is ended.
+async fn change_closed(
+    tally: &Arc<Tally>,
+    boards: Vec<Arc<Board>>,
+    request: Request,
+    running: Option<Running>,
+) -> Result<bool, Failure> {
     let tally = Arc::clone(tally);
-    let ask = move || {
-        let _closing = tally.closing.lock().unwrap_or_else(PoisonError::into_inner);
-        tally.lane.ask_blocking(request, running)
+    let change = move || {
+        let ask = || tally.lane.ask_blocking(request, running);
+        keeper::with_closed(&tally, &boards, ask)
     };
-    done(blocking(ask).await?)
-}
-
-/// A board, and some of its periods.
-type PartsOf = (Arc<Board>, Vec<Part>);
-
-/// Periods in which a player has a record.
-fn parts_of_all(tally: &Tally, boards: &[Arc<Board>], player: &PlayerId) -> Result<Vec<PartsOf>, Failure> {
-    let mut all = Vec::new();
-    for board in boards {
-        all.push((Arc::clone(board), keeper::parts_of(&*tally.store, board, player)?));
-    }
-    Ok(all)
+    done(blocking(change).await?)
 }
 
 fn done(done: Done) -> Result<bool, Failure> {
@@ -170,7 +152,7 @@ mod tests {
         now.fetch_add(DAY, Ordering::SeqCst);
         keeper::close_due(&tally).unwrap();
         let ban = Ban { board, player: PlayerId::new("bob").unwrap(), hidden: true, identity: None };
-        assert!(!runtime.block_on(ask_alone(&tally, Request::Ban(ban), None)).unwrap());
+        assert!(!done(runtime.block_on(tally.lane.ask(Request::Ban(ban), None)).unwrap()).unwrap());
         tally.drain();
         drop((tally, runtime));
         let tally = start(&path, &now);

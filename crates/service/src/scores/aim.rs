@@ -258,7 +258,7 @@ impl Aims {
         now: Micros,
     ) -> Result<Vec<PartKey>, StoreError> {
         let begun = |request: &Request| match request {
-            Request::Redefine(redefine) => redefine::begun(&redefine.board, now),
+            Request::Redefine(redefine) => redefine::begun(redefine, now),
             _ => Vec::new(),
         };
         let begun: Vec<PartKey> = batch.iter().flat_map(begun).collect();
@@ -344,13 +344,6 @@ impl Aims {
                 state.live.retain(|known| known.part != live.part);
                 state.live.push(Arc::clone(live));
                 state.live.sort_by_key(|live| live.span.start);
-            }
-        }
-        for (board, row) in self.stale.values() {
-            if let Some(state) = board.periods_mut().rule_mut(row.rule) {
-                state.closed.retain(|old| old.part != row.part);
-                state.closed.push(*row);
-                state.closed.sort_by_key(|row| row.span.start);
             }
         }
     }

@@ -1,6 +1,6 @@
 //! What is asked of the score lane, and its answers.
 
-use super::steps::{Commands, StepReply};
+use super::steps::{Commands, Step, StepReply};
 use crate::boards::Board;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -126,6 +126,20 @@ impl Request {
             // They change what every lane looks at.
             Self::Ban(_) | Self::Erase(_) | Self::Redefine(_) | Self::Vanish(_) => None,
             Self::Import(_) => None,
+        }
+    }
+
+    /// Every board that it is about; one may come twice.
+    pub(super) fn each_board<'a>(&'a self, mut each: impl FnMut(&'a Arc<Board>)) {
+        match self {
+            Self::Submit(submit) => each(&submit.board),
+            Self::Remove(remove) => each(&remove.board),
+            Self::Ban(ban) => each(&ban.board),
+            Self::Redefine(redefine) => each(&redefine.board),
+            Self::Import(chunk) => each(&chunk.board),
+            Self::Vanish(board) => each(board),
+            Self::Erase(erase) => erase.boards.iter().for_each(each),
+            Self::Commands(commands) => commands.steps.iter().filter_map(Step::board).for_each(each),
         }
     }
 

@@ -7,16 +7,12 @@ use super::command::{Done, ImportChunk, Imported, Request};
 use super::submit::checked;
 use crate::failure::{Failure, Fault, blocking};
 use crate::periods::keeper;
+use crate::periods::purge::Purge;
 use crate::tally::Tally;
 use std::sync::Arc;
 use tally_rules::score::Given;
 use tally_rules::{BoardId, Micros, PlayerId};
 use tally_store::{ImportKey, ImportRow};
-
-/// Rows in one bite of a purge: no other write waits for more of them.
-const BITE_ROWS: usize = 500;
-/// Bites of a purge that a chunk waits for, before its sender is told to come again.
-const BITES_MAX: usize = 400;
 
 /// One line of a file.
 #[derive(Clone, Debug)]
@@ -81,7 +77,12 @@ pub async fn import(tally: &Arc<Tally>, chunk: NewChunk) -> Result<Imported, Fai
     if last && done.is_ok() {
         // What the file said of closed periods is in force when the last chunk is answered.
         let (tally, board) = (Arc::clone(tally), board);
-        blocking(move || keeper::refresh_stale(&tally, &board)).await?;
+        let end = move || {
+            keeper::end_import(&tally, &board);
+            Ok(())
+        };
+        // The chunk is committed, so a fault here is no fault of it: the scheduler goes on.
+        drop(blocking(end).await);
     }
     match done {
         Ok(Done::Imported(mut imported)) => {
@@ -97,23 +98,11 @@ pub async fn import(tally: &Arc<Tally>, chunk: NewChunk) -> Result<Imported, Fai
 /// Puts a chunk into the lane. Where it fills a period that was forgotten, what is left of that one is purged before, beside
 /// the lane.
 async fn purged(tally: &Arc<Tally>, chunk: ImportChunk) -> Result<Done, Failure> {
-    let mut bites = BITES_MAX;
+    let mut purge = Purge::default();
     loop {
         let done = tally.lane.ask(Request::Import(chunk.clone()), None).await;
-        let parts = match done {
-            Err(Failure::Fault(Fault::Purging(parts))) if bites > 0 => parts,
-            done => return done,
-        };
-        let store = Arc::clone(&tally.store);
-        bites = blocking(move || {
-            for part in parts {
-                while bites > 0 && !store.purge_part(part, BITE_ROWS)? {
-                    bites -= 1;
-                }
-            }
-            // One for asking again: others may forget it once more.
-            Ok(bites.saturating_sub(1))
-        })
-        .await?;
+        let Err(Failure::Fault(Fault::Purging(parts))) = done else { return done };
+        let tally = Arc::clone(tally);
+        purge = blocking(move || purge.of(&*tally.store, parts)).await?;
     }
 }

@@ -4,8 +4,8 @@
 //! asks for the change does that first and says which they are, and where another one is over by now nothing is changed.
 
 use super::command::Redefine;
-use crate::boards::Board;
 use crate::periods::{Aimed, Periods, RuleState, prizes};
+use tally_rules::period::PeriodRule;
 use tally_rules::{Definition, Micros, Refusal};
 use tally_store::{Part, PartKey, PartRow};
 
@@ -50,7 +50,7 @@ pub(super) fn redefine(
         let (old, new) = (&state.rule, definition.periods.iter().find(|rule| rule.no == state.rule.no));
         match new {
             None => gone.extend(parts(state)),
-            Some(new) if (&new.schedule, &new.time_zone) != (&old.schedule, &old.time_zone) => {
+            Some(new) if is_moved(old, new) => {
                 let Some(span) = state.span_at(now) else { continue };
                 if state.closed(span).is_some() {
                     // What is closed stays so: its end is stored.
@@ -66,13 +66,20 @@ pub(super) fn redefine(
     Ok(Change::To(Redefinition { definition, ends, gone }))
 }
 
-/// Present periods that nothing is stored of: a change of their schedules stores them.
-pub(super) fn begun(board: &Board, now: Micros) -> Vec<PartKey> {
+/// Present periods that nothing is stored of, and whose schedules change: that stores them.
+pub(super) fn begun(Redefine { board, wish, .. }: &Redefine, now: Micros) -> Vec<PartKey> {
+    let Ok(definition) = wish.change(&board.present_definition()) else { return Vec::new() };
     let of_rule = |state: &RuleState| {
+        definition.periods.iter().find(|rule| rule.no == state.rule.no && is_moved(&state.rule, rule))?;
         let Aimed { part, .. } = state.aimed(state.span_at(now)?);
         state.live(part).is_none().then_some(PartKey { board: board.no, part })
     };
     board.periods().rules.iter().filter_map(of_rule).collect()
+}
+
+/// Whether a rule has other boundaries.
+fn is_moved(old: &PeriodRule, new: &PeriodRule) -> bool {
+    (&new.schedule, &new.time_zone) != (&old.schedule, &old.time_zone)
 }
 
 fn parts(state: &RuleState) -> impl Iterator<Item = Part> + '_ {

@@ -8,7 +8,6 @@
 
 use super::aim::Aims;
 use super::command::Request;
-use super::steps::Step;
 use crate::boards::{Board, Changing};
 use crate::failure::Fault;
 use std::collections::{BTreeMap, BTreeSet};
@@ -62,20 +61,7 @@ impl Standing {
                 boards.entry(board.no).or_insert_with(|| (Arc::clone(board), revision));
             }
         };
-        for request in batch {
-            match request {
-                Request::Submit(submit) => add(&submit.board),
-                Request::Remove(remove) => add(&remove.board),
-                Request::Ban(ban) => add(&ban.board),
-                Request::Redefine(redefine) => add(&redefine.board),
-                Request::Import(chunk) => add(&chunk.board),
-                Request::Vanish(board) => add(board),
-                Request::Erase(erase) => erase.boards.iter().for_each(&mut add),
-                Request::Commands(commands) => {
-                    commands.steps.iter().filter_map(Step::board).for_each(&mut add)
-                }
-            }
-        }
+        batch.iter().for_each(|request| request.each_board(&mut add));
         Self { boards }
     }
 

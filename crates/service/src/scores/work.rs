@@ -15,13 +15,16 @@ use super::{plan, publish, spread};
 use crate::clock::Judged;
 use crate::failure::{Fault, in_lane};
 use crate::periods::ALL_TIME_NAME;
+use crate::periods::stale::Stale;
 use crate::periods::view::View;
 use crate::servers::{self, marks};
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 use tally_lanes::{Failure, Histogram, Kind, Pass, Resolution, Weight, Work};
 use tally_rules::{Micros, Refusal};
-use tally_store::{BatchId, Changes, Committed, Durability, Loaded, ScoreKey, ShardSet, StoreError};
+use tally_store::{
+    BatchId, BoardNo, Changes, Committed, Durability, Loaded, PartRow, ScoreKey, ShardSet, StoreError,
+};
 
 /// Bytes a request holds beside its player's name: a rough sum of the structures, for the queue's bound.
 const REQUEST_BYTES: u32 = 256;
@@ -45,6 +48,8 @@ pub(super) struct ScoreWork {
 pub(super) struct Decided {
     decisions: Vec<Decision>,
     aims: Aims,
+    /// Closed periods whose records it has changed.
+    stale: Vec<(BoardNo, PartRow)>,
     /// Its transaction, and what it stands on.
     stood: Stood,
     /// Until it is published.
@@ -173,8 +178,11 @@ impl Work for ScoreWork {
     }
 
     fn publish(&mut self, mut batch: Vec<Request>, decided: Decided) -> Vec<Result<Done, Refusal>> {
-        let Decided { mut decisions, aims, stood, pass: _inside } = decided;
+        let Decided { mut decisions, aims, stale, stood, pass: _inside } = decided;
         aims.install();
+        if !stale.is_empty() {
+            batch.iter().for_each(|request| request.each_board(|board| Stale::mark(board, &stale)));
+        }
         stood.check_age(&batch);
         let ranks = publish::publish(&mut batch, &mut decisions, &aims, stood.committed.version);
         let marked = stood.committed.marked.filter(|_| Standing::is_published(&batch));
@@ -237,7 +245,7 @@ impl ScoreWork {
         for (board, live) in aims.opened.values() {
             servers::open_order(&**store, board, live.part, &live.order);
         }
-        let mut decided = Ok((Vec::new(), Vec::new()));
+        let mut decided = Ok((Vec::new(), Vec::new(), Vec::new()));
         let (times, read_at, mut since) = (&self.times, &mut self.read_at, Instant::now());
         let mut run = |loaded: &Loaded| {
             let has_read = Instant::now();
@@ -248,8 +256,8 @@ impl ScoreWork {
                 .and_then(|()| decide::decide(batch, &aims, &reading, loaded, (now, keep_micros)));
             let (changes, done) = match all {
                 Ok((changes, decisions)) => {
-                    let changed = standing.changed(&changes);
-                    (changes, Ok((decisions, changed)))
+                    let (changed, stale) = (standing.changed(&changes), Stale::of(&changes));
+                    (changes, Ok((decisions, changed, stale)))
                 }
                 Err(unready) => (Changes::default(), Err(unready)),
             };
@@ -265,7 +273,7 @@ impl ScoreWork {
             store.run(&reading.plan, &mut run)
         };
         times.commit.record(since.elapsed());
-        let (decisions, changed) = match decided {
+        let (decisions, changed, stale) = match decided {
             Err(Unready::Ranking(error)) => return Err(Failure::Away(error.into())),
             Err(unready) => return Ok(Err(unready)),
             Ok(decided) => decided,
@@ -273,14 +281,14 @@ impl ScoreWork {
         match done {
             Ok(committed) => {
                 let stood = stood.committed(committed, changed);
-                Ok(Ok(Decided { decisions, aims, stood, pass }))
+                Ok(Ok(Decided { decisions, aims, stale, stood, pass }))
             }
             Err(error @ StoreError::ShardAway { number, alone, .. }) => {
                 without(batch, ShardSet::of(number), error.into(), alone).map(Err)
             }
             Err(error) => {
                 if let StoreError::LostAtCommit { batch, .. } = &error {
-                    self.open = Some((*batch, Decided { decisions, aims, stood, pass }));
+                    self.open = Some((*batch, Decided { decisions, aims, stale, stood, pass }));
                 }
                 Err(in_lane(error))
             }

@@ -150,8 +150,8 @@ impl Callers {
             Err(Failure::Fault(fault @ (Fault::Broken(_) | Fault::Damaged(_)))) => {
                 panic!("a disk that fails is no damage: {fault:?}")
             }
-            // The lane says so before it changes anything.
-            Err(Failure::Fault(fault @ Fault::Purging(_))) => Fate::Failed(fault.to_string()),
+            // It is said before anything is changed.
+            Err(Failure::Fault(fault @ Fault::NotClosed)) => Fate::Failed(fault.to_string()),
             Err(Failure::Fault(fault)) if operation.has_steps() => Fate::Unknown(fault.to_string()),
             Err(Failure::Fault(fault)) => Fate::Failed(fault.to_string()),
         }

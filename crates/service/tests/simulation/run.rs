@@ -17,8 +17,8 @@ const DAY: i64 = 1_440 * MINUTE;
 /// How often lanes are asked whether they work again, before that is a fault of the server.
 const TRIES: u32 = 1_000;
 
-/// What is said of a period that comes back too soon.
-const PURGING: &str = "rows of a period that was forgotten are still being deleted";
+/// What is said of a board whose prizes wait for the clock.
+const NOT_CLOSED: &str = "a period with prizes is over and not closed yet, and its prizes come first";
 
 /// Failures after the disk is healed.
 const LEFTOVER_MAX: u32 = 4;
@@ -184,11 +184,6 @@ impl Run {
             65..67 => Operation::Erase { player },
             67..70 => {
                 let keep = rng.below(4) as u32;
-                // What is over and not closed comes first, and that waits for the clock.
-                let waits = self.trouble.is_some() || self.cut.is_some();
-                if waits || self.world.tally().clock_jump().is_some() {
-                    return None;
-                }
                 Operation::Put { board, keep }
             }
             70 => Operation::Delete { board },
@@ -280,8 +275,9 @@ impl Run {
                 assert_ne!(must, Must::Do, "it must be done: {why}");
                 done = None;
             }
-            // It comes back before what is left of it was deleted. Maintenance ends that, whatever the clock says.
-            Fate::Failed(why) if why == PURGING => self.work(),
+            Fate::Failed(why) if why == NOT_CLOSED => {
+                assert!(self.world.tally().clock_jump().is_some(), "the clock is believed: {why}");
+            }
             Fate::Failed(why) => self.excuse(&why),
             Fate::Unknown(why) => {
                 self.excuse(&why);
@@ -429,6 +425,7 @@ impl Run {
             self.power_cut(None);
             return;
         }
+        let is_done = done.is_ok();
         if let Err(failure) = done {
             self.excuse(&failure);
             self.heal();
@@ -436,7 +433,7 @@ impl Run {
         self.learn_expired();
         if !self.is_disturbed() {
             self.resolve(None);
-            check_ranks(&self.world, false);
+            check_ranks(&self.world, is_done);
         }
     }
 
