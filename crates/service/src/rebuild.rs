@@ -155,7 +155,7 @@ fn join(
     let bad = |refusal: Refusal| {
         Fault::Damaged(Box::new(DamagedRow { table: "boards", key: key.clone(), what: refusal.detail() }))
     };
-    let Some(state) = store.board(Name::No(row.no))? else { return Ok(None) };
+    let Some(state) = store.board(Name::No(row.no), None)? else { return Ok(None) };
     let board = Arc::new(Board::new(row, Vec::new(), ranking).map_err(bad)?);
     board.renew(&state).map_err(bad)?;
     play::learn(store, &board)?;

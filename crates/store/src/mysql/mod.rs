@@ -81,6 +81,7 @@ use notes::Decide;
 pub(crate) use notes::{Note, Noted};
 pub use options::{Options, Survey};
 use row::{Answers, Fields};
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tally_rules::profile::Profile;
@@ -252,8 +253,8 @@ impl Store for MySqlStore {
         scores::states(&self.pool, keys)
     }
 
-    fn board(&self, name: Name<'_>) -> Result<Option<BoardState>, StoreError> {
-        revisions::read_board(&self.pool, name)
+    fn board(&self, name: Name<'_>, known: Option<u64>) -> Result<Option<BoardState>, StoreError> {
+        revisions::read_board(&self.pool, name, known)
     }
 
     fn changed(&self, after: FeedPosition) -> Result<Changed, StoreError> {
@@ -308,6 +309,18 @@ impl Store for MySqlStore {
 
     fn bans(&self, board: BoardNo) -> Result<Vec<PlayerId>, StoreError> {
         bans::read(&mut self.pool.ask(&bans::select(board))?)
+    }
+
+    fn banned(&self, board: BoardNo, players: &[PlayerId]) -> Result<HashSet<PlayerId>, StoreError> {
+        let mut sorted = players.to_vec();
+        sorted.sort_unstable();
+        let mut script = Script::default();
+        let statements = bans::select_some(&mut script, board, &sorted);
+        if statements == 0 {
+            Ok(HashSet::new())
+        } else {
+            bans::read_some(self.pool.ask(&script)?, statements)
+        }
     }
 
     fn profiles(&self, players: &[PlayerId]) -> Result<Vec<Result<Option<Profile>, StoreError>>, StoreError> {

@@ -20,7 +20,7 @@ use super::pool::Pool;
 use super::recent::{Known, Recent, Rows};
 use super::row::{Answers, Fields};
 use super::text::Script;
-use super::{CLOCK, Version, boards, check, guess, keys, marks, meta, revisions, write};
+use super::{CLOCK, Version, bans, boards, check, guess, keys, marks, meta, revisions, write};
 use crate::StoreError;
 use crate::ledger::{LedgerChanges, LedgerLoaded, LedgerPlan};
 use crate::plan::{BatchId, BoardNo, Changes, Committed, Plan};
@@ -202,9 +202,8 @@ fn transact(
         script.sql("SET @version = ").sql(CLOCK).end();
         (script, Read::default())
     };
-    let mut cached = Vec::new();
+    let cached = known.as_ref().map_or_else(Vec::new, |known| known.cached_wallets(&plan.ledger));
     if let Some(known) = known {
-        cached = known.cached_wallets(&plan.ledger);
         read.loaded.ledger = known.with(read.loaded.ledger);
     }
     read.loaded.assert_answers(plan);
@@ -224,6 +223,7 @@ fn transact(
     write::rows(&mut script, &changes, (&read.absent, &cached), (link.server.flavour, version), link.name[0]);
     meta::note(&mut script, &notes);
     let revised = revisions::bump(&mut script, &changes);
+    bans::write(&mut script, &changes.bans);
     let marks = plan.marks.then(|| marks::of(&changes)).flatten();
     let last = Last { version, revised, marks: marks.as_deref(), guessed: None };
     let committed = commit(link, (pool, lease), script, &last)?;
