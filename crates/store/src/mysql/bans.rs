@@ -29,18 +29,23 @@ pub(super) fn read(answers: &mut Answers) -> Result<Vec<PlayerId>, StoreError> {
     Ok(players)
 }
 
-/// Asks which of these players are banned on a board; how many statements that takes. The players ascend.
-pub(super) fn select_some(script: &mut Script, board: BoardNo, players: &[PlayerId]) -> usize {
+/// Those of these players that are banned on a board.
+pub(super) fn some(
+    pool: &Pool,
+    board: BoardNo,
+    players: &[PlayerId],
+) -> Result<HashSet<PlayerId>, StoreError> {
+    let (mut script, mut sorted) = (Script::default(), players.to_vec());
+    sorted.sort_unstable();
     let head = "SELECT player FROM bans FORCE INDEX (PRIMARY) WHERE (board, player) IN (";
-    script.keys(head, players, ")", |row, player| {
+    let statements = script.keys(head, &sorted, ")", |row, player| {
         row.number(board.0).bytes(player.as_bytes());
-    })
-}
-
-/// The answer.
-pub(super) fn read_some(mut answers: Answers, statements: usize) -> Result<HashSet<PlayerId>, StoreError> {
+    });
     let mut players = HashSet::new();
-    answers.each(statements, "bans", |row| {
+    if statements == 0 {
+        return Ok(players);
+    }
+    pool.ask(&script)?.each(statements, "bans", |row| {
         players.insert(player(row)?);
         Ok(())
     })?;

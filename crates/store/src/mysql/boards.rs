@@ -7,7 +7,7 @@
 use super::fault::damaged;
 use super::row::{Answers, Fields};
 use super::text::Script;
-use super::{bans, meta, parts, revisions};
+use super::{bans, meta, parts};
 use crate::books_scores::Boards;
 use crate::plan::{BoardChange, BoardNo, BoardRow};
 use crate::servers::{Bans, BoardState, Name};
@@ -59,7 +59,7 @@ pub(super) fn read_one(
     known: Option<u64>,
 ) -> Result<Option<(BoardState, u64)>, StoreError> {
     let Some(row) = read_all(answers, 1)?.pop() else { return Ok(None) };
-    let (revision, forgotten) = revisions::read_one(answers)?;
+    let (revision, forgotten) = answers.two_numbers("revisions")?;
     let bans = match known {
         None => Bans::All(bans::read(answers)?),
         Some(revision) => Bans::Since { revision, changes: bans::read_changes(answers)? },

@@ -80,7 +80,7 @@ use link::Link;
 use notes::Decide;
 pub(crate) use notes::{Note, Noted};
 pub use options::{Options, Survey};
-use row::{Answers, Fields};
+use row::{found, player};
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -312,15 +312,7 @@ impl Store for MySqlStore {
     }
 
     fn banned(&self, board: BoardNo, players: &[PlayerId]) -> Result<HashSet<PlayerId>, StoreError> {
-        let mut sorted = players.to_vec();
-        sorted.sort_unstable();
-        let mut script = Script::default();
-        let statements = bans::select_some(&mut script, board, &sorted);
-        if statements == 0 {
-            Ok(HashSet::new())
-        } else {
-            bans::read_some(self.pool.ask(&script)?, statements)
-        }
+        bans::some(&self.pool, board, players)
     }
 
     fn profiles(&self, players: &[PlayerId]) -> Result<Vec<Result<Option<Profile>, StoreError>>, StoreError> {
@@ -386,28 +378,4 @@ impl Store for MySqlStore {
     fn may_answer(&self) -> bool {
         self.lease.as_ref().is_none_or(Lease::may_answer)
     }
-}
-
-/// What was found of keys, in their order. The keys ascend.
-fn found<K: Ord, V>(
-    answers: &mut Answers,
-    statements: usize,
-    table: &'static str,
-    keys: &[K],
-    decode: impl Fn(&mut Fields<'_>) -> Result<(K, V), StoreError>,
-) -> Result<Vec<Option<V>>, StoreError> {
-    let mut found: Vec<Option<V>> = keys.iter().map(|_| None).collect();
-    answers.each(statements, table, |row| {
-        let (key, value) = decode(row)?;
-        let at = keys.binary_search(&key);
-        let at = at.map_err(|_| fault::damaged(table, "a row that nobody asked for"))?;
-        found[at] = Some(value);
-        Ok(())
-    })?;
-    Ok(found)
-}
-
-/// The next column as a player's name.
-fn player(row: &mut Fields<'_>) -> Result<PlayerId, StoreError> {
-    PlayerId::new(row.text()?).map_err(|bad| fault::damaged("", &format!("a player {}", bad.0)))
 }

@@ -5,7 +5,6 @@
 //! so numbers are committed in their order, and a follower that asks for greater ones misses none. Numbers are microseconds
 //! since 1970 or one more than the last, so their age is known. Not here: what changed; a follower reads the board again.
 
-use super::fault::corrupt;
 use super::found;
 use super::pool::Pool;
 use super::row::{Answers, Fields};
@@ -180,14 +179,6 @@ fn select_board(name: Name<'_>, known: Option<u64>) -> Script {
     script.end();
     script.statement("COMMIT");
     script
-}
-
-/// A board's revision, and the last one of its lifted bans that are forgotten.
-pub(super) fn read_one(answers: &mut Answers) -> Result<(u64, u64), StoreError> {
-    let rows = answers.rows();
-    let row = rows.first().ok_or_else(|| corrupt("revisions", "a board has none"))?;
-    let mut row = Fields::new("revisions", row);
-    Ok((row.number()?, row.number()?))
 }
 
 fn select_of(script: &mut Script, (head, tail): (&'static str, &'static str), name: Name<'_>) {

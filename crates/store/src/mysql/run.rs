@@ -18,7 +18,6 @@ use super::load::{self, Read};
 use super::notes::{Decide, Noted};
 use super::pool::Pool;
 use super::recent::{Known, Recent, Rows};
-use super::row::{Answers, Fields};
 use super::text::Script;
 use super::{CLOCK, Version, bans, boards, check, guess, keys, marks, meta, revisions, write};
 use crate::StoreError;
@@ -339,7 +338,7 @@ pub(super) fn commit(
             let (version, revision) = match version {
                 Version::Number(number) if !asks => (number, 0),
                 // Done is done, whatever the database says of its clock.
-                _ => versions(&mut answers).unwrap_or_default(),
+                _ => answers.two_numbers("the version").unwrap_or_default(),
             };
             Ok(Committed { version, revision, marked })
         }
@@ -365,13 +364,6 @@ fn mistaken(link: &mut Link, fault: Fault) -> Stop {
         Ok(_) => Stop::Mistaken(fault),
         Err(fault) => undo(link, fault),
     }
-}
-
-fn versions(answers: &mut Answers) -> Result<(u64, u64), StoreError> {
-    let rows = answers.rows();
-    let row = rows.first().ok_or_else(|| fault::corrupt("the version", "a row is missing"))?;
-    let mut row = Fields::new("the version", row);
-    Ok((row.number()?, row.number()?))
 }
 
 /// The lease was not ours.
