@@ -77,7 +77,12 @@ fn load_all(
     let mut newest = Micros(i64::MIN);
     let mut start = match ranking {
         Ranking::Memory => None,
-        Ranking::Redis(_) => Some(behind::Start::new(store)?),
+        Ranking::Redis(redis) => {
+            if let Some(id) = store.id()? {
+                redis.set_store(id);
+            }
+            Some(behind::Start::new(store)?)
+        }
     };
     let patiently = |attempt: &mut dyn FnMut() -> Result<Option<Arc<Board>>, Failure>| {
         if settings.waits_for_ranking { behind::patiently(progress, attempt) } else { attempt() }

@@ -167,6 +167,11 @@ pub trait Store: Send + Sync + 'static {
         Ok(Changed { next: after, ..Changed::default() })
     }
 
+    /// The random id of the store, where it is kept apart from others outside by it.
+    fn id(&self) -> Result<Option<[u8; 16]>, StoreError> {
+        Ok(None)
+    }
+
     /// A number that is another one where this process began while nobody else was there: what is kept outside may be of another
     /// store, or of another state of this one.
     fn generation(&self) -> u64 {

@@ -262,6 +262,10 @@ impl Store for MySqlStore {
         revisions::read_since(self.pool.ask_apart(&mut follower, &revisions::since(after))?, after)
     }
 
+    fn id(&self) -> Result<Option<[u8; 16]>, StoreError> {
+        meta::id(&self.pool).map(Some)
+    }
+
     fn generation(&self) -> u64 {
         self.lease.as_ref().map_or(0, Lease::generation)
     }
