@@ -465,3 +465,44 @@ fn a_slot_that_moves_is_followed() {
         "{refused:?}"
     );
 }
+
+/// Two stores under one prefix: the second is refused, and nothing of the first is read, changed or deleted by it.
+#[test]
+fn a_ranking_of_another_store_is_refused() {
+    for kind in KINDS {
+        let mut server = ScratchRedis::start(kind, &[]);
+        let of = |server: &ScratchRedis, store: Option<u8>| {
+            let ranking = connect(server, &impatient());
+            if let Some(store) = store {
+                ranking.set_store([store; 16]);
+            }
+            ranking.part(1, 0, &Definition::default())
+        };
+        // What was loaded by a version without ids is loaded again.
+        load(&of(&server, None), 1);
+        let first = of(&server, Some(1));
+        assert_eq!(first.is_ready(), Ok(false));
+        load(&first, 2);
+        let second = of(&server, Some(2));
+        assert_eq!(second.is_ready(), Ok(false));
+        assert_eq!(second.publish(&[change(1, Some(99), 9)], |_, _| {}).map(drop), Err(RankingError::Lost));
+        for refused in [second.load(3).map(drop), second.forget()] {
+            assert!(
+                matches!(&refused, Err(RankingError::Refused(why)) if why.contains("another store")),
+                "{refused:?}"
+            );
+        }
+        assert_whole(&first);
+        assert_whole(&of(&server, Some(1)));
+        first.forget().unwrap();
+        load(&second, 4);
+        assert_whole(&second);
+        assert!(first.load(5).is_err());
+        // What another process left is nobody's.
+        server.kill();
+        server.restart();
+        let first = of(&server, Some(1));
+        load(&first, 6);
+        assert_whole(&first);
+    }
+}

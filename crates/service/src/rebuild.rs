@@ -77,7 +77,12 @@ fn load_all(
     let mut newest = Micros(i64::MIN);
     let mut start = match ranking {
         Ranking::Memory => None,
-        Ranking::Redis(_) => Some(behind::Start::new(store)?),
+        Ranking::Redis(redis) => {
+            if let Some(id) = store.id()? {
+                redis.set_store(id);
+            }
+            Some(behind::Start::new(store)?)
+        }
     };
     let patiently = |attempt: &mut dyn FnMut() -> Result<Option<Arc<Board>>, Failure>| {
         if settings.waits_for_ranking { behind::patiently(progress, attempt) } else { attempt() }
@@ -155,7 +160,7 @@ fn join(
     let bad = |refusal: Refusal| {
         Fault::Damaged(Box::new(DamagedRow { table: "boards", key: key.clone(), what: refusal.detail() }))
     };
-    let Some(state) = store.board(Name::No(row.no))? else { return Ok(None) };
+    let Some(state) = store.board(Name::No(row.no), None)? else { return Ok(None) };
     let board = Arc::new(Board::new(row, Vec::new(), ranking).map_err(bad)?);
     board.renew(&state).map_err(bad)?;
     play::learn(store, &board)?;

@@ -38,11 +38,12 @@ pub use plan::{
     ImportKey, ImportRow, KeyChange, KeyRow, Loaded, Part, PartKey, PartRow, Plan, ScoreKey,
 };
 pub use series::{ListedSeries, SeriesReads};
-pub use servers::{BoardState, Changed, FeedPosition, Mark, Marked, Name, ScoreState, Task};
+pub use servers::{Bans, BoardState, Changed, FeedPosition, Mark, Marked, Name, ScoreState, Task};
 
 pub use shard_set::{SHARDS_MAX, ShardSet};
 pub use slow::{SLOW, Slow, Stage};
 
+use std::collections::HashSet;
 use std::time::Duration;
 use tally_rules::profile::Profile;
 use tally_rules::{Micros, PlayerId, Record};
@@ -149,20 +150,26 @@ pub trait Store: Send + Sync + 'static {
         Ok(self.records(keys)?.into_iter().map(|record| record.map(|record| (Some(record), 0))).collect())
     }
 
-    /// Everything of a live board that servers keep in memory.
-    fn board(&self, name: Name<'_>) -> Result<Option<BoardState>, StoreError> {
+    /// Everything of a live board that servers keep in memory. Of a server that knows the board as of a revision only the bans
+    /// after it are read, where that is possible.
+    fn board(&self, name: Name<'_>, _known: Option<u64>) -> Result<Option<BoardState>, StoreError> {
         let named = |row: &BoardRow| match name {
             Name::No(no) => row.no == no,
             Name::Id(id) => row.id == *id,
         };
         let Some(row) = self.boards()?.into_iter().find(named) else { return Ok(None) };
-        let (bans, parts) = (self.bans(row.no)?, self.parts(row.no)?);
+        let (bans, parts) = (Bans::All(self.bans(row.no)?), self.parts(row.no)?);
         Ok(Some(BoardState { row, revision: 0, bans, parts }))
     }
 
     /// What others may have changed after a position of the change feed. Where one process writes: nothing.
     fn changed(&self, after: FeedPosition) -> Result<Changed, StoreError> {
         Ok(Changed { next: after, ..Changed::default() })
+    }
+
+    /// The random id of the store, where it is kept apart from others outside by it.
+    fn id(&self) -> Result<Option<[u8; 16]>, StoreError> {
+        Ok(None)
     }
 
     /// A number that is another one where this process began while nobody else was there: what is kept outside may be of another
@@ -208,6 +215,12 @@ pub trait Store: Send + Sync + 'static {
 
     /// Every player hidden on a board, in order of bytes.
     fn bans(&self, board: BoardNo) -> Result<Vec<PlayerId>, StoreError>;
+
+    /// Those of these players that are banned on a board.
+    fn banned(&self, board: BoardNo, players: &[PlayerId]) -> Result<HashSet<PlayerId>, StoreError> {
+        let all: HashSet<PlayerId> = self.bans(board)?.into_iter().collect();
+        Ok(players.iter().filter(|player| all.contains(*player)).cloned().collect())
+    }
 
     /// The profile of each of these players, in one round trip, each for itself: one that cannot be read says so alone.
     fn profiles(&self, players: &[PlayerId]) -> Result<Vec<Result<Option<Profile>, StoreError>>, StoreError>;

@@ -3,6 +3,7 @@
 //! Apart from [`crate::plan`], which is what one transaction reads and writes. Not here: what a server does with it.
 
 use crate::plan::{BatchId, BoardNo, BoardRow, PartKey, PartRow, ScoreKey};
+use std::collections::HashSet;
 use tally_rules::{BoardId, PlayerId, Record};
 
 /// A board by number or by name.
@@ -21,10 +22,44 @@ pub struct BoardState {
     pub row: BoardRow,
     /// Which change of it this is.
     pub revision: u64,
-    /// Who is hidden, in order of bytes.
-    pub bans: Vec<PlayerId>,
+    /// Which players are banned.
+    pub bans: Bans,
     /// Its periods, in order of number.
     pub parts: Vec<PartRow>,
+}
+
+/// The banned players of a board, whole or as changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Bans {
+    /// All of them, in order of bytes.
+    All(Vec<PlayerId>),
+    /// Those whose ban changed after a revision, and whether they are banned now.
+    Since {
+        /// That revision.
+        revision: u64,
+        /// The players, in order of bytes.
+        changes: Vec<(PlayerId, bool)>,
+    },
+}
+
+impl Bans {
+    /// Brings what was known at a revision to these; whether they fit to it.
+    pub fn apply(&self, known: u64, banned: &mut HashSet<PlayerId>) -> bool {
+        match self {
+            Self::All(all) => *banned = all.iter().cloned().collect(),
+            Self::Since { revision, .. } if *revision > known => return false,
+            Self::Since { changes, .. } => {
+                for (player, is_banned) in changes {
+                    if *is_banned {
+                        banned.insert(player.clone());
+                    } else {
+                        banned.remove(player);
+                    }
+                }
+            }
+        }
+        true
+    }
 }
 
 /// A position in the change feed: a follower there has seen every row up to this one. Boards that one transaction changes share

@@ -14,7 +14,7 @@ use super::script::Script;
 use super::{Options, RankingError, keys, replay, reply};
 use redis::{Value, cmd};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 use tokio::runtime::{Handle, Runtime};
 use tokio::sync::Mutex;
@@ -79,7 +79,7 @@ impl Redis {
         let tls = address.trust.as_ref().map(tally_tls::Trust::client).transpose();
         let tls = tls.map_err(RankingError::Address)?;
         let (connect, response) = (options.connect_timeout, options.response_timeout);
-        let reach = Arc::new(Reach { address, tls, connect, response });
+        let reach = Arc::new(Reach { address, tls, connect, response, store: OnceLock::new() });
         let nodes: Vec<_> =
             hosts.iter().map(|(host, port)| Arc::new(Node::new(host, *port, &reach))).collect();
         let ranges = if cluster { Vec::new() } else { vec![(0, keys::SLOTS - 1, Arc::clone(&nodes[0]))] };
@@ -100,6 +100,13 @@ impl Redis {
             Ok(()) | Err(RankingError::Away(_)) => Ok(()),
             Err(error) => Err(error),
         }
+    }
+
+    /// Which store the ranking is of. Said once, before anything is loaded.
+    pub(super) fn set_store(&self, id: [u8; 16]) {
+        let id = id.iter().map(|byte| format!("{byte:02x}")).collect();
+        // Whoever says it again has the same store.
+        drop(self.shared.reach.store.set(id));
     }
 
     pub(super) fn address(&self) -> &Address {

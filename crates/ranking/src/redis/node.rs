@@ -15,7 +15,7 @@ use redis::{
     AsyncConnectionConfig, Client, ConnectionAddr, ErrorKind, IntoConnectionInfo, RedisConnectionInfo,
     RedisError, ServerErrorKind, Value, cmd, pipe,
 };
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -36,6 +36,8 @@ pub(super) struct Reach {
     pub(super) tls: Option<tally_tls::Client>,
     pub(super) connect: Duration,
     pub(super) response: Duration,
+    /// The id of the store that the ranking is of, once it is known.
+    pub(super) store: OnceLock<String>,
 }
 
 /// One server.
@@ -62,6 +64,7 @@ struct Pause {
 pub(super) struct Live {
     connection: MultiplexedConnection,
     run: String,
+    reach: Arc<Reach>,
     digests: Vec<String>,
 }
 
@@ -174,7 +177,7 @@ impl Node {
         let run = run.filter(|run| run.len() == RUN_BYTES);
         let run = run.ok_or_else(|| Failure::Refused("INFO without a run_id".into()))?.to_owned();
         let digests = load_scripts(&mut connection).await?;
-        Ok(Live { connection, run, digests })
+        Ok(Live { connection, run, reach: Arc::clone(&self.reach), digests })
     }
 }
 
@@ -247,7 +250,10 @@ impl Live {
     fn command(&self, request: &Request) -> redis::Cmd {
         let mut command = cmd("EVALSHA");
         command.arg(&self.digests[request.script as usize]).arg(request.keys.len()).arg(&request.keys);
-        command.arg(&self.run);
+        match self.reach.store.get() {
+            Some(store) => command.arg(format!("{}{store}", self.run)),
+            None => command.arg(&self.run),
+        };
         for arg in &request.args {
             command.arg(arg.as_slice());
         }

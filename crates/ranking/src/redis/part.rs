@@ -65,6 +65,12 @@ impl RedisRanking {
         RedisPart { inner: Arc::new(inner) }
     }
 
+    /// Says which store the rankings are of, before anything is loaded. One Redis keeps those of several stores apart by prefix;
+    /// what was loaded from another store is never read or written, and loading over it is refused.
+    pub fn set_store(&self, id: [u8; 16]) {
+        self.redis.set_store(id);
+    }
+
     /// Where it is, without the password.
     pub fn address(&self) -> String {
         self.redis.address().to_string()

@@ -3,12 +3,17 @@
 use super::RankingError;
 use redis::Value;
 
+/// What a script says of a ranking that was loaded from another store.
+const FOREIGN: &str = "it has the ranking of another store under this prefix: give each store a prefix of its own \
+     (`?prefix=NAME` in `ranking.url`), or delete the keys of a store that is gone";
+
 /// An answer that is one of the words by which scripts say why they have none.
 pub(super) fn status(value: Value) -> Result<Value, RankingError> {
     match value {
         Value::SimpleString(word) => Err(match word.as_str() {
             "LOST" => RankingError::Lost,
             "LOADING" => RankingError::Loading,
+            "FOREIGN" => RankingError::Refused(FOREIGN.into()),
             "SUPERSEDED" => RankingError::Superseded,
             other => strange(&format!("the word {other}")),
         }),

@@ -125,11 +125,14 @@ impl Board {
         if self.changing.load(Ordering::SeqCst) > 0 {
             return Ok(false);
         }
-        if state.revision > self.revision() {
+        let known = self.revision();
+        if state.revision > known {
+            if !state.bans.apply(known, &mut hidden) {
+                return Ok(false);
+            }
             let known = |part: Part| periods.live(part).cloned();
             fresh.place(&state.parts, known, |row| self.order_of_part(row.part));
             *periods = fresh;
-            *hidden = state.bans.iter().cloned().collect();
             self.implicit.store(state.row.definition.implicit, Ordering::Release);
             self.revision.store(state.revision, Ordering::SeqCst);
         }
@@ -139,6 +142,11 @@ impl Board {
     /// Whether others may change it too.
     pub(crate) fn is_shared(&self) -> bool {
         self.order.waits()
+    }
+
+    /// The revision that is known here, unless nothing is known yet.
+    pub(crate) fn known(&self) -> Option<u64> {
+        Some(self.revision()).filter(|revision| *revision > 0)
     }
 
     /// The revision that is known here, where others may change it too.

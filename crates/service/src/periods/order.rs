@@ -11,7 +11,6 @@ use crate::failure::{Failure, Fault};
 use crate::scores::lane::ScoreLanes;
 use crate::servers;
 use crate::tally::Tally;
-use std::collections::HashSet;
 use tally_lanes::Pass;
 use tally_ranking::{PartOrder, Row, Source, Standings, StoredBlock};
 use tally_rules::event::{Event, Happened, PeriodClosed};
@@ -90,7 +89,8 @@ fn walk_with_versions(
         let mut rows = Vec::new();
         let mut one = |player, record, version| rows.push((player, record, version));
         let walked = store.walk_states(board, part, after.as_ref(), VERSIONS_ROWS, &mut one)?;
-        let hidden: HashSet<PlayerId> = store.bans(board)?.into_iter().collect();
+        let players: Vec<PlayerId> = rows.iter().map(|(player, ..)| player.clone()).collect();
+        let hidden = store.banned(board, &players)?;
         let mut newest = Micros(i64::MIN);
         for (player, record, version) in &rows {
             let hidden = hidden.contains(player);

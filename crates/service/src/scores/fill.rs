@@ -54,7 +54,7 @@ impl Filling {
     /// The board of that name, and how far the file of that digest is. The caller sees to it that nobody else writes to the
     /// store.
     pub fn open(store: &Arc<dyn Store>, board: &BoardId, digest: [u8; 32]) -> Result<Found, Failure> {
-        let Some(state) = store.board(Name::Id(board))? else { return Ok(Found::Missing) };
+        let Some(state) = store.board(Name::Id(board), None)? else { return Ok(Found::Missing) };
         let board = state.row;
         let has_periods = !board.definition.periods.is_empty() || !state.parts.is_empty();
         if has_periods || !board.definition.all_time || board.id.is_reserved() {

@@ -140,7 +140,8 @@ fn whole(store: &dyn Store, board: &Board, part: Part, remote: &Remote) -> Resul
 /// Who is hidden is asked after the rows were read: hiding writes a player's rows anew, so a row from before it is older than
 /// what hiding publishes, and of one from after it is known here.
 fn publish(store: &dyn Store, board: BoardNo, remote: &Remote, rows: Vec<Found>) -> Result<(), Failure> {
-    let hidden: HashSet<PlayerId> = store.bans(board)?.into_iter().collect();
+    let players: Vec<PlayerId> = rows.iter().map(|(player, ..)| player.clone()).collect();
+    let hidden = store.banned(board, &players)?;
     let row = |(player, record, version): &Found| {
         let hidden = hidden.contains(player);
         (player.clone(), *record, *version, hidden)
@@ -163,7 +164,7 @@ fn with_order(
     with: impl FnOnce(&Board, &Remote) -> Result<(), Failure>,
 ) -> Result<bool, Failure> {
     let Some(board) = boards.by_no(part.board) else {
-        return Ok(store.board(Name::No(part.board))?.is_none());
+        return Ok(store.board(Name::No(part.board), Some(u64::MAX))?.is_none());
     };
     if part.part == ALL_TIME {
         board.order.remote().map_or(Ok(()), |remote| with(&board, remote))?;

@@ -35,6 +35,8 @@ const KNOWN_MAX: Duration = Duration::from_secs(1);
 const KNOWN_MAX_OPEN: Duration = Duration::from_secs(10);
 /// Boards that are read again in one look.
 const BOARDS_AT_ONCE: usize = 100;
+/// Boards are read for so long in one look. Answers do not wait for them: a batch on an older board is planned again.
+const READ_MAX: Duration = Duration::from_millis(300);
 /// The store remembers deleted boards for twice as long; whoever looks less often looks at everything.
 const FOLLOWED_MAX: i64 = 1_800 * SECOND;
 
@@ -45,7 +47,7 @@ pub(crate) const TRIES: u32 = 8;
 #[derive(Debug)]
 pub(crate) struct Follower {
     base: Instant,
-    /// When the last look that found everything began, in microseconds after `base`.
+    /// When the last look that was answered began, in microseconds after `base`.
     known: AtomicU64,
     looks: Mutex<Looks>,
     wanted: Condvar,
@@ -85,8 +87,8 @@ impl Followed {
         }
     }
 
-    /// Looks what has changed, and reads it again.
-    fn look(&mut self, tally: &Tally) -> Result<(), Failure> {
+    /// Asks what has changed, and reads changed API keys again.
+    fn ask(&mut self, tally: &Tally) -> Result<(), Failure> {
         let now = tally.now();
         if now.0 - self.at.0 > FOLLOWED_MAX {
             self.left.extend(tally.boards.from_no(BoardNo(0), usize::MAX).iter().map(|board| board.no));
@@ -103,13 +105,21 @@ impl Followed {
                 break;
             }
         }
-        // The newest first: somebody may wait for a name. Many that change at once must not keep anybody from answering.
+        self.at = now;
+        Ok(())
+    }
+
+    /// Reads changed boards again, for so long that the next look is in time. The newest come first: a request may wait for a name.
+    fn read(&mut self, tally: &Tally) -> Result<(), Failure> {
+        let began = Instant::now();
         for no in self.left.iter().rev().take(BOARDS_AT_ONCE).copied().collect::<Vec<_>>() {
             if renew_no(tally, no)? {
                 self.left.remove(&no);
             }
+            if began.elapsed() > READ_MAX {
+                break;
+            }
         }
-        self.at = now;
         Ok(())
     }
 }
@@ -205,14 +215,15 @@ fn follow(tally: &Weak<Tally>, mut followed: Followed) {
         let Some(follower) = &tally.follower else { return };
         let Some(number) = follower.next() else { return };
         let began = follower.micros();
-        let looked = followed.look(&tally);
+        let looked = followed.ask(&tally).and_then(|()| {
+            follower.known.store(began, Ordering::Release);
+            followed.read(&tally)
+        });
         if let Err(failure) = &looked {
             if !failing {
                 tracing::warn!(%failure, "look what other servers have changed; it is tried again");
             }
             std::thread::sleep(LOOK_PAUSE);
-        } else {
-            follower.known.store(began, Ordering::Release);
         }
         failing = looked.is_err();
         follower.ended(number);
@@ -224,7 +235,8 @@ fn follow(tally: &Weak<Tally>, mut followed: Followed) {
 fn renew_no(tally: &Tally, no: BoardNo) -> Result<bool, Failure> {
     let broken = |refusal: tally_rules::Refusal| Fault::Broken(refusal.detail());
     let known = tally.boards.by_no(no);
-    match (tally.store.board(Name::No(no))?, known) {
+    let at = known.as_ref().and_then(|board| board.known());
+    match (tally.store.board(Name::No(no), at)?, known) {
         (Some(state), Some(board)) => {
             play::learn(&*tally.store, &board)?;
             Ok(board.renew(&state).map_err(broken)?)
@@ -250,7 +262,7 @@ pub(crate) fn renew(store: &dyn Store, board: &Board) -> Result<bool, Failure> {
     if !board.is_shared() {
         return Ok(true);
     }
-    let Some(state) = store.board(Name::No(board.no))? else { return Ok(false) };
+    let Some(state) = store.board(Name::No(board.no), board.known())? else { return Ok(false) };
     // Before its revision: what is known as of that is not older.
     play::learn(store, board)?;
     board.renew(&state).map_err(|refusal| Fault::Broken(refusal.detail()))?;

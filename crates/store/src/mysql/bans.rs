@@ -1,11 +1,16 @@
-//! The table `bans`: where players are hidden.
+//! The tables `bans` and `lifted_bans`: where players are hidden, and where they were until not long ago.
 
-use super::player;
+use super::pool::Pool;
 use super::row::Answers;
 use super::text::{Row, Script};
+use super::{CLOCK, player};
 use crate::StoreError;
 use crate::plan::{BanKey, BoardNo};
+use std::collections::{BTreeMap, HashSet};
 use tally_rules::PlayerId;
+
+/// How long a lifted ban is kept for servers that have not read it.
+const LIFTED_MICROS: u64 = 3600 * 1_000_000;
 
 /// Asks for every player hidden on a board.
 pub(super) fn select(board: BoardNo) -> Script {
@@ -24,14 +29,85 @@ pub(super) fn read(answers: &mut Answers) -> Result<Vec<PlayerId>, StoreError> {
     Ok(players)
 }
 
-/// Hides and shows.
+/// Those of these players that are banned on a board.
+pub(super) fn some(
+    pool: &Pool,
+    board: BoardNo,
+    players: &[PlayerId],
+) -> Result<HashSet<PlayerId>, StoreError> {
+    let (mut script, mut sorted) = (Script::default(), players.to_vec());
+    sorted.sort_unstable();
+    let head = "SELECT player FROM bans FORCE INDEX (PRIMARY) WHERE (board, player) IN (";
+    let statements = script.keys(head, &sorted, ")", |row, player| {
+        row.number(board.0).bytes(player.as_bytes());
+    });
+    let mut players = HashSet::new();
+    if statements == 0 {
+        return Ok(players);
+    }
+    pool.ask(&script)?.each(statements, "bans", |row| {
+        players.insert(player(row)?);
+        Ok(())
+    })?;
+    Ok(players)
+}
+
+/// Reads each player with whether the ban was lifted.
+pub(super) fn read_changes(answers: &mut Answers) -> Result<Vec<(PlayerId, bool)>, StoreError> {
+    let mut changes = Vec::new();
+    answers.each(1, "bans", |row| {
+        let (player, lifted) = (player(row)?, row.truth()?);
+        changes.push((player, !lifted));
+        Ok(())
+    })?;
+    Ok(changes)
+}
+
+/// Bans and lifts bans, in a transaction that has given its revision.
 pub(super) fn write(script: &mut Script, rows: &[(BanKey, bool)]) {
     let put = |row: &mut Row<'_>, (key, _): &(BanKey, bool)| {
         row.number(key.board.0).bytes(key.player.as_bytes());
     };
-    let head = "INSERT INTO bans (board, player) VALUES ";
-    let hidden = rows.iter().filter(|(_, hidden)| *hidden);
-    script.rows(head, hidden, " ON DUPLICATE KEY UPDATE board = bans.board", put);
-    let head = "DELETE FROM bans WHERE (board, player) IN (";
-    script.keys(head, rows.iter().filter(|(_, hidden)| !hidden), ")", put);
+    let put_with_revision = |row: &mut Row<'_>, one: &(BanKey, bool)| {
+        put(row, one);
+        row.sql("@revision");
+    };
+    let banned = || rows.iter().filter(|(_, banned)| *banned);
+    let lifted = || rows.iter().filter(|(_, banned)| !banned);
+    let tail = " ON DUPLICATE KEY UPDATE revision = @revision";
+    script.rows("INSERT INTO bans (board, player, revision) VALUES ", banned(), tail, put_with_revision);
+    script.keys("DELETE FROM lifted_bans WHERE (board, player) IN (", banned(), ")", put);
+    script.rows(
+        "INSERT INTO lifted_bans (board, player, revision) VALUES ",
+        lifted(),
+        tail,
+        put_with_revision,
+    );
+    script.keys("DELETE FROM bans WHERE (board, player) IN (", lifted(), ")", put);
+}
+
+/// Forgets bans that were lifted long ago. First it notes that they are forgotten.
+pub(super) fn forget(pool: &Pool) -> Result<(), StoreError> {
+    let mut script = Script::default();
+    script.sql("SELECT board, player, revision FROM lifted_bans WHERE revision < ").sql(CLOCK);
+    script.sql(" - ").number(LIFTED_MICROS).sql(" ORDER BY revision LIMIT 1000").end();
+    let (mut rows, mut newest) = (Vec::new(), BTreeMap::new());
+    pool.ask(&script)?.each(1, "lifted_bans", |row| {
+        let (board, player, revision) = (row.small()?, row.bytes()?.to_vec(), row.number()?);
+        newest.insert(board, revision);
+        rows.push((board, player, revision));
+        Ok(())
+    })?;
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let mut script = Script::default();
+    for (board, revision) in newest {
+        script.sql("UPDATE revisions SET bans_forgotten = GREATEST(bans_forgotten, ").number(revision);
+        script.sql(") WHERE board = ").number(board).end();
+    }
+    script.keys("DELETE FROM lifted_bans WHERE (board, player, revision) IN (", rows, ")", |row, one| {
+        row.number(one.0).bytes(&one.1).number(one.2);
+    });
+    pool.ask(&script).map(drop)
 }

@@ -10,7 +10,7 @@ use super::text::Script;
 use super::{bans, meta, parts};
 use crate::books_scores::Boards;
 use crate::plan::{BoardChange, BoardNo, BoardRow};
-use crate::servers::{BoardState, Name};
+use crate::servers::{Bans, BoardState, Name};
 use crate::sqlite::codec::Input;
 use crate::sqlite::{encode_prizes, take_period_prizes};
 use crate::{DamagedRow, StoreError};
@@ -53,12 +53,19 @@ pub(super) fn select_one(script: &mut Script, name: Name<'_>) {
     script.end();
 }
 
-/// A board, its revision, bans and periods, if there is one.
-pub(super) fn read_one(answers: &mut Answers) -> Result<Option<BoardState>, StoreError> {
+/// A board, its revision, bans and periods, if there is one; and up to which revision lifted bans are forgotten.
+pub(super) fn read_one(
+    answers: &mut Answers,
+    known: Option<u64>,
+) -> Result<Option<(BoardState, u64)>, StoreError> {
     let Some(row) = read_all(answers, 1)?.pop() else { return Ok(None) };
-    let revision = answers.one_number("revisions")?;
-    let (bans, parts) = (bans::read(answers)?, parts::read(answers)?);
-    Ok(Some(BoardState { row, revision, bans, parts }))
+    let (revision, forgotten) = answers.two_numbers("revisions")?;
+    let bans = match known {
+        None => Bans::All(bans::read(answers)?),
+        Some(revision) => Bans::Since { revision, changes: bans::read_changes(answers)? },
+    };
+    let parts = parts::read(answers)?;
+    Ok(Some((BoardState { row, revision, bans, parts }, forgotten)))
 }
 
 /// The answer, in order of number.

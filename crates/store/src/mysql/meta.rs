@@ -1,9 +1,10 @@
-//! The table `meta`: small values under names, the number of the next board, and the version of the schema.
+//! The table `meta`: small values under names, the id of the store, the number of the next board, and the version of the schema.
 //!
 //! Names that begin with `store.` are the store's own and refused to callers.
 
 use super::Note;
 use super::fault::corrupt;
+use super::pool::Pool;
 use super::row::Answers;
 use super::text::Script;
 use crate::StoreError;
@@ -27,6 +28,19 @@ pub(super) fn read(answers: &mut Answers) -> Result<Option<Vec<u8>>, StoreError>
         Ok(())
     })?;
     Ok(found)
+}
+
+/// The id of the store: random, and given when it is first asked for.
+pub(super) fn id(pool: &Pool) -> Result<[u8; 16], StoreError> {
+    let mut id = [0; 16];
+    getrandom::fill(&mut id).map_err(|error| StoreError::Away(format!("no random numbers: {error}")))?;
+    let mut script = Script::default();
+    script.sql("INSERT IGNORE INTO meta (name, value) VALUES ('store.id', ").bytes(&id).sql(")").end();
+    script.statement("SELECT value FROM meta WHERE name = 'store.id'");
+    let mut answers = pool.ask(&script)?;
+    answers.skip(1);
+    let id = read(&mut answers)?.and_then(|id| id.try_into().ok());
+    id.ok_or_else(|| corrupt("meta", "the id of the store is none"))
 }
 
 /// Remembers a value of the caller's.

@@ -80,7 +80,8 @@ use link::Link;
 use notes::Decide;
 pub(crate) use notes::{Note, Noted};
 pub use options::{Options, Survey};
-use row::{Answers, Fields};
+use row::{found, player};
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tally_rules::profile::Profile;
@@ -252,13 +253,17 @@ impl Store for MySqlStore {
         scores::states(&self.pool, keys)
     }
 
-    fn board(&self, name: Name<'_>) -> Result<Option<BoardState>, StoreError> {
-        revisions::read_board(&self.pool, name)
+    fn board(&self, name: Name<'_>, known: Option<u64>) -> Result<Option<BoardState>, StoreError> {
+        revisions::read_board(&self.pool, name, known)
     }
 
     fn changed(&self, after: FeedPosition) -> Result<Changed, StoreError> {
         let mut follower = self.follower.lock().unwrap_or_else(PoisonError::into_inner);
         revisions::read_since(self.pool.ask_apart(&mut follower, &revisions::since(after))?, after)
+    }
+
+    fn id(&self) -> Result<Option<[u8; 16]>, StoreError> {
+        meta::id(&self.pool).map(Some)
     }
 
     fn generation(&self) -> u64 {
@@ -308,6 +313,10 @@ impl Store for MySqlStore {
 
     fn bans(&self, board: BoardNo) -> Result<Vec<PlayerId>, StoreError> {
         bans::read(&mut self.pool.ask(&bans::select(board))?)
+    }
+
+    fn banned(&self, board: BoardNo, players: &[PlayerId]) -> Result<HashSet<PlayerId>, StoreError> {
+        bans::some(&self.pool, board, players)
     }
 
     fn profiles(&self, players: &[PlayerId]) -> Result<Vec<Result<Option<Profile>, StoreError>>, StoreError> {
@@ -373,28 +382,4 @@ impl Store for MySqlStore {
     fn may_answer(&self) -> bool {
         self.lease.as_ref().is_none_or(Lease::may_answer)
     }
-}
-
-/// What was found of keys, in their order. The keys ascend.
-fn found<K: Ord, V>(
-    answers: &mut Answers,
-    statements: usize,
-    table: &'static str,
-    keys: &[K],
-    decode: impl Fn(&mut Fields<'_>) -> Result<(K, V), StoreError>,
-) -> Result<Vec<Option<V>>, StoreError> {
-    let mut found: Vec<Option<V>> = keys.iter().map(|_| None).collect();
-    answers.each(statements, table, |row| {
-        let (key, value) = decode(row)?;
-        let at = keys.binary_search(&key);
-        let at = at.map_err(|_| fault::damaged(table, "a row that nobody asked for"))?;
-        found[at] = Some(value);
-        Ok(())
-    })?;
-    Ok(found)
-}
-
-/// The next column as a player's name.
-fn player(row: &mut Fields<'_>) -> Result<PlayerId, StoreError> {
-    PlayerId::new(row.text()?).map_err(|bad| fault::damaged("", &format!("a player {}", bad.0)))
 }

@@ -8,7 +8,7 @@ use super::fault::damaged;
 use super::pool::Pool;
 use super::row::Answers;
 use super::text::Script;
-use super::{CLOCK, batches, revisions};
+use super::{CLOCK, bans, batches, revisions};
 use crate::events::{Topic, topic_bytes};
 use crate::{BoardNo, Part, PartKey, StoreError};
 
@@ -81,6 +81,7 @@ pub(super) fn some(pool: &Pool, limit: usize) -> Result<usize, StoreError> {
     of_parts(pool, None, &mut left)?;
     if left > 0 {
         left -= removed(pool, left)?.min(left);
+        bans::forget(pool)?;
         let forget = batches::forget(pool.ask(&batches::find_old())?)?;
         if forget.len() > 0 {
             pool.ask(&forget)?;
@@ -103,6 +104,7 @@ fn of_boards(pool: &Pool, left: &mut u64) -> Result<(), StoreError> {
         for (table, order) in [
             ("DELETE FROM imports", " ORDER BY digest LIMIT "),
             ("DELETE FROM bans", " ORDER BY player LIMIT "),
+            ("DELETE FROM lifted_bans", " ORDER BY player LIMIT "),
             ("DELETE FROM parts", " ORDER BY part LIMIT "),
             ("DELETE FROM blocks", " ORDER BY part, version, block LIMIT "),
         ] {

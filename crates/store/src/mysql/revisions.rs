@@ -129,15 +129,20 @@ pub(super) fn read_since(mut answers: Answers, after: FeedPosition) -> Result<Ch
     Ok(changed)
 }
 
-/// Reads everything of one board, as of one moment.
-pub(super) fn read_board(pool: &Pool, name: Name<'_>) -> Result<Option<BoardState>, StoreError> {
-    let script = select_board(name);
+/// Reads everything of one board, as of one moment; of the bans those after the known revision, where none of them is forgotten.
+pub(super) fn read_board(
+    pool: &Pool,
+    name: Name<'_>,
+    mut known: Option<u64>,
+) -> Result<Option<BoardState>, StoreError> {
     for _ in 0..READS_MAX {
-        let mut answers = pool.ask(&script)?;
+        let mut answers = pool.ask(&select_board(name, known))?;
         let before = answers.rows().first().map(|row| Fields::new("revisions", row).number()).transpose()?;
         answers.skip(2);
-        let Some(state) = boards::read_one(&mut answers)? else { return Ok(None) };
-        if before == Some(state.revision) {
+        let Some((state, forgotten)) = boards::read_one(&mut answers, known)? else { return Ok(None) };
+        if known.is_some_and(|known| known < forgotten) {
+            known = None;
+        } else if before == Some(state.revision) {
             return Ok(Some(state));
         }
     }
@@ -146,17 +151,32 @@ pub(super) fn read_board(pool: &Pool, name: Name<'_>) -> Result<Option<BoardStat
 
 /// Asks for everything of one board, and before that for its revision in a statement of its own (see [`since`] why). Where that
 /// is also the one within the snapshot, all up to it is seen and nothing later.
-fn select_board(name: Name<'_>) -> Script {
-    const REVISION: (&str, &str) = ("SELECT revision FROM revisions WHERE board = ", "");
+fn select_board(name: Name<'_>, known: Option<u64>) -> Script {
+    const REVISION: (&str, &str) = ("SELECT revision, bans_forgotten FROM revisions WHERE board = ", "");
     let mut script = Script::default();
     select_of(&mut script, REVISION, name);
+    script.end();
     // For the next transaction only: what its first statement sees, all see.
     script.statement("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ");
     script.statement("START TRANSACTION READ ONLY");
     boards::select_one(&mut script, name);
     select_of(&mut script, REVISION, name);
-    select_of(&mut script, ("SELECT player FROM bans WHERE board = ", " ORDER BY player"), name);
+    script.end();
+    if let Some(known) = known {
+        select_of(&mut script, ("SELECT player, 0 FROM bans WHERE board = ", " AND revision > "), name);
+        script.number(known);
+        select_of(
+            &mut script,
+            (" UNION ALL SELECT player, 1 FROM lifted_bans WHERE board = ", " AND revision > "),
+            name,
+        );
+        script.number(known).sql(" ORDER BY player");
+    } else {
+        select_of(&mut script, ("SELECT player FROM bans WHERE board = ", " ORDER BY player"), name);
+    }
+    script.end();
     select_of(&mut script, (super::parts::SELECT, " ORDER BY part"), name);
+    script.end();
     script.statement("COMMIT");
     script
 }
@@ -169,7 +189,7 @@ fn select_of(script: &mut Script, (head, tail): (&'static str, &'static str), na
             script.sql("(SELECT `no` FROM boards WHERE id = ").bytes(id.as_str().as_bytes()).sql(")");
         }
     }
-    script.sql(tail).end();
+    script.sql(tail);
 }
 
 /// Rows of boards that were deleted long ago, looked for without a lock.

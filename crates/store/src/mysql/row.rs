@@ -9,6 +9,7 @@ use crate::damage::hex;
 use crate::{DamagedRow, StoreError};
 use mysql_async::{Row, Value};
 use std::sync::Arc;
+use tally_rules::PlayerId;
 use tally_rules::ledger::Uuid;
 
 /// The results of the statements of one script, in order.
@@ -116,6 +117,14 @@ impl Answers {
             stats.damages.note(row);
         }
         error
+    }
+
+    /// The two values of the only row of the next statement.
+    pub(super) fn two_numbers(&mut self, table: &'static str) -> Result<(u64, u64), StoreError> {
+        let rows = self.rows();
+        let row = rows.first().ok_or_else(|| corrupt(table, "a row is missing"))?;
+        let mut row = Fields::new(table, row);
+        Ok((row.number()?, row.number()?))
     }
 
     /// The only value of the next statement.
@@ -278,4 +287,28 @@ impl<'a> Fields<'a> {
     pub(super) fn choice<T>(&mut self, parse: fn(&str) -> Option<T>) -> Result<T, StoreError> {
         parse(self.text()?).ok_or_else(|| self.bad("is no choice"))
     }
+}
+
+/// What was found of keys, in their order. The keys ascend.
+pub(super) fn found<K: Ord, V>(
+    answers: &mut Answers,
+    statements: usize,
+    table: &'static str,
+    keys: &[K],
+    decode: impl Fn(&mut Fields<'_>) -> Result<(K, V), StoreError>,
+) -> Result<Vec<Option<V>>, StoreError> {
+    let mut found: Vec<Option<V>> = keys.iter().map(|_| None).collect();
+    answers.each(statements, table, |row| {
+        let (key, value) = decode(row)?;
+        let at = keys.binary_search(&key);
+        let at = at.map_err(|_| damaged(table, "a row that nobody asked for"))?;
+        found[at] = Some(value);
+        Ok(())
+    })?;
+    Ok(found)
+}
+
+/// The next column as a player's name.
+pub(super) fn player(row: &mut Fields<'_>) -> Result<PlayerId, StoreError> {
+    PlayerId::new(row.text()?).map_err(|bad| damaged("", &format!("a player {}", bad.0)))
 }

@@ -18,9 +18,8 @@ use super::load::{self, Read};
 use super::notes::{Decide, Noted};
 use super::pool::Pool;
 use super::recent::{Known, Recent, Rows};
-use super::row::{Answers, Fields};
 use super::text::Script;
-use super::{CLOCK, Version, boards, check, guess, keys, marks, meta, revisions, write};
+use super::{CLOCK, Version, bans, boards, check, guess, keys, marks, meta, revisions, write};
 use crate::StoreError;
 use crate::ledger::{LedgerChanges, LedgerLoaded, LedgerPlan};
 use crate::plan::{BatchId, BoardNo, Changes, Committed, Plan};
@@ -202,7 +201,7 @@ fn transact(
         script.sql("SET @version = ").sql(CLOCK).end();
         (script, Read::default())
     };
-    let cached = known.as_ref().map(|known| known.cached_wallets(&plan.ledger)).unwrap_or_default();
+    let cached = known.as_ref().map_or_else(Vec::new, |known| known.cached_wallets(&plan.ledger));
     if let Some(known) = known {
         read.loaded.ledger = known.with(read.loaded.ledger);
     }
@@ -223,6 +222,7 @@ fn transact(
     write::rows(&mut script, &changes, (&read.absent, &cached), (link.server.flavour, version), link.name[0]);
     meta::note(&mut script, &notes);
     let revised = revisions::bump(&mut script, &changes);
+    bans::write(&mut script, &changes.bans);
     let marks = plan.marks.then(|| marks::of(&changes)).flatten();
     let last = Last { version, revised, marks: marks.as_deref(), guessed: None };
     let committed = commit(link, (pool, lease), script, &last)?;
@@ -338,7 +338,7 @@ pub(super) fn commit(
             let (version, revision) = match version {
                 Version::Number(number) if !asks => (number, 0),
                 // Done is done, whatever the database says of its clock.
-                _ => versions(&mut answers).unwrap_or_default(),
+                _ => answers.two_numbers("the version").unwrap_or_default(),
             };
             Ok(Committed { version, revision, marked })
         }
@@ -364,13 +364,6 @@ fn mistaken(link: &mut Link, fault: Fault) -> Stop {
         Ok(_) => Stop::Mistaken(fault),
         Err(fault) => undo(link, fault),
     }
-}
-
-fn versions(answers: &mut Answers) -> Result<(u64, u64), StoreError> {
-    let rows = answers.rows();
-    let row = rows.first().ok_or_else(|| fault::corrupt("the version", "a row is missing"))?;
-    let mut row = Fields::new("the version", row);
-    Ok((row.number()?, row.number()?))
 }
 
 /// The lease was not ours.

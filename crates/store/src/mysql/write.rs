@@ -3,16 +3,16 @@
 //! A key that had no row when it was read is inserted without a word about duplicates, so somebody else's row that came
 //! meanwhile is a conflict. A key that had none and gets none is guarded: inserted and deleted again. So what was
 //! decided on holds until the end, without a lock on what is not there. Not here: changes that refer to boards and
-//! keys that are there; `run` reads those first.
+//! keys that are there, which `run` reads first, and bans, which take the revision.
 
 use super::connect::Flavour;
 use super::load::Absent;
 use super::text::Script;
-use super::{Version, bans, imports, ledger, parts, profiles, requests, scores};
+use super::{Version, imports, ledger, parts, profiles, requests, scores};
 use crate::plan::Changes;
 use tally_rules::ledger::{Wallet, WalletKey};
 
-/// Writes changes of every table but boards and keys. Of the wallets, `cached` were not read in this transaction.
+/// Writes changes of every table but boards, keys and bans. Of the wallets, `cached` were not read in this transaction.
 pub(super) fn rows(
     script: &mut Script,
     changes: &Changes,
@@ -30,7 +30,6 @@ pub(super) fn rows(
         |key| absent.scores.binary_search(key).is_ok(),
         (flavour, version),
     );
-    bans::write(script, &changes.bans);
     parts::write(script, &changes.parts, flavour);
     parts::write_blocks(script, &changes.blocks, flavour);
     parts::write_gone(script, &changes.gone);

@@ -176,6 +176,10 @@ impl Store for Shards {
         Ok(Committed { version: committed.version, ..Committed::default() })
     }
 
+    fn id(&self) -> Result<Option<[u8; 16]>, StoreError> {
+        self.inner.all[FIRST].id()
+    }
+
     fn generation(&self) -> u64 {
         self.inner.all[FIRST].generation()
     }

@@ -1,5 +1,5 @@
 -- In front of every script. KEYS: the order, the players, and on dense boards the distinct scores, all in one slot.
--- ARGV[1]: the process of the server that we believe to talk to (its run_id).
+-- ARGV[1]: the process of the server that we believe to talk to (its run_id), and the id of the store that the ranking is of.
 local z, m, d = KEYS[1], KEYS[2], KEYS[3]
 
 -- Fields of the players' hash that are ours; no player's field begins so.
@@ -7,15 +7,22 @@ local STATE, GONE = '\255state', '\255gone'
 
 -- The state of the data, 'R' ready or 'L' loading, how many players it has, the load's epoch, and a list with what is kept of these
 -- fields from the third on. Nothing where it is not what was loaded: flushed, restored by another process from a file or
--- from a master that had gone further, or a whole key evicted.
+-- from a master that had gone further, a whole key evicted, or loaded from another store.
 local function open(...)
   local kept = redis.call('HMGET', m, STATE, GONE, ...)
   local state, gone = kept[1], tonumber(kept[2] or '')
-  if not state or not gone or string.sub(state, 2, 41) ~= ARGV[1] then return nil end
+  if not state or not gone or string.sub(state, 2, 1 + #ARGV[1]) ~= ARGV[1] then return nil end
   local total = redis.call('ZCARD', z)
   if redis.call('HLEN', m) ~= total + gone + 2 then return nil end
   if d and total > 0 and redis.call('EXISTS', d) == 0 then return nil end
-  return string.sub(state, 1, 1), total, string.sub(state, 42), kept
+  return string.sub(state, 1, 1), total, string.sub(state, 2 + #ARGV[1]), kept
+end
+
+-- Whether this very process has the ranking of another store: the first 40 bytes are the process.
+local function foreign()
+  local state = redis.call('HGET', m, STATE)
+  return state and #state == 17 + #ARGV[1] and string.sub(state, 2, 41) == string.sub(ARGV[1], 1, 40)
+    and string.sub(state, 2, 1 + #ARGV[1]) ~= ARGV[1]
 end
 
 local function before(bound)

@@ -2,12 +2,12 @@
 
 use super::*;
 use crate::contract::{create, key_row, load, write};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use tally_rules::{BoardId, Definition, PlayerId};
 use tally_store::{
-    BanKey, BoardChange, BoardNo, BoardState, Changed, FeedPosition, KeyChange, Marked, Name, Part, PartKey,
-    Task,
+    BanKey, Bans, BoardChange, BoardNo, BoardState, Changed, FeedPosition, KeyChange, Marked, Name, Part,
+    PartKey, Task,
 };
 
 for_both!(
@@ -15,6 +15,7 @@ for_both!(
     a_follower_misses_nothing_whoever_writes,
     a_follower_gets_past_a_transaction_on_thousands_of_boards,
     a_board_is_read_as_of_its_revision,
+    only_bans_that_are_new_are_read,
     a_transaction_knows_which_revision_it_stands_on,
     marks_stay_until_somebody_has_published,
     removed_records_are_walked_with_their_versions,
@@ -56,12 +57,12 @@ fn every_change_has_a_revision_that_followers_hear_of(kind: DatabaseKind) {
         let done = store.run(&plan, &mut |_| change.clone()).unwrap();
         let changed = next(&other, &mut from);
         assert_eq!((changed.boards, changed.keys), (vec![board], false), "{change:?}");
-        assert_eq!(other.board(Name::No(board)).unwrap().unwrap().revision, done.revision);
+        assert_eq!(other.board(Name::No(board), None).unwrap().unwrap().revision, done.revision);
     }
-    let state = other.board(Name::Id(&BoardId::new("b").unwrap())).unwrap().unwrap();
+    let state = other.board(Name::Id(&BoardId::new("b").unwrap()), None).unwrap().unwrap();
     let BoardState { row, bans, parts, .. } = state;
     assert_eq!((row.no, row.definition), (board, redefined));
-    assert_eq!((bans, parts), (vec![PlayerId::new("p").unwrap()], vec![part]));
+    assert_eq!((bans, parts), (Bans::All(vec![PlayerId::new("p").unwrap()]), vec![part]));
     // Records are nothing that servers keep.
     add(&store, |_| ()).unwrap();
     assert_eq!(next(&other, &mut from), Changed { next: from, ..Changed::default() });
@@ -72,7 +73,7 @@ fn every_change_has_a_revision_that_followers_hear_of(kind: DatabaseKind) {
     let gone = Changes { boards: vec![BoardChange::Delete(board)], ..Changes::default() };
     write(&store, &gone).unwrap();
     assert_eq!(next(&other, &mut from).boards, [board]);
-    assert_eq!(other.board(Name::No(board)).unwrap(), None);
+    assert_eq!(other.board(Name::No(board), None).unwrap(), None);
     assert_eq!(load(&other, &Plan { boards: vec![board], ..Plan::default() }).boards, [None]);
     let purged = other.purge_deleted(100).unwrap() + other.purge_deleted(100).unwrap();
     assert_eq!(purged, 3, "ban, part and record");
@@ -107,7 +108,12 @@ fn a_follower_misses_nothing_whoever_writes(kind: DatabaseKind) {
             loop {
                 let last = done.load(Ordering::SeqCst);
                 for board in next(&store, &mut from).boards {
-                    copies.insert(board, store.board(Name::No(board)).unwrap().unwrap());
+                    let (known, banned): &mut (u64, HashSet<PlayerId>) = copies.entry(board).or_default();
+                    let at = Some(*known).filter(|known| *known > 0);
+                    let state = store.board(Name::No(board), at).unwrap().unwrap();
+                    assert!(at.is_none() || matches!(state.bans, Bans::Since { .. }));
+                    assert!(state.bans.apply(*known, banned));
+                    *known = state.revision;
                 }
                 if last {
                     return copies;
@@ -118,8 +124,11 @@ fn a_follower_misses_nothing_whoever_writes(kind: DatabaseKind) {
             writer.join().unwrap();
         }
         done.store(true, Ordering::SeqCst);
-        for (board, copy) in follower.join().unwrap() {
-            assert_eq!(Some(copy), store.board(Name::No(board)).unwrap());
+        for (board, (revision, banned)) in follower.join().unwrap() {
+            let state = store.board(Name::No(board), None).unwrap().unwrap();
+            let mut stored = HashSet::new();
+            state.bans.apply(0, &mut stored);
+            assert_eq!((revision, banned), (state.revision, stored));
         }
     });
 }
@@ -183,8 +192,9 @@ fn a_board_is_read_as_of_its_revision(kind: DatabaseKind) {
             scope.spawn(move || {
                 let (store, mut seen) = (open(url), Vec::new());
                 while writing.load(Ordering::SeqCst) > 0 {
-                    let state = store.board(name).unwrap().unwrap();
-                    seen.push((state.revision, state.bans));
+                    let state = store.board(name, None).unwrap().unwrap();
+                    let Bans::All(bans) = state.bans else { panic!("all were asked for") };
+                    seen.push((state.revision, bans));
                 }
                 seen
             })
@@ -202,11 +212,49 @@ fn a_board_is_read_as_of_its_revision(kind: DatabaseKind) {
     }
 }
 
+fn only_bans_that_are_new_are_read(kind: DatabaseKind) {
+    let server = ScratchDatabase::shared(kind);
+    let url = server.create_database();
+    let store = open(&url);
+    let board = create(&store, "b", &Definition::default()).unwrap();
+    let player = |name: &str| PlayerId::new(name).unwrap();
+    let set = |name: &str, banned| write(&store, &ban(board, name, banned)).unwrap();
+    let state = |known| store.board(Name::No(board), known).unwrap().unwrap();
+    set("a", true);
+    set("b", true);
+    let known = state(None).revision;
+    let since = |changes: &[(&str, bool)]| Bans::Since {
+        revision: known,
+        changes: changes.iter().map(|(name, banned)| (player(name), *banned)).collect(),
+    };
+    assert_eq!(state(Some(known)).bans, since(&[]));
+    set("c", true);
+    set("a", false);
+    assert_eq!(state(Some(known)).bans, since(&[("a", false), ("c", true)]));
+    set("a", true);
+    set("c", false);
+    assert_eq!(state(Some(known)).bans, since(&[("a", true), ("c", false)]));
+    assert_eq!(store.banned(board, &["c", "b", "a"].map(player)).unwrap(), ["a", "b"].map(player).into());
+    // Lifted bans are kept an hour. A server that knows less than what is forgotten reads all.
+    let name = url.rsplit('/').next().unwrap();
+    server.sql(&format!("UPDATE {name}.lifted_bans SET revision = revision - 3600000000"));
+    assert_eq!(store.purge_deleted(100).unwrap(), 0);
+    assert_eq!(server.sql(&format!("SELECT COUNT(*) FROM {name}.lifted_bans")).trim(), "0");
+    server.sql(&format!(
+        "UPDATE {name}.revisions SET bans_forgotten = {} WHERE board = {}",
+        known + 1,
+        board.0
+    ));
+    assert_eq!(state(Some(known)).bans, Bans::All(vec![player("a"), player("b")]));
+    let now = state(None).revision;
+    assert_eq!(state(Some(now)).bans, Bans::Since { revision: now, changes: vec![] });
+}
+
 fn a_transaction_knows_which_revision_it_stands_on(kind: DatabaseKind) {
     let url = ScratchDatabase::shared(kind).create_database();
     let (store, other) = (open(&url), open(&url));
     let board = create(&store, "b", &Definition::default()).unwrap();
-    let known = store.board(Name::No(board)).unwrap().unwrap().revision;
+    let known = store.board(Name::No(board), None).unwrap().unwrap().revision;
     let plan = Plan { boards: vec![board], ..counter() };
     let mut seen = Vec::new();
     // Somebody who hides a player waits until this one has ended.
