@@ -127,8 +127,8 @@ impl Tally {
         if !clock.resume(store.meta(BELIEVED_META)?.as_deref()) && doubt_stored {
             clock.begin_in_doubt();
         }
-        if let Err(failure) = mend::phones(&*store, settings.members.phone_country.as_deref()) {
-            tracing::warn!(%failure, "phone numbers that earlier versions stored; they are mended by the next start");
+        if let Err(failure) = mend::names(&*store, settings.members.phone_country.as_deref()) {
+            tracing::warn!(%failure, "names that earlier versions stored were not mended; the next start goes on");
         }
         let rebuilt = rebuild::rebuild(&*store, &settings, clock.judge(), progress)?;
         let newest_ahead = look_ahead(rebuilt.newest.since(clock.now()), settings.clock.jump_max);

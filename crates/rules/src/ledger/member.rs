@@ -175,13 +175,18 @@ pub struct Member {
     pub attempts: Attempts,
     /// Tokens that were given before are not accepted any more.
     pub tokens_from: Micros,
-    /// When it was closed.
+    /// When it was closed. What found it then is kept, and may be another member's by now.
     pub closed_at: Option<Micros>,
 }
 
 impl Member {
-    /// Everything it is found by, in order.
+    /// Everything it is found by, in order: nothing once it is closed.
     pub fn handles(&self) -> Vec<Handle> {
+        if self.closed_at.is_some() { Vec::new() } else { self.names() }
+    }
+
+    /// Everything it is found by while it is not closed, in order.
+    pub fn names(&self) -> Vec<Handle> {
         let phone = self.phone.clone().map(Handle::Phone);
         let player = Handle::Player(self.player.clone());
         [Some(Handle::Login(self.login.clone())), phone, Some(player)].into_iter().flatten().collect()
@@ -271,6 +276,8 @@ mod tests {
             assert_eq!(handle.number(), number);
             assert_eq!(Handle::of_stored(number, handle.as_str()).as_ref(), Some(handle));
         }
+        let closed = Member { closed_at: Some(Micros(1)), ..member };
+        assert_eq!((closed.handles(), closed.names()), (vec![], handles));
         assert_eq!(Handle::of_stored(2, "010-1234"), None);
         assert_eq!(Handle::of_stored(4, "ann"), None);
         assert!(Login::new("a\nb").is_err() && Login::new("").is_err());
