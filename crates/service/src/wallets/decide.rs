@@ -209,7 +209,7 @@ impl<'a> State<'a> {
             keep_micros,
             home: settings.currencies.home(),
             pin: settings.pin,
-            book: Book::new(&settings.currencies, settings.limits),
+            book: Book::new(&settings.currencies, &settings.limits),
             requests: WorkingSet::new(),
             handles: WorkingSet::new(),
             members: WorkingSet::new(),
