@@ -81,7 +81,7 @@ settings! {
     "wallet.currency" = "KRW" "The currency in which every member has a wallet from the start; fixed once there is a member.";
     "wallet.transfer_max" = "off" "The most that one transfer may be, in the smallest unit, or `off`; `transfer_max_USD` is that of one currency.";
     "wallet.day_max" = "off" "The most that may be transferred from one wallet on one day of UTC, in the smallest unit, or `off`; `day_max_USD` is that of one currency.";
-    "members.phone_country" = "" "Prefix of the country at home, such as `82`: `+82 10-…` and `010-…` are then the same phone number.";
+    "members.phone_country" = "" "Prefix of the country at home, such as `82`: `+82 10-…` and `010-…` are then the same phone number. Numbers that are stored stay as they are, so set it before the first member.";
     "members.password_memory_kib" = "19456" "Memory that the digest of a new password takes (argon2id), in KiB.";
     "members.password_passes" = "2" "How often the digest of a new password passes over that memory.";
     "members.passwords_at_once" = "auto" "Passwords that are digested at once; `auto` is half of the machine's processors.";

@@ -52,9 +52,8 @@ impl Phone {
     /// Reads a number as people write it. `country` is the prefix of the country at home, such as `82`: a number that
     /// begins with it after `+` or `00` is the same as one that begins with a single 0.
     pub fn parse(text: &str, country: Option<&str>) -> Result<Self, BadId> {
-        const BAD: BadId = BadId(
-            "must be 4 to 20 digits; spaces, dashes and one leading + or 00 may be between, and 00 once at most",
-        );
+        const BAD: BadId =
+            BadId("must be 4 to 20 digits with spaces and dashes between them, after at most one + or 00");
         let text = text.trim();
         let (abroad, rest) = text.strip_prefix('+').map_or((false, text), |rest| (true, rest));
         let digits: String = rest.chars().filter(|letter| !matches!(letter, ' ' | '-')).collect();
