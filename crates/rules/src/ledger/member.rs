@@ -200,6 +200,31 @@ impl Member {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_normal_form_is_its_own_and_is_stored_as_itself(
+            text in "[+]?0{0,6}[0-9 -]{0,22}",
+            country in proptest::option::of("[1-9][0-9]{0,3}"),
+        ) {
+            if let Ok(phone) = Phone::parse(&text, country.as_deref()) {
+                prop_assert_eq!(Phone::parse(phone.as_str(), country.as_deref()), Ok(phone.clone()));
+                prop_assert_eq!(Phone::of_stored(phone.as_str()), Some(phone.clone()));
+                prop_assert!(!phone.is_misread());
+                prop_assert_eq!(phone.mended(country.as_deref()), Some(phone));
+            }
+        }
+
+        #[test]
+        fn what_was_stored_before_is_mended_to_a_normal_form(
+            text in "0{0,8}[0-9]{4,12}",
+            country in proptest::option::of("[1-9][0-9]{0,3}"),
+        ) {
+            let mended = Phone::of_stored(&text).expect("it has few digits").mended(country.as_deref());
+            prop_assert!(mended.is_none_or(|phone| Phone::parse(phone.as_str(), country.as_deref()) == Ok(phone)));
+        }
+    }
 
     #[test]
     fn a_phone_number_has_one_normal_form() {

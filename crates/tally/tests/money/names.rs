@@ -11,14 +11,20 @@ use tally_testkit::{Client, DatabaseKind, Rng, ScratchDatabase, TestTally};
 const MEMBERS: usize = 150;
 
 /// A server on each kind of store, once with a country at home.
-fn servers() -> [TestTally; 3] {
+fn servers() -> [TestTally; 4] {
     let database = |kind| ScratchDatabase::shared(kind).create_database();
     let start = |settings: &[(&str, &str)]| TestTally::start_set(TALLY, &[&CHEAP, settings].concat());
-    let (mariadb, mysql) = (database(DatabaseKind::MariaDb10), database(DatabaseKind::MySql9));
+    let [mariadb, first, second] = [(); 3].map(|()| database(DatabaseKind::MariaDb10));
+    let (mysql, shards) = (database(DatabaseKind::MySql9), format!("{first},{second}"));
     [
         start(&[("TALLY_MEMBERS_PHONE_COUNTRY", "82")]),
         start(&[("TALLY_STORE_URL", &mariadb), ("TALLY_STORE_LEASE", "4s")]),
         start(&[("TALLY_STORE_URL", &mysql), ("TALLY_STORE_LEASE", "4s")]),
+        start(&[
+            ("TALLY_STORE_URL", &shards),
+            ("TALLY_STORE_LEASE", "4s"),
+            ("TALLY_MEMBERS_PHONE_COUNTRY", "1"),
+        ]),
     ]
 }
 
