@@ -1,12 +1,14 @@
 //! Names that earlier versions stored, corrected by the first start on such a store.
 //!
-//! A closed member kept its login, phone number and player for ever: they are released. A number sent as `0000123456` was stored as `00123456` and read as `123456`: no request named it, and a change of its member
-//! took `123456` from the member that had it. So a stored number that begins with 00 goes. Its member gets the number that it was
-//! read as, unless another member has that. Where several rows have one number, nothing says whose it is, and all of them
-//! lose it. Each corrected member is logged.
+//! A closed member kept its login, phone number and player for ever: they are released. Its wallets and history stay.
 //!
-//! The store remembers that it was done. Every transaction is right done twice, so servers may start side by side.
-//! Not here: wallets and history of a closed member, which stay.
+//! A number sent as `0000123456` was stored as `00123456` and read as `123456`. No request named it, and a change of its member
+//! took `123456` from another. So a stored number that begins with 00 goes. Its member gets the number that it was read as,
+//! unless another member has that. Where several rows claim one number, nothing says whose it is, and all of them lose it.
+//! Each corrected member is logged.
+//!
+//! The rows may lie in a journal, which no migration of the schema sees. The store remembers that it was done. Every
+//! transaction is right done twice, so servers may start side by side.
 
 use crate::failure::{Failure, Fault};
 use crate::wallets::HOME_META;
@@ -39,28 +41,20 @@ pub(crate) fn names(store: &dyn Store, country: Option<&str>) -> Result<(), Fail
 fn release_closed(store: &dyn Store) -> Result<(), Failure> {
     let mut released = 0;
     each_page(store, |page| {
-        let closed: Vec<&(MemberId, Member)> =
-            page.iter().filter(|(_, member)| member.closed_at.is_some()).collect();
-        let names = |(id, member): &&(MemberId, Member)| -> Vec<_> {
-            member.names().into_iter().map(|name| (name, *id)).collect()
-        };
-        let mut names: Vec<(Handle, MemberId)> = closed.iter().flat_map(names).collect();
-        names.sort_unstable();
-        let mut handles: Vec<Handle> = names.iter().map(|(name, _)| name.clone()).collect();
-        handles.dedup();
-        if handles.is_empty() {
+        let closed = page.iter().filter(|(_, member)| member.closed_at.is_some());
+        let handles: BTreeSet<Handle> = closed.clone().flat_map(|(_, member)| member.names()).collect();
+        let ids: BTreeSet<MemberId> = closed.map(|(id, _)| *id).collect();
+        if ids.is_empty() {
             return Ok(());
         }
-        let ids: BTreeSet<MemberId> = closed.iter().map(|(id, _)| *id).collect();
-        let ledger = LedgerPlan { handles, ..LedgerPlan::default() };
-        released += run(store, ledger, &mut |plan, loaded| {
+        let ledger = LedgerPlan { handles: handles.into_iter().collect(), ..LedgerPlan::default() };
+        let changed = run(store, ledger, &mut |plan, loaded| {
             let found = plan.handles.iter().zip(&loaded.handles);
-            let its = found.filter(|(_, owner)| owner.is_some_and(|owner| ids.contains(&owner)));
-            let handles = its.map(|(handle, _)| (handle.clone(), None)).collect();
+            let theirs = found.filter(|(_, owner)| owner.is_some_and(|owner| ids.contains(&owner)));
+            let handles = theirs.map(|(handle, _)| (handle.clone(), None)).collect();
             LedgerChanges { handles, ..LedgerChanges::default() }
-        })?
-        .handles
-        .len();
+        })?;
+        released += changed.handles.len();
         Ok(())
     })?;
     if released > 0 {
