@@ -71,7 +71,7 @@ pub fn seen<'a>(
     }
 }
 
-/// The key of one row of a batch that has a key as a whole.
+/// The key of one row of a batch that has a key as a whole: longer than that by the place.
 pub fn row_key(key: &str, index: usize) -> String {
     format!("{key}#{index}")
 }

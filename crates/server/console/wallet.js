@@ -67,7 +67,11 @@ function who(member) {
     member.closed_at && ["Closed", when(member.closed_at)],
   ];
   const body = h("div", { class: "body" }, locked && notice("warn", h("p", {}, locked), button("Unlock", unlock, { kind: "small", failed })), facts(pairs));
-  return card("Member", body);
+  const signOut = async () => {
+    await change("POST", `/v1/members/${part(member.id)}/sign-out`, {});
+    toast("ok", "Its tokens have ended");
+  };
+  return card("Member", body, { side: member.has_password && !member.closed_at && button("Sign out", signOut, { kind: "small", failed }) });
 }
 
 /** The sign of a movement as its owner sees it. */

@@ -3,10 +3,10 @@
 //! A second one with the same key is told so instead of waiting. The entry goes when the first is answered, not when
 //! its client hangs up: whatever has begun is finished. Nothing of this is stored, so a crash leaves nothing over.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use tally_rules::Refusal;
-use tally_rules::idempotency::RequestKey;
+use tally_rules::idempotency::{Fingerprint, Identity, RequestKey};
 
 /// The keys in use.
 #[derive(Clone, Debug, Default)]
@@ -39,6 +39,30 @@ impl InProgress {
     /// Whether none is running.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+}
+
+/// The keys of one batch. A row that is the same request as a row before it has the same key, and is its replay.
+#[derive(Debug, Default)]
+pub(crate) struct Begun(HashMap<RequestKey, Fingerprint>);
+
+impl Begun {
+    /// Takes the key of a row, unless a row before it has.
+    pub(crate) fn begin(
+        &mut self,
+        running: &InProgress,
+        identity: Option<&Identity>,
+    ) -> Result<Option<Running>, Refusal> {
+        let Some(Identity { key, fingerprint }) = identity else { return Ok(None) };
+        match self.0.get(key) {
+            Some(first) if first == fingerprint => Ok(None),
+            Some(_) => Err(Refusal::IdempotencyKeyReused),
+            None => {
+                let taken = running.begin(key)?;
+                self.0.insert(key.clone(), *fingerprint);
+                Ok(Some(taken))
+            }
+        }
     }
 }
 

@@ -122,8 +122,8 @@ impl Tally {
         let followed = is_shared.then(|| Followed::begin(&*store, clock.now())).transpose()?;
         clock.set_bounds(settings.clock);
         let clock_notes = ClockNotes::resume(&*store, &clock)?;
-        if let Err(failure) = mend::phones(&*store, settings.members.phone_country.as_deref()) {
-            tracing::warn!(%failure, "phone numbers that earlier versions stored; they are mended by the next start");
+        if let Err(failure) = mend::names(&*store, settings.members.phone_country.as_deref()) {
+            tracing::warn!(%failure, "names that earlier versions stored were not mended; the next start goes on");
         }
         let rebuilt = rebuild::rebuild(&*store, &settings, clock.judge(), progress)?;
         currencies::check(&*store, &rebuilt.boards, &settings.ledger.currencies)?;

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use tally_rules::definition::{Update, Wish};
-use tally_rules::ledger::limits::Limits;
 use tally_rules::ledger::member::Login;
 use tally_rules::ledger::pin::Attempts;
 use tally_rules::ledger::{Amount, Currencies, Currency, Member, MemberId, Move, Order, Uuid};
@@ -84,11 +83,8 @@ impl Served {
         let now = AtomicI64::new(1_700_000_000_000_000);
         let clock = Clock::of(move || Micros(now.fetch_add(1, Ordering::SeqCst)));
         let won = Currency::parse("KRW").unwrap();
-        let ledger = LedgerSettings {
-            currencies: Currencies::new((won, 0), []),
-            limits: Limits::default(),
-            ..LedgerSettings::default()
-        };
+        let ledger =
+            LedgerSettings { currencies: Currencies::new((won, 0), []), ..LedgerSettings::default() };
         let (secret, settings) = (Secret::new([1; 32]), Settings { ledger, ..Settings::default() });
         let store = place.open();
         let keys = Keys::load(Arc::clone(&store), secret.clone(), clock.clone(), &settings).unwrap();

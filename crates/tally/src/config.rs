@@ -5,7 +5,7 @@
 
 use crate::cli::{Cli, Command, LogFormat};
 pub(crate) use crate::settings::SETTINGS;
-use crate::settings::{CURRENCIES, CURRENCIES_REFERENCE, Setting};
+use crate::settings::{BY_CURRENCY, CURRENCIES_REFERENCE, Setting};
 use anyhow::{Context, Result};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -36,8 +36,8 @@ impl std::error::Error for Usage {}
 #[derive(Clone, Debug)]
 pub(crate) struct Config {
     values: BTreeMap<&'static str, (String, &'static str)>,
-    /// The section `[currencies]`: minor digits by code, and the source.
-    pub(crate) currencies: BTreeMap<String, (String, &'static str)>,
+    /// Settings whose names end with the code of a currency, by the name before it and the code: the value, and its source.
+    by_currency: BTreeMap<(&'static str, String), (String, &'static str)>,
 }
 
 impl Config {
@@ -45,7 +45,7 @@ impl Config {
     pub(crate) fn load(cli: &Cli) -> Result<Self> {
         let mut config = Self {
             values: SETTINGS.iter().map(|one| (one.name, (one.default.to_owned(), DEFAULT))).collect(),
-            currencies: BTreeMap::new(),
+            by_currency: BTreeMap::new(),
         };
         let file =
             cli.config.clone().or_else(|| Some(PathBuf::from("tally.toml")).filter(|path| path.is_file()));
@@ -118,9 +118,10 @@ impl Config {
     }
 
     fn set(&mut self, name: &str, value: String, source: &'static str) -> Result<(), Usage> {
-        if let Some(code) = name.strip_prefix(CURRENCIES) {
-            // The name of a variable was made small.
-            self.currencies.insert(code.to_uppercase(), (value, source));
+        let of_currency = |before: &&'static str| Some((*before, name.strip_prefix(*before)?.to_uppercase()));
+        // The name of a variable was made small.
+        if let Some(key) = BY_CURRENCY.iter().find_map(of_currency) {
+            self.by_currency.insert(key, (value, source));
             return Ok(());
         }
         let Some(slot) = SETTINGS.iter().find(|one| one.name == name) else {
@@ -133,6 +134,12 @@ impl Config {
     /// A setting's text.
     pub(crate) fn text(&self, name: &'static str) -> &str {
         &self.values.get(name).expect("every setting has a value").0
+    }
+
+    /// Every code and value of a setting that each currency may have.
+    pub(crate) fn of_currencies(&self, before: &'static str) -> impl Iterator<Item = (&str, &str)> {
+        let all = self.by_currency.iter().filter(move |((name, _), _)| *name == before);
+        all.map(|((_, code), (value, _))| (code.as_str(), value.as_str()))
     }
 
     /// Whether anybody said it: it is not what it is by default.
@@ -187,8 +194,8 @@ impl Config {
             ((*name).to_owned(), serde_json::json!({"value": shown, "source": source}))
         };
         let mut all: serde_json::Map<_, _> = self.values.iter().map(one).collect();
-        all.extend(self.currencies.iter().map(|(code, (value, source))| {
-            (format!("{CURRENCIES}{code}"), serde_json::json!({"value": value, "source": source}))
+        all.extend(self.by_currency.iter().map(|((before, code), (value, source))| {
+            (format!("{before}{code}"), serde_json::json!({"value": value, "source": source}))
         }));
         serde_json::Value::Object(all)
     }

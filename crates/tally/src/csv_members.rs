@@ -155,7 +155,9 @@ mod tests {
             ("ann,123,,", Some("pin: must be 4 to 8 digits")),
             (
                 "ann,,01x,",
-                Some("phone_number: must be 4 to 20 digits; spaces, dashes and one leading + may be between"),
+                Some(
+                    "phone_number: must be 4 to 20 digits with spaces and dashes between them, after at most one + or 00",
+                ),
             ),
             ("ann,,,-1", Some("balance: must be a whole number of minor units up to 10^15")),
             ("ann,,,1.5", Some("balance: must be a whole number of minor units up to 10^15")),

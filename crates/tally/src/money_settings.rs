@@ -4,7 +4,7 @@
 
 use crate::config::{Config, Usage};
 use crate::member_settings;
-use crate::settings::CURRENCIES;
+use crate::settings::{CURRENCIES, DAY_MAX_OF, TRANSFER_MAX_OF};
 use std::collections::BTreeMap;
 use tally_rules::contest::definition::Bounds;
 use tally_rules::ledger::limits::Limits;
@@ -15,13 +15,32 @@ use tally_service::wallets::LedgerSettings;
 
 /// What the settings say of money.
 pub(crate) fn ledger(config: &Config, settings: &Settings) -> Result<LedgerSettings, Usage> {
-    let limits = Limits {
-        per_transfer: amount_or_off(config, "wallet.transfer_max")?,
-        per_day: amount_or_off(config, "wallet.day_max")?,
-    };
+    let currencies = currencies(config)?;
+    let limits = limits(config, &currencies)?;
     let pin = member_settings::pin(config)?;
     let lane = settings.lane;
-    Ok(LedgerSettings { currencies: currencies(config)?, limits, pin, contests: contests(config)?, lane })
+    Ok(LedgerSettings { currencies, limits, pin, contests: contests(config)?, lane })
+}
+
+/// What may be transferred in each currency: what is set for it, or for all.
+fn limits(config: &Config, currencies: &Currencies) -> Result<BTreeMap<Currency, Limits>, Usage> {
+    let of_all = |name| amount_or_off(name, config.text(name));
+    let all = Limits { per_transfer: of_all("wallet.transfer_max")?, per_day: of_all("wallet.day_max")? };
+    let mut limits: BTreeMap<Currency, Limits> = currencies.all().map(|code| (code, all)).collect();
+    for before in [TRANSFER_MAX_OF, DAY_MAX_OF] {
+        for (code, value) in config.of_currencies(before) {
+            let name = format!("{before}{code}");
+            let own = Currency::parse(code).and_then(|code| limits.get_mut(&code));
+            let own = own.ok_or_else(|| {
+                Usage(format!(
+                    "setting `{name}` is of a currency that is not configured: `{CURRENCIES}{code}`"
+                ))
+            })?;
+            let limit = amount_or_off(&name, value)?;
+            *(if before == DAY_MAX_OF { &mut own.per_day } else { &mut own.per_transfer }) = limit;
+        }
+    }
+    Ok(limits)
 }
 
 /// How large contests may be.
@@ -38,13 +57,13 @@ fn contests(config: &Config) -> Result<Bounds, Usage> {
 }
 
 /// An amount of money, or `off`.
-fn amount_or_off(config: &Config, name: &'static str) -> Result<Option<i64>, Usage> {
-    if config.text(name) == "off" {
+fn amount_or_off(name: &str, value: &str) -> Result<Option<i64>, Usage> {
+    if value == "off" {
         return Ok(None);
     }
     let what = "a whole number of the smallest unit, 1 or more, or `off`";
-    let units: i64 = config.parse(name, what)?;
-    if units > 0 { Ok(Some(units)) } else { Err(config.wrong(name, what)) }
+    let units = value.parse().ok().filter(|units: &i64| *units > 0);
+    units.map(Some).ok_or_else(|| Usage(format!("setting `{name}` is `{value}` and must be {what}")))
 }
 
 /// The currencies there are.
@@ -55,7 +74,7 @@ fn currencies(config: &Config) -> Result<Currencies, Usage> {
             .ok_or_else(|| Usage(format!("setting `{name}` has `{text}`, which must be {what}")))
     };
     let mut digits = BTreeMap::new();
-    for (text, (value, _)) in &config.currencies {
+    for (text, value) in config.of_currencies(CURRENCIES) {
         let name = format!("{CURRENCIES}{text}");
         let known = value.parse().ok().filter(|digits| *digits <= DIGITS_MAX);
         let wrong = || {

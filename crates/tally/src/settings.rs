@@ -79,9 +79,9 @@ settings! {
     "lane.queue_requests_max" = "20000" "Requests that wait for a batch; past it 503.";
     "lane.queue_bytes_max" = "67108864" "Bytes that wait for a batch; past it 503.";
     "wallet.currency" = "KRW" "The currency in which every member has a wallet from the start; fixed once there is a member.";
-    "wallet.transfer_max" = "off" "The most that one transfer may be, in the smallest unit, or `off`.";
-    "wallet.day_max" = "off" "The most that may be transferred from one wallet on one day of UTC, in the smallest unit, or `off`.";
-    "members.phone_country" = "" "Prefix of the country at home, such as `82`: `+82 10-…` and `010-…` are then the same phone number.";
+    "wallet.transfer_max" = "off" "The most that one transfer may be, in the smallest unit, or `off`; `transfer_max_USD` is that of one currency.";
+    "wallet.day_max" = "off" "The most that may be transferred from one wallet on one day of UTC, in the smallest unit, or `off`; `day_max_USD` is that of one currency.";
+    "members.phone_country" = "" "Prefix of the country at home, such as `82`: `+82 10-…` and `010-…` are then the same phone number. Numbers that are stored stay as they are, so set it before the first member.";
     "members.password_memory_kib" = "19456" "Memory that the digest of a new password takes (argon2id), in KiB.";
     "members.password_passes" = "2" "How often the digest of a new password passes over that memory.";
     "members.passwords_at_once" = "auto" "Passwords that are digested at once; `auto` is half of the machine's processors.";
@@ -102,8 +102,14 @@ settings! {
     "log.level" = "info" "error, warn, info, debug or trace.";
 }
 
-/// The section of currencies: its names are codes, so they are in no table.
+/// Minor digits of a currency. The names below end with a code, so they are in no table.
 pub(crate) const CURRENCIES: &str = "currencies.";
+/// The most that one transfer in a currency may be.
+pub(crate) const TRANSFER_MAX_OF: &str = "wallet.transfer_max_";
+/// The most that may be transferred in a currency on one day.
+pub(crate) const DAY_MAX_OF: &str = "wallet.day_max_";
+/// All of them.
+pub(crate) const BY_CURRENCY: [&str; 3] = [CURRENCIES, TRANSFER_MAX_OF, DAY_MAX_OF];
 
 /// What the reference says of that section.
 pub(crate) const CURRENCIES_REFERENCE: &str = "

@@ -180,16 +180,51 @@ fn a_closed_member_is_closed_everywhere_and_keeps_its_history() {
     let server = start();
     let (ann, bob) = (make(&server, "ann", "010-1111"), make(&server, "bob", "010-2222"));
     let mut client = server.client().with_key(&token(&server, "bob"));
+    let mut closed_client = server.client().with_key(&token(&server, "ann"));
     let close = Request::new("POST", format!("/v1/members/{ann}/close")).idempotent("c");
     let closed = server.local().send(&close).expect(200);
     assert!(closed["closed_at"].is_string(), "{closed}");
     assert!(server.local().send(&close).is_replay());
-    sign_in(&server, "ann", "ann's").refused(409, "member_closed");
-    sign_in(&server, "ann", "wrong").refused(401, "invalid_credentials");
-    pay(&mut client, "k", "010-1111", 1, &json!("0042")).refused(409, "member_closed");
+    sign_in(&server, "ann", "ann's").refused(401, "invalid_credentials");
+    for path in ["/v1/me", "/v1/me/wallet", "/v1/leaderboards"] {
+        closed_client.get(path).refused(401, "unauthorized");
+    }
+    pay(&mut closed_client, "k", "010-2222", 1, &json!("0042")).refused(401, "unauthorized");
+    pay(&mut client, "k", "010-1111", 1, &json!("0042")).refused(404, "recipient_not_found");
     patch(&server, &ann, &json!({"name": "X"})).refused(409, "member_closed");
     server.local().get(&format!("/v1/members/{ann}")).expect(200);
-    patch(&server, &bob, &json!({"phone_number": "010-1111"})).refused(409, "phone_taken");
+    // What found it finds another now, and the first token is nobody's.
+    patch(&server, &bob, &json!({"phone_number": "010-1111"})).expect(200);
+    let again = make(&server, "ann", "010-3333");
+    assert_ne!(again, ann);
+    let new = token(&server, "ann");
+    assert_eq!(server.client().with_key(&new).get("/v1/me").expect(200)["id"], json!(again));
+    closed_client.get("/v1/me").refused(401, "unauthorized");
+}
+
+#[test]
+fn a_member_that_is_signed_out_signs_in_again() {
+    let mut server = start();
+    let ann = make(&server, "ann", "010-1111");
+    let first = token(&server, "ann");
+    let mut client = server.client().with_key(&first);
+    client.get("/v1/me").expect(200);
+    let out = Request::new("POST", format!("/v1/members/{ann}/sign-out")).idempotent("o");
+    let shown = server.local().send(&out).expect(200);
+    assert_eq!(shown["id"], json!(ann));
+    client.get("/v1/me").refused(401, "unauthorized");
+    pay(&mut client, "k", "010-1111", 1, &json!(42)).refused(401, "unauthorized");
+    let second = token(&server, "ann");
+    // A retry is the same request, and ends no later token.
+    assert!(server.local().send(&out).is_replay());
+    server.kill9();
+    server.restart();
+    server.client().with_key(&first).get("/v1/me").refused(401, "unauthorized");
+    server.client().with_key(&second).get("/v1/me").expect(200);
+    server
+        .local()
+        .send(&Request::new("POST", "/v1/members/nobody/sign-out"))
+        .refused(404, "member_not_found");
 }
 
 #[test]

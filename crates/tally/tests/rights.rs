@@ -46,7 +46,9 @@ fn request(route: &Route, number: usize) -> Request {
             let body = json!({"phoneNumber": "010-0000", "amount": 1, "password": 42});
             request.json(&body).idempotent(&format!("k{number}"))
         }
-        ("POST", path) if path.ends_with("/close") || path.ends_with("/unlock-pin") => request,
+        ("POST", path) if ["/close", "/unlock-pin", "/sign-out"].iter().any(|end| path.ends_with(end)) => {
+            request
+        }
         ("POST", "/v1/contest-series") => request.json(&series(&format!("n{number}"))),
         ("PATCH", "/v1/contest-series/{series}") => request.json(&json!({"ahead": 2})),
         ("POST", "/v1/contests") => request.json(&json!({"id": format!("n{number}"), "title": "N"})),

@@ -42,7 +42,7 @@ impl<T: Copy> Slot<T> {
 #[derive(Debug)]
 pub struct Book<'a> {
     currencies: &'a Currencies,
-    limits: Limits,
+    limits: &'a BTreeMap<Currency, Limits>,
     wallets: BTreeMap<WalletKey, Slot<Wallet>>,
     holds: BTreeMap<HoldId, Slot<Hold>>,
     transfers: Vec<(TransferId, Transfer)>,
@@ -59,8 +59,8 @@ pub struct Mark {
 }
 
 impl<'a> Book<'a> {
-    /// A book with nothing loaded.
-    pub fn new(currencies: &'a Currencies, limits: Limits) -> Self {
+    /// A book with nothing loaded. A currency without limits has none.
+    pub fn new(currencies: &'a Currencies, limits: &'a BTreeMap<Currency, Limits>) -> Self {
         Self {
             currencies,
             limits,
@@ -153,7 +153,8 @@ impl<'a> Book<'a> {
             return Err(Refusal::MemberClosed);
         }
         if let (Some(wallet), Move::Transfer { .. }) = (&mut source, order.what) {
-            wallet.spent = self.limits.judge(wallet.spent, order.amount, now)?;
+            let limits = self.limits.get(&order.currency).copied().unwrap_or_default();
+            wallet.spent = limits.judge(wallet.spent, order.amount, now)?;
         }
         // The limit of the balance that grows comes before the want of money, so it is asked first.
         let mut target = to.map(|to| self.wallet(&key(to)).unwrap_or_default());

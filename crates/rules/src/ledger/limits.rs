@@ -1,4 +1,5 @@
-//! Optional limits of what a member may transfer: at once, and on one day of UTC. Both are off unless they are set.
+//! Optional limits of what a member may transfer in one currency: at once, and on one day of UTC. Both are off unless they are
+//! set.
 //!
 //! Only transfers count: a withdrawal, a hold or a capture is the operator's, who set the limit.
 

@@ -52,9 +52,8 @@ impl Phone {
     /// Reads a number as people write it. `country` is the prefix of the country at home, such as `82`: a number that
     /// begins with it after `+` or `00` is the same as one that begins with a single 0.
     pub fn parse(text: &str, country: Option<&str>) -> Result<Self, BadId> {
-        const BAD: BadId = BadId(
-            "must be 4 to 20 digits; spaces, dashes and one leading + or 00 may be between, and 00 once at most",
-        );
+        const BAD: BadId =
+            BadId("must be 4 to 20 digits with spaces and dashes between them, after at most one + or 00");
         let text = text.trim();
         let (abroad, rest) = text.strip_prefix('+').map_or((false, text), |rest| (true, rest));
         let digits: String = rest.chars().filter(|letter| !matches!(letter, ' ' | '-')).collect();
@@ -175,13 +174,18 @@ pub struct Member {
     pub attempts: Attempts,
     /// Tokens that were given before are not accepted any more.
     pub tokens_from: Micros,
-    /// When it was closed.
+    /// When it was closed. What found it then is kept, and may be another member's by now.
     pub closed_at: Option<Micros>,
 }
 
 impl Member {
-    /// Everything it is found by, in order.
+    /// Everything it is found by, in order: nothing once it is closed.
     pub fn handles(&self) -> Vec<Handle> {
+        if self.closed_at.is_some() { Vec::new() } else { self.names() }
+    }
+
+    /// Everything it is found by while it is not closed, in order.
+    pub fn names(&self) -> Vec<Handle> {
         let phone = self.phone.clone().map(Handle::Phone);
         let player = Handle::Player(self.player.clone());
         [Some(Handle::Login(self.login.clone())), phone, Some(player)].into_iter().flatten().collect()
@@ -196,6 +200,31 @@ impl Member {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_normal_form_is_its_own_and_is_stored_as_itself(
+            text in "[+]?0{0,6}[0-9 -]{0,22}",
+            country in proptest::option::of("[1-9][0-9]{0,3}"),
+        ) {
+            if let Ok(phone) = Phone::parse(&text, country.as_deref()) {
+                prop_assert_eq!(Phone::parse(phone.as_str(), country.as_deref()), Ok(phone.clone()));
+                prop_assert_eq!(Phone::of_stored(phone.as_str()), Some(phone.clone()));
+                prop_assert!(!phone.is_misread());
+                prop_assert_eq!(phone.mended(country.as_deref()), Some(phone));
+            }
+        }
+
+        #[test]
+        fn what_was_stored_before_is_mended_to_a_normal_form(
+            text in "0{0,8}[0-9]{4,12}",
+            country in proptest::option::of("[1-9][0-9]{0,3}"),
+        ) {
+            let mended = Phone::of_stored(&text).expect("it has few digits").mended(country.as_deref());
+            prop_assert!(mended.is_none_or(|phone| Phone::parse(phone.as_str(), country.as_deref()) == Ok(phone)));
+        }
+    }
 
     #[test]
     fn a_phone_number_has_one_normal_form() {
@@ -271,6 +300,8 @@ mod tests {
             assert_eq!(handle.number(), number);
             assert_eq!(Handle::of_stored(number, handle.as_str()).as_ref(), Some(handle));
         }
+        let closed = Member { closed_at: Some(Micros(1)), ..member };
+        assert_eq!((closed.handles(), closed.names()), (vec![], handles));
         assert_eq!(Handle::of_stored(2, "010-1234"), None);
         assert_eq!(Handle::of_stored(4, "ann"), None);
         assert!(Login::new("a\nb").is_err() && Login::new("").is_err());

@@ -179,7 +179,7 @@ fn the_first_reason_is_the_answer() {
          transfer A C 100 USD -> 0",
     );
     let rich = WalletKey { member: named("C"), currency: code("KRW") };
-    let mut book = Book::new(&world.currencies, limits);
+    let mut book = Book::new(&world.currencies, &world.limits);
     let home = |units| Some(Wallet { balance: units, ..Wallet::default() });
     book.load_wallet(rich, home(BALANCE_MAX));
     book.load_wallet(WalletKey { member: named("A"), ..rich }, home(0));
@@ -205,6 +205,25 @@ fn what_is_transferred_on_a_day_is_limited() {
     );
     world.now = world.now.plus(86_400_000_000);
     continue_with(&mut world, "transfer A B 100 -> 150");
+}
+
+#[test]
+fn each_currency_has_limits_of_its_own() {
+    let mut world = World::new(Limits::default());
+    world.limits.insert(code("KRW"), Limits { per_transfer: Some(60), per_day: Some(100) });
+    continue_with(
+        &mut world,
+        "member A -> ok
+         member B -> ok
+         deposit A 500 -> 500
+         deposit A 500 USD -> 500
+         transfer A B 60 -> 440
+         transfer A B 61 -> limit_exceeded
+         transfer A B 61 USD -> 439
+         transfer A B 61 USD -> 378
+         transfer A B 41 -> limit_exceeded
+         transfer A B 40 -> 400",
+    );
 }
 
 #[test]

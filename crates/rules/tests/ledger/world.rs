@@ -14,7 +14,7 @@ use tally_rules::ledger::{
 /// What is stored.
 pub(crate) struct World {
     pub(crate) currencies: Currencies,
-    pub(crate) limits: Limits,
+    pub(crate) limits: BTreeMap<Currency, Limits>,
     pub(crate) now: Micros,
     pub(crate) wallets: BTreeMap<WalletKey, Wallet>,
     pub(crate) holds: BTreeMap<HoldId, Hold>,
@@ -33,10 +33,11 @@ pub(crate) fn member(number: u8) -> MemberId {
 }
 
 impl World {
+    /// With these limits in each currency.
     pub(crate) fn new(limits: Limits) -> Self {
         Self {
             currencies: Currencies::new((code("KRW"), 0), [(code("USD"), 2)]),
-            limits,
+            limits: ["KRW", "USD"].map(|text| (code(text), limits)).into(),
             now: Micros(1_000_000),
             wallets: BTreeMap::new(),
             holds: BTreeMap::new(),
@@ -58,8 +59,8 @@ impl World {
         &mut self,
         work: impl FnOnce(&mut Book<'_>, &mut dyn FnMut() -> Uuid) -> T,
     ) -> T {
-        let currencies = self.currencies.clone();
-        let mut book = Book::new(&currencies, self.limits);
+        let (currencies, limits) = (self.currencies.clone(), self.limits.clone());
+        let mut book = Book::new(&currencies, &limits);
         for member in (0..10).map(member) {
             for currency in currencies.all().chain([code("EUR")]) {
                 let key = WalletKey { member, currency };

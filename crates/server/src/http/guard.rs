@@ -100,12 +100,12 @@ async fn presented(gate: &Gate, headers: &HeaderMap) -> Result<Judged, Problem> 
     caller.map(Judged::from).ok_or_else(|| unauthorized("the key is unknown or was revoked"))
 }
 
-/// A member, by its token: one that was given before the password was changed has ended.
+/// A member, by its token, which ends when its member's tokens are ended or the member is closed.
 async fn signed_in(gate: &Gate, token: &str, headers: &HeaderMap) -> Result<Judged, Problem> {
     let tally = gate.loaded().ok_or_else(starting)?;
     let said = tally.members.tokens.read(token, tally.now()).ok_or_else(signed_out)?;
     match tally.members.known(tally, said.member).await {
-        Ok(member) if member.tokens_from == said.tokens_from => {
+        Ok(member) if member.tokens_from == said.tokens_from && member.closed_at.is_none() => {
             if headers.contains_key("tally-acting-player") {
                 return Err(Problem::new(403, "forbidden", "a member acts for itself alone"));
             }

@@ -13,7 +13,7 @@ use tally_rules::ledger::pin::Attempts;
 use tally_rules::ledger::{Member, MemberId};
 use tally_rules::{Micros, PlayerId};
 use tally_service::members::find;
-use tally_service::wallets::command::{CloseMember, MemberChange, NewMember, Set};
+use tally_service::wallets::command::{MemberChange, NewMember, Set};
 use tally_service::{Failure, Tally, wallets};
 use tally_wire::Problem;
 use tally_wire::api::members::{self, Changed};
@@ -103,17 +103,27 @@ pub(super) async fn change(mut call: Call) -> Result<Answer, Problem> {
         Changed::To(phone) => Set::To(phone),
     };
     let name = wanted.name.map(Into::into);
-    let change = MemberChange { name, player: wanted.player, phone, password, pin, unlock_pin: false };
+    let change =
+        MemberChange { name, player: wanted.player, phone, password, pin, ..MemberChange::default() };
     changed(tally, id, change, identity).await
 }
 
 /// `POST /v1/members/{member}/unlock-pin`
-pub(super) async fn unlock_pin(mut call: Call) -> Result<Answer, Problem> {
+pub(super) async fn unlock_pin(call: Call) -> Result<Answer, Problem> {
+    without_body(call, MemberChange { unlock_pin: true, ..MemberChange::default() }).await
+}
+
+/// `POST /v1/members/{member}/sign-out`
+pub(super) async fn sign_out(call: Call) -> Result<Answer, Problem> {
+    without_body(call, MemberChange { sign_out: true, ..MemberChange::default() }).await
+}
+
+async fn without_body(mut call: Call, change: MemberChange) -> Result<Answer, Problem> {
     call.finish_query()?;
     call.no_body().await?;
     let (tally, id) = (call.tally()?, call.member()?);
     let identity = call.identity(&tally, None)?;
-    changed(tally, id, MemberChange { unlock_pin: true, ..MemberChange::default() }, identity).await
+    changed(tally, id, change, identity).await
 }
 
 async fn changed(
@@ -134,7 +144,7 @@ pub(super) async fn close(mut call: Call) -> Result<Answer, Problem> {
     let body = call.json_or_none().await?;
     let identity = call.identity(&tally, body.as_ref())?;
     let force = members::read_close(body).map_err(Problem::fields)?;
-    let closed = wallets::members::close(&tally, CloseMember { member, force, identity }).await;
+    let closed = wallets::members::close(&tally, member, force, identity).await;
     let replayed = closed.map_err(|failure| problem::of_failure(&failure))?;
     Ok(answer::replayed(answer::ok(&show(tally, member).await?), replayed))
 }

@@ -105,6 +105,7 @@ pub(super) const ROUTES: &[Route] = &[
     route!("PATCH" "/v1/members/{member}" Members members::change),
     route!("POST" "/v1/members/{member}/close" Members members::close),
     route!("POST" "/v1/members/{member}/unlock-pin" Members members::unlock_pin),
+    route!("POST" "/v1/members/{member}/sign-out" Members members::sign_out),
     route!("POST" "/auth/signin" Open me::sign_in),
     route!("GET" "/v1/me" Own me::profile),
     route!("GET" "/v1/me/wallet" Own wallets::read::own),

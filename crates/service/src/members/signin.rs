@@ -10,7 +10,6 @@ use crate::failure::Failure;
 use crate::tally::Tally;
 use std::net::IpAddr;
 use std::sync::Arc;
-use tally_rules::Refusal;
 use tally_rules::ledger::member::{Handle, Login};
 
 /// What came of it.
@@ -52,9 +51,6 @@ pub async fn sign_in(
             return Ok(SignedIn::Wrong);
         };
         throttle.succeeded(&name, from);
-        if member.closed_at.is_some() {
-            return Err(Refusal::MemberClosed.into());
-        }
         let tokens = &asked.members.tokens;
         let said = Said { member: id, tokens_from: member.tokens_from };
         Ok(SignedIn::Token(tokens.give(said, asked.now())?, tokens.seconds()))

@@ -4,7 +4,7 @@ use super::command::{Done, Previous, Request, ScoreWrite, Submit, Submitted};
 use crate::boards::Board;
 use crate::failure::{Failure, Fault};
 use crate::periods::ALL_TIME_NAME;
-use crate::requests::Running;
+use crate::requests::{Begun, Running};
 use crate::tally::Tally;
 use std::sync::Arc;
 use tally_ranking::Ranking;
@@ -38,7 +38,7 @@ pub async fn submit(tally: &Tally, new: NewScore) -> RowResult {
 }
 
 async fn submit_once(tally: &Tally, new: &NewScore) -> RowResult {
-    let (board, request, running) = match prepare(tally, new) {
+    let (board, request, running) = match prepare(tally, new, &mut Begun::default()) {
         Ok(prepared) => prepared,
         Err(refusal) => return earlier(tally, new, refusal).await,
     };
@@ -55,8 +55,9 @@ pub async fn submit_batch(tally: &Tally, rows: Vec<NewScore>) -> Result<Vec<RowR
     let (mut requests, mut boards) = (Vec::with_capacity(rows.len()), Vec::with_capacity(rows.len()));
     // What other servers have made or deleted: one look for all rows.
     tally.looked_now().await;
+    let mut begun = Begun::default();
     for row in rows {
-        match prepare(tally, &row) {
+        match prepare(tally, &row, &mut begun) {
             Ok((board, request, running)) => {
                 boards.push(board);
                 requests.push((request, running));
@@ -77,10 +78,10 @@ pub async fn submit_batch(tally: &Tally, rows: Vec<NewScore>) -> Result<Vec<RowR
 
 type Prepared = (Arc<Board>, Request, Option<Running>);
 
-fn prepare(tally: &Tally, new: &NewScore) -> Result<Prepared, Refusal> {
+fn prepare(tally: &Tally, new: &NewScore, begun: &mut Begun) -> Result<Prepared, Refusal> {
     let board = tally.boards.find(&new.board)?;
     let write = checked(&board.definition, new.player.clone(), new.score, new.subscore, new.at)?;
-    let running = new.identity.as_ref().map(|one| tally.running.begin(&one.key)).transpose()?;
+    let running = begun.begin(&tally.running, new.identity.as_ref())?;
     let request =
         Request::Submit(Submit { board: Arc::clone(&board), write, identity: new.identity.clone() });
     Ok((board, request, running))

@@ -88,6 +88,11 @@ fn name_handles(books: &mut dyn Books, run: &mut Run<'_>) -> Result<(), StoreErr
         for (handle, id) in &page {
             match ids.binary_search(id).ok().and_then(|at| found[at].as_ref()) {
                 None => run.found("handles", name(handle), format!("its member is not there: {}", id.0)),
+                Some(member) if member.closed_at.is_some() => {
+                    let what =
+                        format!("its member is closed: {}; the next start of the server releases it", id.0);
+                    run.found("handles", name(handle), what);
+                }
                 Some(member) if !member.handles().contains(handle) => {
                     let what = format!("its member has another {} or none: {}", kind(handle), id.0);
                     run.found("handles", name(handle), what);

@@ -66,6 +66,8 @@ pub struct CloseMember {
     pub member: MemberId,
     /// Whether there may be money in its wallets.
     pub force: bool,
+    /// What the member was found by: sorted, each once.
+    pub handles: Vec<Handle>,
     /// For retries.
     pub identity: Option<Identity>,
 }
@@ -132,6 +134,8 @@ pub struct MemberChange {
     pub pin: Set<Pin>,
     /// Whether attempts at the PIN are forgotten.
     pub unlock_pin: bool,
+    /// Whether tokens that were given until now end.
+    pub sign_out: bool,
 }
 
 /// A member to be changed.
@@ -196,9 +200,7 @@ pub(crate) enum Done {
     Expired(usize),
     Created(Created),
     Imported(ChunkDone),
-    Closed {
-        replayed: bool,
-    },
+    /// A member was changed or closed.
     Changed {
         replayed: bool,
     },

@@ -90,9 +90,10 @@ pub(super) fn read(batch: &[Request], ids: &[Uuid], settings: &LedgerSettings) -
             Request::Contest(order) => contests::read(&mut plan, order, settings),
             Request::Series(order) => series::read(&mut plan, order),
             Request::Payment(order) => payments::read(&mut plan, order, home),
-            Request::Close(CloseMember { member, .. }) => {
+            Request::Close(CloseMember { member, handles, .. }) => {
                 let key = |currency| WalletKey { member: *member, currency };
                 ledger.members.push(*member);
+                ledger.handles.extend(handles.iter().cloned());
                 ledger.wallets.extend(settings.currencies.all().map(key));
             }
             Request::Change(ChangeMember { member, handles, .. }) => {
@@ -208,7 +209,7 @@ impl<'a> State<'a> {
             keep_micros,
             home: settings.currencies.home(),
             pin: settings.pin,
-            book: Book::new(&settings.currencies, settings.limits),
+            book: Book::new(&settings.currencies, &settings.limits),
             requests: WorkingSet::new(),
             handles: WorkingSet::new(),
             members: WorkingSet::new(),

@@ -56,14 +56,19 @@ impl State<'_> {
 
     pub(super) fn close(&mut self, close: &CloseMember) -> Decision {
         if self.replay(close.identity.as_ref())?.is_some() {
-            return Ok(Done::Closed { replayed: true });
+            return Ok(Done::Changed { replayed: true });
         }
         let member = self.members.get(&close.member).cloned().ok_or(Refusal::MemberNotFound)?;
+        let names = member.names();
+        if names.iter().any(|handle| close.handles.binary_search(handle).is_err()) {
+            return Ok(Done::Stale);
+        }
         self.book.close(close.member, close.force)?;
+        self.take_handles(close.member, names.iter());
         let closed_at = member.closed_at.or(Some(self.now));
         self.members.set(&close.member, Some(Member { closed_at, ..member }));
         self.remember(close.identity.as_ref(), Outcome::Removed);
-        Ok(Done::Closed { replayed: false })
+        Ok(Done::Changed { replayed: false })
     }
 
     pub(super) fn change(&mut self, change: &ChangeMember) -> Decision {
@@ -103,7 +108,7 @@ impl State<'_> {
     pub(super) fn pay(&mut self, pay: &NewPayment, ids: Ids<'_, '_>) -> Decision {
         let id = TransferId(next(ids));
         let member = self.members.get(&pay.from).cloned().ok_or(Refusal::MemberNotFound)?;
-        if member.tokens_from != pay.tokens_from {
+        if member.tokens_from != pay.tokens_from || member.closed_at.is_some() {
             return Ok(Done::Stale);
         }
         let right = member.pin.is_some_and(|pin| pay.guess.is(&pin));
@@ -137,10 +142,8 @@ fn changed(before: &Member, change: &MemberChange, now: Micros) -> Member {
         }
     }
     // Tokens that were given until now end with the password; not even a clock set back makes the instant an old one.
-    let tokens_from = match change.password {
-        Set::Keep => before.tokens_from,
-        Set::To(_) => now.max(before.tokens_from.plus(1)),
-    };
+    let ends_tokens = change.sign_out || change.password != Set::Keep;
+    let tokens_from = if ends_tokens { now.max(before.tokens_from.plus(1)) } else { before.tokens_from };
     let fresh = change.unlock_pin || matches!(change.pin, Set::To(_));
     Member {
         login: before.login.clone(),

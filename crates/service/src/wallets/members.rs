@@ -1,4 +1,6 @@
 //! Members in the ledger's lane: making one with its first wallet, changing and closing it.
+//!
+//! What finds a member is read before, because a transaction reads by key, and compared in the transaction.
 
 use super::command::{ChangeMember, CloseMember, Created, Done, MemberChange, NewMember, Request, Set};
 use crate::blocking;
@@ -22,14 +24,18 @@ pub async fn create(tally: &Tally, new: NewMember) -> Result<Created, Failure> {
     }
 }
 
-/// Closes a member; once more changes nothing. Says whether that repeats an earlier answer.
-pub async fn close(tally: &Tally, close: CloseMember) -> Result<bool, Failure> {
-    let running = close.identity.as_ref().map(|one| tally.begin(&one.key)).transpose()?;
-    let _changing = tally.members.cache.changing(close.member);
-    match tally.ledger.ask(Request::Close(close), running.into_iter().collect()).await? {
-        Done::Closed { replayed } => Ok(replayed),
-        done => Err(unlike(&done)),
-    }
+/// Closes a member, which ends its tokens and releases what finds it; once more changes nothing. `force` says whether there
+/// may be money in its wallets. Says whether that repeats an earlier answer.
+pub async fn close(
+    tally: &Arc<Tally>,
+    member: MemberId,
+    force: bool,
+    identity: Option<Identity>,
+) -> Result<bool, Failure> {
+    let request = |before: &Member| {
+        Request::Close(CloseMember { member, force, handles: before.names(), identity: identity.clone() })
+    };
+    of_member(tally, member, identity.as_ref(), request).await
 }
 
 /// Changes a member; says whether that repeats an earlier answer. Another that comes between is seen.
@@ -39,15 +45,26 @@ pub async fn change(
     change: MemberChange,
     identity: Option<Identity>,
 ) -> Result<bool, Failure> {
+    let request = |before: &Member| {
+        let (handles, change) = (handles(before, &change), change.clone());
+        Request::Change(ChangeMember { member, change, handles, identity: identity.clone() })
+    };
+    of_member(tally, member, identity.as_ref(), request).await
+}
+
+/// Asks for what is made of a member as it is, until that is still so in the transaction.
+async fn of_member(
+    tally: &Arc<Tally>,
+    member: MemberId,
+    identity: Option<&Identity>,
+    request: impl Fn(&Member) -> Request,
+) -> Result<bool, Failure> {
     for _ in 0..TRIES {
-        let running = identity.as_ref().map(|one| tally.begin(&one.key)).transpose()?;
+        let running = identity.map(|one| tally.begin(&one.key)).transpose()?;
         let asked = Arc::clone(tally);
         let before = blocking(move || find::by_id(&asked, member)).await?;
-        let (change, identity) = (change.clone(), identity.clone());
-        let handles = handles(&before, &change);
         let _changing = tally.members.cache.changing(member);
-        let request = Request::Change(ChangeMember { member, change, handles, identity });
-        match tally.ledger.ask(request, running.into_iter().collect()).await? {
+        match tally.ledger.ask(request(&before), running.into_iter().collect()).await? {
             Done::Changed { replayed } => return Ok(replayed),
             Done::Stale => {}
             done => return Err(unlike(&done)),
@@ -58,7 +75,7 @@ pub async fn change(
 
 /// What it is found by before and after a change.
 fn handles(before: &Member, change: &MemberChange) -> Vec<Handle> {
-    let mut handles = before.handles();
+    let mut handles = before.names();
     if let Set::To(Some(phone)) = &change.phone {
         handles.push(Handle::Phone(phone.clone()));
     }

@@ -24,18 +24,19 @@ mod work;
 
 pub(crate) use work::HOME_META;
 
+use std::collections::BTreeMap;
 use tally_lanes::Bounds;
-use tally_rules::ledger::Currencies;
 use tally_rules::ledger::limits::Limits;
 use tally_rules::ledger::pin::PinRule;
+use tally_rules::ledger::{Currencies, Currency};
 
 /// What can be set about money.
 #[derive(Clone, Debug, Default)]
 pub struct LedgerSettings {
     /// The currencies there are.
     pub currencies: Currencies,
-    /// What members may transfer.
-    pub limits: Limits,
+    /// What members may transfer in each currency; without an entry there is no limit.
+    pub limits: BTreeMap<Currency, Limits>,
     /// How many wrong PINs lock it, and for how long.
     pub pin: PinRule,
     /// How large contests may be.

@@ -36,7 +36,7 @@ pub async fn pay(tally: &Arc<Tally>, mut new: NewPayment) -> Result<Payment, Fai
             }
         }
         let payer = tally.members.known(tally, new.from).await?;
-        if payer.tokens_from != new.tokens_from {
+        if payer.tokens_from != new.tokens_from || payer.closed_at.is_some() {
             return Ok(Payment::SignedOut);
         }
     }

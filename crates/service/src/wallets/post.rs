@@ -2,7 +2,7 @@
 
 use super::command::{Done, Moved, NewMove, Request};
 use crate::failure::{Failure, Fault, blocking};
-use crate::requests::Running;
+use crate::requests::{Begun, Running};
 use crate::tally::Tally;
 use crate::waiting::Told;
 use std::sync::Arc;
@@ -30,11 +30,11 @@ pub async fn post(tally: &Tally, new: NewMove) -> MoveResult {
 /// Does many; the flag ties one to the next, and what is tied is done whole or not at all. The whole fails only if nothing
 /// was taken.
 pub async fn post_all(tally: &Tally, moves: Vec<(NewMove, bool)>) -> Result<Vec<MoveResult>, Failure> {
-    let chains = chains(moves);
+    let (chains, mut keys) = (chains(moves), Begun::default());
     let mut requests = Vec::with_capacity(chains.len());
     let mut begun: Vec<Result<usize, Vec<Result<Moved, Refusal>>>> = Vec::with_capacity(chains.len());
     for chain in chains {
-        match begin(tally, &chain) {
+        match begin(tally, &chain, &mut keys) {
             Ok(running) => {
                 begun.push(Ok(chain.len()));
                 requests.push((Request::Chain(chain), running));
@@ -69,10 +69,14 @@ fn chains(moves: Vec<(NewMove, bool)>) -> Vec<Vec<NewMove>> {
 }
 
 /// Takes the keys of a chain, or none of them: then that says which could not be had.
-fn begin(tally: &Tally, chain: &[NewMove]) -> Result<Vec<Running>, Vec<Result<Moved, Refusal>>> {
+fn begin(
+    tally: &Tally,
+    chain: &[NewMove],
+    keys: &mut Begun,
+) -> Result<Vec<Running>, Vec<Result<Moved, Refusal>>> {
     let mut running = Vec::new();
     for (place, one) in chain.iter().enumerate() {
-        match one.identity.as_ref().map(|identity| tally.begin(&identity.key)).transpose() {
+        match keys.begin(&tally.running, one.identity.as_ref()) {
             Ok(taken) => running.extend(taken),
             Err(refusal) => {
                 let others = |at| if at == place { refusal.clone() } else { Refusal::LinkedFailed };

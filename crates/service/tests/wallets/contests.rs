@@ -19,7 +19,7 @@ use tally_rules::{Micros, PlayerId, Refusal};
 use tally_service::clock::TimeSource;
 use tally_service::contests::act::Actor;
 use tally_service::contests::{apply, ban, change, keeper, read, start as begin};
-use tally_service::wallets::command::{CloseMember, NewHold};
+use tally_service::wallets::command::NewHold;
 use tally_service::wallets::{holds, members};
 use tally_service::{Clock, Failure, Tally};
 
@@ -161,8 +161,7 @@ fn a_member_who_is_closed_does_not_start() {
             apply::apply(&world.tally, &id, &Actor::Server, player, None).unwrap();
         }
         apply::decide(&world.tally, &id, &Actor::Admin, &players, true, None).unwrap();
-        let close = CloseMember { member: members[1], force: true, identity: None };
-        world.wait(members::close(&world.tally, close)).unwrap();
+        world.wait(members::close(&world.tally, members[1], true, None)).unwrap();
         let started = begin::start(&world.tally, &id, &Actor::Admin, None).map(drop);
         let Refusal::InvalidApplications(failed) = refused(started) else {
             panic!("it is refused for its rows")

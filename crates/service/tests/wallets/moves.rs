@@ -3,7 +3,7 @@
 use crate::world::*;
 use tally_rules::Refusal;
 use tally_rules::ledger::{MemberId, Move, Uuid};
-use tally_service::wallets::command::{CloseMember, NewMove};
+use tally_service::wallets::command::NewMove;
 use tally_service::wallets::{LedgerSettings, members, post};
 
 #[test]
@@ -90,10 +90,7 @@ fn members_are_one_for_each_name_and_close_when_they_are_empty() {
     let again = world.create(keyed()).unwrap();
     assert_eq!((again.id, eve.replayed, again.replayed), (eve.id, false, true));
     world.post(order(Move::Deposit { to: ann }, 5), None).unwrap();
-    let close = |force| {
-        let close = CloseMember { member: ann, force, identity: None };
-        world.wait(members::close(&world.tally, close))
-    };
+    let close = |force| world.wait(members::close(&world.tally, ann, force, None));
     assert_eq!(refused(close(false)), Refusal::WalletNotEmpty);
     close(true).unwrap();
     close(false).unwrap();

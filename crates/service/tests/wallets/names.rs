@@ -5,8 +5,11 @@ use crate::verify::verify;
 use crate::world::*;
 use std::path::Path;
 use std::sync::Arc;
+use tally_rules::PlayerId;
 use tally_rules::ledger::member::{Handle, Phone};
-use tally_rules::ledger::{Member, MemberId};
+use tally_rules::ledger::{Member, MemberId, Move};
+use tally_service::wallets::command::NewMember;
+use tally_service::wallets::members;
 use tally_store::mysql::Options;
 use tally_store::shards::Shards;
 use tally_store::sqlite::SqliteStore;
@@ -147,5 +150,60 @@ fn numbers_that_were_misread_are_mended_on_databases_and_shards() {
                 World::on(open(), tempfile::tempdir().unwrap())
             });
         }
+    }
+}
+
+/// A member that has all three names.
+fn named(world: &World, name: &str, phone: &str) -> MemberId {
+    let new = with_phone(name, phone);
+    let member = Member { player: PlayerId::new(name).unwrap(), ..new.member };
+    world.create(NewMember { member, player_is_id: false, ..new }).unwrap().id
+}
+
+#[test]
+fn closing_releases_what_finds_a_member_and_keeps_its_history() {
+    for kind in [Kind::Sqlite, Kind::MariaDb, Kind::MySql] {
+        let world = World::new(kind);
+        let store = Arc::clone(&world.tally.store);
+        let first = named(&world, "ann", "010-1111");
+        world.post(order(Move::Deposit { to: first }, 5), None).unwrap();
+        let close = |member| world.wait(members::close(&world.tally, member, true, None)).unwrap();
+        close(first);
+        let kept = store.ledger().member(first).unwrap().unwrap();
+        assert_eq!((kept.closed_at, kept.player.as_str()), (Some(world.now()), "ann"));
+        for handle in kept.names() {
+            assert_eq!(store.ledger().member_of(&handle).unwrap(), None, "{handle:?}");
+        }
+        let second = named(&world, "ann", "010-1111");
+        // Again, it takes nothing from the member that has its names by now.
+        close(first);
+        for handle in kept.names() {
+            assert_eq!(store.ledger().member_of(&handle).unwrap(), Some(second), "{handle:?}");
+        }
+        assert_eq!((world.balance(first), world.balance(second)), (5, 0));
+        world.end(&[first, second]);
+    }
+}
+
+#[test]
+fn names_of_members_that_an_earlier_version_closed_are_released() {
+    for kind in [Kind::Sqlite, Kind::MariaDb] {
+        let before = World::new(kind);
+        let (world, store) = (&before, Arc::clone(&before.tally.store));
+        let (old, other) = (named(world, "old", "010-1111"), named(world, "other", "010-2222"));
+        world.wait(members::close(&world.tally, old, false, None)).unwrap();
+        // As it was left then.
+        let names = store.ledger().member(old).unwrap().unwrap().names();
+        let handles = names.iter().map(|name| (name.clone(), Some(old))).collect();
+        let ledger = LedgerChanges { handles, ..LedgerChanges::default() };
+        let plan = Plan { shards: ShardSet::of(0), ..Plan::default() };
+        store.run(&plan, &mut |_| Changes { ledger: ledger.clone(), ..Changes::default() }).unwrap();
+        assert_eq!(refused(world.create(with_phone("x", "010-1111"))), tally_rules::Refusal::PhoneTaken);
+        world.tally.drain();
+        let world = World::on(store, tempfile::tempdir().unwrap());
+        assert_eq!(verify(&*world.tally.store).1, [""; 0]);
+        let made = named(&world, "old", "010-1111");
+        assert_eq!(refused(world.create(with_phone("x", "010-2222"))), tally_rules::Refusal::PhoneTaken);
+        world.end(&[old, other, made]);
     }
 }

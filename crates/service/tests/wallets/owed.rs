@@ -20,7 +20,6 @@ use tally_service::contests::act::Actor;
 use tally_service::contests::{apply, change, finish, keeper, read, series, start as begin};
 use tally_service::periods::{keeper as periods, prizes};
 use tally_service::scores::submit::{self, NewScore};
-use tally_service::wallets::command::CloseMember;
 use tally_service::wallets::{LedgerSettings, members};
 use tally_service::{Failure, Tally, boards};
 use tally_store::{BoardNo, Changes, ContestChanges, LedgerChanges, Part, PartKey, PayoutKey, Plan};
@@ -183,8 +182,7 @@ fn what_was_left_unpaid_by_mistake_is_paid_once_by_a_start() {
         let [lost, won] = ["lost", "won"].map(|id| ContestId::new(id).unwrap());
         let cancelled = running(&world, &lost, &costs, &members);
         let settled = running(&world, &won, &wish(false), &members);
-        let close = CloseMember { member: bob, force: true, identity: None };
-        world.wait(members::close(&world.tally, close)).unwrap();
+        world.wait(members::close(&world.tally, bob, true, None)).unwrap();
         let closed = Some(Unpaid::MemberClosed);
         let payment_no = Uuid([7; 16]);
         let (board, period) = (BoardId::new("gone").unwrap(), "daily:1".to_owned());

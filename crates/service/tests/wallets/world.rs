@@ -7,7 +7,6 @@ use tally_ranking::RedisDesks;
 use tally_rules::idempotency::{Fingerprint, Identity, RequestKey};
 use tally_rules::ledger::account::Totals;
 use tally_rules::ledger::entry::EntryKey;
-use tally_rules::ledger::limits::Limits;
 use tally_rules::ledger::member::{Login, Phone};
 use tally_rules::ledger::pin::Attempts;
 use tally_rules::ledger::{
@@ -47,7 +46,7 @@ pub(crate) fn code(text: &str) -> Currency {
 
 pub(crate) fn settings() -> LedgerSettings {
     let currencies = Currencies::new((code("KRW"), 0), [(code("USD"), 2)]);
-    LedgerSettings { currencies, limits: Limits::default(), ..LedgerSettings::default() }
+    LedgerSettings { currencies, ..LedgerSettings::default() }
 }
 
 pub(crate) fn identity(key: &str, print: u8) -> Option<Identity> {

@@ -28,7 +28,8 @@ fn the_largest_sums_fit_on_a_phone() {
 fn money_is_found_moved_and_in_balance() {
     let mut console = Console::empty();
     let mut client = console.server.client();
-    let ann = json!({"login_id": "ann@example.org", "name": "Ann", "player": "ann", "phone_number": "010-1234-5678"});
+    let ann = json!({"login_id": "ann@example.org", "name": "Ann", "player": "ann", "phone_number": "010-1234-5678",
+        "password": "open sesame"});
     let ann = client.post("/v1/members", &ann).expect(201)["id"].as_str().expect("an id").to_owned();
     let wallet = format!("#/wallets/{ann}");
 
@@ -52,6 +53,8 @@ fn money_is_found_moved_and_in_balance() {
     console.sees("Nobody has it");
 
     console.show(&wallet);
+    console.click("Sign out");
+    console.sees("Its tokens have ended");
     console.fill("Amount", "0");
     console.click("Deposit");
     // A sum that cannot be is said in the form.

@@ -44,6 +44,21 @@ fn a_stream_ends_with_the_right_to_it() {
 }
 
 #[test]
+fn streams_of_a_member_end_when_it_is_signed_out_or_closed() {
+    let server = TestTally::start(TALLY);
+    let mut local = server.local();
+    local.put("/v1/leaderboards/b", &json!({})).expect(201);
+    for act in ["sign-out", "close"] {
+        let (id, token) = member(&server, act);
+        let mut mine = listen(&server, &stream(MINE).key(&token));
+        let mut boards = listen(&server, &stream(BOARD).key(&token));
+        local.send(&Request::new("POST", format!("/v1/members/{id}/{act}"))).expect(200);
+        assert_eq!((mine.rest(), boards.rest()), (vec![], vec![]), "{act}");
+        refused(&server, &stream(MINE).key(&token)).refused(401, "unauthorized");
+    }
+}
+
+#[test]
 fn a_token_that_has_ended_ends_its_streams() {
     let server = TestTally::start_set(TALLY, &[("TALLY_AUTH_TOKEN_TTL", "2s")]);
     let (_, token) = member(&server, "ann");

@@ -2,7 +2,7 @@
 
 use crate::world::World;
 use serde_json::{Value, json};
-use tally_testkit::Answer;
+use tally_testkit::{Answer, DatabaseKind, ScratchDatabase};
 
 const BATCH: &str = "/v1/transfers/batch";
 
@@ -129,7 +129,51 @@ fn each_row_has_a_key_of_its_own() {
     assert!(!world.post_under("chain", BATCH, &chain).is_replay());
     assert!(world.post_under("chain", BATCH, &chain).is_replay());
     assert_eq!(world.balance(&bob), "503");
-    let long = "x".repeat(255);
-    let answer = world.post_under(&long, BATCH, &chain).json();
-    assert_eq!(told(answer["results"].as_array().unwrap()), ["invalid_field"; 2], "K#0 is too long");
+}
+
+/// A world on each kind of store.
+fn worlds() -> [World; 3] {
+    let database = |kind| ScratchDatabase::shared(kind).create_database();
+    let (mariadb, mysql) = (database(DatabaseKind::MariaDb10), database(DatabaseKind::MySql9));
+    [&[][..], &[("TALLY_STORE_URL", &*mariadb)], &[("TALLY_STORE_URL", &*mysql)]].map(World::start)
+}
+
+#[test]
+fn the_same_id_twice_in_a_batch_is_the_same_request() {
+    for mut world in worlds() {
+        let (ann, bob) = (world.member("ann", 100), world.member("bob", 0));
+        let under = |id: &str, mut row: Value| {
+            row["id"] = json!(id);
+            row
+        };
+        let twice = under("a", row(&ann, &bob, 10));
+        let body = json!({"transfers": [
+            twice, twice, under("a", row(&ann, &bob, 11)),
+            under("b", tied(&ann, &bob, 5)), under("b", row(&ann, &bob, 5)),
+            under("c", row(&ann, &bob, 1_000)), under("c", row(&ann, &bob, 1_000)),
+        ]});
+        let first = world.post(BATCH, &body);
+        // Of a chain each row's key is its own: what ties it to the next is no part of the movement.
+        let (once, poor) = ("idempotency_key_reused", "insufficient_funds");
+        let wanted = ["posted", "posted", once, "posted", "posted", poor, poor];
+        assert_eq!(told(first.json()["results"].as_array().unwrap()), wanted);
+        assert_eq!(replayed(&first), [false, true, false, false, true, false, false]);
+        let again = world.post(BATCH, &body);
+        assert_eq!(told(again.json()["results"].as_array().unwrap()), wanted);
+        assert_eq!(replayed(&again), [true, true, false, true, true, false, false]);
+        assert_eq!(world.balance(&bob), "15");
+    }
+}
+
+#[test]
+fn the_longest_key_is_one_for_every_row() {
+    for mut world in worlds() {
+        let (ann, bob) = (world.member("ann", 1_000), world.member("bob", 0));
+        let body = json!({"transfers": vec![row(&ann, &bob, 1); 1_000]});
+        let long = "x".repeat(255);
+        let first = world.post_under(&long, BATCH, &body);
+        assert!(told(first.json()["results"].as_array().unwrap()).iter().all(|one| one == "posted"));
+        assert!(world.post_under(&long, BATCH, &body).is_replay());
+        assert_eq!(world.balance(&bob), "1000");
+    }
 }

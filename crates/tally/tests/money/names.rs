@@ -1,4 +1,5 @@
-//! What members are found by: every text that creation accepts finds its member, as it was sent and as it is stored.
+//! What members are found by: every text that creation accepts finds its member, as it was sent and as it is stored. And keys
+//! of requests and codes of currencies: each text is itself alone.
 //!
 //! Not here: which texts are refused in which words (`bad_input`).
 
@@ -6,19 +7,29 @@ use crate::world::{CHEAP, TALLY};
 use serde_json::{Value, json};
 use tally_testkit::http::segment;
 use tally_testkit::rng::soak;
-use tally_testkit::{Client, DatabaseKind, Rng, ScratchDatabase, TestTally};
+use tally_testkit::{Client, DatabaseKind, Request, Rng, ScratchDatabase, TestTally};
 
 const MEMBERS: usize = 150;
+const KEYS: usize = 40;
 
-/// A server on each kind of store, once with a country at home.
-fn servers() -> [TestTally; 3] {
+/// A server on each kind of store, with three currencies, twice with a country at home.
+fn servers() -> [TestTally; 4] {
     let database = |kind| ScratchDatabase::shared(kind).create_database();
-    let start = |settings: &[(&str, &str)]| TestTally::start_set(TALLY, &[&CHEAP, settings].concat());
-    let (mariadb, mysql) = (database(DatabaseKind::MariaDb10), database(DatabaseKind::MySql9));
+    let currencies = [("TALLY_CURRENCIES_K", "0"), ("TALLY_CURRENCIES_KRW1", "0")];
+    let start = |settings: &[(&str, &str)]| {
+        TestTally::start_set(TALLY, &[&CHEAP, &currencies[..], settings].concat())
+    };
+    let [mariadb, first, second] = [(); 3].map(|()| database(DatabaseKind::MariaDb10));
+    let (mysql, shards) = (database(DatabaseKind::MySql9), format!("{first},{second}"));
     [
         start(&[("TALLY_MEMBERS_PHONE_COUNTRY", "82")]),
         start(&[("TALLY_STORE_URL", &mariadb), ("TALLY_STORE_LEASE", "4s")]),
         start(&[("TALLY_STORE_URL", &mysql), ("TALLY_STORE_LEASE", "4s")]),
+        start(&[
+            ("TALLY_STORE_URL", &shards),
+            ("TALLY_STORE_LEASE", "4s"),
+            ("TALLY_MEMBERS_PHONE_COUNTRY", "1"),
+        ]),
     ]
 }
 
@@ -79,7 +90,7 @@ fn soak_what_creation_accepts_finds_the_member_as_sent_and_as_stored() {
         let mut client = server.local();
         for (_, shown) in &mut made {
             let path = format!("/v1/members/{}", shown["id"].as_str().expect("an id"));
-            let patch = tally_testkit::Request::new("PATCH", path).json(&json!({"name": "changed"}));
+            let patch = Request::new("PATCH", path).json(&json!({"name": "changed"}));
             let changed = client.send(&patch).expect(200);
             shown["name"] = json!("changed");
             assert_eq!(changed, *shown);
@@ -88,5 +99,49 @@ fn soak_what_creation_accepts_finds_the_member_as_sent_and_as_stored() {
         server.terminate();
         server.restart();
         check(&mut server.local(), &made);
+    }
+}
+
+/// Keys that a store may take for one another: by case, by what ends them, by what stands before another.
+fn keys(rng: &mut Rng) -> Vec<String> {
+    let visible: Vec<char> = ('!'..='~').collect();
+    let mut keys = Vec::new();
+    for _ in 0..soak(KEYS) {
+        let key: String = (0..=rng.below(254)).map(|_| *rng.pick(&visible)).collect();
+        keys.extend([key.to_lowercase(), key.to_uppercase(), key[..key.len() / 2 + 1].to_owned(), key]);
+    }
+    keys.sort_unstable();
+    keys.dedup();
+    keys
+}
+
+#[test]
+fn soak_a_key_and_a_currency_are_themselves_alone() {
+    let mut rng = Rng::of("keys and currencies");
+    for mut server in servers() {
+        let (mut client, keys) = (server.local(), keys(&mut rng));
+        let made = client.post("/v1/members", &json!({"login_id": "ann", "name": "Ann"})).expect(201);
+        let deposit = |at: usize| {
+            let currency = ["KRW", "K", "KRW1"][at % 3];
+            let body = json!({"to": made["id"], "currency": currency, "amount": at + 1});
+            Request::new("POST", "/v1/deposits").json(&body).idempotent(&keys[at])
+        };
+        for at in 0..keys.len() {
+            let answer = client.send(&deposit(at));
+            assert!(answer.status == 201 && !answer.is_replay(), "{:?}: {}", keys[at], answer.text());
+        }
+        server.kill9();
+        server.restart();
+        let mut client = server.local();
+        for at in 0..keys.len() {
+            assert!(client.send(&deposit(at)).is_replay(), "{:?}", keys[at]);
+        }
+        let path = format!("/v1/wallets/{}", made["id"].as_str().expect("an id"));
+        let wallets = client.get(&path).expect(200)["wallets"].clone();
+        for (first, currency) in ["KRW", "K", "KRW1"].iter().enumerate() {
+            let sum: usize = (first..keys.len()).step_by(3).map(|at| at + 1).sum();
+            let wallet = wallets.as_array().expect("wallets").iter().find(|one| one["currency"] == *currency);
+            assert_eq!(wallet.expect("it has one")["balance"], json!(sum.to_string()), "{currency}");
+        }
     }
 }

@@ -2,8 +2,8 @@
 
 use crate::world::{TALLY, World};
 use serde_json::{Value, json};
-use tally_testkit::TestTally;
 use tally_testkit::command::run_set;
+use tally_testkit::{DatabaseKind, ScratchDatabase, TestTally};
 
 const DOLLARS: (&str, &str) = ("TALLY_CURRENCIES_USD", "2");
 
@@ -60,6 +60,38 @@ fn limits_hold_for_one_transfer_and_for_a_day() {
 }
 
 #[test]
+fn a_limit_of_one_currency_is_none_of_another() {
+    let settings = [
+        DOLLARS,
+        ("TALLY_CURRENCIES_EUR", "2"),
+        ("TALLY_WALLET_TRANSFER_MAX", "60"),
+        ("TALLY_WALLET_DAY_MAX", "100"),
+        ("TALLY_WALLET_DAY_MAX_USD", "1000"),
+        ("TALLY_WALLET_TRANSFER_MAX_USD", "off"),
+    ];
+    let database = ScratchDatabase::shared(DatabaseKind::MariaDb10).create_database();
+    for store in [&[][..], &[("TALLY_STORE_URL", &*database)]] {
+        let mut world = World::start(&[&settings[..], store].concat());
+        let (ann, bob) = (world.member("ann", 2_000), world.member("bob", 0));
+        let give =
+            |code: &str, units: u64| json!({"from": ann, "to": bob, "currency": code, "amount": units});
+        for code in ["USD", "EUR"] {
+            let deposit = json!({"to": ann, "currency": code, "amount": 2_000});
+            world.post("/v1/deposits", &deposit).expect(201);
+        }
+        // Those without limits of their own have the limits of all.
+        for code in ["KRW", "EUR"] {
+            world.post("/v1/transfers", &give(code, 61)).refused(422, "limit_exceeded");
+            world.post("/v1/transfers", &give(code, 60)).expect(201);
+        }
+        world.post("/v1/transfers", &give("USD", 1_001)).refused(422, "limit_exceeded");
+        world.post("/v1/transfers", &give("USD", 1_000)).expect(201);
+        let shown = world.client.get("/v1/status").json()["settings"]["wallet.day_max_USD"].clone();
+        assert_eq!(shown, json!({"value": "1000", "source": "environment"}));
+    }
+}
+
+#[test]
 fn a_filled_store_keeps_its_currencies() {
     let mut server = TestTally::stopped(TALLY);
     let path = server.data().join("tally.toml");
@@ -100,6 +132,9 @@ fn a_wrong_value_names_its_setting() {
         ("TALLY_WALLET_TRANSFER_MAX", "0", "wallet.transfer_max"),
         ("TALLY_WALLET_DAY_MAX", "1.5", "wallet.day_max"),
         ("TALLY_WALLET_DAY_MAX", "never", "wallet.day_max"),
+        ("TALLY_WALLET_DAY_MAX_KRW", "0", "wallet.day_max_KRW"),
+        ("TALLY_WALLET_DAY_MAX_USD", "5", "wallet.day_max_USD"),
+        ("TALLY_WALLET_TRANSFER_MAX_krw", "x", "wallet.transfer_max_KRW"),
         ("TALLY_CURRENCIES_USD", "9", "currencies.USD"),
         ("TALLY_CURRENCIES_USD", "two", "currencies.USD"),
         ("TALLY_CURRENCIES_LONGNAME1", "2", "currencies.LONGNAME1"),

@@ -119,11 +119,8 @@ fn series(tour: &mut Tour<'_>) {
 /// A fee, prizes and divisions.
 fn with_money(tour: &mut Tour<'_>) {
     let rich = member(tour, "contest-rich", 1_000);
-    for (name, units) in [("contest-ann", 1_000), ("contest-poor", 0), ("contest-gone", 0)] {
-        let id = member(tour, name, units);
-        if name.ends_with("gone") {
-            tour.local.post(&format!("/v1/members/{id}/close"), &json!({})).expect(200);
-        }
+    for (name, units) in [("contest-ann", 1_000), ("contest-poor", 0)] {
+        member(tour, name, units);
     }
     let cup = json!({"id": "paid", "title": "Paid", "entry_fee": {"currency": "KRW", "amount": "100"}, "staff": [],
         "prizes": [{"from": 1, "to": 2, "currency": "KRW", "amount": 50}], "prize_ties": "each", "capacity": 10,
@@ -131,11 +128,9 @@ fn with_money(tour: &mut Tour<'_>) {
     tour.good("createContest", 201, post("/v1/contests", &cup));
     tour.good("openContest", 200, act("paid", "open"));
     let apply = |player: &str| post("/v1/contests/paid/applications", &json!({"player": player}));
-    for (status, code, player) in [
-        (422, "insufficient_funds", "contest-poor"),
-        (422, "wallet_not_found", "contest-nobody"),
-        (409, "member_closed", "contest-gone"),
-    ] {
+    for (status, code, player) in
+        [(422, "insufficient_funds", "contest-poor"), (422, "wallet_not_found", "contest-nobody")]
+    {
         tour.refused("applyToContest", status, code, &apply(player));
     }
     let mut holds = Vec::new();

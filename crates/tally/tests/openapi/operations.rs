@@ -413,9 +413,8 @@ fn endings(tour: &mut Tour<'_>) {
     for id in ["removePlayer", "erasePlayer", "deleteLeaderboard"] {
         tour.example(id, 204);
     }
+    tour.example("signOutMember", 200);
     tour.example("closeMember", 200);
-    let request = tour.document.operation("signIn").example(0);
-    tour.refused("signIn", 409, "member_closed", &request);
 }
 
 /// Answers of a server whose bounds are near, and of bodies that do not arrive.

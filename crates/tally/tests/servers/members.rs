@@ -15,15 +15,15 @@ fn a_member_is_the_same_on_every_server() {
     let bob = post(&mut clients[1], "/v1/members", &member("bob", "010-2")).expect(201);
     let (ann, bob) = (ann["id"].as_str().expect("an id"), bob["id"].as_str().expect("an id"));
     post(&mut clients[2], "/v1/deposits", &json!({"to": ann, "amount": 100})).expect(201);
-    let sign_in = |client: &mut Client| {
-        let body = json!({"loginId": "ann", "password": "correct horse"});
+    let sign_in = |client: &mut Client, login: &str| {
+        let body = json!({"loginId": login, "password": "correct horse"});
         post(client, "/auth/signin", &body).expect(200)["data"]["accessToken"]
             .as_str()
             .expect("a token")
             .to_owned()
     };
     // A token of one server is good at another, and pays whoever has the number now, wherever that was changed.
-    let token = format!("Bearer {}", sign_in(&mut clients[1]));
+    let token = format!("Bearer {}", sign_in(&mut clients[1], "ann"));
     let pay = |client: &mut Client, phone: &str, key: &str| {
         let body = json!({"phoneNumber": phone, "amount": 1, "password": 42});
         let request = Request::new("POST", "/transfer/phone-num").json(&body).idempotent(key);
@@ -44,4 +44,20 @@ fn a_member_is_the_same_on_every_server() {
     assert_eq!(me(&mut clients[0]).status, 401);
     wait_until("a token ends on every server", || clients.iter_mut().all(|client| me(client).status == 401));
     pay(&mut clients[1], "0103", "fourth").refused(401, "unauthorized");
+    // So it does when its member is signed out, and when it is closed.
+    let eve = post(&mut clients[1], "/v1/members", &member("eve", "010-4")).expect(201);
+    let eve = eve["id"].as_str().expect("an id");
+    for act in ["sign-out", "close"] {
+        let token = format!("Bearer {}", sign_in(&mut clients[1], "eve"));
+        let me = |client: &mut Client| {
+            send(client, &Request::new("GET", "/v1/me").header("Authorization", &token))
+        };
+        clients.iter_mut().for_each(|client| drop(me(client).expect(200)));
+        send(&mut clients[0], &Request::new("POST", format!("/v1/members/{eve}/{act}"))).expect(200);
+        wait_until("a token ends on every server", || {
+            clients.iter_mut().all(|client| me(client).status == 401)
+        });
+    }
+    // Another server gives its names to another member.
+    post(&mut clients[2], "/v1/members", &member("eve", "010-4")).expect(201);
 }

@@ -11,7 +11,7 @@ use tally_rules::idempotency::{Identity, row_key};
 use tally_rules::{BoardId, PlayerId};
 use tally_service::scores::submit::{NewScore, common_fault, submit_batch};
 use tally_service::{Failure, Tally};
-use tally_wire::api::scores::{NewRow, read_key, read_row};
+use tally_wire::api::scores::{NewRow, read_row};
 use tally_wire::numbers::Int64;
 use tally_wire::{Fields, Problem};
 
@@ -29,12 +29,10 @@ pub(in crate::http) async fn batch(mut call: Call) -> Result<Answer, Problem> {
     let (mut read, mut news) = (Vec::with_capacity(rows.len()), Vec::with_capacity(rows.len()));
     for (index, row) in rows.into_iter().enumerate() {
         let echo = echo(&row);
-        let checked = read_row(row).map_err(Problem::fields).and_then(|row| {
-            let id = row_id(&row, key.as_deref(), index)?;
-            Ok((row, id))
-        });
-        match checked {
-            Ok((row, id)) => {
+        match read_row(row).map_err(Problem::fields) {
+            Ok(row) => {
+                // A row's key: its own, or its place under the request's.
+                let id = row.id.clone().or_else(|| key.as_deref().map(|key| row_key(key, index)));
                 let (board, player) = (row.board.clone(), row.score.player.clone());
                 read.push(Row::Read { board, player, id: row.id.clone() });
                 news.push(new_score(&tally, &call, row, id));
@@ -60,15 +58,6 @@ fn read_list(body: Value) -> Result<Vec<Value>, Problem> {
     });
     fields.finish().map_err(Problem::fields)?;
     Ok(rows.expect("no field is wrong"))
-}
-
-/// A row's key: its own, or its place under the request's.
-fn row_id(row: &NewRow, key: Option<&str>, index: usize) -> Result<Option<String>, Problem> {
-    if row.id.is_some() {
-        return Ok(row.id.clone());
-    }
-    let Some(key) = key else { return Ok(None) };
-    read_key(&row_key(key, index)).map(Some).map_err(|why| Problem::field("/id", why))
 }
 
 fn new_score(tally: &Arc<Tally>, call: &Call, row: NewRow, id: Option<String>) -> NewScore {

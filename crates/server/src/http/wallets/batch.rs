@@ -11,7 +11,6 @@ use tally_rules::idempotency::{Identity, KEY_BYTES_MAX, row_key};
 use tally_service::wallets::command::NewMove;
 use tally_service::wallets::post::{self, MoveResult};
 use tally_service::{Failure, Tally};
-use tally_wire::api::scores::read_key;
 use tally_wire::api::wallets::{TransactionAnswer, TransferRow, read_row};
 use tally_wire::{Fields, Problem};
 
@@ -59,22 +58,16 @@ fn read_one(tally: &Tally, call: &Call, row: Value, place: (Option<&str>, usize)
     let id = id.map(|id| Value::String(id.chars().take(KEY_BYTES_MAX).collect()));
     // What cannot be read as `false` may have meant the next one too.
     let linked = row.get("linked").is_some_and(|linked| *linked != Value::Bool(false));
-    let read = read_row(row, home(tally)).map_err(wrong).and_then(|row| new_move(tally, call, row, place));
+    let read = read_row(row, home(tally)).map_err(wrong).map(|row| new_move(tally, call, row, place));
     Row { id, linked, read }
 }
 
-fn new_move(
-    tally: &Tally,
-    call: &Call,
-    row: TransferRow,
-    (key, index): (Option<&str>, usize),
-) -> Result<NewMove, Problem> {
+fn new_move(tally: &Tally, call: &Call, row: TransferRow, (key, index): (Option<&str>, usize)) -> NewMove {
     let TransferRow { order, id, .. } = row;
-    let under = || key.map(|key| read_key(&row_key(key, index)).map_err(|why| Problem::field("/id", why)));
-    let id = id.map(Ok).or_else(under).transpose()?;
+    let id = id.or_else(|| key.map(|key| row_key(key, index)));
     let fingerprint = tally.fingerprints.of_order(&order);
     let identity = id.map(|id| Identity { key: call.key_of(&id), fingerprint });
-    Ok(NewMove { order, identity })
+    NewMove { order, identity }
 }
 
 /// Where a row of a chain is not taken, none of it is.

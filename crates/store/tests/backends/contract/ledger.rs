@@ -6,7 +6,7 @@ use tally_rules::ledger::account::{Account, AccountKey, Total, Totals};
 use tally_rules::ledger::book::Book;
 use tally_rules::ledger::entry::EntryKey;
 use tally_rules::ledger::hold::{End, Ending};
-use tally_rules::ledger::limits::{Limits, Spent};
+use tally_rules::ledger::limits::Spent;
 use tally_rules::ledger::member::{Handle, Login, Phone, Pin};
 use tally_rules::ledger::order::Written;
 use tally_rules::ledger::pin::Attempts;
@@ -384,7 +384,8 @@ pub(crate) fn transfers_from_all_sides_lose_nothing_and_never_conflict(backend: 
         wallets.sort();
         let plan = Plan { ledger: LedgerPlan { wallets, ..Default::default() }, ..Plan::default() };
         let done = store.run(&plan, &mut |loaded| {
-            let mut book = Book::new(&currencies, Limits::default());
+            let limits = BTreeMap::new();
+            let mut book = Book::new(&currencies, &limits);
             for (key, wallet) in plan.ledger.wallets.iter().zip(&loaded.ledger.wallets) {
                 book.load_wallet(*key, *wallet);
             }
@@ -468,7 +469,8 @@ pub(crate) fn random_money_agrees_with_its_entries(backend: &dyn Backend) {
             // It may be decided twice.
             (rng, given) = (start.clone(), begun);
             placed.clear();
-            let mut book = Book::new(&currencies, Limits::default());
+            let limits = BTreeMap::new();
+            let mut book = Book::new(&currencies, &limits);
             for (key, wallet) in plan.ledger.wallets.iter().zip(&loaded.ledger.wallets) {
                 book.load_wallet(*key, *wallet);
             }
