@@ -121,20 +121,21 @@ fn soak_a_key_and_a_currency_are_themselves_alone() {
     for mut server in servers() {
         let (mut client, keys) = (server.local(), keys(&mut rng));
         let made = client.post("/v1/members", &json!({"login_id": "ann", "name": "Ann"})).expect(201);
-        let deposit = |at: usize| {
+        let deposits = keys.iter().enumerate().map(|(at, key)| {
             let currency = ["KRW", "K", "KRW1"][at % 3];
             let body = json!({"to": made["id"], "currency": currency, "amount": at + 1});
-            Request::new("POST", "/v1/deposits").json(&body).idempotent(&keys[at])
-        };
-        for at in 0..keys.len() {
-            let answer = client.send(&deposit(at));
-            assert!(answer.status == 201 && !answer.is_replay(), "{:?}: {}", keys[at], answer.text());
+            (key, Request::new("POST", "/v1/deposits").json(&body).idempotent(key))
+        });
+        let deposits: Vec<_> = deposits.collect();
+        for (key, deposit) in &deposits {
+            let answer = client.send(deposit);
+            assert!(answer.status == 201 && !answer.is_replay(), "{key:?}: {}", answer.text());
         }
         server.kill9();
         server.restart();
         let mut client = server.local();
-        for at in 0..keys.len() {
-            assert!(client.send(&deposit(at)).is_replay(), "{:?}", keys[at]);
+        for (key, deposit) in &deposits {
+            assert!(client.send(deposit).is_replay(), "{key:?}");
         }
         let path = format!("/v1/wallets/{}", made["id"].as_str().expect("an id"));
         let wallets = client.get(&path).expect(200)["wallets"].clone();
