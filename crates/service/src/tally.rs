@@ -7,7 +7,7 @@ use crate::Fault;
 use crate::background;
 use crate::boards::{Board, Boards, run_once};
 use crate::clock::Clock;
-use crate::clock_notes::ClockNotes;
+use crate::clock_memory::ClockMemory;
 use crate::contests::counts::Counts as ContestCounts;
 use crate::contests::keeper::{self as contests, ContestKeeper};
 use crate::contests::repay;
@@ -71,7 +71,7 @@ pub struct Tally {
     /// What can be set.
     pub settings: Settings,
     pub(crate) clock: Clock,
-    clock_notes: ClockNotes,
+    clock_memory: ClockMemory,
     newest_ahead: i64,
     pub(crate) running: InProgress,
     pub(crate) changing_boards: Mutex<()>,
@@ -121,14 +121,15 @@ impl Tally {
         let is_shared = matches!(settings.ranking, Ranking::Redis(_));
         let followed = is_shared.then(|| Followed::begin(&*store, clock.now())).transpose()?;
         clock.set_bounds(settings.clock);
-        let clock_notes = ClockNotes::resume(&*store, &clock)?;
+        let clock_memory = ClockMemory::resume(&*store, &clock)?;
         if let Err(failure) = mend::names(&*store, settings.members.phone_country.as_deref()) {
             tracing::warn!(%failure, "names that earlier versions stored were not mended; the next start goes on");
         }
         let rebuilt = rebuild::rebuild(&*store, &settings, clock.judge(), progress)?;
         currencies::check(&*store, &rebuilt.boards, &settings.ledger.currencies)?;
-        let newest_ahead = look_ahead(rebuilt.newest.since(clock.now()), settings.clock.jump_max);
-        let instants = Instants::after(rebuilt.newest);
+        let newest = rebuilt.newest.max(clock_memory.newest());
+        let newest_ahead = look_ahead(newest.since(clock.now()), settings.clock.jump_max);
+        let instants = Instants::after(newest);
         let shared = Shared {
             store: Arc::clone(&store),
             clock: clock.clone(),
@@ -153,7 +154,7 @@ impl Tally {
             fingerprints: Fingerprints::new(secret),
             settings,
             clock,
-            clock_notes,
+            clock_memory,
             newest_ahead,
             running: InProgress::default(),
             changing_boards: Mutex::new(()),
@@ -205,7 +206,11 @@ impl Tally {
 
     /// Notes in the store what a server that starts must know of the clock.
     pub(crate) fn remember_clock(&self) -> Result<(), Failure> {
-        self.clock_notes.remember(&*self.store, &self.clock)
+        self.clock_memory.note(&*self.store, &self.clock)?;
+        if self.has_others() {
+            self.clock_memory.note_newest(&*self.store, self.lane.newest_instant())?;
+        }
+        Ok(())
     }
 
     /// By how much the newest instant that was stored when this server started lay ahead of its clock, in microseconds.
