@@ -122,7 +122,7 @@ impl Tally {
         // What others change from here on is looked at.
         let is_shared = matches!(settings.ranking, Ranking::Redis(_));
         let followed = is_shared.then(|| Followed::begin(&*store, clock.now())).transpose()?;
-        clock.set_bounds(settings.clock);
+        clock.begin(settings.clock, &store);
         let doubt_stored = store.meta(DOUBT_META)?.is_some_and(|doubt| !doubt.is_empty());
         if !clock.resume(store.meta(BELIEVED_META)?.as_deref()) && doubt_stored {
             clock.begin_in_doubt();
