@@ -24,6 +24,7 @@
 //! does it, it is the same.
 
 use super::connect::{self, Address};
+use super::fault::Fault;
 pub(super) use super::leases::Kind;
 use super::leases::{Found, Taken, ahead, micros, read, select, short, try_take};
 use super::link::Link;
@@ -327,6 +328,11 @@ impl Shared {
         put(&mut script);
         link.send(&script).map_err(StoreError::from)
     }
+}
+
+/// What a transaction was refused for: the lease was not ours, where there is one.
+pub(super) fn refused(lease: Option<&Lease>, fault: Fault) -> StoreError {
+    lease.map_or_else(|| fault.into(), Lease::refused)
 }
 
 /// A connection on which nothing takes longer than leaves time for another try.
