@@ -1,10 +1,15 @@
-//! Whether a clock is believed: its wall time is compared with monotonic time.
+//! Whether a clock is believed: its wall time is compared with monotonic time, and with the clock of the store.
 //!
 //! A wall clock is set by people and by the network, so it can jump; a monotonic clock only counts. Both readings are
 //! arguments. A jump beyond a bound puts the wall clock in doubt. It is believed again when the jump is undone, or when it has
 //! agreed with the monotonic clock for long enough. Not here: what waits meanwhile, and slow drift, which is followed.
 
 use crate::instant::{Micros, SECOND};
+
+/// A clock that is further from the clock of the store is in doubt, in microseconds.
+pub const SKEW_MAX: i64 = 5 * SECOND;
+/// A clock that is further from the clock of the store is worth a warning, in microseconds.
+pub const SKEW_WARN: i64 = SECOND;
 
 /// When a clock is believed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +45,8 @@ impl Reading {
 /// Why a clock is not believed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Doubt {
-    /// By how much it has jumped from where it was believed, in microseconds; 0 where that is not known.
+    /// By how much it has jumped from where it was believed, or is ahead of the clock of the store, in microseconds; 0 where that
+    /// is not known.
     pub jump: i64,
     /// Its offset since the last jump, and since when that is so by the monotonic clock.
     offset: i64,
@@ -63,6 +69,8 @@ pub struct ClockWatch {
     /// The offset when it was last believed.
     believed: Option<i64>,
     doubt: Option<Doubt>,
+    /// How far it is ahead of the clock of the store.
+    ahead: i64,
 }
 
 impl ClockWatch {
@@ -89,7 +97,13 @@ impl ClockWatch {
 
     /// Why the clock is not believed.
     pub fn doubt(&self) -> Option<Doubt> {
-        self.doubt
+        let skewed = Doubt { jump: self.ahead, offset: 0, since: 0 };
+        self.doubt.or_else(|| (self.ahead.abs() > SKEW_MAX).then_some(skewed))
+    }
+
+    /// Says how far the clock is ahead of the clock of the store, in microseconds.
+    pub fn compare(&mut self, ahead: i64) {
+        self.ahead = ahead;
     }
 
     /// Judges a reading; gives what it changes.
@@ -179,6 +193,20 @@ mod tests {
         watch.resume(Micros(HOUR), Reading { wall: Micros(0), monotonic: 7 });
         assert!(matches!(look(&mut watch, 7, 26 * HOUR), Some(Turn::Doubted(_))));
         assert_eq!(look(&mut watch, 8, HOUR), Some(Turn::Believed));
+    }
+
+    #[test]
+    fn a_clock_that_is_far_from_the_store_is_doubted_for_as_long_as_it_is() {
+        let mut watch = ClockWatch::default();
+        look(&mut watch, 0, 0);
+        for ahead in [25 * HOUR, -25 * HOUR, SKEW_MAX + 1, -SKEW_MAX - 1] {
+            watch.compare(ahead);
+            assert_eq!(watch.doubt().map(|doubt| doubt.jump), Some(ahead));
+            look(&mut watch, HOUR, 0);
+            assert!(watch.doubt().is_some(), "agreeing with itself does not help");
+            watch.compare(SKEW_MAX);
+            assert_eq!(watch.doubt(), None);
+        }
     }
 
     #[test]

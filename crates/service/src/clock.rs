@@ -1,14 +1,14 @@
 //! The clock is an argument, so that tests can run through years; and whether it is believed.
 //!
 //! Wall time says to which period a score belongs and what is due. It can jump, so every reading is compared with monotonic
-//! time ([`ClockWatch`]). While wall time is in doubt, what cannot be taken back waits: closing, paying, starting, expiring.
+//! time ([`ClockWatch`]), and with the clock of the store where that has one. While wall time is in doubt, what cannot be taken back waits: closing, paying, starting, expiring.
 //! Scores do not wait. Not here: what each part of the service does meanwhile.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tally_rules::Micros;
-use tally_rules::clock::{ClockBounds, ClockWatch, Doubt, Reading, Turn};
-use tally_rules::instant::SECOND;
+use tally_rules::clock::{ClockBounds, ClockWatch, Doubt, Reading, SKEW_WARN};
+use tally_store::Store;
 
 /// Where time comes from.
 pub trait TimeSource: Send + Sync {
@@ -34,7 +34,16 @@ pub struct Boot {
 #[derive(Clone)]
 pub struct Clock {
     source: Arc<dyn TimeSource>,
-    watch: Arc<Mutex<ClockWatch>>,
+    watch: Arc<Mutex<Watched>>,
+}
+
+/// What is known of the clock, and the store whose clock it is compared with.
+#[derive(Default)]
+struct Watched {
+    watch: ClockWatch,
+    store: Option<Weak<dyn Store>>,
+    /// A skew that is not worth a doubt was logged.
+    warned: bool,
 }
 
 /// A reading, judged.
@@ -71,22 +80,30 @@ impl Clock {
 
     /// Wall time, judged. A turn is logged once, by the reading that finds it.
     pub fn judge(&self) -> Judged {
-        let mut watch = self.watch();
+        let mut watched = self.watch();
+        let store = watched.store.as_ref().and_then(Weak::upgrade);
+        let ahead = store.as_ref().map_or(0, |store| store.clock_ahead());
+        let before = watched.watch.doubt();
         // Read under the lock: readings are judged in their order.
         let reading = self.source.read();
-        let turn = watch.look(reading);
-        let doubt = watch.doubt();
-        drop(watch);
-        match turn {
-            Some(Turn::Doubted(doubt)) => {
-                let seconds = doubt.jump / SECOND;
-                tracing::error!(
-                    seconds,
-                    "the clock has jumped: closing, paying and expiring wait until it is believed again"
-                );
-            }
-            Some(Turn::Believed) => tracing::warn!("the clock is believed again: what waited is done now"),
-            None => {}
+        watched.watch.compare(ahead);
+        watched.watch.look(reading);
+        let doubt = watched.watch.doubt();
+        let warned = std::mem::replace(&mut watched.warned, ahead.abs() > SKEW_WARN);
+        drop(watched);
+        let seconds = |micros: i64| micros as f64 / 1e6;
+        match (before, doubt) {
+            (None, Some(doubt)) => tracing::error!(
+                seconds = seconds(doubt.jump),
+                store_seconds = seconds(ahead),
+                "the clock has jumped, or is not the store's: closing, paying and expiring wait until it is believed again"
+            ),
+            (Some(_), None) => tracing::warn!("the clock is believed again: what waited is done now"),
+            (None, None) if !warned && ahead.abs() > SKEW_WARN => tracing::warn!(
+                seconds = seconds(ahead),
+                "the clock is not the store's: set it by NTP, from 5 s on closing, paying and expiring wait"
+            ),
+            _ => {}
         }
         Judged { now: reading.wall, doubt }
     }
@@ -97,9 +114,11 @@ impl Clock {
         doubt.is_none().then_some(now)
     }
 
-    /// Judges by these bounds from now on.
-    pub(crate) fn set_bounds(&self, bounds: ClockBounds) {
-        self.watch().set_bounds(bounds);
+    /// Judges by these bounds from now on, and by the clock of this store.
+    pub(crate) fn begin(&self, bounds: ClockBounds, store: &Arc<dyn Store>) {
+        let mut watched = self.watch();
+        watched.watch.set_bounds(bounds);
+        watched.store = Some(Arc::downgrade(store));
     }
 
     /// What the store is to remember of a time that is believed now: the boot, and the wall time at its begin.
@@ -113,19 +132,19 @@ impl Clock {
         let stored = stored.and_then(|bytes| std::str::from_utf8(bytes).ok()?.split_once(' '));
         let (Some((id, begin)), Some(boot)) = (stored, self.source.boot()) else { return false };
         let Some(begin) = begin.parse::<i64>().ok().filter(|_| id == boot.id) else { return false };
-        self.watch().resume(Micros(begin.saturating_add(boot.micros)), self.source.read());
+        self.watch().watch.resume(Micros(begin.saturating_add(boot.micros)), self.source.read());
         true
     }
 
     /// Starts in doubt.
     pub(crate) fn begin_in_doubt(&self) {
-        self.watch().begin_in_doubt(self.source.read());
+        self.watch().watch.begin_in_doubt(self.source.read());
         tracing::warn!(
             "the last server stopped while the clock was in doubt: closing, paying and expiring wait"
         );
     }
 
-    fn watch(&self) -> MutexGuard<'_, ClockWatch> {
+    fn watch(&self) -> MutexGuard<'_, Watched> {
         self.watch.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -82,6 +82,7 @@ impl From<StoreError> for Fault {
             StoreError::Row(_)
             | StoreError::Corrupt(_)
             | StoreError::Layout(_)
+            | StoreError::Skewed(_)
             | StoreError::TooNew { .. }
             | StoreError::TooOld { .. }
             | StoreError::NotOurs(_) => Self::Broken(error.to_string()),
@@ -124,6 +125,7 @@ pub(crate) fn in_lane(error: StoreError) -> tally_lanes::Failure<Fault> {
         | StoreError::Corrupt(_)
         | StoreError::Layout(_)
         | StoreError::Locked(_)
+        | StoreError::Skewed(_)
         | StoreError::TooNew { .. }
         | StoreError::TooOld { .. }
         | StoreError::NotOurs(_) => Failure::Away(error.into()),

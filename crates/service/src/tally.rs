@@ -120,7 +120,7 @@ impl Tally {
         // What others change from here on is looked at.
         let is_shared = matches!(settings.ranking, Ranking::Redis(_));
         let followed = is_shared.then(|| Followed::begin(&*store, clock.now())).transpose()?;
-        clock.set_bounds(settings.clock);
+        clock.begin(settings.clock, &store);
         let clock_memory = ClockMemory::resume(&*store, &clock)?;
         if let Err(failure) = mend::names(&*store, settings.members.phone_country.as_deref()) {
             tracing::warn!(%failure, "names that earlier versions stored were not mended; the next start goes on");

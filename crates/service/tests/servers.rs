@@ -40,15 +40,18 @@ struct World {
 impl World {
     /// Services whose clocks are half a second apart.
     fn new(now: i64, count: i64) -> Self {
+        Self::on(&ScratchDatabase::shared(DatabaseKind::MariaDb10).create_database(), now, count)
+    }
+
+    fn on(database: &str, now: i64, count: i64) -> Self {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let redis = ScratchRedis::start(RedisKind::Redis7, &[]);
-        let database = ScratchDatabase::shared(DatabaseKind::MariaDb10).create_database();
         let clocks: Vec<_> = (0..count).map(|nth| Arc::new(AtomicI64::new(now + nth * SECOND / 2))).collect();
         let start = |clock: &Arc<AtomicI64>| {
             let store: Arc<dyn Store> = Arc::new({
                 let options = Options { beside: Some("a test".into()), ..Options::default() };
-                MySqlStore::open(&database, &options).unwrap()
+                MySqlStore::open(database, &options).unwrap()
             });
             let url = format!("redis://{}", redis.address());
             let ranking = Ranking::Redis(RedisRanking::connect(&url, &RedisOptions::default()).unwrap());
@@ -217,6 +220,21 @@ fn a_changed_schedule_holds_everywhere_at_once() {
     assert_eq!(add(0, "bob"), "hourly:1970-01-11");
     assert_eq!(world.page(1, "hourly").unwrap().keys().collect::<Vec<_>>(), ["bob"]);
     assert_eq!(world.page(0, "daily").map(drop), Err(Refusal::PeriodNotFound));
+}
+
+/// The time of the database stands still: services are ahead of it after some seconds, and decide nothing by their clocks then.
+#[test]
+fn a_clock_that_is_not_the_databases_is_not_believed() {
+    let args = ["--sysdate-is-now", "--init-connect=SET timestamp = UNIX_TIMESTAMP()"];
+    let server = ScratchDatabase::start_with(DatabaseKind::MariaDb10, &args);
+    let url = server.create_database();
+    let name = url.rsplit('/').next().unwrap();
+    // An account that may administer the server would not be told so.
+    let account = "player@'127.0.0.1'";
+    server.sql(&format!("CREATE USER {account} IDENTIFIED BY 'secret'; GRANT ALL ON {name}.* TO {account}"));
+    let world = World::on(&url.replace("root@", "player:secret@"), 10 * DAY, 1);
+    wait_until("it is in doubt", || world.tallies[0].believed_now().is_none());
+    assert!(world.tallies[0].clock_jump().unwrap() > 5 * SECOND);
 }
 
 /// What was forgotten at one server is purged before another one fills it again.

@@ -44,6 +44,9 @@ pub enum StoreError {
     /// Another process is the one that writes to this store: nothing was done.
     #[error("another process has the store open: {0}")]
     Locked(String),
+    /// The clock of this machine is too far from that of the store: nothing was done.
+    #[error("{0}")]
+    Skewed(String),
     /// The store was written by a later version; it was not touched.
     #[error(
         "the store has schema version {found}, this tally knows up to {known}; use a newer tally (nothing was changed)"

@@ -172,6 +172,12 @@ pub trait Store: Send + Sync + 'static {
         Ok(None)
     }
 
+    /// How far the wall clock of this machine is ahead of the store's, in microseconds, at least; 0 where the store has none of its
+    /// own. Cheap: it was measured not long ago.
+    fn clock_ahead(&self) -> i64 {
+        0
+    }
+
     /// A number that is another one where this process began while nobody else was there: what is kept outside may be of another
     /// store, or of another state of this one.
     fn generation(&self) -> u64 {

@@ -36,7 +36,7 @@ settings! {
     "store.lanes" = "3" "Lanes of scores in front of a database, each with a transaction of its own in flight, at most store.pool_max of them; a store in a file has one.";
     "store.connect_timeout" = "5s" "How long a connection to a database may take.";
     "store.query_timeout" = "20s" "How long a database may take to answer; past it it is away.";
-    "store.lock_wait" = "5s" "How long a database lets a statement wait for rows of another, in whole seconds; less than `store.query_timeout`.";
+    "store.lock_wait" = "2s" "How long a database lets a statement wait for rows of another, in whole seconds; less than `store.query_timeout`.";
     "store.lease" = "10s" "How long a server that says nothing stays the only one that writes to a database; whoever follows a killed one waits so long.";
     "store.cache_mib" = "64" "Memory of the store for pages, in MiB.";
     "store.wal_mib" = "256" "Bound of the write-ahead log of the store's tables, in MiB.";

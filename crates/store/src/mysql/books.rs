@@ -3,7 +3,7 @@
 //! InnoDB keeps what is changed meanwhile for it, so it costs the writers nothing at once; one that is lost ends the
 //! reading, because another would be of another moment.
 
-use super::connect;
+use super::connect::{self, Flavour};
 use super::contests;
 use super::fault::Fault;
 use super::found;
@@ -52,6 +52,10 @@ impl Snapshot {
         let link = connect::connect(&pool.address, &pool.options, &pool.stats)?;
         let mut snapshot = Self { link, damaged: Vec::new() };
         let mut script = Script::default();
+        // It locks nothing, so it may take its time.
+        if snapshot.link.server.flavour == Flavour::MariaDb {
+            script.statement("SET SESSION idle_transaction_timeout = 0");
+        }
         script.statement("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ");
         script.statement("START TRANSACTION WITH CONSISTENT SNAPSHOT");
         snapshot.ask(&script)?;

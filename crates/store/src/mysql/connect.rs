@@ -25,9 +25,15 @@ const MESSAGE_BYTES_MAX: u64 = 16 << 20;
 /// What a message takes beside its text.
 const MESSAGE_HEAD: u64 = 1024;
 
-/// How long the server keeps a connection that says nothing. A process that is frozen with rows locked holds up
-/// others for so long; and longer than the pool keeps one idle.
+/// How long the server keeps a connection that says nothing: longer than the pool keeps one idle.
 const SERVER_PATIENCE: Duration = Duration::from_secs(120);
+
+/// How long the server keeps a transaction whose client says nothing: a process that is frozen or cut off with rows locked
+/// holds up others for so long. MariaDB ends it by itself; on MySQL a server that waits for it does (`pool`).
+pub(super) const IDLE_TRANSACTION: Duration = Duration::from_secs(3);
+
+/// How long the server waits for a client in the middle of a message or of an answer.
+const MESSAGE_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Which words the server knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,8 +117,16 @@ fn settings(options: &Options) -> Script {
         // A list of whole keys needs no look at the table to know what it finds.
         .sql("eq_range_index_dive_limit = 1, wait_timeout = ")
         .number(SERVER_PATIENCE.as_secs())
+        .sql(", net_read_timeout = ")
+        .number(MESSAGE_PATIENCE.as_secs())
+        .sql(", net_write_timeout = ")
+        .number(MESSAGE_PATIENCE.as_secs())
         .sql(", innodb_lock_wait_timeout = ")
         .number(options.lock_wait.as_secs().max(1))
+        // To others than MariaDB this is a comment.
+        .sql(" /*M!100301 , idle_transaction_timeout = ")
+        .number(IDLE_TRANSACTION.as_secs())
+        .sql(" */")
         .end();
     script.statement("SELECT VERSION(), @@max_allowed_packet, CONNECTION_ID()");
     script

@@ -62,6 +62,9 @@ impl From<Fault> for StoreError {
 /// A key that is there already.
 pub(super) const DUPLICATE: u16 = 1062;
 
+/// Rows that another transaction has were waited for in vain.
+pub(super) const LOCK_WAIT: u16 = 1205;
+
 /// A column that is added is there.
 pub(super) const COLUMN_THERE: u16 = 1060;
 
@@ -84,7 +87,7 @@ fn of_code(code: u16) -> Kind {
     match code {
         // Deadlock, lock wait, no wait, changed since it was read. A duplicate key: what was not there when it was read
         // came meanwhile (names that are taken are found before).
-        1213 | 1205 | 3572 | 1020 | DUPLICATE | 1586 | NULL => Kind::Conflict,
+        1213 | LOCK_WAIT | 3572 | 1020 | DUPLICATE | 1586 | NULL => Kind::Conflict,
         // Wrong text, too long, out of range, a check (MySQL, MariaDB), a row too large, a message too large.
         1366 | 1406 | 1264 | 1690 | 3819 | 4025 | 1118 | 1153 | 1292 => Kind::Row,
         // A table or a column is not there, or its pages are damaged.

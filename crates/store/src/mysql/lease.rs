@@ -24,15 +24,16 @@
 //! does it, it is the same.
 
 use super::connect::{self, Address};
+use super::fault::Fault;
 pub(super) use super::leases::Kind;
-use super::leases::{Found, Taken, micros, read, select, short, try_take};
+use super::leases::{Found, Taken, ahead, micros, read, select, short, try_take};
 use super::link::Link;
 use super::pool::Pool;
 use super::row::Answers;
 use super::text::Script;
 use super::{CLOCK, Options};
 use crate::StoreError;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -61,6 +62,8 @@ struct Shared {
     base: Instant,
     /// Until when reads are answered, in microseconds after `base`.
     until: AtomicU64,
+    /// How far the wall clock is ahead of the database's, in microseconds.
+    ahead: AtomicI64,
     /// The newest version that was given.
     newest: AtomicU64,
     state: Mutex<State>,
@@ -127,6 +130,7 @@ impl Lease {
             time: pool.options.lease,
             base: sent,
             until: AtomicU64::new(0),
+            ahead: AtomicI64::new(0),
             newest: AtomicU64::new(0),
             state: Mutex::default(),
             changed: Condvar::new(),
@@ -177,6 +181,11 @@ impl Lease {
     /// How long it would be held without another renewal.
     pub(super) fn seconds_left(&self) -> f64 {
         self.shared.left() as f64 / 1e6
+    }
+
+    /// How far the wall clock of this machine is ahead of the database's at least, in microseconds, by the last renewal.
+    pub(super) fn clock_ahead(&self) -> i64 {
+        self.shared.ahead.load(Ordering::Relaxed)
     }
 
     /// Who has taken it, once that is known.
@@ -294,13 +303,19 @@ impl Shared {
 
     /// Renews it where the number is still ours, and says what is there.
     fn renew(&self, link: &mut Option<Link>) -> Result<Found, StoreError> {
+        let asked = SystemTime::now();
         let mut answers = self.say(link, |script| {
             script.sql("UPDATE leases SET expires_at = ").sql(CLOCK).sql(" + ").number(micros(self.time));
             self.kind.put_row(script, self.fence);
             select(script);
+            script.sql("SELECT ").sql(CLOCK).end();
         })?;
+        let answered = SystemTime::now();
         answers.skip(1);
-        read(&mut answers)
+        let found = read(&mut answers)?;
+        let now = answers.one_number("the clock")?;
+        self.ahead.store(ahead((asked, answered), now), Ordering::Relaxed);
+        Ok(found)
     }
 
     /// Says something on the lease's own connection: the pool's may all be in use for longer than the lease lasts.
@@ -313,6 +328,11 @@ impl Shared {
         put(&mut script);
         link.send(&script).map_err(StoreError::from)
     }
+}
+
+/// What a transaction was refused for: the lease was not ours, where there is one.
+pub(super) fn refused(lease: Option<&Lease>, fault: Fault) -> StoreError {
+    lease.map_or_else(|| fault.into(), Lease::refused)
 }
 
 /// A connection on which nothing takes longer than leaves time for another try.

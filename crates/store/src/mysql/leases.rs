@@ -9,7 +9,9 @@ use super::row::{Answers, Fields};
 use super::text::Script;
 use crate::StoreError;
 use crate::plan::BoardNo;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use tally_rules::clock::SKEW_MAX;
+use tally_rules::instant::SECOND;
 
 /// Bytes of a holder's name in its column.
 const HOLDER_BYTES_MAX: usize = 1024;
@@ -70,13 +72,16 @@ pub(super) fn try_take(
     script.sql(BESIDE).sql(" FOR UPDATE").end();
     // After the lock is there, however long that took.
     script.sql("SELECT ").sql(CLOCK).end();
+    let asked = SystemTime::now();
     let mut answers = link.send(&script)?;
+    let answered = SystemTime::now();
     answers.skip(1);
     let alone = read(&mut answers)?;
     // An older schema, which is about to be migrated, may have one writer only.
     let none = || Found { fence: 0, holder: String::new(), expires_at: 0 };
     let beside = read_row(&mut answers)?.unwrap_or_else(none);
     let now = answers.one_number("the clock")?;
+    check_clock(ahead((asked, answered), now))?;
     let mut script = Script::default();
     let raises = kind == Kind::Alone || alone.holder != SIDE_BY_SIDE;
     let fence = alone.fence + u64::from(raises);
@@ -105,6 +110,28 @@ pub(super) fn try_take(
     let sent = Instant::now();
     link.send(&script)?;
     Ok(Ok(Taken { fence, generation, sent }))
+}
+
+/// How far the wall clock is ahead of the database's at least, in microseconds: the database read its clock between both instants.
+pub(super) fn ahead((asked, answered): (SystemTime, SystemTime), database: u64) -> i64 {
+    let micros = |at: SystemTime| {
+        let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
+        i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
+    };
+    let database = i64::try_from(database).unwrap_or(i64::MAX);
+    (micros(asked) - database).max(0) - (database - micros(answered)).max(0)
+}
+
+/// Refuses to begin with a clock that is far from the database's.
+fn check_clock(ahead: i64) -> Result<(), StoreError> {
+    if ahead.abs() <= SKEW_MAX {
+        return Ok(());
+    }
+    let (seconds, which) = (ahead.abs() / SECOND, if ahead > 0 { "ahead of" } else { "behind" });
+    Err(StoreError::Skewed(format!(
+        "the clock of this machine is {seconds} s {which} the database's, and {} s are allowed: set it, by NTP",
+        SKEW_MAX / SECOND
+    )))
 }
 
 pub(super) fn read(answers: &mut Answers) -> Result<Found, StoreError> {
@@ -155,4 +182,18 @@ pub(super) fn short(holder: &str) -> &[u8] {
 
 pub(super) fn micros(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_is_ahead_by_what_the_time_of_the_answer_cannot_explain() {
+        let at = |micros| UNIX_EPOCH + Duration::from_micros(micros);
+        let between = (at(100), at(300));
+        for (database, wanted) in [(100, 0), (200, 0), (300, 0), (40, 60), (350, -50)] {
+            assert_eq!(ahead(between, database), wanted, "{database}");
+        }
+    }
 }

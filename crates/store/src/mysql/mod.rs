@@ -266,6 +266,10 @@ impl Store for MySqlStore {
         meta::id(&self.pool).map(Some)
     }
 
+    fn clock_ahead(&self) -> i64 {
+        self.lease.as_ref().map_or(0, Lease::clock_ahead)
+    }
+
     fn generation(&self) -> u64 {
         self.lease.as_ref().map_or(0, Lease::generation)
     }
@@ -363,7 +367,10 @@ impl Store for MySqlStore {
 
     fn gauges(&self) -> Vec<(&'static str, f64)> {
         let mut gauges = self.pool.gauges();
-        gauges.extend(self.lease.as_ref().map(|lease| ("lease_seconds", lease.seconds_left())));
+        if let Some(lease) = &self.lease {
+            gauges.push(("lease_seconds", lease.seconds_left()));
+            gauges.push(("clock_ahead_seconds", lease.clock_ahead() as f64 / 1e6));
+        }
         gauges
     }
 

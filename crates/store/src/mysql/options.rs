@@ -16,7 +16,7 @@ pub struct Options {
     /// this time is away. More than `lock_wait`. Default: 20 s.
     pub query_timeout: Duration,
     /// How long the database lets a statement wait for rows that another transaction has, in whole seconds. Default:
-    /// 5 s.
+    /// 2 s, less than a silent transaction is kept.
     pub lock_wait: Duration,
     /// Whether a schema of an older version is brought to the present one. An empty database always is. Default: no.
     pub migrate: bool,
@@ -36,7 +36,7 @@ impl Default for Options {
             pool_max: 8,
             connect_timeout: Duration::from_secs(5),
             query_timeout: Duration::from_secs(20),
-            lock_wait: Duration::from_secs(5),
+            lock_wait: Duration::from_secs(2),
             migrate: false,
             writer: None,
             beside: None,

@@ -3,7 +3,7 @@
 //! Not here: any check of a connection before it is used (that would be a round trip). One that was lost while it lay
 //! idle says so at its first message, and `run` and `ask` begin again on a new one.
 
-use super::connect::{self, Address};
+use super::connect::{self, Address, Flavour};
 use super::fault::Fault;
 use super::link::Link;
 use super::row::Answers;
@@ -172,6 +172,38 @@ impl Pool {
                     }
                 }
             }
+        }
+    }
+
+    /// Ends connections of this account that have said nothing for long, on MySQL, which does not end such transactions by
+    /// itself: the one that holds rows is among them. One that lies idle is made anew when it is needed. Where this fails the rows are
+    /// waited for again.
+    pub(super) fn end_silent_transactions(&self) {
+        let mut script = Script::default();
+        script.sql("SELECT id FROM information_schema.processlist WHERE command = 'Sleep' AND time >= ");
+        script
+            .number(connect::IDLE_TRANSACTION.as_secs())
+            .sql(" AND db = DATABASE() AND id <> CONNECTION_ID()");
+        script.sql(" AND user = SUBSTRING_INDEX(USER(), '@', 1)").end();
+        let Ok(mut link) = self.take() else { return };
+        if link.get().server.flavour == Flavour::MariaDb {
+            return;
+        }
+        let mut silent: Vec<u64> = Vec::new();
+        let found = link.get().send(&script).map_err(StoreError::from).and_then(|mut answers| {
+            answers.each(1, "the list of connections", |row| {
+                silent.push(row.number()?);
+                Ok(())
+            })
+        });
+        if found.is_err() {
+            return link.get().give_up();
+        }
+        for id in silent {
+            let mut script = Script::default();
+            script.sql("KILL ").number(id).end();
+            // It may have gone, or spoken, meanwhile.
+            drop(link.get().send(&script));
         }
     }
 

@@ -11,7 +11,7 @@
 
 use super::batches::{self, Batch};
 use super::fault::{self, Fault};
-use super::lease::Lease;
+use super::lease::{self, Lease};
 use super::leases;
 use super::link::Link;
 use super::load::{self, Read};
@@ -34,6 +34,8 @@ const NOT_RENEWED: &str = "the lease of the one writer is not renewed";
 pub(super) enum Stop {
     /// It was not done, and the caller hears why.
     Error(StoreError),
+    /// It was not done, because another transaction has held its rows for too long.
+    Waited(StoreError),
     /// The connection was lost before COMMIT was sent.
     Lost(String),
     /// The connection was lost when COMMIT was out.
@@ -116,7 +118,11 @@ fn in_turn(
         let why = match done {
             Ok(committed) => return Ok((committed, true)),
             Err(Stop::Error(error)) => return Err(error),
-            Err(Stop::Mistaken(fault)) => return Err(refused(lease, fault)),
+            Err(Stop::Waited(error)) => {
+                pool.end_silent_transactions();
+                return Err(error);
+            }
+            Err(Stop::Mistaken(fault)) => return Err(lease::refused(lease, fault)),
             Err(Stop::Lost(why)) => why,
             Err(Stop::LostAtCommit(batch, why)) => match found_out(pool, batch, &why)? {
                 Some(version) => {
@@ -366,11 +372,6 @@ fn mistaken(link: &mut Link, fault: Fault) -> Stop {
     }
 }
 
-/// The lease was not ours.
-fn refused(lease: Option<&Lease>, fault: Fault) -> StoreError {
-    lease.map_or_else(|| fault.into(), Lease::refused)
-}
-
 /// Undoes what a fault left open.
 fn undo(link: &mut Link, fault: Fault) -> Stop {
     if let Fault::Lost(why) = fault {
@@ -380,7 +381,11 @@ fn undo(link: &mut Link, fault: Fault) -> Stop {
         link.give_up();
         return Stop::Error(fault.into());
     }
-    undo_because(link, fault.into())
+    let waited = matches!(fault, Fault::Refused { code: fault::LOCK_WAIT, .. });
+    match undo_because(link, fault.into()) {
+        Stop::Error(error) if waited => Stop::Waited(error),
+        stop => stop,
+    }
 }
 
 fn undo_because(link: &mut Link, error: StoreError) -> Stop {

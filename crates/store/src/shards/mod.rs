@@ -180,6 +180,11 @@ impl Store for Shards {
         self.inner.all[FIRST].id()
     }
 
+    fn clock_ahead(&self) -> i64 {
+        let all = self.inner.all.iter().map(|store| store.clock_ahead());
+        all.max_by_key(|ahead| ahead.abs()).unwrap_or(0)
+    }
+
     fn generation(&self) -> u64 {
         self.inner.all[FIRST].generation()
     }

@@ -172,9 +172,11 @@ impl Inner {
         for (shard, store) in self.all.iter().enumerate() {
             for (name, value) in store.gauges() {
                 match all.iter_mut().find(|(other, _)| *other == name) {
-                    Some(_) if name == "lease_seconds" => {}
+                    Some(_) if name == "lease_seconds" || name == "clock_ahead_seconds" => {}
                     Some((_, sum)) => *sum += value,
-                    None if shard == FIRST || name != "lease_seconds" => all.push((name, value)),
+                    None if shard == FIRST || name != "lease_seconds" && name != "clock_ahead_seconds" => {
+                        all.push((name, value))
+                    }
                     None => {}
                 }
             }

@@ -103,6 +103,7 @@ mod tests {
                 StoreError::LostAtCommit { .. }
                 | StoreError::Damaged(_)
                 | StoreError::Locked(_)
+                | StoreError::Skewed(_)
                 | StoreError::TooNew { .. }
                 | StoreError::TooOld { .. }
                 | StoreError::Layout(_)

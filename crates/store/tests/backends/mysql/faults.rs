@@ -11,6 +11,7 @@ for_both!(
     a_batch_that_is_cut_is_done_once_or_not_at_all,
     a_deadlock_is_a_conflict_and_nothing_is_done,
     a_lock_that_is_waited_for_too_long_is_a_conflict,
+    a_transaction_that_falls_silent_lets_go_of_its_rows,
     more_connections_than_the_server_has_are_away,
     more_callers_than_connections_wait,
     a_database_that_is_read_only_is_away,
@@ -103,6 +104,29 @@ fn a_lock_that_is_waited_for_too_long_is_a_conflict(kind: DatabaseKind) {
     assert_eq!(count(&other), 2);
     add(&other, |_| ()).unwrap();
     assert_eq!(count(&store), 3);
+}
+
+/// A server that is frozen between its two messages, or cut off, holds up others for seconds, and writes nothing of what it decided then.
+fn a_transaction_that_falls_silent_lets_go_of_its_rows(kind: DatabaseKind) {
+    const TRIES_MAX: usize = 30;
+    let url = ScratchDatabase::shared(kind).create_database();
+    let (store, other) = (open(&url), open(&url));
+    add(&store, |_| ()).unwrap();
+    // Its connection is not new, so what was undone is decided again on another.
+    let done = add(&store, |decided| {
+        if decided > 1 {
+            return;
+        }
+        let mut tries = (0..TRIES_MAX).map(|_| add(&other, |_| ()));
+        let done = tries.find(|done| !matches!(done, Err(StoreError::Conflict(_))));
+        assert!(matches!(done, Some(Ok(_))), "{kind:?}: {done:?} while the other is silent");
+    });
+    done.unwrap();
+    assert_eq!(count(&other), 3);
+    // What only reads is not ended where it is slow.
+    let mut books = store.ledger().books().unwrap();
+    std::thread::sleep(Duration::from_secs(5));
+    books.totals().unwrap();
 }
 
 fn more_connections_than_the_server_has_are_away(kind: DatabaseKind) {

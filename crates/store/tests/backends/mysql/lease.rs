@@ -14,6 +14,8 @@ for_both!(
     shared_stores_need_none,
     side_by_side_and_alone_exclude_each_other,
     servers_beside_fence_one_that_wrote_alone,
+    a_clock_that_is_far_from_the_database_is_refused,
+    a_clock_that_parts_from_the_database_is_told,
 );
 
 const LEASE: Duration = Duration::from_secs(3);
@@ -271,4 +273,43 @@ fn servers_beside_fence_one_that_wrote_alone(kind: DatabaseKind) {
         add(store, |_| ()).unwrap();
     }
     assert_eq!(count(&third), 5);
+}
+
+/// A server whose connections believe in another time, and a URL of an account that is told so.
+fn in_another_time(kind: DatabaseKind, set: &str) -> (ScratchDatabase, String) {
+    let init = format!("--init-connect=SET timestamp = UNIX_TIMESTAMP() + {set}");
+    let server = ScratchDatabase::start_with(kind, &["--sysdate-is-now", &init]);
+    let url = server.create_database();
+    let account = "player@'127.0.0.1'";
+    server.sql(&format!(
+        "CREATE USER {account} IDENTIFIED BY 'secret'; GRANT ALL ON {}.* TO {account}",
+        name(&url)
+    ));
+    let url = url.replace("root@", "player:secret@");
+    (server, url)
+}
+
+fn a_clock_that_is_far_from_the_database_is_refused(kind: DatabaseKind) {
+    for (set, word) in [("-3600", "s ahead of"), ("3600", "s behind")] {
+        let (_server, url) = in_another_time(kind, set);
+        for options in [writer("alone"), Options { beside: Some("beside".into()), ..impatient() }] {
+            let refused = MySqlStore::open(&url, &options).map(drop);
+            let Err(StoreError::Skewed(why)) = &refused else { panic!("{refused:?}") };
+            assert!(why.contains(word) && why.contains("NTP"), "{why}");
+        }
+        // One that only reads decides nothing by its clock.
+        open(&url);
+    }
+}
+
+/// The time of a connection stands still there.
+fn a_clock_that_parts_from_the_database_is_told(kind: DatabaseKind) {
+    let (_server, url) = in_another_time(kind, "0");
+    for options in [writer("alone"), Options { beside: Some("beside".into()), lease: LEASE, ..impatient() }] {
+        let store = MySqlStore::open(&url, &options).unwrap();
+        wait_until(|| store.clock_ahead() > 2_000_000);
+        assert!(store.gauges().iter().any(|(name, value)| *name == "clock_ahead_seconds" && *value > 2.0));
+        store.release();
+        drop(store);
+    }
 }
