@@ -34,6 +34,7 @@ mod lease;
 mod leases;
 mod ledger;
 mod link;
+mod lists;
 mod load;
 mod marks;
 mod members;
@@ -77,10 +78,11 @@ pub(crate) use books::Snapshot;
 use connect::{Address, Flavour};
 use lease::{Kind, Lease};
 use link::Link;
+use lists::found;
 use notes::Decide;
 pub(crate) use notes::{Note, Noted};
 pub use options::{Options, Survey};
-use row::{Answers, Fields};
+use row::Fields;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tally_rules::profile::Profile;
@@ -373,25 +375,6 @@ impl Store for MySqlStore {
     fn may_answer(&self) -> bool {
         self.lease.as_ref().is_none_or(Lease::may_answer)
     }
-}
-
-/// What was found of keys, in their order. The keys ascend.
-fn found<K: Ord, V>(
-    answers: &mut Answers,
-    statements: usize,
-    table: &'static str,
-    keys: &[K],
-    decode: impl Fn(&mut Fields<'_>) -> Result<(K, V), StoreError>,
-) -> Result<Vec<Option<V>>, StoreError> {
-    let mut found: Vec<Option<V>> = keys.iter().map(|_| None).collect();
-    answers.each(statements, table, |row| {
-        let (key, value) = decode(row)?;
-        let at = keys.binary_search(&key);
-        let at = at.map_err(|_| fault::damaged(table, "a row that nobody asked for"))?;
-        found[at] = Some(value);
-        Ok(())
-    })?;
-    Ok(found)
 }
 
 /// The next column as a player's name.
