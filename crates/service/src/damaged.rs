@@ -8,7 +8,8 @@ use crate::failure::Failure;
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 use tally_rules::PlayerId;
-use tally_store::{BoardNo, DamagedRow, Part, ScoreKey, Store};
+use tally_store::{BoardNo, Part, ScoreKey, Store};
+pub use tally_store::{DamagedRow, Listing};
 
 /// Rows that are remembered as logged. More are not logged.
 const LOGGED_MAX: usize = 10_000;

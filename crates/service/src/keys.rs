@@ -126,8 +126,7 @@ impl Keys {
 
     fn read_again(&self) -> Result<(), Failure> {
         let stored = self.store.keys()?;
-        let is_key = |row: &DamagedRow| matches!(row.table, "keys" | "api_keys");
-        if self.store.damaged_count() > 0 && self.store.damaged().iter().any(is_key) {
+        if !self.damaged_rows().is_empty() {
             self.damaged.store(true, Ordering::Release);
             damaged::log_all(&*self.store);
         }
@@ -156,6 +155,15 @@ impl Keys {
     /// Whether a caller that was authenticated still is one.
     pub fn is_live(&self, caller: &Caller) -> bool {
         self.rows.read().unwrap_or_else(PoisonError::into_inner).contains_key(&caller.scope)
+    }
+
+    /// Stored keys that cannot be read.
+    pub fn damaged_rows(&self) -> Vec<DamagedRow> {
+        let is_key = |row: &DamagedRow| matches!(row.table, "keys" | "api_keys");
+        match self.store.damaged_count() {
+            0 => Vec::new(),
+            _ => self.store.damaged().into_iter().filter(is_key).collect(),
+        }
     }
 
     /// Every key, by time of creation.

@@ -2,10 +2,14 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use tally_rules::contest::{
+    Application, Contest, ContestId, Enrolled, Payout, Record, Series, SeriesRecord, State, Status,
+};
 use tally_rules::definition::{Update, Wish};
+use tally_rules::event::{ContestChanged, Event, Happened};
 use tally_rules::ledger::member::Login;
 use tally_rules::ledger::pin::Attempts;
-use tally_rules::ledger::{Amount, Currencies, Currency, Member, MemberId, Move, Order, Uuid};
+use tally_rules::ledger::{Amount, Currencies, Currency, Member, MemberId, Move, Order, Uuid, WalletKey};
 use tally_rules::role::Role;
 use tally_rules::score::Given;
 use tally_rules::{BoardId, Micros, PlayerId, Refusal};
@@ -15,9 +19,11 @@ use tally_service::secret::Secret;
 use tally_service::wallets::command::{NewMember, NewMove};
 use tally_service::wallets::{LedgerSettings, members, post};
 use tally_service::{ALL_TIME, Clock, Failure, Fault, Keys, Progress, Settings, Tally, boards, damaged};
-use tally_store::Store;
 use tally_store::mysql::MySqlStore;
 use tally_store::sqlite::SqliteStore;
+use tally_store::{
+    Changes, ContestChanges, EntrantKey, LedgerChanges, Listing, PayoutKey, Plan, Store, Topic,
+};
 use tally_testkit::{DatabaseKind, ScratchDatabase};
 use tokio::runtime::Runtime;
 
@@ -294,5 +300,128 @@ fn a_damaged_key_lets_nobody_in_and_counts_as_a_key() {
         let served = Served::start(&place);
         assert!(!served.keys.protected_mode());
         served.stop();
+    }
+}
+
+/// Rows of every kind that a list shows: three contests, and of the first one three of everything else.
+fn listed_rows(of: MemberId) -> Changes {
+    let names = ["a", "b", "c"];
+    let (no, won) = (Uuid([5; 16]), Currency::parse("KRW").unwrap());
+    let id = |name: &str| ContestId::new(name).unwrap();
+    let record = |at: u8| Record::new(Uuid([5 + at; 16]), Contest::default(), None, Micros(1));
+    let entrant = |name: &str| EntrantKey { contest: no, player: player(name) };
+    let application = |place| Application {
+        status: Status::Pending,
+        place,
+        applied_at: Micros(1),
+        member: None,
+        hold: None,
+    };
+    let enrolled = |place| Enrolled { place, division: None, member: None };
+    let payout = |name: &str| Payout {
+        player: player(name),
+        member: of,
+        division: None,
+        rank: 1,
+        currency: won,
+        amount: Amount::new(1).unwrap(),
+        paid: None,
+    };
+    let series = || SeriesRecord {
+        series: Series {
+            template: Contest::default(),
+            open: "0 0 * * *".into(),
+            start: "0 1 * * *".into(),
+            end: "0 2 * * *".into(),
+            time_zone: "UTC".into(),
+            ahead: 1,
+        },
+        from: Micros(1),
+        since: Micros(1),
+        due: None,
+        last: None,
+        created_at: Micros(1),
+        updated_at: Micros(1),
+    };
+    let contests = ContestChanges {
+        contests: (0..).zip(names).map(|(at, name)| (id(name), record(at))).collect(),
+        applications: (1..).zip(names).map(|(at, name)| (entrant(name), Some(application(at)))).collect(),
+        members: (0..).zip(names).map(|(at, name)| (entrant(name), enrolled(at))).collect(),
+        payouts: (0..)
+            .zip(names)
+            .map(|(at, name)| (PayoutKey { contest: no, no: at }, payout(name)))
+            .collect(),
+        series: names.iter().map(|name| (id(name), Some(series()))).collect(),
+        ..ContestChanges::default()
+    };
+    let happened = |to| {
+        let changed = ContestChanged { before: None, state: to, at: Micros(1), members: 0 };
+        (Topic::Contest(no), Event { at: Micros(1), what: Happened::Contest(changed) })
+    };
+    let events = [State::Draft, State::Open, State::Running].map(happened).to_vec();
+    Changes { ledger: LedgerChanges { contests, events, ..LedgerChanges::default() }, ..Changes::default() }
+}
+
+/// What two pages of a list give: the first with one row that can be read, and all behind it.
+#[track_caller]
+fn pages<T: Clone>(page: impl Fn(Option<T>, usize) -> Listing<T>) -> (usize, Vec<(&'static str, String)>) {
+    let first = page(None, 1);
+    assert_eq!((first.rows.len(), first.damaged.len()), (1, 0), "the first row is before the damaged one");
+    let rest = page(first.rows.last().cloned(), 9);
+    assert!(rest.clone().whole().is_err());
+    (rest.rows.len(), rest.damaged.into_iter().map(|row| (row.table, row.key)).collect())
+}
+
+#[test]
+fn a_list_names_the_damaged_row_and_goes_on_behind_it() {
+    for place in Place::all() {
+        let served = Served::start(&place);
+        let member = served.member("ann");
+        (0..3).for_each(|_| served.deposit(&[member]).remove(0).unwrap());
+        let changes = listed_rows(member);
+        served.stop();
+        place.open().run(&Plan::default(), &mut |_| changes.clone()).unwrap();
+        let bad = if place.is_file() { "CAST(x'ff' AS TEXT)" } else { "x'ff'" };
+        place.sql(&format!(
+            "UPDATE contests SET body = x'00' WHERE id = 'b'; UPDATE contest_series SET body = x'00' WHERE id = 'b'; \
+             UPDATE contest_applications SET player = {bad} WHERE place = 2; \
+             UPDATE contest_members SET player = {bad} WHERE place = 2; \
+             UPDATE contest_prizes SET currency = '!' WHERE `no` = 1; UPDATE events SET body = x'00' WHERE number = 2; \
+             UPDATE entries SET kind = 99 WHERE sequence = 2; UPDATE wallets SET closed = 7;"
+        ));
+        let store = place.open();
+        let (ledger, no) = (store.ledger(), Uuid([5; 16]));
+        let one = |table: &'static str, key: &str| (1, vec![(table, key.to_owned())]);
+        let contests = pages(|after: Option<(ContestId, Record)>, limit| {
+            ledger.list_contests(None, after.as_ref().map(|row| &row.0), limit).unwrap()
+        });
+        assert_eq!(contests, one("contests", "b"));
+        let series = pages(|after: Option<(ContestId, SeriesRecord)>, limit| {
+            ledger.list_series(after.as_ref().map(|row| &row.0), limit).unwrap()
+        });
+        assert_eq!(series, one("contest_series", "b"));
+        let applications = pages(|after: Option<(PlayerId, Application)>, limit| {
+            let above = after.map_or(0, |row| row.1.place);
+            ledger.list_applications(no, Status::Pending, above, limit).unwrap()
+        });
+        assert_eq!(applications, one("contest_applications", &format!("{no}/x'ff'")));
+        // The name without letters is behind all others.
+        let members = ledger.list_members(no, None, 9).unwrap();
+        assert_eq!((members.rows.len(), &*members.damaged[0].key), (2, &*format!("{no}/x'ff'")));
+        let payouts = pages(|after: Option<(u32, Payout)>, limit| {
+            ledger.list_payouts(no, after.map_or(0, |row| row.0 + 1), limit).unwrap()
+        });
+        assert_eq!(payouts, one("contest_prizes", &format!("{no}/1")));
+        let events = pages(|after: Option<(u64, Event)>, limit| {
+            ledger.list_events(Topic::Contest(no), after.map_or(0, |row| row.0), limit).unwrap()
+        });
+        assert_eq!(events, one("events", &format!("contest {no}/2")));
+        let won = Currency::parse("KRW").unwrap();
+        let entries = ledger.list_entries(WalletKey { member, currency: won }, 1..9).unwrap();
+        let numbers: Vec<u64> = entries.rows.iter().map(|row| row.0).collect();
+        assert_eq!((numbers, &*entries.damaged[0].key), (vec![3, 1], &*format!("{}/KRW/2", member.0)));
+        let wallets = ledger.list_wallets(member).unwrap();
+        assert_eq!((wallets.rows.len(), &*wallets.damaged[0].key), (0, &*format!("{}/KRW", member.0)));
+        assert_eq!(store.damaged_count(), 8);
     }
 }

@@ -1,14 +1,11 @@
-//! Contests in a store: what a transaction reads and writes of them, what is read without one, and a contest in bytes.
+//! Contests in a store: what a transaction reads and writes of them, and a contest in bytes.
 //!
 //! A contest is found by its name; what belongs to it by a number of 16 bytes that it was given once. Whoever changes an
 //! application reads its contest in the same transaction, so that row serialises them and has their counts. All of it is
 //! nobody's score, so it is beside members and money: a fee and an application are one transaction of one database.
 //!
-//! Not here: rules, and the tables.
+//! Not here: rules, the tables, and what is read without a transaction (`contest_reads`).
 
-use crate::StoreError;
-use crate::payments::PaymentReads;
-use crate::series::SeriesReads;
 use crate::sqlite::codec::{Input, put_bytes, put_number, put_option, put_signed};
 use crate::sqlite::{put_board, take_board};
 use crate::{BoardNo, BoardRow, PartKey};
@@ -20,7 +17,6 @@ use tally_rules::contest::start::{Bad, Failed};
 use tally_rules::contest::state::State;
 use tally_rules::contest::{
     Application, Contest, ContestId, Enrolled, OnInvalid, Payout, Prize, PrizeTies, Record, SeriesRecord,
-    Status,
 };
 use tally_rules::ledger::{Amount, Currency, Uuid};
 use tally_rules::period::Payment;
@@ -127,72 +123,6 @@ impl ContestChanges {
         assert!(self.series.is_sorted_by(|a, b| a.0 < b.0), "changed series ascend");
         assert!(self.payments.is_sorted_by(|a, b| a.0 < b.0), "changed payments ascend");
     }
-}
-
-/// Contests with their names.
-pub type Listed = Vec<(ContestId, Record)>;
-
-/// What is due, with since when: in order of that and of names.
-pub type Due = Vec<(Micros, ContestId)>;
-
-/// Where a list of what is due goes on: behind that moment and name.
-pub type DueAfter<'a> = Option<(Micros, &'a str)>;
-
-/// What can be read of contests without a transaction.
-pub trait Contests: SeriesReads + PaymentReads {
-    /// A contest.
-    fn contest(&self, id: &ContestId) -> Result<Option<Record>, StoreError>;
-
-    /// At most `limit` contests in order of names, from the first one after `after`: of one state, or of all.
-    fn contests(
-        &self,
-        state: Option<State>,
-        after: Option<&ContestId>,
-        limit: usize,
-    ) -> Result<Listed, StoreError>;
-
-    /// At most `limit` contests of which something happens by itself at `now` or before, first things first, from the first
-    /// one behind `after`.
-    fn due_contests(&self, now: Micros, after: DueAfter<'_>, limit: usize) -> Result<Due, StoreError>;
-
-    /// How many there are in each state, in the order of [`State::ALL`]. Of each at most so many are counted.
-    fn count_contests(&self, most: usize) -> Result<Vec<usize>, StoreError>;
-
-    /// At most `limit` applications of a contest in one status, by their places, from the first one above `above`. Whoever wants
-    /// all of them asks once: a page may cost as much as all that were changed lately.
-    fn applications(
-        &self,
-        contest: Uuid,
-        status: Status,
-        above: u64,
-        limit: usize,
-    ) -> Result<Vec<(PlayerId, Application)>, StoreError>;
-
-    /// The first applications of a contest in order of players, whatever became of them: at most `limit`, from the first one
-    /// after `after`. Whoever removes them page by page says the last one, and passes none over that it has removed.
-    fn first_applications(
-        &self,
-        contest: Uuid,
-        after: Option<&PlayerId>,
-        limit: usize,
-    ) -> Result<Vec<(PlayerId, Application)>, StoreError>;
-
-    /// An application.
-    fn application(&self, key: &EntrantKey) -> Result<Option<Application>, StoreError>;
-
-    /// At most `limit` members of a contest in order of players, from the first one after `after`.
-    fn contest_members(
-        &self,
-        contest: Uuid,
-        after: Option<&PlayerId>,
-        limit: usize,
-    ) -> Result<Vec<(PlayerId, Enrolled)>, StoreError>;
-
-    /// The member of each key, which ascend. One that is there is never changed.
-    fn enrolled(&self, keys: &[EntrantKey]) -> Result<Vec<Option<Enrolled>>, StoreError>;
-
-    /// At most `limit` prizes of a contest with their numbers, from that one on; of one that was called off, fees paid back.
-    fn payouts(&self, contest: Uuid, from: u32, limit: usize) -> Result<Vec<(u32, Payout)>, StoreError>;
 }
 
 /// The form of the bytes below. A released one is never changed; another one gets another number.

@@ -2,7 +2,8 @@
 //!
 //! A damaged row fails the requests that need it, and no others. So a fault names table and key, and a walk over many
 //! rows leaves such a row out and notes it here. A note is made once for each row, is bounded, and stays until the
-//! process ends. Not here: damage of a whole file, which is [`StoreError::Corrupt`], and mending.
+//! process ends. A list for people leaves such a row out as well, and names it beside its rows: [`Listing`]. Not here: damage of a
+//! whole file, which is [`StoreError::Corrupt`], and mending.
 
 use crate::StoreError;
 use crate::contests::{EntrantKey, PayoutKey};
@@ -41,6 +42,16 @@ impl fmt::Display for DamagedRow {
 }
 
 impl StoreError {
+    /// Names the table, where the decoder of its columns could not.
+    pub(crate) fn of_table(self, table: &'static str) -> Self {
+        match self {
+            Self::Damaged(row) if row.table.is_empty() => {
+                Self::Damaged(Box::new(DamagedRow { table, ..*row }))
+            }
+            error => error,
+        }
+    }
+
     /// Names the damaged row, as far as the decoder of its columns could not.
     pub(crate) fn of_row(self, table: &'static str, key: impl FnOnce() -> String) -> Self {
         let Self::Damaged(mut row) = self else { return self };
@@ -51,6 +62,54 @@ impl StoreError {
             row.key = key();
         }
         Self::Damaged(row)
+    }
+}
+
+/// Damaged rows that one list names. A list that meets more fails.
+const LISTED_MAX: usize = 100;
+
+/// The rows of a list in its order, and those that were left out of it because they cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listing<T> {
+    /// Rows that can be read, at most as many as were asked for; fewer mean the end.
+    pub rows: Vec<T>,
+    /// Damaged rows among them, up to the last row.
+    pub damaged: Vec<DamagedRow>,
+}
+
+impl<T> Default for Listing<T> {
+    fn default() -> Self {
+        Self { rows: Vec::new(), damaged: Vec::new() }
+    }
+}
+
+impl<T> From<Vec<T>> for Listing<T> {
+    fn from(rows: Vec<T>) -> Self {
+        Self { rows, damaged: Vec::new() }
+    }
+}
+
+impl<T> Listing<T> {
+    /// The rows, for work that may leave none out: an error where one cannot be read.
+    pub fn whole(self) -> Result<Vec<T>, StoreError> {
+        match self.damaged.into_iter().next() {
+            None => Ok(self.rows),
+            Some(row) => Err(StoreError::Damaged(Box::new(row))),
+        }
+    }
+
+    /// The same with other rows.
+    pub fn map<U>(self, each: impl FnMut(T) -> U) -> Listing<U> {
+        Listing { rows: self.rows.into_iter().map(each).collect(), damaged: self.damaged }
+    }
+
+    /// Leaves a row out that cannot be read; any other error stays one.
+    pub(crate) fn leave_out(&mut self, error: StoreError) -> Result<(), StoreError> {
+        match error {
+            StoreError::Damaged(row) if self.damaged.len() < LISTED_MAX => self.damaged.push(*row),
+            error => return Err(error),
+        }
+        Ok(())
     }
 }
 

@@ -7,7 +7,7 @@
 //! never forgotten, so they are the events of their member.
 
 use crate::sqlite::codec::{Input, put_bytes, put_number, put_option, put_signed};
-use crate::{BoardNo, StoreError};
+use crate::{BoardNo, Listing, StoreError};
 use tally_rules::Micros;
 use tally_rules::contest::State;
 use tally_rules::event::{ContestChanged, Event, Happened, PeriodClosed};
@@ -35,7 +35,17 @@ pub struct EventKey {
 /// What can be read of events without a transaction.
 pub trait EventReads {
     /// At most `limit` events of a topic with their numbers, from the first one that is kept after the number `after`.
-    fn events(&self, topic: Topic, after: u64, limit: usize) -> Result<Vec<(u64, Event)>, StoreError>;
+    fn list_events(
+        &self,
+        topic: Topic,
+        after: u64,
+        limit: usize,
+    ) -> Result<Listing<(u64, Event)>, StoreError>;
+
+    /// The same for work: an error where one of them is damaged.
+    fn events(&self, topic: Topic, after: u64, limit: usize) -> Result<Vec<(u64, Event)>, StoreError> {
+        self.list_events(topic, after, limit)?.whole()
+    }
 
     /// The number of the last event of each topic, kept or not; 0 where there was none. The topics ascend.
     fn last_events(&self, topics: &[Topic]) -> Result<Vec<u64>, StoreError>;

@@ -4,9 +4,10 @@
 //! to, never read by a transaction: every movement changes them, and a row that all transactions lock would be the end of
 //! doing several at once. Not here: rules, and rows of scores.
 
-use crate::contests::{ContestChanges, ContestLoaded, ContestPlan, Contests};
+use crate::contest_reads::Contests;
+use crate::contests::{ContestChanges, ContestLoaded, ContestPlan};
 use crate::events::{EventReads, Topic};
-use crate::{Books, StoreError};
+use crate::{Books, Listing, StoreError};
 use std::ops::Range;
 use tally_rules::Micros;
 use tally_rules::event::Event;
@@ -129,13 +130,27 @@ impl LedgerChanges {
 /// What can be read of the ledger without a transaction.
 pub trait Ledger: Contests + EventReads {
     /// Every wallet of a member, in order of currency.
-    fn wallets_of(&self, member: MemberId) -> Result<Vec<(Currency, Wallet)>, StoreError>;
+    fn list_wallets(&self, member: MemberId) -> Result<Listing<(Currency, Wallet)>, StoreError>;
+
+    /// The same for work: an error where one of them is damaged.
+    fn wallets_of(&self, member: MemberId) -> Result<Vec<(Currency, Wallet)>, StoreError> {
+        self.list_wallets(member)?.whole()
+    }
 
     /// The entry of each key.
     fn entries(&self, keys: &[EntryKey]) -> Result<Vec<Option<Entry>>, StoreError>;
 
     /// The entries of a wallet whose numbers are in the range, each with its number, newest first.
-    fn history(&self, wallet: WalletKey, numbers: Range<u64>) -> Result<Vec<(u64, Entry)>, StoreError>;
+    fn list_entries(
+        &self,
+        wallet: WalletKey,
+        numbers: Range<u64>,
+    ) -> Result<Listing<(u64, Entry)>, StoreError>;
+
+    /// The same for work: an error where one of them is damaged.
+    fn history(&self, wallet: WalletKey, numbers: Range<u64>) -> Result<Vec<(u64, Entry)>, StoreError> {
+        self.list_entries(wallet, numbers)?.whole()
+    }
 
     /// A movement.
     fn transfer(&self, id: TransferId) -> Result<Option<Transfer>, StoreError>;

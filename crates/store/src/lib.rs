@@ -7,6 +7,7 @@
 
 pub mod books;
 pub mod books_scores;
+mod contest_reads;
 pub mod contests;
 pub(crate) mod damage;
 mod error;
@@ -25,10 +26,9 @@ pub mod sqlite;
 
 pub use books::{Books, OfContests};
 pub use books_scores::ScoreBooks;
-pub use contests::{
-    ContestChanges, ContestLoaded, ContestPlan, Contests, Due, DueAfter, EntrantKey, PayoutKey,
-};
-pub use damage::DamagedRow;
+pub use contest_reads::{Contests, Due, DueAfter};
+pub use contests::{ContestChanges, ContestLoaded, ContestPlan, EntrantKey, PayoutKey};
+pub use damage::{DamagedRow, Listing};
 pub use error::StoreError;
 pub use events::{EventKey, EventReads, Topic};
 pub use ledger::{Ledger, LedgerChanges, LedgerLoaded, LedgerPlan};
@@ -37,7 +37,7 @@ pub use plan::{
     BanKey, BatchId, Block, BlockKey, BoardChange, BoardNo, BoardRow, Changes, Committed, Durability, Gone,
     ImportKey, ImportRow, KeyChange, KeyRow, Loaded, Part, PartKey, PartRow, Plan, ScoreKey,
 };
-pub use series::{ListedSeries, SeriesReads};
+pub use series::SeriesReads;
 pub use servers::{Bans, BoardState, Changed, FeedPosition, Mark, Marked, Name, ScoreState, Task};
 
 pub use shard_set::{SHARDS_MAX, ShardSet};

@@ -3,14 +3,12 @@
 //! A series is found by its name and by when its next contest is made; the rest is bytes. Whoever makes a contest reads its series
 //! in the same transaction, so that two servers make it once. Not here: rules, and the tables.
 
-use crate::StoreError;
-use crate::contests::{Due, DueAfter, put_contest, take_contest};
+use crate::contest_reads::{Due, DueAfter};
+use crate::contests::{put_contest, take_contest};
 use crate::sqlite::codec::{Input, put_bytes, put_number, put_option, put_signed};
+use crate::{Listing, StoreError};
 use tally_rules::Micros;
 use tally_rules::contest::{ContestId, Series, SeriesRecord};
-
-/// Series with their names.
-pub type ListedSeries = Vec<(ContestId, SeriesRecord)>;
 
 /// What can be read of series without a transaction.
 pub trait SeriesReads {
@@ -18,7 +16,11 @@ pub trait SeriesReads {
     fn series(&self, id: &ContestId) -> Result<Option<SeriesRecord>, StoreError>;
 
     /// At most `limit` series in order of names, from the first one after `after`.
-    fn all_series(&self, after: Option<&ContestId>, limit: usize) -> Result<ListedSeries, StoreError>;
+    fn list_series(
+        &self,
+        after: Option<&ContestId>,
+        limit: usize,
+    ) -> Result<Listing<(ContestId, SeriesRecord)>, StoreError>;
 
     /// At most `limit` series of which a contest is to be made at `now` or before, first things first, from the first one
     /// behind `after`.

@@ -52,3 +52,48 @@ fn a_damaged_score_is_a_clear_fault_of_its_player() {
     client.post("/v1/leaderboards/b/scores", &json!({"player": "ann", "score": 5})).expect(200);
     assert_eq!(client.get("/v1/leaderboards/b/players/ann").expect(200)["rank"], json!(1));
 }
+
+#[test]
+fn a_list_names_a_damaged_row_and_its_cursor_goes_on_behind_it() {
+    let database = ScratchDatabase::shared(DatabaseKind::MariaDb10);
+    let url = database.create_database();
+    let name = url.rsplit('/').next().expect("it ends in its name");
+    let mut server = TestTally::stopped(TALLY);
+    server.set("TALLY_STORE_URL", &url);
+    server.set("TALLY_RANKING_URL", "memory");
+    server.allow("a stored row is damaged");
+    server.allow("request failed");
+    server.restart();
+    let mut client = server.client();
+    for id in ["a", "b", "c", "d"] {
+        client.post("/v1/contests", &json!({"id": id, "title": id})).expect(201);
+    }
+    let member = client.post("/v1/members", &json!({"login_id": "ann", "name": "Ann"})).expect(201);
+    let member = member["id"].as_str().expect("an id").to_owned();
+    for _ in 0..3 {
+        client.post("/v1/deposits", &json!({"to": member, "amount": 5})).expect(201);
+    }
+    database.sql(&format!(
+        "USE {name}; UPDATE contests SET body = x'00' WHERE id = 'b'; UPDATE entries SET kind = 99 WHERE sequence = 2"
+    ));
+    let first = client.get("/v1/contests?limit=1").expect(200);
+    let cursor = first["next_cursor"].as_str().expect("there are more");
+    let rest = client.get(&format!("/v1/contests?limit=1&cursor={cursor}")).expect(200);
+    assert_eq!(rest["items"][0]["id"], json!("c"));
+    assert_eq!(rest["damaged"], json!([{"table": "contests", "row": "b"}]));
+    let cursor = rest["next_cursor"].as_str().expect("there are more");
+    let last = client.get(&format!("/v1/contests?cursor={cursor}")).expect(200);
+    assert_eq!((&last["items"][0]["id"], &last["damaged"]), (&json!("d"), &json!(null)));
+    assert_eq!(client.get("/v1/contests/b").expect(500)["code"], json!("damaged"));
+    let history = client.get(&format!("/v1/wallets/{member}/transactions?limit=2")).expect(200);
+    assert_eq!(history["items"].as_array().map(Vec::len), Some(1));
+    assert_eq!(history["damaged"], json!([{"table": "entries", "row": format!("{member}/KRW/2")}]));
+    let cursor = history["next_cursor"].as_str().expect("there are more");
+    let oldest =
+        client.get(&format!("/v1/wallets/{member}/transactions?limit=2&cursor={cursor}")).expect(200);
+    assert_eq!((oldest["items"].as_array().map(Vec::len), &oldest["damaged"]), (Some(1), &json!(null)));
+    // Whoever stops the server compares everything.
+    database.sql(&format!(
+        "USE {name}; UPDATE entries SET kind = 1 WHERE sequence = 2; DELETE FROM contests WHERE id = 'b'"
+    ));
+}

@@ -6,7 +6,7 @@
 //! wraps SQLite's default VFS, which keeps doing locks, shared memory and reads.
 //!
 //! The model is strict where POSIX is: a name needs its folder synced, and a change needs a sync of its own file.
-//! Not here: failing reads, changed bytes, and changes that are made past the disk ([`SimulatedDisk::unrecorded`] finds them).
+//! Not here: changed bytes, reads past SQLite that fail, and changes that are made past the disk ([`SimulatedDisk::unrecorded`] finds them).
 
 mod contents;
 mod fault;
@@ -85,6 +85,11 @@ impl SimulatedDisk {
     /// How many operations changed the disk, or tried to. Shared memory and temporary files do not count.
     pub fn operations(&self) -> u64 {
         self.core.lock().operations.number()
+    }
+
+    /// How many reads of SQLite there were.
+    pub fn reads(&self) -> u64 {
+        self.core.lock().operations.reads()
     }
 
     /// How many of these were of a kind.

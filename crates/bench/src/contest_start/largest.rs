@@ -201,7 +201,7 @@ async fn score(tally: &Arc<Tally>, contest: &ContestId, members: u32) -> Result<
 fn paid(tally: &Tally, contest: &ContestId) -> Result<u32, Error> {
     let (mut paid, mut from) = (0, 0);
     loop {
-        let page = read::prizes(tally, contest, from, TOGETHER).during("read prizes")?;
+        let page = read::prizes(tally, contest, from, TOGETHER).during("read prizes")?.rows;
         paid += page.iter().filter(|(_, row)| matches!(row.paid, Some(Ok(_)))).count();
         match page.last() {
             Some((last, _)) if page.len() == TOGETHER => from = last + 1,

@@ -109,7 +109,7 @@ impl Place for Ours {
         let (mut members, mut after) = (0, None);
         loop {
             let page = read::members(&self.tally, &id(contest), after.as_ref(), ROWS);
-            let page = page.during("read its members")?;
+            let page = page.during("read its members")?.rows;
             let Some((last, ..)) = page.last() else { break };
             members += u32::try_from(page.len()).expect("a page");
             after = Some(last.clone());

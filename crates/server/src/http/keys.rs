@@ -35,6 +35,7 @@ pub(super) async fn list(mut call: Call) -> Result<Answer, Problem> {
     if let (Some(last), Some(_)) = (items.last(), rest.next()) {
         answer["next_cursor"] = json!(cursor::encode_name(Names::Keys, &place(last)));
     }
+    answer::name_damaged(&mut answer, &tally.keys.damaged_rows());
     Ok(answer::ok(&answer))
 }
 

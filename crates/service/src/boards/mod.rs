@@ -17,7 +17,7 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWrite
 use tally_ranking::{Ranking, Standings};
 use tally_rules::{BoardId, Definition, Micros, PlayerId, Refusal};
 use tally_store::plan::ALL_TIME;
-use tally_store::{BoardNo, BoardRow, BoardState, Part};
+use tally_store::{BoardNo, BoardRow, BoardState, DamagedRow, Part};
 
 pub(crate) use put::run_once;
 pub use put::{Put, delete, put, sorted_set};
@@ -295,6 +295,19 @@ impl Boards {
     pub fn check_damaged(&self, name: &str) -> Result<(), Refusal> {
         let damaged = self.damaged.read().unwrap_or_else(PoisonError::into_inner);
         if damaged.contains(name) { Err(Refusal::LeaderboardDamaged) } else { Ok(()) }
+    }
+
+    /// Boards that are stored and cannot be read, in order of names.
+    pub fn damaged_rows(&self) -> Vec<DamagedRow> {
+        let damaged = self.damaged.read().unwrap_or_else(PoisonError::into_inner);
+        let row = |key: &String| DamagedRow {
+            table: "boards",
+            key: key.clone(),
+            what: "the leaderboard is unavailable".into(),
+        };
+        let mut rows: Vec<DamagedRow> = damaged.iter().map(row).collect();
+        rows.sort_unstable_by(|a, b| a.key.cmp(&b.key));
+        rows
     }
 
     /// A board is stored and cannot be read.

@@ -17,7 +17,7 @@ use tally_rules::idempotency::Identity;
 use tally_rules::ledger::Uuid;
 use tally_rules::ledger::member::Handle;
 use tally_rules::{PlayerId, Refusal};
-use tally_store::EntrantKey;
+use tally_store::{EntrantKey, Listing};
 
 /// What is asked, of a contest as it was found.
 pub(super) struct Ask<'a> {
@@ -52,7 +52,7 @@ pub(super) trait Desk {
         status: Status,
         above: u64,
         limit: usize,
-    ) -> Result<Vec<(PlayerId, Application)>, Failure>;
+    ) -> Result<Listing<(PlayerId, Application)>, Failure>;
 
     /// Everybody who is accepted, in order of acceptance.
     fn accepted(&self, record: &Record) -> Result<Vec<(PlayerId, Application)>, Failure>;
@@ -219,14 +219,14 @@ impl Desk for InStore<'_> {
         status: Status,
         above: u64,
         limit: usize,
-    ) -> Result<Vec<(PlayerId, Application)>, Failure> {
-        Ok(self.0.store.ledger().applications(record.no, status, above, limit)?)
+    ) -> Result<Listing<(PlayerId, Application)>, Failure> {
+        Ok(self.0.store.ledger().list_applications(record.no, status, above, limit)?)
     }
 
     /// In one read, bounded by the contest's capacity: a start needs all of them in memory, and pages by place are each as dear
     /// as all that is not folded yet.
     fn accepted(&self, record: &Record) -> Result<Vec<(PlayerId, Application)>, Failure> {
-        self.page(record, Status::Accepted, 0, record.contest.capacity as usize)
+        Ok(self.page(record, Status::Accepted, 0, record.contest.capacity as usize)?.whole()?)
     }
 
     /// The transaction of the start sees by the contest's revision whether somebody was decided on meanwhile.

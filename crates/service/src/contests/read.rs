@@ -12,6 +12,7 @@ use tally_rules::contest::application::Desk;
 use tally_rules::contest::record::Kept;
 use tally_rules::contest::{Application, ContestId, Enrolled, Event, Payout, Record, State, Status, state};
 use tally_rules::{PlayerId, Refusal};
+use tally_store::Listing;
 
 /// The contest of that name.
 pub fn get(tally: &Tally, id: &ContestId) -> Result<Record, Failure> {
@@ -49,8 +50,8 @@ pub fn list(
     state: Option<State>,
     after: Option<&ContestId>,
     limit: usize,
-) -> Result<Vec<(ContestId, Record)>, Failure> {
-    Ok(tally.store.ledger().contests(state, after, limit)?)
+) -> Result<Listing<(ContestId, Record)>, Failure> {
+    Ok(tally.store.ledger().list_contests(state, after, limit)?)
 }
 
 /// At most `limit` applications in one status by their places, from the first one above `above`. Only for staff. None are
@@ -61,18 +62,18 @@ pub fn applications(
     actor: &Actor,
     status: Status,
     (above, limit): (u64, usize),
-) -> Result<Vec<(PlayerId, Application)>, Failure> {
+) -> Result<Listing<(PlayerId, Application)>, Failure> {
     let record = find(tally, id)?;
     let by = actor.by(&record, Event::Decide, None)?;
     match state::judge(record.state, Event::Decide, by) {
         Ok(_) => match desk::of(tally, &record)?.page(&record, status, above, limit) {
             // Cleared meanwhile.
             Err(Failure::Refused(Refusal::ApplicationsLost)) if desk::has_moved_on(tally, id, &record)? => {
-                Ok(Vec::new())
+                Ok(Listing::default())
             }
             page => page,
         },
-        Err(Refusal::ContestState(_)) => Ok(Vec::new()),
+        Err(Refusal::ContestState(_)) => Ok(Listing::default()),
         Err(refusal) => Err(refusal.into()),
     }
 }
@@ -86,12 +87,12 @@ pub fn members(
     id: &ContestId,
     after: Option<&PlayerId>,
     limit: usize,
-) -> Result<Vec<Listed>, Failure> {
+) -> Result<Listing<Listed>, Failure> {
     let record = find(tally, id)?;
     if record.report.is_none() {
         return Err(Refusal::ContestState(record.state).into());
     }
-    let rows = tally.store.ledger().contest_members(record.no, after, limit)?;
+    let rows = tally.store.ledger().list_members(record.no, after, limit)?;
     let mut boards: BTreeMap<Option<u32>, Option<Arc<Board>>> = BTreeMap::new();
     let listed = |(player, enrolled): (PlayerId, Enrolled)| {
         let of = enrolled.division;
@@ -99,11 +100,16 @@ pub fn members(
         let hidden = board.as_ref().is_some_and(|board| board.hides(&player));
         (player, enrolled, hidden)
     };
-    Ok(rows.into_iter().map(listed).collect())
+    Ok(rows.map(listed))
 }
 
 /// At most `limit` prizes with their numbers, best rank first, from that number on.
-pub fn prizes(tally: &Tally, id: &ContestId, from: u32, limit: usize) -> Result<Vec<(u32, Payout)>, Failure> {
+pub fn prizes(
+    tally: &Tally,
+    id: &ContestId,
+    from: u32,
+    limit: usize,
+) -> Result<Listing<(u32, Payout)>, Failure> {
     payouts(tally, id, State::Settled, (from, limit))
 }
 
@@ -113,7 +119,7 @@ pub fn refunds(
     id: &ContestId,
     from: u32,
     limit: usize,
-) -> Result<Vec<(u32, Payout)>, Failure> {
+) -> Result<Listing<(u32, Payout)>, Failure> {
     payouts(tally, id, State::Cancelled, (from, limit))
 }
 
@@ -122,10 +128,10 @@ fn payouts(
     id: &ContestId,
     of: State,
     (from, limit): (u32, usize),
-) -> Result<Vec<(u32, Payout)>, Failure> {
+) -> Result<Listing<(u32, Payout)>, Failure> {
     let record = find(tally, id)?;
     if record.state != of {
         return Err(Refusal::ContestState(record.state).into());
     }
-    Ok(tally.store.ledger().payouts(record.no, from, limit)?)
+    Ok(tally.store.ledger().list_payouts(record.no, from, limit)?)
 }

@@ -24,6 +24,7 @@ use tally_rules::contest::record::Kept as Place;
 use tally_rules::contest::{Application, ContestId, Event, Record, State, Status, state};
 use tally_rules::idempotency::{Fingerprint, Identity};
 use tally_rules::{Micros, PlayerId, Refusal};
+use tally_store::Listing;
 
 /// Between two looks whether a start has ended.
 const PAUSE: Duration = Duration::from_millis(25);
@@ -290,14 +291,14 @@ impl Desk for InRedis<'_> {
         status: Status,
         above: u64,
         limit: usize,
-    ) -> Result<Vec<(PlayerId, Application)>, Failure> {
-        self.ask(self.desks.page(self.key, status, above, limit))
+    ) -> Result<Listing<(PlayerId, Application)>, Failure> {
+        self.ask(self.desks.page(self.key, status, above, limit)).map(Listing::from)
     }
 
     fn accepted(&self, record: &Record) -> Result<Vec<(PlayerId, Application)>, Failure> {
         let (mut all, mut above) = (Vec::new(), 0);
         loop {
-            let page = self.page(record, Status::Accepted, above, PAGE)?;
+            let page = self.page(record, Status::Accepted, above, PAGE)?.whole()?;
             let found = page.len();
             above = page.last().map_or(above, |(_, application)| application.place);
             all.extend(page);

@@ -196,8 +196,8 @@ pub fn list(
     tally: &Tally,
     after: Option<&ContestId>,
     limit: usize,
-) -> Result<Vec<(ContestId, SeriesRecord)>, Failure> {
-    Ok(tally.store.ledger().all_series(after, limit)?)
+) -> Result<tally_store::Listing<(ContestId, SeriesRecord)>, Failure> {
+    Ok(tally.store.ledger().list_series(after, limit)?)
 }
 
 /// Makes what is due of a series that was just changed: nobody has to wait for the next look. There are no more than are to be

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use tally_rules::Micros;
 use tally_rules::event::Event;
 use tally_rules::ledger::{Currency, Entry, EntryKey, MemberId, WalletKey};
-use tally_store::{StoreError, Topic};
+use tally_store::{Listing, StoreError, Topic};
 use tokio::sync::watch;
 
 /// Events that are read at once; fewer are the last ones.
@@ -140,7 +140,7 @@ impl Reader {
     pub fn next(&self, tally: &Tally) -> Result<Vec<(Position, Told)>, Failure> {
         match (self.of, &self.position) {
             (Of::Topic(topic), Position::Event(after)) => {
-                let found = tally.store.ledger().events(topic, *after, PAGE)?;
+                let found = unbroken(tally.store.ledger().list_events(topic, *after, PAGE)?, *after)?;
                 let told = |(number, event)| (Position::Event(number), Told::Event(event));
                 Ok(found.into_iter().map(told).collect())
             }
@@ -172,7 +172,8 @@ impl Of {
             (Self::Topic(topic), Position::Event(after), Position::Event(last)) => {
                 let is_next = |found: &(u64, Event)| found.0 == after + 1;
                 Ok(after == last
-                    || after < last && ledger.events(topic, *after, 1)?.first().is_some_and(is_next))
+                    || after < last
+                        && ledger.list_events(topic, *after, 1)?.rows.first().is_some_and(is_next))
             }
             (Self::Member(member), Position::Entries(after), Position::Entries(last)) => {
                 if after.iter().any(|(currency, number)| last.get(currency).is_none_or(|last| number > last))
@@ -184,13 +185,28 @@ impl Of {
                     let wallet = WalletKey { member, currency: *currency };
                     (number < *last).then_some(EntryKey { wallet, sequence: number + 1 })
                 });
-                let first = ledger.entries(&missed.collect::<Vec<_>>())?;
+                let first = match ledger.entries(&missed.collect::<Vec<_>>()) {
+                    // One that cannot be read is gone for this.
+                    Err(StoreError::Damaged(_)) => return Ok(false),
+                    first => first?,
+                };
                 let oldest = Micros(tally.now().0.saturating_sub(KEEP_MICROS));
                 Ok(first.iter().all(|entry| entry.as_ref().is_some_and(|entry| entry.at() >= oldest)))
             }
             _ => Ok(false),
         }
     }
+}
+
+/// The rows that follow a number without a damaged one among them. Where the first is damaged the stream ends; one that goes on
+/// there begins anew.
+fn unbroken<T>(list: Listing<(u64, T)>, after: u64) -> Result<Vec<(u64, T)>, StoreError> {
+    if list.damaged.is_empty() {
+        return Ok(list.rows);
+    }
+    let follows = |(place, (number, _)): &(u64, (u64, T))| *number == after + 1 + *place;
+    let rows = (0..).zip(list.rows).take_while(follows).map(|(_, row)| row).collect::<Vec<_>>();
+    if rows.is_empty() { Listing { rows, damaged: list.damaged }.whole() } else { Ok(rows) }
 }
 
 /// The next entries of a member's wallets: each wallet's in its order, and those of several as they happened.
@@ -206,8 +222,9 @@ fn entries(
         let until = last.min(number + PAGE as u64);
         if number < until {
             // Newest first.
-            let found = ledger.history(wallet, number + 1..until + 1)?.into_iter().rev();
-            next.push((wallet.currency, found.collect()));
+            let mut found = ledger.list_entries(wallet, number + 1..until + 1)?;
+            found.rows.reverse();
+            next.push((wallet.currency, unbroken(found, number)?.into()));
         }
     }
     let (mut at, mut told) = (after.clone(), Vec::new());

@@ -11,13 +11,14 @@ use tally_rules::ledger::account::{Account, Total, Totals};
 use tally_rules::ledger::{
     Currency, Entry, EntryKey, MemberId, Transfer, TransferId, Uuid, Wallet, WalletKey,
 };
+use tally_store::Listing;
 
 /// A page of a history.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HistoryPage {
     /// Newest first.
-    pub entries: Vec<Entry>,
-    /// The number of the last of them, if there are older ones.
+    pub entries: Listing<Entry>,
+    /// The number where the page ends, if there are older ones.
     pub more_below: Option<u64>,
 }
 
@@ -33,23 +34,27 @@ pub struct Movement {
 }
 
 /// Every wallet of a member, in order of currency.
-pub async fn wallets(tally: &Tally, member: MemberId) -> Result<Vec<(Currency, Wallet)>, Failure> {
+pub async fn wallets(tally: &Tally, member: MemberId) -> Result<Listing<(Currency, Wallet)>, Failure> {
     let store = Arc::clone(&tally.store);
-    let all = blocking(move || Ok(store.ledger().wallets_of(member)?)).await?;
+    let all = blocking(move || Ok(store.ledger().list_wallets(member)?)).await?;
     // Who is a member has one from the start.
-    if all.is_empty() { Err(Refusal::MemberNotFound.into()) } else { Ok(all) }
+    if all.rows.is_empty() && all.damaged.is_empty() { Err(Refusal::MemberNotFound.into()) } else { Ok(all) }
 }
 
 /// A member's wallet.
 pub async fn wallet(tally: &Tally, key: WalletKey) -> Result<Wallet, Failure> {
-    let all = wallets(tally, key.member).await?;
-    let found = all.into_iter().find(|(currency, _)| *currency == key.currency);
     let currencies = &tally.settings.ledger.currencies;
     let missing = || match currencies.digits(key.currency) {
         Some(_) => Refusal::WalletNotFound,
         None => Refusal::CurrencyMismatch,
     };
-    Ok(found.ok_or_else(missing)?.1)
+    let mut all = wallets(tally, key.member).await?;
+    let Some(at) = all.rows.iter().position(|(currency, _)| *currency == key.currency) else {
+        // It may be one that cannot be read.
+        all.whole()?;
+        return Err(missing().into());
+    };
+    Ok(all.rows.swap_remove(at).1)
 }
 
 /// At most `limit` entries of a wallet below a number, or the newest.
@@ -63,9 +68,9 @@ pub async fn history(
     let until = below.unwrap_or(u64::MAX).min(newest.saturating_add(1));
     let from = until.saturating_sub(limit as u64).max(1);
     let store = Arc::clone(&tally.store);
-    let found = blocking(move || Ok(store.ledger().history(key, from..until)?)).await?;
-    let more_below = found.last().map(|(number, _)| *number).filter(|number| *number > 1);
-    Ok(HistoryPage { entries: found.into_iter().map(|(_, entry)| entry).collect(), more_below })
+    let found = blocking(move || Ok(store.ledger().list_entries(key, from..until)?)).await?;
+    let more_below = Some(from).filter(|number| *number > 1 && from < until);
+    Ok(HistoryPage { entries: found.map(|(_, entry)| entry), more_below })
 }
 
 /// A movement, by its id or that of one of its entries.

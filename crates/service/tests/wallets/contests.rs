@@ -205,16 +205,16 @@ fn what_a_full_balance_cannot_take_is_written_down() {
         let row = |(no, row): (u32, Payout)| (no, row.player, row.rank, row.amount.units(), row.paid);
         rows.into_iter().map(row).collect::<Vec<_>>()
     };
-    let prizes = paid(read::prizes(&world.tally, &ids[0], 0, 9).unwrap());
+    let prizes = paid(read::prizes(&world.tally, &ids[0], 0, 9).unwrap().rows);
     let full = Some(Err(Unpaid::LimitExceeded));
     assert_eq!(prizes, [(0, first.clone(), 1, 101, full)]);
-    let refunds = paid(read::refunds(&world.tally, &ids[1], 0, 9).unwrap());
+    let refunds = paid(read::refunds(&world.tally, &ids[1], 0, 9).unwrap().rows);
     let [(0, one, 0, 1, none), (1, other, 0, 1, Some(Ok(transfer)))] = &refunds[..] else {
         panic!("{refunds:?}")
     };
     assert_eq!((one, none, other), (&first, &full, &second));
     assert!(world.tally.store.ledger().transfer(*transfer).unwrap().is_some());
-    assert_eq!(paid(read::refunds(&world.tally, &ids[1], 1, 9).unwrap()), refunds[1..]);
+    assert_eq!(paid(read::refunds(&world.tally, &ids[1], 1, 9).unwrap().rows), refunds[1..]);
     let state = refused(read::refunds(&world.tally, &ids[0], 0, 9));
     assert_eq!(state, Refusal::ContestState(State::Settled));
     assert_eq!(world.balance(members[1]), 1);

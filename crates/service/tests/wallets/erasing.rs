@@ -137,16 +137,16 @@ fn of_a_running_one_scores_go_and_the_member_stays(kind: Kind) {
     let called_off = running(&world, "off", &members);
     erased(&world, ann);
     erased(&world, cid);
-    let listed = read::members(tally, &cup, None, 9).unwrap();
+    let listed = read::members(tally, &cup, None, 9).unwrap().rows;
     assert_eq!(listed.len(), 3);
     submit(&world, &cup, cid, 1).unwrap();
     finish::finish(tally, &cup, &Actor::Admin, None).unwrap();
     settle::settle(tally, &cup, &Actor::Admin, None).unwrap();
-    let prizes = paid(read::prizes(tally, &cup, 0, 9).unwrap());
+    let prizes = paid(read::prizes(tally, &cup, 0, 9).unwrap().rows);
     assert_eq!(prizes, [(player(bob), FIRST), (player(cid), SECOND)]);
     // What was captured of them is paid back, erased or not.
     finish::cancel(tally, &called_off, &Actor::Admin, None).unwrap();
-    let mut refunds = paid(read::refunds(tally, &called_off, 0, 9).unwrap());
+    let mut refunds = paid(read::refunds(tally, &called_off, 0, 9).unwrap().rows);
     refunds.sort();
     let mut wanted = [ann, bob, cid].map(|member| (player(member), FEE));
     wanted.sort();
@@ -165,7 +165,7 @@ fn of_one_that_has_ended_what_is_paid_stays(kind: Kind) {
     settle::settle(tally, &after, &Actor::Admin, None).unwrap();
     erased(&world, ann);
     settle::settle(tally, &before, &Actor::Admin, None).unwrap();
-    let of = |id| paid(read::prizes(tally, id, 0, 9).unwrap());
+    let of = |id| paid(read::prizes(tally, id, 0, 9).unwrap().rows);
     assert_eq!(of(&before), [(player(bob), FIRST), (player(cid), SECOND)]);
     assert_eq!(of(&after), [(player(ann), FIRST), (player(bob), SECOND)]);
     // With nobody left on its board it is settled all the same.
@@ -176,7 +176,7 @@ fn of_one_that_has_ended_what_is_paid_stays(kind: Kind) {
     let kept = 200 - 2 * FEE;
     let wanted = [kept + FIRST, kept + FIRST + SECOND, kept + SECOND - FEE, 200];
     assert_eq!(balances(&world, &members), wanted);
-    let left = read::applications(tally, &before, &Actor::Admin, Status::Accepted, (0, 9)).unwrap();
+    let left = read::applications(tally, &before, &Actor::Admin, Status::Accepted, (0, 9)).unwrap().rows;
     assert_eq!(left, []);
     world.end(&members);
 }

@@ -102,7 +102,7 @@ fn what_a_missing_currency_keeps_back_is_paid_when_it_is_there() {
         assert_eq!((world.balance(members[0]), usd(&world, members[0])), (14, 57));
         assert_eq!(usd(&world, members[1]), 50);
         let refunds = read::refunds(&world.tally, &id, 0, 9).unwrap();
-        assert!(refunds.iter().all(|(_, row)| matches!(row.paid, Some(Ok(_)))), "{refunds:?}");
+        assert!(refunds.rows.iter().all(|(_, row)| matches!(row.paid, Some(Ok(_)))), "{refunds:?}");
         world.end(&members);
     }
 }
@@ -143,7 +143,7 @@ fn a_start_without_a_currency_in_use_is_refused() {
         series::create(tally, &weekly, &Actor::Server, &wish, None).unwrap();
         names("the series `weekly`");
         series::delete(tally, &weekly, &Actor::Server, None).unwrap();
-        for (id, _) in read::list(tally, Some(State::Draft), None, 99).unwrap() {
+        for (id, _) in read::list(tally, Some(State::Draft), None, 99).unwrap().rows {
             finish::cancel(tally, &id, &Actor::Admin, None).unwrap();
         }
         free();

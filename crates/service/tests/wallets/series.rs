@@ -43,7 +43,7 @@ fn name(text: &str) -> ContestId {
 
 /// Every contest: its name, its state, and when it came there in hours from `zero`.
 fn all(tally: &Tally, zero: Micros) -> Vec<(String, State, i64)> {
-    let listed = read::list(tally, None, None, 1_000).unwrap();
+    let listed = read::list(tally, None, None, 1_000).unwrap().rows;
     let shown = |(id, record): (ContestId, tally_rules::contest::Record)| {
         (id.as_str().to_owned(), record.state, (record.since.0 - zero.0).div_euclid(HOUR))
     };
@@ -172,7 +172,7 @@ fn a_change_counts_for_what_is_made_later_and_an_end_leaves_what_there_is() {
     let (changed, _) = series::patch(tally, &id, &boss, &later, None).unwrap();
     assert_eq!(changed.last, Some(name("daily-202311160900")));
     let titles: Vec<String> =
-        read::list(tally, None, None, 9).unwrap().into_iter().map(|one| one.1.contest.title).collect();
+        read::list(tally, None, None, 9).unwrap().rows.into_iter().map(|one| one.1.contest.title).collect();
     assert_eq!(titles, ["Daily", "Later"]);
     // By another schedule from now on: one of today's names is there already.
     let twice = Wish { start: Some("0 9,10 * * *".into()), ..Wish::default() };

@@ -5,14 +5,14 @@
 
 use super::connect::Flavour;
 use super::fault::damaged;
+use super::lists::{all, due, listing};
 use super::load::absent_of;
 use super::row::{Answers, Fields};
 use super::text::{Row, Script, keys_end};
 use super::{MySqlStore, found, payments, player, prizes, series};
-use crate::contests::{
-    self, ContestChanges, ContestLoaded, ContestPlan, Contests, Due, DueAfter, EntrantKey, Listed,
-};
-use crate::{PartKey, StoreError};
+use crate::contest_reads::{Contests, Due, DueAfter};
+use crate::contests::{self, ContestChanges, ContestLoaded, ContestPlan, EntrantKey};
+use crate::{Listing, PartKey, StoreError};
 use tally_rules::contest::application::Status;
 use tally_rules::contest::{Application, ContestId, Enrolled, Payout, Record, State};
 use tally_rules::ledger::{HoldId, MemberId, Uuid};
@@ -232,21 +232,6 @@ fn remove<'a>(script: &mut Script, keys: impl Iterator<Item = &'a EntrantKey>) {
     }
 }
 
-/// The rows of one statement.
-pub(super) fn all<T>(
-    store: &MySqlStore,
-    script: &Script,
-    table: &'static str,
-    decode: impl Fn(&mut Fields<'_>) -> Result<T, StoreError>,
-) -> Result<Vec<T>, StoreError> {
-    let mut rows = Vec::new();
-    store.pool.ask(script)?.each(script.len(), table, |row| {
-        rows.push(decode(row)?);
-        Ok(())
-    })?;
-    Ok(rows)
-}
-
 pub(super) fn by_player<T>(rows: Vec<(EntrantKey, T)>) -> Vec<(PlayerId, T)> {
     rows.into_iter().map(|(key, row)| (key.player, row)).collect()
 }
@@ -261,27 +246,6 @@ pub(super) fn list(state: Option<State>, after: Option<&ContestId>, limit: usize
     }
     script.sql(" ORDER BY id LIMIT ").number(limit as u64).end();
     script
-}
-
-/// What of a table with `due` is due, by an index on `due` and `id`.
-pub(super) fn due(
-    store: &MySqlStore,
-    (table, index): (&'static str, &'static str),
-    (now, after): (Micros, DueAfter<'_>),
-    limit: usize,
-) -> Result<Due, StoreError> {
-    let mut script = Script::default();
-    script.sql("SELECT due, id FROM ").sql(table).sql(" FORCE INDEX (").sql(index).sql(") WHERE due <= ");
-    script.signed(now.0);
-    if let Some((at, id)) = after {
-        script.sql(" AND (due > ").signed(at.0).sql(" OR due = ").signed(at.0);
-        script.sql(" AND id > ").bytes(id.as_bytes()).sql(")");
-    }
-    script.sql(" ORDER BY due, id LIMIT ").number(limit as u64).end();
-    all(store, &script, table, |row| {
-        let at = Micros(row.signed()?);
-        Ok((at, ContestId::new(row.text()?).map_err(|bad| damaged(table, bad.0))?))
-    })
 }
 
 /// Asks for members of a contest in order of players.
@@ -309,13 +273,13 @@ impl Contests for MySqlStore {
         Ok(all(self, &script, "contests", decode)?.pop().map(|(_, record)| record))
     }
 
-    fn contests(
+    fn list_contests(
         &self,
         state: Option<State>,
         after: Option<&ContestId>,
         limit: usize,
-    ) -> Result<Listed, StoreError> {
-        all(self, &list(state, after, limit), "contests", decode)
+    ) -> Result<Listing<(ContestId, Record)>, StoreError> {
+        listing(self, "contests", limit, |limit| list(state, after, limit), decode)
     }
 
     fn due_contests(&self, now: Micros, after: DueAfter<'_>, limit: usize) -> Result<Due, StoreError> {
@@ -336,19 +300,23 @@ impl Contests for MySqlStore {
         Ok(counts.into_iter().map(|count| usize::try_from(count).unwrap_or(usize::MAX)).collect())
     }
 
-    fn applications(
+    fn list_applications(
         &self,
         contest: Uuid,
         status: Status,
         above: u64,
         limit: usize,
-    ) -> Result<Vec<(PlayerId, Application)>, StoreError> {
-        let mut script = Script::default();
-        script.sql(APPLICATION).sql(" FORCE INDEX (applications_by_place) WHERE contest = ");
-        script.bytes(&contest.0).sql(" AND status = ").bytes(status.as_str().as_bytes());
-        script.sql(" AND place > ").number(above);
-        script.sql(" ORDER BY place LIMIT ").number(limit as u64).end();
-        Ok(by_player(all(self, &script, "contest_applications", decode_application)?))
+    ) -> Result<Listing<(PlayerId, Application)>, StoreError> {
+        let asked = |limit: usize| {
+            let mut script = Script::default();
+            script.sql(APPLICATION).sql(" FORCE INDEX (applications_by_place) WHERE contest = ");
+            script.bytes(&contest.0).sql(" AND status = ").bytes(status.as_str().as_bytes());
+            script.sql(" AND place > ").number(above);
+            script.sql(" ORDER BY place LIMIT ").number(limit as u64).end();
+            script
+        };
+        let rows = listing(self, "contest_applications", limit, asked, decode_application)?;
+        Ok(rows.map(|(key, row)| (key.player, row)))
     }
 
     fn first_applications(
@@ -368,13 +336,14 @@ impl Contests for MySqlStore {
         Ok(rows.pop().map(|(_, row)| row))
     }
 
-    fn contest_members(
+    fn list_members(
         &self,
         contest: Uuid,
         after: Option<&PlayerId>,
         limit: usize,
-    ) -> Result<Vec<(PlayerId, Enrolled)>, StoreError> {
-        Ok(by_player(all(self, &members(contest, after, limit), "contest_members", decode_member)?))
+    ) -> Result<Listing<(PlayerId, Enrolled)>, StoreError> {
+        let asked = |limit| members(contest, after, limit);
+        Ok(listing(self, "contest_members", limit, asked, decode_member)?.map(|(key, row)| (key.player, row)))
     }
 
     fn enrolled(&self, keys: &[EntrantKey]) -> Result<Vec<Option<Enrolled>>, StoreError> {
@@ -392,7 +361,15 @@ impl Contests for MySqlStore {
         found(&mut self.pool.ask(&script)?, statements, "contest_members", keys, decode_member)
     }
 
-    fn payouts(&self, contest: Uuid, from: u32, limit: usize) -> Result<Vec<(u32, Payout)>, StoreError> {
-        all(self, &prizes::select(contest, from, limit), "contest_prizes", prizes::decode)
+    fn list_payouts(
+        &self,
+        contest: Uuid,
+        from: u32,
+        limit: usize,
+    ) -> Result<Listing<(u32, Payout)>, StoreError> {
+        let asked = |limit| prizes::select(contest, from, limit);
+        listing(self, "contest_prizes", limit, asked, |row| {
+            prizes::decode(row).map_err(|error| prizes::named(error, contest, row))
+        })
     }
 }

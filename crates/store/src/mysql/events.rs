@@ -4,14 +4,15 @@
 //! in their order, without a gap. Not here: their bytes (`events`).
 
 use super::MySqlStore;
-use super::contests::all;
 use super::fault::damaged;
 use super::found;
+use super::lists::listing;
 use super::row::Fields;
 use super::text::Script;
 use super::wallets;
-use crate::StoreError;
+use crate::damage::KeyText;
 use crate::events::{self, EventReads, Topic, read_topic, topic_bytes};
+use crate::{Listing, StoreError};
 use tally_rules::Micros;
 use tally_rules::event::Event;
 use tally_rules::ledger::{MemberId, WalletKey};
@@ -41,14 +42,30 @@ fn decode(row: &mut Fields<'_>) -> Result<(u64, Event), StoreError> {
 
 impl EventReads for MySqlStore {
     /// Up to the last number that was there before; see `revisions::since`.
-    fn events(&self, topic: Topic, after: u64, limit: usize) -> Result<Vec<(u64, Event)>, StoreError> {
+    fn list_events(
+        &self,
+        topic: Topic,
+        after: u64,
+        limit: usize,
+    ) -> Result<Listing<(u64, Event)>, StoreError> {
+        let name = topic.text();
         let topic = topic_bytes(topic);
-        let mut script = Script::default();
-        script.sql("SET @seen = (SELECT last FROM event_topics WHERE topic = ").bytes(&topic).sql(")").end();
-        script.sql("SELECT number, `at`, body FROM events FORCE INDEX (PRIMARY) WHERE topic = ");
-        script.bytes(&topic).sql(" AND number > ").number(after);
-        script.sql(" AND number <= @seen ORDER BY number LIMIT ").number(limit as u64).end();
-        all(self, &script, "events", decode)
+        let asked = |limit: usize| {
+            let mut script = Script::default();
+            script
+                .sql("SET @seen = (SELECT last FROM event_topics WHERE topic = ")
+                .bytes(&topic)
+                .sql(")")
+                .end();
+            script.sql("SELECT number, `at`, body FROM events FORCE INDEX (PRIMARY) WHERE topic = ");
+            script.bytes(&topic).sql(" AND number > ").number(after);
+            script.sql(" AND number <= @seen ORDER BY number LIMIT ").number(limit as u64).end();
+            script
+        };
+        listing(self, "events", limit, asked, |row| {
+            let number = row.first();
+            decode(row).map_err(|error| error.of_row("events", || format!("{name}/{number}")))
+        })
     }
 
     fn last_events(&self, topics: &[Topic]) -> Result<Vec<u64>, StoreError> {

@@ -3,12 +3,13 @@
 use super::MySqlStore;
 use super::books::Snapshot;
 use super::connect::Flavour;
+use super::lists::listing;
 use super::load::absent_of;
 use super::row::Answers;
 use super::text::Script;
 use super::{contests, events, holds, members, transfers, wallets};
 use crate::ledger::{Ledger, LedgerChanges, LedgerLoaded, LedgerPlan};
-use crate::{Books, StoreError};
+use crate::{Books, Listing, StoreError};
 use std::ops::Range;
 use tally_rules::Micros;
 use tally_rules::ledger::account::{AccountKey, Total};
@@ -149,8 +150,9 @@ pub(super) fn check(changes: &LedgerChanges) -> Result<(), StoreError> {
 }
 
 impl Ledger for MySqlStore {
-    fn wallets_of(&self, member: MemberId) -> Result<Vec<(Currency, Wallet)>, StoreError> {
-        wallets::read_all(self.pool.ask(&wallets::of_member(member))?)
+    fn list_wallets(&self, member: MemberId) -> Result<Listing<(Currency, Wallet)>, StoreError> {
+        let all = listing(self, "wallets", usize::MAX, |_| wallets::of_member(member), wallets::decode)?;
+        Ok(all.map(|(key, wallet)| (key.currency, wallet)))
     }
 
     fn entries(&self, keys: &[EntryKey]) -> Result<Vec<Option<Entry>>, StoreError> {
@@ -167,11 +169,17 @@ impl Ledger for MySqlStore {
         Ok(keys.iter().map(entry).collect())
     }
 
-    fn history(&self, wallet: WalletKey, numbers: Range<u64>) -> Result<Vec<(u64, Entry)>, StoreError> {
+    fn list_entries(
+        &self,
+        wallet: WalletKey,
+        numbers: Range<u64>,
+    ) -> Result<Listing<(u64, Entry)>, StoreError> {
         if numbers.is_empty() {
-            return Ok(Vec::new());
+            return Ok(Listing::default());
         }
-        transfers::read_history(self.pool.ask(&transfers::select_history(wallet, &numbers))?)
+        let asked = |_| transfers::select_history(wallet, &numbers);
+        let all = listing(self, "entries", usize::MAX, asked, transfers::decode_entry)?;
+        Ok(all.map(|(key, entry)| (key.sequence, entry)))
     }
 
     fn transfer(&self, id: TransferId) -> Result<Option<Transfer>, StoreError> {

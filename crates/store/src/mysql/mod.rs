@@ -34,6 +34,7 @@ mod lease;
 mod leases;
 mod ledger;
 mod link;
+mod lists;
 mod load;
 mod marks;
 mod members;

@@ -4,8 +4,8 @@
 
 use super::MySqlStore;
 use super::connect::Flavour;
-use super::contests::all;
 use super::fault::damaged;
+use super::lists::all;
 use super::row::Fields;
 use super::text::{Row, Script, keys_end};
 use crate::payments::{self, PaymentReads};

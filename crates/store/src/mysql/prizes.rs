@@ -39,6 +39,11 @@ pub(super) fn select(contest: Uuid, from: u32, limit: usize) -> Script {
     script
 }
 
+/// Names the row of [`select`] that cannot be read.
+pub(super) fn named(error: StoreError, contest: Uuid, row: &Fields<'_>) -> StoreError {
+    error.of_row("contest_prizes", || format!("{contest}/{}", row.first()))
+}
+
 /// The next columns.
 pub(super) fn decode(row: &mut Fields<'_>) -> Result<(u32, Payout), StoreError> {
     Ok((row.small()?, decode_prize(row)?))

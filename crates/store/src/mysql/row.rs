@@ -204,6 +204,11 @@ impl<'a> Fields<'a> {
         std::str::from_utf8(bytes).ok()?.parse().ok()
     }
 
+    /// The first column as text, for the name of a row that cannot be read.
+    pub(super) fn first(&self) -> String {
+        column_text("", self.row.as_ref(0))
+    }
+
     fn bad(&self, what: &str) -> StoreError {
         damaged(self.table, &format!("column {} {what}", self.at))
     }

@@ -4,13 +4,13 @@
 
 use super::MySqlStore;
 use super::connect::Flavour;
-use super::contests::{all, due};
 use super::fault::damaged;
+use super::lists::{all, due, listing};
 use super::row::Fields;
 use super::text::{Row, Script, keys_end};
-use crate::StoreError;
-use crate::contests::{Due, DueAfter};
-use crate::series::{self, ListedSeries, SeriesReads};
+use crate::contest_reads::{Due, DueAfter};
+use crate::series::{self, SeriesReads};
+use crate::{Listing, StoreError};
 use tally_rules::Micros;
 use tally_rules::contest::{ContestId, SeriesRecord};
 
@@ -69,12 +69,19 @@ impl SeriesReads for MySqlStore {
         Ok(all(self, &script, "contest_series", decode)?.pop().map(|(_, record)| record))
     }
 
-    fn all_series(&self, after: Option<&ContestId>, limit: usize) -> Result<ListedSeries, StoreError> {
-        let mut script = Script::default();
-        script.sql("SELECT id, body FROM contest_series WHERE id > ");
-        script.bytes(after.map_or(b"", |id| id.as_str().as_bytes()));
-        script.sql(" ORDER BY id LIMIT ").number(limit as u64).end();
-        all(self, &script, "contest_series", decode)
+    fn list_series(
+        &self,
+        after: Option<&ContestId>,
+        limit: usize,
+    ) -> Result<Listing<(ContestId, SeriesRecord)>, StoreError> {
+        let asked = |limit: usize| {
+            let mut script = Script::default();
+            script.sql("SELECT id, body FROM contest_series WHERE id > ");
+            script.bytes(after.map_or(b"", |id| id.as_str().as_bytes()));
+            script.sql(" ORDER BY id LIMIT ").number(limit as u64).end();
+            script
+        };
+        listing(self, "contest_series", limit, asked, decode)
     }
 
     fn due_series(&self, now: Micros, after: DueAfter<'_>, limit: usize) -> Result<Due, StoreError> {

@@ -123,14 +123,3 @@ pub(super) fn select_history(wallet: WalletKey, numbers: &Range<u64>) -> Script 
     script.sql(" ORDER BY sequence DESC").end();
     script
 }
-
-/// The answer.
-pub(super) fn read_history(mut answers: Answers) -> Result<Vec<(u64, Entry)>, StoreError> {
-    let mut all = Vec::new();
-    answers.each(1, "entries", |row| {
-        let (key, entry) = decode_entry(row)?;
-        all.push((key.sequence, entry));
-        Ok(())
-    })?;
-    Ok(all)
-}

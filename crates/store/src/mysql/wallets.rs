@@ -71,17 +71,6 @@ pub(super) fn of_member(member: MemberId) -> Script {
     script
 }
 
-/// The answer.
-pub(super) fn read_all(mut answers: Answers) -> Result<Vec<(Currency, Wallet)>, StoreError> {
-    let mut all = Vec::new();
-    answers.each(1, "wallets", |row| {
-        let (key, wallet) = decode(row)?;
-        all.push((key.currency, wallet));
-        Ok(())
-    })?;
-    Ok(all)
-}
-
 const HEAD: &str =
     "INSERT INTO wallets (member, currency, balance, held, sequence, closed, spent_day, spent) VALUES ";
 

@@ -1,10 +1,11 @@
 //! Contests are on the first shard, beside members and money.
 
 use super::Shards;
-use crate::contests::{Contests, Due, DueAfter, EntrantKey, Listed};
+use crate::contest_reads::{Contests, Due, DueAfter};
+use crate::contests::EntrantKey;
 use crate::payments::PaymentReads;
-use crate::series::{ListedSeries, SeriesReads};
-use crate::{PartKey, StoreError};
+use crate::series::SeriesReads;
+use crate::{Listing, PartKey, StoreError};
 use tally_rules::contest::application::Status;
 use tally_rules::contest::{Application, ContestId, Enrolled, Payout, Record, SeriesRecord, State};
 use tally_rules::ledger::Uuid;
@@ -16,8 +17,12 @@ impl SeriesReads for Shards {
         self.of_first(|first| first.series(id))
     }
 
-    fn all_series(&self, after: Option<&ContestId>, limit: usize) -> Result<ListedSeries, StoreError> {
-        self.of_first(|first| first.all_series(after, limit))
+    fn list_series(
+        &self,
+        after: Option<&ContestId>,
+        limit: usize,
+    ) -> Result<Listing<(ContestId, SeriesRecord)>, StoreError> {
+        self.of_first(|first| first.list_series(after, limit))
     }
 
     fn due_series(&self, now: Micros, after: DueAfter<'_>, limit: usize) -> Result<Due, StoreError> {
@@ -40,13 +45,13 @@ impl Contests for Shards {
         self.of_first(|first| first.contest(id))
     }
 
-    fn contests(
+    fn list_contests(
         &self,
         state: Option<State>,
         after: Option<&ContestId>,
         limit: usize,
-    ) -> Result<Listed, StoreError> {
-        self.of_first(|first| first.contests(state, after, limit))
+    ) -> Result<Listing<(ContestId, Record)>, StoreError> {
+        self.of_first(|first| first.list_contests(state, after, limit))
     }
 
     fn due_contests(&self, now: Micros, after: DueAfter<'_>, limit: usize) -> Result<Due, StoreError> {
@@ -57,14 +62,14 @@ impl Contests for Shards {
         self.of_first(|first| first.count_contests(most))
     }
 
-    fn applications(
+    fn list_applications(
         &self,
         contest: Uuid,
         status: Status,
         above: u64,
         limit: usize,
-    ) -> Result<Vec<(PlayerId, Application)>, StoreError> {
-        self.of_first(|first| first.applications(contest, status, above, limit))
+    ) -> Result<Listing<(PlayerId, Application)>, StoreError> {
+        self.of_first(|first| first.list_applications(contest, status, above, limit))
     }
 
     fn first_applications(
@@ -80,20 +85,25 @@ impl Contests for Shards {
         self.of_first(|first| first.application(key))
     }
 
-    fn contest_members(
+    fn list_members(
         &self,
         contest: Uuid,
         after: Option<&PlayerId>,
         limit: usize,
-    ) -> Result<Vec<(PlayerId, Enrolled)>, StoreError> {
-        self.of_first(|first| first.contest_members(contest, after, limit))
+    ) -> Result<Listing<(PlayerId, Enrolled)>, StoreError> {
+        self.of_first(|first| first.list_members(contest, after, limit))
     }
 
     fn enrolled(&self, keys: &[EntrantKey]) -> Result<Vec<Option<Enrolled>>, StoreError> {
         self.of_first(|first| first.enrolled(keys))
     }
 
-    fn payouts(&self, contest: Uuid, from: u32, limit: usize) -> Result<Vec<(u32, Payout)>, StoreError> {
-        self.of_first(|first| first.payouts(contest, from, limit))
+    fn list_payouts(
+        &self,
+        contest: Uuid,
+        from: u32,
+        limit: usize,
+    ) -> Result<Listing<(u32, Payout)>, StoreError> {
+        self.of_first(|first| first.list_payouts(contest, from, limit))
     }
 }

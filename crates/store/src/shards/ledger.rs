@@ -4,7 +4,7 @@ use super::Shards;
 use super::books::ShardBooks;
 use super::split::FIRST;
 use crate::events::{EventReads, Topic};
-use crate::{Books, Ledger, Store, StoreError};
+use crate::{Books, Ledger, Listing, Store, StoreError};
 use std::ops::Range;
 use tally_rules::Micros;
 use tally_rules::event::Event;
@@ -25,8 +25,13 @@ impl Shards {
 }
 
 impl EventReads for Shards {
-    fn events(&self, topic: Topic, after: u64, limit: usize) -> Result<Vec<(u64, Event)>, StoreError> {
-        self.of_first(|first| first.events(topic, after, limit))
+    fn list_events(
+        &self,
+        topic: Topic,
+        after: u64,
+        limit: usize,
+    ) -> Result<Listing<(u64, Event)>, StoreError> {
+        self.of_first(|first| first.list_events(topic, after, limit))
     }
 
     fn last_events(&self, topics: &[Topic]) -> Result<Vec<u64>, StoreError> {
@@ -43,16 +48,20 @@ impl EventReads for Shards {
 }
 
 impl Ledger for Shards {
-    fn wallets_of(&self, member: MemberId) -> Result<Vec<(Currency, Wallet)>, StoreError> {
-        self.of_first(|first| first.wallets_of(member))
+    fn list_wallets(&self, member: MemberId) -> Result<Listing<(Currency, Wallet)>, StoreError> {
+        self.of_first(|first| first.list_wallets(member))
     }
 
     fn entries(&self, keys: &[EntryKey]) -> Result<Vec<Option<Entry>>, StoreError> {
         self.of_first(|first| first.entries(keys))
     }
 
-    fn history(&self, wallet: WalletKey, numbers: Range<u64>) -> Result<Vec<(u64, Entry)>, StoreError> {
-        self.of_first(|first| first.history(wallet, numbers))
+    fn list_entries(
+        &self,
+        wallet: WalletKey,
+        numbers: Range<u64>,
+    ) -> Result<Listing<(u64, Entry)>, StoreError> {
+        self.of_first(|first| first.list_entries(wallet, numbers))
     }
 
     fn transfer(&self, id: TransferId) -> Result<Option<Transfer>, StoreError> {

@@ -4,9 +4,9 @@
 //! starting over: whoever reads for long beside a busy server works on a copy of the file instead (see `backup`).
 
 use super::connect::Lent;
-use super::contest_reads::{LIST, MEMBERS as MEMBERS_OF, PRIZES, merged};
+use super::contest_reads::{LIST, MEMBERS as MEMBERS_OF, PRIZES, entrant, merged};
 use super::contests::{self, Applications, Contests, Enrollments, Payouts};
-use super::fault::damaged;
+use super::fault::{column_text, damaged};
 use super::holds::{self, Holds};
 use super::laid::laid;
 use super::members::{self, Handles, Members};
@@ -255,7 +255,7 @@ impl Books for Snapshot<'_> {
         let mut statement = self.reader.prepare_cached(LIST)?;
         let mut rows = statement.query(params![after.map_or("", ContestId::as_str)])?;
         let order = |id: &ContestId, _: &Record| id.clone();
-        merged(newer, order, &mut rows, |row| self.sound(contests::decode(row)), limit)
+        Ok(merged(newer, order, &mut rows, |row| self.sound(contests::decode(row)), limit)?.rows)
     }
 
     fn contest_members(
@@ -271,7 +271,9 @@ impl Books for Snapshot<'_> {
         let mut statement = self.reader.prepare_cached(MEMBERS_OF)?;
         let mut rows = statement.query(params![contest.0, after.map_or("", PlayerId::as_str)])?;
         let order = |player: &PlayerId, _: &Enrolled| player.clone();
-        merged(newer, order, &mut rows, |row| self.sound(contests::decode_member(row)), limit)
+        let decode =
+            |row: &Row<'_>| Ok(self.sound(entrant(contest, row, 3, contests::decode_member))?.flatten());
+        Ok(merged(newer, order, &mut rows, decode, limit)?.rows)
     }
 
     fn payouts(&mut self, contest: Uuid, from: u32, limit: usize) -> Page<u32, Payout> {
@@ -281,8 +283,11 @@ impl Books for Snapshot<'_> {
         let mut statement = self.reader.prepare_cached(PRIZES)?;
         let mut rows = statement.query(params![contest.0, from])?;
         let decode = |row: &Row<'_>| Ok((row.get(8)?, contests::decode_prize(row)?));
-        let decode = |row: &Row<'_>| self.sound(decode(row));
-        merged(newer, |no: &u32, _: &Payout| *no, &mut rows, decode, limit)
+        let name = |row: &Row<'_>| format!("{contest}/{}", column_text(row, 8));
+        let decode = |row: &Row<'_>| {
+            self.sound(decode(row).map_err(|error: StoreError| error.of_row("contest_prizes", || name(row))))
+        };
+        Ok(merged(newer, |no: &u32, _: &Payout| *no, &mut rows, decode, limit)?.rows)
     }
 
     fn owners(&mut self, of: OfContests, after: Option<&Uuid>, limit: usize) -> Page<Uuid, ()> {

@@ -10,14 +10,16 @@ use super::contests::{
     self, Applications, Enrollments, Payouts, application, decode, decode_application, decode_member,
     decode_prize, member,
 };
+use super::fault::column_text;
 use super::overlay::Overlay;
 use super::payments;
 use super::reads::{Found, fill, one};
 use super::run::states;
 use super::series::{self, AllSeries};
 use super::table::Table;
-use crate::StoreError;
-use crate::contests::{ContestLoaded, ContestPlan, Contests, Due, DueAfter, EntrantKey, Listed, PayoutKey};
+use crate::contest_reads::{Contests, Due, DueAfter};
+use crate::contests::{ContestLoaded, ContestPlan, EntrantKey, PayoutKey};
+use crate::{Listing, StoreError};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -76,27 +78,40 @@ pub(super) fn load(seen: Seen, plan: &ContestPlan, tables: &Connection) -> Resul
 }
 
 /// The first rows in order of `order`: of those that were changed since, and of a statement that gives the others in that
-/// order. Where that is the order of keys, `newer` may end with the `limit`th row that is there.
+/// order. Where that is the order of keys, `newer` may end with the `limit`th row that is there. Damaged rows are left out.
 pub(super) fn merged<K: Ord + Clone, O: Ord, T>(
     newer: BTreeMap<K, Option<T>>,
     order: impl Fn(&K, &T) -> O,
     rows: &mut rusqlite::Rows<'_>,
     decode: impl Fn(&Row<'_>) -> Result<Option<(K, T)>, StoreError>,
     limit: usize,
-) -> Result<Vec<(K, T)>, StoreError> {
-    let mut found = Vec::new();
-    while found.len() < limit
+) -> Result<Listing<(K, T)>, StoreError> {
+    let mut list = Listing::default();
+    while list.rows.len() < limit
         && let Some(row) = rows.next()?
     {
-        let Some((key, value)) = decode(row)? else { continue };
-        if !newer.contains_key(&key) {
-            found.push((key, value));
+        match decode(row) {
+            Ok(Some((key, value))) if !newer.contains_key(&key) => list.rows.push((key, value)),
+            Ok(_) => {}
+            Err(error) => list.leave_out(error)?,
         }
     }
+    let found = &mut list.rows;
     found.extend(newer.into_iter().filter_map(|(key, value)| Some((key, value?))));
     found.sort_by_key(|(key, value)| order(key, value));
     found.truncate(limit);
-    Ok(found)
+    Ok(list)
+}
+
+/// A row of a contest's player, whose name is in that column.
+pub(super) fn entrant<T>(
+    contest: Uuid,
+    row: &Row<'_>,
+    player: usize,
+    decode: fn(&Row<'_>) -> Result<(PlayerId, T), StoreError>,
+) -> Result<Option<(PlayerId, T)>, StoreError> {
+    let name = || format!("{contest}/{}", column_text(row, player));
+    decode(row).map(Some).map_err(|error| error.of_row("", name))
 }
 
 /// Takes the moments out that are not behind that one; the names stay, because their rows were changed.
@@ -130,12 +145,12 @@ impl Contests for SqliteStore {
         one(&self.shared, "contests", look, id, contests::get)
     }
 
-    fn contests(
+    fn list_contests(
         &self,
         state: Option<State>,
         after: Option<&ContestId>,
         limit: usize,
-    ) -> Result<Listed, StoreError> {
+    ) -> Result<Listing<(ContestId, Record)>, StoreError> {
         let wanted = |record: &Record| state.is_none_or(|state| record.state == state);
         let look = |overlay: &Overlay| {
             let from = after.map_or(Bound::Unbounded, |id| Bound::Excluded(id.clone()));
@@ -143,7 +158,7 @@ impl Contests for SqliteStore {
             overlay.first::<contests::Contests, _>(from, |_| true, pick, limit)
         };
         let after = after.map_or("", ContestId::as_str);
-        self.shared.read(look, |newer, tables| {
+        self.shared.list(look, |newer, tables| {
             let mut statement = tables.prepare_cached(if state.is_some() { LIST_STATE } else { LIST })?;
             let mut rows = match state {
                 Some(state) => statement.query(params![after, state.as_str()])?,
@@ -175,7 +190,7 @@ impl Contests for SqliteStore {
                 Ok((id, Micros(row.get(0)?)))
             };
             let order = |id: &ContestId, at: &Micros| (*at, id.clone());
-            let found = merged(newer, order, &mut rows, |row| decode(row).map(Some), limit)?;
+            let found = merged(newer, order, &mut rows, |row| decode(row).map(Some), limit)?.whole()?;
             Ok(found.into_iter().map(|(id, at)| (at, id)).collect())
         })
     }
@@ -208,22 +223,22 @@ impl Contests for SqliteStore {
         })
     }
 
-    fn applications(
+    fn list_applications(
         &self,
         contest: Uuid,
         status: Status,
         above: u64,
         limit: usize,
-    ) -> Result<Vec<(PlayerId, Application)>, StoreError> {
+    ) -> Result<Listing<(PlayerId, Application)>, StoreError> {
         // Those that are not wanted any more have to be known too, wherever they stand in the table.
         let pick = |row: &Application| (row.status == status && row.place > above).then_some(*row);
         let look = |overlay: &Overlay| of_contest::<Applications>(overlay, (contest, None), pick, usize::MAX);
-        self.shared.read(look, |newer, tables| {
+        self.shared.list(look, |newer, tables| {
             let mut statement = tables.prepare_cached(IN_STATUS)?;
             let above = i64::try_from(above).unwrap_or(i64::MAX);
             let mut rows = statement.query(params![contest.0, status.as_str(), above])?;
             let order = |_: &PlayerId, row: &Application| row.place;
-            merged(newer, order, &mut rows, |row| decode_application(row).map(Some), limit)
+            merged(newer, order, &mut rows, |row| entrant(contest, row, 5, decode_application), limit)
         })
     }
 
@@ -239,7 +254,8 @@ impl Contests for SqliteStore {
             let mut statement = tables.prepare_cached(FIRST)?;
             let mut rows = statement.query(params![contest.0, after.map_or("", PlayerId::as_str)])?;
             let order = |player: &PlayerId, _: &Application| player.clone();
-            merged(newer, order, &mut rows, |row| decode_application(row).map(Some), limit)
+            merged(newer, order, &mut rows, |row| entrant(contest, row, 5, decode_application), limit)?
+                .whole()
         })
     }
 
@@ -248,19 +264,19 @@ impl Contests for SqliteStore {
         one(&self.shared, "contest_applications", look, key, application)
     }
 
-    fn contest_members(
+    fn list_members(
         &self,
         contest: Uuid,
         after: Option<&PlayerId>,
         limit: usize,
-    ) -> Result<Vec<(PlayerId, Enrolled)>, StoreError> {
+    ) -> Result<Listing<(PlayerId, Enrolled)>, StoreError> {
         let all = |row: &Enrolled| Some(*row);
         let look = |overlay: &Overlay| of_contest::<Enrollments>(overlay, (contest, after), all, limit);
-        self.shared.read(look, |newer, tables| {
+        self.shared.list(look, |newer, tables| {
             let mut statement = tables.prepare_cached(MEMBERS)?;
             let mut rows = statement.query(params![contest.0, after.map_or("", PlayerId::as_str)])?;
             let order = |player: &PlayerId, _: &Enrolled| player.clone();
-            merged(newer, order, &mut rows, |row| decode_member(row).map(Some), limit)
+            merged(newer, order, &mut rows, |row| entrant(contest, row, 3, decode_member), limit)
         })
     }
 
@@ -270,19 +286,28 @@ impl Contests for SqliteStore {
             .read(look, |found, tables| fill("contest_members", found, keys, |key| member(tables, key)))
     }
 
-    fn payouts(&self, contest: Uuid, from: u32, limit: usize) -> Result<Vec<(u32, Payout)>, StoreError> {
+    fn list_payouts(
+        &self,
+        contest: Uuid,
+        from: u32,
+        limit: usize,
+    ) -> Result<Listing<(u32, Payout)>, StoreError> {
         let look = |overlay: &Overlay| {
             let first = Bound::Included(PayoutKey { contest, no: from });
             let all = |payout: &Payout| Some(payout.clone());
             overlay.first::<Payouts, _>(first, |key| key.contest == contest, all, limit)
         };
-        self.shared.read(look, |newer, tables| {
+        self.shared.list(look, |newer, tables| {
             let mut statement = tables.prepare_cached(PRIZES)?;
             let mut rows = statement.query(params![contest.0, from])?;
             let decode = |row: &Row<'_>| Ok((PayoutKey { contest, no: row.get(8)? }, decode_prize(row)?));
+            let name = |row: &Row<'_>| format!("{contest}/{}", column_text(row, 8));
+            let decode = |row: &Row<'_>| {
+                decode(row).map_err(|error: StoreError| error.of_row("contest_prizes", || name(row)))
+            };
             let order = |key: &PayoutKey, _: &Payout| key.no;
             let found = merged(newer, order, &mut rows, |row| decode(row).map(Some), limit)?;
-            Ok(found.into_iter().map(|(key, payout)| (key.no, payout)).collect())
+            Ok(found.map(|(key, payout)| (key.no, payout)))
         })
     }
 }

@@ -4,7 +4,7 @@
 //! them; the rest is bytes. Not here: those bytes (`contests`), and reads (`contest_reads`).
 
 use super::codec::{Input, put_bytes, put_number, put_option, put_signed};
-use super::fault::damaged;
+use super::fault::{column_text, damaged};
 use super::table::{Rows, Table};
 use super::wallets::currency;
 use crate::StoreError;
@@ -41,11 +41,15 @@ fn uuid(bytes: Option<[u8; 16]>) -> Option<Uuid> {
 /// The next column of that number as a player.
 pub(super) fn player(row: &Row<'_>, column: usize) -> Result<PlayerId, StoreError> {
     let text: String = row.get(column)?;
-    PlayerId::new(&text).map_err(|bad| damaged("contests", &format!("a player {}", bad.0)))
+    PlayerId::new(&text).map_err(|bad| damaged("", &format!("a player {}", bad.0)))
 }
 
 /// A contest, and its name.
 pub(super) fn decode(row: &Row<'_>) -> Result<(ContestId, Record), StoreError> {
+    decode_contest(row).map_err(|error| error.of_row("contests", || column_text(row, 3)))
+}
+
+fn decode_contest(row: &Row<'_>) -> Result<(ContestId, Record), StoreError> {
     let (state, body): (String, Vec<u8>) = (row.get(1)?, row.get(2)?);
     let id = ContestId::new(&row.get::<_, String>(3)?).ok();
     let record =
@@ -54,6 +58,10 @@ pub(super) fn decode(row: &Row<'_>) -> Result<(ContestId, Record), StoreError> {
 }
 
 pub(super) fn decode_application(row: &Row<'_>) -> Result<(PlayerId, Application), StoreError> {
+    read_application(row).map_err(|error| error.of_table("contest_applications"))
+}
+
+fn read_application(row: &Row<'_>) -> Result<(PlayerId, Application), StoreError> {
     let status = Status::parse(&row.get::<_, String>(0)?);
     let status = status.ok_or_else(|| damaged("contest_applications", "a status that is none"))?;
     let place = u64::try_from(row.get::<_, i64>(1)?);
@@ -63,8 +71,11 @@ pub(super) fn decode_application(row: &Row<'_>) -> Result<(PlayerId, Application
 }
 
 pub(super) fn decode_member(row: &Row<'_>) -> Result<(PlayerId, Enrolled), StoreError> {
-    let member = uuid(row.get(2)?).map(MemberId);
-    Ok((player(row, 3)?, Enrolled { place: row.get(0)?, division: row.get(1)?, member }))
+    let read = || -> Result<(PlayerId, Enrolled), StoreError> {
+        let member = uuid(row.get(2)?).map(MemberId);
+        Ok((player(row, 3)?, Enrolled { place: row.get(0)?, division: row.get(1)?, member }))
+    };
+    read().map_err(|error| error.of_table("contest_members"))
 }
 
 /// Columns: player, member, division, rank, currency, amount, transfer, unpaid.

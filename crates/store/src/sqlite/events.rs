@@ -4,7 +4,8 @@
 
 use super::SqliteStore;
 use super::codec::{Input, put_bytes, put_number, put_signed};
-use super::fault::damaged;
+use super::contest_reads::merged;
+use super::fault::{column_text, damaged};
 use super::overlay::Overlay;
 use super::reads::fill;
 use super::run::states;
@@ -12,8 +13,9 @@ use super::state::Shared;
 use super::table::{List, Rows, Table};
 use super::wallets::Wallets;
 use super::{bound, wallets};
-use crate::StoreError;
+use crate::damage::KeyText;
 use crate::events::{self, EventKey, EventReads, Topic, read_topic, topic_bytes};
+use crate::{Listing, StoreError};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -25,7 +27,7 @@ pub(super) const LAST: &str = "SELECT last FROM event_topics WHERE topic = ?1";
 pub(super) const PUT_LAST: &str = "REPLACE INTO event_topics (topic, last) VALUES (?1, ?2)";
 pub(super) const REMOVE_LAST: &str = "DELETE FROM event_topics WHERE topic = ?1";
 pub(super) const LIST: &str =
-    "SELECT number, at, body FROM events WHERE topic = ?1 AND number > ?2 ORDER BY number LIMIT ?3";
+    "SELECT number, at, body FROM events WHERE topic = ?1 AND number > ?2 ORDER BY number";
 pub(super) const PUT: &str = "REPLACE INTO events (topic, number, at, body) VALUES (?1, ?2, ?3, ?4)";
 pub(super) const REMOVE: &str = "DELETE FROM events WHERE topic = ?1 AND number = ?2";
 pub(super) const EXPIRE: &str = "DELETE FROM events WHERE (topic, number) IN \
@@ -172,23 +174,27 @@ impl Table for Events {
 }
 
 impl EventReads for SqliteStore {
-    fn events(&self, topic: Topic, after: u64, limit: usize) -> Result<Vec<(u64, Event)>, StoreError> {
+    fn list_events(
+        &self,
+        topic: Topic,
+        after: u64,
+        limit: usize,
+    ) -> Result<Listing<(u64, Event)>, StoreError> {
         let look = |overlay: &Overlay| {
             let from = Bound::Excluded(EventKey { topic, number: after });
             let all = |event: &Event| Some(event.clone());
             overlay.first::<Events, _>(from, |key| key.topic == topic, all, limit)
         };
-        self.shared.read(look, |newer, tables| {
+        self.shared.list(look, |newer, tables| {
             let mut statement = tables.prepare_cached(LIST)?;
-            let mut rows = statement.query(params![topic_bytes(topic), after.cast_signed(), bound(limit)])?;
-            let mut all = BTreeMap::new();
-            while let Some(row) = rows.next()? {
-                let (number, event) = decode(row)?;
-                all.insert(number, event);
-            }
-            // An event is never changed, so what is in both is the same.
-            all.extend(newer.into_iter().filter_map(|(key, event)| Some((key.number, event?))));
-            Ok(all.into_iter().take(limit).collect())
+            let mut rows = statement.query(params![topic_bytes(topic), after.cast_signed()])?;
+            let name = |row: &Row<'_>| format!("{}/{}", topic.text(), column_text(row, 0));
+            let decode = |row: &Row<'_>| {
+                let (number, event) = decode(row).map_err(|error| error.of_row("events", || name(row)))?;
+                Ok(Some((EventKey { topic, number }, event)))
+            };
+            let list = merged(newer, |key, _| key.number, &mut rows, decode, limit)?;
+            Ok(list.map(|(key, event)| (key.number, event)))
         })
     }
 
@@ -211,7 +217,7 @@ impl EventReads for SqliteStore {
             let mut all = BTreeMap::new();
             for (member, newer) in members.iter().zip(newer) {
                 let key = |currency| WalletKey { member: *member, currency };
-                let old = wallets::of_member(tables, *member)?.into_iter();
+                let old = wallets::of_member(tables, *member)?.whole()?.into_iter();
                 all.extend(old.map(|(currency, wallet)| (key(currency), wallet.sequence)));
                 all.extend(newer.into_iter().filter_map(|(key, wallet)| Some((key, wallet?.sequence))));
             }

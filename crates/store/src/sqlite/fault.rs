@@ -3,8 +3,10 @@
 //! One place, so that no code has two meanings. A row that is read is input: what cannot have been written by us is
 //! damage and is reported, never a panic. Not here: any retry.
 
+use crate::damage::hex;
 use crate::{DamagedRow, StoreError};
-use rusqlite::ErrorCode;
+use rusqlite::types::ValueRef;
+use rusqlite::{ErrorCode, Row};
 
 impl From<rusqlite::Error> for StoreError {
     fn from(error: rusqlite::Error) -> Self {
@@ -19,6 +21,18 @@ impl From<rusqlite::Error> for StoreError {
 /// A row that we cannot have written. Whoever knows its key adds it.
 pub(super) fn damaged(table: &'static str, what: &str) -> StoreError {
     StoreError::Damaged(Box::new(DamagedRow { table, key: String::new(), what: what.into() }))
+}
+
+/// A column of a row that cannot be read, as a part of its key.
+pub(super) fn column_text(row: &Row<'_>, column: usize) -> String {
+    match row.get_ref(column) {
+        Ok(ValueRef::Integer(number)) => number.to_string(),
+        Ok(ValueRef::Text(bytes)) => {
+            std::str::from_utf8(bytes).map_or_else(|_| hex(bytes), |text| text.escape_debug().to_string())
+        }
+        Ok(ValueRef::Blob(bytes)) => hex(bytes),
+        Ok(ValueRef::Null | ValueRef::Real(_)) | Err(_) => "?".into(),
+    }
 }
 
 /// Something stored that we cannot have written, and that all the rest depends on.

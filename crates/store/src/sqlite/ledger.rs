@@ -10,9 +10,8 @@ use super::reads::{Found, fill, one};
 use super::run::states;
 use super::transfers::{self, Entries, Transfers};
 use super::wallets::{self, Totals, Wallets};
-use crate::damage::KeyText;
 use crate::ledger::{Ledger, LedgerLoaded, LedgerPlan};
-use crate::{Books, StoreError};
+use crate::{Books, Listing, StoreError};
 use rusqlite::Connection;
 use std::collections::BTreeMap;
 use std::ops::{Bound, Range};
@@ -55,19 +54,28 @@ pub(super) fn load(seen: Seen, plan: &LedgerPlan, tables: &Connection) -> Result
     })
 }
 
+/// Stored rows with newer states of some over them, in order of keys.
+fn laid_over<K: Ord, V>(
+    stored: Listing<(K, V)>,
+    newer: impl Iterator<Item = (K, Option<V>)>,
+) -> Listing<(K, V)> {
+    let mut all: BTreeMap<K, Option<V>> =
+        stored.rows.into_iter().map(|(key, row)| (key, Some(row))).collect();
+    all.extend(newer);
+    let rows = all.into_iter().filter_map(|(key, row)| Some((key, row?))).collect();
+    Listing { rows, damaged: stored.damaged }
+}
+
 impl Ledger for SqliteStore {
-    fn wallets_of(&self, member: MemberId) -> Result<Vec<(Currency, Wallet)>, StoreError> {
+    fn list_wallets(&self, member: MemberId) -> Result<Listing<(Currency, Wallet)>, StoreError> {
         let first = Currency::parse("0").expect("the first of all codes");
         let look = |overlay: &Overlay| {
             let from = Bound::Included(WalletKey { member, currency: first });
             overlay.range::<Wallets>(from, |key| key.member == member, usize::MAX).0
         };
-        self.shared.read(look, |newer, tables| {
-            let stored = wallets::of_member(tables, member);
-            let old = stored.map_err(|error| error.of_row("wallets", || member.0.to_string()))?.into_iter();
-            let mut all: BTreeMap<_, _> = old.map(|(currency, wallet)| (currency, Some(wallet))).collect();
-            all.extend(newer.into_iter().map(|(key, wallet)| (key.currency, wallet)));
-            Ok(all.into_iter().filter_map(|(currency, wallet)| Some((currency, wallet?))).collect())
+        self.shared.list(look, |newer, tables| {
+            let newer = newer.into_iter().map(|(key, wallet)| (key.currency, wallet));
+            Ok(laid_over(wallets::of_member(tables, member)?, newer))
         })
     }
 
@@ -77,18 +85,21 @@ impl Ledger for SqliteStore {
             .read(look, |found, tables| fill("entries", found, keys, |key| transfers::entry(tables, key)))
     }
 
-    fn history(&self, wallet: WalletKey, numbers: Range<u64>) -> Result<Vec<(u64, Entry)>, StoreError> {
+    fn list_entries(
+        &self,
+        wallet: WalletKey,
+        numbers: Range<u64>,
+    ) -> Result<Listing<(u64, Entry)>, StoreError> {
         let look = |overlay: &Overlay| {
             let from = Bound::Included(EntryKey { wallet, sequence: numbers.start });
             let within = |key: &EntryKey| key.wallet == wallet && key.sequence < numbers.end;
             overlay.range::<Entries>(from, within, usize::MAX).0
         };
-        self.shared.read(look, |newer, tables| {
-            let stored = transfers::history(tables, wallet, &numbers);
-            let old = stored.map_err(|error| error.of_row("entries", || wallet.text()))?.into_iter();
-            let mut all: BTreeMap<_, _> = old.map(|(number, entry)| (number, Some(entry))).collect();
-            all.extend(newer.into_iter().map(|(key, entry)| (key.sequence, entry)));
-            Ok(all.into_iter().rev().filter_map(|(number, entry)| Some((number, entry?))).collect())
+        self.shared.list(look, |newer, tables| {
+            let newer = newer.into_iter().map(|(key, entry)| (key.sequence, entry));
+            let mut list = laid_over(transfers::history(tables, wallet, &numbers)?, newer);
+            list.rows.reverse();
+            Ok(list)
         })
     }
 

@@ -109,7 +109,7 @@ impl PaymentReads for SqliteStore {
                 Ok((PartKey { board: BoardNo(row.get(0)?), part }, ()))
             };
             let order = |key: &PartKey, (): &()| *key;
-            let found = merged(newer, order, &mut rows, |row| decode(row).map(Some), limit)?;
+            let found = merged(newer, order, &mut rows, |row| decode(row).map(Some), limit)?.whole()?;
             Ok(found.into_iter().map(|(key, _)| key).collect())
         })
     }

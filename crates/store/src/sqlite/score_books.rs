@@ -4,7 +4,7 @@
 
 use super::bans::{self, Bans};
 use super::books::{Newer, Snapshot};
-use super::contest_reads::{FIRST, merged};
+use super::contest_reads::{FIRST, entrant, merged};
 use super::contests;
 use super::laid::laid;
 use super::overlay::Overlay;
@@ -184,6 +184,8 @@ impl ScoreBooks for Snapshot<'_> {
         let mut statement = self.reader.prepare_cached(FIRST)?;
         let mut rows = statement.query(params![contest.0, after.map_or("", PlayerId::as_str)])?;
         let order = |player: &PlayerId, _: &Application| player.clone();
-        merged(newer, order, &mut rows, |row| self.sound(contests::decode_application(row)), limit)
+        let decode =
+            |row: &Row<'_>| Ok(self.sound(entrant(contest, row, 5, contests::decode_application))?.flatten());
+        Ok(merged(newer, order, &mut rows, decode, limit)?.rows)
     }
 }

@@ -6,13 +6,13 @@ use super::SqliteStore;
 use super::codec::{Input, put_bytes};
 use super::contest_reads::{merged, only_behind};
 use super::contests::one;
-use super::fault::damaged;
+use super::fault::{column_text, damaged};
 use super::overlay::Overlay;
 use super::reads;
 use super::table::{Rows, Table};
-use crate::StoreError;
-use crate::contests::{Due, DueAfter};
-use crate::series::{self, ListedSeries, SeriesReads};
+use crate::contest_reads::{Due, DueAfter};
+use crate::series::{self, SeriesReads};
+use crate::{Listing, StoreError};
 use rusqlite::{Connection, Row, params};
 use std::ops::Bound;
 use tally_rules::Micros;
@@ -30,8 +30,11 @@ fn name(row: &Row<'_>) -> Result<ContestId, StoreError> {
 }
 
 fn decode(row: &Row<'_>) -> Result<(ContestId, SeriesRecord), StoreError> {
-    let record = series::decode(&row.get::<_, Vec<u8>>(1)?);
-    Ok((name(row)?, record.ok_or_else(|| damaged("contest_series", "a series that cannot be"))?))
+    let read = || {
+        let record = series::decode(&row.get::<_, Vec<u8>>(1)?);
+        Ok((name(row)?, record.ok_or_else(|| damaged("contest_series", "a series that cannot be"))?))
+    };
+    read().map_err(|error: StoreError| error.of_row("contest_series", || column_text(row, 0)))
 }
 
 /// A series.
@@ -95,14 +98,18 @@ impl SeriesReads for SqliteStore {
         reads::one(&self.shared, "contest_series", look, id, get)
     }
 
-    fn all_series(&self, after: Option<&ContestId>, limit: usize) -> Result<ListedSeries, StoreError> {
+    fn list_series(
+        &self,
+        after: Option<&ContestId>,
+        limit: usize,
+    ) -> Result<Listing<(ContestId, SeriesRecord)>, StoreError> {
         let look = |overlay: &Overlay| {
             let from = after.map_or(Bound::Unbounded, |id| Bound::Excluded(id.clone()));
             let all = |record: &SeriesRecord| Some(record.clone());
             overlay.first::<AllSeries, _>(from, |_| true, all, limit)
         };
         let order = |id: &ContestId, _: &SeriesRecord| id.clone();
-        self.shared.read(look, |newer, tables| {
+        self.shared.list(look, |newer, tables| {
             let mut statement = tables.prepare_cached(LIST)?;
             let mut rows = statement.query(params![after.map_or("", ContestId::as_str)])?;
             merged(newer, order, &mut rows, |row| decode(row).map(Some), limit)
@@ -121,7 +128,7 @@ impl SeriesReads for SqliteStore {
             let mut rows = statement.query(params![now.0, at.0, id])?;
             let decode = |row: &Row<'_>| Ok((name(row)?, Micros(row.get(1)?)));
             let order = |id: &ContestId, at: &Micros| (*at, id.clone());
-            let found = merged(newer, order, &mut rows, |row| decode(row).map(Some), limit)?;
+            let found = merged(newer, order, &mut rows, |row| decode(row).map(Some), limit)?.whole()?;
             Ok(found.into_iter().map(|(id, at)| (at, id)).collect())
         })
     }

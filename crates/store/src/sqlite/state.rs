@@ -16,9 +16,9 @@ use super::run::Writer;
 use super::tables::{Counters, Tables};
 use super::unsynced::Unsynced;
 use super::{Options, meta};
-use crate::StoreError;
 use crate::damage::Damages;
 use crate::slow::Slows;
+use crate::{Listing, StoreError};
 use rusqlite::{Connection, OptionalExtension, Transaction};
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -119,6 +119,17 @@ impl Shared {
         let done = self.damages.noted(tables(found, &snapshot))?;
         snapshot.commit()?;
         Ok(done)
+    }
+
+    /// Reads a list in the same way, and notes the rows that it leaves out.
+    pub(super) fn list<T, R>(
+        &self,
+        look: impl FnOnce(&Overlay) -> T,
+        tables: impl FnOnce(T, &Connection) -> Result<Listing<R>, StoreError>,
+    ) -> Result<Listing<R>, StoreError> {
+        let list = self.read(look, tables)?;
+        list.damaged.iter().for_each(|row| self.damages.note(row));
+        Ok(list)
     }
 
     /// Writes the tables themselves, in one transaction.

@@ -1,10 +1,11 @@
 //! The tables `transfers` and `entries`: movements of money, and the line that each leaves in a wallet. Never changed.
 
 use super::codec::{Input, put_bytes, put_number, put_option, put_signed};
-use super::fault::damaged;
+use super::fault::{column_text, damaged};
 use super::table::{Rows, Table};
 use super::wallets::{counted, currency};
-use crate::StoreError;
+use crate::damage::KeyText;
+use crate::{Listing, StoreError};
 use rusqlite::{Connection, Row, params};
 use std::ops::Range;
 use std::sync::Arc;
@@ -80,16 +81,25 @@ pub(super) fn history(
     connection: &Connection,
     wallet: WalletKey,
     numbers: &Range<u64>,
-) -> Result<Vec<(u64, Entry)>, StoreError> {
+) -> Result<Listing<(u64, Entry)>, StoreError> {
     // Numbers end where the tables' integers do.
     let [from, until] = [numbers.start, numbers.end].map(|number| i64::try_from(number).unwrap_or(i64::MAX));
     let mut statement = connection.prepare_cached(HISTORY)?;
     let mut rows = statement.query(params![wallet.member.0.0, wallet.currency.as_str(), from, until])?;
-    let mut found = Vec::new();
+    let mut list = Listing::default();
+    let read = |row: &Row<'_>| Ok((counted("entries", row.get(6)?)?, decode_entry(row)?));
     while let Some(row) = rows.next()? {
-        found.push((counted("entries", row.get(6)?)?, decode_entry(row)?));
+        match read(row) {
+            Ok(entry) => list.rows.push(entry),
+            Err(error) => {
+                let error: StoreError = error;
+                list.leave_out(
+                    error.of_row("entries", || format!("{}/{}", wallet.text(), column_text(row, 6))),
+                )?;
+            }
+        }
     }
-    Ok(found)
+    Ok(list)
 }
 
 /// A number of an entry, as the tables count.

@@ -1,9 +1,9 @@
 //! The tables `wallets` and `totals`: what members have, and what accounts came to.
 
 use super::codec::{Input, put_number, put_signed};
-use super::fault::damaged;
+use super::fault::{column_text, damaged};
 use super::table::{Rows, Table};
-use crate::StoreError;
+use crate::{Listing, StoreError};
 use rusqlite::{Connection, Row, params};
 use tally_rules::ledger::account::{Account, AccountKey, Total};
 use tally_rules::ledger::limits::Spent;
@@ -34,14 +34,21 @@ pub(super) fn get(connection: &Connection, key: &WalletKey) -> Result<Option<Wal
 pub(super) fn of_member(
     connection: &Connection,
     member: MemberId,
-) -> Result<Vec<(Currency, Wallet)>, StoreError> {
+) -> Result<Listing<(Currency, Wallet)>, StoreError> {
     let mut statement = connection.prepare_cached(OF_MEMBER)?;
     let mut rows = statement.query(params![member.0.0])?;
-    let mut found = Vec::new();
+    let mut list = Listing::default();
+    let read = |row: &Row<'_>| Ok((currency("wallets", &row.get::<_, String>(6)?)?, decode(row)?));
     while let Some(row) = rows.next()? {
-        found.push((currency("wallets", &row.get::<_, String>(6)?)?, decode(row)?));
+        match read(row) {
+            Ok(wallet) => list.rows.push(wallet),
+            Err(error) => {
+                let error: StoreError = error;
+                list.leave_out(error.of_row("wallets", || format!("{}/{}", member.0, column_text(row, 6))))?;
+            }
+        }
     }
-    Ok(found)
+    Ok(list)
 }
 
 /// The columns from the first one on.

@@ -26,10 +26,12 @@ pub enum Operation {
     Remove,
     /// The names of a folder are made durable.
     SyncFolder,
+    /// SQLite reads bytes of a file. That changes nothing, so it has no number, and only a fault of this kind meets it.
+    Read,
 }
 
 impl Operation {
-    /// All kinds.
+    /// All kinds that change a disk.
     pub const ALL: [Self; 7] =
         [Self::Write, Self::SetLen, Self::Sync, Self::Create, Self::Rename, Self::Remove, Self::SyncFolder];
 }
@@ -86,7 +88,8 @@ impl Fault {
 
     fn matches(&self, operation: Operation, name: &Path) -> bool {
         let ends = |end: &String| name.to_string_lossy().ends_with(&**end);
-        self.operation.is_none_or(|only| only == operation) && self.file.as_ref().is_none_or(ends)
+        let is_kind = self.operation.map_or(operation != Operation::Read, |only| only == operation);
+        is_kind && self.file.as_ref().is_none_or(ends)
     }
 }
 
@@ -111,6 +114,7 @@ pub(super) struct Operations {
     done: Vec<(Operation, Arc<Path>)>,
     faults: Vec<Fault>,
     injected: u64,
+    reads: u64,
     stop_at: Option<u64>,
     stopped: bool,
 }
@@ -155,6 +159,21 @@ impl Operations {
             return Verdict::Stopped(Refusal { operation, error: DiskError::Io });
         }
         self.done.push((operation, Arc::clone(name)));
+        self.meet(operation, name).map_or(Verdict::Happens, Verdict::Fails)
+    }
+
+    pub(super) fn reads(&self) -> u64 {
+        self.reads
+    }
+
+    /// Counts a read, and gives the error that it has to report.
+    pub(super) fn read(&mut self, name: &Path) -> Result<(), Refusal> {
+        self.reads += 1;
+        self.meet(Operation::Read, name).map_or(Ok(()), Err)
+    }
+
+    /// The fault that an operation meets.
+    fn meet(&mut self, operation: Operation, name: &Path) -> Option<Refusal> {
         let mut error = None;
         self.faults.retain_mut(|fault| {
             if !fault.matches(operation, name) {
@@ -167,13 +186,8 @@ impl Operations {
             }
             true
         });
-        match error {
-            Some(error) => {
-                self.injected += 1;
-                Verdict::Fails(Refusal { operation, error })
-            }
-            None => Verdict::Happens,
-        }
+        self.injected += u64::from(error.is_some());
+        error.map(|error| Refusal { operation, error })
     }
 }
 

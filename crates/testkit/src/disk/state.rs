@@ -258,6 +258,13 @@ impl Handle {
         result
     }
 
+    /// Whether a read fails.
+    pub(super) fn read(&self) -> Result<(), Refusal> {
+        let mut state = self.core.lock();
+        let name = Arc::clone(&state.file(self.id).name);
+        state.operations.read(&name)
+    }
+
     pub(super) fn set_len<E: From<Refusal>>(
         &self,
         bytes: u64,

@@ -118,6 +118,7 @@ impl From<Refusal> for Code {
             Operation::Rename => ffi::SQLITE_IOERR,
             Operation::Remove => ffi::SQLITE_IOERR_DELETE,
             Operation::SyncFolder => ffi::SQLITE_IOERR_DIR_FSYNC,
+            Operation::Read => ffi::SQLITE_IOERR_READ,
         })
     }
 }

@@ -68,8 +68,9 @@ pub(in crate::http) async fn list(mut call: Call) -> Result<Answer, Problem> {
     let after = after(text.as_deref(), (Names::Contests, of), |name| ContestId::new(name).ok())?;
     let rows = blocking(move || {
         let rows = read::list(&tally, state, after.as_ref(), limit + 1)?;
-        let counts = read::counts(&tally, &rows.iter().map(|(_, record)| record).collect::<Vec<_>>());
-        Ok(rows.into_iter().zip(counts).collect::<Vec<_>>())
+        let counts = read::counts(&tally, &rows.rows.iter().map(|(_, record)| record).collect::<Vec<_>>());
+        let mut counts = counts.into_iter();
+        Ok(rows.map(|row| (row, counts.next().flatten())))
     });
     let next = |((id, _), _): &((ContestId, _), _)| cursor::encode_name_of(Names::Contests, of, id.as_str());
     let show =

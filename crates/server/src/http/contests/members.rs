@@ -8,6 +8,7 @@ use serde_json::json;
 use tally_rules::PlayerId;
 use tally_rules::contest::{ContestId, Payout};
 use tally_service::contests::{ban as hiding, read};
+use tally_service::damaged::Listing;
 use tally_service::{Failure, Tally};
 use tally_wire::Problem;
 use tally_wire::api::contests::{write_member, write_payout};
@@ -37,7 +38,7 @@ pub(in crate::http) async fn refunds(call: Call) -> Result<Answer, Problem> {
 }
 
 /// A list of what was paid.
-type Paid = fn(&Tally, &ContestId, u32, usize) -> Result<Vec<(u32, Payout)>, Failure>;
+type Paid = fn(&Tally, &ContestId, u32, usize) -> Result<Listing<(u32, Payout)>, Failure>;
 
 async fn payouts(mut call: Call, names: Names, read: Paid) -> Result<Answer, Problem> {
     let (limit, text) = (call.query.limit(), call.query.text("cursor"));

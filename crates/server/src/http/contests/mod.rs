@@ -10,6 +10,7 @@ pub(super) mod change;
 pub(super) mod members;
 pub(super) mod series;
 
+use super::answer;
 use super::call::Call;
 use super::keys::{blocking, invalid_cursor};
 use super::problem;
@@ -21,6 +22,7 @@ use tally_rules::idempotency::Identity;
 use tally_rules::role::Role;
 use tally_service::contests::act::Actor;
 use tally_service::contests::read;
+use tally_service::damaged::Listing;
 use tally_service::{Tally, Who};
 use tally_wire::Problem;
 use tally_wire::api::contests;
@@ -58,18 +60,20 @@ fn identity(call: &Call, tally: &Tally, body: Option<&Value>) -> Result<Option<I
 
 /// A list that was asked for with one more than its limit: the page, and a cursor if there is more behind it.
 pub(in crate::http) fn page<T>(
-    mut rows: Vec<T>,
+    list: Listing<T>,
     limit: usize,
     show: impl Fn(&T) -> Value,
     next: impl Fn(&T) -> String,
 ) -> Value {
+    let Listing { mut rows, damaged } = list;
     let more = rows.len() > limit;
     rows.truncate(limit);
-    let mut answer = json!({"items": rows.iter().map(show).collect::<Vec<_>>()});
+    let mut body = json!({"items": rows.iter().map(show).collect::<Vec<_>>()});
     if let (true, Some(last)) = (more, rows.last()) {
-        answer["next_cursor"] = json!(next(last));
+        body["next_cursor"] = json!(next(last));
     }
-    answer
+    answer::name_damaged(&mut body, &damaged);
+    body
 }
 
 /// Where the page before ended, as `read` understands it.

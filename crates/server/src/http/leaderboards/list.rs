@@ -34,5 +34,6 @@ pub(in crate::http) async fn list(mut call: Call) -> Result<Answer, Problem> {
     if let (true, Some(last)) = (more, boards.last()) {
         answer["next_cursor"] = json!(cursor::encode_name(Names::Leaderboards, last.id.as_str()));
     }
+    answer::name_damaged(&mut answer, &tally.boards.damaged_rows());
     Ok(answer::ok(&answer))
 }

@@ -26,7 +26,7 @@ pub(in crate::http) async fn prizes(mut call: Call) -> Result<Answer, Problem> {
     let next = |(no, _): &(u32, Payout)| {
         cursor::encode_name_of(Names::PeriodPrizes, &of, &no.saturating_add(1).to_string())
     };
-    let mut body = page(rows, limit, |(_, payout)| write_payout(payout), next);
+    let mut body = page(rows.into(), limit, |(_, payout)| write_payout(payout), next);
     body["board"] = json!(board.id.as_str());
     body["period"] = json!(name);
     body["settled"] = json!(settled);

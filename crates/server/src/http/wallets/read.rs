@@ -20,8 +20,10 @@ pub(in crate::http) async fn wallets(mut call: Call) -> Result<Answer, Problem> 
     let all = read::wallets(&tally, member).await.map_err(|failure| problem::of_failure(&failure))?;
     let one =
         |(currency, wallet): &(_, _)| WalletAnswer::new(WalletKey { member, currency: *currency }, wallet);
-    let wallets: Vec<WalletAnswer> = all.iter().map(one).collect();
-    Ok(answer::ok(&json!({"member": member.0.to_string(), "wallets": wallets})))
+    let wallets: Vec<WalletAnswer> = all.rows.iter().map(one).collect();
+    let mut body = json!({"member": member.0.to_string(), "wallets": wallets});
+    answer::name_damaged(&mut body, &all.damaged);
+    Ok(answer::ok(&body))
 }
 
 /// `GET /v1/wallets/{member}/transactions`
@@ -70,10 +72,11 @@ async fn page(call: &Call, member: MemberId, asked: Asked) -> Result<Answer, Pro
     let below = text.map(|text| cursor::decode_history(key, &text).ok_or_else(invalid_cursor)).transpose()?;
     let page = read::history(&tally, key, below, limit).await;
     let page = page.map_err(|failure| problem::of_failure(&failure))?;
-    let items: Vec<TransactionAnswer> = page.entries.iter().map(TransactionAnswer::from).collect();
+    let items: Vec<TransactionAnswer> = page.entries.rows.iter().map(TransactionAnswer::from).collect();
     let mut answer = json!({"items": items});
     if let Some(last) = page.more_below {
         answer["next_cursor"] = json!(cursor::encode_history(key, last));
     }
+    answer::name_damaged(&mut answer, &page.entries.damaged);
     Ok(answer::ok(&answer))
 }

@@ -39,7 +39,7 @@ fn row(done: Result<ContestDone, Failure>) -> Result<Status, Refusal> {
 fn listed(tally: &Tally, id: &ContestId, status: Status) -> Vec<PlayerId> {
     let (mut all, mut above) = (Vec::new(), 0);
     loop {
-        let page = read::applications(tally, id, &boss(), status, (above, 2)).unwrap();
+        let page = read::applications(tally, id, &boss(), status, (above, 2)).unwrap().rows;
         let Some((_, last)) = page.last() else { return all };
         above = last.place;
         assert!(page.iter().all(|(_, application)| application.status == status));
@@ -48,7 +48,7 @@ fn listed(tally: &Tally, id: &ContestId, status: Status) -> Vec<PlayerId> {
 }
 
 fn members(tally: &Tally, id: &ContestId) -> Vec<PlayerId> {
-    let mut rows = read::members(tally, id, None, 1_000).unwrap();
+    let mut rows = read::members(tally, id, None, 1_000).unwrap().rows;
     rows.sort_by_key(|(_, enrolled, _)| enrolled.place);
     rows.into_iter().map(|(player, ..)| player).collect()
 }
@@ -172,7 +172,9 @@ fn histories_agree_with_paper(kind: Kind) {
                 refused(apply::apply(&tally, id, &Actor::Server, &player(1), None)),
                 Refusal::ContestState(record.state)
             );
-            assert!(read::applications(&tally, id, &boss(), Status::Pending, (0, 9)).unwrap().is_empty());
+            assert!(
+                read::applications(&tally, id, &boss(), Status::Pending, (0, 9)).unwrap().rows.is_empty()
+            );
             assert_eq!(read::counts(&tally, &[&record])[0].unwrap().all(), 0);
             assert_eq!(record.due(), None, "nothing is left to be done");
         }

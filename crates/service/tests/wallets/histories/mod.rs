@@ -358,11 +358,11 @@ impl History {
                 (player(&row.player), row.division.map(|no| no as usize), row.rank, row.amount.units())
             };
             if paper.state == State::Settled {
-                let prizes = read::prizes(tally, id, 0, 1_000).unwrap();
+                let prizes = read::prizes(tally, id, 0, 1_000).unwrap().rows;
                 assert_eq!(prizes.iter().map(paid).collect::<Vec<_>>(), paper.prizes(), "{paper:?}");
             }
             if paper.state == State::Cancelled {
-                let refunds = read::refunds(tally, id, 0, 1_000).unwrap();
+                let refunds = read::refunds(tally, id, 0, 1_000).unwrap().rows;
                 let fees = if paper.refunded && paper.shape.fee > 0 { &paper.members[..] } else { &[] };
                 let back = |player: &usize| (*player, paper.division(*player), 0, paper.shape.fee);
                 assert_eq!(

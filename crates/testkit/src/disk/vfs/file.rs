@@ -101,7 +101,6 @@ macro_rules! pass_on {
 }
 
 pass_on! {
-    read = xRead(into: *mut c_void, bytes: c_int, at: i64) -> c_int;
     file_size = xFileSize(size: *mut i64) -> c_int;
     lock = xLock(level: c_int) -> c_int;
     unlock = xUnlock(level: c_int) -> c_int;
@@ -131,6 +130,16 @@ unsafe extern "C" fn close(file: *mut sqlite3_file) -> c_int {
         drop(Box::from_raw((*file.cast::<ShimFile>()).open));
         (*file).pMethods = ptr::null();
         code
+    }
+}
+
+unsafe extern "C" fn read(file: *mut sqlite3_file, into: *mut c_void, bytes: c_int, at: i64) -> c_int {
+    // SAFETY: SQLite calls methods only of files that `fill` made. All arguments are passed on.
+    unsafe {
+        match open(file).handle.read() {
+            Ok(()) => base!(file.xRead(into, bytes, at)),
+            Err(refusal) => code(Err(Code::from(refusal))),
+        }
     }
 }
 

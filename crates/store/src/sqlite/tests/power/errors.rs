@@ -1,6 +1,7 @@
-//! Each operation of the workload fails, once or for a while.
+//! Each operation of the workload fails, and each read, once or for a while.
 
 use super::cuts::{Walked, check_images, only_tables};
+use super::lines::{Failing, Lines};
 use super::workload::{Run, STEPS, Step};
 use super::*;
 use tally_testkit::disk::{DiskError, Fault, Operation};
@@ -18,6 +19,28 @@ fn an_error_of_any_operation_is_answered_and_overcome() {
     let mut rng = Rng::of("errors of the disk");
     let injected = walk(&mut rng, STRIDE / soak(), 1).unwrap_or_else(|wrong| panic!("{wrong}"));
     assert!(injected > 40, "{injected}");
+}
+
+/// One in so many reads fails; `TALLY_SOAK` makes it all of them.
+const READ_STRIDE: u64 = 60;
+
+#[test]
+fn a_read_that_fails_is_answered_and_overcome() {
+    let mut rng = Rng::of("reads that fail");
+    let whole = SimulatedDisk::new();
+    Run::new(Arc::clone(&whole)).all();
+    let (reads, stride) = (whole.reads(), (READ_STRIDE / soak()).max(1));
+    let mut injected = 0;
+    for at in (1 + rng.below(stride)..=reads).step_by(usize::try_from(stride).unwrap()) {
+        let disk = SimulatedDisk::new();
+        // Every third time it goes on for a while.
+        let length = if rng.below(3) == 0 { 1 + rng.below(40) } else { 1 };
+        let fault = |more| Fault::new(at + more, DiskError::Io).of(Operation::Read);
+        (0..length).for_each(|more| disk.fail(fault(more)));
+        injected +=
+            one(&disk, &mut rng, 1).unwrap_or_else(|wrong| panic!("read {at}, {length} times: {wrong}"));
+    }
+    assert!(injected > 10, "{injected} of {reads}");
 }
 
 /// An error at each `stride`-th operation; gives how many there were.
@@ -55,10 +78,27 @@ pub(super) fn at_each(
 }
 
 fn one(disk: &Arc<SimulatedDisk>, rng: &mut Rng, images: u64) -> Result<u64, String> {
+    let lines = Lines::default();
+    tracing::subscriber::with_default(lines.clone(), || one_told(disk, rng, images, &lines))
+}
+
+fn one_told(disk: &Arc<SimulatedDisk>, rng: &mut Rng, images: u64, lines: &Lines) -> Result<u64, String> {
+    let mut failing = Failing::default();
     let mut run = Run::new(Arc::clone(disk));
     let (mut before, mut looks) = (0, 0);
     for step in STEPS {
+        let failures = run.failures;
         run.step(*step);
+        failing.take(lines).map_err(|wrong| format!("after {step:?}: {wrong}"))?;
+        let is_told = matches!(step, Step::Work | Step::Settle) && run.store.is_some();
+        if is_told && run.failures > failures && failing.is_empty() {
+            return Err(format!("{step:?} failed, and the log does not say so"));
+        }
+        if *step == Step::Reopen {
+            // What another store says is of its own.
+            failing = Failing::default();
+        }
+        run.check_reads().map_err(|wrong| format!("after {step:?}: {wrong}"))?;
         // A power cut soon after is when a failure that was not mended shows.
         looks = if disk.injected() > before { 2 } else { looks };
         before = disk.injected();
@@ -80,6 +120,10 @@ fn one(disk: &Arc<SimulatedDisk>, rng: &mut Rng, images: u64) -> Result<u64, Str
     }
     run.answers.check(&store)?;
     store.settle().map_err(|error| format!("it does not settle: {error}"))?;
+    failing.take(lines)?;
+    if !failing.is_empty() {
+        return Err(format!("the log does not say that it is over: {failing:?}"));
+    }
     drop(store);
     only_tables(disk)?;
     check_images(&run, rng, images, &mut Walked::default())

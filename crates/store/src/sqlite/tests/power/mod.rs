@@ -1,4 +1,5 @@
-//! A fixed workload on a simulated disk: the power is cut at every operation, and every operation fails once.
+//! A fixed workload on a simulated disk: the power is cut at every operation, every operation fails once, and so does every
+//! read of SQLite.
 //!
 //! After each cut the images that it may leave are opened, and held against what the workload was answered: what was
 //! acknowledged is there exactly once, what was refused is not there, and what is unknown is one of the two.
@@ -10,6 +11,7 @@
 mod cuts;
 mod errors;
 mod files;
+mod lines;
 mod planted;
 mod workload;
 

@@ -137,6 +137,21 @@ impl Run {
         done
     }
 
+    /// Reads what was acknowledged last: an error is an answer, another row or none is not.
+    pub(super) fn check_reads(&self) -> Result<(), String> {
+        let fates = &self.answers.transactions;
+        let last = fates.iter().rposition(|fate| matches!(fate, Fate::Safe | Fate::Soon));
+        let (Some(store), Some(no)) = (&self.store, last) else { return Ok(()) };
+        let player = PlayerId::new(&own(no)).unwrap();
+        match store.records(&[ScoreKey { board: BoardNo(1), part: Part(0), player }]) {
+            Ok(rows) if rows[0].is_none_or(|row| row.score != no as i64) => {
+                Err(format!("transaction {no} is answered as {rows:?}"))
+            }
+            Ok(_) | Err(StoreError::Away(_) | StoreError::Conflict(_)) => Ok(()),
+            Err(other) => Err(format!("a disk that fails is no damage: {other}")),
+        }
+    }
+
     /// A sync of the journal covers everything before.
     fn all_safe(&mut self) {
         let soon = self.answers.transactions.iter_mut().filter(|fate| **fate == Fate::Soon);
