@@ -153,6 +153,12 @@ fn started_and_played(
     }
     local.delete("/v1/leaderboards/contest:friday-cup").refused(409, "board_in_use");
     boss.post(&format!("{path}/members/dan/ban"), &json!({})).refused(404, "player_not_found");
+    // The route of its leaderboard asks the same.
+    let on_board = "/v1/leaderboards/contest:friday-cup/players/bob";
+    for verb in ["ban", "restore"] {
+        local.post(&format!("{on_board}/{verb}"), &json!({})).refused(403, "forbidden");
+        acting(&mut local, "ann", &format!("{on_board}/{verb}"), &json!({})).refused(403, "forbidden");
+    }
     let banned = boss.post(&format!("{path}/members/bob/ban"), &json!({})).expect(200);
     assert_eq!(banned, json!({"contest": "friday-cup", "player": "bob", "banned": true}));
     let members = local.get(&format!("{path}/members")).expect(200)["items"].clone();

@@ -27,7 +27,7 @@ use tally_wire::api::contests;
 use tally_wire::cursor::{self, Names};
 
 /// Who asks, as a contest sees it. Whoever names a player acts for it, whatever the key.
-async fn actor(call: &Call, tally: &Arc<Tally>) -> Result<Actor, Problem> {
+pub(in crate::http) async fn actor(call: &Call, tally: &Arc<Tally>) -> Result<Actor, Problem> {
     let role = match call.caller.who {
         Who::Member(id) => {
             let member = tally.members.known(tally, id).await;
