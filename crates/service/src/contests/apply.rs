@@ -44,15 +44,17 @@ fn standing(
     players: &[PlayerId],
 ) -> Result<Vec<Result<Status, Refusal>>, Failure> {
     let seen = desk::of(tally, record)?.seen(record, players)?;
-    let one = |(player, application): Seen| {
-        if let Some(application) = application {
-            return Ok(Ok(application.status));
+    let key = |player: &PlayerId| EntrantKey { contest: record.no, player: player.clone() };
+    let keys = tally_lanes::keys_to_load(players.iter().map(key));
+    let enrolled = tally.store.ledger().enrolled(&keys)?;
+    let one = |(player, application): Seen| match application {
+        Some(application) => Ok(application.status),
+        None => {
+            let at = keys.binary_search(&key(&player)).ok();
+            at.and_then(|at| enrolled[at]).map(|_| Status::Accepted).ok_or(Refusal::NotApplied)
         }
-        let key = EntrantKey { contest: record.no, player };
-        let enrolled = tally.store.ledger().enrolled(&[key])?.pop().flatten();
-        Ok(enrolled.map(|_| Status::Accepted).ok_or(Refusal::NotApplied))
     };
-    seen.into_iter().map(one).collect()
+    Ok(seen.into_iter().map(one).collect())
 }
 
 /// A player takes the application back, or staff does.
