@@ -5,6 +5,7 @@ use super::command::{ContestDone, Seen, What};
 use super::desk;
 use crate::failure::Failure;
 use crate::tally::Tally;
+use std::sync::PoisonError;
 use tally_rules::contest::{ContestId, Record, Status};
 use tally_rules::idempotency::Identity;
 use tally_rules::{PlayerId, Refusal};
@@ -18,6 +19,7 @@ pub fn apply(
     player: &PlayerId,
     identity: Option<&Identity>,
 ) -> Result<ContestDone, Failure> {
+    let _not_renamed = tally.contests.renaming.read().unwrap_or_else(PoisonError::into_inner);
     desk::at(tally, id, actor, identity, |desk, ask| desk.apply(ask, player))
 }
 

@@ -13,6 +13,8 @@ use tally_rules::contest::definition::{Fee, Wish};
 use tally_rules::contest::member::Unpaid;
 use tally_rules::contest::start::{Bad, Failed};
 use tally_rules::contest::{ContestId, Payout, State};
+use tally_rules::ledger::Kind as Entered;
+use tally_rules::ledger::entry::EntryKey;
 use tally_rules::ledger::hold::Ending;
 use tally_rules::ledger::money::{AMOUNT_MAX, BALANCE_MAX};
 use tally_rules::ledger::{Amount, MemberId, Move, WalletKey};
@@ -22,7 +24,7 @@ use tally_service::contests::act::Actor;
 use tally_service::contests::command::What;
 use tally_service::contests::{apply, ban, change, finish, keeper, read, start as begin};
 use tally_service::settings::Background;
-use tally_service::wallets::command::{CloseMember, NewHold};
+use tally_service::wallets::command::{CloseMember, MemberChange, NewHold};
 use tally_service::wallets::{holds, members};
 use tally_service::{Clock, Failure, Settings, Tally, boards};
 
@@ -185,6 +187,49 @@ fn staff_does_not_take_part_however_late_it_became_staff() {
         assert_eq!(wrong.iter().map(|field| field.pointer.as_str()).collect::<Vec<_>>(), ["/staff/1"]);
         staff(&players[1..]).unwrap();
         assert_eq!([0, 1, 2].map(|no| world.balance(members[no])), [50 - FEE, 50, 50]);
+        // Its history shows what it paid as a fee.
+        let wallet = WalletKey { member: members[0], currency: code("KRW") };
+        let entry =
+            world.tally.store.ledger().entries(&[EntryKey { wallet, sequence: 2 }]).unwrap().remove(0);
+        assert_eq!(entry.map(|entry| (entry.kind, entry.amount)), Some((Entered::Fee, FEE)));
+        world.end(&members);
+    }
+}
+
+/// A player with an entry that is open or runs keeps its member, and no other member becomes that player.
+#[test]
+fn a_player_with_an_entry_is_not_renamed() {
+    for kind in [Kind::Sqlite, Kind::MariaDb] {
+        let world = World::new(kind);
+        let members = ["ann", "bob"].map(|name| world.member(name, 50));
+        let (tally, id) = (&world.tally, ContestId::new("cup").unwrap());
+        let name = |name: &str| PlayerId::new(name).unwrap();
+        let rename = |member: MemberId, player: PlayerId| {
+            let change = MemberChange { player: Some(player), ..MemberChange::default() };
+            world.wait(members::change(tally, member, change, None)).map(drop)
+        };
+        let refuses = || {
+            for (member, player) in [(members[0], name("other")), (members[1], name("first"))] {
+                assert_eq!(refused(rename(member, player)), Refusal::PlayerInContest("cup".into()));
+            }
+        };
+        rename(members[0], name("first")).unwrap();
+        change::create(tally, &id, &Actor::Server, &wish(true), None).unwrap();
+        change::open(tally, &id, &Actor::Admin, None).unwrap();
+        apply::apply(tally, &id, &Actor::Server, &name("first"), None).unwrap();
+        refuses();
+        apply::withdraw(tally, &id, &Actor::Admin, &name("first"), None).unwrap();
+        rename(members[0], name("second")).unwrap();
+        rename(members[0], name("first")).unwrap();
+        apply::apply(tally, &id, &Actor::Server, &name("first"), None).unwrap();
+        apply::decide(tally, &id, &Actor::Admin, &[name("first")], true, None).unwrap();
+        begin::start(tally, &id, &Actor::Admin, None).unwrap();
+        refuses();
+        // The same player again is no renaming.
+        rename(members[0], name("first")).unwrap();
+        finish::cancel(tally, &id, &Actor::Admin, None).unwrap();
+        rename(members[0], name("third")).unwrap();
+        assert_eq!(members.map(|member| world.balance(member)), [50, 50]);
         world.end(&members);
     }
 }

@@ -44,6 +44,23 @@ pub(in crate::http) async fn actor(call: &Call, tally: &Arc<Tally>) -> Result<Ac
     })
 }
 
+/// Whether the caller sees members' wallets and movements in the lists of a contest, or of a period: server keys, and
+/// the contest's staff.
+pub(in crate::http) async fn sees_money(
+    call: &Call,
+    tally: &Arc<Tally>,
+    id: Option<&ContestId>,
+) -> Result<bool, Problem> {
+    let actor = match call.caller.who {
+        Who::Key(role) => return Ok(role != Role::Reader),
+        Who::Nobody => return Ok(false),
+        Who::Member(_) => actor(call, tally).await?,
+    };
+    let (Actor::Member(player), Some(id)) = (actor, id.cloned()) else { return Ok(false) };
+    let tally = Arc::clone(tally);
+    blocking(move || Ok(read::get(&tally, &id)?.contest.is_staff(&player))).await
+}
+
 /// A contest as it is answered. Blocks.
 fn shown(tally: &Tally, id: &ContestId, record: &Record) -> Value {
     contests::write(id, record, read::counts(tally, &[record]).pop().flatten())
