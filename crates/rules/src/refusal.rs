@@ -183,6 +183,12 @@ pub enum Refusal {
     WalletNotEmpty,
 }
 
+fn in_contest(contest: &str) -> String {
+    format!(
+        "the player has an entry in the contest `{contest}`: withdraw it, or change the player when the contest has ended"
+    )
+}
+
 impl Refusal {
     /// The stable word that programs compare.
     pub fn code(&self) -> &'static str {
@@ -328,9 +334,7 @@ impl Refusal {
             Self::LoginTaken => "another member has this login".into(),
             Self::PhoneTaken => "another member has this phone number".into(),
             Self::PlayerTaken => "another member has this player".into(),
-            Self::PlayerInContest(contest) => format!(
-                "the player has an entry in the contest `{contest}`: withdraw it, or change the player when the contest has ended"
-            ),
+            Self::PlayerInContest(contest) => in_contest(contest),
             Self::WalletNotEmpty => {
                 "there is money in the member's wallets; take it out, or close with `force`".into()
             }
