@@ -177,8 +177,16 @@ pub enum Refusal {
     PhoneTaken,
     /// Another member has the player.
     PlayerTaken,
+    /// The player has an entry in that contest, which is open or runs.
+    PlayerInContest(Box<str>),
     /// There is money in a wallet of the member.
     WalletNotEmpty,
+}
+
+fn in_contest(contest: &str) -> String {
+    format!(
+        "the player has an entry in the contest `{contest}`: withdraw it, or change the player when the contest has ended"
+    )
 }
 
 impl Refusal {
@@ -244,6 +252,7 @@ impl Refusal {
             Self::LoginTaken => "login_taken",
             Self::PhoneTaken => "phone_taken",
             Self::PlayerTaken => "player_taken",
+            Self::PlayerInContest(_) => "player_in_contest",
             Self::WalletNotEmpty => "wallet_not_empty",
         }
     }
@@ -325,6 +334,7 @@ impl Refusal {
             Self::LoginTaken => "another member has this login".into(),
             Self::PhoneTaken => "another member has this phone number".into(),
             Self::PlayerTaken => "another member has this player".into(),
+            Self::PlayerInContest(contest) => in_contest(contest),
             Self::WalletNotEmpty => {
                 "there is money in the member's wallets; take it out, or close with `force`".into()
             }

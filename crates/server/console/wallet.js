@@ -75,7 +75,7 @@ function who(member) {
 }
 
 /** The sign of a movement as its owner sees it. */
-const OUT = new Set(["withdrawal", "transfer_out", "capture"]);
+const OUT = new Set(["withdrawal", "transfer_out", "capture", "fee"]);
 
 function transactions(member, currency, signal) {
   const out = ({ before, after, type }) => (before === after ? OUT.has(type) : BigInt(after) < BigInt(before));

@@ -78,8 +78,8 @@ pub trait Contests: SeriesReads + PaymentReads {
         limit: usize,
     ) -> Result<Vec<(PlayerId, Application)>, StoreError>;
 
-    /// An application.
-    fn application(&self, key: &EntrantKey) -> Result<Option<Application>, StoreError>;
+    /// The application of each key, which ascend.
+    fn applications_of(&self, keys: &[EntrantKey]) -> Result<Vec<Option<Application>>, StoreError>;
 
     /// At most `limit` members of a contest in order of players, from the first one after `after`.
     fn list_members(

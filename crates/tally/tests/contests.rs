@@ -44,6 +44,24 @@ fn acting(client: &mut Client, player: &str, path: &str, body: &Value) -> Answer
     client.send(&Request::new("POST", path).json(body).header("Tally-Acting-Player", player))
 }
 
+/// A reader, and a member that is not staff, see of a list neither wallets nor transactions.
+fn assert_reduced(server: &TestTally, path: &str) {
+    let signed_in =
+        server.client().post("/auth/signin", &json!({"loginId": "ann", "password": "ann"})).expect(200);
+    let token = signed_in["data"]["accessToken"].as_str().expect("a token");
+    let reader = key(server, "reader");
+    for who in [&reader, token] {
+        let items = server.client().with_key(who).get(path).expect(200)["items"].clone();
+        for item in items.as_array().expect("a list") {
+            assert!(item["player"].is_string(), "{path}: {item}");
+            for name in ["member", "group_id", "paid", "reason"] {
+                assert!(item.get(name).is_none(), "{path}: {item}");
+            }
+        }
+        assert_ne!(items, json!([]), "{path}");
+    }
+}
+
 fn players(list: &[&str]) -> Value {
     json!({"players": list})
 }
@@ -153,6 +171,12 @@ fn started_and_played(
     }
     local.delete("/v1/leaderboards/contest:friday-cup").refused(409, "board_in_use");
     boss.post(&format!("{path}/members/dan/ban"), &json!({})).refused(404, "player_not_found");
+    // The route of its leaderboard asks the same.
+    let on_board = "/v1/leaderboards/contest:friday-cup/players/bob";
+    for verb in ["ban", "restore"] {
+        local.post(&format!("{on_board}/{verb}"), &json!({})).refused(403, "forbidden");
+        acting(&mut local, "ann", &format!("{on_board}/{verb}"), &json!({})).refused(403, "forbidden");
+    }
     let banned = boss.post(&format!("{path}/members/bob/ban"), &json!({})).expect(200);
     assert_eq!(banned, json!({"contest": "friday-cup", "player": "bob", "banned": true}));
     let members = local.get(&format!("{path}/members")).expect(200)["items"].clone();
@@ -184,6 +208,15 @@ fn started_and_played(
     local.delete("/v1/leaderboards/contest:friday-cup").expect(204);
     local.get(scores).refused(404, "leaderboard_not_found");
     assert_eq!(local.get(&format!("{path}/prizes")).expect(200), prizes);
+    for list in ["prizes", "members"] {
+        assert_reduced(server, &format!("{path}/{list}"));
+    }
+    let staff = boss.get(&format!("{path}/prizes")).expect(200);
+    assert_eq!(staff, prizes);
+    let history = local.get(&format!("/v1/wallets/{}/transactions", id("ann"))).expect(200);
+    let kinds: Vec<_> =
+        history["items"].as_array().expect("a list").iter().map(|line| &line["type"]).collect();
+    assert!(kinds.contains(&&json!("fee")) && !kinds.contains(&&json!("capture")), "{history}");
     assert_eq!(local.get(&format!("{path}/members")).expect(200)["items"][0]["player"], "ann");
     assert_eq!(boss.post(&format!("{path}/settle"), &json!({})).expect(200)["state"], "settled");
     balanced(&mut local);

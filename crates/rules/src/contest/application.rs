@@ -45,6 +45,15 @@ pub struct Desk {
     pub places: u64,
 }
 
+/// How many may be accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Room {
+    /// By the contest.
+    pub capacity: u32,
+    /// By the leaderboards that may still be made.
+    pub boards: u32,
+}
+
 /// What an application is afterwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Changed {
@@ -96,14 +105,21 @@ impl Desk {
         Application { status: Status::Pending, place: self.next_place(), applied_at: now, member, hold }
     }
 
-    /// Somebody is accepted. Doing it again changes nothing.
-    pub fn accept(&mut self, present: Option<&Application>, capacity: u32) -> Result<Changed, Refusal> {
+    /// An application is accepted. Doing it again changes nothing.
+    pub fn accept(
+        &mut self,
+        present: Option<&Application>,
+        is_staff: bool,
+        room: Room,
+    ) -> Result<Changed, Refusal> {
         let old = *present.ok_or(Refusal::NotApplied)?;
         match old.status {
             Status::Accepted => Ok(Changed { now: Some(old), release: None }),
             // What was held for it is free again, so there is nothing to accept.
             Status::Rejected => Err(Refusal::NotApplied),
-            Status::Pending if self.accepted >= capacity => Err(Refusal::ContestFull),
+            Status::Pending if is_staff => Err(Refusal::StaffCannotApply),
+            Status::Pending if self.accepted >= room.capacity => Err(Refusal::ContestFull),
+            Status::Pending if self.accepted >= room.boards => Err(Refusal::TooManyBoards),
             Status::Pending => Ok(Changed { now: Some(self.moved(old, Status::Accepted)), release: None }),
         }
     }
@@ -143,6 +159,9 @@ mod tests {
 
     const MOST: u32 = 6;
 
+    /// Was made staff after it had applied.
+    const STAFF: u8 = 1;
+
     #[derive(Clone, Copy, Debug)]
     enum Op {
         Apply(u8),
@@ -176,7 +195,7 @@ mod tests {
         }
 
         /// What the contract says comes of it; player 0 is of the staff.
-        fn act(&mut self, op: Op, capacity: u32) -> Result<(), &'static str> {
+        fn act(&mut self, op: Op, Room { capacity, boards }: Room) -> Result<(), &'static str> {
             match op {
                 Op::Apply(player) => {
                     if self.rejected.contains(&player) {
@@ -194,8 +213,14 @@ mod tests {
                     self.pending.push(player);
                 }
                 Op::Accept(player) if self.pending.contains(&player) => {
+                    if player == STAFF {
+                        return Err("staff_cannot_apply");
+                    }
                     if self.accepted.len() >= capacity as usize {
                         return Err("contest_full");
+                    }
+                    if self.accepted.len() >= boards as usize {
+                        return Err("too_many_boards");
                     }
                     Self::take(&mut self.pending, player);
                     self.accepted.push(player);
@@ -222,7 +247,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_desk_is_three_lists(ops in proptest::collection::vec(any_op(), 0..60), capacity in 1_u32..4) {
+        fn a_desk_is_three_lists(ops in proptest::collection::vec(any_op(), 0..60), capacity in 1_u32..4, boards in 0_u32..6) {
             let (mut desk, mut rows, mut paper) = (Desk::default(), BTreeMap::<u8, Application>::new(), Paper::default());
             let mut released = Vec::new();
             for (at, op) in (1_i64..).zip(ops) {
@@ -234,11 +259,11 @@ mod tests {
                         let now = may.map(|()| desk.apply(Micros(at), None, Some(hold)));
                         (player, now.map(|now| Changed { now: Some(now), release: None }))
                     }
-                    Op::Accept(player) => (player, desk.accept(rows.get(&player), capacity)),
+                    Op::Accept(player) => (player, desk.accept(rows.get(&player), player == STAFF, Room { capacity, boards })),
                     Op::Reject(player) => (player, desk.reject(rows.get(&player))),
                     Op::Withdraw(player) => (player, desk.withdraw(rows.get(&player))),
                 };
-                let wanted = paper.act(op, capacity);
+                let wanted = paper.act(op, Room { capacity, boards });
                 match done {
                     Ok(changed) => {
                         prop_assert_eq!(wanted, Ok(()), "{:?}", op);

@@ -7,6 +7,7 @@
 #[cfg(test)]
 mod tests;
 
+use super::application::Room;
 use super::prize::{self, Prize, PrizeTies};
 use super::state::State;
 use crate::definition::Definition;
@@ -163,6 +164,21 @@ impl Contest {
     /// Whether a player runs it.
     pub fn is_staff(&self, player: &PlayerId) -> bool {
         self.staff.contains(player)
+    }
+
+    /// How many leaderboards it has with so many members.
+    pub fn boards_of(&self, members: u32) -> u32 {
+        self.division_size.map_or(1, |size| members.div_ceil(size.get()))
+    }
+
+    /// How many may be accepted where so many leaderboards may still be made.
+    pub fn room(&self, boards: u32) -> Room {
+        let most = match self.division_size {
+            Some(size) => boards.saturating_mul(size.get()),
+            None if boards == 0 => 0,
+            None => u32::MAX,
+        };
+        Room { capacity: self.capacity, boards: most }
     }
 
     /// Refuses what cannot be, naming every wrong field.

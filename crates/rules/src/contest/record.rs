@@ -11,6 +11,7 @@ use super::state::{Event, State};
 use crate::ids::PlayerId;
 use crate::instant::Micros;
 use crate::ledger::Uuid;
+use crate::refusal::Refusal;
 
 /// How many bad rows of a start are kept with the contest. Its answer had them all.
 pub const FAILED_KEPT: usize = 100;
@@ -132,6 +133,13 @@ impl Record {
     /// Whether its applications are in Redis and nobody needs them any more.
     pub fn is_to_be_cleared(&self) -> bool {
         matches!(self.kept, Kept::Redis(_)) && !matches!(self.state, State::Draft | State::Open)
+    }
+
+    /// Refuses applications from the moment on at which it starts by itself, also where that start is late.
+    pub fn judge_apply(&self, now: Micros) -> Result<(), Refusal> {
+        let starts = due::next(self.state, self.since, &self.contest, false);
+        let is_over = starts.is_some_and(|(at, event)| event == Event::Start && at <= now);
+        if is_over { Err(Refusal::ContestState(State::Running)) } else { Ok(()) }
     }
 
     /// What happens next without anybody asking, and when. What is under way comes before anything else.

@@ -15,7 +15,8 @@ named! {
     /// Why an accepted application cannot become a member.
     pub enum Bad { /// There is no application of that player.
         NotApplied = "not_applied", /// The member was closed.
-        MemberClosed = "member_closed", /// What was held is free again: the hold was ended, or has expired.
+        MemberClosed = "member_closed", /// The player was made staff.
+        Staff = "staff_cannot_apply", /// What was held is free again: the hold was ended, or has expired.
         HoldGone = "hold_gone" }
 }
 
@@ -25,6 +26,7 @@ impl Bad {
         match self {
             Self::NotApplied => "there is no accepted application of this player",
             Self::MemberClosed => "the member was closed",
+            Self::Staff => "the player is staff of the contest, and staff does not take part",
             Self::HoldGone => "the fee is not held any more: the hold was ended, or its time has run out",
         }
     }
@@ -46,6 +48,8 @@ pub struct Facts<'a> {
     pub application: Option<&'a Application>,
     /// Whether its member, where one is needed, is there and open.
     pub member_is_open: bool,
+    /// Whether the player runs the contest by now.
+    pub is_staff: bool,
     /// What was held for it, where there is a fee.
     pub hold: Option<&'a Hold>,
 }
@@ -54,6 +58,9 @@ pub struct Facts<'a> {
 pub fn judge(facts: Facts<'_>, fee: bool, needs_member: bool, now: Micros) -> Option<Bad> {
     let accepted = facts.application.filter(|application| application.status == Status::Accepted);
     let Some(application) = accepted else { return Some(Bad::NotApplied) };
+    if facts.is_staff {
+        return Some(Bad::Staff);
+    }
     if needs_member && (application.member.is_none() || !facts.member_is_open) {
         return Some(Bad::MemberClosed);
     }
@@ -134,8 +141,11 @@ mod tests {
         for (place, (application, member_is_open, hold, fee, needs_member, wanted)) in
             rows.into_iter().enumerate()
         {
-            let facts = Facts { application, member_is_open, hold };
+            let facts = Facts { application, member_is_open, is_staff: false, hold };
             assert_eq!(judge(facts, fee, needs_member, now), wanted, "row {place}");
+            let is_accepted = wanted != Some(Bad::NotApplied);
+            let wanted = if is_accepted { Bad::Staff } else { Bad::NotApplied };
+            assert_eq!(judge(Facts { is_staff: true, ..facts }, fee, needs_member, now), Some(wanted));
         }
     }
 

@@ -233,7 +233,7 @@ impl<'a> Book<'a> {
         self.end_for(id, ending, (transfer, None), now)
     }
 
-    /// The same, with what the movement is for.
+    /// The same with the contest whose fee it captures.
     pub fn end_for(
         &mut self,
         id: HoldId,
@@ -295,12 +295,9 @@ impl<'a> Book<'a> {
         let mut source = self.wallet(&hold.wallet).expect("what is held is in a wallet");
         source.release(hold.amount);
         source.debit(amount)?;
-        self.write(
-            transfer,
-            (Kind::Capture, currency, amount),
-            (Some((member, source)), to.zip(target)),
-            reference,
-        );
+        // A capture that names what it is for is an entry fee.
+        let kind = if reference.is_some() { Kind::Fee } else { Kind::Capture };
+        self.write(transfer, (kind, currency, amount), (Some((member, source)), to.zip(target)), reference);
         Ok(())
     }
 

@@ -2,12 +2,14 @@
 
 use super::answer::{self, Answer};
 use super::call::Call;
+use super::contests::actor;
 use super::keys::blocking;
 use super::problem;
 use hyper::StatusCode;
 use serde_json::json;
 use tally_rules::Refusal;
 use tally_service::Who;
+use tally_service::contests::ban as hiding;
 use tally_service::players::{erase as erasing, profile};
 use tally_wire::Problem;
 use tally_wire::api::players;
@@ -71,11 +73,9 @@ async fn hide(mut call: Call, hidden: bool) -> Result<Answer, Problem> {
     call.no_body().await?;
     let tally = call.tally()?;
     let (board, player) = (call.board()?, call.player()?);
-    let identity = call.identity(&tally, None)?;
-    let name = player.clone();
-    let replayed = erasing::ban(&tally, &board, player, hidden, identity)
-        .await
-        .map_err(|failure| problem::of_failure(&failure))?;
-    let body = json!({"board": board.as_str(), "player": name.as_str(), "banned": hidden});
+    let (identity, actor) = (call.identity(&tally, None)?, actor(&call, &tally).await?);
+    let done = hiding::on_board(&tally, &board, &actor, &player, hidden, identity).await;
+    let replayed = done.map_err(|failure| problem::of_failure(&failure))?;
+    let body = json!({"board": board.as_str(), "player": player.as_str(), "banned": hidden});
     Ok(answer::replayed(answer::ok(&body), replayed))
 }

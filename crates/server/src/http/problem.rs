@@ -52,6 +52,7 @@ pub(super) fn of_refusal(refusal: &Refusal) -> Problem {
         | Refusal::LoginTaken
         | Refusal::PhoneTaken
         | Refusal::PlayerTaken
+        | Refusal::PlayerInContest(_)
         | Refusal::WalletNotEmpty
         | Refusal::ContestExists
         | Refusal::SeriesExists

@@ -101,6 +101,7 @@ pub(super) fn of_refusal(refusal: &Refusal) -> Wrong {
         | Refusal::LoginTaken
         | Refusal::PhoneTaken
         | Refusal::PlayerTaken
+        | Refusal::PlayerInContest(_)
         | Refusal::WalletNotEmpty
         // Of contests.
         | Refusal::ContestNotFound

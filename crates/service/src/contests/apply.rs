@@ -5,6 +5,7 @@ use super::command::{ContestDone, Seen, What};
 use super::desk;
 use crate::failure::Failure;
 use crate::tally::Tally;
+use std::sync::PoisonError;
 use tally_rules::contest::{ContestId, Record, Status};
 use tally_rules::idempotency::Identity;
 use tally_rules::{PlayerId, Refusal};
@@ -18,6 +19,7 @@ pub fn apply(
     player: &PlayerId,
     identity: Option<&Identity>,
 ) -> Result<ContestDone, Failure> {
+    let _not_renamed = tally.contests.renaming.read().unwrap_or_else(PoisonError::into_inner);
     desk::at(tally, id, actor, identity, |desk, ask| desk.apply(ask, player))
 }
 
@@ -44,15 +46,17 @@ fn standing(
     players: &[PlayerId],
 ) -> Result<Vec<Result<Status, Refusal>>, Failure> {
     let seen = desk::of(tally, record)?.seen(record, players)?;
-    let one = |(player, application): Seen| {
-        if let Some(application) = application {
-            return Ok(Ok(application.status));
+    let key = |player: &PlayerId| EntrantKey { contest: record.no, player: player.clone() };
+    let keys = tally_lanes::keys_to_load(players.iter().map(key));
+    let enrolled = tally.store.ledger().enrolled(&keys)?;
+    let one = |(player, application): Seen| match application {
+        Some(application) => Ok(application.status),
+        None => {
+            let at = keys.binary_search(&key(&player)).ok();
+            at.and_then(|at| enrolled[at]).map(|_| Status::Accepted).ok_or(Refusal::NotApplied)
         }
-        let key = EntrantKey { contest: record.no, player };
-        let enrolled = tally.store.ledger().enrolled(&[key])?.pop().flatten();
-        Ok(enrolled.map(|_| Status::Accepted).ok_or(Refusal::NotApplied))
     };
-    seen.into_iter().map(one).collect()
+    Ok(seen.into_iter().map(one).collect())
 }
 
 /// A player takes the application back, or staff does.

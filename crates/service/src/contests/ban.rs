@@ -1,6 +1,7 @@
 //! Hiding a member, out of ranks and prizes, or showing it again: while the contest runs.
 //!
-//! It is hiding on the board, in the lane of scores, so it has its place among scores and before the end.
+//! It is hiding on the board, in the lane of scores, so it has its place among scores and before the end. A contest's board is
+//! not hidden on by any other way, so the rules of contests judge every such request.
 
 use super::act::{Actor, find};
 use crate::failure::{Failure, blocking};
@@ -10,8 +11,23 @@ use crate::tally::Tally;
 use std::sync::Arc;
 use tally_rules::contest::{ContestId, Event, state};
 use tally_rules::idempotency::Identity;
-use tally_rules::{PlayerId, Refusal};
+use tally_rules::{BoardId, PlayerId, Refusal};
 use tally_store::EntrantKey;
+
+/// Hides a player on a board, or shows it again, by the rules of the contest whose board it is. Says whether it was a replay.
+pub async fn on_board(
+    tally: &Arc<Tally>,
+    board: &BoardId,
+    actor: &Actor,
+    player: &PlayerId,
+    hidden: bool,
+    identity: Option<Identity>,
+) -> Result<bool, Failure> {
+    match ContestId::of_board(board) {
+        Some((id, division)) => of(tally, (&id, Some(division)), actor, player, hidden, identity).await,
+        None => erase::ban(tally, board, player.clone(), hidden, identity).await,
+    }
+}
 
 /// Hides a member, or shows it again. Says whether it was a replay.
 pub async fn ban(
@@ -22,16 +38,29 @@ pub async fn ban(
     hidden: bool,
     identity: Option<Identity>,
 ) -> Result<bool, Failure> {
-    let (of, id, actor, who) = (Arc::clone(tally), id.clone(), actor.clone(), player.clone());
+    of(tally, (id, None), actor, player, hidden, identity).await
+}
+
+/// The same, where the member is of that division if one is named.
+async fn of(
+    tally: &Arc<Tally>,
+    (id, named): (&ContestId, Option<Option<u32>>),
+    actor: &Actor,
+    player: &PlayerId,
+    hidden: bool,
+    identity: Option<Identity>,
+) -> Result<bool, Failure> {
+    let (reader, id, actor, who) = (Arc::clone(tally), id.clone(), actor.clone(), player.clone());
     let board = blocking(move || {
-        let record = find(&of, &id)?;
+        let record = find(&reader, &id)?;
         let by = actor.by(&record, Event::Ban, None)?;
         match state::judge(record.state, Event::Ban, by) {
             Err(Refusal::ContestState(ended)) => return Ok(Err(Refusal::ContestState(ended))),
             judged => judged?,
         };
         let key = EntrantKey { contest: record.no, player: who };
-        let enrolled = of.store.ledger().enrolled(&[key])?.pop().flatten();
+        let enrolled = reader.store.ledger().enrolled(&[key])?.pop().flatten();
+        let enrolled = enrolled.filter(|one| named.is_none_or(|division| one.division == division));
         Ok(Ok(id.board(enrolled.ok_or(Refusal::PlayerNotFound)?.division)))
     });
     match board.await? {

@@ -2,6 +2,7 @@
 
 use super::act::{Actor, act, act_at, ask, may_make};
 use super::command::{Act, ContestDone, ContestOrder};
+use super::start::check_boards;
 use super::{desk, finish};
 use crate::failure::{Failure, Fault};
 use crate::periods::Periods;
@@ -9,10 +10,11 @@ use crate::tally::Tally;
 use std::cell::RefCell;
 use tally_rules::contest::definition::Wish;
 use tally_rules::contest::record::Kept;
-use tally_rules::contest::{By, ContestId, Event, Record};
+use tally_rules::contest::{By, ContestId, Event, Record, State, state};
 use tally_rules::idempotency::Identity;
 use tally_rules::refusal::WrongField;
-use tally_rules::{Micros, Refusal};
+use tally_rules::{Micros, PlayerId, Refusal};
+use tally_store::EntrantKey;
 
 /// A name for a contest that has none: a random one, or for a request that may be retried the same for every retry of it.
 pub fn new_id(tally: &Tally, identity: Option<&Identity>) -> Result<ContestId, Failure> {
@@ -62,9 +64,33 @@ pub fn patch(
     // When it ends is asked by every score.
     finish::while_held(tally, id, || {
         act(tally, id, identity, |record| {
+            if record.state == State::Open && (wish.capacity.is_some() || wish.division_size.is_some()) {
+                let settings = &tally.settings.ledger;
+                let wished =
+                    wish.change(&record.contest, record.state, &settings.currencies, settings.contests)?;
+                check_boards(tally, &wished, wished.capacity)?;
+            }
+            check_staff(tally, record, wish)?;
             Ok((by, Act::Patch(Box::new(wish.clone()), finish::boards(tally, id, record)?)))
         })
     })
+}
+
+/// Refuses to make staff of members: staff does not take part, and members stay members.
+fn check_staff(tally: &Tally, record: &Record, wish: &Wish) -> Result<(), Failure> {
+    let Some(staff) = wish.staff.as_ref().filter(|_| record.report.is_some()) else { return Ok(()) };
+    let key = |player: &PlayerId| EntrantKey { contest: record.no, player: player.clone() };
+    let new = staff.iter().filter(|player| !record.contest.is_staff(player)).map(key);
+    let keys = tally_lanes::keys_to_load(new);
+    let found = tally.store.ledger().enrolled(&keys)?;
+    let members = keys.iter().zip(found).filter(|(_, enrolled)| enrolled.is_some());
+    let wrong = |(key, _): (&EntrantKey, _)| {
+        let at = staff.iter().position(|player| *player == key.player)?;
+        let why = "takes part in the contest, and staff does not".to_owned();
+        Some(WrongField { pointer: format!("/staff/{at}"), why })
+    };
+    let wrong: Vec<WrongField> = members.filter_map(wrong).collect();
+    if wrong.is_empty() { Ok(()) } else { Err(Refusal::InvalidContest(wrong).into()) }
 }
 
 /// Refuses a leaderboard whose schedules cannot be read: it could not be made at the start.
@@ -97,6 +123,9 @@ pub(super) fn open_at(
     let prepared = RefCell::new(Vec::new());
     let done = act_at(tally, id, identity, at, |record| {
         let by = by(record)?;
+        if record.state == State::Draft && state::judge(record.state, Event::Open, by).is_ok() {
+            check_boards(tally, &record.contest, record.contest.capacity)?;
+        }
         let kept = desk::opening(tally, record, by)?;
         if let (Kept::Redis(number), true) = (kept, kept != record.kept) {
             prepared.borrow_mut().push((record.no, number));

@@ -59,8 +59,8 @@ pub enum Act {
     Decide {
         /// Who.
         rows: Vec<Seen>,
-        /// Which of both.
-        accept: bool,
+        /// Whether they are accepted: how many leaderboards may still be made.
+        accept: Option<u32>,
     },
     /// A player takes the application back.
     Withdraw(Seen),

@@ -8,6 +8,7 @@
 use super::act::{Actor, again, ask, find, once};
 use super::command::{Act, ContestDone, ContestOrder, Outside, Seen};
 use super::redis::{self, InRedis};
+use super::start::boards_free;
 use crate::failure::{Failure, Fault};
 use crate::tally::Tally;
 use tally_ranking::redis::desk::DeskKey;
@@ -178,12 +179,6 @@ pub(super) fn clear(tally: &Tally, id: &ContestId, record: Record) -> Result<(),
 pub(super) struct InStore<'a>(&'a Tally);
 
 impl InStore<'_> {
-    fn application(&self, record: &Record, player: &PlayerId) -> Result<Seen, Failure> {
-        let key = EntrantKey { contest: record.no, player: player.clone() };
-        let application = self.0.store.ledger().application(&key)?;
-        Ok((key.player, application))
-    }
-
     fn once(ask: &Ask<'_>, by: By, act: Act) -> Tried {
         once(ask.tally, ask.id, ask.record.clone(), (ask.identity, None), (by, act))
     }
@@ -201,16 +196,22 @@ impl Desk for InStore<'_> {
     fn decide(&self, ask: &Ask<'_>, players: &[PlayerId], accept: bool) -> Tried {
         let by = ask.actor.by(&ask.record, Event::Decide, None)?;
         let rows = self.seen(&ask.record, players)?;
+        let accept = accept.then(|| boards_free(ask.tally));
         Self::once(ask, by, Act::Decide { rows, accept })
     }
 
     fn withdraw(&self, ask: &Ask<'_>, player: &PlayerId) -> Tried {
         let by = ask.actor.by(&ask.record, Event::Withdraw, Some(player))?;
-        Self::once(ask, by, Act::Withdraw(self.application(&ask.record, player)?))
+        let mut seen = self.seen(&ask.record, std::slice::from_ref(player))?;
+        Self::once(ask, by, Act::Withdraw(seen.remove(0)))
     }
 
     fn seen(&self, record: &Record, players: &[PlayerId]) -> Result<Vec<Seen>, Failure> {
-        players.iter().map(|player| self.application(record, player)).collect()
+        let key = |player: &PlayerId| EntrantKey { contest: record.no, player: player.clone() };
+        let keys = tally_lanes::keys_to_load(players.iter().map(key));
+        let found = self.0.store.ledger().applications_of(&keys)?;
+        let of = |player: &PlayerId| keys.binary_search(&key(player)).ok().and_then(|at| found[at]);
+        Ok(players.iter().map(|player| (player.clone(), of(player))).collect())
     }
 
     fn page(

@@ -11,8 +11,8 @@ use crate::background::Background;
 use crate::failure::{Failure, Fault};
 use crate::periods::prizes::{self, Paid};
 use crate::tally::Tally;
-use std::sync::Weak;
 use std::sync::mpsc::RecvTimeoutError;
+use std::sync::{RwLock, Weak};
 use std::time::Duration;
 use tally_rules::contest::record::{Due, Kept};
 use tally_rules::contest::{By, ContestId, Event};
@@ -38,6 +38,8 @@ pub(crate) struct ContestKeeper {
     pub(crate) paid: Paid,
     /// What is counted.
     pub(crate) counts: Counts,
+    /// Shared by those who apply, and held alone by a renaming.
+    pub(crate) renaming: RwLock<()>,
 }
 
 impl ContestKeeper {

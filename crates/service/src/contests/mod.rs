@@ -21,6 +21,7 @@ pub mod change;
 pub mod command;
 pub mod counts;
 mod desk;
+pub(crate) mod entries;
 pub(crate) mod erase;
 pub mod finish;
 pub mod keeper;

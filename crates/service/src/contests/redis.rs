@@ -12,6 +12,7 @@
 use super::act::find;
 use super::command::{ContestDone, Outside, Seen, What};
 use super::desk::{Ask, Desk, Tried, say};
+use super::start::boards_free;
 use crate::failure::{Failure, Fault};
 use crate::tally::Tally;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -213,6 +214,7 @@ impl Desk for InRedis<'_> {
         }
         let by = ask.actor.by(&ask.record, Event::Apply, Some(player))?;
         state::judge(ask.record.state, Event::Apply, by)?;
+        ask.record.judge_apply(ask.tally.now())?;
         let is_staff = ask.record.contest.is_staff(player);
         let most = ask.tally.settings.ledger.contests.applications_max;
         if !is_staff {
@@ -237,7 +239,8 @@ impl Desk for InRedis<'_> {
         let by = ask.actor.by(&ask.record, Event::Decide, None)?;
         state::judge(ask.record.state, Event::Decide, by)?;
         let look = self.look(players)?;
-        let (mut desk, capacity) = (look.desk, ask.record.contest.capacity);
+        let (mut desk, contest) = (look.desk, &ask.record.contest);
+        let room = contest.room(boards_free(ask.tally));
         let (mut results, mut rows) = (Vec::with_capacity(players.len()), Vec::<Row>::new());
         for (player, kept) in players.iter().zip(&look.rows) {
             let twice = rows.iter().find(|row| row.player == *player).and_then(|row| row.to);
@@ -246,7 +249,7 @@ impl Desk for InRedis<'_> {
                 ..kept.application
             });
             let changed = match accept {
-                true => desk.accept(present.as_ref(), capacity),
+                true => desk.accept(present.as_ref(), contest.is_staff(player), room),
                 false => desk.reject(present.as_ref()),
             };
             results.push(changed.map(|changed| {

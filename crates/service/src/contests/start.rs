@@ -11,7 +11,7 @@ use crate::tally::Tally;
 use std::cell::Cell;
 use std::sync::{Arc, PoisonError};
 use tally_rules::contest::start::Failed;
-use tally_rules::contest::{By, ContestId, Event, Record, state};
+use tally_rules::contest::{By, Contest, ContestId, Event, Record, state};
 use tally_rules::idempotency::Identity;
 use tally_rules::{Micros, Refusal};
 use tally_store::BoardRow;
@@ -65,11 +65,7 @@ pub(super) fn start_at(
                 }
                 rows => rows?,
             };
-            let divisions =
-                record.contest.division_size.map_or(1, |size| rows.len().div_ceil(size.get() as usize));
-            if tally.boards.len() + divisions > tally.settings.boards_max {
-                return Err(Refusal::TooManyBoards.into());
-            }
+            check_boards(tally, &record.contest, u32::try_from(rows.len()).unwrap_or(u32::MAX))?;
             Ok((by, Act::Start(rows)))
         });
         if done.is_err() && held.get() {
@@ -91,6 +87,16 @@ pub(super) fn start_at(
         tracing::warn!(%failure, contest = id.as_str(), "clear the applications of a contest; it is tried again");
     }
     Ok(Started { done, failed })
+}
+
+/// How many leaderboards may still be made.
+pub(super) fn boards_free(tally: &Tally) -> u32 {
+    u32::try_from(tally.settings.boards_max.saturating_sub(tally.boards.len())).unwrap_or(u32::MAX)
+}
+
+/// Refuses a contest that would have more leaderboards with so many members than may still be made.
+pub(super) fn check_boards(tally: &Tally, contest: &Contest, members: u32) -> Result<(), Refusal> {
+    if contest.boards_of(members) > boards_free(tally) { Err(Refusal::TooManyBoards) } else { Ok(()) }
 }
 
 /// A start that did not take place holds no application still.

@@ -7,6 +7,7 @@ use super::command::{Ban, Erase};
 use super::decide::{Decision, State};
 use super::plan::score_key;
 use crate::boards::Board;
+use crate::contests::play;
 use std::sync::Arc;
 use tally_rules::outcome::Outcome;
 use tally_rules::{PlayerId, Refusal};
@@ -46,9 +47,10 @@ impl State {
             .flat_map(|board| Aims::every_part(board))
             .map(|(no, part)| score_key(no, part, &erase.player))
             .collect();
-        // A ban of this very batch is not published yet.
+        // A ban of this very batch is not published yet. In a contest a ban stays: erasing is no way round it.
         let hidden = |board: &Arc<Board>| {
-            self.bans.get(&ban(board.no)).copied().unwrap_or_else(|| board.hides(&erase.player))
+            let known = self.bans.get(&ban(board.no)).copied();
+            !play::of(board) && known.unwrap_or_else(|| board.hides(&erase.player))
         };
         let known = erase.had_applied
             || self.profiles.get(&erase.player).is_some()

@@ -7,6 +7,7 @@ use super::orders::Orders;
 use super::redefine::{Change, Redefinition};
 use super::steps::{Commands, Move, Step, StepDone, StepReply};
 use crate::boards::Board;
+use crate::contests::play;
 use crate::periods::{LivePart, Periods, RuleState};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -180,7 +181,10 @@ fn effects_by_board<'a>(
             (Request::Erase(erase), Decision::Erase { replayed: false }) => {
                 for board in &erase.boards {
                     add(board, None, Effect::Move(erase.player.clone(), every_part(board)));
-                    add(board, None, Effect::Show(erase.player.clone(), Vec::new()));
+                    // In a contest a ban stays.
+                    if !play::of(board) {
+                        add(board, None, Effect::Show(erase.player.clone(), Vec::new()));
+                    }
                 }
             }
             (Request::Import(chunk), Decision::Import { records, .. }) => {

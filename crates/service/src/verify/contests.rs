@@ -25,7 +25,7 @@ use tally_store::{Books, StoreError};
 /// What contests say that is kept in memory.
 const SAID_MAX: usize = 200_000;
 
-/// Of which wallet, of what (a digest of it), and what: a capture, a prize or a refund.
+/// Of which wallet, of what (a digest of it), and what: a fee, a prize or a refund.
 pub(super) type About = (WalletKey, [u8; 16], u8);
 
 /// What a contest or a period says of one movement of a wallet.
@@ -85,13 +85,16 @@ pub(super) fn replay(books: &mut dyn Books, run: &mut Run<'_>) -> Result<(), Fai
 
 /// What an entry is about, where it names a contest or a period.
 fn of_entry(wallet: WalletKey, entry: &Entry) -> Option<(About, String)> {
-    if !matches!(entry.kind, Kind::Capture | Kind::Prize | Kind::Refund) {
-        return None;
-    }
+    // Earlier releases wrote the fee of a contest as a capture.
+    let kind = match entry.kind {
+        Kind::Capture | Kind::Fee => Kind::Fee,
+        kind @ (Kind::Prize | Kind::Refund) => kind,
+        _ => return None,
+    };
     let reference = entry.reference.as_ref()?;
     let contest = BoardId::new(reference).ok().and_then(|board| ContestId::of_board(&board));
     if let Some((contest, _)) = contest {
-        let about = about(wallet, &[contest.as_str().as_bytes()], entry.kind);
+        let about = about(wallet, &[contest.as_str().as_bytes()], kind);
         return Some((about, format!("contest {}", contest.as_str())));
     }
     let is_of_period = entry.kind == Kind::Prize && reference.contains('/');
@@ -175,7 +178,7 @@ fn say(books: &mut dyn Books, put: &mut Put<'_, About, Said>) -> Result<(), Stor
                 let Some(member) = member else { return };
                 let wallet = WalletKey { member, currency: fee.currency };
                 let amount = fee.amount.units();
-                put(about(wallet, Kind::Capture), said(player, Kind::Capture, amount, None));
+                put(about(wallet, Kind::Fee), said(player, Kind::Fee, amount, None));
             })?;
         }
         each_payout(books, record.no, |_, row| {
@@ -259,7 +262,7 @@ fn compare(run: &mut Run<'_>, said: Option<&Said>, found: &[Entered]) {
     };
     let row = format!("{}/{}", said.of, said.player.as_str());
     let (table, what) = match said.kind {
-        Kind::Capture => ("contest_members", "its fee"),
+        Kind::Fee => ("contest_members", "its fee"),
         Kind::Prize => ("contest_prizes", "its prize"),
         _ => ("contest_prizes", "its fee back"),
     };

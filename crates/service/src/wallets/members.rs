@@ -4,10 +4,13 @@
 
 use super::command::{ChangeMember, CloseMember, Created, Done, MemberChange, NewMember, Request, Set};
 use crate::blocking;
+use crate::contests::entries;
 use crate::failure::{Failure, Fault};
 use crate::members::find;
+use crate::requests::Running;
 use crate::tally::Tally;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
+use tally_rules::PlayerId;
 use tally_rules::idempotency::Identity;
 use tally_rules::ledger::member::Handle;
 use tally_rules::ledger::{Member, MemberId};
@@ -64,13 +67,39 @@ async fn of_member(
         let asked = Arc::clone(tally);
         let before = blocking(move || find::by_id(&asked, member)).await?;
         let _changing = tally.members.cache.changing(member);
-        match tally.ledger.ask(request(&before), running.into_iter().collect()).await? {
+        let request = request(&before);
+        let renamed = match &request {
+            Request::Change(asked) => asked.change.player.clone().filter(|player| *player != before.player),
+            _ => None,
+        };
+        let done = match renamed {
+            Some(player) => rename(tally, [before.player.clone(), player], request, running).await?,
+            None => tally.ledger.ask(request, running.into_iter().collect()).await?,
+        };
+        match done {
             Done::Changed { replayed } => return Ok(replayed),
             Done::Stale => {}
             done => return Err(unlike(&done)),
         }
     }
     Err(Fault::Overloaded.into())
+}
+
+/// A change of the player: neither the old one nor the new one may have an entry in a contest.
+async fn rename(
+    tally: &Arc<Tally>,
+    players: [PlayerId; 2],
+    request: Request,
+    running: Option<Running>,
+) -> Result<Done, Failure> {
+    let tally = Arc::clone(tally);
+    let rename = move || {
+        let _running = running;
+        let _alone = tally.contests.renaming.write().unwrap_or_else(PoisonError::into_inner);
+        entries::refuse(&tally, &players)?;
+        tally.ledger.ask_blocking(request)
+    };
+    blocking(rename).await
 }
 
 /// What it is found by before and after a change.

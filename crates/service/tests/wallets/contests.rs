@@ -4,24 +4,29 @@
 
 use crate::histories::paper::{FEE, Op, Shape};
 use crate::histories::{self, Hand, amount, player_of};
-use crate::world::{Kind, World, code, identity, order, refused, settings, start, start_by};
+use crate::world::{Kind, World, code, identity, order, refused, settings, start, start_by, start_set};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use tally_rules::clock::Reading;
+use tally_rules::contest::definition::OnInvalid;
 use tally_rules::contest::definition::{Fee, Wish};
 use tally_rules::contest::member::Unpaid;
-use tally_rules::contest::start::Bad;
+use tally_rules::contest::start::{Bad, Failed};
 use tally_rules::contest::{ContestId, Payout, State};
+use tally_rules::ledger::Kind as Entered;
+use tally_rules::ledger::entry::EntryKey;
 use tally_rules::ledger::hold::Ending;
 use tally_rules::ledger::money::{AMOUNT_MAX, BALANCE_MAX};
 use tally_rules::ledger::{Amount, MemberId, Move, WalletKey};
-use tally_rules::{Micros, PlayerId, Refusal};
+use tally_rules::{BoardId, Micros, PlayerId, Refusal};
 use tally_service::clock::TimeSource;
 use tally_service::contests::act::Actor;
-use tally_service::contests::{apply, ban, change, keeper, read, start as begin};
-use tally_service::wallets::command::NewHold;
+use tally_service::contests::command::What;
+use tally_service::contests::{apply, ban, change, finish, keeper, read, start as begin};
+use tally_service::settings::Background;
+use tally_service::wallets::command::{MemberChange, NewHold};
 use tally_service::wallets::{holds, members};
-use tally_service::{Clock, Failure, Tally};
+use tally_service::{Clock, Failure, Settings, Tally, boards};
 
 /// Two places more than those who come, a fee or none, and prizes that nobody shares.
 pub(crate) fn wish(fee: bool) -> Wish {
@@ -145,6 +150,174 @@ fn two_starts_at_once_are_one() {
     assert_eq!(world.balance(members[0]), 40);
     assert!(world.tally.store.ledger().first_applications(record.no, None, 9).unwrap().is_empty());
     world.end(&members);
+}
+
+/// Whoever was made staff after it applied is not accepted, does not start, and a member is not made staff.
+#[test]
+fn staff_does_not_take_part_however_late_it_became_staff() {
+    for kind in [Kind::Sqlite, Kind::MariaDb] {
+        let world = World::new(kind);
+        let members: Vec<MemberId> = (0..3).map(|no| world.member(&format!("m{no}"), 50)).collect();
+        let players: Vec<_> = members.iter().map(|member| player_of(*member)).collect();
+        let id = ContestId::new("cup").unwrap();
+        let tally = &world.tally;
+        change::create(tally, &id, &Actor::Server, &wish(true), None).unwrap();
+        change::open(tally, &id, &Actor::Admin, None).unwrap();
+        for player in &players {
+            apply::apply(tally, &id, &Actor::Server, player, None).unwrap();
+        }
+        apply::decide(tally, &id, &Actor::Admin, &players[..2], true, None).unwrap();
+        let staff = |players: &[PlayerId]| {
+            let wish = Wish { staff: Some(players.to_vec()), ..Wish::default() };
+            change::patch(tally, &id, &Actor::Admin, &wish, None).map(drop)
+        };
+        staff(&players[1..]).unwrap();
+        let done = apply::decide(tally, &id, &Actor::Admin, &players[2..], true, None).unwrap();
+        assert_eq!(done.what, What::Decided(vec![Err(Refusal::StaffCannotApply)]));
+        let started = begin::start(tally, &id, &Actor::Admin, None).map(drop);
+        let Refusal::InvalidApplications(failed) = refused(started) else { panic!("its rows are refused") };
+        assert_eq!(failed, [Failed { player: players[1].clone(), why: Bad::Staff }]);
+        let skip = Wish { on_invalid: Some(OnInvalid::Skip), ..Wish::default() };
+        change::patch(tally, &id, &Actor::Admin, &skip, None).unwrap();
+        begin::start(tally, &id, &Actor::Admin, None).unwrap();
+        assert_eq!(read::get(tally, &id).unwrap().members, 1);
+        let Refusal::InvalidContest(wrong) = refused(staff(&[players[2].clone(), players[0].clone()])) else {
+            panic!("a member is not made staff")
+        };
+        assert_eq!(wrong.iter().map(|field| field.pointer.as_str()).collect::<Vec<_>>(), ["/staff/1"]);
+        staff(&players[1..]).unwrap();
+        assert_eq!([0, 1, 2].map(|no| world.balance(members[no])), [50 - FEE, 50, 50]);
+        // Its history shows what it paid as a fee.
+        let wallet = WalletKey { member: members[0], currency: code("KRW") };
+        let entry =
+            world.tally.store.ledger().entries(&[EntryKey { wallet, sequence: 2 }]).unwrap().remove(0);
+        assert_eq!(entry.map(|entry| (entry.kind, entry.amount)), Some((Entered::Fee, FEE)));
+        world.end(&members);
+    }
+}
+
+/// A player with an entry that is open or runs keeps its member, and no other member becomes that player.
+#[test]
+fn a_player_with_an_entry_is_not_renamed() {
+    for kind in [Kind::Sqlite, Kind::MariaDb] {
+        let world = World::new(kind);
+        let members = ["ann", "bob"].map(|name| world.member(name, 50));
+        let (tally, id) = (&world.tally, ContestId::new("cup").unwrap());
+        let name = |name: &str| PlayerId::new(name).unwrap();
+        let rename = |member: MemberId, player: PlayerId| {
+            let change = MemberChange { player: Some(player), ..MemberChange::default() };
+            world.wait(members::change(tally, member, change, None)).map(drop)
+        };
+        let refuses = || {
+            for (member, player) in [(members[0], name("other")), (members[1], name("first"))] {
+                assert_eq!(refused(rename(member, player)), Refusal::PlayerInContest("cup".into()));
+            }
+        };
+        rename(members[0], name("first")).unwrap();
+        change::create(tally, &id, &Actor::Server, &wish(true), None).unwrap();
+        change::open(tally, &id, &Actor::Admin, None).unwrap();
+        apply::apply(tally, &id, &Actor::Server, &name("first"), None).unwrap();
+        refuses();
+        apply::withdraw(tally, &id, &Actor::Admin, &name("first"), None).unwrap();
+        rename(members[0], name("second")).unwrap();
+        rename(members[0], name("first")).unwrap();
+        apply::apply(tally, &id, &Actor::Server, &name("first"), None).unwrap();
+        apply::decide(tally, &id, &Actor::Admin, &[name("first")], true, None).unwrap();
+        begin::start(tally, &id, &Actor::Admin, None).unwrap();
+        refuses();
+        // The same player again is no renaming.
+        rename(members[0], name("first")).unwrap();
+        finish::cancel(tally, &id, &Actor::Admin, None).unwrap();
+        rename(members[0], name("third")).unwrap();
+        assert_eq!(members.map(|member| world.balance(member)), [50, 50]);
+        world.end(&members);
+    }
+}
+
+/// A contest is not opened with more places than leaderboards allow, nor is anybody accepted for whom there is none.
+#[test]
+fn divisions_are_bounded_by_the_leaderboards_there_may_be() {
+    for kind in [Kind::Sqlite, Kind::MariaDb] {
+        let world = World::new(kind);
+        world.tally.drain();
+        let now = Arc::new(AtomicI64::new(world.now().0));
+        let clock = Clock::of(move || Micros(now.load(Ordering::SeqCst)));
+        let with = Settings { boards_max: 3, ledger: settings(), ..Settings::default() };
+        let tally = &start_set(Arc::clone(&world.tally.store), clock, with).unwrap();
+        let one = |no: usize| PlayerId::new(&format!("p{no}")).unwrap();
+        let id = ContestId::new("cup").unwrap();
+        let free = Wish { prizes: None, ..wish(false) };
+        let places = |capacity, size: u32| Wish {
+            capacity: Some(capacity),
+            division_size: Some(size.try_into().ok()),
+            ..free.clone()
+        };
+        change::create(tally, &id, &Actor::Server, &places(7, 2), None).unwrap();
+        let open = || change::open(tally, &id, &Actor::Admin, None).map(drop);
+        assert_eq!(refused(open()), Refusal::TooManyBoards);
+        let patch = |wish: Wish| change::patch(tally, &id, &Actor::Admin, &wish, None).map(drop);
+        patch(places(6, 2)).unwrap();
+        open().unwrap();
+        let size = |size: u32| Wish { division_size: Some(size.try_into().ok()), ..Wish::default() };
+        assert_eq!(refused(patch(size(1))), Refusal::TooManyBoards);
+        for no in 0..6 {
+            apply::apply(tally, &id, &Actor::Server, &one(no), None).unwrap();
+        }
+        // Another leaderboard has come meanwhile.
+        let other = BoardId::new("other").unwrap();
+        boards::put(tally, &other, &tally_rules::definition::Wish::default(), None).unwrap();
+        let all: Vec<_> = (0..6).map(one).collect();
+        let done = apply::decide(tally, &id, &Actor::Admin, &all, true, None).unwrap();
+        let What::Decided(rows) = done.what else { panic!("it is a decision") };
+        assert!(rows[..4].iter().all(Result::is_ok), "{rows:?}");
+        assert_eq!(rows[4..], [Err(Refusal::TooManyBoards), Err(Refusal::TooManyBoards)]);
+        begin::start(tally, &id, &Actor::Admin, None).unwrap();
+        assert_eq!(read::get(tally, &id).unwrap().members, 4);
+        tally.drain();
+        world.end(&[]);
+    }
+}
+
+/// Applications close with the moment of the start, also before the clock's start is done.
+#[test]
+fn applications_close_when_the_contest_is_to_start() {
+    for kind in [Kind::Sqlite, Kind::MariaDb] {
+        let world = World::new(kind);
+        let members = [world.member("ann", 50), world.member("bob", 50)];
+        let players = members.map(player_of);
+        let (tally, now) = (&world.tally, world.now());
+        world.tally.drain();
+        let time = Arc::new(AtomicI64::new(now.0));
+        let tally_of = Arc::clone(&time);
+        let clock = Clock::of(move || Micros(tally_of.load(Ordering::SeqCst)));
+        let with =
+            Settings { background: Background::ByHand(|| ()), ledger: settings(), ..Settings::default() };
+        let own = start_set(Arc::clone(&tally.store), clock, with).unwrap();
+        let id = ContestId::new("cup").unwrap();
+        let timed = Wish { starts_at: Some(Some(now.plus(10_000_000))), ..wish(true) };
+        change::create(&own, &id, &Actor::Server, &timed, None).unwrap();
+        change::open(&own, &id, &Actor::Admin, None).unwrap();
+        let apply =
+            |player| apply::apply(&own, &id, &Actor::Server, player, identity("a", 1).as_ref()).map(drop);
+        time.fetch_add(9_999_999, Ordering::SeqCst);
+        apply(&players[0]).unwrap();
+        time.fetch_add(1, Ordering::SeqCst);
+        // A retry of what was done is no new application.
+        apply(&players[0]).unwrap();
+        let late = apply::apply(&own, &id, &Actor::Server, &players[1], None).map(drop);
+        assert_eq!(refused(late), Refusal::ContestState(State::Running));
+        keeper::do_due(&own).unwrap();
+        assert_eq!(read::get(&own, &id).unwrap().state, State::Running);
+        // A contest that is opened after its start has passed takes applications until a hand starts it.
+        let passed = ContestId::new("passed").unwrap();
+        change::create(&own, &passed, &Actor::Server, &timed, None).unwrap();
+        time.fetch_add(1, Ordering::SeqCst);
+        change::open(&own, &passed, &Actor::Admin, None).unwrap();
+        apply::apply(&own, &passed, &Actor::Server, &players[1], None).unwrap();
+        finish::cancel(&own, &passed, &Actor::Admin, None).unwrap();
+        own.drain();
+        world.end(&members);
+    }
 }
 
 /// Whoever cannot be paid a prize does not take part, whether it costs something or not.

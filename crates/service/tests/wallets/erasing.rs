@@ -8,7 +8,7 @@ use tally_rules::ledger::{Amount, MemberId};
 use tally_rules::score::Given;
 use tally_rules::{PlayerId, Refusal};
 use tally_service::contests::act::Actor;
-use tally_service::contests::{apply, change, finish, read, settle, start};
+use tally_service::contests::{apply, ban, change, finish, read, settle, start};
 use tally_service::players::erase;
 use tally_service::scores::submit::{self, NewScore};
 
@@ -155,6 +155,38 @@ fn of_a_running_one_scores_go_and_the_member_stays(kind: Kind) {
     world.end(&members);
 }
 
+/// Nobody gets round a ban by an erasure, nor by the way to the board that is not the contest's.
+fn of_a_running_one_a_ban_stays(kind: Kind) {
+    let world = World::new(kind);
+    let members = ["ann", "bob", "late"].map(|name| world.member(name, 100));
+    let [ann, bob, _] = members;
+    let (tally, cup) = (&world.tally, running(&world, "cup", &members));
+    let board = cup.board(None);
+    let on_board =
+        |actor: Actor, hidden| world.wait(ban::on_board(tally, &board, &actor, &player(ann), hidden, None));
+    assert_eq!(refused(on_board(Actor::Server, true)), Refusal::Forbidden);
+    assert_eq!(refused(on_board(Actor::For(player(bob)), true)), Refusal::Forbidden);
+    on_board(Actor::Admin, true).unwrap();
+    assert_eq!(refused(on_board(Actor::Server, false)), Refusal::Forbidden);
+    let other = cup.board(Some(1));
+    let ann_player = player(ann);
+    let elsewhere = ban::on_board(tally, &other, &Actor::Admin, &ann_player, false, None);
+    assert_eq!(refused(world.wait(elsewhere)), Refusal::PlayerNotFound);
+    erased(&world, ann);
+    submit(&world, &cup, ann, 9).unwrap();
+    assert!(
+        read::members(tally, &cup, None, 9)
+            .unwrap()
+            .rows
+            .iter()
+            .any(|(who, _, banned)| *who == player(ann) && *banned)
+    );
+    finish::finish(tally, &cup, &Actor::Admin, None).unwrap();
+    settle::settle(tally, &cup, &Actor::Admin, None).unwrap();
+    assert_eq!(paid(read::prizes(tally, &cup, 0, 9).unwrap().rows), [(player(bob), FIRST)]);
+    world.end(&members);
+}
+
 /// Before settling a rank goes with its player; what is written down or paid stays.
 fn of_one_that_has_ended_what_is_paid_stays(kind: Kind) {
     let world = World::new(kind);
@@ -193,6 +225,10 @@ macro_rules! suite {
             #[test]
             fn of_a_running_one_scores_go_and_the_member_stays() {
                 super::of_a_running_one_scores_go_and_the_member_stays($kind);
+            }
+            #[test]
+            fn of_a_running_one_a_ban_stays() {
+                super::of_a_running_one_a_ban_stays($kind);
             }
             #[test]
             fn of_one_that_has_ended_what_is_paid_stays() {

@@ -51,7 +51,7 @@ fn of_members(made: &Made) -> Vec<Broken> {
     let (name, no) = (player_of(ann), hex(made.cup));
     let name = name.as_str();
     let row = format!("contest = {no} AND player = '{name}'");
-    let left = format!("entries {}/KRW/2: it is a capture of the contest cup, which has none here", ann.0);
+    let left = format!("entries {}/KRW/2: it is a fee of the contest cup, which has none here", ann.0);
     vec![
         fault(
             format!("DELETE FROM contest_members WHERE {row}"),
@@ -128,11 +128,11 @@ fn of_movements(made: &Made) -> Vec<Broken> {
     };
     vec![
         fault(
-            format!("UPDATE entries SET reference = NULL WHERE {}", entry(5, "cup")),
+            format!("UPDATE entries SET reference = NULL WHERE {}", entry(6, "cup")),
             &[&format!("contest_members cup/{name}: its fee, 10, is no movement")],
         ),
         fault(
-            format!("UPDATE entries SET reference = 'contest:cup' WHERE {}", entry(5, "off")),
+            format!("UPDATE entries SET reference = 'contest:cup' WHERE {}", entry(6, "off")),
             &[
                 &format!("contest_members cup/{name}: its fee is 2 movements"),
                 &format!("contest_members off/{name}: its fee, 10, is no movement"),

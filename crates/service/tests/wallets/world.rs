@@ -194,7 +194,16 @@ pub(crate) fn start_by(
     ledger: LedgerSettings,
     applications: Option<RedisDesks>,
 ) -> Result<Arc<Tally>, Failure> {
-    let (secret, settings) = (Secret::new([1; 32]), Settings { ledger, applications, ..Settings::default() });
+    start_set(store, clock, Settings { ledger, applications, ..Settings::default() })
+}
+
+/// The same with all settings of the caller's.
+pub(crate) fn start_set(
+    store: Arc<dyn Store>,
+    clock: Clock,
+    settings: Settings,
+) -> Result<Arc<Tally>, Failure> {
+    let secret = Secret::new([1; 32]);
     let keys = Keys::load(Arc::clone(&store), secret.clone(), clock.clone(), &settings).unwrap();
     Tally::start(store, Arc::new(keys), &secret, clock, settings, &Progress::default())
 }

@@ -329,11 +329,13 @@ impl Contests for MySqlStore {
         Ok(by_player(all(self, &script, "contest_applications", decode_application)?))
     }
 
-    fn application(&self, key: &EntrantKey) -> Result<Option<Application>, StoreError> {
+    fn applications_of(&self, keys: &[EntrantKey]) -> Result<Vec<Option<Application>>, StoreError> {
+        if keys.is_empty() {
+            return Ok(Vec::new());
+        }
         let mut script = Script::default();
-        select_applications(&mut script, std::slice::from_ref(key), false);
-        let mut rows = all(self, &script, "contest_applications", decode_application)?;
-        Ok(rows.pop().map(|(_, row)| row))
+        let statements = select_applications(&mut script, keys, false);
+        found(&mut self.pool.ask(&script)?, statements, "contest_applications", keys, decode_application)
     }
 
     fn list_members(

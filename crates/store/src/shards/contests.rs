@@ -81,8 +81,8 @@ impl Contests for Shards {
         self.of_first(|first| first.first_applications(contest, after, limit))
     }
 
-    fn application(&self, key: &EntrantKey) -> Result<Option<Application>, StoreError> {
-        self.of_first(|first| first.application(key))
+    fn applications_of(&self, keys: &[EntrantKey]) -> Result<Vec<Option<Application>>, StoreError> {
+        self.of_first(|first| first.applications_of(keys))
     }
 
     fn list_members(

@@ -259,9 +259,11 @@ impl Contests for SqliteStore {
         })
     }
 
-    fn application(&self, key: &EntrantKey) -> Result<Option<Application>, StoreError> {
-        let look = |overlay: &Overlay| overlay.get::<Applications>(key).cloned();
-        one(&self.shared, "contest_applications", look, key, application)
+    fn applications_of(&self, keys: &[EntrantKey]) -> Result<Vec<Option<Application>>, StoreError> {
+        let look = |overlay: &Overlay| states::<Applications>(overlay, keys.iter().cloned());
+        self.shared.read(look, |found, tables| {
+            fill("contest_applications", found, keys, |key| application(tables, key))
+        })
     }
 
     fn list_members(

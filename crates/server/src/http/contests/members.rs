@@ -1,6 +1,6 @@
 //! `…/members`, `…/prizes` and `…/refunds`: who takes part, who is hidden, who is paid what, or paid back.
 
-use super::{actor, after, blocking, identity, page};
+use super::{actor, after, blocking, identity, page, sees_money};
 use crate::http::answer::{self, Answer};
 use crate::http::call::Call;
 use crate::http::problem;
@@ -21,8 +21,9 @@ pub(in crate::http) async fn members(mut call: Call) -> Result<Answer, Problem> 
     let (tally, id) = (call.tally()?, call.contest()?);
     let of = id.as_str().to_owned();
     let after = after(text.as_deref(), (Names::Entrants, &of), |name| PlayerId::new(name).ok())?;
+    let money = sees_money(&call, &tally, Some(&id)).await?;
     let rows = blocking(move || read::members(&tally, &id, after.as_ref(), limit + 1)).await?;
-    let show = |(player, enrolled, banned): &read::Listed| write_member(player, enrolled, *banned);
+    let show = |(player, enrolled, banned): &read::Listed| write_member(player, enrolled, *banned, money);
     let next = |(player, ..): &read::Listed| cursor::encode_name_of(Names::Entrants, &of, player.as_str());
     Ok(answer::ok(&page(rows, limit, show, next)))
 }
@@ -46,10 +47,11 @@ async fn payouts(mut call: Call, names: Names, read: Paid) -> Result<Answer, Pro
     let (tally, id) = (call.tally()?, call.contest()?);
     let of = id.as_str().to_owned();
     let from = after(text.as_deref(), (names, &of), |no| no.parse::<u32>().ok())?.unwrap_or(0);
+    let money = sees_money(&call, &tally, Some(&id)).await?;
     let rows = blocking(move || read(&tally, &id, from, limit + 1)).await?;
     let next =
         |(no, _): &(u32, Payout)| cursor::encode_name_of(names, &of, &no.saturating_add(1).to_string());
-    Ok(answer::ok(&page(rows, limit, |(_, payout)| write_payout(payout), next)))
+    Ok(answer::ok(&page(rows, limit, |(_, payout)| write_payout(payout, money), next)))
 }
 
 /// `POST …/members/{player}/ban`

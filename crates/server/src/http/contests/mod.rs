@@ -29,7 +29,7 @@ use tally_wire::api::contests;
 use tally_wire::cursor::{self, Names};
 
 /// Who asks, as a contest sees it. Whoever names a player acts for it, whatever the key.
-async fn actor(call: &Call, tally: &Arc<Tally>) -> Result<Actor, Problem> {
+pub(in crate::http) async fn actor(call: &Call, tally: &Arc<Tally>) -> Result<Actor, Problem> {
     let role = match call.caller.who {
         Who::Member(id) => {
             let member = tally.members.known(tally, id).await;
@@ -44,6 +44,23 @@ async fn actor(call: &Call, tally: &Arc<Tally>) -> Result<Actor, Problem> {
         None if role == Role::Admin => Actor::Admin,
         None => Actor::Server,
     })
+}
+
+/// Whether the caller sees members' wallets and movements in the lists of a contest, or of a period: server keys, and
+/// the contest's staff.
+pub(in crate::http) async fn sees_money(
+    call: &Call,
+    tally: &Arc<Tally>,
+    id: Option<&ContestId>,
+) -> Result<bool, Problem> {
+    let actor = match call.caller.who {
+        Who::Key(role) => return Ok(role != Role::Reader),
+        Who::Nobody => return Ok(false),
+        Who::Member(_) => actor(call, tally).await?,
+    };
+    let (Actor::Member(player), Some(id)) = (actor, id.cloned()) else { return Ok(false) };
+    let tally = Arc::clone(tally);
+    blocking(move || Ok(read::get(&tally, &id)?.contest.is_staff(&player))).await
 }
 
 /// A contest as it is answered. Blocks.

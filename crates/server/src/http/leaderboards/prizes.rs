@@ -3,10 +3,10 @@
 use super::{find, view};
 use crate::http::answer::{self, Answer};
 use crate::http::call::Call;
-use crate::http::contests::{after, page};
+use crate::http::contests::{after, page, sees_money};
 use crate::http::keys::blocking;
 use serde_json::json;
-use tally_rules::contest::Payout;
+use tally_rules::contest::{ContestId, Payout};
 use tally_service::periods::prizes;
 use tally_wire::Problem;
 use tally_wire::api::contests::write_payout;
@@ -21,12 +21,14 @@ pub(in crate::http) async fn prizes(mut call: Call) -> Result<Answer, Problem> {
     let view = view(&tally, &board, period.as_deref())?;
     let of = format!("{}-{}", board.no.0, view.part().map_or(0, |part| part.0));
     let from = after(text.as_deref(), (Names::PeriodPrizes, &of), |no| no.parse::<u32>().ok())?.unwrap_or(0);
+    let contest = ContestId::of_board(&board.id).map(|(id, _)| id);
+    let money = sees_money(&call, &tally, contest.as_ref()).await?;
     let name = view.name.clone();
     let (rows, settled) = blocking(move || prizes::prizes(&tally, &view, from, limit + 1)).await?;
     let next = |(no, _): &(u32, Payout)| {
         cursor::encode_name_of(Names::PeriodPrizes, &of, &no.saturating_add(1).to_string())
     };
-    let mut body = page(rows.into(), limit, |(_, payout)| write_payout(payout), next);
+    let mut body = page(rows.into(), limit, |(_, payout)| write_payout(payout, money), next);
     body["board"] = json!(board.id.as_str());
     body["period"] = json!(name);
     body["settled"] = json!(settled);

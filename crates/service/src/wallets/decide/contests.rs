@@ -285,7 +285,9 @@ impl State<'_> {
             let hold: Option<Hold> = application.hold.and_then(|hold| self.book.hold(&hold));
             let open = |member| self.must_be_open(member).is_ok();
             let member_is_open = needs && application.member.is_some_and(open);
-            let facts = Facts { application: Some(application), member_is_open, hold: hold.as_ref() };
+            let is_staff = record.contest.is_staff(player);
+            let facts =
+                Facts { application: Some(application), member_is_open, is_staff, hold: hold.as_ref() };
             (player.clone(), *application, judge(facts, fee.is_some(), needs, self.now))
         });
         // The clock's start leaves nobody waiting for one bad row.

@@ -194,9 +194,12 @@ pub(crate) fn applications_come_in_order_of_arrival(backend: &dyn Backend) {
                 }
             }
         }
-        for (key, row) in &rows {
-            assert_eq!(store.ledger().application(key).unwrap(), Some(*row));
-        }
+        let mut all: BTreeMap<_, _> = rows.iter().map(|(key, row)| (key.clone(), Some(*row))).collect();
+        let player = PlayerId::new("nobody").unwrap();
+        all.insert(EntrantKey { contest: number(250), player }, None);
+        let keys: Vec<_> = all.keys().cloned().collect();
+        let found = store.ledger().applications_of(&keys).unwrap();
+        assert_eq!(found, all.into_values().collect::<Vec<_>>());
         for key in rows.into_keys() {
             let applications = vec![(key, None)];
             put(&*store, ContestChanges { applications, ..ContestChanges::default() });

@@ -101,30 +101,33 @@ impl<'a> ApplicationAnswer<'a> {
     }
 }
 
-/// A member of a contest, and whether it is out of ranks and prizes.
-pub fn write_member(player: &PlayerId, enrolled: &Enrolled, banned: bool) -> Value {
+/// A member of a contest, and whether it is out of ranks and prizes; with its wallet's member for whom money is to be seen.
+pub fn write_member(player: &PlayerId, enrolled: &Enrolled, banned: bool, money: bool) -> Value {
     let mut answer = json!({"player": player.as_str(), "place": enrolled.place + 1, "banned": banned});
     let more = [
         ("division", enrolled.division.map(|n| json!(n))),
-        ("member", enrolled.member.map(|member| json!(member.0.to_string()))),
+        ("member", enrolled.member.filter(|_| money).map(|member| json!(member.0.to_string()))),
     ];
     let object = answer.as_object_mut().expect("it is one");
     object.extend(more.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
     answer
 }
 
-/// A prize, or a fee that is paid back. One that could not be paid says why.
-pub fn write_payout(payout: &Payout) -> Value {
+/// A prize, or a fee that is paid back; for whom money is to be seen with its member, and with its movement or why there is none.
+pub fn write_payout(payout: &Payout, money: bool) -> Value {
     let mut answer = json!({
         "player": payout.player.as_str(),
-        "member": payout.member.0.to_string(),
         "currency": payout.currency.as_str(),
         "amount": payout.amount.units().to_string(),
-        "paid": matches!(payout.paid, Some(Ok(_))),
     });
     let object = answer.as_object_mut().expect("it is one");
     object.extend((payout.rank > 0).then(|| ("rank".into(), json!(payout.rank))));
     object.extend(payout.division.map(|n| ("division".into(), json!(n))));
+    if !money {
+        return answer;
+    }
+    object.insert("member".into(), json!(payout.member.0.to_string()));
+    object.insert("paid".into(), json!(matches!(payout.paid, Some(Ok(_)))));
     match payout.paid {
         Some(Ok(id)) => drop(object.insert("group_id".into(), json!(id.0.to_string()))),
         Some(Err(why)) => drop(object.insert("reason".into(), json!(Unpaid::as_str(why)))),

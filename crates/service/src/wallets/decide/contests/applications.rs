@@ -49,6 +49,7 @@ impl State<'_> {
         settings: &LedgerSettings,
     ) -> Decision {
         state::judge(record.state, Event::Apply, order.by)?;
+        record.judge_apply(self.now)?;
         let key = Self::entrant(&record, player);
         let is_staff = record.contest.is_staff(player);
         record.desk.may_apply(self.applications.get(&key), is_staff, settings.contests.applications_max)?;
@@ -101,20 +102,23 @@ impl State<'_> {
         order: &ContestOrder,
         mut record: Record,
         rows: &[Seen],
-        accept: bool,
+        accept: Option<u32>,
     ) -> Decision {
         state::judge(record.state, Event::Decide, order.by)?;
         let key = |player: &PlayerId| Self::entrant(&record, player);
         if !rows.iter().all(|(player, seen)| self.is_as_seen(&key(player), seen.as_ref())) {
             return stale(record);
         }
-        let (mut results, capacity) = (Vec::with_capacity(rows.len()), record.contest.capacity);
+        let mut results = Vec::with_capacity(rows.len());
         for (player, _) in rows {
             let key = Self::entrant(&record, player);
             let present = self.applications.get(&key).copied();
             let changed = match accept {
-                true => record.desk.accept(present.as_ref(), capacity),
-                false => record.desk.reject(present.as_ref()),
+                Some(boards) => {
+                    let (is_staff, room) = (record.contest.is_staff(player), record.contest.room(boards));
+                    record.desk.accept(present.as_ref(), is_staff, room)
+                }
+                None => record.desk.reject(present.as_ref()),
             };
             results.push(changed.map(|changed| {
                 self.release(changed.release);
