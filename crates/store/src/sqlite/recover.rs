@@ -142,7 +142,11 @@ fn source(
     folded: u64,
     busy_wait: Duration,
 ) -> Result<Option<Source>, StoreError> {
-    let source = Source::new(path, journal::open(files, path, busy_wait)?)?;
+    let opened = journal::open(files, path, busy_wait).and_then(|journal| Source::new(path, journal));
+    let source = opened.map_err(|error| match error {
+        StoreError::Corrupt(why) => damaged(path, &why),
+        error => error,
+    })?;
     if registry.older && source.identity.is_none() {
         return Ok(Some(source));
     }

@@ -11,6 +11,7 @@
 mod cuts;
 mod errors;
 mod files;
+mod flips;
 mod lines;
 mod planted;
 mod workload;
