@@ -68,7 +68,7 @@ pub fn patch(
                 let settings = &tally.settings.ledger;
                 let wished =
                     wish.change(&record.contest, record.state, &settings.currencies, settings.contests)?;
-                check_boards(tally, &wished, wished.capacity)?;
+                check_boards(tally, &wished, record.desk.accepted.max(1))?;
             }
             check_staff(tally, record, wish)?;
             Ok((by, Act::Patch(Box::new(wish.clone()), finish::boards(tally, id, record)?)))
@@ -124,7 +124,7 @@ pub(super) fn open_at(
     let done = act_at(tally, id, identity, at, |record| {
         let by = by(record)?;
         if record.state == State::Draft && state::judge(record.state, Event::Open, by).is_ok() {
-            check_boards(tally, &record.contest, record.contest.capacity)?;
+            check_boards(tally, &record.contest, 1)?;
         }
         let kept = desk::opening(tally, record, by)?;
         if let (Kept::Redis(number), true) = (kept, kept != record.kept) {
