@@ -24,7 +24,14 @@ pub async fn on_board(
     identity: Option<Identity>,
 ) -> Result<bool, Failure> {
     match ContestId::of_board(board) {
-        Some((id, division)) => of(tally, (&id, Some(division)), actor, player, hidden, identity).await,
+        Some((id, division)) => {
+            match of(tally, (&id, Some(division)), actor, player, hidden, identity).await {
+                Err(Failure::Refused(Refusal::ContestNotFound)) => {
+                    Err(Refusal::LeaderboardNotFound(None).into())
+                }
+                done => done,
+            }
+        }
         None => erase::ban(tally, board, player.clone(), hidden, identity).await,
     }
 }

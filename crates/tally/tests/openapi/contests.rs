@@ -74,6 +74,11 @@ pub(crate) fn played(tour: &mut Tour<'_>) {
     tour.example("restoreContestMember", 200);
     let acting = tour.document.operation("banContestMember").example(0).header("Tally-Acting-Player", "pele");
     tour.refused("banContestMember", 403, "forbidden", &acting);
+    let gil = json!({"login_id": "gil", "name": "Gil", "player": "gil"});
+    let gil = tour.good("createMember", 201, post("/v1/members", &gil));
+    let path = format!("/v1/members/{}", gil["id"].as_str().expect("an id"));
+    let taken = Request::new("PATCH", path).json(&json!({"player": "pele"}));
+    tour.refused("updateMember", 409, "player_in_contest", &taken);
 }
 
 pub(crate) fn tour(tour: &mut Tour<'_>) {
