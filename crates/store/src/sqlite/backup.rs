@@ -67,15 +67,18 @@ pub fn backup_on(
     let files = Files::on(&options.disk);
     let unfinished = beside(to, files::UNFINISHED);
     remove_database(&files, &unfinished)?;
-    let copied = copy(options, &from, &unfinished, progress).and_then(|()| check(&files, &unfinished));
+    let copied = copy(options, &from, &unfinished, progress).and_then(|()| {
+        let copied = check(&files, &unfinished)?;
+        files.sync(&unfinished)?;
+        must_be_free(to)?;
+        files.rename(&unfinished, to)?;
+        Ok(copied)
+    });
     if copied.is_err() {
         // What is left is no backup; the error says more than a second one would.
         let _ = remove_database(&files, &unfinished);
     }
     let copied = copied?;
-    files.sync(&unfinished)?;
-    must_be_free(to)?;
-    files.rename(&unfinished, to)?;
     files.sync_folder(to)?;
     Ok(copied)
 }
@@ -318,8 +321,10 @@ fn must_be_free(path: &Path) -> Result<(), StoreError> {
     }
 }
 
+/// Tries each file: one that cannot be removed keeps no other.
 fn remove_database(files: &Files, path: &Path) -> Result<(), StoreError> {
-    ["", files::ROLLBACK, files::LOG, files::LOG_INDEX]
+    ["", files::ROLLBACK, files::LOG, files::LOG_INDEX, files::UNSYNCED]
         .iter()
-        .try_for_each(|more| files.remove(&beside(path, more)))
+        .map(|more| files.remove(&beside(path, more)))
+        .fold(Ok(()), Result::and)
 }

@@ -22,7 +22,7 @@ pub(super) struct Doubt {
 
 impl Doubt {
     pub(super) fn of(store: &Path) -> Self {
-        Self { path: beside(store, ".unsynced"), marked: AtomicBool::new(false) }
+        Self { path: beside(store, files::UNSYNCED), marked: AtomicBool::new(false) }
     }
 
     /// A sync failed.

@@ -15,6 +15,8 @@ pub(super) const LOG_INDEX: &str = "-shm";
 pub(super) const ROLLBACK: &str = "-journal";
 /// A file that has not got its name yet.
 pub(super) const UNFINISHED: &str = ".new";
+/// The mark that a sync has failed.
+pub(super) const UNSYNCED: &str = ".unsynced";
 const JOURNAL: &str = ".journal-";
 
 /// What is copied at once.

@@ -1,7 +1,7 @@
 //! Each operation of the workload fails, once or for a while.
 
 use super::cuts::{Walked, check_images, only_tables};
-use super::workload::{Run, STEPS};
+use super::workload::{Run, STEPS, Step};
 use super::*;
 use tally_testkit::disk::{DiskError, Fault, Operation};
 
@@ -85,4 +85,35 @@ fn one(disk: &Arc<SimulatedDisk>, rng: &mut Rng, images: u64) -> Result<u64, Str
     check_images(&run, rng, images, &mut Walked::default())
         .map_err(|wrong| format!("at the end: {wrong}"))?;
     Ok(disk.injected())
+}
+
+/// Each of these kinds of operation fails from the n-th on, on one file of the copy.
+#[test]
+fn a_backup_that_fails_leaves_no_file() {
+    let until = STEPS.iter().position(|step| matches!(step, Step::Backup)).unwrap();
+    let back_up = |disk: &Arc<SimulatedDisk>| {
+        let mut run = Run::new(Arc::clone(disk));
+        STEPS[..=until].iter().for_each(|step| run.step(*step));
+        let names = std::fs::read_dir(disk.folder()).unwrap().map(|entry| entry.unwrap().file_name());
+        names.filter(|name| name.to_string_lossy().starts_with("copy.db")).collect::<Vec<_>>()
+    };
+    let mut failed = 0;
+    for (file, kinds) in [
+        ("copy.db.new", [Operation::Write, Operation::Sync]),
+        ("copy.db.new-wal", [Operation::Write, Operation::Sync]),
+        ("copy.db.new-journal", [Operation::Write, Operation::Sync]),
+        ("copy.db", [Operation::Rename, Operation::Create]),
+    ] {
+        for at in (1..=9).chain([20, 30]) {
+            let disk = SimulatedDisk::new();
+            disk.fail(Fault::new(at, DiskError::Io).of(kinds[0]).on(file).lasting());
+            disk.fail(Fault::new(1, DiskError::Io).of(kinds[1]).on(file).lasting());
+            let left = back_up(&disk);
+            if disk.injected() > 0 {
+                assert_eq!(left, Vec::<std::ffi::OsString>::new(), "{kinds:?} {file} {at}");
+                failed += 1;
+            }
+        }
+    }
+    assert!(failed > 20, "{failed}");
 }
