@@ -48,6 +48,11 @@ impl Instants {
         Self { last }
     }
 
+    /// The newest instant given.
+    pub fn newest(&self) -> Micros {
+        self.last
+    }
+
     /// The next instant, never before `now` and always after every one given before.
     pub fn next(&mut self, now: Micros) -> Micros {
         self.last = now.max(self.last.plus(1));

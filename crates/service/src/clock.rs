@@ -10,12 +10,6 @@ use tally_rules::Micros;
 use tally_rules::clock::{ClockBounds, ClockWatch, Doubt, Reading, Turn};
 use tally_rules::instant::SECOND;
 
-/// The name under which the store remembers that a server was in doubt.
-pub const DOUBT_META: &str = "clock_in_doubt";
-
-/// The name under which the store remembers which time was believed: the boot, and the wall time at its begin.
-pub const BELIEVED_META: &str = "clock_believed";
-
 /// Where time comes from.
 pub trait TimeSource: Send + Sync {
     /// Both clocks, read together. Monotonic time never goes back while the process runs.

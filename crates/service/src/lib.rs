@@ -8,6 +8,7 @@ mod background;
 pub mod boards;
 pub mod calendar;
 pub mod clock;
+mod clock_memory;
 pub mod contests;
 pub mod damaged;
 pub mod events;

@@ -6,7 +6,8 @@
 use crate::Fault;
 use crate::background;
 use crate::boards::{Board, Boards, run_once};
-use crate::clock::{BELIEVED_META, Clock, DOUBT_META};
+use crate::clock::Clock;
+use crate::clock_memory::ClockMemory;
 use crate::contests::counts::Counts as ContestCounts;
 use crate::contests::keeper::{self as contests, ContestKeeper};
 use crate::events::Events;
@@ -28,8 +29,8 @@ use crate::settings::{Background, Settings};
 use crate::waiting::Teller;
 use crate::wallets::balance::Balance;
 use crate::wallets::lane::LedgerLane;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex};
 use tally_lanes::{Gate, Times};
 use tally_ranking::{Ranking, Remote, Standings};
 use tally_rules::idempotency::{Identity, RequestKey, Seen, Stored};
@@ -40,9 +41,6 @@ use tally_store::{BoardNo, Changes, Loaded, Plan, Store};
 
 /// The name under which the store remembers the secret's fingerprint.
 pub const SECRET_META: &str = "secret_fingerprint";
-
-/// By how many microseconds the believed time moves against that of the boot before the store hears it: small corrections are many.
-const BOOT_MOVED_MIN: u64 = SECOND.unsigned_abs();
 
 /// How far the newest stored instant lies ahead of the clock, which is said where it is more than the clock may jump.
 fn look_ahead(micros: i64, most: i64) -> i64 {
@@ -71,9 +69,7 @@ pub struct Tally {
     /// What can be set.
     pub settings: Settings,
     pub(crate) clock: Clock,
-    /// What the store remembers of the clock.
-    doubt_stored: AtomicBool,
-    boot_stored: Mutex<Option<i64>>,
+    clock_memory: ClockMemory,
     newest_ahead: i64,
     pub(crate) running: InProgress,
     pub(crate) changing_boards: Mutex<()>,
@@ -123,13 +119,11 @@ impl Tally {
         let is_shared = matches!(settings.ranking, Ranking::Redis(_));
         let followed = is_shared.then(|| Followed::begin(&*store, clock.now())).transpose()?;
         clock.set_bounds(settings.clock);
-        let doubt_stored = store.meta(DOUBT_META)?.is_some_and(|doubt| !doubt.is_empty());
-        if !clock.resume(store.meta(BELIEVED_META)?.as_deref()) && doubt_stored {
-            clock.begin_in_doubt();
-        }
+        let clock_memory = ClockMemory::resume(&*store, &clock)?;
         let rebuilt = rebuild::rebuild(&*store, &settings, clock.judge(), progress)?;
-        let newest_ahead = look_ahead(rebuilt.newest.since(clock.now()), settings.clock.jump_max);
-        let instants = Instants::after(rebuilt.newest);
+        let newest = rebuilt.newest.max(clock_memory.newest());
+        let newest_ahead = look_ahead(newest.since(clock.now()), settings.clock.jump_max);
+        let instants = Instants::after(newest);
         let shared = Shared {
             store: Arc::clone(&store),
             clock: clock.clone(),
@@ -154,8 +148,7 @@ impl Tally {
             fingerprints: Fingerprints::new(secret),
             settings,
             clock,
-            doubt_stored: AtomicBool::new(doubt_stored),
-            boot_stored: Mutex::default(),
+            clock_memory,
             newest_ahead,
             running: InProgress::default(),
             changing_boards: Mutex::new(()),
@@ -204,20 +197,11 @@ impl Tally {
         self.clock.judge().doubt.map(|doubt| doubt.jump)
     }
 
-    /// Notes in the store that the clock is in doubt, or is no more, and which time is believed: a server that starts does not
-    /// know what was before.
+    /// Notes in the store what the next start must know of the clock.
     pub(crate) fn remember_clock(&self) -> Result<(), Failure> {
-        let mut stored = self.boot_stored.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((boot, begin)) = self.clock.believed_boot()
-            && stored.is_none_or(|stored| stored.abs_diff(begin) > BOOT_MOVED_MIN)
-        {
-            self.store.set_meta(BELIEVED_META, format!("{boot} {begin}").as_bytes())?;
-            *stored = Some(begin);
-        }
-        let in_doubt = self.clock_jump().is_some();
-        if self.doubt_stored.load(Ordering::Relaxed) != in_doubt {
-            self.store.set_meta(DOUBT_META, if in_doubt { b"1" } else { b"" })?;
-            self.doubt_stored.store(in_doubt, Ordering::Relaxed);
+        self.clock_memory.note(&*self.store, &self.clock)?;
+        if self.has_others() {
+            self.clock_memory.note_newest(&*self.store, self.lane.newest_instant())?;
         }
         Ok(())
     }

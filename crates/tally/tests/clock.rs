@@ -5,7 +5,7 @@
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 use tally_testkit::http::segment;
-use tally_testkit::{Client, TestTally, WallClock};
+use tally_testkit::{Client, DatabaseKind, RedisKind, ScratchDatabase, ScratchRedis, TestTally, WallClock};
 
 const TALLY: &str = env!("CARGO_BIN_EXE_tally");
 /// No answer in this time is a fault of the server; no measurement.
@@ -19,18 +19,19 @@ const TODAY: &str = "daily:2031-03-05";
 const TOMORROW: &str = "daily:2031-03-06";
 const PRIZE: &str = "30";
 
+/// Digests of passwords that cost nothing.
+const CHEAP: [(&str, &str); 2] =
+    [("TALLY_MEMBERS_PASSWORD_MEMORY_KIB", "8"), ("TALLY_MEMBERS_PASSWORD_PASSES", "1")];
+
 const JUMPED: &str = "the clock has jumped";
 const BELIEVED: &str = "the clock is believed again";
 const AHEAD: &str = "the newest stored instant lies ahead of the clock";
 
 /// A server on that clock.
-fn server(clock: &WallClock) -> TestTally {
+fn server(clock: &WallClock, settings: &[(&str, &str)]) -> TestTally {
     let mut server = TestTally::stopped(TALLY);
     clock.set_for(&mut server);
-    for (name, value) in [("TALLY_MEMBERS_PASSWORD_MEMORY_KIB", "8"), ("TALLY_MEMBERS_PASSWORD_PASSES", "1")]
-    {
-        server.set(name, value);
-    }
+    settings.iter().for_each(|(name, value)| server.set(name, value));
     for text in [JUMPED, BELIEVED, AHEAD] {
         server.allow(text);
     }
@@ -93,8 +94,11 @@ fn wait(what: &str, mut until: impl FnMut() -> bool) {
     }
 }
 
-fn logged(server: &TestTally, text: &str) -> usize {
-    server.log().iter().filter(|line| line.contains(text)).count()
+/// Lines are read by another thread, so they are waited for.
+fn is_logged(server: &TestTally, text: &str, times: usize) {
+    let count = || server.log().iter().filter(|line| line.contains(text)).count();
+    wait(text, || count() >= times);
+    assert_eq!(count(), times, "{text}");
 }
 
 /// Nothing is closed or paid, however often the scheduler looks.
@@ -116,7 +120,7 @@ fn is_in_doubt(server: &TestTally) {
 #[test]
 fn a_jump_of_the_clock_closes_no_day_and_pays_no_prize() {
     let mut clock = WallClock::at_noon();
-    let mut server = server(&clock);
+    let mut server = server(&clock, &CHEAP);
     let ann = prepare(&server);
     let mut client = server.client();
     assert_eq!(submit(&mut client, "ann", 9), TODAY);
@@ -124,23 +128,24 @@ fn a_jump_of_the_clock_closes_no_day_and_pays_no_prize() {
 
     clock.jump(JUMP);
     is_in_doubt(&server);
-    assert_eq!(logged(&server, JUMPED), 1);
+    is_logged(&server, JUMPED, 1);
     assert_eq!(submit(&mut client, "early", 1), TOMORROW, "scores go on, by the clock");
     nothing_is_done(&server, &ann);
 
     clock.jump(-JUMP);
     wait("the clock is believed again", || metric(&server, "tally_clock_believed") == 1.0);
-    assert_eq!((logged(&server, JUMPED), logged(&server, BELIEVED)), (1, 1));
+    is_logged(&server, BELIEVED, 1);
     assert_eq!(metric(&server, "tally_clock_jump_seconds"), 0.0);
     nothing_is_done(&server, &ann);
     assert_eq!(submit(&mut client, "bob", 4), TODAY, "the day was not closed");
     assert_eq!(players(&mut client, TODAY), [("ann".to_owned(), 9), ("bob".to_owned(), 4)]);
 
     // The rows of the jump lie ahead.
-    assert_eq!(logged(&server, AHEAD), 0);
+    is_logged(&server, AHEAD, 0);
     server.kill9();
     server.restart();
-    assert_eq!((logged(&server, AHEAD), logged(&server, JUMPED)), (1, 1));
+    is_logged(&server, AHEAD, 1);
+    is_logged(&server, JUMPED, 1);
     assert!(metric(&server, "tally_clock_newest_ahead_seconds") > 24.0 * 3_600.0);
     assert_eq!(metric(&server, "tally_clock_believed"), 1.0);
     let doctor = server.run(&["doctor"]);
@@ -163,4 +168,40 @@ fn a_jump_of_the_clock_closes_no_day_and_pays_no_prize() {
     let mut client = server.client();
     assert_eq!(players(&mut client, TODAY), [("ann".to_owned(), 9), ("bob".to_owned(), 5)]);
     assert_eq!(players(&mut client, TOMORROW), [("early".to_owned(), 1)]);
+}
+
+/// With ranks in Redis a start loads no rows: the newest instant is remembered by the store.
+#[test]
+fn a_start_that_loads_nothing_warns_of_instants_ahead() {
+    let database = ScratchDatabase::shared(DatabaseKind::MariaDb10);
+    let redis = ScratchRedis::start(RedisKind::Redis7, &[]);
+    let (url, ranking) = (database.create_database(), format!("redis://{}", redis.address()));
+    let settings = [("TALLY_STORE_URL", &*url), ("TALLY_RANKING_URL", &ranking), ("TALLY_STORE_LEASE", "4s")];
+    let mut clock = WallClock::at_noon();
+    let mut server = server(&clock, &settings);
+    let mut local = server.local();
+    local.put("/v1/leaderboards/b", &json!({})).expect(201);
+    let mut submit = |player: &str| {
+        let score = json!({"player": player, "score": 1});
+        local.post("/v1/leaderboards/b/scores", &score).expect(200)
+    };
+    let name = url.rsplit('/').next().expect("a name");
+    let stored = || database.sql(&format!("SELECT value FROM {name}.meta WHERE name = 'newest_instant'"));
+    submit("ann");
+    wait("the newest instant is stored", || !stored().is_empty());
+    let before = stored();
+    clock.jump(JUMP);
+    submit("early");
+    wait("the newest instant is stored again", || stored() != before);
+    clock.jump(-JUMP);
+    wait("the clock is believed", || metric(&server, "tally_clock_believed") == 1.0);
+    assert_eq!(metric(&server, "tally_clock_newest_ahead_seconds"), 0.0);
+    server.kill9();
+    server.restart();
+    is_logged(&server, AHEAD, 1);
+    assert_eq!(metric(&server, "tally_clock_believed"), 1.0);
+    assert!(metric(&server, "tally_clock_newest_ahead_seconds") > 24.0 * 3_600.0);
+    assert!(
+        server.run(&["doctor"]).stdout.contains("warn  clock: at the start the newest stored instant lay ")
+    );
 }

@@ -11,6 +11,7 @@ use crate::requests::Running;
 use crate::waiting::{self, Entry, Told};
 use std::sync::{Arc, Mutex, PoisonError};
 use tally_lanes::{Bounds, Lane, LaneThread, Pass, Seat, Seats, Stats, Times};
+use tally_rules::Micros;
 
 /// What a caller hears.
 pub(crate) type Answer = Told<Done>;
@@ -120,6 +121,11 @@ impl ScoreLanes {
     /// Counters of all of them together.
     pub(crate) fn stats(&self) -> Stats {
         self.lanes.iter().fold(Stats::default(), |stats, one| stats.and(one.lane.stats()))
+    }
+
+    /// The newest instant given to a score.
+    pub(crate) fn newest_instant(&self) -> Micros {
+        self.shared.instants.lock().unwrap_or_else(PoisonError::into_inner).newest()
     }
 
     /// How many there are for players.
