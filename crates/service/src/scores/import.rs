@@ -15,7 +15,7 @@ use tally_store::{ImportKey, ImportRow};
 
 /// Rows in one bite of a purge: no other write waits for more of them.
 const BITE_ROWS: usize = 500;
-/// Bites of a purge that a chunk waits for, before its sender is told to come again.
+/// Bites of a purge that a chunk waits for, before it is refused with a time to retry.
 const BITES_MAX: usize = 400;
 
 /// One line of a file.

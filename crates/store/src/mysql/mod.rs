@@ -387,7 +387,7 @@ fn found<K: Ord, V>(
     answers.each(statements, table, |row| {
         let (key, value) = decode(row)?;
         let at = keys.binary_search(&key);
-        let at = at.map_err(|_| fault::damaged(table, "a row that nobody asked for"))?;
+        let at = at.map_err(|_| fault::damaged(table, "a row that was not queried"))?;
         found[at] = Some(value);
         Ok(())
     })?;
