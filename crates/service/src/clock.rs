@@ -30,7 +30,7 @@ pub struct Boot {
     pub micros: i64,
 }
 
-/// Tells the time, and whether it is believed. Its clones are one clock.
+/// The time, and whether it is believed. All clones are one clock.
 #[derive(Clone)]
 pub struct Clock {
     source: Arc<dyn TimeSource>,
@@ -171,7 +171,7 @@ impl TimeSource for System {
         Reading { wall: Micros(since.map_or(0, micros)), monotonic: micros(self.started.elapsed()) }
     }
 
-    /// Linux tells it.
+    /// Linux has it.
     fn boot(&self) -> Option<Boot> {
         let read = |path| std::fs::read_to_string(path).ok();
         let id = read("/proc/sys/kernel/random/boot_id")?.trim().to_owned();

@@ -21,7 +21,7 @@ const BELIEVED_META: &str = "clock_believed";
 /// The newest instant.
 const NEWEST_META: &str = "newest_instant";
 
-/// By how many microseconds the believed time moves against that of the boot before the store hears it: small corrections are many.
+/// By how many microseconds the believed time moves against that of the boot before it is stored again: small corrections are many.
 const BOOT_MOVED_MIN: u64 = SECOND.unsigned_abs();
 
 /// The same of the newest instant, which moves with every score.

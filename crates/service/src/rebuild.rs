@@ -1,7 +1,7 @@
 //! From the store to exact ranks: every board is walked in key order and its trees built at once.
 //!
 //! Nothing is inserted one at a time: a build from sorted runs is several times faster and leaves full leaves. Periods
-//! that ended while nobody served are closed here, in order, before anything is answered. A damaged record is left out of
+//! that ended while no server ran are closed here, in order, before anything is answered. A damaged record is left out of
 //! its order, and a board whose own rows are damaged is unavailable; the start goes on.
 
 use crate::boards::{Board, Boards};

@@ -1,7 +1,7 @@
 //! `tally verify`: proves ledger, scores, periods and applications from the stored rows, and names every row that disagrees.
 //!
 //! It reads the store itself, as it was at one moment: a database by a snapshot, a file from a copy, because the server
-//! has the file. So it needs no server and is in nobody's way. With `--ranks` it also compares the ranks that a server gives.
+//! has the file. So it needs no server and blocks none. With `--ranks` it also compares the ranks that a server gives.
 //! Not here: what has to agree with what (`tally_service::verify`), and that comparison (`doctor`).
 
 use crate::cli::Cli;

@@ -1,7 +1,7 @@
 //! Everything a batch reads: from the orders in memory where they have it, from the store where they have not.
 //!
 //! The lane is the only one that publishes, so an order in memory is exact while a batch is decided: it holds the record
-//! of everybody who is not hidden and whose row is not damaged. What stays for the store are those, closed periods, requests,
+//! of every player that is not hidden and has no damaged row. What stays for the store are those, closed periods, requests,
 //! profiles.
 
 use super::aim::Aims;

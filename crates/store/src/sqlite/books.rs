@@ -162,7 +162,7 @@ impl Snapshot<'_> {
 
 impl Drop for Snapshot<'_> {
     fn drop(&mut self) {
-        // A connection that stayed in it would read the past for whoever has it next.
+        // A connection that stayed in it would read the past for its next user.
         let _closed_with_the_store = self.reader.execute_batch("ROLLBACK");
     }
 }

@@ -18,7 +18,7 @@ impl From<rusqlite::Error> for StoreError {
     }
 }
 
-/// A row that we cannot have written. Whoever knows its key adds it.
+/// A row that tally cannot have written. The caller that knows its key adds it.
 pub(super) fn damaged(table: &'static str, what: &str) -> StoreError {
     StoreError::Damaged(Box::new(DamagedRow { table, key: String::new(), what: what.into() }))
 }

@@ -41,7 +41,7 @@ const REST: Duration = Duration::from_millis(200);
 /// A journal file may have so many times its bound before writers wait: as much again while the fold fails.
 const JOURNAL_TIMES: u64 = 4;
 
-/// What the fold shares with writers and with those who wait for it.
+/// What the fold shares with writers and with threads that wait for it.
 #[derive(Debug, Default)]
 pub(super) struct Folding {
     pub(super) state: Mutex<State>,
@@ -182,7 +182,7 @@ impl Folding {
         }
     }
 
-    /// Counts a failure, and tells the log.
+    /// Counts a failure, and logs it.
     fn note(&self, done: &Result<(), StoreError>) {
         match done {
             Ok(()) => self.trouble.ends(WHAT),

@@ -185,7 +185,7 @@ impl Drop for Folder {
     }
 }
 
-/// Tells the callers that wait that the thread has ended, however it did.
+/// Signals waiting callers that the thread has ended, however it did.
 struct Ends(Arc<Shared>);
 
 impl Drop for Ends {

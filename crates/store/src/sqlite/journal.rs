@@ -73,7 +73,7 @@ pub(super) struct Journal {
     identity: Identity,
     busy_wait: Duration,
     log: Arc<dyn DiskFile>,
-    /// For the thread that syncs: Linux reports a failed write-back once per descriptor, and each of the two must hear of it.
+    /// For the thread that syncs: Linux reports a failed write-back once per descriptor, and both must get it.
     log_of_syncs: Arc<dyn DiskFile>,
     syncs: bool,
     /// At least what is used of the log, in bytes.

@@ -43,8 +43,7 @@ impl Lock {
             Err(TryLockError::WouldBlock) => return Err(StoreError::Locked(holder(&mut file, &path))),
             Err(TryLockError::Error(error)) => return Err(fault::file("lock", &path, &error)),
         }
-        let store =
-            if cfg!(target_os = "linux") { Some(lock_store(files, store, &mut file, &path)?) } else { None };
+        let store = if cfg!(target_os = "linux") { Some(lock_store(files, store, &path)?) } else { None };
         let mut lock = Self { file, path, store };
         lock.write(None)?;
         Ok(lock)
@@ -80,7 +79,7 @@ impl Drop for Lock {
 }
 
 /// Locks the file of the store, which is made where there is none: the file of the lock keeps others from doing the same.
-fn lock_store(files: &Files, store: &Path, lock: &mut File, path: &Path) -> Result<File, StoreError> {
+fn lock_store(files: &Files, store: &Path, path: &Path) -> Result<File, StoreError> {
     if !store.exists() {
         files.create(store)?;
     }
@@ -88,7 +87,10 @@ fn lock_store(files: &Files, store: &Path, lock: &mut File, path: &Path) -> Resu
     let file = file.map_err(|error| fault::file("open", store, &error))?;
     match file.try_lock() {
         Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(StoreError::Locked(holder(lock, path))),
+        Err(TryLockError::WouldBlock) => {
+            let (store, path) = (store.display(), path.display());
+            Err(StoreError::Locked(format!("`{store}` is held by a process whose `{path}` was removed")))
+        }
         Err(TryLockError::Error(error)) => Err(fault::file("lock", store, &error)),
     }
 }
@@ -128,6 +130,19 @@ mod tests {
         drop(first);
         assert_eq!(std::fs::read(folder.path().join("tally.db.lock")).unwrap(), b"");
         Lock::take(&Files::default(), &store).unwrap();
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn the_second_is_told_that_the_lock_file_was_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = folder.path().join("tally.db");
+        let _first = Lock::take(&Files::default(), &store).unwrap();
+        std::fs::remove_file(folder.path().join("tally.db.lock")).unwrap();
+        let StoreError::Locked(text) = Lock::take(&Files::default(), &store).unwrap_err() else {
+            panic!("not locked")
+        };
+        assert!(text.contains("tally.db` is held") && text.ends_with("tally.db.lock` was removed"), "{text}");
     }
 
     /// A process that is being started shares our files for a moment, and closing ours would not release the lock.

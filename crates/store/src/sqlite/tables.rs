@@ -28,7 +28,7 @@ const START_PART: u64 = 64;
 const READERS_WAIT: Duration = Duration::from_millis(100);
 
 /// In times of its bound, how long the log may become while a reader keeps it from starting over. Past it the tables are
-/// not written: changes wait in the journal, and when that has no room, writers are told.
+/// not written: changes wait in the journal, and when that has no room, writes are refused.
 const HELD_TIMES: u64 = 16;
 
 /// Numbers for status and metrics.
