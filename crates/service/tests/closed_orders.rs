@@ -6,13 +6,15 @@
 
 mod disk_world;
 
-use disk_world::{DAY, MIDNIGHT, World};
+use disk_world::{DAY, MIDNIGHT, World, player};
+use tally_rules::Refusal;
 use tally_rules::contest::{Prize, PrizeTies};
 use tally_rules::ledger::{Amount, Currency};
 use tally_rules::period::PeriodPrizes;
 use tally_service::periods::{keeper, prizes};
-use tally_service::{Failure, Fault};
-use tally_store::{PartKey, Store};
+use tally_service::{Failure, Fault, boards};
+use tally_store::plan::ALL_TIME;
+use tally_store::{PartKey, ScoreKey, Store};
 use tally_testkit::disk::{DiskError, Fault as DiskFault};
 
 /// More looks of the background than any of these needs.
@@ -196,5 +198,35 @@ fn a_schedule_changes_over_what_is_left_of_a_forgotten_period() {
     assert_eq!((keys.len(), world.store().unpurged(&keys).unwrap()), (2, Vec::new()));
     world.tally().work().unwrap();
     assert_eq!(world.store().parts(no).unwrap().len(), 2);
+    world.stop();
+}
+
+/// The batch of the erasure begins the period, so no board knows the period yet.
+#[test]
+fn an_erasure_takes_out_a_score_of_a_period_that_its_own_batch_begins() {
+    let world = World::new(10 * DAY);
+    world.put(MIDNIGHT, 9, PeriodPrizes::default()).unwrap();
+    world.submit_beside("bob", 3, || world.erase("bob").unwrap()).unwrap();
+    let board = world.board();
+    let parts = board.periods().parts();
+    assert_eq!(parts.len(), 1);
+    let key = |part| ScoreKey { board: board.no, part, player: player("bob") };
+    let keys: Vec<_> = std::iter::once(ALL_TIME).chain(parts).map(key).collect();
+    assert_eq!(world.store().records(&keys).unwrap(), [None, None]);
+    drop(board);
+    world.stop();
+}
+
+/// Its rows may have been purged by then.
+#[test]
+fn a_score_of_a_leaderboard_that_is_deleted_meanwhile_begins_no_period() {
+    let world = World::new(10 * DAY);
+    world.put(MIDNIGHT, 9, PeriodPrizes::default()).unwrap();
+    let no = world.board().no;
+    let done = world.submit_beside("bob", 3, || {
+        boards::delete(&world.tally(), &world.board().id, None).unwrap();
+    });
+    assert!(matches!(done, Err(Failure::Refused(Refusal::LeaderboardNotFound(_)))), "{done:?}");
+    assert_eq!(world.store().parts(no).unwrap(), []);
     world.stop();
 }

@@ -261,9 +261,9 @@ fn a_damaged_board_is_unavailable_alone() {
              INSERT INTO parts VALUES ((SELECT no FROM boards WHERE id = 'period'), 1, 0, 0, 9, 7, 0, 0, 0);",
         );
         place.sql(if place.is_file() {
-            "INSERT INTO bans VALUES ((SELECT no FROM boards WHERE id = 'hidden'), CAST(x'ff' AS TEXT));"
+            "INSERT INTO bans (board, player) VALUES ((SELECT no FROM boards WHERE id = 'hidden'), CAST(x'ff' AS TEXT));"
         } else {
-            "INSERT INTO bans VALUES ((SELECT no FROM boards WHERE id = 'hidden'), x'ff');"
+            "INSERT INTO bans (board, player) VALUES ((SELECT no FROM boards WHERE id = 'hidden'), x'ff');"
         });
         let served = Served::start(&place);
         assert_eq!(served.submit("good", &[("ann", 11)]).pop().unwrap().unwrap(), 11);

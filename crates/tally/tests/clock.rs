@@ -177,7 +177,7 @@ fn a_start_that_loads_nothing_warns_of_instants_ahead() {
     let redis = ScratchRedis::start(RedisKind::Redis7, &[]);
     let (url, ranking) = (database.create_database(), format!("redis://{}", redis.address()));
     let settings = [("TALLY_STORE_URL", &*url), ("TALLY_RANKING_URL", &ranking), ("TALLY_STORE_LEASE", "4s")];
-    let mut clock = WallClock::at_noon();
+    let mut clock = WallClock::at_present();
     let mut server = server(&clock, &settings);
     let mut local = server.local();
     local.put("/v1/leaderboards/b", &json!({})).expect(201);

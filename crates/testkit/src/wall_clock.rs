@@ -29,9 +29,21 @@ impl WallClock {
     ///
     /// If there is no libfaketime: `cargo xtask packages` installs it.
     pub fn at_noon() -> Self {
-        let folder = TempDir::with_prefix("tally-clock-").expect("a temporary directory can be made");
         let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("it is after 1970").as_secs();
-        let ahead = BEGIN - i64::try_from(now).expect("seconds have 63 bits");
+        Self::ahead(BEGIN - i64::try_from(now).expect("seconds have 63 bits"))
+    }
+
+    /// A clock that is right at first, as a database asks for.
+    ///
+    /// # Panics
+    ///
+    /// As [`at_noon`](Self::at_noon).
+    pub fn at_present() -> Self {
+        Self::ahead(0)
+    }
+
+    fn ahead(ahead: i64) -> Self {
+        let folder = TempDir::with_prefix("tally-clock-").expect("a temporary directory can be made");
         let clock = Self { folder, library: library(), ahead };
         clock.write();
         clock

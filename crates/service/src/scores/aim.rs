@@ -10,7 +10,7 @@ use super::steps::Step;
 use crate::boards::Board;
 use crate::contests::play;
 use crate::periods::{AIMED_ALL_TIME, Aimed, LivePart};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use tally_ranking::Standings;
 use tally_rules::instant::{Instants, RowTime};
@@ -348,9 +348,11 @@ impl Aims {
         }
     }
 
-    /// Every part of a board, for erasing: open or closed.
-    pub(super) fn every_part(board: &Board) -> Vec<(BoardNo, Part)> {
-        let mut parts = vec![tally_store::plan::ALL_TIME];
+    /// Every part of a board, for erasing: open or closed, and those that this batch begins.
+    pub(super) fn every_part(&self, board: &Board) -> Vec<(BoardNo, Part)> {
+        let begun = self.opened.keys().chain(self.stale.keys()).filter(|key| key.board == board.no);
+        let mut parts: BTreeSet<Part> = begun.map(|key| key.part).collect();
+        parts.insert(tally_store::plan::ALL_TIME);
         parts.extend(board.periods().parts());
         parts.into_iter().map(|part| (board.no, part)).collect()
     }

@@ -75,7 +75,7 @@ pub(super) fn decide(
                 Request::Submit(submit) => state.submit(submit, &rows[0]),
                 Request::Remove(remove) => state.remove(remove, &rows[0]),
                 Request::Ban(ban) => state.ban(ban, &rows[0]),
-                Request::Erase(erase) => state.erase(erase),
+                Request::Erase(erase) => state.erase(erase, aims),
                 Request::Import(chunk) => state.import(chunk, rows),
                 Request::Redefine(redefine) => state.redefine(redefine),
                 Request::Commands(commands) => state.commands(commands, rows, aims).map(Decision::Commands),
@@ -93,10 +93,11 @@ pub(super) fn decide(
     if !state.behind.is_empty() {
         return Err(Unready::Behind(state.behind));
     }
+    // A board that is gone by now gets no part: its rows may have been purged already.
+    let rows = aims.part_rows().into_iter().filter(|(key, _)| state.check_live(key.board).is_ok());
+    let mut parts: BTreeMap<_, _> = rows.collect();
     let mut changes = state.into_changes();
     // A part may have been removed by this very batch: what is removed stays removed.
-    let rows = aims.part_rows().into_iter();
-    let mut parts: BTreeMap<_, _> = rows.collect();
     parts.extend(std::mem::take(&mut changes.parts));
     changes.parts = parts.into_iter().collect();
     Ok((changes, decisions))

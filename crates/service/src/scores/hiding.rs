@@ -36,7 +36,7 @@ impl State {
         Ok(Decision::Ban { records, replayed })
     }
 
-    pub(super) fn erase(&mut self, erase: &Erase) -> Result<Decision, Refusal> {
+    pub(super) fn erase(&mut self, erase: &Erase, aims: &Aims) -> Result<Decision, Refusal> {
         if self.replay(erase.identity.as_ref())?.is_some() {
             return Ok(Decision::Erase { replayed: true });
         }
@@ -44,7 +44,7 @@ impl State {
         let keys: Vec<ScoreKey> = erase
             .boards
             .iter()
-            .flat_map(|board| Aims::every_part(board))
+            .flat_map(|board| aims.every_part(board))
             .map(|(no, part)| score_key(no, part, &erase.player))
             .collect();
         // A ban of this very batch is not published yet. In a contest a ban stays: erasing is no way round it.

@@ -42,7 +42,7 @@ pub(super) fn read(batch: &[Request], aims: &Aims, store: &dyn Store) -> Reading
             }
             Request::Erase(Erase { player, boards, identity, .. }) => {
                 reading.plan.boards.extend(boards.iter().map(|board| board.no));
-                let parts = boards.iter().flat_map(|board| Aims::every_part(board));
+                let parts = boards.iter().flat_map(|board| aims.every_part(board));
                 reading.plan.scores.extend(parts.map(|(board, part)| score_key(board, part, player)));
                 reading.plan.profiles.push(player.clone());
                 identity.as_ref()

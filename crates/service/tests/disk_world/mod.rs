@@ -104,9 +104,17 @@ impl World {
     }
 
     pub(crate) fn submit(&self, name: &str, score: i64) {
-        let (score, subscore, at, identity) = (Given::Int(score), None, None, None);
-        let new = NewScore { board: id(), player: player(name), score, subscore, at, identity };
-        self.wait(submit(&self.tally(), new)).unwrap();
+        self.wait(submit(&self.tally(), new_score(name, score))).unwrap();
+    }
+
+    /// A score that waits in the lane while something else is asked; what became of it.
+    pub(crate) fn submit_beside(&self, name: &str, score: i64, beside: impl FnOnce()) -> Result<(), Failure> {
+        let tally = self.tally();
+        let mut waiting = Box::pin(submit(&tally, new_score(name, score)));
+        let polled = waiting.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        assert!(polled.is_pending());
+        beside();
+        self.wait(waiting).map(drop)
     }
 
     pub(crate) fn ban(&self, name: &str, hidden: bool) -> Result<(), Failure> {
@@ -173,6 +181,11 @@ impl World {
 
 fn id() -> BoardId {
     BoardId::new("b").unwrap()
+}
+
+fn new_score(name: &str, score: i64) -> NewScore {
+    let (score, subscore, at, identity) = (Given::Int(score), None, None, None);
+    NewScore { board: id(), player: player(name), score, subscore, at, identity }
 }
 
 pub(crate) fn player(name: &str) -> PlayerId {

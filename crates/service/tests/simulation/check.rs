@@ -1,15 +1,17 @@
 //! What is found in the server, held against the model.
 
+use crate::contests;
 use crate::model::{BOARDS, Board, MEMBERS, Model, PLAYERS, Record, Wallet};
+use crate::operations::digest;
 use crate::world::{World, currency};
 use std::collections::BTreeSet;
 use tally_rules::ledger::entry::{EntryKey, Kind};
-use tally_rules::ledger::{MemberId, WalletKey};
+use tally_rules::ledger::{Entry, MemberId, WalletKey};
 use tally_rules::{BoardId, Micros, PlayerId};
 use tally_service::periods::view::View;
 use tally_service::verify::{Disagreement, Listener, home, replay};
 use tally_service::{ALL_TIME, Failure, Fault, PageQuery};
-use tally_store::{Part, Store};
+use tally_store::{ImportKey, Part, Store};
 
 pub(crate) fn board_id(index: usize) -> BoardId {
     BoardId::new(BOARDS[index]).unwrap()
@@ -19,18 +21,25 @@ pub(crate) fn player_id(index: usize) -> PlayerId {
     PlayerId::new(&format!("p{index:02}")).unwrap()
 }
 
-fn index_of(player: &PlayerId) -> usize {
+pub(crate) fn index_of(player: &PlayerId) -> usize {
     player.as_str()[1..].parse().unwrap()
 }
 
-/// What the server has. Holds are not read: wallets say what is held.
-pub(crate) fn read(world: &World, members: &[MemberId]) -> Model {
+/// What the server has. Holds are not read: wallets say what is held. Of files it reads those that are asked for.
+pub(crate) fn read(world: &World, members: &[MemberId], files: &BTreeSet<(usize, u8)>) -> Model {
     let mut found = Model::default();
     for index in 0..BOARDS.len() {
         found.boards[index] = read_board(world, index);
     }
-    for (member, wallet) in members.iter().zip(&mut found.wallets) {
-        *wallet = read_wallet(world, *member);
+    let held = contests::held(world, members.len());
+    for ((member, held), wallet) in members.iter().zip(held).zip(&mut found.wallets) {
+        *wallet = read_wallet(world, *member, held);
+    }
+    for (board, file) in files {
+        let Some(of) = world.tally().boards.get(&board_id(*board)) else { continue };
+        let key = ImportKey { board: of.no, digest: digest(*file) };
+        let lines = world.store().import_progress(&key).unwrap().map_or(0, |row| row.lines);
+        found.files.insert((*board, *file), lines);
     }
     found
 }
@@ -57,17 +66,22 @@ fn records(world: &World, index: usize, part: Part) -> Vec<(PlayerId, tally_rule
     records
 }
 
-/// A wallet without the prizes in it.
-fn read_wallet(world: &World, member: MemberId) -> Wallet {
+/// A wallet without prizes, fees and what contests hold of it.
+fn read_wallet(world: &World, member: MemberId, held: i64) -> Wallet {
     let ledger = world.store().ledger();
     let key = WalletKey { member, currency: currency() };
     let all = ledger.wallets_of(member).unwrap();
     let wallet = all.into_iter().find(|(code, _)| *code == currency()).map(|(_, wallet)| wallet).unwrap();
     let keys: Vec<_> = (1..=wallet.sequence).map(|sequence| EntryKey { wallet: key, sequence }).collect();
     let entries = ledger.entries(&keys).unwrap();
-    let prize = |entry: &tally_rules::ledger::Entry| if entry.kind == Kind::Prize { entry.amount } else { 0 };
-    let prizes: i64 = entries.iter().map(|entry| prize(entry.as_ref().expect("entries have no gap"))).sum();
-    Wallet { balance: wallet.balance - prizes, held: wallet.held }
+    let entries = entries.into_iter().map(|entry| entry.expect("entries have no gap"));
+    // Callers write no references.
+    let others = entries.filter(|entry| entry.reference.is_some());
+    let of_contests =
+        |entry: &Entry| matches!(entry.kind, Kind::Prize | Kind::Fee | Kind::Capture | Kind::Refund);
+    let change = |entry: Entry| if of_contests(&entry) { entry.change() } else { panic!("{entry:?}") };
+    let others: i64 = others.map(change).sum();
+    Wallet { balance: wallet.balance - others, held: wallet.held - held }
 }
 
 /// Ranks against a sort, on all time, on the periods of now and on the ones before. Only a closed period may say that its
@@ -78,6 +92,11 @@ pub(crate) fn check_ranks(world: &World, is_done: bool) {
         for period in [None, Some("daily"), Some("daily:previous")] {
             let Ok(view) = View::find(&board, period, Micros(world.now()), |_| None) else { continue };
             let Some(part) = view.part() else { continue };
+            // Lines of an import count for a closed period once the import ends, or the scheduler has come to it.
+            let rows = world.store().parts(board.no).unwrap();
+            if !is_done && rows.iter().any(|row| row.part == part && row.closed && row.stale) {
+                continue;
+            }
             let mut sorted = records(world, index, part);
             sorted.retain(|(player, _)| !board.hides(player));
             sorted.sort_by(|(left_player, left), (right_player, right)| {

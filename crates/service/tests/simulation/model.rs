@@ -1,7 +1,8 @@
-//! What must be there: all-time records, bans, balances and holds, in the plainest form.
+//! What must be there: all-time records, bans, balances, holds and lines of files, in the plainest form.
 //!
-//! Written from the contract; no code is shared with the product. Prizes are not predicted: balances are without them.
+//! Written from the contract; no code is shared with the product. Prizes and fees are not predicted: wallets are without them.
 
+use crate::contests::FEES_MAX;
 use crate::operations::{Operation, Payment};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -43,6 +44,10 @@ pub(crate) struct Model {
     pub(crate) wallets: [Wallet; MEMBERS],
     /// By the number of the request that made it.
     pub(crate) holds: BTreeMap<usize, Hold>,
+    /// How many lines of a file a board has: of files that are known.
+    pub(crate) files: BTreeMap<(usize, u8), u64>,
+    /// When requests with a key were done, by their numbers.
+    pub(crate) keys: BTreeMap<usize, i64>,
 }
 
 /// What the server must say.
@@ -52,6 +57,8 @@ pub(crate) enum Must {
     Refuse,
     /// The model cannot tell.
     Either,
+    /// It was done before: the first answer again.
+    Replay,
 }
 
 impl Model {
@@ -68,12 +75,20 @@ impl Model {
                 board.submit(index, *player, Record { score: *score, at: None });
                 Must::Do
             }),
-            Operation::Import { board, lines, .. } => self.on(*board, |index, board| {
-                for (player, score, at) in lines {
-                    board.submit(index, *player, Record { score: *score, at: Some(*at) });
+            Operation::Import { board, file, from, lines, .. } => {
+                let (done, to) = (self.files.get(&(*board, *file)).copied(), from + lines.len() as u64);
+                if self.boards[*board].is_some() && done.unwrap_or(0) >= to {
+                    return Must::Replay;
                 }
-                Must::Do
-            }),
+                assert_eq!(done.unwrap_or(0), *from, "chunks come in order");
+                self.files.insert((*board, *file), to);
+                self.on(*board, |index, board| {
+                    for (player, score, at) in lines {
+                        board.submit(index, *player, Record { score: *score, at: Some(*at) });
+                    }
+                    Must::Do
+                })
+            }
             Operation::Ban { board, player, hidden } => self.on(*board, |_, board| {
                 if *hidden {
                     board.hidden.insert(*player)
@@ -98,7 +113,12 @@ impl Model {
                 self.boards[*board].get_or_insert_default();
                 Must::Do
             }
-            Operation::Delete { board } => self.boards[*board].take().map_or(Must::Refuse, |_| Must::Do),
+            Operation::Delete { board } => {
+                self.files.retain(|(of, _), _| of != board);
+                self.boards[*board].take().map_or(Must::Refuse, |_| Must::Do)
+            }
+            // They are no part of this model.
+            Operation::Contest(..) => Must::Either,
             Operation::Pay(payment) => self.pay(*payment),
             Operation::Hold { member, units, expires_at } => {
                 self.wallets[*member].held += units;
@@ -107,7 +127,8 @@ impl Model {
                 self.covered(*member)
             }
             Operation::End { hold, taken, to } => {
-                let Some(open) = self.holds.remove(hold) else { return Must::Refuse };
+                // The same end once more is answered as it stands.
+                let Some(open) = self.holds.remove(hold) else { return Must::Either };
                 self.wallets[open.member].held -= open.units;
                 if let Some(units) = taken {
                     self.wallets[open.member].balance -= units;
@@ -140,10 +161,20 @@ impl Model {
         }
     }
 
-    /// Whether a wallet has what it spends. Prizes may cover what the model does not know of.
+    /// Whether a wallet has what it spends. Prizes may cover what the model does not know of, and contests take their fees.
     fn covered(&self, member: usize) -> Must {
         let Wallet { balance, held } = self.wallets[member];
-        if balance >= held { Must::Do } else { Must::Either }
+        if balance >= held + FEES_MAX { Must::Do } else { Must::Either }
+    }
+
+    /// Learns from the answer to a submit which record there is; whether it can be.
+    pub(crate) fn learn(&mut self, operation: &Operation, (score, at): (i64, i64)) -> bool {
+        let Operation::Submit { board, player, .. } = operation else { return true };
+        let record = self.boards[*board].as_mut().and_then(|board| board.records.get_mut(player));
+        let Some(record) = record.filter(|record| record.score == score) else { return false };
+        let fits = record.at.is_none_or(|known| known == at);
+        record.at = Some(at);
+        fits
     }
 
     /// Ends a hold whose time has run out.
@@ -169,7 +200,10 @@ impl Model {
             }
             _ => false,
         };
-        self.wallets == found.wallets && self.boards.iter().zip(&found.boards).all(board)
+        let file = |(key, lines): (&(usize, u8), &u64)| found.files.get(key).copied().unwrap_or(0) == *lines;
+        self.wallets == found.wallets
+            && self.boards.iter().zip(&found.boards).all(board)
+            && self.files.iter().all(file)
     }
 }
 
@@ -182,7 +216,7 @@ impl Board {
         match BOARDS[index] {
             "latest" => {
                 // A score of now comes after all others.
-                let later = new.at.is_none_or(|at| old.at.is_none_or(|old| at >= old));
+                let later = new.at.is_none_or(|at| old.at.is_some_and(|old| at >= old));
                 if later && new.score != old.score {
                     *old = new;
                 }

@@ -1,8 +1,13 @@
 //! What callers ask for, and what they are answered.
 
 use crate::check::{board_id, player_id};
+use crate::contests::{self, ContestAct};
 use crate::model::BOARDS;
 use crate::world::{World, currency};
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
 use tally_rules::contest::{Prize, PrizeTies};
 use tally_rules::definition::{Update, Wish};
 use tally_rules::idempotency::{Fingerprint, Identity, RequestKey};
@@ -19,7 +24,7 @@ use tally_service::scores::remove::remove;
 use tally_service::scores::submit::{NewScore, submit};
 use tally_service::wallets::command::{NewHold, NewMember, NewMove};
 use tally_service::wallets::{holds, members, post};
-use tally_service::{Failure, Fault, boards};
+use tally_service::{Failure, Fault, Tally, boards};
 
 /// A request.
 #[derive(Clone, Debug)]
@@ -29,11 +34,13 @@ pub(crate) enum Operation {
         player: usize,
         score: i64,
     },
-    /// A whole file: player, score and instant of each line.
+    /// Lines of a file from that one on: player, score and instant of each; and whether the file ends there.
     Import {
         board: usize,
         file: u8,
+        from: u64,
         lines: Vec<(usize, i64, i64)>,
+        last: bool,
     },
     Ban {
         board: usize,
@@ -47,10 +54,10 @@ pub(crate) enum Operation {
     Erase {
         player: usize,
     },
-    /// Makes a board, or changes how many closed periods are kept.
+    /// Makes a board, or changes how many closed periods are kept, when they begin and how long they stay open.
     Put {
         board: usize,
-        keep: u32,
+        periods: Periods,
     },
     Delete {
         board: usize,
@@ -67,6 +74,17 @@ pub(crate) enum Operation {
         taken: Option<i64>,
         to: usize,
     },
+    /// An act on a contest, by its number.
+    Contest(usize, ContestAct),
+}
+
+/// Daily periods of a board.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Periods {
+    pub(crate) keep: u32,
+    /// They begin at that hour.
+    pub(crate) hour: u32,
+    pub(crate) grace_s: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -108,12 +126,22 @@ impl Fate {
 const DONE: Fate = Fate::Done { replayed: false, record: None, hold: None };
 
 impl Operation {
-    /// Whether it is several steps, so that a fault does not say that nothing was done.
-    fn has_steps(&self) -> bool {
-        !matches!(
-            self,
-            Self::Submit { .. } | Self::Remove { .. } | Self::Pay(_) | Self::Hold { .. } | Self::End { .. }
-        )
+    /// Whether it is one transaction of a lane, so that a fault says whether it was done.
+    pub(crate) fn is_simple(&self) -> bool {
+        match self {
+            Self::Submit { .. }
+            | Self::Remove { .. }
+            | Self::Pay(_)
+            | Self::Hold { .. }
+            | Self::End { .. } => true,
+            Self::Contest(_, act) => matches!(act, ContestAct::Score { .. }),
+            _ => false,
+        }
+    }
+
+    /// Whether it goes through the lane of scores.
+    pub(crate) fn is_score(&self) -> bool {
+        !matches!(self, Self::Pay(_) | Self::Hold { .. } | Self::End { .. })
     }
 
     /// Whether it may have an idempotency key.
@@ -123,10 +151,14 @@ impl Operation {
 }
 
 /// Who asks: the members, and the holds that are known by the numbers of their requests.
+#[derive(Clone)]
 pub(crate) struct Callers {
     pub(crate) members: Vec<MemberId>,
-    pub(crate) holds: std::collections::BTreeMap<usize, HoldId>,
+    pub(crate) holds: BTreeMap<usize, HoldId>,
 }
+
+/// What a caller waits for.
+pub(crate) type Answer = Pin<Box<dyn Future<Output = Fate>>>;
 
 fn identity(number: usize) -> Identity {
     let key = RequestKey { scope: "simulation".into(), key: number.to_string().into() };
@@ -137,67 +169,67 @@ impl Callers {
     /// Makes the members.
     pub(crate) fn new(world: &World, count: usize) -> Self {
         let members = (0..count).map(|index| member(world, &player_id(index))).collect();
-        Self { members, holds: std::collections::BTreeMap::new() }
+        Self { members, holds: BTreeMap::new() }
     }
 
-    /// Asks the server and waits for its answer. `key` is the number of the request, if it has a key.
-    pub(crate) fn ask(&self, world: &World, operation: &Operation, key: Option<usize>) -> Fate {
-        let done = self.answer(world, operation, key.map(identity));
-        match done {
-            Ok(fate) => fate,
-            Err(Failure::Refused(refusal)) => Fate::Refused(format!("{refusal:?}")),
-            Err(Failure::Fault(Fault::OutcomeUnknown(why))) => Fate::Unknown(why),
-            Err(Failure::Fault(fault @ (Fault::Broken(_) | Fault::Damaged(_)))) => {
-                panic!("a disk that fails is no damage: {fault:?}")
+    /// A request to the server that is made when this is polled. `key` is the number of the request, if it has a key.
+    pub(crate) fn call(&self, tally: &Arc<Tally>, operation: &Operation, key: Option<usize>) -> Answer {
+        let (callers, tally, operation) = (self.clone(), Arc::clone(tally), operation.clone());
+        Box::pin(async move {
+            match callers.answer(&tally, &operation, key.map(identity)).await {
+                Ok(fate) => fate,
+                Err(Failure::Refused(refusal)) => Fate::Refused(format!("{refusal:?}")),
+                Err(Failure::Fault(Fault::OutcomeUnknown(why))) => Fate::Unknown(why),
+                Err(Failure::Fault(fault @ (Fault::Broken(_) | Fault::Damaged(_)))) => {
+                    panic!("a disk that fails is no damage: {fault:?}")
+                }
+                // It is said before anything is changed.
+                Err(Failure::Fault(fault @ Fault::NotClosed)) => Fate::Failed(fault.to_string()),
+                Err(Failure::Fault(fault)) if !operation.is_simple() => Fate::Unknown(fault.to_string()),
+                Err(Failure::Fault(fault)) => Fate::Failed(fault.to_string()),
             }
-            // It is said before anything is changed.
-            Err(Failure::Fault(fault @ Fault::NotClosed)) => Fate::Failed(fault.to_string()),
-            Err(Failure::Fault(fault)) if operation.has_steps() => Fate::Unknown(fault.to_string()),
-            Err(Failure::Fault(fault)) => Fate::Failed(fault.to_string()),
-        }
+        })
     }
 
-    fn answer(
+    async fn answer(
         &self,
-        world: &World,
+        tally: &Arc<Tally>,
         operation: &Operation,
         identity: Option<Identity>,
     ) -> Result<Fate, Failure> {
-        let tally = world.tally();
         match operation.clone() {
             Operation::Submit { board, player, score } => {
                 let (board, player, score) = (board_id(board), player_id(player), Given::Int(score));
                 let new = NewScore { board, player, score, subscore: None, at: None, identity };
-                let (_, done) = world.wait(submit(tally, new))?;
+                let (_, done) = submit(tally, new).await?;
                 let record = Some((done.record.score, done.record.at.0));
                 Ok(Fate::Done { replayed: done.replayed, record, hold: None })
             }
-            Operation::Import { board, file, lines } => {
-                let done = world.wait(import(tally, chunk(board, file, &lines)))?;
+            Operation::Import { board, file, from, lines, last } => {
+                let done = import(tally, chunk((board, file), from, &lines, last)).await?;
                 assert_eq!(done.refused, [], "each line is right");
                 Ok(Fate::Done { replayed: done.replayed, record: None, hold: None })
             }
             Operation::Ban { board, player, hidden } => {
-                world.wait(ban(tally, &board_id(board), player_id(player), hidden, None)).map(|_| DONE)
+                ban(tally, &board_id(board), player_id(player), hidden, None).await.map(|_| DONE)
             }
             Operation::Remove { board, player } => {
-                world.wait(remove(tally, &board_id(board), player_id(player), None)).map(|_| DONE)
+                remove(tally, &board_id(board), player_id(player), None).await.map(|_| DONE)
             }
-            Operation::Erase { player } => world.wait(erase(tally, player_id(player), None)).map(|_| DONE),
-            Operation::Put { board, keep } => {
-                boards::put(tally, &board_id(board), &wish(board, keep), None).map(|_| DONE)
+            Operation::Erase { player } => erase(tally, player_id(player), None).await.map(|_| DONE),
+            Operation::Put { board, periods } => {
+                boards::put(tally, &board_id(board), &wish(board, periods), None).map(|_| DONE)
             }
             Operation::Delete { board } => boards::delete(tally, &board_id(board), None).map(|_| DONE),
             Operation::Pay(payment) => {
                 let new = NewMove { order: self.order(payment), identity };
-                let replayed = world.wait(post::post(tally, new))?.replayed;
+                let replayed = post::post(tally, new).await?.replayed;
                 Ok(Fate::Done { replayed, record: None, hold: None })
             }
             Operation::Hold { member, units, expires_at } => {
                 let wallet = WalletKey { member: self.members[member], currency: currency() };
                 let (amount, expires_at) = (Amount::new(units).unwrap(), Some(Micros(expires_at)));
-                let done =
-                    world.wait(holds::place(tally, NewHold { wallet, amount, expires_at, identity }))?;
+                let done = holds::place(tally, NewHold { wallet, amount, expires_at, identity }).await?;
                 Ok(Fate::Done { replayed: done.replayed, record: None, hold: Some(done.id) })
             }
             Operation::End { hold, taken, to } => {
@@ -206,8 +238,9 @@ impl Callers {
                     amount: Some(Amount::new(units).unwrap()),
                     to,
                 });
-                world.wait(holds::end(tally, self.holds[&hold], ending, None)).map(|_| DONE)
+                holds::end(tally, self.holds[&hold], ending, None).await.map(|_| DONE)
             }
+            Operation::Contest(number, act) => contests::act(tally, number, &act).await.map(|()| DONE),
         }
     }
 
@@ -221,7 +254,7 @@ impl Callers {
         Order { what, currency: currency(), amount: Amount::new(units).unwrap(), reference: None }
     }
 
-    /// Whether both lanes take work, by requests that are refused. Blocks until they have an answer.
+    /// Whether both lanes take work, by requests that are refused.
     pub(crate) fn lanes_work(&self, world: &World, board: Option<usize>) -> bool {
         let tally = world.tally();
         let nobody = PlayerId::new("nobody").unwrap();
@@ -250,7 +283,7 @@ fn member(world: &World, player: &PlayerId) -> MemberId {
     world.wait(members::create(world.tally(), new)).unwrap().id
 }
 
-fn chunk(board: usize, file: u8, lines: &[(usize, i64, i64)]) -> NewChunk {
+fn chunk((board, file): (usize, u8), from: u64, lines: &[(usize, i64, i64)], last: bool) -> NewChunk {
     let line = |(number, (player, score, at)): (u64, &(usize, i64, i64))| NewLine {
         line: number,
         player: player_id(*player),
@@ -259,16 +292,21 @@ fn chunk(board: usize, file: u8, lines: &[(usize, i64, i64)]) -> NewChunk {
     };
     NewChunk {
         board: board_id(board),
-        digest: [file; 32],
-        lines_before: 0,
-        lines_after: lines.len() as u64,
-        rows: (1..).zip(lines).map(line).collect(),
-        last: true,
+        digest: digest(file),
+        lines_before: from,
+        lines_after: from + lines.len() as u64,
+        rows: (from + 1..).zip(lines).map(line).collect(),
+        last,
     }
 }
 
+/// What a file is known by.
+pub(crate) fn digest(file: u8) -> [u8; 32] {
+    [file; 32]
+}
+
 /// What a board is: daily periods, of which few are kept.
-fn wish(board: usize, keep: u32) -> Wish {
+fn wish(board: usize, Periods { keep, hour, grace_s }: Periods) -> Wish {
     let update = match BOARDS[board] {
         "latest" => Update::Latest,
         "sum" => Update::Sum,
@@ -280,7 +318,7 @@ fn wish(board: usize, keep: u32) -> Wish {
         let table = vec![Prize { from: 1, to: 2, currency: currency(), amount }];
         prizes = PeriodPrizes { table, ties: PrizeTies::Split, from: None };
     }
-    let (name, schedule, time_zone) = ("daily".into(), "0 0 * * *".into(), "UTC".into());
-    let rule = PeriodRule { no: 0, name, schedule, time_zone, keep, grace_s: 600, prizes };
+    let (name, schedule, time_zone) = ("daily".into(), format!("0 {hour} * * *"), "UTC".into());
+    let rule = PeriodRule { no: 0, name, schedule, time_zone, keep, grace_s, prizes };
     Wish { update: Some(update), periods: Some(vec![rule]), ..Wish::default() }
 }

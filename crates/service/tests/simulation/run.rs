@@ -1,12 +1,22 @@
 //! One run: the seed chooses what happens, and every answer and every start is held against the model.
+//!
+//! A step is a round of requests that are in flight together, or something else: time, work in the background, trouble. Within a
+//! round the seed chooses when lanes do their turns and what is done in the background meanwhile.
 
 use crate::check::{check_ranks, read, verify};
-use crate::model::{BOARDS, MEMBERS, Model, Must, PLAYERS};
-use crate::operations::{Callers, Fate, Operation, Payment};
+use crate::contests::{self, Contests};
+use crate::model::{BOARDS, MEMBERS, Model, PLAYERS};
+use crate::operations::{Callers, Fate, Operation, Payment, Periods};
+use crate::possible::{self, Times};
+use crate::traffic::{self, Answered, Planned};
 use crate::world::World;
-use std::sync::{Arc, Mutex};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+use std::sync::Arc;
 use tally_rules::idempotency::KEEP_DEFAULT_MICROS;
 use tally_rules::instant::SECOND;
+use tally_service::LaneByHand;
 use tally_store::Store;
 use tally_testkit::disk::{DiskError, Fault};
 use tally_testkit::rng::Rng;
@@ -17,6 +27,9 @@ const DAY: i64 = 1_440 * MINUTE;
 /// How often lanes are asked whether they work again, before that is a fault of the server.
 const TRIES: u32 = 1_000;
 
+/// Requests of one round.
+const ROUND_MAX: u64 = 9;
+
 /// What is said of a board whose prizes wait for the clock.
 const NOT_CLOSED: &str = "a period with prizes is over and not closed yet, and its prizes come first";
 
@@ -24,14 +37,13 @@ const NOT_CLOSED: &str = "a period with prizes is over and not closed yet, and i
 const LEFTOVER_MAX: u32 = 4;
 
 /// What happened, for whoever reads of a failure.
-pub(crate) type Log = Arc<Mutex<Vec<String>>>;
+pub(crate) type Log = Rc<RefCell<Vec<String>>>;
 
-/// A request with an idempotency key.
-struct Keyed {
-    number: usize,
-    operation: Operation,
-    /// Wall time when it was done; nothing where it was not.
-    done: Option<i64>,
+/// A file that is imported a chunk at a time.
+struct File {
+    board: usize,
+    file: u8,
+    lines: Vec<(usize, i64, i64)>,
 }
 
 pub(crate) struct Run {
@@ -39,47 +51,47 @@ pub(crate) struct Run {
     pub(crate) world: World,
     callers: Callers,
     model: Model,
+    contests: Contests,
     requests: usize,
-    keyed: Vec<Keyed>,
-    imports: Vec<Operation>,
-    files: u8,
+    /// Requests with a key.
+    keyed: Vec<Planned>,
+    files: Vec<File>,
     /// Steps until the disk is healed, while it has faults.
     trouble: Option<u64>,
     /// How many failures may still come once the disk is healed: a failed sync is told once by each open file.
     leftover: u32,
     /// Steps until the power is off at the latest.
     cut: Option<u64>,
-    /// Whether the disk has errors.
-    has_errors: bool,
     log: Log,
     pub(crate) cuts: u64,
 }
 
 impl Run {
-    pub(crate) fn new(seed: u64, has_errors: bool, log: Log) -> Self {
-        let world = World::new();
+    pub(crate) fn new(seed: u64, log: Log) -> Self {
+        let mut rng = Rng::new(seed);
+        let batch_rows_max = *rng.pick(&[1, 2, 4, 1_000]);
+        let world = World::new(batch_rows_max);
         let callers = Callers::new(&world, MEMBERS);
-        let (rng, model) = (Rng::new(seed), Model::default());
-        let (keyed, imports) = (Vec::new(), Vec::new());
-        let (trouble, cut) = (None, None);
+        let (model, contests) = (Model::default(), Contests::default());
         let mut run = Self {
             rng,
             world,
             callers,
             model,
+            contests,
             requests: 0,
-            keyed,
-            imports,
-            files: 0,
-            trouble,
+            keyed: Vec::new(),
+            files: Vec::new(),
+            trouble: None,
             leftover: 0,
-            cut,
-            has_errors,
+            cut: None,
             log,
             cuts: 0,
         };
         for board in 0..BOARDS.len() {
-            run.request(&Operation::Put { board, keep: 2 }, false);
+            let periods = Periods { keep: 2, hour: 0, grace_s: 600 };
+            let planned = run.planned(Operation::Put { board, periods }, false);
+            run.round(vec![planned]);
         }
         run
     }
@@ -92,12 +104,16 @@ impl Run {
         }
         self.heal();
         self.restart();
+        self.settle_down();
     }
 
     fn note(&self, what: impl Into<String>) {
-        // Folders have another name in each run.
-        let folder = self.world.disk.folder().display().to_string();
-        self.log.lock().unwrap().push(what.into().replace(&folder, ""));
+        let what = what.into().replace(&self.folder(), "");
+        self.log.borrow_mut().push(format!("{what} [{}]", self.world.disk.operations()));
+    }
+
+    fn folder(&self) -> String {
+        self.world.disk.folder().display().to_string()
     }
 
     /// What ends after some steps.
@@ -107,7 +123,7 @@ impl Run {
             *left == Some(0)
         };
         if ends(&mut self.cut) {
-            self.power_cut(None);
+            self.power_cut(Vec::new());
         }
         if ends(&mut self.trouble) {
             self.heal();
@@ -116,35 +132,31 @@ impl Run {
 
     fn step(&mut self) {
         match self.rng.below(100) {
-            0..56 => {
-                if let Some(operation) = self.choose() {
-                    let with_key = operation.may_have_key() && self.rng.percent(60);
-                    let with_key = with_key || matches!(operation, Operation::Hold { .. });
-                    self.request(&operation, with_key);
-                }
+            0..60 => {
+                let count = if self.rng.percent(30) { 1 } else { self.rng.between(2, ROUND_MAX as i64) };
+                let planned = self.plan(count);
+                self.round(planned);
             }
-            56..64 => self.repeat(),
-            64..72 => self.work(),
-            72..79 => self.work_in_store(),
-            79..89 => self.pass_time(),
-            89..92 => {
+            60..67 => self.work(),
+            67..75 => self.work_in_store(),
+            75..86 => self.pass_time(),
+            86..90 => {
                 let minutes = self.rng.between(-6 * 1_440, 6 * 1_440);
                 self.note(format!("the clock is {minutes} minutes ahead"));
                 self.world.set_ahead(minutes * MINUTE);
             }
-            92..94 => {
+            90..93 => {
                 self.note("the clock is right");
                 self.world.set_ahead(0);
             }
-            94 => self.restart(),
-            95..97 => {
+            93 => self.restart(),
+            94..97 => {
                 let after = self.rng.below(30);
                 self.note(format!("the power goes after {after} operations"));
                 self.world.disk.stop_at(self.world.disk.operations() + 1 + after);
                 self.cut = Some(6);
             }
-            _ if self.has_errors => self.make_trouble(),
-            _ => {}
+            _ => self.make_trouble(),
         }
     }
 
@@ -159,6 +171,45 @@ impl Run {
         self.world.advance(micros);
     }
 
+    fn planned(&mut self, operation: Operation, key: bool) -> Planned {
+        self.requests += 1;
+        Planned { number: self.requests, operation, key }
+    }
+
+    /// Requests of one round: one of them at most does several things to boards.
+    fn plan(&mut self, count: i64) -> Vec<Planned> {
+        let (mut all, mut has_steps) = (Vec::new(), false);
+        for _ in 0..count {
+            let one = match self.rng.below(100) {
+                0..10 => self.repeat(),
+                10..28 => {
+                    let now = self.world.now();
+                    let chosen = self.contests.choose(&mut self.rng, now);
+                    chosen.map(|(number, act)| self.planned(Operation::Contest(number, act), false))
+                }
+                28..34 => self.chunk(),
+                _ => self.choose().map(|operation| {
+                    let key = operation.may_have_key() && self.rng.percent(60);
+                    let key = key || matches!(operation, Operation::Hold { .. });
+                    self.planned(operation, key)
+                }),
+            };
+            let Some(one) = one else { continue };
+            let of_boards = !one.operation.is_simple() && !matches!(one.operation, Operation::Contest(..));
+            if of_boards && std::mem::replace(&mut has_steps, true) {
+                continue;
+            }
+            if one.key && self.rng.percent(10) {
+                all.push(one.clone());
+            }
+            if one.key && !self.keyed.iter().any(|keyed| keyed.number == one.number) {
+                self.keyed.push(one.clone());
+            }
+            all.push(one);
+        }
+        all
+    }
+
     fn choose(&mut self) -> Option<Operation> {
         let rng = &mut self.rng;
         let board = rng.below(BOARDS.len() as u64) as usize;
@@ -166,28 +217,17 @@ impl Run {
         let member = rng.below(MEMBERS as u64) as usize;
         let (units, now) = (rng.between(1, 200), self.world.now());
         Some(match rng.below(100) {
-            0..50 => Operation::Submit { board, player, score: rng.between(-20, 100) },
-            50..56 => {
-                self.files = self.files.wrapping_add(1);
-                let count = rng.between(1, 5);
-                let ago = |rng: &mut Rng| if rng.percent(50) { DAY } else { 12 * DAY };
-                let mut line = |_| {
-                    let player = rng.below(PLAYERS as u64) as usize;
-                    let ago = ago(rng);
-                    (player, rng.between(-20, 100), now - rng.between(1, ago))
-                };
-                let lines = (0..count).map(&mut line).collect();
-                Operation::Import { board, file: self.files, lines }
+            0..54 => Operation::Submit { board, player, score: rng.between(-20, 100) },
+            54..59 => Operation::Ban { board, player, hidden: rng.percent(60) },
+            59..63 => Operation::Remove { board, player },
+            63..65 => Operation::Erase { player },
+            65..69 => {
+                let (keep, hour) = (rng.below(4) as u32, if rng.percent(80) { 0 } else { 12 });
+                let grace_s = *rng.pick(&[0, 600, 7_200]);
+                Operation::Put { board, periods: Periods { keep, hour, grace_s } }
             }
-            56..62 => Operation::Ban { board, player, hidden: rng.percent(60) },
-            62..65 => Operation::Remove { board, player },
-            65..67 => Operation::Erase { player },
-            67..70 => {
-                let keep = rng.below(4) as u32;
-                Operation::Put { board, keep }
-            }
-            70 => Operation::Delete { board },
-            71..79 => Operation::Pay(Payment::Deposit { to: member, units }),
+            69 => Operation::Delete { board },
+            70..79 => Operation::Pay(Payment::Deposit { to: member, units }),
             79..87 => {
                 let to = (member + 1 + rng.below(MEMBERS as u64 - 1) as usize) % MEMBERS;
                 Operation::Pay(Payment::Transfer { from: member, to, units })
@@ -203,6 +243,47 @@ impl Run {
         })
     }
 
+    /// The same again, by its key; mostly one of the last.
+    fn repeat(&mut self) -> Option<Planned> {
+        let back = if self.rng.percent(70) { 6 } else { self.keyed.len() as u64 };
+        let back = back.min(self.keyed.len() as u64);
+        let ago = 1 + self.rng.below(back.max(1)) as usize;
+        let planned = self.keyed.get(self.keyed.len().checked_sub(ago)?)?.clone();
+        // One that was forgotten would make another hold under the same number.
+        let done = self.model.keys.get(&planned.number);
+        let is_kept = done.is_some_and(|at| self.world.latest - at < KEEP_DEFAULT_MICROS - DAY);
+        (is_kept || !matches!(planned.operation, Operation::Hold { .. })).then_some(planned)
+    }
+
+    /// A chunk of a file: of a new one, the next of one that was begun, or one again.
+    fn chunk(&mut self) -> Option<Planned> {
+        let (rng, now) = (&mut self.rng, self.world.now());
+        if self.files.len() < 3 || rng.percent(40) && self.files.len() < usize::from(u8::MAX) {
+            let board = rng.below(BOARDS.len() as u64) as usize;
+            let file = u8::try_from(self.files.len()).expect("there are few files");
+            let mut line = |_| {
+                let (player, ago) =
+                    (rng.below(PLAYERS as u64) as usize, if rng.percent(50) { DAY } else { 12 * DAY });
+                (player, rng.between(-20, 100), now - rng.between(1, ago))
+            };
+            let lines = (0..7).map(&mut line).collect();
+            self.files.push(File { board, file, lines });
+        }
+        let back = self.rng.below(self.files.len().min(4) as u64) as usize;
+        let File { board, file, lines } = &self.files[self.files.len() - 1 - back];
+        let done = self.model.files.get(&(*board, *file)).copied().unwrap_or(0) as usize;
+        let again = self.rng.percent(20) || done == lines.len();
+        let from = if again { 0 } else { done };
+        let to = if again { done } else { (from + 1 + self.rng.below(4) as usize).min(lines.len()) };
+        let chosen = lines[from..to].to_vec();
+        // The clock was set back: its lines are in the future.
+        if chosen.is_empty() || chosen.iter().any(|(_, _, at)| *at > now) {
+            return None;
+        }
+        let (board, file, last, from) = (*board, *file, to == lines.len(), from as u64);
+        Some(self.planned(Operation::Import { board, file, from, lines: chosen, last }, false))
+    }
+
     /// Whether the server may say that the store is away.
     fn is_disturbed(&self) -> bool {
         self.trouble.is_some() || self.cut.is_some()
@@ -215,116 +296,180 @@ impl Run {
         }
     }
 
-    fn request(&mut self, operation: &Operation, with_key: bool) {
-        let number = self.requests;
-        self.requests += 1;
-        let (must, after) = self.model.after(operation, number, self.world.now());
-        let fate = self.callers.ask(&self.world, operation, with_key.then_some(number));
-        let key = if with_key { " with a key" } else { "" };
-        self.note(format!("{number}{key} {operation:?}: {}", fate.shown()));
-        if let (Operation::Import { .. }, true) = (operation, self.imports.len() < 8) {
-            self.imports.push(operation.clone());
-        }
-        let done = self.settle(operation, number, fate, (must, after));
-        if let (true, Some(done)) = (with_key, done) {
-            let done = done.then(|| self.world.now());
-            self.keyed.push(Keyed { number, operation: operation.clone(), done });
-        }
-        // A hold that is there by an unknown outcome is found by its key.
-        if done == Some(true) && matches!(operation, Operation::Hold { .. }) {
-            self.learn_hold(operation, number);
-        }
-    }
-
-    fn learn_hold(&mut self, operation: &Operation, number: usize) {
-        if self.callers.holds.contains_key(&number) {
-            return;
-        }
-        match self.callers.ask(&self.world, operation, Some(number)) {
-            Fate::Done { replayed: true, hold: Some(id), .. } => drop(self.callers.holds.insert(number, id)),
-            // It stays open and unknown: nothing is asked of it.
-            Fate::Failed(_) | Fate::Unknown(_) if self.is_disturbed() => {
-                self.heal();
-                self.learn_hold(operation, number);
-            }
-            other => panic!("a hold that is there is found by its key: {other:?}"),
-        }
-    }
-
-    /// Makes the model what is there after an answer; whether the request was done, where that can be told.
-    fn settle(
-        &mut self,
-        operation: &Operation,
-        number: usize,
-        fate: Fate,
-        (must, after): (Must, Model),
-    ) -> Option<bool> {
-        let (mut done, mut in_doubt) = (Some(false), None);
-        match fate {
-            Fate::Done { replayed, record, hold } => {
-                assert!(!replayed, "a new request is no replay");
-                assert_ne!(must, Must::Refuse, "it must be refused");
-                self.model = after;
-                self.callers.holds.extend(hold.map(|id| (number, id)));
-                if let Some(record) = record {
-                    self.learn_record(operation, record);
+    /// Requests in flight together, until each has its answer.
+    fn round(&mut self, planned: Vec<Planned>) {
+        let (callers, tally) = (self.callers.clone(), Arc::clone(self.world.tally()));
+        let was_in_doubt = tally.clock_jump().is_some();
+        let call = move |one: &Planned| callers.call(&tally, &one.operation, one.key.then_some(one.number));
+        let rng = Rng::new(self.rng.bits());
+        traffic::begin(planned, rng, (&self.log, self.folder()), Box::new(call));
+        let mut works = 2;
+        while traffic::is_busy() {
+            match self.rng.below(100) {
+                0..40 => traffic::ask_next(),
+                40..65 => self.turn(LaneByHand::Scores(0)),
+                65..90 => self.turn(LaneByHand::Ledger),
+                chosen if works > 0 => {
+                    works -= 1;
+                    self.meanwhile(chosen);
                 }
-                done = Some(true);
+                _ => {}
             }
-            Fate::Refused(why) => {
-                assert_ne!(must, Must::Do, "it must be done: {why}");
-                done = None;
-            }
-            Fate::Failed(why) if why == NOT_CLOSED => {
-                assert!(self.world.tally().clock_jump().is_some(), "the clock is believed: {why}");
-            }
-            Fate::Failed(why) => self.excuse(&why),
-            Fate::Unknown(why) => {
-                self.excuse(&why);
-                in_doubt = Some(after);
-            }
+            traffic::hear(false);
         }
-        if self.world.disk.stopped() {
-            let found = self.power_cut(in_doubt.clone());
-            return if in_doubt.is_some() { found } else { done };
-        }
-        let Some(after) = in_doubt else { return done };
-        self.heal();
-        self.resolve(Some(after))
+        let answered = traffic::end();
+        self.settle(&answered, was_in_doubt);
     }
 
-    fn learn_record(&mut self, operation: &Operation, (score, at): (i64, i64)) {
-        let Operation::Submit { board, player, .. } = operation else { return };
-        let board = self.model.boards[*board].as_mut().unwrap();
-        let record = board.records.get_mut(player).unwrap();
-        assert_eq!(record.score, score, "the record in the answer");
-        assert!(record.at.is_none_or(|known| known == at), "the instant in the answer: {at}, not {record:?}");
-        record.at = Some(at);
+    fn turn(&self, lane: LaneByHand) {
+        traffic::turns();
+        self.world.tally().step(lane);
     }
 
-    /// Compares with what is there. A request of unknown outcome was done, was not, or nobody can tell.
-    fn resolve(&mut self, after: Option<Model>) -> Option<bool> {
-        self.learn_expired();
-        let found = read(&self.world, &self.callers.members);
-        let mut after = after;
-        if let Some(after) = &mut after {
-            // What has expired meanwhile has in both.
-            let gone: Vec<usize> =
-                after.holds.keys().filter(|hold| self.is_expired(**hold)).copied().collect();
-            gone.into_iter().for_each(|hold| after.expire(hold));
+    /// Something that is done while requests are in flight.
+    fn meanwhile(&mut self, chosen: u64) {
+        match chosen {
+            90..92 => {
+                let seconds = self.rng.between(1, 240);
+                self.note(format!("{seconds} seconds pass meanwhile"));
+                self.world.advance(seconds * SECOND);
+            }
+            92..95 => {
+                let done = self.world.tally().work();
+                self.note(format!("work meanwhile: {done:?}"));
+                self.excuse_work(done.err().map(|failure| failure.to_string()));
+            }
+            95..97 => self.purge_some(),
+            _ => {
+                let done = self.world.store().work();
+                self.note(format!("the store works meanwhile: {done:?}"));
+                self.excuse_work(done.err().map(|error| error.to_string()));
+            }
         }
-        let was_not = self.model.is(&found);
-        let was = after.as_ref().is_some_and(|after| after.is(&found));
-        assert!(was_not || was, "found {found:#?}\nwanted {:#?}\nor {after:#?}", self.model);
-        if let (true, Some(after)) = (was, after) {
-            self.model = after;
+    }
+
+    fn excuse_work(&mut self, failure: Option<String>) {
+        if let Some(why) = failure.filter(|_| !self.world.disk.stopped()) {
+            self.excuse(&why);
         }
+    }
+
+    /// A purge that is slow: a few rows now, the others later.
+    fn purge_some(&mut self) {
+        let rows = 1 + self.rng.below(6) as usize;
+        let done = self.world.store().purge_deleted(rows);
+        self.note(format!("{rows} rows are purged: {done:?}"));
+        self.excuse_work(done.err().map(|error| error.to_string()));
+    }
+
+    fn times(&self) -> Times {
+        Times { now: self.world.now(), latest: self.world.latest }
+    }
+
+    /// Holds answers against the model, which is what is there afterwards.
+    fn settle(&mut self, answered: &[Answered], was_in_doubt: bool) {
+        let (mut failed, mut unknown) = (BTreeMap::new(), false);
+        for one in answered {
+            match &one.fate {
+                Fate::Done { hold, .. } => {
+                    self.callers.holds.extend(hold.map(|id| (one.planned.number, id)));
+                }
+                Fate::Failed(why) if why == NOT_CLOSED => {
+                    let in_doubt = was_in_doubt || self.world.tally().clock_jump().is_some();
+                    assert!(in_doubt, "the clock is believed: {why}");
+                }
+                Fate::Failed(why) => drop(failed.insert(one.turn, why.clone())),
+                Fate::Unknown(why) => {
+                    unknown = true;
+                    failed.insert(one.turn, why.clone());
+                }
+                Fate::Refused(_) => {}
+            }
+            match &one.planned.operation {
+                Operation::Contest(number, act) => self.contests.learn(*number, act, &one.fate),
+                Operation::Erase { player } => self.contests.erase(*player),
+                _ => {}
+            }
+        }
+        if !self.world.disk.stopped() {
+            failed.values().for_each(|why| self.excuse(why));
+        }
+        // A hold may have run out before, between or after them.
+        let mut expired = self.model.clone();
+        if !self.world.disk.stopped() {
+            self.learn_expired(&mut expired);
+        }
+        let mut worlds = possible::worlds(&self.model, answered, self.times());
+        if expired != self.model {
+            worlds.extend(possible::worlds(&expired, answered, self.times()));
+        }
+        assert!(!worlds.is_empty(), "nothing explains these answers: {answered:#?}\nto {:#?}", self.model);
+        let done = if self.world.disk.stopped() {
+            self.power_cut(worlds)
+        } else if unknown || worlds.len() > 1 {
+            if unknown {
+                self.heal();
+            }
+            self.resolve(worlds)
+        } else {
+            self.model = worlds.into_iter().next().expect("there is one").model;
+            BTreeMap::new()
+        };
+        // Where nobody can tell whether it was done, nothing can be said of its next answer.
+        self.keyed.retain(|keyed| done.get(&keyed.number) != Some(&None));
+        for one in answered {
+            let is_hold = matches!(one.planned.operation, Operation::Hold { .. });
+            if is_hold && done.get(&one.planned.number) == Some(&Some(true)) {
+                self.learn_hold(&one.planned);
+            }
+        }
+    }
+
+    /// A hold that is there by an unknown outcome is found by its key.
+    fn learn_hold(&mut self, planned: &Planned) {
+        while !self.callers.holds.contains_key(&planned.number) {
+            let call = self.callers.call(self.world.tally(), &planned.operation, Some(planned.number));
+            match self.world.wait(call) {
+                Fate::Done { replayed: true, hold: Some(id), .. } => {
+                    self.callers.holds.insert(planned.number, id);
+                }
+                Fate::Failed(_) | Fate::Unknown(_) if self.world.disk.stopped() => {
+                    self.power_cut(Vec::new());
+                }
+                Fate::Failed(_) | Fate::Unknown(_) if self.is_disturbed() => self.heal(),
+                other => panic!("a hold that is there is found by its key: {other:?}"),
+            }
+        }
+    }
+
+    /// Compares with what is there. Of requests of unknown outcome it says which were done, where that can be told.
+    fn resolve(&mut self, worlds: Vec<possible::World>) -> BTreeMap<usize, Option<bool>> {
+        let same = || possible::World { model: self.model.clone(), ..possible::World::default() };
+        let mut worlds = if worlds.is_empty() { vec![same()] } else { worlds };
+        let files: BTreeSet<(usize, u8)> =
+            worlds.iter().flat_map(|world| world.model.files.keys().copied()).collect();
+        let found = read(&self.world, &self.callers.members, &files);
+        worlds.iter_mut().for_each(|world| self.learn_expired(&mut world.model));
+        let wanted = format!("{:#?}", worlds.iter().map(|world| &world.model).collect::<Vec<_>>());
+        worlds.retain(|world| world.model.is(&found));
+        assert!(!worlds.is_empty(), "found {found:#?}\nwanted one of {wanted}");
+        let mut done = BTreeMap::new();
+        for (number, was) in worlds.iter().flat_map(|world| &world.done) {
+            let known = done.entry(*number).or_insert(Some(*was));
+            *known = known.filter(|known| known == was);
+        }
+        self.model = worlds.into_iter().next().expect("there is one").model;
         for (ours, found) in self.model.boards.iter_mut().zip(&found.boards) {
             if let (Some(ours), Some(found)) = (ours, found) {
                 ours.records.clone_from(&found.records);
             }
         }
-        (was != was_not).then_some(was)
+        for (number, was) in &done {
+            if was.is_none() {
+                self.model.keys.remove(number);
+            }
+        }
+        done
     }
 
     fn is_expired(&self, hold: usize) -> bool {
@@ -333,88 +478,13 @@ impl Run {
         hold.end.is_some_and(|(end, _)| end == tally_rules::ledger::hold::End::Expired)
     }
 
-    /// Ends in the model what has run out.
-    fn learn_expired(&mut self) {
-        let open: Vec<usize> = self.model.holds.keys().copied().collect();
-        for number in open {
-            if self.is_expired(number) {
-                let expires_at = self.model.holds[&number].expires_at;
-                assert!(expires_at <= self.world.latest, "a hold has ended before its time");
-                self.model.expire(number);
-            }
-        }
-    }
-
-    /// Sends a request again: by its key, or a file that was imported.
-    fn repeat(&mut self) {
-        if self.rng.percent(20) && !self.imports.is_empty() {
-            return self.repeat_import();
-        }
-        if self.keyed.is_empty() {
-            return;
-        }
-        // Mostly one of the last.
-        let back = if self.rng.percent(70) { 6 } else { self.keyed.len() as u64 };
-        let back = 1 + self.rng.below(back.min(self.keyed.len() as u64)) as usize;
-        let index = self.keyed.len() - back;
-        let Keyed { number, operation, done } = &self.keyed[index];
-        let (number, operation, done) = (*number, operation.clone(), *done);
-        // One that was forgotten would make another hold under the same number.
-        let is_kept = |at: i64| self.world.latest - at < KEEP_DEFAULT_MICROS;
-        if matches!(operation, Operation::Hold { .. }) && !done.is_some_and(is_kept) {
-            return;
-        }
-        let must_replay = done.is_some_and(is_kept);
-        let (must, after) = self.model.after(&operation, number, self.world.now());
-        let fate = self.callers.ask(&self.world, &operation, Some(number));
-        self.note(format!("{number} again {operation:?}: {}", fate.shown()));
-        match &fate {
-            Fate::Done { replayed: true, .. } => {
-                assert!(done.is_some(), "what was not done is no replay");
-                if self.world.disk.stopped() {
-                    self.power_cut(None);
-                }
-                return;
-            }
-            Fate::Done { .. } | Fate::Refused(_) => {
-                assert!(!must_replay, "its first answer is kept: {fate:?}")
-            }
-            Fate::Failed(_) | Fate::Unknown(_) => {}
-        }
-        if must_replay {
-            // Its outcome is known, so a fault changes nothing.
-            let same = self.model.clone();
-            self.settle(&operation, number, fate, (Must::Either, same));
-            return;
-        }
-        match self.settle(&operation, number, fate, (must, after)) {
-            Some(true) => self.keyed[index].done = Some(self.world.now()),
-            Some(false) => {}
-            None => drop(self.keyed.remove(index)),
-        }
-    }
-
-    /// A file changes a board once. One that was deleted meanwhile has it no more.
-    fn repeat_import(&mut self) {
-        let index = self.rng.below(self.imports.len() as u64) as usize;
-        let now = self.world.now();
-        // The clock was set back: its lines are in the future.
-        let later = |line: &(usize, i64, i64)| line.2 > now;
-        if matches!(&self.imports[index], Operation::Import { lines, .. } if lines.iter().any(later)) {
-            return;
-        }
-        let operation = self.imports.remove(index);
-        let number = self.requests;
-        let (must, after) = self.model.after(&operation, number, self.world.now());
-        let fate = self.callers.ask(&self.world, &operation, None);
-        self.note(format!("again {operation:?}: {}", fate.shown()));
-        match fate {
-            Fate::Done { replayed: true, .. } => {
-                let same = self.model.clone();
-                let fate = Fate::Done { replayed: false, record: None, hold: None };
-                self.settle(&operation, number, fate, (Must::Either, same));
-            }
-            fate => drop(self.settle(&operation, number, fate, (must, after))),
+    /// Ends in a model what has run out.
+    fn learn_expired(&self, model: &mut Model) {
+        let open: Vec<usize> = model.holds.keys().copied().collect();
+        for number in open.into_iter().filter(|number| self.is_expired(*number)) {
+            let expires_at = model.holds[&number].expires_at;
+            assert!(expires_at <= self.world.latest, "a hold has ended before its time");
+            model.expire(number);
         }
     }
 
@@ -422,7 +492,7 @@ impl Run {
         let done = self.world.tally().work();
         self.note(format!("work: {done:?}"));
         if self.world.disk.stopped() {
-            self.power_cut(None);
+            self.power_cut(Vec::new());
             return;
         }
         let is_done = done.is_ok();
@@ -430,30 +500,31 @@ impl Run {
             self.excuse(&failure);
             self.heal();
         }
-        self.learn_expired();
         if !self.is_disturbed() {
-            self.resolve(None);
+            self.resolve(Vec::new());
+            self.contests.check(&self.world);
             check_ranks(&self.world, is_done);
         }
     }
 
     fn work_in_store(&mut self) {
-        let done = self.world.store().work();
-        self.note(format!("the store works: {done:?}"));
+        if self.rng.percent(40) {
+            self.purge_some();
+        } else {
+            let done = self.world.store().work();
+            self.note(format!("the store works: {done:?}"));
+            self.excuse_work(done.err().map(|error| error.to_string()));
+        }
         if self.world.disk.stopped() {
-            self.power_cut(None);
-        } else if let Err(error) = done {
-            self.excuse(&error);
+            self.power_cut(Vec::new());
         }
     }
 
     fn make_trouble(&mut self) {
         let kind = *self.rng.pick(&[DiskError::Io, DiskError::Full, DiskError::ShortWrite]);
         let (at, lasting) = (1 + self.rng.below(12), self.rng.percent(40));
-        self.note(format!(
-            "{kind:?} at the {at}. operation from now{}",
-            if lasting { ", lasting" } else { "" }
-        ));
+        let lasts = if lasting { ", lasting" } else { "" };
+        self.note(format!("{kind:?} at the {at}. operation from now{lasts}"));
         for more in 0..self.rng.below(3) {
             self.world.disk.fail(Fault::new(at + 1 + more, kind));
         }
@@ -489,31 +560,43 @@ impl Run {
             started = self.world.start();
         }
         if self.world.disk.stopped() {
-            self.power_cut(None);
+            self.power_cut(Vec::new());
             return;
         }
         started.unwrap();
         self.heal();
         self.leftover = 0;
-        self.check(None);
+        self.check(Vec::new());
     }
 
-    /// Cuts the power and goes on with what is left; whether the request in doubt was done.
-    fn power_cut(&mut self, in_doubt: Option<Model>) -> Option<bool> {
+    /// Cuts the power and goes on with what is left; which requests in doubt were done.
+    fn power_cut(&mut self, worlds: Vec<possible::World>) -> BTreeMap<usize, Option<bool>> {
         self.note("the power is off");
         (self.trouble, self.leftover, self.cut) = (None, 0, None);
         self.world.cut(&mut self.rng);
         self.world.start().expect("a start after a power cut");
         self.cuts += 1;
-        self.check(in_doubt)
+        self.check(worlds)
     }
 
-    /// Everything that can be checked; whether the request in doubt was done.
-    fn check(&mut self, in_doubt: Option<Model>) -> Option<bool> {
+    /// Everything that can be checked; which requests in doubt were done.
+    fn check(&mut self, worlds: Vec<possible::World>) -> BTreeMap<usize, Option<bool>> {
         assert!(self.world.is_running());
-        let found = self.resolve(in_doubt);
+        let found = self.resolve(worlds);
+        self.contests.check(&self.world);
         check_ranks(&self.world, true);
         verify(&self.world);
         found
+    }
+
+    /// Once the clock is believed nothing is due any more.
+    fn settle_down(&mut self) {
+        self.world.set_ahead(0);
+        for _ in 0..3 {
+            self.world.advance(15 * MINUTE);
+            self.work();
+        }
+        contests::check_paid(&self.world);
+        verify(&self.world);
     }
 }

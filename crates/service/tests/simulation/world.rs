@@ -2,6 +2,7 @@
 //!
 //! There are no threads but that of the simulation, which does the turns of the lanes. So a seed gives the same run again.
 
+use crate::traffic;
 use std::future::Future;
 use std::path::Path;
 use std::pin::pin;
@@ -9,6 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
+use tally_lanes::Bounds;
 use tally_rules::Micros;
 use tally_rules::clock::Reading;
 use tally_rules::ledger::{Currencies, Currency};
@@ -50,6 +52,8 @@ pub(crate) struct World {
     running: Option<(Arc<SqliteStore>, Arc<Tally>)>,
     /// The latest wall time so far.
     pub(crate) latest: i64,
+    /// How many rows a batch may have.
+    batch_rows_max: usize,
     folder: Option<TempDir>,
 }
 
@@ -59,10 +63,10 @@ pub(crate) fn currency() -> Currency {
 
 impl World {
     /// A server on an empty disk.
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(batch_rows_max: usize) -> Self {
         let clocks = Arc::new(Clocks { monotonic: AtomicI64::new(BEGIN), ahead: AtomicI64::new(0) });
         let disk = SimulatedDisk::new();
-        let mut world = Self { disk, clocks, running: None, latest: BEGIN, folder: None };
+        let mut world = Self { disk, clocks, running: None, latest: BEGIN, batch_rows_max, folder: None };
         world.start().unwrap();
         world
     }
@@ -84,12 +88,13 @@ impl World {
 
     fn start_on(&self, store: Arc<dyn Store>) -> Result<Arc<Tally>, Failure> {
         let clock = Clock::new(Source(Arc::clone(&self.clocks)));
-        let ledger =
-            LedgerSettings { currencies: Currencies::new((currency(), 0), []), ..Default::default() };
+        let lane = Bounds { batch_rows_max: self.batch_rows_max, ..Bounds::default() };
+        let currencies = Currencies::new((currency(), 0), []);
+        let ledger = LedgerSettings { currencies, lane, ..LedgerSettings::default() };
         // Each start digests a password.
         let members = MemberSettings { cost: Cost::new(8, 1).unwrap(), ..MemberSettings::default() };
-        let background = Background::ByHand(|| ());
-        let settings = Settings { background, ledger, members, ..Settings::default() };
+        let background = Background::ByHand(traffic::meanwhile);
+        let settings = Settings { background, lane, ledger, members, ..Settings::default() };
         let secret = Secret::new([1; 32]);
         let keys = Keys::load(Arc::clone(&store), secret.clone(), clock.clone(), &settings)?;
         Tally::start(store, Arc::new(keys), &secret, clock, settings, &Progress::default())

@@ -63,7 +63,7 @@ fn of_scores(name: &str, part: u64, is_file: bool) -> Vec<Broken> {
             &[&lost(1), &lacks("p9")],
         ),
         fault(
-            "INSERT INTO bans SELECT board, 'p1' FROM kept_bans".into(),
+            "INSERT INTO bans (board, player) SELECT board, 'p1' FROM kept_bans".into(),
             &[&format!("scores {of}/p1: its archive has it, and the player is hidden")],
         ),
         fault("DELETE FROM bans".into(), &[&lost(1), &lacks("p3")]),

@@ -1,0 +1,324 @@
+//! Contests: acts on them, and what their answers say must be there.
+//!
+//! The clock does things to contests too, and an act is several transactions. So the model of one is what was acknowledged and
+//! cannot have gone: a state that was reached, an application that was decided, a score. `verify` holds fees, prizes and fees
+//! that were paid back against the ledger: each once. Wallets are held against the model without what contests did to them.
+
+use crate::check::player_id;
+use crate::model::MEMBERS;
+use crate::operations::Fate;
+use crate::world::{World, currency};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use tally_rules::contest::definition::{Fee, Wish};
+use tally_rules::contest::record::Work;
+use tally_rules::contest::{ContestId, OnInvalid, Prize, Record, State, Status};
+use tally_rules::instant::SECOND;
+use tally_rules::ledger::Amount;
+use tally_rules::score::Given;
+use tally_rules::{Micros, PlayerId};
+use tally_service::contests::act::Actor;
+use tally_service::contests::{apply, ban, change, finish, settle, start};
+use tally_service::scores::submit::{NewScore, submit};
+use tally_service::{ALL_TIME, Failure, Tally};
+use tally_store::{EntrantKey, Store};
+use tally_testkit::rng::Rng;
+
+/// Contests of one run.
+const CONTESTS_MAX: usize = 6;
+const FEE: i64 = 5;
+/// What all contests together can take from a wallet.
+pub(crate) const FEES_MAX: i64 = FEE * CONTESTS_MAX as i64;
+const PRIZE: i64 = 30;
+const HOUR: i64 = 3_600 * SECOND;
+
+/// What is done to a contest.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum ContestAct {
+    /// With a fee or not; the clock may open, start and end it.
+    Create {
+        fee: bool,
+        times: [Option<i64>; 3],
+    },
+    Open,
+    Apply {
+        player: usize,
+    },
+    Decide {
+        player: usize,
+        accept: bool,
+    },
+    Withdraw {
+        player: usize,
+    },
+    Start,
+    Score {
+        player: usize,
+        score: i64,
+    },
+    Ban {
+        player: usize,
+        hidden: bool,
+    },
+    Finish,
+    Settle,
+    Cancel,
+}
+
+fn id(number: usize) -> ContestId {
+    ContestId::new(&format!("c{number}")).unwrap()
+}
+
+fn wish(fee: bool, times: [Option<i64>; 3]) -> Wish {
+    let fee = fee.then(|| Fee { currency: currency(), amount: Amount::new(FEE).unwrap() });
+    let prize = Prize { from: 1, to: 2, currency: currency(), amount: Amount::new(PRIZE).unwrap() };
+    let [opens_at, starts_at, ends_at] = times.map(|at| Some(at.map(Micros)));
+    Wish {
+        title: Some("a contest".into()),
+        capacity: Some(MEMBERS as u32),
+        on_invalid: Some(OnInvalid::Skip),
+        entry_fee: Some(fee),
+        prizes: Some(vec![prize]),
+        opens_at,
+        starts_at,
+        ends_at,
+        ..Wish::default()
+    }
+}
+
+/// Does it.
+pub(crate) async fn act(tally: &Arc<Tally>, number: usize, act: &ContestAct) -> Result<(), Failure> {
+    let (id, admin) = (id(number), Actor::Admin);
+    match *act {
+        ContestAct::Create { fee, times } => {
+            change::create(tally, &id, &Actor::Server, &wish(fee, times), None).map(drop)
+        }
+        ContestAct::Open => change::open(tally, &id, &admin, None).map(drop),
+        ContestAct::Apply { player } => {
+            apply::apply(tally, &id, &Actor::Server, &player_id(player), None).map(drop)
+        }
+        ContestAct::Decide { player, accept } => {
+            let decided = apply::decide(tally, &id, &admin, &[player_id(player)], accept, None)?;
+            match decided.what {
+                tally_service::contests::command::What::Decided(rows) => {
+                    rows.into_iter().try_for_each(|row| row.map(drop)).map_err(Failure::from)
+                }
+                what => panic!("it is decided: {what:?}"),
+            }
+        }
+        ContestAct::Withdraw { player } => {
+            apply::withdraw(tally, &id, &Actor::Server, &player_id(player), None).map(drop)
+        }
+        ContestAct::Start => start::start(tally, &id, &admin, None).map(drop),
+        ContestAct::Score { player, score } => {
+            let (board, player, score) = (id.board(None), player_id(player), Given::Int(score));
+            let new = NewScore { board, player, score, subscore: None, at: None, identity: None };
+            submit(tally, new).await.map(drop)
+        }
+        ContestAct::Ban { player, hidden } => {
+            ban::ban(tally, &id, &admin, &player_id(player), hidden, None).await.map(drop)
+        }
+        ContestAct::Finish => finish::finish(tally, &id, &admin, None).map(drop),
+        ContestAct::Settle => settle::settle(tally, &id, &admin, None).map(drop),
+        ContestAct::Cancel => finish::cancel(tally, &id, &admin, None).map(drop),
+    }
+}
+
+/// What was acknowledged of a contest.
+#[derive(Debug)]
+struct Known {
+    /// It came at least that far.
+    state: State,
+    may_be_cancelled: bool,
+    applications: BTreeMap<usize, Status>,
+    scores: BTreeMap<usize, i64>,
+}
+
+/// What was acknowledged of all, by their numbers.
+#[derive(Debug, Default)]
+pub(crate) struct Contests {
+    known: BTreeMap<usize, Known>,
+    asked: usize,
+}
+
+fn place(state: State) -> usize {
+    State::ALL.iter().position(|other| *other == state).unwrap()
+}
+
+impl Contests {
+    /// Something that may be done next, by where they seem to be.
+    pub(crate) fn choose(&mut self, rng: &mut Rng, now: i64) -> Option<(usize, ContestAct)> {
+        if self.asked < CONTESTS_MAX && (self.known.is_empty() || rng.percent(6)) {
+            let mut at = |hours: i64| rng.percent(30).then(|| now + rng.between(1, hours) * HOUR);
+            let opens_at = at(4);
+            let starts_at = at(24).map(|at| at + 5 * HOUR);
+            let ends_at = at(72).map(|at| at + 30 * HOUR);
+            self.asked += 1;
+            let times = [opens_at, starts_at, ends_at];
+            return Some((self.asked - 1, ContestAct::Create { fee: rng.percent(70), times }));
+        }
+        let numbers: Vec<usize> = self.known.keys().copied().collect();
+        // Mostly one of the last.
+        let number = *numbers.get(numbers.len().checked_sub(1 + rng.below(3) as usize)?)?;
+        let player = rng.below(MEMBERS as u64) as usize;
+        let seems = if rng.percent(8) { *rng.pick(State::ALL) } else { self.known[&number].state };
+        let chosen = rng.below(100);
+        let act = match (seems, chosen) {
+            (State::Draft, _) => ContestAct::Open,
+            (State::Open, 0..45) => ContestAct::Apply { player },
+            (State::Open, 45..85) => ContestAct::Decide { player, accept: rng.percent(80) },
+            (State::Open, 85..90) => ContestAct::Withdraw { player },
+            (State::Open, 90..97) => ContestAct::Start,
+            (State::Running, 0..80) => ContestAct::Score { player, score: rng.between(-20, 100) },
+            (State::Running, 80..87) => ContestAct::Ban { player, hidden: rng.percent(70) },
+            (State::Running, 87..97) => ContestAct::Finish,
+            (State::Finished | State::Settled, _) => ContestAct::Settle,
+            _ => ContestAct::Cancel,
+        };
+        Some((number, act))
+    }
+
+    /// Learns from an answer.
+    pub(crate) fn learn(&mut self, number: usize, act: &ContestAct, fate: &Fate) {
+        let (done, unknown) = (matches!(fate, Fate::Done { .. }), matches!(fate, Fate::Unknown(_)));
+        if let ContestAct::Create { .. } = act {
+            if done {
+                let (state, scores) = (State::Draft, BTreeMap::new());
+                let known = Known { state, may_be_cancelled: false, applications: BTreeMap::new(), scores };
+                self.known.insert(number, known);
+            }
+            return;
+        }
+        let Some(known) = self.known.get_mut(&number).filter(|_| done || unknown) else { return };
+        let mut reach = |state: State| {
+            if done && place(state) > place(known.state) {
+                known.state = state;
+            }
+        };
+        match *act {
+            ContestAct::Open => reach(State::Open),
+            ContestAct::Start => reach(State::Running),
+            ContestAct::Finish => reach(State::Finished),
+            ContestAct::Settle => reach(State::Settled),
+            ContestAct::Cancel => {
+                reach(State::Cancelled);
+                known.may_be_cancelled = true;
+            }
+            ContestAct::Apply { player }
+            | ContestAct::Withdraw { player }
+            | ContestAct::Decide { player, .. }
+                if unknown =>
+            {
+                known.applications.remove(&player);
+            }
+            ContestAct::Apply { player } => drop(known.applications.insert(player, Status::Pending)),
+            ContestAct::Decide { player, accept } => {
+                let status = if accept { Status::Accepted } else { Status::Rejected };
+                known.applications.insert(player, status);
+            }
+            ContestAct::Withdraw { player } => drop(known.applications.remove(&player)),
+            ContestAct::Score { player, score } if done => {
+                let best = known.scores.entry(player).or_insert(score);
+                *best = score.max(*best);
+            }
+            ContestAct::Score { .. } | ContestAct::Ban { .. } | ContestAct::Create { .. } => {}
+        }
+    }
+
+    /// A player was erased, or perhaps.
+    pub(crate) fn erase(&mut self, player: usize) {
+        for known in self.known.values_mut() {
+            known.applications.remove(&player);
+            known.scores.remove(&player);
+        }
+    }
+
+    /// What was acknowledged is there, and nothing is held for a contest that is over.
+    pub(crate) fn check(&self, world: &World) {
+        for (number, known) in &self.known {
+            let ledger = world.store().ledger();
+            let record = ledger.contest(&id(*number)).unwrap().expect("a contest stays");
+            let state = record.state;
+            let is_right = match known.state {
+                State::Cancelled | State::Settled => state == known.state,
+                _ if known.may_be_cancelled && state == State::Cancelled => true,
+                _ => state != State::Cancelled && place(state) >= place(known.state),
+            };
+            assert!(is_right, "contest {number} is {state}, after {known:?}");
+            let is_over = !matches!(state, State::Draft | State::Open);
+            if is_over && record.work == Work::None {
+                let left = ledger.first_applications(record.no, None, 1).unwrap();
+                assert_eq!(left, [], "applications of contest {number}, which is {state}");
+            }
+            for (player, status) in &known.applications {
+                check_application(world, &record, player_id(*player), *status);
+            }
+            check_scores(world, *number, known);
+        }
+    }
+}
+
+fn check_application(world: &World, record: &Record, player: PlayerId, status: Status) {
+    let key = EntrantKey { contest: record.no, player };
+    match (record.state, status) {
+        (State::Open, _) => {
+            let found = world.store().ledger().applications_of(std::slice::from_ref(&key)).unwrap().remove(0);
+            assert_eq!(found.map(|one| one.status), Some(status), "{key:?}");
+        }
+        (State::Running | State::Finished | State::Settled, Status::Accepted) => {
+            let found = world.store().ledger().enrolled(std::slice::from_ref(&key)).unwrap();
+            assert!(found[0].is_some(), "{key:?} was accepted and is no member");
+        }
+        _ => {}
+    }
+}
+
+fn check_scores(world: &World, number: usize, known: &Known) {
+    if known.scores.is_empty() {
+        return;
+    }
+    let board = world.tally().boards.get(&id(number).board(None)).expect("the board of a contest stays");
+    let mut found = BTreeMap::new();
+    let mut each = |player: PlayerId, record: tally_rules::Record| {
+        found.insert(player, record.score);
+    };
+    world.store().walk_scores(board.no, ALL_TIME, None, usize::MAX, &mut each).unwrap();
+    for (player, score) in &known.scores {
+        let best = found.get(&player_id(*player));
+        assert!(
+            best.is_some_and(|best| best >= score),
+            "contest {number}: {player} has {best:?}, not {score}"
+        );
+    }
+}
+
+/// What contests hold of each member now.
+pub(crate) fn held(world: &World, count: usize) -> Vec<i64> {
+    let mut held = vec![0; count];
+    let ledger = world.store().ledger();
+    for (_, record) in ledger.contests(None, None, CONTESTS_MAX).unwrap() {
+        for (player, application) in ledger.first_applications(record.no, None, MEMBERS).unwrap() {
+            let Some(hold) = application.hold else { continue };
+            let hold = ledger.hold(hold).unwrap().expect("a hold stays");
+            if hold.end.is_none() {
+                held[crate::check::index_of(&player)] += hold.amount;
+            }
+        }
+    }
+    held
+}
+
+/// Nothing is due any more: each prize and each fee was paid, or paid back.
+pub(crate) fn check_paid(world: &World) {
+    let ledger = world.store().ledger();
+    assert_eq!(ledger.payments(true, None, 1).unwrap(), [], "prizes of periods");
+    for (id, record) in ledger.contests(None, None, CONTESTS_MAX).unwrap() {
+        assert_eq!(record.work, Work::None, "of contest {}", id.as_str());
+        let owed = ledger.payouts(record.no, 0, usize::MAX).unwrap();
+        assert!(
+            owed.iter().all(|(_, payout)| payout.paid.is_some()),
+            "contest {} owes {owed:?}",
+            id.as_str()
+        );
+    }
+}
