@@ -18,6 +18,7 @@ pub mod keys;
 pub mod maintenance;
 pub mod members;
 pub mod periods;
+pub mod plants;
 pub mod players;
 pub mod progress;
 pub mod rebuild;

@@ -10,6 +10,7 @@ use super::steps::Step;
 use crate::boards::Board;
 use crate::contests::play;
 use crate::periods::{AIMED_ALL_TIME, Aimed, LivePart};
+use crate::plants::{Plant, is_planted};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use tally_ranking::Standings;
@@ -185,6 +186,7 @@ impl Aims {
             Ok(time) => time,
             Err(refusal) => return RowAim { at: Err(refusal), parts: Vec::new(), closed: Vec::new() },
         };
+        let (aimed, now) = if is_planted(Plant::AimedByInstant) { (at, at.max(now)) } else { (aimed, now) };
         let (open, closed) = board.periods().aim(aimed, now);
         let parts = self.parts(board, open);
         RowAim { at: Ok(at), parts, closed }
@@ -266,8 +268,8 @@ impl Aims {
         let stale = self.stale.iter().filter(|(_, one)| fresh(one)).map(|(key, _)| *key);
         let keys: Vec<PartKey> =
             stale.chain(self.opened.keys().copied()).chain(begun.iter().copied()).collect();
-        if keys.is_empty() {
-            return Ok(keys);
+        if keys.is_empty() || is_planted(Plant::NumberReused) {
+            return Ok(Vec::new());
         }
         let waiting = store.unpurged(&keys)?;
         if waiting.is_empty() {

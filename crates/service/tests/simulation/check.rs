@@ -11,7 +11,7 @@ use tally_rules::{BoardId, Micros, PlayerId};
 use tally_service::periods::view::View;
 use tally_service::verify::{Disagreement, Listener, home, replay};
 use tally_service::{ALL_TIME, Failure, Fault, PageQuery};
-use tally_store::{ImportKey, Part, Store};
+use tally_store::{ImportKey, Part, ScoreKey, Store};
 
 pub(crate) fn board_id(index: usize) -> BoardId {
     BoardId::new(BOARDS[index]).unwrap()
@@ -82,6 +82,17 @@ fn read_wallet(world: &World, member: MemberId, held: i64) -> Wallet {
     let change = |entry: Entry| if of_contests(&entry) { entry.change() } else { panic!("{entry:?}") };
     let others: i64 = others.map(change).sum();
     Wallet { balance: wallet.balance - others, held: wallet.held - held }
+}
+
+/// A score that was answered counts for the period that the clock names.
+pub(crate) fn check_counts(world: &World, index: usize, player: usize) {
+    let Some(board) = world.tally().boards.get(&board_id(index)) else { return };
+    let view = View::find(&board, Some("daily"), Micros(world.now()), |_| None);
+    let counts = view.ok().and_then(|view| view.part()).is_some_and(|part| {
+        let key = ScoreKey { board: board.no, part, player: player_id(player) };
+        world.store().records(&[key]).unwrap()[0].is_some()
+    });
+    assert!(counts, "p{player:02} does not count for the present period of `{}`", BOARDS[index]);
 }
 
 /// Ranks against a sort, on all time, on the periods of now and on the ones before. Only a closed period may say that its

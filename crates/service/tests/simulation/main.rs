@@ -10,6 +10,7 @@
 #![allow(clippy::print_stdout, reason = "it says what was simulated, and how to repeat a failure")]
 
 mod check;
+mod choose;
 mod contests;
 mod model;
 mod operations;
@@ -22,6 +23,7 @@ use run::{Log, Run};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
+use tally_service::plants::{Plant, plant};
 
 /// Seeds of the test command.
 const SEEDS: u64 = 200;
@@ -97,4 +99,25 @@ fn a_seed_runs_again_exactly() {
         let differs = first.iter().zip(&second).find(|(first, second)| first != second);
         assert_eq!((differs, first.len()), (None, second.len()), "seed {seed}");
     }
+}
+
+/// A fault of the past is found by one of the first seeds.
+fn is_found(fault: Plant) -> bool {
+    let run = |seed| {
+        plant(Some(fault));
+        let found = catch_unwind(AssertUnwindSafe(|| simulate(seed, &Total::default()))).is_err();
+        plant(None);
+        found
+    };
+    (1..=SEEDS).any(run)
+}
+
+#[test]
+fn the_number_of_a_forgotten_period_that_is_used_too_soon_is_found() {
+    assert!(is_found(Plant::NumberReused));
+}
+
+#[test]
+fn scores_that_are_aimed_by_their_instants_are_found() {
+    assert!(is_found(Plant::AimedByInstant));
 }

@@ -101,6 +101,8 @@ pub(crate) enum Fate {
         replayed: bool,
         record: Option<(i64, i64)>,
         hold: Option<HoldId>,
+        /// Of a submit: whether it came too late for a period.
+        late: bool,
     },
     Refused(String),
     /// Nothing was done.
@@ -123,7 +125,7 @@ impl Fate {
     }
 }
 
-const DONE: Fate = Fate::Done { replayed: false, record: None, hold: None };
+const DONE: Fate = Fate::Done { replayed: false, record: None, hold: None, late: false };
 
 impl Operation {
     /// Whether it is one transaction of a lane, so that a fault says whether it was done.
@@ -203,12 +205,13 @@ impl Callers {
                 let new = NewScore { board, player, score, subscore: None, at: None, identity };
                 let (_, done) = submit(tally, new).await?;
                 let record = Some((done.record.score, done.record.at.0));
-                Ok(Fate::Done { replayed: done.replayed, record, hold: None })
+                let late = !done.closed_periods.is_empty();
+                Ok(Fate::Done { replayed: done.replayed, record, hold: None, late })
             }
             Operation::Import { board, file, from, lines, last } => {
                 let done = import(tally, chunk((board, file), from, &lines, last)).await?;
                 assert_eq!(done.refused, [], "each line is right");
-                Ok(Fate::Done { replayed: done.replayed, record: None, hold: None })
+                Ok(Fate::Done { replayed: done.replayed, record: None, hold: None, late: false })
             }
             Operation::Ban { board, player, hidden } => {
                 ban(tally, &board_id(board), player_id(player), hidden, None).await.map(|_| DONE)
@@ -224,13 +227,13 @@ impl Callers {
             Operation::Pay(payment) => {
                 let new = NewMove { order: self.order(payment), identity };
                 let replayed = post::post(tally, new).await?.replayed;
-                Ok(Fate::Done { replayed, record: None, hold: None })
+                Ok(Fate::Done { replayed, record: None, hold: None, late: false })
             }
             Operation::Hold { member, units, expires_at } => {
                 let wallet = WalletKey { member: self.members[member], currency: currency() };
                 let (amount, expires_at) = (Amount::new(units).unwrap(), Some(Micros(expires_at)));
                 let done = holds::place(tally, NewHold { wallet, amount, expires_at, identity }).await?;
-                Ok(Fate::Done { replayed: done.replayed, record: None, hold: Some(done.id) })
+                Ok(Fate::Done { replayed: done.replayed, record: None, hold: Some(done.id), late: false })
             }
             Operation::End { hold, taken, to } => {
                 let to = Some(self.members[to]);

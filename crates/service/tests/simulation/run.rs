@@ -3,10 +3,11 @@
 //! A step is a round of requests that are in flight together, or something else: time, work in the background, trouble. Within a
 //! round the seed chooses when lanes do their turns and what is done in the background meanwhile.
 
-use crate::check::{check_ranks, read, verify};
+use crate::check::{check_counts, check_ranks, read, verify};
+use crate::choose::File;
 use crate::contests::{self, Contests};
-use crate::model::{BOARDS, MEMBERS, Model, PLAYERS};
-use crate::operations::{Callers, Fate, Operation, Payment, Periods};
+use crate::model::{BOARDS, MEMBERS, Model};
+use crate::operations::{Callers, Fate, Operation, Periods};
 use crate::possible::{self, Times};
 use crate::traffic::{self, Answered, Planned};
 use crate::world::World;
@@ -14,15 +15,14 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
-use tally_rules::idempotency::KEEP_DEFAULT_MICROS;
 use tally_rules::instant::SECOND;
 use tally_service::LaneByHand;
 use tally_store::Store;
 use tally_testkit::disk::{DiskError, Fault};
 use tally_testkit::rng::Rng;
 
-const MINUTE: i64 = 60 * SECOND;
-const DAY: i64 = 1_440 * MINUTE;
+pub(crate) const MINUTE: i64 = 60 * SECOND;
+pub(crate) const DAY: i64 = 1_440 * MINUTE;
 
 /// How often lanes are asked whether they work again, before that is a fault of the server.
 const TRIES: u32 = 1_000;
@@ -39,23 +39,20 @@ const LEFTOVER_MAX: u32 = 4;
 /// What happened, for whoever reads of a failure.
 pub(crate) type Log = Rc<RefCell<Vec<String>>>;
 
-/// A file that is imported a chunk at a time.
-struct File {
-    board: usize,
-    file: u8,
-    lines: Vec<(usize, i64, i64)>,
-}
-
 pub(crate) struct Run {
-    rng: Rng,
+    pub(super) rng: Rng,
     pub(crate) world: World,
     callers: Callers,
-    model: Model,
-    contests: Contests,
-    requests: usize,
+    pub(super) model: Model,
+    pub(super) contests: Contests,
+    pub(super) requests: usize,
     /// Requests with a key.
-    keyed: Vec<Planned>,
-    files: Vec<File>,
+    pub(super) keyed: Vec<Planned>,
+    pub(super) files: Vec<File>,
+    /// Requests that come next, one a step; the last one first.
+    pub(super) scripted: Vec<Operation>,
+    /// Files of those; they count down from the last number there is.
+    pub(super) scripts: u8,
     /// Steps until the disk is healed, while it has faults.
     trouble: Option<u64>,
     /// How many failures may still come once the disk is healed: a failed sync is told once by each open file.
@@ -82,6 +79,8 @@ impl Run {
             requests: 0,
             keyed: Vec::new(),
             files: Vec::new(),
+            scripted: Vec::new(),
+            scripts: 0,
             trouble: None,
             leftover: 0,
             cut: None,
@@ -131,6 +130,20 @@ impl Run {
     }
 
     fn step(&mut self) {
+        let now = self.world.now();
+        let is_past = |operation: &Operation| match operation {
+            // The clock was set back: its lines are in the future.
+            Operation::Import { lines, .. } => lines.iter().all(|(_, _, at)| *at <= now),
+            _ => true,
+        };
+        if let Some(operation) = self.scripted.pop().filter(is_past) {
+            let planned = self.planned(operation, false);
+            self.round(vec![planned]);
+            return;
+        }
+        if self.rng.percent(2) && self.scripts < 100 {
+            self.script();
+        }
         match self.rng.below(100) {
             0..60 => {
                 let count = if self.rng.percent(30) { 1 } else { self.rng.between(2, ROUND_MAX as i64) };
@@ -171,119 +184,6 @@ impl Run {
         self.world.advance(micros);
     }
 
-    fn planned(&mut self, operation: Operation, key: bool) -> Planned {
-        self.requests += 1;
-        Planned { number: self.requests, operation, key }
-    }
-
-    /// Requests of one round: one of them at most does several things to boards.
-    fn plan(&mut self, count: i64) -> Vec<Planned> {
-        let (mut all, mut has_steps) = (Vec::new(), false);
-        for _ in 0..count {
-            let one = match self.rng.below(100) {
-                0..10 => self.repeat(),
-                10..28 => {
-                    let now = self.world.now();
-                    let chosen = self.contests.choose(&mut self.rng, now);
-                    chosen.map(|(number, act)| self.planned(Operation::Contest(number, act), false))
-                }
-                28..34 => self.chunk(),
-                _ => self.choose().map(|operation| {
-                    let key = operation.may_have_key() && self.rng.percent(60);
-                    let key = key || matches!(operation, Operation::Hold { .. });
-                    self.planned(operation, key)
-                }),
-            };
-            let Some(one) = one else { continue };
-            let of_boards = !one.operation.is_simple() && !matches!(one.operation, Operation::Contest(..));
-            if of_boards && std::mem::replace(&mut has_steps, true) {
-                continue;
-            }
-            if one.key && self.rng.percent(10) {
-                all.push(one.clone());
-            }
-            if one.key && !self.keyed.iter().any(|keyed| keyed.number == one.number) {
-                self.keyed.push(one.clone());
-            }
-            all.push(one);
-        }
-        all
-    }
-
-    fn choose(&mut self) -> Option<Operation> {
-        let rng = &mut self.rng;
-        let board = rng.below(BOARDS.len() as u64) as usize;
-        let player = rng.below(PLAYERS as u64) as usize;
-        let member = rng.below(MEMBERS as u64) as usize;
-        let (units, now) = (rng.between(1, 200), self.world.now());
-        Some(match rng.below(100) {
-            0..54 => Operation::Submit { board, player, score: rng.between(-20, 100) },
-            54..59 => Operation::Ban { board, player, hidden: rng.percent(60) },
-            59..63 => Operation::Remove { board, player },
-            63..65 => Operation::Erase { player },
-            65..69 => {
-                let (keep, hour) = (rng.below(4) as u32, if rng.percent(80) { 0 } else { 12 });
-                let grace_s = *rng.pick(&[0, 600, 7_200]);
-                Operation::Put { board, periods: Periods { keep, hour, grace_s } }
-            }
-            69 => Operation::Delete { board },
-            70..79 => Operation::Pay(Payment::Deposit { to: member, units }),
-            79..87 => {
-                let to = (member + 1 + rng.below(MEMBERS as u64 - 1) as usize) % MEMBERS;
-                Operation::Pay(Payment::Transfer { from: member, to, units })
-            }
-            87..93 => Operation::Hold { member, units, expires_at: now + rng.between(5, 3 * 1_440) * MINUTE },
-            _ => {
-                let open: Vec<usize> = self.model.holds.keys().copied().collect();
-                let hold = *open.get(rng.below(open.len().max(1) as u64) as usize)?;
-                let units = self.model.holds[&hold].units;
-                let taken = rng.percent(60).then(|| rng.between(1, units));
-                Operation::End { hold, taken, to: member }
-            }
-        })
-    }
-
-    /// The same again, by its key; mostly one of the last.
-    fn repeat(&mut self) -> Option<Planned> {
-        let back = if self.rng.percent(70) { 6 } else { self.keyed.len() as u64 };
-        let back = back.min(self.keyed.len() as u64);
-        let ago = 1 + self.rng.below(back.max(1)) as usize;
-        let planned = self.keyed.get(self.keyed.len().checked_sub(ago)?)?.clone();
-        // One that was forgotten would make another hold under the same number.
-        let done = self.model.keys.get(&planned.number);
-        let is_kept = done.is_some_and(|at| self.world.latest - at < KEEP_DEFAULT_MICROS - DAY);
-        (is_kept || !matches!(planned.operation, Operation::Hold { .. })).then_some(planned)
-    }
-
-    /// A chunk of a file: of a new one, the next of one that was begun, or one again.
-    fn chunk(&mut self) -> Option<Planned> {
-        let (rng, now) = (&mut self.rng, self.world.now());
-        if self.files.len() < 3 || rng.percent(40) && self.files.len() < usize::from(u8::MAX) {
-            let board = rng.below(BOARDS.len() as u64) as usize;
-            let file = u8::try_from(self.files.len()).expect("there are few files");
-            let mut line = |_| {
-                let (player, ago) =
-                    (rng.below(PLAYERS as u64) as usize, if rng.percent(50) { DAY } else { 12 * DAY });
-                (player, rng.between(-20, 100), now - rng.between(1, ago))
-            };
-            let lines = (0..7).map(&mut line).collect();
-            self.files.push(File { board, file, lines });
-        }
-        let back = self.rng.below(self.files.len().min(4) as u64) as usize;
-        let File { board, file, lines } = &self.files[self.files.len() - 1 - back];
-        let done = self.model.files.get(&(*board, *file)).copied().unwrap_or(0) as usize;
-        let again = self.rng.percent(20) || done == lines.len();
-        let from = if again { 0 } else { done };
-        let to = if again { done } else { (from + 1 + self.rng.below(4) as usize).min(lines.len()) };
-        let chosen = lines[from..to].to_vec();
-        // The clock was set back: its lines are in the future.
-        if chosen.is_empty() || chosen.iter().any(|(_, _, at)| *at > now) {
-            return None;
-        }
-        let (board, file, last, from) = (*board, *file, to == lines.len(), from as u64);
-        Some(self.planned(Operation::Import { board, file, from, lines: chosen, last }, false))
-    }
-
     /// Whether the server may say that the store is away.
     fn is_disturbed(&self) -> bool {
         self.trouble.is_some() || self.cut.is_some()
@@ -300,6 +200,7 @@ impl Run {
     fn round(&mut self, planned: Vec<Planned>) {
         let (callers, tally) = (self.callers.clone(), Arc::clone(self.world.tally()));
         let was_in_doubt = tally.clock_jump().is_some();
+        let began_at = (self.cuts, self.world.now());
         let call = move |one: &Planned| callers.call(&tally, &one.operation, one.key.then_some(one.number));
         let rng = Rng::new(self.rng.bits());
         traffic::begin(planned, rng, (&self.log, self.folder()), Box::new(call));
@@ -319,6 +220,29 @@ impl Run {
         }
         let answered = traffic::end();
         self.settle(&answered, was_in_doubt);
+        if began_at == (self.cuts, self.world.now()) {
+            self.check_counts(&answered);
+        }
+    }
+
+    /// Scores against periods, where only scores and money were asked for and no time has passed.
+    fn check_counts(&self, answered: &[Answered]) {
+        let changes_scores = |one: &Answered| {
+            let operation = &one.planned.operation;
+            operation.is_score() && !matches!(operation, Operation::Submit { .. } | Operation::Contest(..))
+        };
+        if answered.iter().any(changes_scores) {
+            return;
+        }
+        for one in answered {
+            if let (
+                Operation::Submit { board, player, .. },
+                Fate::Done { replayed: false, late: false, .. },
+            ) = (&one.planned.operation, &one.fate)
+            {
+                check_counts(&self.world, *board, *player);
+            }
+        }
     }
 
     fn turn(&self, lane: LaneByHand) {
@@ -410,7 +334,8 @@ impl Run {
             if unknown {
                 self.heal();
             }
-            self.resolve(worlds)
+            // What is not known yet may be there after the cut and not be seen before.
+            if self.world.disk.stopped() { self.power_cut(worlds) } else { self.resolve(worlds) }
         } else {
             self.model = worlds.into_iter().next().expect("there is one").model;
             BTreeMap::new()
@@ -589,9 +514,10 @@ impl Run {
         found
     }
 
-    /// Once the clock is believed nothing is due any more.
+    /// Once the clock is believed nothing is due any more. What began while it was ahead is due when it has come there again.
     fn settle_down(&mut self) {
         self.world.set_ahead(0);
+        self.world.advance((self.world.latest - self.world.now()).max(0));
         for _ in 0..3 {
             self.world.advance(15 * MINUTE);
             self.work();
