@@ -64,6 +64,21 @@ pub enum Fault {
     Broken(String),
 }
 
+impl Failure {
+    /// What to say where a part of a request is done and the rest is not: a fault that says that nothing was done would be wrong.
+    pub(crate) fn after_a_part(self) -> Self {
+        match self {
+            Self::Fault(fault @ (Fault::OutcomeUnknown(_) | Fault::Damaged(_) | Fault::Broken(_))) => {
+                Self::Fault(fault)
+            }
+            Self::Fault(fault) => {
+                Self::Fault(Fault::OutcomeUnknown(format!("a part of it is done; then: {fault}")))
+            }
+            Self::Refused(refusal) => Self::Refused(refusal),
+        }
+    }
+}
+
 impl From<Refusal> for Failure {
     fn from(refusal: Refusal) -> Self {
         Self::Refused(refusal)

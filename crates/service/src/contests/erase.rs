@@ -19,9 +19,13 @@ const PAGE: usize = 500;
 pub(crate) fn take_back(tally: &Tally, player: &PlayerId) -> Result<bool, Failure> {
     let (mut found, mut after) = (false, None::<ContestId>);
     loop {
-        let page = tally.store.ledger().contests(Some(State::Open), after.as_ref(), PAGE)?;
+        // An application that is taken back stays so.
+        let told = |failure: Failure| if found { failure.after_a_part() } else { failure };
+        let page = tally.store.ledger().contests(Some(State::Open), after.as_ref(), PAGE);
+        let page = page.map_err(|error| told(error.into()))?;
         for (id, record) in &page {
-            found |= of_contest(tally, id, record, player)?;
+            let told = |failure: Failure| if found { failure.after_a_part() } else { failure };
+            found |= of_contest(tally, id, record, player).map_err(told)?;
         }
         if page.len() < PAGE {
             return Ok(found);
