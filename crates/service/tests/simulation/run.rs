@@ -59,6 +59,8 @@ pub(crate) struct Run {
     leftover: u32,
     /// Steps until the power is off at the latest.
     cut: Option<u64>,
+    /// How many of a hundred flushes are done when they are asked for.
+    flushes: u64,
     log: Log,
     pub(crate) cuts: u64,
 }
@@ -67,6 +69,7 @@ impl Run {
     pub(crate) fn new(seed: u64, log: Log) -> Self {
         let mut rng = Rng::new(seed);
         let batch_rows_max = *rng.pick(&[1, 2, 4, 1_000]);
+        let flushes = *rng.pick(&[5, 100, 100]);
         let world = World::new(batch_rows_max);
         let callers = Callers::new(&world, MEMBERS);
         let (model, contests) = (Model::default(), Contests::default());
@@ -84,6 +87,7 @@ impl Run {
             trouble: None,
             leftover: 0,
             cut: None,
+            flushes,
             log,
             cuts: 0,
         };
@@ -264,11 +268,7 @@ impl Run {
                 self.excuse_work(done.err().map(|failure| failure.to_string()));
             }
             95..97 => self.purge_some(),
-            _ => {
-                let done = self.world.store().work();
-                self.note(format!("the store works meanwhile: {done:?}"));
-                self.excuse_work(done.err().map(|error| error.to_string()));
-            }
+            _ => self.flush(),
         }
     }
 
@@ -283,6 +283,16 @@ impl Run {
         let rows = 1 + self.rng.below(6) as usize;
         let done = self.world.store().purge_deleted(rows);
         self.note(format!("{rows} rows are purged: {done:?}"));
+        self.excuse_work(done.err().map(|error| error.to_string()));
+    }
+
+    /// Brings the journal into the tables. In a run whose flush is slow it mostly is not ready yet.
+    fn flush(&mut self) {
+        if !self.rng.percent(self.flushes) {
+            return;
+        }
+        let done = self.world.store().work();
+        self.note(format!("the store works: {done:?}"));
         self.excuse_work(done.err().map(|error| error.to_string()));
     }
 
@@ -436,9 +446,7 @@ impl Run {
         if self.rng.percent(40) {
             self.purge_some();
         } else {
-            let done = self.world.store().work();
-            self.note(format!("the store works: {done:?}"));
-            self.excuse_work(done.err().map(|error| error.to_string()));
+            self.flush();
         }
         if self.world.disk.stopped() {
             self.power_cut(Vec::new());
