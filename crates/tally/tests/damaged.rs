@@ -7,17 +7,23 @@ use tally_wire::resp::Reply;
 
 const TALLY: &str = env!("CARGO_BIN_EXE_tally");
 
-#[test]
-fn a_damaged_score_is_a_clear_fault_of_its_player() {
-    let database = ScratchDatabase::shared(DatabaseKind::MariaDb10);
+/// A server on a database of its own, and the name of that.
+fn server(database: &ScratchDatabase) -> (TestTally, String) {
     let url = database.create_database();
-    let name = url.rsplit('/').next().expect("it ends in its name");
+    let name = url.rsplit('/').next().expect("it ends in its name").to_owned();
     let mut server = TestTally::stopped(TALLY);
     server.set("TALLY_STORE_URL", &url);
     server.set("TALLY_RANKING_URL", "memory");
     server.allow("a stored row is damaged");
     server.allow("request failed");
     server.restart();
+    (server, name)
+}
+
+#[test]
+fn a_damaged_score_is_a_clear_fault_of_its_player() {
+    let database = ScratchDatabase::shared(DatabaseKind::MariaDb10);
+    let (mut server, name) = server(database);
     let mut client = server.client();
     client.put("/v1/leaderboards/b", &json!({})).expect(201);
     for (player, score) in [("ann", 1), ("bob", 2)] {
@@ -56,14 +62,7 @@ fn a_damaged_score_is_a_clear_fault_of_its_player() {
 #[test]
 fn a_list_names_a_damaged_row_and_its_cursor_goes_on_behind_it() {
     let database = ScratchDatabase::shared(DatabaseKind::MariaDb10);
-    let url = database.create_database();
-    let name = url.rsplit('/').next().expect("it ends in its name");
-    let mut server = TestTally::stopped(TALLY);
-    server.set("TALLY_STORE_URL", &url);
-    server.set("TALLY_RANKING_URL", "memory");
-    server.allow("a stored row is damaged");
-    server.allow("request failed");
-    server.restart();
+    let (server, name) = server(database);
     let mut client = server.client();
     for id in ["a", "b", "c", "d"] {
         client.post("/v1/contests", &json!({"id": id, "title": id})).expect(201);
