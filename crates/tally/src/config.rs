@@ -186,9 +186,9 @@ impl Config {
         positive.ok_or_else(|| self.wrong(name, what))
     }
 
-    /// A setting that is a stretch of time, or `never`.
-    pub(crate) fn duration_or_never(&self, name: &'static str) -> Result<Option<Duration>, Usage> {
-        if self.text(name) == "never" { Ok(None) } else { self.duration(name).map(Some) }
+    /// A setting that is a stretch of time, or that word for none.
+    pub(crate) fn duration_or(&self, name: &'static str, none: &str) -> Result<Option<Duration>, Usage> {
+        if self.text(name) == none { Ok(None) } else { self.duration(name).map(Some) }
     }
 
     /// A setting that cannot be.

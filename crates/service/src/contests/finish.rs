@@ -54,7 +54,7 @@ pub fn cancel(
     Ok(done)
 }
 
-/// Does something that scores ask about while none is decided; then its boards know it.
+/// Does something that scores ask about while none is decided; then its boards know it, or that they do not.
 pub(super) fn while_held(
     tally: &Tally,
     id: &ContestId,
@@ -62,9 +62,22 @@ pub(super) fn while_held(
 ) -> Result<ContestDone, Failure> {
     let _held = tally.lane.hold()?;
     let done = change();
-    // Also where nobody knows what became of it: what is stored is what holds.
-    if let Ok(Some(record)) = tally.store.ledger().contest(id).map_err(Failure::from) {
-        of_contest(tally, id, &record).iter().for_each(|board| play::tell(board, &record));
+    // Also where the outcome is not known: what is stored is what holds.
+    match tally.store.ledger().contest(id) {
+        Ok(Some(record)) => {
+            of_contest(tally, id, &record).iter().for_each(|board| play::tell(board, &record));
+        }
+        Ok(None) => {}
+        Err(error) => {
+            tracing::warn!(%error, contest = id.as_str(), "read a contest for its leaderboards; the next score reads it");
+            let is_its = |board: &Arc<Board>| ContestId::of_board(&board.id).is_some_and(|(of, _)| of == *id);
+            tally
+                .boards
+                .from_no(BoardNo(0), usize::MAX)
+                .iter()
+                .filter(|board| is_its(board))
+                .for_each(|board| play::doubt(board));
+        }
     }
     done
 }

@@ -3,6 +3,7 @@
 mod applications;
 mod contests;
 mod crowd;
+mod ends;
 mod erasing;
 mod events;
 mod histories;
