@@ -301,3 +301,21 @@ fn the_only_writer_asks_once_for_rows_of_the_ledger() {
         store.release();
     }
 }
+
+/// However many read, a transaction finds a connection, and so does a question what became of one.
+#[test]
+fn readers_leave_connections_to_transactions() {
+    for pool_max in [2, 8] {
+        let url = ScratchDatabase::shared(DatabaseKind::MariaDb10).create_database();
+        let options = Options { pool_max, query_timeout: Duration::from_secs(2), ..Options::default() };
+        let store = MySqlStore::open(&url, &options).unwrap();
+        let readers: Vec<_> = std::iter::from_fn(|| store.pool.take().ok()).collect();
+        assert!(!readers.is_empty() && readers.len() < pool_max, "{} of {pool_max}", readers.len());
+        let player = PlayerId::new("ann").unwrap();
+        let changes = Changes { profiles: vec![(player, Some(Profile::default()))], ..Changes::default() };
+        store.run(&Plan::default(), &mut |_| changes.clone()).unwrap();
+        assert_eq!(store.became(&BatchId { link: [1; 16], sequence: 1 }), Ok(None));
+        drop(readers);
+        assert_eq!(store.boards(), Ok(Vec::new()));
+    }
+}

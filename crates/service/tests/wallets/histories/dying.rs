@@ -5,7 +5,7 @@
 //! the tests of the binary have, and what a file keeps of one, which the store's have.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tally_rules::profile::Profile;
 use tally_rules::{Micros, PlayerId, Record};
 use tally_store::{
@@ -30,6 +30,7 @@ pub(crate) enum End {
 pub(crate) struct Dying {
     inner: Arc<dyn Store>,
     state: Mutex<State>,
+    money: Mutex<()>,
 }
 
 #[derive(Default)]
@@ -43,7 +44,12 @@ struct State {
 
 impl Dying {
     pub(crate) fn new(inner: Arc<dyn Store>) -> Arc<Self> {
-        Arc::new(Self { inner, state: Mutex::default() })
+        Arc::new(Self { inner, state: Mutex::default(), money: Mutex::default() })
+    }
+
+    /// Transactions of the ledger wait until this is dropped.
+    pub(crate) fn hold_money(&self) -> MutexGuard<'_, ()> {
+        self.money.lock().unwrap()
     }
 
     /// The transaction after so many more ends like that.
@@ -93,6 +99,8 @@ impl Store for Dying {
     }
 
     fn run(&self, plan: &Plan, decide: &mut dyn FnMut(&Loaded) -> Changes) -> Result<Committed, StoreError> {
+        let _money =
+            (!plan.ledger.is_empty()).then(|| self.money.lock().unwrap_or_else(PoisonError::into_inner));
         let end = match self.next()? {
             None => return self.inner.run(plan, decide),
             Some(End::Before) => return Err(away()),
