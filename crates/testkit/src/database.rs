@@ -252,6 +252,39 @@ impl ScratchDatabase {
         self.server.restart();
     }
 
+    /// Keeps a copy of its data for [`Self::put_copy_back`], in the place of an earlier one. It is killed for a moment, so the copy is
+    /// as a disk has it after a power cut.
+    ///
+    /// # Panics
+    ///
+    /// If it is not running, or its data cannot be copied.
+    #[track_caller]
+    pub fn keep_copy(&mut self) {
+        self.kill();
+        self.put_data("data", "kept");
+        self.restart();
+    }
+
+    /// Kills it and starts it with the copy of its data: it has lost whatever it was told since.
+    ///
+    /// # Panics
+    ///
+    /// If it is not running, or no copy was kept.
+    #[track_caller]
+    pub fn put_copy_back(&mut self) {
+        self.kill();
+        self.put_data("kept", "data");
+        self.restart();
+    }
+
+    fn put_data(&self, from: &str, to: &str) {
+        let [from, to] = [from, to].map(|name| self.folder().join(name));
+        if to.exists() {
+            std::fs::remove_dir_all(&to).expect("the old data can be deleted");
+        }
+        copy(&from, &to).unwrap_or_else(|error| panic!("copy {}: {error}", from.display()));
+    }
+
     /// Stops it where it is: connections stay, new ones are taken by the system, and nothing answers.
     #[track_caller]
     pub fn freeze(&self) {

@@ -77,13 +77,14 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
             }
         }
         let arrived = session.heard();
-        session.judge();
+        session.begin();
         let open = match Pipeline::begin(session.door.gate.traces.as_ref()) {
             None => round(&mut session, &mut pipe, &mut decoder, &mut log, None).await,
             Some(followed) => {
                 Box::pin(followed_round(&mut session, &mut pipe, &mut decoder, &mut log, followed)).await
             }
         };
+        session.end();
         session.answered(arrived);
         let written = pipe.write(session.door.settings.write_timeout).await;
         if !open || written.is_err() || *stopped.borrow() {

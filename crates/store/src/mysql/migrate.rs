@@ -53,6 +53,20 @@ pub(super) fn is_older(
     Ok(version(link, shown, known)?.is_some_and(|found| (LEASES..known).contains(&found)))
 }
 
+/// Refuses an empty database that is not to be made: a server that runs had commits there.
+pub(super) fn check_there(
+    link: &mut Link,
+    (_, shown): (&str, &str),
+    migrations: &'static [&'static str],
+    must_be_there: bool,
+) -> Result<(), StoreError> {
+    let known = u32::try_from(migrations.len()).expect("fewer than 2^32 migrations");
+    if must_be_there && version(link, shown, known)?.is_none_or(|found| found == 0) {
+        return Err(StoreError::NotOurs(format!("the database {shown} is empty: it")));
+    }
+    Ok(())
+}
+
 /// Checks whose database it is, and makes or migrates it. `may_migrate` says whether an older one is changed.
 pub(super) fn migrate(
     link: &mut Link,

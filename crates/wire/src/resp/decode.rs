@@ -284,8 +284,7 @@ impl Decoder {
         let mut args = self.args.iter().map(|range| &self.inline[range.clone()]);
         let first = args.next().unwrap_or_default();
         let is_it = |method: &&str| first.eq_ignore_ascii_case(method.as_bytes());
-        HTTP_ONLY.iter().any(is_it)
-            || args.nth(1).is_some_and(|version| version.starts_with(b"HTTP/"))
+        HTTP_ONLY.iter().any(is_it) || args.nth(1).is_some_and(|version| version.starts_with(b"HTTP/"))
     }
 }
 
