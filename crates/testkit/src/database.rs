@@ -252,6 +252,32 @@ impl ScratchDatabase {
         self.server.restart();
     }
 
+    /// Keeps a copy of all that is committed, for [`Self::go_back`]. It ends the connections that there are.
+    ///
+    /// # Panics
+    ///
+    /// If it is not running, or was kept before.
+    #[track_caller]
+    pub fn keep(&mut self) {
+        self.server.kill();
+        copy(&self.folder().join("data"), &self.folder().join("kept")).expect("a folder can be copied");
+        self.server.restart();
+    }
+
+    /// Kills it and starts it with what it was when it was kept: every commit since is lost.
+    ///
+    /// # Panics
+    ///
+    /// If it is not running, or was not kept.
+    #[track_caller]
+    pub fn go_back(&mut self) {
+        self.server.kill();
+        let data = self.folder().join("data");
+        std::fs::remove_dir_all(&data).expect("a folder can be removed");
+        std::fs::rename(self.folder().join("kept"), &data).expect("it was kept");
+        self.server.restart();
+    }
+
     /// Stops it where it is: connections stay, new ones are taken by the system, and nothing answers.
     #[track_caller]
     pub fn freeze(&self) {
@@ -327,6 +353,21 @@ mod tests {
             assert!(server.try_sql("SELECT 1").is_err());
             server.restart();
             assert_eq!((server.sql("SELECT a FROM tally_0.t"), url), ("1".into(), server.url("tally_0")));
+        }
+    }
+
+    #[test]
+    fn what_was_committed_after_it_was_kept_is_lost_when_it_goes_back() {
+        for kind in KINDS {
+            let mut server = ScratchDatabase::start(kind);
+            server.create_database();
+            server.sql(
+                "USE tally_0; CREATE TABLE t (a INT PRIMARY KEY) ENGINE=InnoDB; INSERT INTO t VALUES (1)",
+            );
+            server.keep();
+            server.sql("INSERT INTO tally_0.t VALUES (2)");
+            server.go_back();
+            assert_eq!(server.sql("SELECT a FROM tally_0.t"), "1");
         }
     }
 
