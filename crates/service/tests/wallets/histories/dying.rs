@@ -24,6 +24,8 @@ pub(crate) enum End {
     LostDone,
     /// Nobody hears that it has not.
     LostUndone,
+    /// Nobody hears that it has committed, nor what became of it when that is first asked.
+    Unknown,
 }
 
 /// The store.
@@ -39,6 +41,8 @@ struct State {
     dead: bool,
     /// What became of those whose answer was lost.
     lost: BTreeMap<BatchId, Option<Committed>>,
+    /// Whether the next question what became of one has no answer.
+    is_deaf: bool,
 }
 
 impl Dying {
@@ -112,12 +116,16 @@ impl Store for Dying {
             return Err(away());
         }
         let mut state = self.state.lock().unwrap();
+        state.is_deaf = end == End::Unknown;
         let batch = BatchId { link: *b"nobody has heard", sequence: state.lost.len() as u64 };
         state.lost.insert(batch, done);
         Err(StoreError::LostAtCommit { batch, why: "the test cut it".into() })
     }
 
     fn became(&self, batch: &BatchId) -> Result<Option<Committed>, StoreError> {
+        if std::mem::take(&mut self.state.lock().unwrap().is_deaf) {
+            return Err(away());
+        }
         let lost = self.state.lock().unwrap().lost.get(batch).cloned();
         lost.map_or_else(|| self.inner.became(batch), Ok)
     }
