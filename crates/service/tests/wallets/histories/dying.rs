@@ -5,6 +5,7 @@
 //! the tests of the binary have, and what a file keeps of one, which the store's have.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use tally_rules::profile::Profile;
 use tally_rules::{Micros, PlayerId, Record};
@@ -32,6 +33,7 @@ pub(crate) enum End {
 pub(crate) struct Dying {
     inner: Arc<dyn Store>,
     state: Mutex<State>,
+    reads: AtomicUsize,
 }
 
 #[derive(Default)]
@@ -47,12 +49,17 @@ struct State {
 
 impl Dying {
     pub(crate) fn new(inner: Arc<dyn Store>) -> Arc<Self> {
-        Arc::new(Self { inner, state: Mutex::default() })
+        Arc::new(Self { inner, state: Mutex::default(), reads: AtomicUsize::new(0) })
     }
 
     /// The transaction after so many more ends like that.
     pub(crate) fn arm(&self, after: u32, end: End) {
         self.state.lock().unwrap().armed = Some((after, end));
+    }
+
+    /// Reads of the ledger so far.
+    pub(crate) fn reads(&self) -> usize {
+        self.reads.load(Ordering::SeqCst)
     }
 
     /// The process has died of something else.
@@ -131,6 +138,7 @@ impl Store for Dying {
     }
 
     fn ledger(&self) -> &dyn Ledger {
+        self.reads.fetch_add(1, Ordering::SeqCst);
         self.inner.ledger()
     }
 
