@@ -7,7 +7,7 @@ use crate::histories::dying::{Dying, End};
 use crate::histories::paper::{FEE, Op};
 use crate::histories::{Hand, player_of};
 use crate::owed::running;
-use crate::prizes::{DAY, daily, put, table};
+use crate::prizes::{DAY, daily, put, score, table};
 use crate::world::{Kind, World, identity, new_member, refused, settings, start, start_set};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -17,14 +17,14 @@ use tally_rules::contest::{ContestId, State};
 use tally_rules::ledger::Member;
 use tally_rules::ledger::lines::MemberLine;
 use tally_rules::ledger::member::Login;
-use tally_rules::{Definition, Micros, PlayerId, Refusal};
+use tally_rules::{BoardId, Definition, Micros, PlayerId, Refusal};
 use tally_service::contests::act::Actor;
 use tally_service::contests::{apply, change, expire, finish, keeper, read, settle, start as begin};
 use tally_service::periods::{keeper as periods, prizes};
 use tally_service::wallets::command::NewMember;
 use tally_service::wallets::import::{self, NewChunk};
 use tally_service::wallets::members;
-use tally_service::{Clock, Settings, Tally};
+use tally_service::{Clock, Failure, Fault, Settings, Tally, boards};
 
 fn cup() -> ContestId {
     ContestId::new("cup").unwrap()
@@ -166,6 +166,39 @@ fn a_settling_that_is_committed_is_no_error() {
         assert_eq!((again.record.state, again.replayed), (State::Settled, true));
         assert_eq!(next.balance(members[0]), 50 - FEE + 101);
         next.end(&members);
+    }
+}
+
+/// A leaderboard is there, or not, as it is stored, also after a request whose outcome was not known.
+#[test]
+fn a_leaderboard_whose_outcome_was_lost_is_as_it_is_stored() {
+    for kind in [Kind::Sqlite, Kind::MariaDb] {
+        let world = World::new(kind);
+        world.tally.drain();
+        let dying = Dying::new(Arc::clone(&world.tally.store));
+        let now = Arc::new(AtomicI64::new(world.now().0));
+        let tally = &start(Arc::clone(&dying) as Arc<_>, &now, settings()).unwrap();
+        let board = BoardId::new("daily").unwrap();
+        let make = || put(&world, tally, &daily(table(7), 9));
+        let delete = || boards::delete(tally, &board, None);
+        for end in [End::LostDone, End::LostUndone, End::Unknown] {
+            dying.arm(0, end);
+            if end == End::Unknown {
+                assert!(matches!(make(), Err(Failure::Fault(Fault::OutcomeUnknown(_)))));
+            }
+            make().unwrap();
+            score(&world, tally, PlayerId::new("guest").unwrap(), 5);
+            dying.arm(0, end);
+            if end == End::Unknown {
+                assert!(matches!(delete(), Err(Failure::Fault(Fault::OutcomeUnknown(_)))));
+                assert_eq!(refused(delete()), Refusal::LeaderboardNotFound(None));
+            } else {
+                delete().unwrap();
+            }
+            assert!(tally.boards.get(&board).is_none(), "{end:?}");
+        }
+        tally.drain();
+        world.end(&[]);
     }
 }
 
