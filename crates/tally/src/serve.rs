@@ -179,7 +179,7 @@ impl Listen {
         };
         let settings = resp::Settings {
             connections_max: config.count("resp.connections_max")?,
-            idle_timeout: config.duration_or_never("resp.idle_timeout")?,
+            idle_timeout: config.duration_or("resp.idle_timeout", "never")?,
             write_timeout: config.duration("resp.write_timeout")?,
             relaxed,
             tls: tls.clone(),
@@ -381,6 +381,7 @@ fn settings(config: &Config) -> Result<Settings, Usage> {
         idempotency_keep_micros: i64::try_from(keep).unwrap_or(i64::MAX),
         clock,
         boards_max: config.count("limits.boards")?,
+        contests_keep_micros: money_settings::contests_keep(config)?,
         keys_max: config.count("limits.keys")?,
         members: member_settings::members(config)?,
         ..Settings::default()

@@ -2,7 +2,7 @@
 //!
 //! An empty database is ours to make. One with tables is ours where `meta` says so in its comment, which is there from the
 //! moment the table is. Migrations run under a lock of the server, so two that start at once make one schema; an older one is changed by whoever holds the lease alone; DDL
-//! commits by itself, so each statement can be repeated (a column that is there already was added before), and the version is written after each file. Not here: going
+//! commits by itself, so each statement can be repeated (a column that is there already was added before, one that is not was dropped), and the version is written after each file. Not here: going
 //! back; the operator has backups of such a database.
 
 use super::fault::{self, Fault};
@@ -26,6 +26,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/mysql/0008_events.sql"),
     include_str!("../../migrations/mysql/0009_plain_scores.sql"),
     include_str!("../../migrations/mysql/0010_several_servers.sql"),
+    include_str!("../../migrations/mysql/0011_cheaper_guard.sql"),
 ];
 
 /// The first schema with the table of leases.
@@ -115,7 +116,7 @@ fn migrate_locked(
             let mut script = Script::default();
             script.statement(statement);
             match link.send(&script) {
-                Err(Fault::Refused { code: fault::COLUMN_THERE, .. }) => {}
+                Err(Fault::Refused { code: fault::COLUMN_THERE | fault::COLUMN_GONE, .. }) => {}
                 done => drop(done?),
             }
         }

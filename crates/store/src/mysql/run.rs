@@ -16,7 +16,7 @@ use super::leases;
 use super::link::Link;
 use super::load::{self, Read};
 use super::notes::{Decide, Noted};
-use super::pool::Pool;
+use super::pool::{Pool, Use};
 use super::recent::{Known, Recent, Rows};
 use super::text::Script;
 use super::{CLOCK, Version, bans, boards, check, guess, keys, marks, meta, revisions, write};
@@ -109,7 +109,7 @@ fn in_turn(
     plan: &Plan,
     decide: Decide<'_>,
 ) -> Result<(Committed, bool), StoreError> {
-    let mut link = pool.take()?;
+    let mut link = pool.take_for(Use::Transact)?;
     let mut may_begin_again = !link.new;
     loop {
         let done = attempt(link.get(), (pool, lease), alone, plan, decide);
@@ -135,7 +135,7 @@ fn in_turn(
             return Err(StoreError::Away(why));
         }
         pool.stats.again.fetch_add(1, Ordering::Relaxed);
-        link = pool.take_new()?;
+        link = pool.take_new(Use::Transact)?;
     }
 }
 
