@@ -67,6 +67,8 @@ pub(super) struct Session {
     caller: Option<Caller>,
     /// Whether that has been judged: keys are read some moments after the door opens.
     judged: bool,
+    /// The service, while something is being done.
+    tally: Option<Arc<Tally>>,
 }
 
 /// What is to be done with a command.
@@ -81,10 +83,10 @@ impl Session {
     pub(super) fn new(door: Arc<Door>, client: Arc<Client>, counts: Arc<Counts>) -> Self {
         let relaxed = door.settings.relaxed;
         let protocol = Protocol::Resp2;
-        let (presented, caller) = (None, None);
+        let (presented, caller, tally) = (None, None, None);
         let (multi, burst, judged) = (None, Burst::default(), false);
         let mut new =
-            Self { door, client, protocol, relaxed, multi, burst, counts, presented, caller, judged };
+            Self { door, client, protocol, relaxed, multi, burst, counts, presented, caller, judged, tally };
         new.judge();
         new
     }
@@ -134,10 +136,22 @@ impl Session {
         self.caller.as_ref().ok_or(if self.judged { error::NO_AUTH } else { error::LOADING })
     }
 
+    /// Takes the service for the commands that have arrived: to ask the gate for it at each of them costs more than some of them.
+    pub(super) fn begin(&mut self) {
+        self.judge();
+        self.tally = self.door.gate.loaded();
+    }
+
+    /// Lets go of it: another one may take its place while the connection waits.
+    pub(super) fn end(&mut self) {
+        self.tally = None;
+    }
+
     /// The service, if it can answer.
     pub(super) fn tally(&self) -> Result<&Arc<Tally>, Wrong> {
-        self.door.gate.ready().map_err(|not_ready| match not_ready {
+        self.door.gate.check(self.tally.as_ref()).map_err(|not_ready| match not_ready {
             crate::gate::NotReady::Loading(_) => error::LOADING.into(),
+            crate::gate::NotReady::Lost(_) => error::LOST.into(),
             crate::gate::NotReady::Unsure => error::UNSURE.into(),
             crate::gate::NotReady::Draining => "TRYAGAIN the server is shutting down".into(),
         })

@@ -18,7 +18,7 @@ pub(crate) fn begin(world: &mut World) -> Vec<usize> {
         Fault::DatabasePartition => first.to_databases.iter().for_each(|proxy| proxy.freeze()),
         Fault::RedisPartition => first.to_redis.iter().for_each(|proxy| proxy.freeze()),
         Fault::DatabaseKilled => world.databases.last_mut().expect("one").kill(),
-        Fault::DatabaseBack => world.databases.last_mut().expect("one").go_back(),
+        Fault::DatabaseBack => world.databases.last_mut().expect("one").put_copy_back(),
         Fault::RedisEmptied => empty(&world.redis),
         Fault::NodeLost => match &mut world.redis {
             Redis::None => unreachable!("no such cell"),

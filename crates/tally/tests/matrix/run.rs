@@ -94,7 +94,7 @@ impl World {
         Unrelated::prepare(&mut client);
         member(&mut client, "ann", 0);
         if cell.fault == crate::cells::Fault::DatabaseBack {
-            world.databases.last_mut().expect("one").keep();
+            world.databases.last_mut().expect("one").keep_copy();
         }
         world
     }
