@@ -6,7 +6,7 @@
 use crate::contests::expire;
 use crate::contests::keeper as contests;
 use crate::failure::{Failure, Fault};
-use crate::maintenance;
+use crate::maintenance::{self, Pace};
 use crate::periods::{keeper, prizes};
 use crate::tally::Tally;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -93,7 +93,8 @@ impl Tally {
         let closed = keeper::close_due(self).and(keeper::refresh_due(self));
         let expired = self.ledger.expire_due(&*self.store, &self.clock);
         let done = contests::do_due(self).and(prizes::pay_due(self)).and(expire::delete_due(self));
-        let cleaned = maintenance::bite(&*self.store, &self.clock, self.settings.idempotency_keep_micros);
+        let keep_micros = self.settings.idempotency_keep_micros;
+        let cleaned = maintenance::bite(&*self.store, &self.clock, keep_micros, &mut Pace::default());
         closed.and(expired).and(done).and(cleaned.map(drop).map_err(Failure::from))
     }
 }

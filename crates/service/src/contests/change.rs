@@ -44,7 +44,7 @@ pub fn create(
     let _running = identity.map(|one| tally.begin(&one.key)).transpose()?;
     let act = Act::Create { wish: Box::new(wish.clone()), series: None };
     let (id, identity) = (id.clone(), identity.cloned());
-    ask(tally, ContestOrder { id, seen: None, by: By::Server, at: None, act, identity })
+    ask(tally, ContestOrder { id, seen: None, by: By::Server, at: None, act, boards: Vec::new(), identity })
 }
 
 /// Changes what it is.
@@ -61,18 +61,15 @@ pub fn patch(
         Actor::Member(_) => return Err(Refusal::Forbidden.into()),
     };
     check_schedules(wish)?;
-    // When it ends is asked by every score.
-    finish::while_held(tally, id, || {
-        act(tally, id, identity, |record| {
-            if record.state == State::Open && (wish.capacity.is_some() || wish.division_size.is_some()) {
-                let settings = &tally.settings.ledger;
-                let wished =
-                    wish.change(&record.contest, record.state, &settings.currencies, settings.contests)?;
-                check_boards(tally, &wished, record.desk.accepted.max(1))?;
-            }
-            check_staff(tally, record, wish)?;
-            Ok((by, Act::Patch(Box::new(wish.clone()), finish::boards(tally, id, record)?)))
-        })
+    act(tally, id, identity, |record| {
+        if record.state == State::Open && (wish.capacity.is_some() || wish.division_size.is_some()) {
+            let settings = &tally.settings.ledger;
+            let wished =
+                wish.change(&record.contest, record.state, &settings.currencies, settings.contests)?;
+            check_boards(tally, &wished, record.desk.accepted.max(1))?;
+        }
+        check_staff(tally, record, wish)?;
+        Ok((by, Act::Patch(Box::new(wish.clone()), finish::boards(tally, id, record)?)))
     })
 }
 

@@ -1,15 +1,14 @@
 //! What a score asks of the contest that its board belongs to.
 //!
 //! Which contest that is follows from the board's reserved name; whether it is played is kept with the board and changed while
-//! no score is decided (`finish`), so no score comes in after the end. Who takes part is read by key: a member is
+//! no score is decided (`wallets/work`), so no score comes in after the end. Who takes part is read by key: a member is
 //! never changed, so that needs no lock. Where several servers write, the end is a change of the board, and a batch that was
-//! planned before it is planned again. Where an end may be stored and could not be read, the board is in doubt: the next batch
-//! reads the contest, and is done only then.
+//! planned before it is planned again.
 
 use crate::boards::Board;
 use crate::failure::Failure;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU8, Ordering};
 use tally_rules::contest::{ContestId, Record, State};
 use tally_rules::ledger::Uuid;
 use tally_rules::{Micros, PlayerId, Refusal};
@@ -24,14 +23,12 @@ pub(crate) struct Play {
     state: AtomicU8,
     since: AtomicI64,
     ends_at: AtomicI64,
-    /// What is stored of the contest may be another state.
-    in_doubt: AtomicBool,
 }
 
 impl Play {
     fn of(record: &Record, division: Option<u32>) -> Self {
         let (state, since, ends_at) = (AtomicU8::new(0), AtomicI64::new(0), AtomicI64::new(0));
-        let play = Self { no: record.no, division, state, since, ends_at, in_doubt: AtomicBool::new(false) };
+        let play = Self { no: record.no, division, state, since, ends_at };
         play.set(record);
         play
     }
@@ -41,7 +38,6 @@ impl Play {
         self.ends_at.store(record.contest.ends_at.map_or(i64::MAX, |at| at.0), Ordering::SeqCst);
         self.since.store(record.since.0, Ordering::SeqCst);
         self.state.store(u8::try_from(at).unwrap_or(0), Ordering::SeqCst);
-        self.in_doubt.store(false, Ordering::SeqCst);
     }
 
     fn state(&self) -> State {
@@ -77,24 +73,6 @@ pub(crate) fn learn(store: &dyn Store, board: &Board) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Something became of the contest of a board, and could not be read.
-pub(crate) fn doubt(board: &Board) {
-    if let Some(play) = board.play.get() {
-        play.in_doubt.store(true, Ordering::SeqCst);
-    }
-}
-
-/// Reads the contest of a board that is in doubt.
-fn end_doubt(store: &dyn Store, board: &Board) -> Result<(), StoreError> {
-    let in_doubt = board.play.get().filter(|play| play.in_doubt.load(Ordering::SeqCst));
-    if let Some((id, _)) = in_doubt.and_then(|_| ContestId::of_board(&board.id))
-        && let Some(record) = store.ledger().contest(&id)?
-    {
-        tell(board, &record);
-    }
-    Ok(())
-}
-
 /// The contest of a board that takes no more scores, in which state it was when it was last looked at, and since when.
 pub(crate) fn over(board: &Board) -> Option<(ContestId, State, Micros)> {
     let play = board.play.get().filter(|play| play.state() > State::Running)?;
@@ -107,14 +85,9 @@ pub(crate) fn of(board: &Board) -> bool {
     board.play.get().is_some()
 }
 
-/// Refuses to change the ranks of a contest that is not played: they are final. Blocks on the store.
-pub(crate) fn judge_ranks(
-    store: &dyn Store,
-    board: &Board,
-    now: Micros,
-) -> Result<Result<(), Refusal>, StoreError> {
-    end_doubt(store, board)?;
-    Ok(board.play.get().map_or(Ok(()), |play| play.judge(now)))
+/// Refuses to change the ranks of a contest that is not played: they are final.
+pub(crate) fn judge_ranks(board: &Board, now: Micros) -> Result<(), Refusal> {
+    board.play.get().map_or(Ok(()), |play| play.judge(now))
 }
 
 /// What is wrong with each of these scores, where something is: none of ordinary boards. Blocks on the store.
@@ -123,7 +96,6 @@ pub(crate) fn judge(
     scores: &[(&Arc<Board>, &PlayerId)],
     now: Micros,
 ) -> Result<Vec<Result<(), Refusal>>, StoreError> {
-    scores.iter().try_for_each(|(board, _)| end_doubt(store, board))?;
     let key = |(board, player): &(&Arc<Board>, &PlayerId)| {
         let contest = board.play.get()?.no;
         Some(EntrantKey { contest, player: PlayerId::clone(player) })
@@ -139,40 +111,4 @@ pub(crate) fn judge(
         mine.map(drop).ok_or(Refusal::NotAMember)
     };
     Ok(scores.iter().map(verdict).collect())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use tally_ranking::Ranking;
-    use tally_rules::Definition;
-    use tally_rules::contest::Contest;
-    use tally_store::sqlite::{Options, SqliteStore};
-    use tally_store::{BoardNo, BoardRow, Changes, ContestChanges, LedgerChanges, Plan};
-
-    /// The end of a contest is stored, and its board could not read it.
-    #[test]
-    fn a_board_in_doubt_reads_its_contest_before_it_takes_a_score() {
-        let folder = tempfile::tempdir().unwrap();
-        let store = SqliteStore::open(&folder.path().join("t.db"), &Options::default()).unwrap();
-        let (id, now) = (ContestId::new("cup").unwrap(), Micros(9));
-        let mut record = Record::new(Uuid([1; 16]), Contest::default(), None, Micros(1));
-        record.enter(State::Running, Micros(2), Micros(2));
-        let (no, definition) = (BoardNo(1), Definition::default());
-        let row = BoardRow { no, id: id.board(None), definition, created_at: Micros(2) };
-        let board = Board::new(row, Vec::new(), &Ranking::Memory).unwrap();
-        tell(&board, &record);
-        record.enter(State::Finished, Micros(3), Micros(3));
-        let contests = ContestChanges { contests: vec![(id.clone(), record)], ..ContestChanges::default() };
-        let ledger = LedgerChanges { contests, ..LedgerChanges::default() };
-        let changes = Changes { ledger, ..Changes::default() };
-        store.run(&Plan::default(), &mut |_| changes.clone()).unwrap();
-        assert_eq!(judge_ranks(&store, &board, now).unwrap(), Ok(()));
-        doubt(&board);
-        let (board, player) = (Arc::new(board), PlayerId::new("ann").unwrap());
-        let ended = [Err(Refusal::ContestState(State::Finished))];
-        assert_eq!(judge(&store, &[(&board, &player)], now).unwrap(), ended);
-        assert_eq!([judge_ranks(&store, &board, now).unwrap()], ended);
-        assert_eq!(over(&board), Some((id, State::Finished, Micros(3))));
-    }
 }

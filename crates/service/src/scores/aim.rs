@@ -152,7 +152,7 @@ impl Aims {
                     removals.extend(play::of(&remove.board).then_some((at, 0)));
                 }
                 Request::Ban(ban) => {
-                    if let Err(refusal) = play::judge_ranks(store, &ban.board, now)? {
+                    if let Err(refusal) = play::judge_ranks(&ban.board, now) {
                         self.rows[at][0].at = Err(refusal);
                     }
                 }

@@ -1,6 +1,7 @@
 //! The ledger's lane on real stores: the embedded one, MariaDB, MySQL.
 
 mod applications;
+mod barrier;
 mod contests;
 mod crowd;
 mod ends;

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tally_rules::profile::Profile;
 use tally_rules::{Micros, PlayerId, Record};
 use tally_store::{
@@ -33,6 +33,7 @@ pub(crate) enum End {
 pub(crate) struct Dying {
     inner: Arc<dyn Store>,
     state: Mutex<State>,
+    money: Mutex<()>,
     reads: AtomicUsize,
 }
 
@@ -49,7 +50,13 @@ struct State {
 
 impl Dying {
     pub(crate) fn new(inner: Arc<dyn Store>) -> Arc<Self> {
-        Arc::new(Self { inner, state: Mutex::default(), reads: AtomicUsize::new(0) })
+        let (state, money) = (Mutex::default(), Mutex::default());
+        Arc::new(Self { inner, state, money, reads: AtomicUsize::new(0) })
+    }
+
+    /// Transactions of the ledger wait until this is dropped.
+    pub(crate) fn hold_money(&self) -> MutexGuard<'_, ()> {
+        self.money.lock().unwrap()
     }
 
     /// The transaction after so many more ends like that.
@@ -104,6 +111,8 @@ impl Store for Dying {
     }
 
     fn run(&self, plan: &Plan, decide: &mut dyn FnMut(&Loaded) -> Changes) -> Result<Committed, StoreError> {
+        let _money =
+            (!plan.ledger.is_empty()).then(|| self.money.lock().unwrap_or_else(PoisonError::into_inner));
         let end = match self.next()? {
             None => return self.inner.run(plan, decide),
             Some(End::Before) => return Err(away()),
