@@ -382,6 +382,6 @@ impl Tally {
         change: impl FnMut(&Loaded, &mut Changes) -> Result<Outcome, Refusal>,
     ) -> Result<Option<Stored>, Failure> {
         let keep_micros = self.clock.judge().keep(self.settings.idempotency_keep_micros);
-        run_once(&*self.store, plan, identity, now, keep_micros, change)
+        run_once((&*self.store, &self.keys.doubts), plan, identity, (now, keep_micros), change)
     }
 }

@@ -19,8 +19,8 @@ use tally_rules::{BoardId, Definition, Micros, PlayerId, Refusal};
 use tally_store::plan::ALL_TIME;
 use tally_store::{BoardNo, BoardRow, BoardState, DamagedRow, Part};
 
-pub(crate) use put::run_once;
 pub use put::{Put, delete, put, sorted_set};
+pub(crate) use put::{read_again, run_once};
 
 /// How many boards a suggestion is chosen from.
 const NEAREST_AMONG: usize = 200;

@@ -10,6 +10,7 @@ use super::{change, desk, finish, series, settle, start, work};
 use crate::background::Background;
 use crate::failure::{Failure, Fault};
 use crate::periods::prizes::{self, Paid};
+use crate::servers::doubts;
 use crate::tally::Tally;
 use std::sync::mpsc::RecvTimeoutError;
 use std::sync::{RwLock, Weak};
@@ -53,7 +54,7 @@ impl ContestKeeper {
                     tally.balance.look(&tally);
                 }
                 looks = looks.wrapping_add(1);
-                let looked = do_due(&tally).and(prizes::pay_due(&tally));
+                let looked = do_due(&tally).and(prizes::pay_due(&tally)).and(doubts::find_out(&tally));
                 if let Err(failure) = &looked
                     && failed.is_multiple_of(SAID_EVERY)
                 {

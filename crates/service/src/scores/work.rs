@@ -154,7 +154,7 @@ impl Work for ScoreWork {
             }
         }
         let why = "its leaderboards are changed by other servers all the time";
-        Err(Failure::Retry(Fault::StoreAway(why.into())))
+        Err(Failure::Retry(Fault::Contention(why.into())))
     }
 
     fn read_at(&self) -> Option<Instant> {
