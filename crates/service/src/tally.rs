@@ -24,6 +24,7 @@ use crate::rebuild;
 use crate::requests::{InProgress, Running};
 use crate::scores::lane::ScoreLanes;
 use crate::scores::shared::Shared;
+use crate::scores::unpublished::Unpublished;
 use crate::secret::{Secret, Use};
 use crate::servers::{Followed, Follower};
 use crate::settings::{Background, Settings};
@@ -138,6 +139,7 @@ impl Tally {
             gate: Gate::default(),
             lanes: settings.lanes.max(1),
             teller: Teller::default(),
+            unpublished: Unpublished::default(),
             background: settings.background,
         };
         let lane = ScoreLanes::start(shared, settings.lane)

@@ -25,4 +25,5 @@ mod spread;
 mod standing;
 pub mod steps;
 pub mod submit;
+pub(crate) mod unpublished;
 pub(crate) mod work;

@@ -185,10 +185,12 @@ impl Work for ScoreWork {
         }
         stood.check_age(&batch);
         let ranks = publish::publish(&mut batch, &mut decisions, &aims, stood.committed.version);
-        let marked = stood.committed.marked.filter(|_| Standing::is_published(&batch));
+        let marked = stood.committed.marked;
         stood.end();
-        if let Some(marked) = marked {
-            self.shared.store.published(marked);
+        match marked {
+            Some(marked) if Standing::is_published(&batch) => self.shared.store.published(marked),
+            Some(marked) => self.shared.unpublished.add(&*self.shared.store, marked),
+            None => {}
         }
         let rows = batch.iter().zip(decisions).zip(&aims.rows).zip(ranks);
         rows.map(|(((request, decision), rows), ranks)| match (request, decision) {
