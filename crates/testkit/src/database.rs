@@ -110,7 +110,10 @@ impl ScratchDatabase {
                 panic!("copy {}: {error}; run `cargo xtask packages`", fresh.display())
             });
             let mut all: Vec<OsString> = vec!["--no-defaults".into(), format!("--port={port}").into()];
-            for (name, path) in [("datadir", &data), ("socket", &folder.join("socket"))] {
+            // A MariaDB that starts empties the folder of temporary tables, which would be that of all others.
+            let paths =
+                [("datadir", &data), ("socket", &folder.join("socket")), ("tmpdir", &folder.to_owned())];
+            for (name, path) in paths {
                 let mut arg = OsString::from(format!("--{name}="));
                 arg.push(path);
                 all.push(arg);

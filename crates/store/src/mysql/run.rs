@@ -329,7 +329,7 @@ pub(super) fn commit(
         script.sql(if revised { ", @revision" } else { ", 0" }).end();
     }
     script.statement("COMMIT");
-    let sent = link.send(&script);
+    let sent = link.send_end(&script);
     if sent.is_err() {
         pool.witnesses.settle(settled);
     }
