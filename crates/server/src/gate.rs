@@ -51,9 +51,9 @@ pub struct Gate {
 
 /// What answers, as far as it is there.
 #[derive(Clone, Default)]
-struct Serving {
-    keys: Option<Arc<Keys>>,
-    tally: Option<Arc<Tally>>,
+pub(crate) struct Serving {
+    pub(crate) keys: Option<Arc<Keys>>,
+    pub(crate) tally: Option<Arc<Tally>>,
 }
 
 /// What is not as it should be of what the service stands on, such as a setting of its database.
@@ -116,7 +116,8 @@ impl Gate {
         change(Arc::make_mut(&mut serving));
     }
 
-    fn serving(&self) -> Arc<Serving> {
+    /// What answers now.
+    pub(crate) fn serving(&self) -> Arc<Serving> {
         Arc::clone(&self.serving.read().unwrap_or_else(PoisonError::into_inner))
     }
 

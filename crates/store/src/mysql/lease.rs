@@ -143,9 +143,12 @@ impl Lease {
             changed: Condvar::new(),
         });
         shared.extend(sent);
+        // What is read from now on is of a history with a marker in it.
+        let (mut link, mut renewals) = (None, Renewals::default());
+        shared.renew(&mut link, &mut renewals)?;
         let thread = std::thread::Builder::new().name("tally-lease".into()).spawn({
             let shared = Arc::clone(&shared);
-            move || shared.renew_until_the_end()
+            move || shared.renew_until_the_end(link, renewals)
         });
         let thread = thread.map_err(|error| StoreError::Away(format!("no thread for the lease: {error}")))?;
         Ok(Self { shared, thread: Mutex::new(Some(thread)) })
@@ -265,10 +268,8 @@ impl Shared {
     }
 
     /// The thread of the lease.
-    fn renew_until_the_end(&self) {
-        let mut link = None;
+    fn renew_until_the_end(&self, mut link: Option<Link>, mut renewals: Renewals) {
         let mut pause = self.time / RENEWALS;
-        let mut renewals = Renewals::default();
         while !self.sleep(pause) {
             let sent = Instant::now();
             match self.renew(&mut link, &mut renewals) {
