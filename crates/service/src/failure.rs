@@ -93,6 +93,7 @@ impl From<StoreError> for Fault {
             }
             StoreError::ShardAway { shard, why, .. } => Self::ShardAway { shard, why },
             StoreError::LostAtCommit { why, .. } => Self::OutcomeUnknown(why),
+            StoreError::Partly(_) => Self::OutcomeUnknown(error.to_string()),
             StoreError::Damaged(row) => Self::Damaged(row),
             StoreError::Row(_)
             | StoreError::Corrupt(_)
@@ -134,9 +135,9 @@ pub(crate) fn in_lane(error: StoreError) -> tally_lanes::Failure<Fault> {
         StoreError::Conflict(_) => Failure::Retry(error.into()),
         StoreError::Row(_) | StoreError::Damaged(_) => Failure::Row(error.into()),
         StoreError::LostAtCommit { .. } => Failure::Unknown(error.into()),
-        // What the others of the batch concern may be there.
+        // What others of the batch concern may be there.
         StoreError::ShardAway { alone: false, .. } => Failure::Row(error.into()),
-        StoreError::ShardAway { .. } => Failure::Piece(error.into()),
+        StoreError::ShardAway { .. } | StoreError::Partly(_) => Failure::Piece(error.into()),
         StoreError::Away(_)
         | StoreError::Corrupt(_)
         | StoreError::Layout(_)

@@ -35,6 +35,9 @@ pub enum StoreError {
         /// What happened.
         why: String,
     },
+    /// One of several databases has done its part, and another has not: the same again finishes the rest.
+    #[error("a part of it is done, and the rest is not: {0}")]
+    Partly(String),
     /// A row that was read cannot be what we wrote: nothing was done; what does not need that row can go through.
     #[error("damaged: {0}")]
     Damaged(Box<DamagedRow>),
