@@ -14,6 +14,7 @@ use crate::servers;
 use crate::tally::Tally;
 use std::collections::HashSet;
 use std::sync::{Arc, PoisonError};
+use tally_lanes::Pass;
 use tally_ranking::Ranking;
 use tally_rules::contest::{ContestId, State};
 use tally_rules::definition::Wish;
@@ -131,6 +132,7 @@ fn create(
     let mut plan = plan(id, identity);
     plan.alone = true;
     plan.boards.extend(unseen.as_ref().map(|board| board.no));
+    let _still = unseen.as_ref().map_or(Ok(None), |_| still(tally))?;
     let (mut new, mut is_taken) = (None, false);
     let stored = tally.once(&plan, identity, now, |loaded, changes| {
         let old = loaded.board_names[0].as_ref();
@@ -205,6 +207,12 @@ fn may_go(tally: &Tally, board: &Board, revision: Option<u64>) -> bool {
     }
 }
 
+/// Keeps the lanes from batches while a board goes, where one may be between two databases: it must find the board on both, or on
+/// none.
+fn still(tally: &Tally) -> Result<Option<Pass>, Failure> {
+    (tally.store.shards() > 1).then(|| tally.lane.hold()).transpose()
+}
+
 /// Lets boards go that nobody sees any more: they stay until their room is needed. Whoever is about to write to one is
 /// told by the lane that it is gone, and makes it again.
 fn sweep(tally: &Tally) -> Result<(), Failure> {
@@ -251,6 +259,7 @@ pub fn delete(tally: &Tally, id: &BoardId, identity: Option<&Identity>) -> Resul
     };
     let may_go = !id.is_reserved() || contest_is_over(tally, id)?;
     let (now, mut owes) = (tally.clock.now(), false);
+    let _still = still(tally)?;
     let stored = tally.once(&plan(id, identity), identity, now, |loaded, changes| {
         let board = tally.boards.get(id);
         let there = board.as_ref().is_some_and(|board| board.is_there());

@@ -18,6 +18,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// Boards that a database is told of in one transaction.
 const TOLD_MAX: usize = 100;
 
+/// How often a database is told where other transactions are in the way.
+const TRIES: usize = 5;
+
 /// See the head of the file.
 #[derive(Debug, Default)]
 pub(super) struct Directory {
@@ -27,8 +30,8 @@ pub(super) struct Directory {
     telling: Vec<Mutex<()>>,
     /// A bit for each database that lags.
     lagging: AtomicU64,
-    /// Changes whose commit on the first is in doubt.
-    in_doubt: Mutex<Vec<BatchId>>,
+    /// The change whose commit on the first is in doubt. No other one begins before that is known.
+    in_doubt: Mutex<Option<BatchId>>,
 }
 
 impl Directory {
@@ -64,7 +67,11 @@ impl Inner {
                 scope.spawn(move || {
                     let _one = locked(&self.directory.telling[shard]);
                     let unheard = self.directory.lags(shard) || self.silent.is_recent(shard);
-                    if unheard || apply(&self.all[shard], changes).is_err() {
+                    let apply = |_| match apply(&self.all[shard], changes) {
+                        Err(StoreError::Conflict(_)) => None,
+                        done => Some(done.is_ok()),
+                    };
+                    if unheard || !(0..TRIES).find_map(apply).unwrap_or(false) {
                         self.directory.set_lagging(shard);
                     }
                 });
@@ -74,7 +81,7 @@ impl Inner {
 
     /// Nobody knows whether a change was committed on the first: who needs another database finds out before.
     pub(super) fn doubt(&self, batch: BatchId) {
-        locked(&self.directory.in_doubt).push(batch);
+        *locked(&self.directory.in_doubt) = Some(batch);
         (1..self.all.len()).for_each(|shard| self.directory.set_lagging(shard));
     }
 
@@ -85,7 +92,7 @@ impl Inner {
         }
         let _one = locked(&self.directory.telling[shard]);
         if self.directory.lags(shard) {
-            self.settle_doubts().and_then(|()| self.compare(shard)).map_err(|error| match error {
+            self.settle_doubt().and_then(|()| self.compare(shard)).map_err(|error| match error {
                 StoreError::Away(why) | StoreError::Conflict(why) => {
                     self.away(shard, true, format!("it does not know yet what boards there are: {why}"))
                 }
@@ -102,13 +109,13 @@ impl Inner {
         (1..self.all.len()).try_for_each(|shard| self.catch_up(shard))
     }
 
-    /// Asks what became of changes in doubt: afterwards each is there or never will be.
-    fn settle_doubts(&self) -> Result<(), StoreError> {
-        let mut doubts = locked(&self.directory.in_doubt);
-        while let Some(batch) = doubts.last() {
+    /// Asks what became of a change in doubt: afterwards it is there or never will be.
+    pub(super) fn settle_doubt(&self) -> Result<(), StoreError> {
+        let mut doubt = locked(&self.directory.in_doubt);
+        if let Some(batch) = &*doubt {
             self.all[FIRST].became(batch)?;
-            doubts.pop();
         }
+        *doubt = None;
         Ok(())
     }
 
