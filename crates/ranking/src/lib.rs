@@ -20,5 +20,5 @@ pub use memory::{Held, Loading, Movement, PartOrder, Published};
 pub use page::{Among, Edge, Page, PageQuery, Place, Ranked, Start};
 pub use reads::Reads;
 pub use redis::{Changed, RankingError, RedisDesks, RedisRanking, Watched};
-pub use remote::{Look, PUBLISHED_WITHIN, Remote, Row};
+pub use remote::{Look, PUBLISHED_WITHIN, Remote, RemoteLoad, Row};
 pub use standings::{HeldStandings, Ranking, Standings};

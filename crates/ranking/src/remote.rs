@@ -3,14 +3,14 @@
 //! What is there is known to Redis alone: any server may load it, publish to it or lose it, and a change that is not newer
 //! than what is there does nothing. So a server publishes whatever it has committed, whether or not it believes the part to
 //! be loaded; where Redis says that it is not, whoever loads it reads the change from the store, because its load has yet to
-//! begin. What could not be sent waits here, in order, and nobody is told a rank meanwhile: it would be wrong. Not here:
-//! when that is tried, who loads, and where records come from.
+//! begin. What could not be sent waits here, in order, and nobody is told a rank meanwhile: it would be wrong. Each of that is true
+//! of a partition: the others are published to and stay. Not here: when that is tried, who loads, and where records come from.
 
 use crate::memory::{Movement, Published};
 use crate::page::Ranked;
 use crate::reads::Reads;
-use crate::redis::{Changed, Loader, RankingError, RedisPart, VersionedMovement, Watched};
-use std::collections::{HashMap, VecDeque};
+use crate::redis::{Changed, Loader, Outcome, RankingError, RedisPart, VersionedMovement, Watched};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -46,12 +46,13 @@ pub struct Remote {
 /// What this server knows.
 #[derive(Debug, Default)]
 struct State {
-    /// Redis has said that it is not loaded.
+    /// Redis has said that it is not loaded, or not all of it.
     lost: bool,
-    /// A change was given up, so that only another load makes it whole.
-    missed: bool,
-    /// Committed and not published yet, oldest first, and since when there is any.
+    /// Partitions for which a change was given up, so that only another load makes them whole.
+    missed: BTreeSet<usize>,
+    /// Committed and not published yet, oldest first, in which partitions, and since when there is any.
     waiting: Vec<VersionedMovement>,
+    waiting_in: BTreeSet<usize>,
     waiting_since: Option<Instant>,
     /// The last transactions by version, and how often each has changed each player so far.
     turns: VecDeque<(u64, HashMap<PlayerId, u64>)>,
@@ -160,18 +161,9 @@ impl Remote {
         self.change(|state| {
             let movements: Vec<VersionedMovement> =
                 movements.iter().map(|movement| state.versioned(movement.clone(), version)).collect();
-            if state.missed {
-                // Whoever loads it reads them.
-                return;
-            }
-            if !state.waiting.is_empty() {
-                return state.wait(movements);
-            }
-            match self.part.publish(&movements, published) {
-                Ok(_) => {}
-                Err(RankingError::Lost) => state.lost = true,
-                Err(_) => state.wait(movements),
-            }
+            let left_out = &state.waiting_in | &state.missed;
+            let outcome = self.part.publish_but(&left_out, &movements, published);
+            state.settle(&self.part, movements, &outcome);
         });
     }
 
@@ -202,16 +194,19 @@ impl Remote {
     pub fn catch_up(&self) -> Result<Look, RankingError> {
         self.change(|state| {
             if state.waiting_since.is_some_and(|since| since.elapsed() > PUBLISHED_WITHIN) {
-                state.miss();
+                state.give_up();
             }
-            if state.missed {
-                return Ok(Look::Lost);
+            let (waiting, since) = (std::mem::take(&mut state.waiting), state.waiting_since.take());
+            state.waiting_in.clear();
+            let mut outcome = self.part.publish_but(&state.missed, &waiting, |_, _| {});
+            state.settle(&self.part, waiting, &outcome);
+            state.waiting_since = state.waiting_since.and(since);
+            outcome.failed.retain(|_, error| *error != RankingError::Lost);
+            if let Some((_, error)) = outcome.failed.pop_first() {
+                return Err(error);
             }
-            let published = self.part.publish(&state.waiting, |_, _| {});
-            if matches!(published, Ok(_) | Err(RankingError::Lost)) {
-                (state.waiting, state.waiting_since) = (Vec::new(), None);
-            }
-            let look = match published.and_then(|_| self.part.total()) {
+            let look = match self.part.total() {
+                Ok(_) if !state.missed.is_empty() => Look::Lost,
                 Ok(_) => Look::Ready,
                 Err(RankingError::Loading) => Look::Loading,
                 Err(RankingError::Lost) => Look::Lost,
@@ -224,18 +219,35 @@ impl Remote {
 
     /// What was committed cannot be published any more: it has to be loaded.
     pub fn miss(&self) {
-        self.change(State::miss);
+        self.change(|state| {
+            state.missed.extend(0..self.part.partitions());
+            state.keep_waiting(|_| false);
+        });
     }
 
-    /// Begins to load it. Rows must be read from the store after this.
-    pub fn load(&self) -> Result<Loading<'_>, RankingError> {
+    /// Begins to load what is lost of it. Rows must be read from the store after this.
+    pub fn load(&self) -> Result<RemoteLoad<'_>, RankingError> {
+        self.begin(|state, epoch| self.part.load_lost(epoch, &state.missed))
+    }
+
+    /// The same of all of it, whatever is there.
+    pub fn load_all(&self) -> Result<RemoteLoad<'_>, RankingError> {
+        self.begin(|_, epoch| self.part.load(epoch))
+    }
+
+    fn begin(
+        &self,
+        begin: impl FnOnce(&State, u64) -> Result<Loader, RankingError>,
+    ) -> Result<RemoteLoad<'_>, RankingError> {
         // Keyed by chance for each value: that is all that is asked of it.
         let epoch = RandomState::new().build_hasher().finish();
         self.change(|state| {
-            let loader = self.part.load(epoch)?;
+            let loader = begin(state, epoch)?;
             // What was committed before is among the rows that are read now.
-            (state.missed, state.waiting, state.waiting_since) = (false, Vec::new(), None);
-            Ok(Loading { remote: self, loader: Some(loader) })
+            state.missed.retain(|partition| !loader.writes(*partition));
+            state.keep_waiting(|one| !loader.writes(self.part.partition_of(&one.movement.player)));
+            state.waiting_in.retain(|partition| !loader.writes(*partition));
+            Ok(RemoteLoad { remote: self, loader: Some(loader) })
         })
     }
 
@@ -253,7 +265,7 @@ impl Remote {
     fn change<T>(&self, with: impl FnOnce(&mut State) -> T) -> T {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let done = with(&mut state);
-        let behind = state.lost || state.missed || !state.waiting.is_empty();
+        let behind = state.lost || !state.missed.is_empty() || !state.waiting.is_empty();
         self.behind.store(behind, Ordering::Release);
         done
     }
@@ -274,27 +286,52 @@ impl State {
         VersionedMovement { movement, version, previous: None }
     }
 
-    fn wait(&mut self, movements: Vec<VersionedMovement>) {
-        self.waiting_since.get_or_insert_with(Instant::now);
-        self.waiting.extend(movements);
+    /// After changes were published, but for those of partitions that miss some or have others waiting: what could not be sent
+    /// waits, in order. What is lost is loaded, by a load that has yet to begin and reads the change.
+    fn settle(&mut self, part: &RedisPart, movements: Vec<VersionedMovement>, outcome: &Outcome) {
+        self.lost |= outcome.lost;
+        if outcome.failed.is_empty() && self.missed.is_empty() && self.waiting_in.is_empty() {
+            return;
+        }
+        let is_away = |at| outcome.failed.get(&at).is_some_and(|error| *error != RankingError::Lost);
+        for one in movements {
+            let partition = part.partition_of(&one.movement.player);
+            if !self.missed.contains(&partition)
+                && (self.waiting_in.contains(&partition) || is_away(partition))
+            {
+                self.waiting_since.get_or_insert_with(Instant::now);
+                self.waiting_in.insert(partition);
+                self.waiting.push(one);
+            }
+        }
         if self.waiting.len() > WAITING_MAX {
-            self.miss();
+            self.give_up();
         }
     }
 
-    fn miss(&mut self) {
-        (self.missed, self.waiting, self.waiting_since) = (true, Vec::new(), None);
+    /// What waits is not published any more.
+    fn give_up(&mut self) {
+        self.missed.append(&mut self.waiting_in);
+        self.keep_waiting(|_| false);
+    }
+
+    fn keep_waiting(&mut self, keep: impl FnMut(&VersionedMovement) -> bool) {
+        self.waiting.retain(keep);
+        if self.waiting.is_empty() {
+            self.waiting_in.clear();
+            self.waiting_since = None;
+        }
     }
 }
 
 /// A load under way; dropped before its end, it leaves the part to be loaded again.
 #[derive(Debug)]
-pub struct Loading<'a> {
+pub struct RemoteLoad<'a> {
     remote: &'a Remote,
     loader: Option<Loader>,
 }
 
-impl Loading<'_> {
+impl RemoteLoad<'_> {
     /// Takes one row.
     pub fn push(&mut self, row: Row<'_>) -> Result<(), RankingError> {
         let loader = self.loader.as_mut().expect("it is there until the load ends");
@@ -304,16 +341,21 @@ impl Loading<'_> {
         }
     }
 
+    /// Whether nothing is lost any more, so that no row is wanted.
+    pub fn is_idle(&self) -> bool {
+        self.loader.as_ref().is_some_and(Loader::is_idle)
+    }
+
     /// Makes it readable.
     pub fn finish(mut self) -> Result<(), RankingError> {
         self.loader.take().expect("it is there until the load ends").finish()?;
         self.remote.change(|state| state.lost = false);
-        // The total is known from now on.
-        self.remote.part.total().map(drop)
+        // The total is known from now on; another partition may have been lost meanwhile.
+        self.remote.noted(self.remote.part.total()).map(drop)
     }
 }
 
-impl Drop for Loading<'_> {
+impl Drop for RemoteLoad<'_> {
     fn drop(&mut self) {
         // An end that failed has taken it too: the next look says what is there.
         if self.loader.is_some() {

@@ -416,7 +416,8 @@ fn a_frozen_cluster_node_is_away_and_comes_back() {
     load(&split, 1);
     cluster.freeze(1);
     assert_away(split.total());
-    assert_away(split.publish(&[change(3, Some(3), 1)], |_, _| ()));
+    let everybody: Vec<VersionedMovement> = (0..20_u8).map(|n| change(n.into(), Some(n.into()), 1)).collect();
+    assert_away(split.publish(&everybody, |_, _| panic!("ranks need every node")));
     // Now the others refuse as well, because not every slot is served.
     cluster.wait_not_ok(0);
     assert_away(split.total());

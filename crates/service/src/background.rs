@@ -3,9 +3,10 @@
 //! It waits on a channel: a word wakes it, and the end of the channel ends it. [`Tally::work`] does the same work by hand.
 //! Not here: what each thread does, and how often.
 
+use crate::contests::expire;
 use crate::contests::keeper as contests;
 use crate::failure::{Failure, Fault};
-use crate::maintenance;
+use crate::maintenance::{self, Pace};
 use crate::periods::{keeper, prizes};
 use crate::tally::Tally;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -91,8 +92,9 @@ impl Tally {
     pub fn work(&self) -> Result<(), Failure> {
         let closed = keeper::close_due(self).and(keeper::refresh_due(self));
         let expired = self.ledger.expire_due(&*self.store, &self.clock);
-        let done = contests::do_due(self).and(prizes::pay_due(self));
-        let cleaned = maintenance::bite(&*self.store, &self.clock, self.settings.idempotency_keep_micros);
+        let done = contests::do_due(self).and(prizes::pay_due(self)).and(expire::delete_due(self));
+        let keep_micros = self.settings.idempotency_keep_micros;
+        let cleaned = maintenance::bite(&*self.store, &self.clock, keep_micros, &mut Pace::default());
         closed.and(expired).and(done).and(cleaned.map(drop).map_err(Failure::from))
     }
 }

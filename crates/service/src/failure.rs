@@ -99,6 +99,7 @@ impl From<StoreError> for Fault {
             | StoreError::Corrupt(_)
             | StoreError::Layout(_)
             | StoreError::Skewed(_)
+            | StoreError::Replication(_)
             | StoreError::TooNew { .. }
             | StoreError::TooOld { .. }
             | StoreError::NotOurs(_) => Self::Broken(error.to_string()),
@@ -142,6 +143,7 @@ pub(crate) fn in_lane(error: StoreError) -> tally_lanes::Failure<Fault> {
         | StoreError::Layout(_)
         | StoreError::Locked(_)
         | StoreError::Skewed(_)
+        | StoreError::Replication(_)
         | StoreError::TooNew { .. }
         | StoreError::TooOld { .. }
         | StoreError::NotOurs(_) => Failure::Away(error.into()),

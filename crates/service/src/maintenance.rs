@@ -13,7 +13,9 @@ use tally_store::{Store, StoreError, Task};
 
 /// Rows in one bite.
 const BITE_ROWS: usize = 500;
-/// Between two bites while there is something to do: at most 50,000 rows a second.
+/// The same of requests and events while there are always more: they are forgotten as fast as any server stores them.
+const BITE_ROWS_MAX: usize = 8_000;
+/// Between two bites while there is something to do.
 const BITE_PAUSE: Duration = Duration::from_millis(10);
 /// How long a server that says nothing stays the one that does it: more than the pause between two looks.
 const TURN: Duration = Duration::from_secs(40);
@@ -49,12 +51,13 @@ impl Maintenance {
 
 fn run(store: &dyn Store, clock: &Clock, keep_micros: i64, woken: &Receiver<()>) {
     let (mut pause, mut trial) = (BITE_PAUSE, Trial::new("clean up in the store"));
+    let mut pace = Pace::default();
     loop {
         match woken.recv_timeout(pause) {
             Err(RecvTimeoutError::Disconnected) => return,
             Ok(()) | Err(RecvTimeoutError::Timeout) => {}
         }
-        pause = match bite(store, clock, keep_micros) {
+        pause = match bite(store, clock, keep_micros, &mut pace) {
             // Somebody else was at it: it is found again.
             Err(StoreError::Conflict(_)) => LOOK_PAUSE,
             Ok(rows) => {
@@ -69,16 +72,70 @@ fn run(store: &dyn Store, clock: &Clock, keep_micros: i64, woken: &Receiver<()>)
     }
 }
 
+/// How many requests and events are forgotten in one bite: twice as many after each that was not enough.
+#[derive(Debug)]
+pub(crate) struct Pace {
+    rows: usize,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self { rows: BITE_ROWS }
+    }
+}
+
 /// One bite; how many rows that were. Requests and events are not forgotten while the clock is in doubt.
-pub(crate) fn bite(store: &dyn Store, clock: &Clock, keep_micros: i64) -> Result<usize, StoreError> {
+pub(crate) fn bite(
+    store: &dyn Store,
+    clock: &Clock,
+    keep_micros: i64,
+    pace: &mut Pace,
+) -> Result<usize, StoreError> {
     let old = clock.believed().map(|now| (now.plus(-keep_micros), now.plus(-events::KEEP_MICROS)));
+    let most = std::mem::take(pace).rows;
     if !store.take_turn(Task::Clean, TURN)? {
         return Ok(0);
     }
     let mut rows = 0;
     if let Some((before, events_before)) = old {
-        rows += store.ledger().expire_events(events_before, BITE_ROWS)?;
-        rows += store.expire_requests(before, BITE_ROWS)?;
+        let events = store.ledger().expire_events(events_before, most)?;
+        let requests = store.expire_requests(before, most)?;
+        if events.max(requests) == most {
+            pace.rows = (most * 2).min(BITE_ROWS_MAX);
+        }
+        rows = events + requests;
     }
     Ok(rows + store.purge_deleted(BITE_ROWS)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tally_rules::Micros;
+    use tally_rules::idempotency::{Fingerprint, RequestKey, Stored};
+    use tally_rules::outcome::Outcome;
+    use tally_store::sqlite::{Options, SqliteStore};
+    use tally_store::{Changes, Plan};
+
+    #[test]
+    fn many_old_requests_are_forgotten_in_few_bites() {
+        const ROWS: usize = 30_000;
+        let folder = tempfile::tempdir().unwrap();
+        let store = SqliteStore::open(&folder.path().join("t.db"), &Options::default()).unwrap();
+        for first in (0..ROWS).step_by(10_000) {
+            let row = |number: usize| {
+                let key = RequestKey { scope: "test".into(), key: format!("{number:05}").into() };
+                (key, Stored { fingerprint: Fingerprint([0; 16]), at: Micros(1), outcome: Outcome::Removed })
+            };
+            let requests = (first..first + 10_000).map(row).collect();
+            let changes = Changes { requests, ..Changes::default() };
+            store.run(&Plan::default(), &mut |_| changes.clone()).unwrap();
+        }
+        let (clock, mut pace, mut left) = (Clock::of(|| Micros(10)), Pace::default(), ROWS);
+        for _ in 0..10 {
+            left -= bite(&store, &clock, 1, &mut pace).unwrap();
+        }
+        assert_eq!(left, 0);
+        assert_eq!(bite(&store, &clock, 1, &mut pace).unwrap(), 0);
+    }
 }

@@ -144,7 +144,7 @@ impl Tally {
             .map_err(|error| Fault::Broken(format!("no thread for a score lane: {error}")))?;
         let events = Events::default();
         let hub = Arc::clone(&events.hub);
-        let ledger = LedgerLane::start(&store, &clock, &settings, hub)?;
+        let ledger = LedgerLane::start(lane.shared(), &settings, hub)?;
         let members = Members::new(secret, &settings.members)?;
         let tally = Arc::new(Self {
             store,

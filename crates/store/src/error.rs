@@ -48,6 +48,9 @@ pub enum StoreError {
     /// The clock of this machine is too far from that of the store: nothing was done.
     #[error("{0}")]
     Skewed(String),
+    /// The database is replicated in a way in which locks and leases do not hold: nothing was done.
+    #[error("{0}")]
+    Replication(String),
     /// The store was written by a later version; it was not touched.
     #[error(
         "the store has schema version {found}, this tally knows up to {known}; use a newer tally (nothing was changed)"

@@ -4,7 +4,7 @@
 //! so one that was killed comes back with its slots and without its keys. What is not covered is refused by all nodes, as
 //! Redis does where nothing is configured; `--cluster-require-full-coverage no` among the arguments lets the others serve.
 //!
-//! Not here: replicas and failover, and moving slots.
+//! Not here: replicas and failover.
 
 use crate::process::free_port;
 use crate::redis::{RedisKind, ScratchRedis};
@@ -44,6 +44,17 @@ impl ScratchCluster {
         Self::start_on(kind, args, Vec::new())
     }
 
+    /// One whose nodes are reached at these ports, whatever the host: a client finds each at the host that it asked. So
+    /// every client can have a proxy of its own before each node.
+    #[track_caller]
+    pub fn start_announced(kind: RedisKind, ports: &[u16; NODES]) -> Self {
+        Self::start_each(kind, Vec::new(), |at| {
+            let port = ports[at].to_string();
+            let name = ["--cluster-preferred-endpoint-type", "unknown-endpoint", "--cluster-announce-port"];
+            name.into_iter().map(str::to_owned).chain([port]).collect()
+        })
+    }
+
     /// One whose nodes speak TLS, to each other as well, on ports beside those that the kit asks.
     #[track_caller]
     pub fn start_tls(kind: RedisKind, certificate: &str) -> Self {
@@ -54,7 +65,14 @@ impl ScratchCluster {
 
     #[track_caller]
     fn start_on(kind: RedisKind, args: &[&str], tls_ports: Vec<u16>) -> Self {
+        Self::start_each(kind, tls_ports, |_| args.iter().map(|arg| (*arg).to_owned()).collect())
+    }
+
+    #[track_caller]
+    fn start_each(kind: RedisKind, tls_ports: Vec<u16>, args: impl Fn(usize) -> Vec<String>) -> Self {
         let node = |at: usize| {
+            let args = args(at);
+            let args: Vec<&str> = args.iter().map(String::as_str).collect();
             ScratchRedis::start_each(kind, |_| {
                 // The nodes speak to each other on a second port.
                 let bus = free_port().to_string();
@@ -62,7 +80,7 @@ impl ScratchCluster {
                 let port = tls_ports.get(at).map(u16::to_string);
                 let encrypted = port.as_ref().map_or(Vec::new(), |port| vec!["--tls-port", port]);
                 let timeout = ["--cluster-node-timeout", NODE_TIMEOUT_MS];
-                let settings = [&own[..], &timeout, &encrypted, args].concat();
+                let settings = [&own[..], &timeout, &encrypted, &args].concat();
                 settings.iter().map(OsString::from).collect()
             })
         };
@@ -104,7 +122,7 @@ impl ScratchCluster {
         self.nodes[at].client()
     }
 
-    /// The number of the node that has a key. Any node that runs may be asked by `asked`.
+    /// The number of the node that has a key from the beginning. Any node that runs may be asked by `asked`.
     #[track_caller]
     pub fn node_of(&self, key: &str, asked: usize) -> usize {
         let Reply::Integer(slot) = self.client(asked).call(&["CLUSTER", "KEYSLOT", key]) else {
@@ -112,6 +130,42 @@ impl ScratchCluster {
         };
         let slot = usize::try_from(slot).expect("slots count from 0");
         (0..NODES).rfind(|at| slots_before(*at) <= slot).expect("the first node begins at 0")
+    }
+
+    /// Moves the slot of a key to a node with all that is in it, as an operator's tool does.
+    #[track_caller]
+    pub fn move_slot(&self, key: &str, (from, to): (usize, usize)) {
+        let name = |at: usize| {
+            let Reply::Bulk(name) = self.client(at).call(&["CLUSTER", "MYID"]) else {
+                panic!("a name is text")
+            };
+            String::from_utf8(name).expect("a name is plain")
+        };
+        let Reply::Integer(slot) = self.client(from).call(&["CLUSTER", "KEYSLOT", key]) else {
+            panic!("a slot is a number");
+        };
+        let slot = slot.to_string();
+        ok(&mut self.client(to), &["CLUSTER", "SETSLOT", &slot, "IMPORTING", &name(from)]);
+        ok(&mut self.client(from), &["CLUSTER", "SETSLOT", &slot, "MIGRATING", &name(to)]);
+        let (ip, port) = (self.addresses()[to].ip().to_string(), self.addresses()[to].port().to_string());
+        let mut client = self.client(from);
+        loop {
+            let Reply::Array(keys) = client.call(&["CLUSTER", "GETKEYSINSLOT", &slot, "100"]) else {
+                panic!("keys are a list");
+            };
+            if keys.is_empty() {
+                break;
+            }
+            for key in &keys {
+                let Reply::Bulk(key) = key else { panic!("a key is bytes, not {key:?}") };
+                let key = std::str::from_utf8(key).expect("keys of tally are text");
+                // One that has gone meanwhile is no key.
+                client.call(&["MIGRATE", &ip, &port, key, "0", "5000", "REPLACE"]);
+            }
+        }
+        for at in [to, from].into_iter().chain((0..NODES).filter(|at| *at != to && *at != from)) {
+            ok(&mut self.client(at), &["CLUSTER", "SETSLOT", &slot, "NODE", &name(to)]);
+        }
     }
 
     /// Removes every key of every node.

@@ -273,6 +273,7 @@ impl Shared {
                 node.rest(live, &why).await;
                 Err(node.away(&why))
             }
+            Failure::Moving(_) => Err(node.away(&why)),
             Failure::Refused(why) => Err(RankingError::Refused(why)),
             // Said while connecting; here the connection is there.
             Failure::Untrusted(why) => Err(RankingError::Untrusted(why)),

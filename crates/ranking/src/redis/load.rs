@@ -1,16 +1,18 @@
 //! Loading a part into Redis in bulk, while others publish.
 //!
-//! What was there is deleted first, so nobody stays who should not be there; then rows are written like any other change,
+//! What was there is deleted first, so nobody stays who should not be there. A load may concern lost partitions only: the others
+//! stay as they are, and rows of theirs are passed over. Then rows are written like any other change,
 //! the newer version winning, so a change that is published meanwhile is kept, and one who was removed stays out although
 //! the row was read before. Who went not long ago is written too, as a version: a change from before that comes late must
 //! not bring the player back. The part is readable once every row was acknowledged by every partition; a load that another
 //! one has followed writes nothing more. A load that is dropped leaves it as it is: loading, until somebody begins again.
 
-use super::RankingError;
+use super::asks::decimal;
 use super::client::Request;
 use super::part::RedisPart;
 use super::publish::VersionedMovement;
 use super::script::Script;
+use super::{RankingError, reply};
 use crate::memory::Movement;
 use redis::Value;
 use std::collections::VecDeque;
@@ -27,16 +29,36 @@ const UNDER_WAY_MAX: usize = 8;
 pub struct Loader {
     part: RedisPart,
     epoch: u64,
+    /// Whether it writes each of the partitions.
+    begun: Vec<bool>,
     rows: Vec<Vec<[Vec<u8>; 3]>>,
     under_way: VecDeque<JoinHandle<Result<Value, RankingError>>>,
 }
 
 impl Loader {
-    pub(super) fn begin(part: &RedisPart, epoch: u64) -> Result<Self, RankingError> {
+    /// Begins in every partition but those that may stay, and can be read.
+    pub(super) fn begin(
+        part: &RedisPart,
+        epoch: u64,
+        may_stay: impl Fn(usize) -> bool,
+    ) -> Result<Self, RankingError> {
         let rows = vec![Vec::new(); part.partitions()];
-        let loader = Self { part: part.clone(), epoch, rows, under_way: VecDeque::new() };
-        loader.everywhere(Script::Begin, &[loader.epoch()])?;
+        let begun = vec![true; part.partitions()];
+        let mut loader = Self { part: part.clone(), epoch, begun, rows, under_way: VecDeque::new() };
+        let keep = |at| decimal(u64::from(may_stay(at)));
+        let begun = loader.in_begun(Script::Begin, |at| vec![loader.epoch(), keep(at)])?;
+        loader.begun = begun.iter().map(|begun| Ok(reply::number(begun)? == 1)).collect::<Result<_, _>>()?;
         Ok(loader)
+    }
+
+    /// Whether it writes this partition.
+    pub(crate) fn writes(&self, partition: usize) -> bool {
+        self.begun[partition]
+    }
+
+    /// Whether there is nothing to write: nothing was lost.
+    pub(crate) fn is_idle(&self) -> bool {
+        !self.begun.contains(&true)
     }
 
     /// Takes one row. An error is that of rows before it; then the load is over.
@@ -50,9 +72,12 @@ impl Loader {
     }
 
     fn put(&mut self, player: &PlayerId, record: Option<Record>, version: u64) -> Result<(), RankingError> {
+        let partition = self.part.partition_of(player);
+        if !self.writes(partition) {
+            return Ok(());
+        }
         let movement = Movement { player: player.clone(), record, ranked: false };
         let row = self.part.row(&VersionedMovement { movement, version, previous: None });
-        let partition = self.part.partition_of(player);
         self.rows[partition].push(row);
         if self.rows[partition].len() < ROWS_AT_ONCE {
             return Ok(());
@@ -69,7 +94,7 @@ impl Loader {
         while !self.under_way.is_empty() {
             self.wait()?;
         }
-        self.everywhere(Script::Finish, &[self.epoch()])
+        self.in_begun(Script::Finish, |_| vec![self.epoch()]).map(drop)
     }
 
     fn epoch(&self) -> Vec<u8> {
@@ -89,9 +114,14 @@ impl Loader {
         self.part.redis().wait(oldest).map(drop)
     }
 
-    fn everywhere(&self, script: Script, args: &[Vec<u8>]) -> Result<(), RankingError> {
-        let request = |at| self.part.request(script, at, args.to_vec());
-        let requests: Vec<Request> = (0..self.part.partitions()).map(request).collect();
-        self.part.redis().all(&requests).into_iter().try_for_each(|answer| answer.map(drop))
+    /// Runs a script in each partition that it writes.
+    fn in_begun(
+        &self,
+        script: Script,
+        args: impl Fn(usize) -> Vec<Vec<u8>>,
+    ) -> Result<Vec<Value>, RankingError> {
+        let begun = (0..self.begun.len()).filter(|at| self.begun[*at]);
+        let requests: Vec<Request> = begun.map(|at| self.part.request(script, at, args(at))).collect();
+        self.part.redis().all(&requests).into_iter().collect()
     }
 }

@@ -14,8 +14,8 @@
 //!
 //! It is derived data. The hash says which process of Redis it was loaded into, and whether the load was finished; what a
 //! flush, a restart, a failover or an eviction has taken is [`RankingError::Lost`] for every question until somebody has
-//! loaded it again (`load`). The applications of contests ([`desk`]) are there too, and nowhere else. Moving slots to another node counts as such a loss. Not here: who loads and when, and where
-//! records come from.
+//! loaded it again (`load`), and no other partition than those. Moving slots to another node counts as such a loss. The
+//! applications of contests ([`desk`]) are there too, and nowhere else. Not here: who loads and when, and where records come from.
 
 mod address;
 mod asks;
@@ -45,6 +45,7 @@ pub use desk::RedisDesks;
 pub use error::RankingError;
 pub use load::Loader;
 pub use part::{RedisPart, RedisRanking};
+pub(crate) use publish::Outcome;
 pub use publish::VersionedMovement;
 pub use survey::Survey;
 pub use watch::{Changed, Watched};

@@ -298,6 +298,9 @@ pub(super) enum Failure {
     /// Silence, or not now.
     #[error("{0}")]
     Away(String),
+    /// The slot is on its way to another node; what else the node has is there.
+    #[error("{0}")]
+    Moving(String),
     /// No.
     #[error("{0}")]
     Refused(String),
@@ -317,9 +320,8 @@ impl From<RedisError> for Failure {
             ErrorKind::Server(Kind::ReadOnly | Kind::ClusterDown | Kind::MasterDown) => {
                 Self::Demoted(error.to_string())
             }
-            ErrorKind::Server(Kind::BusyLoading | Kind::TryAgain | Kind::Ask) => {
-                Self::Away(error.to_string())
-            }
+            ErrorKind::Server(Kind::TryAgain | Kind::Ask) => Self::Moving(error.to_string()),
+            ErrorKind::Server(Kind::BusyLoading) => Self::Away(error.to_string()),
             ErrorKind::Io if error.is_timeout() => Self::Away("it did not answer in time".into()),
             ErrorKind::Io => Self::Broken(error.to_string()),
             _ => Self::Refused(error.to_string()),

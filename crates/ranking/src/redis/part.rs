@@ -14,6 +14,7 @@ use super::{Options, RankingError, looks, reply};
 use crate::page::Ranked;
 use crate::reads::Reads;
 use futures_util::future::join_all;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tally_rules::PlayerId;
@@ -164,7 +165,12 @@ impl RedisPart {
     /// Begins to load it: whatever was there is gone, and it is not read until the load is finished. `epoch` is random.
     /// Records must be read from the store after this: a change that was published before is not.
     pub fn load(&self, epoch: u64) -> Result<Loader, RankingError> {
-        Loader::begin(self, epoch)
+        Loader::begin(self, epoch, |_| false)
+    }
+
+    /// The same of partitions that are lost, and of these; the others stay.
+    pub(crate) fn load_lost(&self, epoch: u64, also: &BTreeSet<usize>) -> Result<Loader, RankingError> {
+        Loader::begin(self, epoch, |partition| !also.contains(&partition))
     }
 
     /// Deletes it.
@@ -226,7 +232,7 @@ impl RedisPart {
         self.inner.ranking
     }
 
-    pub(super) fn partitions(&self) -> usize {
+    pub(crate) fn partitions(&self) -> usize {
         self.inner.keys.len()
     }
 
@@ -234,7 +240,7 @@ impl RedisPart {
         self.partitions() > 1
     }
 
-    pub(super) fn partition_of(&self, player: &PlayerId) -> usize {
+    pub(crate) fn partition_of(&self, player: &PlayerId) -> usize {
         keys::partition(player.as_bytes(), self.partitions())
     }
 

@@ -5,8 +5,9 @@
 //! `turns` makes of them what one change after the other would have said; the newest records are written in a second
 //! round. A third is needed only where what is there is not what the caller thought.
 //!
-//! A change that is not newer than what is there does nothing, so everything may be published again after an error. While
-//! somebody loads the part, changes are taken and nobody hears of ranks.
+//! A change that is not newer than what is there does nothing, so everything may be published again after an error. A partition
+//! that cannot be written keeps no other from its changes. While somebody loads the part, changes are taken and nobody hears of
+//! ranks.
 
 use super::RankingError;
 use super::asks::{Ask, Look, Seen, Want, decimal};
@@ -17,7 +18,7 @@ use super::script::Script;
 use super::turns::Turns;
 use crate::memory::{Movement, Published};
 use redis::Value;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use tally_rules::definition::Ranking;
 use tally_rules::{PlayerId, Record};
 
@@ -35,27 +36,62 @@ pub struct VersionedMovement {
     pub previous: Option<Record>,
 }
 
+/// What came of publishing.
+#[derive(Debug, Default)]
+pub(crate) struct Outcome {
+    /// Places of changes that were there already, or came after a newer one.
+    stale: Vec<usize>,
+    /// Partitions that were not written, and why.
+    pub(crate) failed: BTreeMap<usize, RankingError>,
+    /// Whether a partition was found to be lost.
+    pub(crate) lost: bool,
+}
+
 impl RedisPart {
     /// Publishes changes in their order, and tells the ranks around those that want them. Gives the places of those that
-    /// were there already, or came after a newer one.
+    /// were there already, or came after a newer one. After an error the changes of other partitions are written.
     pub fn publish(
         &self,
         movements: &[VersionedMovement],
-        mut each: impl FnMut(usize, Published),
+        each: impl FnMut(usize, Published),
     ) -> Result<Vec<usize>, RankingError> {
-        let mut stale = Vec::new();
+        let Outcome { stale, failed, .. } = self.publish_but(&BTreeSet::new(), movements, each);
+        // What is lost is loaded anyway; what is away has to be published again.
+        let away = failed.values().find(|error| **error != RankingError::Lost);
+        away.or_else(|| failed.values().next()).map_or(Ok(stale), |error| Err(error.clone()))
+    }
+
+    /// The same but for changes of these partitions.
+    pub(crate) fn publish_but(
+        &self,
+        left_out: &BTreeSet<usize>,
+        movements: &[VersionedMovement],
+        mut each: impl FnMut(usize, Published),
+    ) -> Outcome {
+        let mut outcome = Outcome::default();
         for (nth, some) in movements.chunks(AT_ONCE).enumerate() {
             let first = nth * AT_ONCE;
-            let ranked = some.iter().any(|one| one.movement.ranked);
+            let may_rank = left_out.is_empty() && outcome.failed.is_empty();
+            let ranked = may_rank && some.iter().any(|one| one.movement.ranked);
             let mut told = |at: usize, published| each(first + at, published);
-            let came_late = match (ranked, self.is_split()) {
-                (false, _) => self.write(some)?,
-                (true, false) => self.publish_in_turn(some, &mut told)?,
-                (true, true) => self.publish_in_rounds(some, &mut told)?,
+            let came_late = if ranked && !self.is_split() {
+                self.publish_in_turn(some, &mut told).unwrap_or_else(|error| {
+                    outcome.failed.insert(0, error);
+                    Vec::new()
+                })
+            } else {
+                // Without ranks where the counts of a partition are not known.
+                let ranks = if ranked { self.ranks_around(some) } else { Ok(Vec::new()) };
+                let may_write = |partition| !left_out.contains(&partition);
+                let late = self.write(some, may_write, &mut outcome.failed);
+                outcome.lost |= matches!(ranks, Err(RankingError::Lost));
+                ranks.into_iter().flatten().for_each(|(at, published)| told(at, published));
+                late
             };
-            stale.extend(came_late.into_iter().map(|at| first + at));
+            outcome.stale.extend(came_late.into_iter().map(|at| first + at));
         }
-        Ok(stale)
+        outcome.lost |= outcome.failed.values().any(|error| *error == RankingError::Lost);
+        outcome
     }
 
     fn publish_in_turn(
@@ -90,23 +126,6 @@ impl RedisPart {
                 let rank = |ahead: i64| u64::try_from(ahead).ok().map(|ahead| ahead + 1);
                 each(at, Published { before: rank(numbers[1]), after: rank(numbers[2]) });
             }
-        }
-        Ok(stale)
-    }
-
-    fn publish_in_rounds(
-        &self,
-        movements: &[VersionedMovement],
-        each: &mut dyn FnMut(usize, Published),
-    ) -> Result<Vec<usize>, RankingError> {
-        let ranks = match self.ranks_around(movements) {
-            Ok(ranks) => ranks,
-            Err(RankingError::Loading) => Vec::new(),
-            Err(error) => return Err(error),
-        };
-        let stale = self.write(movements)?;
-        for (at, published) in ranks {
-            each(at, published);
         }
         Ok(stale)
     }
@@ -170,8 +189,14 @@ impl RedisPart {
         Ok((looks, counts))
     }
 
-    /// Writes the newest of each player, in one round. Gives the places of those that came late.
-    fn write(&self, movements: &[VersionedMovement]) -> Result<Vec<usize>, RankingError> {
+    /// Writes the newest of each player where that may be and has not failed before, in one round. Gives the places of those that
+    /// came late, and notes which partitions fail.
+    fn write(
+        &self,
+        movements: &[VersionedMovement],
+        may_write: impl Fn(usize) -> bool,
+        failed: &mut BTreeMap<usize, RankingError>,
+    ) -> Vec<usize> {
         let mut newest: HashMap<&PlayerId, &VersionedMovement> = HashMap::new();
         for one in movements {
             let kept = newest.entry(&one.movement.player).or_insert(one);
@@ -183,20 +208,19 @@ impl RedisPart {
         for one in newest.into_values() {
             rows[self.partition_of(&one.movement.player)].push(one);
         }
+        let is_written =
+            |at: &usize, rows: &[_]| !rows.is_empty() && may_write(*at) && !failed.contains_key(at);
         let rows: Vec<(usize, Vec<&VersionedMovement>)> =
-            rows.into_iter().enumerate().filter(|(_, rows)| !rows.is_empty()).collect();
+            rows.into_iter().enumerate().filter(|(at, rows)| is_written(at, rows)).collect();
         let request = |(partition, rows): &(usize, Vec<&VersionedMovement>)| {
             self.bulk(*partition, Vec::new(), rows.iter().map(|one| self.row(one)))
         };
         let requests: Vec<Request> = rows.iter().map(request).collect();
         let mut there: HashMap<&PlayerId, u64> = HashMap::new();
         for ((partition, rows), answer) in rows.iter().zip(self.redis().all(&requests)) {
-            let mut answer = reply::list(answer?)?.into_iter().skip(1);
-            self.saw(*partition, reply::number(&reply::next(&mut answer)?)?);
-            for (one, version) in rows.iter().zip(answer) {
-                if let Some(version) = reply::bytes(version)?.first_chunk() {
-                    there.insert(&one.movement.player, u64::from_be_bytes(*version));
-                }
+            let written = answer.and_then(|answer| self.written(*partition, rows, answer, &mut there));
+            if let Err(error) = written {
+                failed.insert(*partition, error);
             }
         }
         // As if each had been written at its turn.
@@ -208,7 +232,25 @@ impl RedisPart {
                 late.push(at);
             }
         }
-        Ok(late)
+        late
+    }
+
+    /// Takes the answer of a partition that was written: which versions were there.
+    fn written<'a>(
+        &self,
+        partition: usize,
+        rows: &[&'a VersionedMovement],
+        answer: Value,
+        there: &mut HashMap<&'a PlayerId, u64>,
+    ) -> Result<(), RankingError> {
+        let mut answer = reply::list(answer)?.into_iter().skip(1);
+        self.saw(partition, reply::number(&reply::next(&mut answer)?)?);
+        for (one, version) in rows.iter().zip(answer) {
+            if let Some(version) = reply::bytes(version)?.first_chunk() {
+                there.insert(&one.movement.player, u64::from_be_bytes(*version));
+            }
+        }
+        Ok(())
     }
 
     /// A request that writes rows of a partition, each of another player; of a load with its epoch.

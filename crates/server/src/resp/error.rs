@@ -17,6 +17,8 @@ pub(super) const OVERFLOW: &str = "ERR increment would leave the range of the le
 pub(super) const NO_AUTH: &str = "NOAUTH Authentication required.";
 pub(super) const WRONG_PASS: &str = "WRONGPASS invalid username-password pair or user is disabled.";
 pub(super) const UNSURE: &str = "LOADING the store does not answer, or another server has taken it over";
+pub(super) const LOST: &str =
+    "LOADING the database has lost commits that it had acknowledged: everything is read anew";
 pub(super) const LOADING: &str = "LOADING Redis is loading the dataset in memory";
 pub(super) const READ_ONLY: &str = "READONLY a period of a leaderboard can only be read";
 /// The order of a closed period was stored anew in the middle of the question.

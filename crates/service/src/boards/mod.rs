@@ -116,7 +116,8 @@ impl Board {
         self.revision.fetch_max(revision, Ordering::SeqCst);
     }
 
-    /// Takes over what is stored, where that is newer. Not while a batch that changes it is under way: then it says so.
+    /// Takes over what is stored, where that is another revision. Not while a batch that changes it is under way: then it says
+    /// so. One that the database has lost is forgotten, so that the board is read whole.
     pub(crate) fn renew(&self, state: &BoardState) -> Result<bool, Refusal> {
         let mut fresh = Periods::new(&state.row.definition).map_err(Refusal::InvalidDefinition)?;
         // In this order everywhere.
@@ -126,6 +127,13 @@ impl Board {
             return Ok(false);
         }
         let known = self.revision();
+        if state.revision < known {
+            // Else a batch has changed it since it was asked for.
+            if state.bans.are_since(known) {
+                self.revision.store(0, Ordering::SeqCst);
+            }
+            return Ok(false);
+        }
         if state.revision > known {
             if !state.bans.apply(known, &mut hidden) {
                 return Ok(false);

@@ -1,6 +1,7 @@
 //! One act, as a use case: look, ask the lane, and look again where something was not as it was seen. Blocks.
 
 use super::command::{Act, ContestDone, ContestOrder, What};
+use super::finish::of_contest;
 use crate::failure::{Failure, Fault};
 use crate::tally::Tally;
 use crate::wallets::command::{Done, Request};
@@ -105,8 +106,9 @@ pub(super) fn once(
     (identity, at): (Option<&Identity>, Option<Micros>),
     (by, act): (By, Act),
 ) -> Result<Option<ContestDone>, Failure> {
+    let boards = if act.concerns_scores() { of_contest(tally, id, &seen) } else { Vec::new() };
     let (id, seen, identity) = (id.clone(), Some(Box::new(seen)), identity.cloned());
-    let done = ask(tally, ContestOrder { id, seen, by, at, act, identity })?;
+    let done = ask(tally, ContestOrder { id, seen, by, at, act, boards, identity })?;
     Ok((done.what != What::Stale).then_some(done))
 }
 

@@ -10,7 +10,7 @@ use crate::tally::Tally;
 use std::cell::RefCell;
 use tally_rules::contest::definition::Wish;
 use tally_rules::contest::record::Kept;
-use tally_rules::contest::{By, ContestId, Event, Record, State};
+use tally_rules::contest::{By, ContestId, Event, Record, State, state};
 use tally_rules::idempotency::Identity;
 use tally_rules::refusal::WrongField;
 use tally_rules::{Micros, PlayerId, Refusal};
@@ -44,7 +44,7 @@ pub fn create(
     let _running = identity.map(|one| tally.begin(&one.key)).transpose()?;
     let act = Act::Create { wish: Box::new(wish.clone()), series: None };
     let (id, identity) = (id.clone(), identity.cloned());
-    ask(tally, ContestOrder { id, seen: None, by: By::Server, at: None, act, identity })
+    ask(tally, ContestOrder { id, seen: None, by: By::Server, at: None, act, boards: Vec::new(), identity })
 }
 
 /// Changes what it is.
@@ -61,18 +61,15 @@ pub fn patch(
         Actor::Member(_) => return Err(Refusal::Forbidden.into()),
     };
     check_schedules(wish)?;
-    // When it ends is asked by every score.
-    finish::while_held(tally, id, || {
-        act(tally, id, identity, |record| {
-            if record.state == State::Open && (wish.capacity.is_some() || wish.division_size.is_some()) {
-                let settings = &tally.settings.ledger;
-                let wished =
-                    wish.change(&record.contest, record.state, &settings.currencies, settings.contests)?;
-                check_boards(tally, &wished, record.desk.accepted.max(1))?;
-            }
-            check_staff(tally, record, wish)?;
-            Ok((by, Act::Patch(Box::new(wish.clone()), finish::boards(tally, id, record)?)))
-        })
+    act(tally, id, identity, |record| {
+        if record.state == State::Open && (wish.capacity.is_some() || wish.division_size.is_some()) {
+            let settings = &tally.settings.ledger;
+            let wished =
+                wish.change(&record.contest, record.state, &settings.currencies, settings.contests)?;
+            check_boards(tally, &wished, record.desk.accepted.max(1))?;
+        }
+        check_staff(tally, record, wish)?;
+        Ok((by, Act::Patch(Box::new(wish.clone()), finish::boards(tally, id, record)?)))
     })
 }
 
@@ -123,6 +120,10 @@ pub(super) fn open_at(
     let prepared = RefCell::new(Vec::new());
     let done = act_at(tally, id, identity, at, |record| {
         let by = by(record)?;
+        // Applications hold fees, so one leaderboard must be possible. Accepting judges the others.
+        if record.state == State::Draft && state::judge(record.state, Event::Open, by).is_ok() {
+            check_boards(tally, &record.contest, 1)?;
+        }
         let kept = desk::opening(tally, record, by)?;
         if let (Kept::Redis(number), true) = (kept, kept != record.kept) {
             prepared.borrow_mut().push((record.no, number));

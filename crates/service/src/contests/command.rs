@@ -4,6 +4,8 @@
 //! is not so any more under the contest's lock, the answer is [`What::Stale`], nothing was done, and whoever asks looks
 //! again. Not here: what is done (`wallets::decide::contests`).
 
+use crate::boards::Board;
+use std::sync::Arc;
 use tally_rules::contest::definition::{Fee, Wish};
 use tally_rules::contest::member::Unpaid;
 use tally_rules::contest::record::Kept;
@@ -27,6 +29,8 @@ pub struct ContestOrder {
     pub at: Option<Micros>,
     /// What.
     pub act: Act,
+    /// Leaderboards whose scores ask about what it changes: none of theirs is decided while it is done, and then they know it.
+    pub boards: Vec<Arc<Board>>,
     /// For retries.
     pub identity: Option<Identity>,
 }
@@ -125,7 +129,20 @@ pub enum What {
     Started(Vec<Failed>, Vec<BoardRow>),
 }
 
+impl Act {
+    /// Whether scores ask about what it changes.
+    pub(super) fn concerns_scores(&self) -> bool {
+        matches!(self, Self::Patch(..) | Self::Finish(_) | Self::Cancel(_))
+    }
+}
+
 impl ContestOrder {
+    /// Whether it has to be done while no score is decided. Where others write too, it is a change of the leaderboards, so a
+    /// batch that was planned before it is planned again.
+    pub(crate) fn holds_scores(&self) -> bool {
+        self.boards.iter().any(|board| !board.is_shared())
+    }
+
     /// The fee, as it was seen.
     pub(crate) fn fee(&self) -> Option<Fee> {
         self.seen.as_ref()?.contest.entry_fee

@@ -161,7 +161,8 @@ pub(super) fn say(
     what: Outside,
 ) -> Result<ContestDone, Failure> {
     let (seen, act) = (Some(Box::new(seen)), Act::Outside(what));
-    ask(tally, ContestOrder { id: id.clone(), seen, by: By::Clock, at: None, act, identity: None })
+    let (by, at, boards, identity) = (By::Clock, None, Vec::new(), None);
+    ask(tally, ContestOrder { id: id.clone(), seen, by, at, act, boards, identity })
 }
 
 /// Takes applications of a contest as it was seen out of Redis, if nobody needs them any more; doing it again changes nothing.

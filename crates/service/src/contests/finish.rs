@@ -1,8 +1,8 @@
-//! Ending a contest that is played: no score is decided while that is written, and none after it. Each blocks.
+//! Ending a contest that is played: no score is decided while the ledger's lane writes that, and none after it. Each blocks.
 
 use super::act::{Actor, act, act_at};
 use super::command::{Act, ContestDone};
-use super::{desk, play, work};
+use super::{desk, work};
 use crate::boards::Board;
 use crate::failure::{Failure, Fault};
 use crate::tally::Tally;
@@ -20,18 +20,14 @@ pub fn finish(
     actor: &Actor,
     identity: Option<&Identity>,
 ) -> Result<ContestDone, Failure> {
-    while_held(tally, id, || {
-        act(tally, id, identity, |record| {
-            Ok((actor.by(record, Event::Finish, None)?, Act::Finish(boards(tally, id, record)?)))
-        })
+    act(tally, id, identity, |record| {
+        Ok((actor.by(record, Event::Finish, None)?, Act::Finish(boards(tally, id, record)?)))
     })
 }
 
 /// The clock ends it, as of its own time.
 pub(super) fn finish_at(tally: &Tally, id: &ContestId, at: Micros) -> Result<ContestDone, Failure> {
-    while_held(tally, id, || {
-        act_at(tally, id, None, Some(at), |record| Ok((By::Clock, Act::Finish(boards(tally, id, record)?))))
-    })
+    act_at(tally, id, None, Some(at), |record| Ok((By::Clock, Act::Finish(boards(tally, id, record)?))))
 }
 
 /// Calls it off: what is held is released, and captured fees are paid back.
@@ -41,10 +37,8 @@ pub fn cancel(
     actor: &Actor,
     identity: Option<&Identity>,
 ) -> Result<ContestDone, Failure> {
-    let done = while_held(tally, id, || {
-        act(tally, id, identity, |record| {
-            Ok((actor.by(record, Event::Cancel, None)?, Act::Cancel(boards(tally, id, record)?)))
-        })
+    let done = act(tally, id, identity, |record| {
+        Ok((actor.by(record, Event::Cancel, None)?, Act::Cancel(boards(tally, id, record)?)))
     })?;
     // It is called off, whatever becomes of this: the keeper goes on with it.
     let record = Record::clone(&done.record);
@@ -52,21 +46,6 @@ pub fn cancel(
         tracing::warn!(%failure, contest = id.as_str(), "release what a contest held; it is tried again");
     }
     Ok(done)
-}
-
-/// Does something that scores ask about while none is decided; then its boards know it.
-pub(super) fn while_held(
-    tally: &Tally,
-    id: &ContestId,
-    change: impl FnOnce() -> Result<ContestDone, Failure>,
-) -> Result<ContestDone, Failure> {
-    let _held = tally.lane.hold()?;
-    let done = change();
-    // Also where nobody knows what became of it: what is stored is what holds.
-    if let Ok(Some(record)) = tally.store.ledger().contest(id).map_err(Failure::from) {
-        of_contest(tally, id, &record).iter().for_each(|board| play::tell(board, &record));
-    }
-    done
 }
 
 /// The boards of a contest that has started, in order of divisions.

@@ -44,8 +44,9 @@ pub(crate) fn go_on(tally: &Tally, id: &ContestId, mut seen: Record) -> Result<R
             Act::Clear(rows, _) => rows.last().map(|(player, _)| player.clone()),
             _ => None,
         };
-        let (id, from) = (id.clone(), Some(Box::new(seen)));
-        let done = ask(tally, ContestOrder { id, seen: from, by: By::Clock, at: None, act, identity: None })?;
+        let (id, from, boards) = (id.clone(), Some(Box::new(seen)), Vec::new());
+        let (by, at, identity) = (By::Clock, None, None);
+        let done = ask(tally, ContestOrder { id, seen: from, by, at, act, boards, identity })?;
         cleared = last.filter(|_| !matches!(done.what, What::Stale));
         seen = *done.record;
     }

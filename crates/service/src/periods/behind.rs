@@ -5,6 +5,7 @@
 use super::order::{self, Step};
 use super::walk::Readers;
 use crate::boards::Board;
+use crate::damaged;
 use crate::failure::{Failure, Fault};
 use crate::progress::Progress;
 use crate::servers::{self, marks};
@@ -12,8 +13,9 @@ use crate::tally::Tally;
 use crate::trial::Trial;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tally_ranking::{Look, Ranking, Standings};
+use tally_ranking::{Look, Ranking, Remote, RemoteLoad, Row, Standings};
 use tally_rules::instant::SECOND;
+use tally_rules::{Micros, PlayerId, Record};
 use tally_store::plan::ALL_TIME;
 use tally_store::{BoardNo, Part, Store, Task};
 
@@ -25,6 +27,8 @@ const TURN: Duration = Duration::from_secs(5);
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 /// The name under which the store remembers which generation of servers has loaded everything.
 const LOADED: &str = "ranking_loaded";
+/// Rows read in one go with their versions: they are held until it is known who is hidden.
+const VERSIONS_ROWS: usize = 10_000;
 /// How often a load says that it goes on.
 const SAY_AGAIN: Duration = Duration::from_secs(1);
 
@@ -87,12 +91,17 @@ impl<'a> Start<'a> {
                     std::thread::sleep(LOOK_AGAIN);
                     continue;
                 }
-                order::fill(store, board, part, order.get(), Readers::Few, |step| {
+                let read = |step| {
                     self.turn.go_on();
                     if let Step::Read { rows, .. } = step {
                         each(rows);
                     }
-                })?;
+                };
+                if must {
+                    order::fill(store, board, part, order.get(), Readers::Few, read)?;
+                } else {
+                    fill_lost(store, (board.no, part), remote, read)?;
+                }
                 must = false;
             }
         }
@@ -184,7 +193,62 @@ fn mend(
         return Ok(());
     }
     tracing::info!(board = board.id.as_str(), part = part.0, "load an order that was lost");
-    order::fill(store, board, part, order.get(), Readers::Few, |_| turn.go_on())
+    fill_lost(store, (board.no, part), remote, |_| turn.go_on())
+}
+
+/// Makes an order exact where partitions of it are lost: the others stay.
+fn fill_lost(
+    store: &dyn Store,
+    part: (BoardNo, Part),
+    remote: &Remote,
+    each: impl FnMut(Step),
+) -> Result<(), Failure> {
+    fill(store, part, remote.load()?, each)
+}
+
+/// Loads rows into partitions that are to be loaded.
+pub(super) fn fill(
+    store: &dyn Store,
+    (board, part): (BoardNo, Part),
+    mut loading: RemoteLoad<'_>,
+    mut each: impl FnMut(Step),
+) -> Result<(), Failure> {
+    if !loading.is_idle() {
+        let read = |newest, rows| each(Step::Read { newest, rows });
+        walk_with_versions(store, board, part, read, |row| Ok(loading.push(row)?))?;
+    }
+    loading.finish()?;
+    damaged::log_all(store);
+    Ok(())
+}
+
+/// Every row of a part for Redis. Who is hidden is asked after rows were read: see `servers/marks`.
+fn walk_with_versions(
+    store: &dyn Store,
+    board: BoardNo,
+    part: Part,
+    mut each: impl FnMut(Micros, u64),
+    mut push: impl FnMut(Row<'_>) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let mut after = None;
+    loop {
+        let mut rows = Vec::new();
+        let mut one = |player, record, version| rows.push((player, record, version));
+        let walked = store.walk_states(board, part, after.as_ref(), VERSIONS_ROWS, &mut one)?;
+        let players: Vec<PlayerId> = rows.iter().map(|(player, ..)| player.clone()).collect();
+        let hidden = store.banned(board, &players)?;
+        let mut newest = Micros(i64::MIN);
+        for (player, record, version) in &rows {
+            let hidden = hidden.contains(player);
+            newest = newest.max(record.as_ref().map_or(newest, |record: &Record| record.at));
+            push(Row { player, record: record.as_ref(), version: *version, hidden })?;
+        }
+        each(newest, walked as u64);
+        if walked < VERSIONS_ROWS {
+            return Ok(());
+        }
+        after = rows.pop().map(|(player, ..)| player);
+    }
 }
 
 /// The turn to load, given back when it goes.

@@ -4,6 +4,7 @@
 //! is read. A crash in between leaves the old order in force and rows that are written over or purged.
 
 use super::LivePart;
+use super::behind;
 use super::walk::{self, Readers};
 use crate::boards::Board;
 use crate::damaged;
@@ -12,7 +13,7 @@ use crate::scores::lane::ScoreLanes;
 use crate::servers;
 use crate::tally::Tally;
 use tally_lanes::Pass;
-use tally_ranking::{PartOrder, Row, Source, Standings, StoredBlock};
+use tally_ranking::{PartOrder, Source, Standings, StoredBlock};
 use tally_rules::event::{Event, Happened, PeriodClosed};
 use tally_rules::{Micros, PlayerId, Record};
 use tally_store::{
@@ -22,8 +23,6 @@ use tally_store::{
 
 /// Blocks of one transaction.
 const BLOCKS_AT_ONCE: usize = 64;
-/// Rows read in one go with their versions: they are held until it is known who is hidden.
-const VERSIONS_ROWS: usize = 10_000;
 
 /// Loads the order of a part from its records, without those who are hidden. `each` hears how it goes on.
 pub(crate) fn load(
@@ -54,54 +53,18 @@ pub(crate) enum Step {
     Placed { placed: u64, of: u64 },
 }
 
-/// Makes the order of a part exact, wherever it is kept.
+/// Makes the order of a part exact, wherever it is kept and whatever is there.
 pub(crate) fn fill(
     store: &dyn Store,
     board: &Board,
     part: Part,
     order: &Standings,
     readers: Readers,
-    mut each: impl FnMut(Step),
+    each: impl FnMut(Step),
 ) -> Result<(), Failure> {
     match order {
         Standings::Memory(order) => load(store, board, part, order, readers, each),
-        Standings::Redis(remote) => {
-            let mut loading = remote.load()?;
-            let read = |newest, rows| each(Step::Read { newest, rows });
-            walk_with_versions(store, board.no, part, read, |row| Ok(loading.push(row)?))?;
-            loading.finish()?;
-            damaged::log_all(store);
-            Ok(())
-        }
-    }
-}
-
-/// Every row of a part for Redis. Who is hidden is asked after rows were read: see `servers/marks`.
-fn walk_with_versions(
-    store: &dyn Store,
-    board: BoardNo,
-    part: Part,
-    mut each: impl FnMut(Micros, u64),
-    mut push: impl FnMut(Row<'_>) -> Result<(), Failure>,
-) -> Result<(), Failure> {
-    let mut after = None;
-    loop {
-        let mut rows = Vec::new();
-        let mut one = |player, record, version| rows.push((player, record, version));
-        let walked = store.walk_states(board, part, after.as_ref(), VERSIONS_ROWS, &mut one)?;
-        let players: Vec<PlayerId> = rows.iter().map(|(player, ..)| player.clone()).collect();
-        let hidden = store.banned(board, &players)?;
-        let mut newest = Micros(i64::MIN);
-        for (player, record, version) in &rows {
-            let hidden = hidden.contains(player);
-            newest = newest.max(record.as_ref().map_or(newest, |record: &Record| record.at));
-            push(Row { player, record: record.as_ref(), version: *version, hidden })?;
-        }
-        each(newest, walked as u64);
-        if walked < VERSIONS_ROWS {
-            return Ok(());
-        }
-        after = rows.pop().map(|(player, ..)| player);
+        Standings::Redis(remote) => behind::fill(store, (board.no, part), remote.load_all()?, each),
     }
 }
 

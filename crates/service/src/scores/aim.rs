@@ -91,10 +91,7 @@ impl Aims {
                     commands.steps.iter().map(|step| aims.step(step, instants, now)).collect()
                 }
                 Request::Remove(remove) => vec![aims.open(&remove.board, now)],
-                Request::Ban(ban) => {
-                    let ranks = play::judge_ranks(&ban.board, now);
-                    vec![RowAim { at: ranks.map(|()| now), ..in_memory(&ban.board, now) }]
-                }
+                Request::Ban(ban) => vec![in_memory(&ban.board, now)],
                 Request::Erase(_) | Request::Redefine(_) | Request::Vanish(_) => Vec::new(),
             };
             aims.rows.push(rows);
@@ -120,7 +117,8 @@ impl Aims {
         self.stale.retain(|key, _| used.contains(key));
     }
 
-    /// Refuses what the contests of its boards do not allow: scores of others than members or at another time, and removals.
+    /// Refuses what the contests of its boards do not allow: scores of others than members, scores and bans at another time, and
+    /// removals.
     pub(super) fn judge<'a>(
         &mut self,
         batch: &'a [Request],
@@ -161,7 +159,12 @@ impl Aims {
                 Request::Remove(remove) => {
                     removals.extend(play::of(&remove.board).then_some((at, 0)));
                 }
-                Request::Ban(_) | Request::Erase(_) | Request::Redefine(_) | Request::Vanish(_) => {}
+                Request::Ban(ban) => {
+                    if let Err(refusal) = play::judge_ranks(&ban.board, now) {
+                        self.rows[at][0].at = Err(refusal);
+                    }
+                }
+                Request::Erase(_) | Request::Redefine(_) | Request::Vanish(_) => {}
             }
         }
         for ((at, row), verdict) in of.into_iter().zip(play::judge(store, &scores, now)?) {

@@ -138,6 +138,11 @@ impl ScoreLanes {
         Ok(answers.into_iter().map(fault).collect())
     }
 
+    /// What its batches pass.
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
     /// Waits until every batch that is being decided now has been published; none is begun until this is dropped. Blocks.
     pub(crate) fn hold(&self) -> Result<Pass, Failure> {
         Ok(self.shared.pass_alone().map_err(|(_, fault)| fault)?)

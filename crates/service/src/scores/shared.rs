@@ -17,6 +17,9 @@ use tally_store::{ShardSet, Store};
 /// How long a batch waits for those of other lanes, which take as long only where a database does not answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// The same of what money waits behind.
+const LEDGER_PATIENCE: Duration = Duration::from_secs(2);
+
 /// What all lanes of scores share.
 pub(crate) struct Shared {
     pub(crate) store: Arc<dyn Store>,
@@ -50,7 +53,11 @@ impl Shared {
     /// Goes on beside what lanes do with these databases, or once they have done what they are doing, and alone. Else it
     /// says which of them it cannot wait for, if it is those.
     pub(crate) fn pass(&self, of: ShardSet, alone: bool) -> Result<Pass, (ShardSet, Fault)> {
-        self.gate.pass(of.bits(), alone, PATIENCE).map_err(|blocked| {
+        self.pass_within(PATIENCE, of, alone)
+    }
+
+    fn pass_within(&self, patience: Duration, of: ShardSet, alone: bool) -> Result<Pass, (ShardSet, Fault)> {
+        self.gate.pass(of.bits(), alone, patience).map_err(|blocked| {
             let why = "what became of an earlier batch is not known yet";
             let Blocked::Stuck(bits) = blocked else {
                 return (ShardSet::default(), Fault::StoreAway("an earlier batch takes too long".into()));
@@ -70,5 +77,11 @@ impl Shared {
     /// The same, alone with all of them.
     pub(crate) fn pass_alone(&self) -> Result<Pass, (ShardSet, Fault)> {
         self.pass(ShardSet::first(self.store.shards()), true)
+    }
+
+    /// The same for the ledger's lane, behind which money waits.
+    pub(crate) fn pass_alone_soon(&self) -> Result<Pass, Fault> {
+        let all = ShardSet::first(self.store.shards());
+        self.pass_within(LEDGER_PATIENCE, all, true).map_err(|(_, fault)| fault)
     }
 }

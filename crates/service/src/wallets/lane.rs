@@ -7,6 +7,7 @@ use crate::clock::Clock;
 use crate::events::hub::Hub;
 use crate::failure::{Failure, Fault};
 use crate::requests::Running;
+use crate::scores::shared::Shared;
 use crate::scores::work::StoreTimes;
 use crate::settings::{Background, Settings};
 use crate::waiting::{self, Entry, Teller, Told};
@@ -29,15 +30,10 @@ pub(crate) struct LedgerLane {
 
 impl LedgerLane {
     /// Starts it, if members have their wallets in the home currency of the settings.
-    pub(crate) fn start(
-        store: &Arc<dyn Store>,
-        clock: &Clock,
-        settings: &Settings,
-        hub: Arc<Hub>,
-    ) -> Result<Self, Failure> {
+    pub(crate) fn start(scores: &Arc<Shared>, settings: &Settings, hub: Arc<Hub>) -> Result<Self, Failure> {
         let Settings { ledger: settings, background, idempotency_keep_micros: keep_micros, .. } = settings;
         let home = settings.currencies.home();
-        if let Some(known) = store.meta(HOME_META)?.filter(|known| known != home.as_str().as_bytes()) {
+        if let Some(known) = scores.store.meta(HOME_META)?.filter(|known| known != home.as_str().as_bytes()) {
             let known = String::from_utf8_lossy(&known).into_owned();
             return Err(Fault::Broken(format!(
                 "the members of this store have their first wallets in {known}: set `wallet.currency` to that, and {home} \
@@ -51,7 +47,7 @@ impl LedgerLane {
         let times = Arc::<StoreTimes>::default();
         let teller = Teller::default();
         let told = (node, Arc::clone(&times), hub, teller.clone());
-        let work = LedgerWork::new(Arc::clone(store), clock.clone(), settings.clone(), *keep_micros, told);
+        let work = LedgerWork::new(Arc::clone(scores), settings.clone(), *keep_micros, told);
         let no_thread = |error| Fault::Broken(format!("no thread for the ledger's lane: {error}"));
         let (lane, thread) = match background {
             Background::Threads => {

@@ -1,17 +1,20 @@
 //! What the ledger's lane does with a batch: one transaction, then the answers. Nothing is published: balances are never
-//! kept outside of the store. Who listens is woken, and reads there.
+//! kept outside of the store. Who listens is woken, and reads there. Only what scores ask about of a contest is known in memory:
+//! such an act is a batch of its own, and goes alone through the gate of the scores' lanes.
 
 use super::LedgerSettings;
 use super::command::{Done, Request};
 use super::decide::{self, Decision};
 use crate::clock::Clock;
+use crate::contests::play;
 use crate::events::hub::{Hub, Touched};
 use crate::failure::{Fault, in_lane};
+use crate::scores::shared::Shared;
 use crate::scores::work::StoreTimes;
 use crate::waiting::Teller;
 use std::sync::Arc;
 use std::time::Instant;
-use tally_lanes::{Failure, Resolution, Weight, Work};
+use tally_lanes::{Failure, Kind, Pass, Resolution, Weight, Work};
 use tally_rules::Refusal;
 use tally_rules::instant::Instants;
 use tally_rules::ledger::Uuid;
@@ -27,6 +30,10 @@ pub(crate) const HOME_META: &str = "wallet_currency";
 pub(super) struct LedgerWork {
     store: Arc<dyn Store>,
     clock: Clock,
+    /// The lanes of scores, whose gate a few acts pass.
+    scores: Arc<Shared>,
+    /// From before the transaction of such an act until its leaderboards know what it did.
+    pass: Option<Pass>,
     settings: LedgerSettings,
     keep_micros: i64,
     times: Arc<StoreTimes>,
@@ -48,17 +55,19 @@ pub(super) struct LedgerWork {
 
 impl LedgerWork {
     pub(super) fn new(
-        store: Arc<dyn Store>,
-        clock: Clock,
+        scores: Arc<Shared>,
         settings: LedgerSettings,
         keep_micros: i64,
         (node, times, hub, teller): (u64, Arc<StoreTimes>, Arc<Hub>, Teller),
     ) -> Self {
         let (instants, touched) = (Instants::default(), Touched::default());
+        let (store, clock) = (Arc::clone(&scores.store), scores.clock.clone());
         let remembered = false;
         Self {
             store,
             clock,
+            scores,
+            pass: None,
             settings,
             keep_micros,
             times,
@@ -109,12 +118,21 @@ impl Work for LedgerWork {
         Weight { rows, bytes: rows.saturating_mul(MOVE_BYTES) }
     }
 
+    fn kind(request: &Request) -> Kind {
+        if holds_scores(request) { Kind::Alone } else { Kind::Group(0) }
+    }
+
     fn tell(&mut self, callers: usize, telling: Box<dyn Send>) {
         self.teller.tell(callers, telling);
     }
 
     fn commit(&mut self, batch: &[Request]) -> Result<Vec<Decision>, Failure<Fault>> {
         self.remember_home(batch).map_err(in_lane)?;
+        // From an attempt before, that is known to have done nothing.
+        self.pass = None;
+        if batch.iter().any(holds_scores) {
+            self.pass = Some(self.scores.pass_alone_soon().map_err(Failure::Piece)?);
+        }
         let time = self.clock.judge();
         let now = time.now;
         let count = batch.iter().map(decide::ids_of).sum();
@@ -140,6 +158,8 @@ impl Work for LedgerWork {
             Err(error) => {
                 if let StoreError::LostAtCommit { batch, .. } = &error {
                     self.open = Some((*batch, decisions));
+                } else {
+                    self.pass = None;
                 }
                 Err(in_lane(error))
             }
@@ -153,18 +173,32 @@ impl Work for LedgerWork {
     /// The store knows by the name of the batch; what it decided was kept, because it must not be decided again.
     fn resolve(&mut self, _batch: &[Request]) -> Result<Resolution<Vec<Decision>, Fault>, Fault> {
         let (batch, _) = self.open.as_ref().expect("a commit was lost");
-        let done = self.store.became(batch)?;
+        let done = self.store.became(batch).inspect_err(|_| {
+            self.pass.iter().for_each(Pass::stick);
+        })?;
         let (_, decisions) = self.open.take().expect("a commit was lost");
         Ok(match done {
             Some(_) => Resolution::Committed(decisions),
             None => {
+                self.pass = None;
                 Resolution::NotCommitted(Fault::StoreAway("the connection was lost before the commit".into()))
             }
         })
     }
 
-    fn publish(&mut self, _batch: Vec<Request>, decisions: Vec<Decision>) -> Vec<Result<Done, Refusal>> {
+    fn publish(&mut self, batch: Vec<Request>, decisions: Vec<Decision>) -> Vec<Result<Done, Refusal>> {
         self.hub.wake(std::mem::take(&mut self.touched));
+        for (request, decision) in batch.iter().zip(&decisions) {
+            if let (Request::Contest(order), Ok(Done::Contest(done))) = (request, decision) {
+                order.boards.iter().for_each(|board| play::tell(board, &done.record));
+            }
+        }
+        self.pass = None;
         decisions
     }
+}
+
+/// Whether no score may be decided while it is done.
+fn holds_scores(request: &Request) -> bool {
+    matches!(request, Request::Contest(order) if order.holds_scores())
 }

@@ -1,8 +1,10 @@
 //! The ledger's lane on real stores: the embedded one, MariaDB, MySQL.
 
 mod applications;
+mod barrier;
 mod contests;
 mod crowd;
+mod ends;
 mod erasing;
 mod events;
 mod histories;
@@ -14,6 +16,7 @@ mod owed;
 mod payments;
 mod prizes;
 mod series;
+mod story;
 mod verify;
 mod verify_contests;
 mod verify_periods;

@@ -96,7 +96,8 @@ impl World {
     }
 
     pub(crate) fn on(store: Arc<dyn Store>, folder: tempfile::TempDir) -> Self {
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build().unwrap();
         let now = Arc::new(AtomicI64::new(1_700_000_000_000_000));
         let tally = start(store, &now, settings()).unwrap();
         Self { tally, now, runtime, _folder: folder }

@@ -1,7 +1,9 @@
-//! A bounded number of connections. The one that was given back last is given first, so a lane keeps its own.
+//! A bounded number of connections. The one that was given back last is given first, so a lane keeps its own. Some of them are
+//! only for transactions: however many read, and for however long, what moves money finds a connection.
 //!
-//! Not here: any check of a connection before it is used (that would be a round trip). One that was lost while it lay
-//! idle says so at its first message, and `run` and `ask` begin again on a new one.
+//! A new connection first shows that its database has lost nothing (`witness`). Not here: any check of one that is there (that
+//! would be a round trip). One that was lost while it lay idle says so at its first message, and `run` and `ask` begin again
+//! on a new one.
 
 use super::connect::{self, Address, Flavour};
 use super::fault::Fault;
@@ -9,6 +11,7 @@ use super::link::Link;
 use super::row::Answers;
 use super::stats::Stats;
 use super::text::Script;
+use super::witness::{Begun, Witnesses};
 use super::{Options, batches::Batch};
 use crate::StoreError;
 use std::sync::atomic::Ordering;
@@ -28,15 +31,27 @@ pub(super) struct Pool {
     pub(super) options: Options,
     pub(super) stats: Arc<Stats>,
     state: Mutex<State>,
-    freed: Condvar,
-    /// Transactions that are published, and whose rows are still there.
-    settled: Mutex<Vec<Batch>>,
+    /// For those who wait to read, and for transactions.
+    freed: [Condvar; 2],
+    /// What was committed here and must be there.
+    pub(super) witnesses: Witnesses,
 }
 
 #[derive(Debug, Default)]
 struct State {
     idle: Vec<Link>,
     used: usize,
+    /// How many of these only read.
+    reading: usize,
+}
+
+/// What a connection is taken for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Use {
+    /// A question outside of lanes: there may be many, and each may take long.
+    Read,
+    /// A transaction, or what became of one.
+    Transact,
 }
 
 /// A connection that is given back when it goes.
@@ -44,6 +59,7 @@ struct State {
 pub(super) struct Taken<'a> {
     pool: &'a Pool,
     link: Option<Link>,
+    of: Use,
     /// Whether it was made for this, so that it was not lost while idle.
     pub(super) new: bool,
 }
@@ -56,8 +72,8 @@ impl Pool {
             options,
             stats,
             state: Mutex::default(),
-            freed: Condvar::new(),
-            settled: Mutex::default(),
+            freed: Default::default(),
+            witnesses: Witnesses::default(),
         }
     }
 
@@ -65,45 +81,62 @@ impl Pool {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives a connection, or makes one, or waits for one.
+    /// Connects, once and for all refused where the database has lost commits.
+    pub(super) fn connect(&self, options: &Options) -> Result<Link, StoreError> {
+        self.witnesses.check()?;
+        let mut link = connect::connect(&self.address, options, &self.stats)?;
+        self.witnesses.look(&mut link, &self.address.shown)?;
+        Ok(link)
+    }
+
+    /// Gives a connection to read, or makes one, or waits for one.
     pub(super) fn take(&self) -> Result<Taken<'_>, StoreError> {
-        let idle = self.wait_for_place()?;
+        self.take_for(Use::Read)
+    }
+
+    /// The same for some use.
+    pub(super) fn take_for(&self, of: Use) -> Result<Taken<'_>, StoreError> {
+        self.witnesses.check()?;
+        let idle = self.wait_for_place(of)?;
         let new = idle.is_none();
         // From here on the place is taken, and given back however this ends.
-        let mut taken = Taken { pool: self, link: idle, new };
+        let mut taken = Taken { pool: self, link: idle, of, new };
         if new {
-            taken.link = Some(connect::connect(&self.address, &self.options, &self.stats)?);
+            taken.link = Some(self.connect(&self.options)?);
         }
         Ok(taken)
     }
 
     /// A connection made now: those that lie idle may all be lost to the same cause.
-    pub(super) fn take_new(&self) -> Result<Taken<'_>, StoreError> {
-        let mut taken = Taken { pool: self, link: self.wait_for_place()?, new: true };
+    pub(super) fn take_new(&self, of: Use) -> Result<Taken<'_>, StoreError> {
+        let mut taken = Taken { pool: self, link: self.wait_for_place(of)?, of, new: true };
         drop(taken.link.take());
-        taken.link = Some(connect::connect(&self.address, &self.options, &self.stats)?);
+        taken.link = Some(self.connect(&self.options)?);
         Ok(taken)
     }
 
-    fn wait_for_place(&self) -> Result<Option<Link>, StoreError> {
+    fn wait_for_place(&self, of: Use) -> Result<Option<Link>, StoreError> {
         let max = self.options.pool_max.max(1);
+        // A quarter of them is for transactions only.
+        let reading_max = (max * 3 / 4).max(1);
+        let full = |state: &mut State| state.used == max || of == Use::Read && state.reading == reading_max;
         let began = Instant::now();
         let mut state = self.state();
-        if state.used == max {
+        if full(&mut state) {
             self.stats.waits.fetch_add(1, Ordering::Relaxed);
-            let full = |state: &mut State| state.used == max;
-            state = self
-                .freed
+            state = self.freed[of as usize]
                 .wait_timeout_while(state, self.options.query_timeout, full)
                 .unwrap_or_else(PoisonError::into_inner)
                 .0;
             let micros = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
             self.stats.wait_micros.fetch_add(micros, Ordering::Relaxed);
-            if state.used == max {
+            if full(&mut state) {
+                let max = if of == Use::Read { reading_max } else { max };
                 return Err(StoreError::Away(format!("all {max} connections were in use for {micros} µs")));
             }
         }
         state.used += 1;
+        state.reading += usize::from(of == Use::Read);
         let idle = state.idle.pop();
         let is_old = |link: &Link| link.idle_since.is_some_and(|since| since.elapsed() > IDLE_MAX);
         if !idle.as_ref().is_some_and(is_old) {
@@ -123,7 +156,7 @@ impl Pool {
             Err(Fault::Lost(_)) if !link.new => {
                 drop(link);
                 self.stats.again.fetch_add(1, Ordering::Relaxed);
-                self.ask_new(script)
+                self.ask_new(script, Use::Read)
             }
             answered => link.after(answered),
         }
@@ -137,7 +170,7 @@ impl Pool {
         if matches!(answered, Err(Fault::Lost(_))) && !link.new {
             drop(link);
             self.stats.again.fetch_add(1, Ordering::Relaxed);
-            link = self.take_new()?;
+            link = self.take_new(Use::Read)?;
             answered = link.get().send(script);
         }
         answered.map_err(|fault| {
@@ -147,8 +180,8 @@ impl Pool {
     }
 
     /// Asks on a connection made now.
-    pub(super) fn ask_new(&self, script: &Script) -> Result<Answers, StoreError> {
-        let mut link = self.take_new()?;
+    fn ask_new(&self, script: &Script, of: Use) -> Result<Answers, StoreError> {
+        let mut link = self.take_new(of)?;
         let answered = link.get().send(script);
         link.after(answered)
     }
@@ -161,7 +194,7 @@ impl Pool {
             let new = kept.is_none();
             let link = match kept {
                 Some(link) => link,
-                None => kept.insert(connect::connect(&self.address, &options, &self.stats)?),
+                None => kept.insert(self.connect(&options)?),
             };
             match link.send(script) {
                 Ok(answers) => return Ok(answers),
@@ -185,7 +218,7 @@ impl Pool {
             .number(connect::IDLE_TRANSACTION.as_secs())
             .sql(" AND db = DATABASE() AND id <> CONNECTION_ID()");
         script.sql(" AND user = SUBSTRING_INDEX(USER(), '@', 1)").end();
-        let Ok(mut link) = self.take() else { return };
+        let Ok(mut link) = self.take_for(Use::Transact) else { return };
         if link.get().server.flavour == Flavour::MariaDb {
             return;
         }
@@ -207,32 +240,13 @@ impl Pool {
         }
     }
 
-    /// A transaction's row is not needed any more.
-    pub(super) fn settled(&self, batch: Batch) {
-        self.settled.lock().unwrap_or_else(PoisonError::into_inner).push(batch);
-    }
-
-    /// Some of them, for whoever deletes them; none while there are fewer than it is worth a statement.
-    pub(super) fn take_settled(&self, least: usize) -> Vec<Batch> {
-        let mut settled = self.settled.lock().unwrap_or_else(PoisonError::into_inner);
-        if settled.len() < least {
-            return Vec::new();
-        }
-        let count = settled.len().min(super::batches::SETTLED_MAX);
-        let mut some: Vec<Batch> = settled.drain(..count).collect();
-        // In the order of the key, as whoever else locks several.
-        some.sort_unstable();
-        some
-    }
-
-    /// They were not deleted: the next transaction tries again.
-    pub(super) fn give_back_settled(&self, batches: Vec<Batch>) {
-        self.settled.lock().unwrap_or_else(PoisonError::into_inner).extend(batches);
-    }
-
     /// See [`crate::Store::became`].
     pub(super) fn became(&self, batch: &Batch) -> Result<Option<u64>, StoreError> {
-        super::batches::read(self.ask_new(&super::batches::find_out(batch))?)
+        let version = super::batches::read(self.ask_new(&super::batches::find_out(batch), Use::Transact)?)?;
+        if let Some(version) = version {
+            self.witnesses.answered(*batch, version, Begun::UNKNOWN);
+        }
+        Ok(version)
     }
 
     pub(super) fn gauges(&self) -> Vec<(&'static str, f64)> {
@@ -269,11 +283,13 @@ impl Drop for Taken<'_> {
         let link = self.link.take().filter(|link| !link.is_broken() && !std::thread::panicking());
         let mut state = self.pool.state();
         state.used -= 1;
+        state.reading -= usize::from(self.of == Use::Read);
         if let Some(mut link) = link {
             link.idle_since = Some(Instant::now());
             state.idle.push(link);
         }
         drop(state);
-        self.pool.freed.notify_one();
+        // Only one of these can have it.
+        self.pool.freed.iter().for_each(Condvar::notify_one);
     }
 }

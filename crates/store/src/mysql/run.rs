@@ -16,7 +16,7 @@ use super::leases;
 use super::link::Link;
 use super::load::{self, Read};
 use super::notes::{Decide, Noted};
-use super::pool::Pool;
+use super::pool::{Pool, Use};
 use super::recent::{Known, Recent, Rows};
 use super::text::Script;
 use super::{CLOCK, Version, bans, boards, check, guess, keys, marks, meta, revisions, write};
@@ -109,7 +109,7 @@ fn in_turn(
     plan: &Plan,
     decide: Decide<'_>,
 ) -> Result<(Committed, bool), StoreError> {
-    let mut link = pool.take()?;
+    let mut link = pool.take_for(Use::Transact)?;
     let mut may_begin_again = !link.new;
     loop {
         let done = attempt(link.get(), (pool, lease), alone, plan, decide);
@@ -135,7 +135,7 @@ fn in_turn(
             return Err(StoreError::Away(why));
         }
         pool.stats.again.fetch_add(1, Ordering::Relaxed);
-        link = pool.take_new()?;
+        link = pool.take_new(Use::Transact)?;
     }
 }
 
@@ -311,7 +311,7 @@ pub(super) fn commit(
 ) -> Result<Committed, Stop> {
     let batch = BatchId { link: link.name, sequence: link.sequence + 1 };
     // Others take a row that stays for one that nobody has published.
-    let settled = pool.take_settled(if lease.is_some() { batches::SETTLED_MIN } else { 1 });
+    let (begun, settled) = pool.witnesses.begin(if lease.is_some() { batches::SETTLED_MIN } else { 1 });
     batches::delete(&mut script, &settled);
     let guard = script.len();
     batches::put(
@@ -329,23 +329,25 @@ pub(super) fn commit(
         script.sql(if revised { ", @revision" } else { ", 0" }).end();
     }
     script.statement("COMMIT");
-    let sent = link.send(&script);
+    let sent = link.send_end(&script);
     if sent.is_err() {
-        pool.give_back_settled(settled);
+        pool.witnesses.settle(settled);
     }
     match sent {
         Ok(mut answers) => {
             link.sequence = batch.sequence;
             answers.skip(last);
-            let marked = marks.map(|_| batch);
-            if marked.is_none() {
-                pool.settled(batch);
-            }
             let (version, revision) = match version {
                 Version::Number(number) if !asks => (number, 0),
                 // Done is done, whatever the database says of its clock.
                 _ => answers.two_numbers("the version").unwrap_or_default(),
             };
+            let marked = marks.map(|_| batch);
+            if marked.is_some() {
+                pool.witnesses.answered(batch, version, begun);
+            } else {
+                pool.witnesses.answered_and_settled(batch, version, begun);
+            }
             Ok(Committed { version, revision, marked })
         }
         Err(Fault::Lost(why)) => Err(Stop::LostAtCommit(batch, why)),

@@ -279,6 +279,11 @@ fn the_only_writer_asks_once_for_rows_of_the_ledger() {
         // On a busy machine a connection may seem to have been idle.
         let once = (0..100).find(|number| add(&[key(2)], &format!("once {number}"), 0).1 == 1);
         once.expect("one message does");
+        // Its holds and its end are compared, too.
+        for edit in ["held = 7", "closed = 1"] {
+            drop(server.sql(&format!("UPDATE {name}.wallets SET {edit}")));
+            assert!(add(&[key(2)], edit, 0).1 > 1, "{kind:?}: {edit} is a conflict");
+        }
         // What is written without having been asked for is known as well.
         let ledger = LedgerChanges { wallets: vec![(key(1), wallet(100, 9))], ..LedgerChanges::default() };
         store
@@ -294,5 +299,23 @@ fn the_only_writer_asks_once_for_rows_of_the_ledger() {
         assert_eq!(add(&[key(1)], "7", 1).0, [Some(1000)]);
         assert_eq!(server.sql(&format!("SELECT SUM(balance) FROM {name}.wallets")).trim(), "3001");
         store.release();
+    }
+}
+
+/// However many read, a transaction finds a connection, and so does a question what became of one.
+#[test]
+fn readers_leave_connections_to_transactions() {
+    for pool_max in [2, 8] {
+        let url = ScratchDatabase::shared(DatabaseKind::MariaDb10).create_database();
+        let options = Options { pool_max, query_timeout: Duration::from_secs(2), ..Options::default() };
+        let store = MySqlStore::open(&url, &options).unwrap();
+        let readers: Vec<_> = std::iter::from_fn(|| store.pool.take().ok()).collect();
+        assert!(!readers.is_empty() && readers.len() < pool_max, "{} of {pool_max}", readers.len());
+        let player = PlayerId::new("ann").unwrap();
+        let changes = Changes { profiles: vec![(player, Some(Profile::default()))], ..Changes::default() };
+        store.run(&Plan::default(), &mut |_| changes.clone()).unwrap();
+        assert_eq!(store.became(&BatchId { link: [1; 16], sequence: 1 }), Ok(None));
+        drop(readers);
+        assert_eq!(store.boards(), Ok(Vec::new()));
     }
 }

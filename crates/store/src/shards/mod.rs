@@ -33,7 +33,7 @@ use crate::plan::{
     BatchId, Block, BlockKey, BoardNo, BoardRow, Changes, Committed, ImportKey, ImportRow, KeyRow, Loaded,
     Part, PartKey, PartRow, Plan, ScoreKey,
 };
-use crate::{DamagedRow, Ledger, SHARDS_MAX, Slow, Store, StoreError};
+use crate::{DamagedRow, Ledger, LostCommits, SHARDS_MAX, Slow, Store, StoreError};
 use directory::Directory;
 use silent::Silent;
 use split::FIRST;
@@ -305,6 +305,10 @@ impl Store for Shards {
 
     /// Nobody writes to any shard who has not the lease of the first.
     fn may_answer(&self) -> bool {
-        self.inner.all[FIRST].may_answer()
+        self.inner.all[FIRST].may_answer() && self.lost().is_none()
+    }
+
+    fn lost(&self) -> Option<LostCommits> {
+        self.inner.all.iter().find_map(|store| store.lost())
     }
 }

@@ -119,6 +119,7 @@ mod tests {
                 | StoreError::Damaged(_)
                 | StoreError::Locked(_)
                 | StoreError::Skewed(_)
+                | StoreError::Replication(_)
                 | StoreError::TooNew { .. }
                 | StoreError::TooOld { .. }
                 | StoreError::Layout(_)

@@ -5,7 +5,8 @@
 //! the tests of the binary have, and what a file keeps of one, which the store's have.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tally_rules::profile::Profile;
 use tally_rules::{Micros, PlayerId, Record};
 use tally_store::{
@@ -24,12 +25,16 @@ pub(crate) enum End {
     LostDone,
     /// Nobody hears that it has not.
     LostUndone,
+    /// Nobody hears that it has committed, nor what became of it when that is first asked.
+    Unknown,
 }
 
 /// The store.
 pub(crate) struct Dying {
     inner: Arc<dyn Store>,
     state: Mutex<State>,
+    money: Mutex<()>,
+    reads: AtomicUsize,
 }
 
 #[derive(Default)]
@@ -39,16 +44,29 @@ struct State {
     dead: bool,
     /// What became of those whose answer was lost.
     lost: BTreeMap<BatchId, Option<Committed>>,
+    /// Whether the next question what became of one has no answer.
+    is_deaf: bool,
 }
 
 impl Dying {
     pub(crate) fn new(inner: Arc<dyn Store>) -> Arc<Self> {
-        Arc::new(Self { inner, state: Mutex::default() })
+        let (state, money) = (Mutex::default(), Mutex::default());
+        Arc::new(Self { inner, state, money, reads: AtomicUsize::new(0) })
+    }
+
+    /// Transactions of the ledger wait until this is dropped.
+    pub(crate) fn hold_money(&self) -> MutexGuard<'_, ()> {
+        self.money.lock().unwrap()
     }
 
     /// The transaction after so many more ends like that.
     pub(crate) fn arm(&self, after: u32, end: End) {
         self.state.lock().unwrap().armed = Some((after, end));
+    }
+
+    /// Reads of the ledger so far.
+    pub(crate) fn reads(&self) -> usize {
+        self.reads.load(Ordering::SeqCst)
     }
 
     /// The process has died of something else.
@@ -93,6 +111,8 @@ impl Store for Dying {
     }
 
     fn run(&self, plan: &Plan, decide: &mut dyn FnMut(&Loaded) -> Changes) -> Result<Committed, StoreError> {
+        let _money =
+            (!plan.ledger.is_empty()).then(|| self.money.lock().unwrap_or_else(PoisonError::into_inner));
         let end = match self.next()? {
             None => return self.inner.run(plan, decide),
             Some(End::Before) => return Err(away()),
@@ -112,17 +132,22 @@ impl Store for Dying {
             return Err(away());
         }
         let mut state = self.state.lock().unwrap();
+        state.is_deaf = end == End::Unknown;
         let batch = BatchId { link: *b"nobody has heard", sequence: state.lost.len() as u64 };
         state.lost.insert(batch, done);
         Err(StoreError::LostAtCommit { batch, why: "the test cut it".into() })
     }
 
     fn became(&self, batch: &BatchId) -> Result<Option<Committed>, StoreError> {
+        if std::mem::take(&mut self.state.lock().unwrap().is_deaf) {
+            return Err(away());
+        }
         let lost = self.state.lock().unwrap().lost.get(batch).cloned();
         lost.map_or_else(|| self.inner.became(batch), Ok)
     }
 
     fn ledger(&self) -> &dyn Ledger {
+        self.reads.fetch_add(1, Ordering::SeqCst);
         self.inner.ledger()
     }
 
