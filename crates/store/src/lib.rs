@@ -55,7 +55,8 @@ use tally_rules::{Micros, PlayerId, Record};
 /// Guarantees that the contract suite checks of every backend:
 ///
 /// - **One transaction.** [`run`](Self::run) reads everything of the plan, calls `decide` and writes what it returned,
-///   as one unit: all of it is visible to later reads, or none.
+///   as one unit: all of it is visible to later reads, or none. Over several databases that holds for each of them, see
+///   [`StoreError::Partly`].
 /// - **Durable when it returns.** After `Ok`, a killed process or machine loses nothing of it, unless the plan said
 ///   [`Durability::Relaxed`]: then a killed process loses nothing, and a machine that stops the last second at most.
 ///   After an error other than [`StoreError::LostAtCommit`], nothing of it was done.

@@ -15,6 +15,7 @@ use crate::servers::doubts::{self, Doubts};
 use crate::tally::Tally;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, PoisonError};
+use tally_lanes::Pass;
 use tally_ranking::Ranking;
 use tally_rules::contest::{ContestId, State};
 use tally_rules::definition::Wish;
@@ -148,6 +149,7 @@ fn create(
     let mut plan = plan(id, identity);
     plan.alone = true;
     plan.boards.extend(unseen.as_ref().map(|board| board.no));
+    let _still = unseen.as_ref().map_or(Ok(None), |_| still(tally))?;
     let (mut new, mut is_taken, mut unknown) = (None, false, None);
     let stored = tally.once(&plan, identity, now, |loaded, changes| {
         let old = loaded.board_names[0].as_ref();
@@ -252,6 +254,12 @@ fn may_go(tally: &Tally, board: &Board, revision: Option<u64>) -> bool {
     }
 }
 
+/// Keeps the lanes from batches while a board goes, where one may be between two databases: it must find the board on both, or on
+/// none.
+fn still(tally: &Tally) -> Result<Option<Pass>, Failure> {
+    (tally.store.shards() > 1).then(|| tally.lane.hold()).transpose()
+}
+
 /// Lets boards go that nobody sees any more: they stay until their room is needed. Whoever is about to write to one is
 /// told by the lane that it is gone, and makes it again.
 fn sweep(tally: &Tally) -> Result<(), Failure> {
@@ -303,6 +311,7 @@ fn delete_once(tally: &Tally, id: &BoardId, identity: Option<&Identity>) -> Resu
     };
     let may_go = !id.is_reserved() || contest_is_over(tally, id)?;
     let _one = tally.changing_boards.lock().unwrap_or_else(PoisonError::into_inner);
+    let _still = still(tally)?;
     let (now, mut owes, mut is_gone) = (tally.clock.now(), false, false);
     let stored = tally.once(&plan(id, identity), identity, now, |loaded, changes| {
         let board = tally.boards.get(id);
