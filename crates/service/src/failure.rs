@@ -29,6 +29,9 @@ pub enum Fault {
     /// The store cannot be used now: nothing was done, try again later.
     #[error("the store is away: {0}")]
     StoreAway(String),
+    /// Others change the same all the time: nothing was done, try again.
+    #[error("others change the same: {0}")]
+    Contention(String),
     /// A part of the store cannot be used now: nothing was done, try again later; what is elsewhere can be done.
     #[error("{shard} of the store is away: {why}")]
     ShardAway {
@@ -88,11 +91,11 @@ impl From<Refusal> for Failure {
 impl From<StoreError> for Fault {
     fn from(error: StoreError) -> Self {
         match error {
-            StoreError::Conflict(why) | StoreError::Away(why) | StoreError::Locked(why) => {
-                Self::StoreAway(why)
-            }
+            StoreError::Conflict(why) => Self::Contention(why),
+            StoreError::Away(why) | StoreError::Locked(why) => Self::StoreAway(why),
             StoreError::ShardAway { shard, why, .. } => Self::ShardAway { shard, why },
             StoreError::LostAtCommit { why, .. } => Self::OutcomeUnknown(why),
+            StoreError::Partly(_) => Self::OutcomeUnknown(error.to_string()),
             StoreError::Damaged(row) => Self::Damaged(row),
             StoreError::Row(_)
             | StoreError::Corrupt(_)
@@ -134,9 +137,9 @@ pub(crate) fn in_lane(error: StoreError) -> tally_lanes::Failure<Fault> {
         StoreError::Conflict(_) => Failure::Retry(error.into()),
         StoreError::Row(_) | StoreError::Damaged(_) => Failure::Row(error.into()),
         StoreError::LostAtCommit { .. } => Failure::Unknown(error.into()),
-        // What the others of the batch concern may be there.
+        // What others of the batch concern may be there.
         StoreError::ShardAway { alone: false, .. } => Failure::Row(error.into()),
-        StoreError::ShardAway { .. } => Failure::Piece(error.into()),
+        StoreError::ShardAway { .. } | StoreError::Partly(_) => Failure::Piece(error.into()),
         StoreError::Away(_)
         | StoreError::Corrupt(_)
         | StoreError::Layout(_)

@@ -18,9 +18,7 @@ pub enum StoreError {
     /// One of several databases is away: nothing was done. What concerns the others alone can go through.
     #[error("{shard} of the store is away: {why}")]
     ShardAway {
-        /// Which, from 0.
-        number: usize,
-        /// The same as people count.
+        /// Which, as people count.
         shard: String,
         /// Whether it is the only one that the transaction concerns.
         alone: bool,
@@ -35,6 +33,9 @@ pub enum StoreError {
         /// What happened.
         why: String,
     },
+    /// One of several databases has done its part, and another has not: the same again finishes the rest.
+    #[error("a part of it is done, and the rest is not: {0}")]
+    Partly(String),
     /// A row that was read cannot be what we wrote: nothing was done; what does not need that row can go through.
     #[error("damaged: {0}")]
     Damaged(Box<DamagedRow>),

@@ -176,7 +176,8 @@ async fn flush(session: &mut Session, log: &mut Arc<Log>, out: &mut Vec<u8>) {
     if log.is_empty() {
         return;
     }
-    session.run(log, false, out).await;
+    // A pipeline is no transaction.
+    let _done = session.run(log, false, out).await;
     // A question that was not asked, because everything was refused, may still hold it.
     match Arc::get_mut(log) {
         Some(log) if log.bytes() <= KEPT_BYTES => log.clear(),

@@ -31,6 +31,9 @@ pub(super) const EXEC_ABORT: &str = "EXECABORT Transaction discarded because of 
 pub(super) const NOT_IN_MULTI: &str = "ERR this command cannot be part of a transaction";
 pub(super) const TOO_MANY_IN_MULTI: &str =
     "ERR more members than one transaction may remove; remove them outside of MULTI";
+/// What Redis Cluster says of keys, with the reason.
+pub(super) const CROSS_SLOT: &str = "CROSSSLOT Players in transaction are in several databases of the store, or are chosen \
+     by rank; nothing was done";
 pub(super) const DENIED: &str = "DENIED tally is running in protected mode because no API key exists. In this mode \
      connections are only accepted from the loopback interface. If you want to connect from external computers, make a \
      key on the host itself with: tally keys create --role server";
@@ -143,6 +146,9 @@ pub(super) fn of_fault(fault: &Fault) -> Wrong {
             "TRYAGAIN a period with prizes is over and not closed yet; nothing was done".into()
         }
         Fault::StoreAway(_) => "TRYAGAIN the store cannot be used now; nothing was done".into(),
+        Fault::Contention(_) => {
+            "TRYAGAIN others change the same at the same time; nothing was done, try again".into()
+        }
         Fault::ApplicationsAway(_) => "TRYAGAIN applications cannot be asked now; nothing was done".into(),
         Fault::ShardAway { shard, .. } => {
             format!("TRYAGAIN {shard} of the store cannot be used now; nothing was done").into()

@@ -115,6 +115,7 @@ mod tests {
                 StoreError::Away(_) => "away",
                 StoreError::Corrupt(_) => "corrupt",
                 StoreError::LostAtCommit { .. }
+                | StoreError::Partly(_)
                 | StoreError::Damaged(_)
                 | StoreError::Locked(_)
                 | StoreError::Skewed(_)
