@@ -161,6 +161,11 @@ impl Contest {
         self.entry_fee.is_some() || !self.prizes.is_empty()
     }
 
+    /// Whether it has as many places as another, and costs something where that one does.
+    fn is_as_large(&self, other: &Self) -> bool {
+        (self.capacity, self.entry_fee.is_some()) == (other.capacity, other.entry_fee.is_some())
+    }
+
     /// Whether a player runs it.
     pub fn is_staff(&self, player: &PlayerId) -> bool {
         self.staff.contains(player)
@@ -265,7 +270,11 @@ impl Wish {
         if !fields.is_empty() {
             return Err(Refusal::ContestFrozen { state, fields });
         }
-        wished.check(currencies, bounds)?;
+        match wished.check(currencies, bounds) {
+            // The bound was higher when it was given so many places.
+            Err(Refusal::ContestTooLarge(_)) if wished.is_as_large(present) => {}
+            checked => checked?,
+        }
         Ok(wished)
     }
 

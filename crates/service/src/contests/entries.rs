@@ -1,4 +1,5 @@
-//! Whether a player has an entry in a contest that is open or runs: its application, or its place among the members.
+//! Whether a player has an entry in a contest that is open or runs: its application, or its place among the members. And whether it
+//! is staff, which a renaming neither gives nor leaves behind.
 //!
 //! An entry is of a player's name and of the member that had it. So a name with an entry neither comes to another member nor goes
 //! from its own, or scores of one member would pay another. Applying and renaming exclude each other on one server; on several
@@ -21,11 +22,13 @@ const PAGE: usize = 500;
 /// Players of one read: with a page of contests at most 5,000 rows.
 const PLAYERS: usize = 10;
 
-/// Refuses a change of players with an entry.
+/// Refuses a change of players with an entry, and of those that are staff of a contest that is not over.
 pub(crate) fn refuse(tally: &Tally, players: &[PlayerId]) -> Result<(), Failure> {
-    each_page(tally, |page| {
+    each_page(tally, &[State::Draft, State::Open, State::Running, State::Finished], |page| {
         for (id, record) in page {
-            if has_entry(tally, record, players)? {
+            let is_staff = players.iter().any(|player| record.contest.is_staff(player));
+            let may_have = matches!(record.state, State::Open | State::Running);
+            if is_staff || may_have && has_entry(tally, record, players)? {
                 return Err(Refusal::PlayerInContest(id.as_str().into()).into());
             }
         }
@@ -47,7 +50,7 @@ pub(crate) fn left_behind(
     if free.is_empty() {
         return Ok(found);
     }
-    each_page(tally, |page| {
+    each_page(tally, &[State::Open, State::Running], |page| {
         // Entries of others are of no member.
         let paid: Vec<_> = page.iter().filter(|(_, record)| record.contest.needs_members()).collect();
         for players in free.chunks(PLAYERS) {
@@ -79,16 +82,17 @@ pub(crate) fn left_behind(
     Ok(found)
 }
 
-/// Pages of contests that are open or run.
+/// Pages of the contests in some states.
 fn each_page(
     tally: &Tally,
+    states: &[State],
     mut with: impl FnMut(&[(ContestId, Record)]) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     // A contest that starts meanwhile is met in its next state.
-    for state in [State::Open, State::Running] {
+    for state in states {
         let mut after = None::<ContestId>;
         loop {
-            let page = tally.store.ledger().contests(Some(state), after.as_ref(), PAGE)?;
+            let page = tally.store.ledger().contests(Some(*state), after.as_ref(), PAGE)?;
             with(&page)?;
             if page.len() < PAGE {
                 break;

@@ -22,7 +22,7 @@ use tally_rules::{BoardId, Definition, Micros, PlayerId, Refusal};
 use tally_service::contests::act::Actor;
 use tally_service::contests::{apply, change, expire, finish, keeper, read, series, settle, start as begin};
 use tally_service::periods::{keeper as periods, prizes};
-use tally_service::wallets::command::NewMember;
+use tally_service::wallets::command::{MemberChange, NewMember};
 use tally_service::wallets::import::{self, NewChunk};
 use tally_service::wallets::members;
 use tally_service::{Clock, Failure, Fault, Settings, Tally, boards};
@@ -108,7 +108,7 @@ fn a_name_in_a_contest_that_runs_stays_that_of_its_closed_member() {
 fn a_closed_member_is_no_longer_staff_and_its_name_is_none_either() {
     for kind in [Kind::Sqlite, Kind::MariaDb] {
         let world = World::new(kind);
-        let (tally, ann) = (&world.tally, world.member("ann", 50));
+        let (tally, ann, bob) = (&world.tally, world.member("ann", 50), world.member("bob", 0));
         let boss = world.create(heir("boss", "a")).unwrap().id;
         running(&world, &cup(), &wish(true), &[ann]);
         let weekly = ContestId::new("weekly").unwrap();
@@ -117,6 +117,12 @@ fn a_closed_member_is_no_longer_staff_and_its_name_is_none_either() {
         let (template, time_zone) = (wish(false), text("UTC"));
         let series = SeriesWish { template, open, start, end, time_zone, ..SeriesWish::default() };
         series::create(tally, &weekly, &Actor::Server, &series, None).unwrap();
+        // Nor does a renaming give or leave it.
+        for (member, name) in [(bob, "boss"), (boss, "other")] {
+            let change = MemberChange { player: PlayerId::new(name).ok(), ..MemberChange::default() };
+            let renamed = world.wait(members::change(tally, member, change, None));
+            assert!(matches!(refused(renamed), Refusal::PlayerInContest(_)), "{name}");
+        }
         world.wait(members::close(tally, boss, true, None)).unwrap();
         let heir = world.create(heir("boss", "b")).unwrap().id;
         let next = series::get(tally, &weekly).unwrap().series.template.staff;
@@ -128,7 +134,7 @@ fn a_closed_member_is_no_longer_staff_and_its_name_is_none_either() {
         change::patch(tally, &cup(), &Actor::Admin, &staff, None).unwrap();
         world.wait(members::close(tally, boss, true, None)).unwrap();
         finish::cancel(tally, &cup(), &actor, None).unwrap();
-        world.end(&[ann, boss, heir]);
+        world.end(&[ann, bob, boss, heir]);
     }
 }
 

@@ -128,6 +128,18 @@ fn fields_freeze_one_after_the_other() {
     }
 }
 
+/// A bound that was lowered keeps no other field from changing.
+#[test]
+fn a_contest_keeps_the_places_of_an_earlier_bound() {
+    let large = Wish { title: Some("Cup".into()), capacity: Some(9), ..Wish::default() };
+    let present = large.create(&currencies(), Bounds::default()).unwrap();
+    let lower = Bounds { members_max: 8, ..Bounds::default() };
+    let change = |wish: Wish| wish.change(&present, State::Draft, &currencies(), lower).map(drop);
+    assert_eq!(change(Wish { title: Some("Cup 2".into()), capacity: Some(9), ..Wish::default() }), Ok(()));
+    let too_large = Err(Refusal::ContestTooLarge(8));
+    assert_eq!(change(Wish { capacity: Some(10), ..Wish::default() }), too_large);
+}
+
 #[test]
 fn the_documentation_has_this_table() {
     let text = include_str!("../../../../../docs/contests.md");
