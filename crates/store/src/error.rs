@@ -18,9 +18,7 @@ pub enum StoreError {
     /// One of several databases is away: nothing was done. What concerns the others alone can go through.
     #[error("{shard} of the store is away: {why}")]
     ShardAway {
-        /// Which, from 0.
-        number: usize,
-        /// The same as people count.
+        /// Which, as people count.
         shard: String,
         /// Whether it is the only one that the transaction concerns.
         alone: bool,

@@ -55,7 +55,8 @@ use tally_rules::{Micros, PlayerId, Record};
 /// Guarantees that the contract suite checks of every backend:
 ///
 /// - **One transaction.** [`run`](Self::run) reads everything of the plan, calls `decide` and writes what it returned,
-///   as one unit: all of it is visible to later reads, or none.
+///   as one unit: all of it is visible to later reads, or none. Over several databases that holds for each of them, see
+///   [`StoreError::Partly`].
 /// - **Durable when it returns.** After `Ok`, a killed process or machine loses nothing of it, unless the plan said
 ///   [`Durability::Relaxed`]: then a killed process loses nothing, and a machine that stops the last second at most.
 ///   After an error other than [`StoreError::LostAtCommit`], nothing of it was done.
@@ -199,6 +200,12 @@ pub trait Store: Send + Sync + 'static {
     /// are left where there is none.
     fn marks(&self, _age: Duration, _after: Option<BatchId>) -> Result<Vec<Mark>, StoreError> {
         Ok(Vec::new())
+    }
+
+    /// Makes one mark of those of several transactions of this server, in a transaction of its own: their rows may go then, as where they
+    /// are published. Nothing where they stay as they are.
+    fn fold_marks(&self, _batches: &[BatchId]) -> Result<Option<BatchId>, StoreError> {
+        Ok(None)
     }
 
     /// Takes marks of any server's off: somebody has published what they name.

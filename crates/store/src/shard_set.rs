@@ -46,18 +46,6 @@ impl ShardSet {
         self.0 & Self::of(shard).0 != 0
     }
 
-    /// Whether all of them are among others.
-    #[must_use]
-    pub fn is_within(self, others: Self) -> bool {
-        self.0 & !others.0 == 0
-    }
-
-    /// Whether they have one in common.
-    #[must_use]
-    pub fn meets(self, other: Self) -> bool {
-        self.0 & other.0 != 0
-    }
-
     /// A bit for each.
     #[must_use]
     pub fn bits(self) -> u64 {
@@ -105,9 +93,8 @@ mod tests {
         let set: ShardSet = [5, 0, 63, 5].into_iter().collect();
         assert_eq!((set.iter().collect::<Vec<_>>(), set.len(), set.lowest()), (vec![0, 5, 63], 3, Some(0)));
         assert!(set.has(63) && !set.has(1) && !set.is_empty());
-        assert!(ShardSet::of(5).is_within(set) && !ShardSet::of(1).and(ShardSet::of(5)).is_within(set));
+        assert_eq!(ShardSet::of(5).and(ShardSet::of(1)), [1, 5].into_iter().collect());
         assert_eq!(ShardSet::default().lowest(), None);
-        assert!(set.meets(ShardSet::first(1)) && !set.meets([1, 4, 62].into_iter().collect()));
         assert_eq!(set.bits(), 1 << 63 | 1 << 5 | 1);
         assert_eq!(ShardSet::first(3), [2, 1, 0].into_iter().collect());
     }

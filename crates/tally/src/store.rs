@@ -177,8 +177,9 @@ impl Place {
             }
             Self::Shards(urls) => {
                 let options = options(config, opening, Some(writer(data)))?;
-                let store =
-                    Arc::new(Shards::open_telling(urls, &options, &mut tell).context("open the store")?);
+                // Each has its own feed of changes, and nothing follows several of them.
+                let what = "open the store, whose several databases take one server at a time, also with ranks in Redis";
+                let store = Arc::new(Shards::open_telling(urls, &options, &mut tell).context(what)?);
                 let shown: Vec<&str> = store.each().iter().map(|one| one.url()).collect();
                 let (shown, databases) = (shown.join(","), store.each().to_vec());
                 Ok(Opened { store, embedded: None, databases, shown })

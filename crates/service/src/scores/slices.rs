@@ -14,7 +14,7 @@ use super::steps::{Commands, Step, StepDone, StepReply};
 use crate::failure::{Failure, Fault};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use tally_rules::{PlayerId, Record};
+use tally_rules::{PlayerId, Record, Refusal};
 use tally_store::Store;
 
 /// The part of a batch that one database has.
@@ -64,17 +64,22 @@ pub(super) fn cut(
                 put(Request::Import(chunk), aims, Vec::new());
             }
             Request::Commands(commands) => {
-                let steps = commands.steps.iter().zip(rows).enumerate();
-                let here = steps.filter_map(|(nth, (step, aim))| {
-                    Some((nth, step_of(step, &whole.taken, &is_here)?, aim.clone()))
-                });
                 let (mut places, mut steps, mut aims) = (Vec::new(), Vec::new(), Vec::new());
-                for (nth, step, aim) in here {
-                    places.push(nth);
-                    steps.push(step);
-                    aims.push(aim);
+                for (nth, (step, aim)) in commands.steps.iter().zip(rows).enumerate() {
+                    if let Some(step) = step_of(step, &whole.taken, &is_here) {
+                        places.push(nth);
+                        steps.push(step);
+                        aims.push(aim.clone());
+                    }
                 }
-                if !steps.is_empty() {
+                let is_here = !steps.is_empty();
+                for (step, aim) in commands.steps.iter().zip(rows).filter(|_| is_here) {
+                    // A board that is gone refuses all, wherever its players are.
+                    let nobody = |board| Step::Remove { board: Arc::clone(board), players: Vec::new() };
+                    steps.extend(step.board().map(nobody));
+                    aims.extend(step.board().map(|_| aim.clone()));
+                }
+                if is_here {
                     let Commands { atomic, relaxed, alone, .. } = *commands;
                     let commands = Commands { steps, atomic, relaxed, alone };
                     put(Request::Commands(commands), aims, places);
@@ -116,6 +121,8 @@ pub(super) struct Whole {
     taken: Vec<(PlayerId, Record)>,
     /// Requests of which a part is done.
     begun: Vec<bool>,
+    /// Why a database refuses all commands of a request.
+    refused: BTreeMap<usize, Refusal>,
 }
 
 impl Whole {
@@ -125,7 +132,8 @@ impl Whole {
             _ => Decision::Undone,
         };
         let decisions = batch.iter().map(decision).collect();
-        Self { decisions, failed: BTreeMap::new(), taken, begun: vec![false; batch.len()] }
+        let (failed, refused, begun) = (BTreeMap::new(), BTreeMap::new(), vec![false; batch.len()]);
+        Self { decisions, failed, taken, begun, refused }
     }
 
     /// Whether a database has a part of the chunk of an import. The first one's position is that of the file, so it comes last and
@@ -151,6 +159,7 @@ impl Whole {
                     for nth in steps {
                         dones[*nth].and(StepDone::of(StepReply::Refused(refusal.clone())));
                     }
+                    self.refused.insert(*at, refusal);
                     Decision::Commands(dones)
                 }
                 (Decision::Import { progress: known, mut records, mut refused, replayed: before }, new) => {
@@ -193,7 +202,10 @@ impl Whole {
 
     /// Decisions in order, and the requests that hear of a fault instead.
     pub(super) fn end(self) -> (Vec<Decision>, BTreeMap<usize, Fault>) {
-        let Self { mut decisions, mut failed, taken, begun } = self;
+        let Self { mut decisions, mut failed, taken, begun, refused } = self;
+        for (at, refusal) in refused.into_iter().filter(|(at, _)| !begun[*at]) {
+            decisions[at] = Decision::Refused(refusal);
+        }
         for (at, fault) in &mut failed {
             if begun[*at] {
                 *fault = after_a_part(fault.clone());
@@ -262,7 +274,6 @@ impl StepDone {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tally_rules::Refusal;
     use tally_store::plan::ALL_TIME;
 
     fn added(added: u64) -> StepDone {

@@ -18,6 +18,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// Boards that a database is told of in one transaction.
 const TOLD_MAX: usize = 100;
 
+/// The note with the number of the next board.
+pub(super) const NEXT_BOARD: &str = "store.next_board";
+
+/// How often a database is told where other transactions are in the way.
+const TRIES: usize = 5;
+
 /// See the head of the file.
 #[derive(Debug, Default)]
 pub(super) struct Directory {
@@ -27,8 +33,8 @@ pub(super) struct Directory {
     telling: Vec<Mutex<()>>,
     /// A bit for each database that lags.
     lagging: AtomicU64,
-    /// Changes whose commit on the first is in doubt.
-    in_doubt: Mutex<Vec<BatchId>>,
+    /// The change whose commit on the first is in doubt. No other one begins before that is known.
+    in_doubt: Mutex<Option<BatchId>>,
 }
 
 impl Directory {
@@ -64,7 +70,11 @@ impl Inner {
                 scope.spawn(move || {
                     let _one = locked(&self.directory.telling[shard]);
                     let unheard = self.directory.lags(shard) || self.silent.is_recent(shard);
-                    if unheard || apply(&self.all[shard], changes).is_err() {
+                    let apply = |_| match apply(&self.all[shard], changes) {
+                        Err(StoreError::Conflict(_)) => None,
+                        done => Some(done.is_ok()),
+                    };
+                    if unheard || !(0..TRIES).find_map(apply).unwrap_or(false) {
                         self.directory.set_lagging(shard);
                     }
                 });
@@ -74,7 +84,7 @@ impl Inner {
 
     /// Nobody knows whether a change was committed on the first: who needs another database finds out before.
     pub(super) fn doubt(&self, batch: BatchId) {
-        locked(&self.directory.in_doubt).push(batch);
+        *locked(&self.directory.in_doubt) = Some(batch);
         (1..self.all.len()).for_each(|shard| self.directory.set_lagging(shard));
     }
 
@@ -85,7 +95,7 @@ impl Inner {
         }
         let _one = locked(&self.directory.telling[shard]);
         if self.directory.lags(shard) {
-            self.settle_doubts().and_then(|()| self.compare(shard)).map_err(|error| match error {
+            self.settle_doubt().and_then(|()| self.compare(shard)).map_err(|error| match error {
                 StoreError::Away(why) | StoreError::Conflict(why) => {
                     self.away(shard, true, format!("it does not know yet what boards there are: {why}"))
                 }
@@ -102,20 +112,27 @@ impl Inner {
         (1..self.all.len()).try_for_each(|shard| self.catch_up(shard))
     }
 
-    /// Asks what became of changes in doubt: afterwards each is there or never will be.
-    fn settle_doubts(&self) -> Result<(), StoreError> {
-        let mut doubts = locked(&self.directory.in_doubt);
-        while let Some(batch) = doubts.last() {
+    /// Asks what became of a change in doubt: afterwards it is there or never will be.
+    pub(super) fn settle_doubt(&self) -> Result<(), StoreError> {
+        let mut doubt = locked(&self.directory.in_doubt);
+        if let Some(batch) = &*doubt {
             self.all[FIRST].became(batch)?;
-            doubts.pop();
         }
+        *doubt = None;
         Ok(())
     }
 
     /// Tells a database everything that it lacks.
     fn compare(&self, shard: usize) -> Result<(), StoreError> {
         let (first, there) = (View::of(&self.all[FIRST])?, View::of(&self.all[shard])?);
-        let changes = first.changes_of(&there);
+        let changes = first.changes_of(&there).ok_or_else(|| {
+            StoreError::Layout(format!(
+                "{} and {} are of different moments: their leaderboards do not fit together. Restore backups of one moment \
+                 (nothing was changed)",
+                self.all[FIRST].url(),
+                self.all[shard].url()
+            ))
+        })?;
         for boards in changes.boards.chunks(TOLD_MAX) {
             apply(&self.all[shard], &Changes { boards: boards.to_vec(), ..Changes::default() })?;
         }
@@ -131,17 +148,30 @@ struct View {
     /// Boards and periods that it has to purge.
     deleted: BTreeSet<BoardNo>,
     forgotten: BTreeSet<crate::PartKey>,
+    /// The number of its next board.
+    next: u32,
 }
 
 impl View {
     fn of(store: &MySqlStore) -> Result<Self, StoreError> {
         let mut books = store.snapshot()?;
         let (boards, purge) = (ScoreBooks::boards(&mut books)?, books.to_purge()?);
-        Ok(Self { boards: boards.into_iter().collect(), deleted: purge.boards, forgotten: purge.parts })
+        let next = store
+            .notes(NEXT_BOARD)?
+            .first()
+            .and_then(|(_, value)| std::str::from_utf8(value).ok()?.parse().ok());
+        let (boards, next) = (boards.into_iter().collect(), next.unwrap_or(0));
+        Ok(Self { boards, deleted: purge.boards, forgotten: purge.parts, next })
     }
 
-    /// What another database has to change to know the same.
-    fn changes_of(&self, there: &Self) -> Changes {
+    /// What another database has to change to know the same; nothing where it knows of boards that this one never had, or has
+    /// lost one that is here: then this one was put back to an earlier moment.
+    fn changes_of(&self, there: &Self) -> Option<Changes> {
+        let is_known = |no: &BoardNo| self.boards.contains_key(no) || self.deleted.contains(no);
+        let is_lost = |no: &BoardNo| no.0 < there.next && !there.boards.contains_key(no);
+        if !there.boards.keys().all(is_known) || self.boards.keys().any(is_lost) {
+            return None;
+        }
         let mut boards = BTreeMap::new();
         for no in self.deleted.iter().filter(|no| there.boards.contains_key(no)) {
             boards.insert(*no, BoardChange::Delete(*no));
@@ -155,12 +185,12 @@ impl View {
                 }
             }
         }
-        Changes {
+        Some(Changes {
             boards: boards.into_values().collect(),
             parts: self.forgotten.iter().map(|part| (*part, None)).collect(),
             gone: self.forgotten.iter().map(|part| Gone::Part(*part)).collect(),
             ..Changes::default()
-        }
+        })
     }
 }
 
@@ -201,6 +231,7 @@ mod tests {
             boards: boards.iter().map(board).collect(),
             deleted: deleted.iter().copied().map(BoardNo).collect(),
             forgotten: BTreeSet::new(),
+            next: boards.last().map_or(1, |(no, _)| no + 1),
         }
     }
 
@@ -210,9 +241,9 @@ mod tests {
         first.boards.insert(BoardNo(7), None);
         let part = PartKey { board: BoardNo(2), part: Part(9) };
         first.forgotten.insert(part);
-        // Board 4 came and went while it was away; board 6 is none of the first's, and nothing says that it is gone.
-        let there = view(&[(1, true), (2, true), (3, true), (6, true)], &[]);
-        let told = first.changes_of(&there);
+        // Board 4 came and went while it was away.
+        let there = view(&[(1, true), (2, true), (3, true)], &[]);
+        let told = first.changes_of(&there).unwrap();
         let definition = |no: u32| first.boards[&BoardNo(no)].clone().unwrap();
         assert_eq!(
             told.boards,
@@ -224,6 +255,15 @@ mod tests {
         );
         assert_eq!((told.parts, told.gone), (vec![(part, None)], vec![Gone::Part(part)]));
         first.forgotten.clear();
-        assert!(first.changes_of(&first).is_empty());
+        assert!(first.changes_of(&first).unwrap().is_empty());
+    }
+
+    #[test]
+    fn databases_of_different_moments_are_told_apart() {
+        let first = view(&[(2, true), (5, true)], &[1]);
+        // One that the first never had, and one that is gone there and not here.
+        for other in [view(&[(2, true), (6, true)], &[]), view(&[(5, true)], &[2])] {
+            assert!(first.changes_of(&other).is_none());
+        }
     }
 }

@@ -127,7 +127,7 @@ impl Inner {
 
     /// That a shard is away, by its name; `alone`: it is the only one that the transaction concerns.
     fn away(&self, shard: usize, alone: bool, why: String) -> StoreError {
-        StoreError::ShardAway { number: shard, shard: self.name(shard), alone, why }
+        StoreError::ShardAway { shard: self.name(shard), alone, why }
     }
 }
 

@@ -9,6 +9,7 @@
 //! opens the databases has them.
 
 use super::Inner;
+use super::directory::NEXT_BOARD;
 use super::home::home;
 use super::layout::{self, Mark};
 use super::moving::{self, Progress, check_imports, spread_imports};
@@ -275,9 +276,6 @@ impl Lists {
         Ok(())
     }
 }
-
-/// The note with the number of the next board.
-const NEXT_BOARD: &str = "store.next_board";
 
 fn read(store: &MySqlStore) -> Result<Option<(State, usize)>, StoreError> {
     let notes = store.notes(layout::RESHARD)?;

@@ -70,6 +70,9 @@ impl Inner {
             self.refuse_recent(shard, needs.shards.len() == 1)?;
             self.catch_up(shard)?;
         }
+        if needs.boards {
+            self.settle_doubt().map_err(|error| self.fault(FIRST, error, true))?;
+        }
         let mut run = Run::new(plan, self.all.len(), needs);
         match (needs.shards.len(), needs.shards.lowest()) {
             (1, Some(shard)) => self.run_on_one(shard, plan, &mut run, decide),

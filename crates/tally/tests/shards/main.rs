@@ -4,6 +4,7 @@
 
 mod away;
 mod commands;
+mod import;
 mod layout;
 mod reshard;
 
