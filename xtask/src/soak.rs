@@ -42,14 +42,9 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn main(args: &[String]) -> Result<()> {
-    match args {
-        [list] if list == "--list" => return matrix("list", None),
-        [cell, name, rest @ ..] if cell == "--cell" => {
-            let options = parse("soak --cell", rest)?;
-            packages::ensure()?;
-            return matrix(name, options.seed);
-        }
-        _ => {}
+    if let Some((cells, seed)) = cells(args)? {
+        packages::ensure()?;
+        return matrix(&cells, seed);
     }
     let options = parse("soak", args)?;
     packages::ensure()?;
@@ -69,6 +64,23 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
             return Ok(());
         }
     }
+}
+
+/// Which cells of the fault matrix are meant, and the seed, where the line begins with them.
+fn cells(args: &[String]) -> Result<Option<(String, Option<u64>)>> {
+    let [first, rest @ ..] = args else { return Ok(None) };
+    let (name, rest) = match (first.as_str(), first.strip_prefix("--cell="), rest) {
+        ("--list", _, rest) => ("list", rest),
+        ("--cell", _, [name, rest @ ..]) => (name.as_str(), rest),
+        ("--cell", _, []) => bail!("`--cell` needs the name of a cell; `cargo xtask soak --list` has them"),
+        (_, Some(name), rest) => (name, rest),
+        _ => return Ok(None),
+    };
+    let options = parse("soak", rest)?;
+    if options.minutes.is_some() {
+        bail!("cells run once; leave `--minutes` out");
+    }
+    Ok(Some((name.to_owned(), options.seed)))
 }
 
 /// Runs cells of the fault matrix by their name.
@@ -146,6 +158,20 @@ mod tests {
         assert!(parsed("--seed").unwrap_err().contains("`--seed` needs a number"));
         assert!(parsed("--minutes soon").unwrap_err().contains("not `soon`"));
         assert!(parsed("--rounds 3").unwrap_err().contains("unexpected `--rounds`"));
+    }
+
+    #[test]
+    fn cells_are_named_first() {
+        let cells_of = |line: &str| {
+            let args: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+            cells(&args).map_err(|error| format!("{error:#}"))
+        };
+        assert_eq!(cells_of("--seed 7"), Ok(None));
+        assert_eq!(cells_of("--list"), Ok(Some(("list".into(), None))));
+        assert_eq!(cells_of("--cell a --seed 7"), Ok(Some(("a".into(), Some(7)))));
+        assert_eq!(cells_of("--cell=a"), Ok(Some(("a".into(), None))));
+        assert!(cells_of("--cell").unwrap_err().contains("needs the name"));
+        assert!(cells_of("--cell a --minutes 3").unwrap_err().contains("`--minutes`"));
     }
 
     #[test]

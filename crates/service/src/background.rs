@@ -8,6 +8,7 @@ use crate::contests::keeper as contests;
 use crate::failure::{Failure, Fault};
 use crate::maintenance::{self, Pace};
 use crate::periods::{keeper, prizes};
+use crate::servers::doubts;
 use crate::tally::Tally;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -92,7 +93,8 @@ impl Tally {
     pub fn work(&self) -> Result<(), Failure> {
         let closed = keeper::close_due(self).and(keeper::refresh_due(self));
         let expired = self.ledger.expire_due(&*self.store, &self.clock);
-        let done = contests::do_due(self).and(prizes::pay_due(self)).and(expire::delete_due(self));
+        let done = contests::do_due(self).and(prizes::pay_due(self));
+        let done = done.and(expire::delete_due(self)).and(doubts::find_out(self));
         let keep_micros = self.settings.idempotency_keep_micros;
         let cleaned = maintenance::bite(&*self.store, &self.clock, keep_micros, &mut Pace::default());
         closed.and(expired).and(done).and(cleaned.map(drop).map_err(Failure::from))

@@ -29,6 +29,9 @@ pub enum Fault {
     /// The store cannot be used now: nothing was done, try again later.
     #[error("the store is away: {0}")]
     StoreAway(String),
+    /// Others change the same all the time: nothing was done, try again.
+    #[error("others change the same: {0}")]
+    Contention(String),
     /// A part of the store cannot be used now: nothing was done, try again later; what is elsewhere can be done.
     #[error("{shard} of the store is away: {why}")]
     ShardAway {
@@ -88,9 +91,8 @@ impl From<Refusal> for Failure {
 impl From<StoreError> for Fault {
     fn from(error: StoreError) -> Self {
         match error {
-            StoreError::Conflict(why) | StoreError::Away(why) | StoreError::Locked(why) => {
-                Self::StoreAway(why)
-            }
+            StoreError::Conflict(why) => Self::Contention(why),
+            StoreError::Away(why) | StoreError::Locked(why) => Self::StoreAway(why),
             StoreError::ShardAway { shard, why, .. } => Self::ShardAway { shard, why },
             StoreError::LostAtCommit { why, .. } => Self::OutcomeUnknown(why),
             StoreError::Partly(_) => Self::OutcomeUnknown(error.to_string()),

@@ -4,10 +4,12 @@
 //! a plain digest cannot be guessed from. While no key exists the service is in protected mode; the doors decide
 //! what that means for a connection.
 
+use crate::boards::run_once;
 use crate::clock::Clock;
 use crate::damaged;
-use crate::failure::Failure;
+use crate::failure::{Failure, Fault};
 use crate::secret::{Secret, Use, hex};
+use crate::servers::{self, doubts::Doubts};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -92,6 +94,8 @@ pub struct Keys {
     rows: RwLock<HashMap<Arc<str>, KeyRow>>,
     /// Whether there are keys that cannot be read: no caller gets in with them, and they count as keys.
     damaged: AtomicBool,
+    /// Of keys and of leaderboards.
+    pub(crate) doubts: Doubts,
 }
 
 impl Keys {
@@ -112,6 +116,7 @@ impl Keys {
             changing: Mutex::new(()),
             rows,
             damaged: AtomicBool::new(false),
+            doubts: Doubts::default(),
         };
         keys.reload()?;
         Ok(keys)
@@ -214,9 +219,12 @@ impl Keys {
             let id = present.clone().ok_or(Refusal::KeyNotFound)?;
             changes.keys.push(KeyChange::Revoke(id, now));
             Ok(Outcome::Removed)
-        })?;
-        self.rows.write().unwrap_or_else(PoisonError::into_inner).remove(id);
-        Ok(stored.is_some())
+        });
+        // Nobody gets in with a key that may be revoked.
+        if matches!(stored, Ok(_) | Err(Failure::Fault(Fault::OutcomeUnknown(_)))) {
+            self.rows.write().unwrap_or_else(PoisonError::into_inner).remove(id);
+        }
+        Ok(stored?.is_some())
     }
 
     /// Runs a change once per identity; gives what was stored where it was done before.
@@ -228,14 +236,9 @@ impl Keys {
     ) -> Result<Option<Stored>, Failure> {
         let requests = identity.iter().map(|one| one.key.clone()).collect();
         let plan = Plan { requests, shards: ShardSet::of(0), ..Plan::default() };
-        crate::boards::run_once(
-            &*self.store,
-            &plan,
-            identity,
-            now,
-            self.clock.judge().keep(self.keep_micros),
-            |_, changes| change(changes),
-        )
+        let keep_micros = self.clock.judge().keep(self.keep_micros);
+        let place = (&*self.store, &self.doubts);
+        servers::again(|| run_once(place, &plan, identity, (now, keep_micros), |_, changes| change(changes)))
     }
 
     /// An id and a secret: random, or for a request that may be retried, the same for every retry of it.

@@ -24,6 +24,7 @@ use crate::rebuild;
 use crate::requests::{InProgress, Running};
 use crate::scores::lane::ScoreLanes;
 use crate::scores::shared::Shared;
+use crate::scores::unpublished::Unpublished;
 use crate::secret::{Secret, Use};
 use crate::servers::{Followed, Follower};
 use crate::settings::{Background, Settings};
@@ -138,6 +139,7 @@ impl Tally {
             gate: Gate::default(),
             lanes: settings.lanes.max(1),
             teller: Teller::default(),
+            unpublished: Unpublished::default(),
             background: settings.background,
         };
         let lane = ScoreLanes::start(shared, settings.lane)
@@ -382,6 +384,6 @@ impl Tally {
         change: impl FnMut(&Loaded, &mut Changes) -> Result<Outcome, Refusal>,
     ) -> Result<Option<Stored>, Failure> {
         let keep_micros = self.clock.judge().keep(self.settings.idempotency_keep_micros);
-        run_once(&*self.store, plan, identity, now, keep_micros, change)
+        run_once((&*self.store, &self.keys.doubts), plan, identity, (now, keep_micros), change)
     }
 }

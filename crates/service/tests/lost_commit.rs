@@ -2,9 +2,11 @@
 //! itself as soon as somebody answers.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 use tally_ranking::PageQuery;
 use tally_rules::definition::{Update, Wish};
 use tally_rules::idempotency::{Fingerprint, Identity, RequestKey};
+use tally_rules::role::Role;
 use tally_rules::score::Given;
 use tally_rules::{BoardId, Micros, PlayerId};
 use tally_service::failure::Fault;
@@ -95,4 +97,78 @@ fn the_lane_finds_out_what_became_of_a_lost_commit_and_publishes_it() {
     let key = ScoreKey { board, part: ALL_TIME, player: PlayerId::new("ann").unwrap() };
     assert_eq!(tally.store.records(&[key]).unwrap()[0].unwrap().score, sum);
     tally.drain();
+}
+
+/// A service behind a proxy.
+fn behind_proxy() -> (Proxy, Arc<Tally>) {
+    let server = ScratchDatabase::shared(DatabaseKind::MariaDb10);
+    let proxy = Proxy::start(server.address());
+    let url = server.create_database();
+    let tally = start(&url.replace(&server.address().to_string(), &proxy.address().to_string()));
+    (proxy, tally)
+}
+
+/// Does something whose commit is cut and cannot be asked about, and lets the database answer again.
+fn lose<T: std::fmt::Debug>(proxy: &Proxy, cut: Cut, with: impl FnOnce() -> Result<T, Failure>) {
+    proxy.cut_at(b"COMMIT", cut);
+    proxy.refuse();
+    let lost = with();
+    assert!(matches!(lost, Err(Failure::Fault(Fault::OutcomeUnknown(_)))), "{lost:?}");
+}
+
+fn wait_until(is_so: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !is_so() {
+        assert!(began.elapsed() < Duration::from_secs(60), "it never is");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn a_key_whose_revocation_was_lost_works_only_where_it_is_known_to_be_there() {
+    for cut in [Cut::Answer, Cut::Before] {
+        let (proxy, tally) = behind_proxy();
+        let made = tally.keys.create(Role::Admin, "one", None).unwrap();
+        lose(&proxy, cut, || tally.keys.revoke(&made.row.id, None));
+        assert!(tally.keys.authenticate(&made.token).is_none(), "it may be revoked");
+        proxy.pass();
+        match cut {
+            Cut::Before => wait_until(|| tally.keys.authenticate(&made.token).is_some()),
+            // It is settled with the next change, and stays away.
+            _ => wait_until(|| boards::put(&tally, &board(), &Wish::default(), None).is_ok()),
+        }
+        assert_eq!(tally.keys.authenticate(&made.token).is_some(), cut == Cut::Before);
+        // One that is made is there, or it is not.
+        lose(&proxy, cut, || tally.keys.create(Role::Admin, "two", None));
+        proxy.pass();
+        wait_until(|| boards::put(&tally, &board(), &Wish::default(), None).is_ok());
+        let made = tally.keys.list().iter().any(|row| row.name == "two");
+        assert_eq!(made, cut == Cut::Answer);
+        tally.drain();
+    }
+}
+
+#[test]
+fn a_leaderboard_whose_making_or_deleting_was_lost_is_what_is_stored() {
+    for cut in [Cut::Answer, Cut::Before] {
+        let (proxy, tally) = behind_proxy();
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
+        let id = board();
+        lose(&proxy, cut, || boards::put(&tally, &id, &Wish::default(), None));
+        proxy.pass();
+        let put = loop {
+            match boards::put(&tally, &id, &Wish::default(), None) {
+                Ok(put) => break put,
+                Err(Failure::Fault(Fault::StoreAway(_))) => std::thread::yield_now(),
+                Err(failure) => panic!("{failure}"),
+            }
+        };
+        assert_eq!(put.created, cut == Cut::Before);
+        send(&runtime, &tally, "ann", "first").unwrap();
+        lose(&proxy, cut, || boards::delete(&tally, &id, None));
+        proxy.pass();
+        // Nobody asks again.
+        wait_until(|| tally.boards.get(&id).is_some() == (cut == Cut::Before));
+        tally.drain();
+    }
 }

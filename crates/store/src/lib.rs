@@ -202,6 +202,12 @@ pub trait Store: Send + Sync + 'static {
         Ok(Vec::new())
     }
 
+    /// Makes one mark of those of several transactions of this server, in a transaction of its own: their rows may go then, as where they
+    /// are published. Nothing where they stay as they are.
+    fn fold_marks(&self, _batches: &[BatchId]) -> Result<Option<BatchId>, StoreError> {
+        Ok(None)
+    }
+
     /// Takes marks of any server's off: somebody has published what they name.
     fn take_marks_off(&self, _batches: &[BatchId]) -> Result<(), StoreError> {
         Ok(())

@@ -146,6 +146,9 @@ pub(super) fn of_fault(fault: &Fault) -> Wrong {
             "TRYAGAIN a period with prizes is over and not closed yet; nothing was done".into()
         }
         Fault::StoreAway(_) => "TRYAGAIN the store cannot be used now; nothing was done".into(),
+        Fault::Contention(_) => {
+            "TRYAGAIN others change the same at the same time; nothing was done, try again".into()
+        }
         Fault::ApplicationsAway(_) => "TRYAGAIN applications cannot be asked now; nothing was done".into(),
         Fault::ShardAway { shard, .. } => {
             format!("TRYAGAIN {shard} of the store cannot be used now; nothing was done").into()

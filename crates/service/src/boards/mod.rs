@@ -14,13 +14,13 @@ use std::collections::{BTreeMap, HashSet};
 use std::ops::Bound;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
-use tally_ranking::{Ranking, Standings};
+use tally_ranking::{Ranking, Remote, Standings};
 use tally_rules::{BoardId, Definition, Micros, PlayerId, Refusal};
 use tally_store::plan::ALL_TIME;
 use tally_store::{BoardNo, BoardRow, BoardState, DamagedRow, Part};
 
-pub(crate) use put::run_once;
 pub use put::{Put, delete, put, sorted_set};
+pub(crate) use put::{read_again, run_once};
 
 /// How many boards a suggestion is chosen from.
 const NEAREST_AMONG: usize = 200;
@@ -189,6 +189,13 @@ impl Board {
             with(ALL_TIME, &self.order);
         }
         self.live().iter().for_each(|live| with(live.part, &live.order));
+    }
+
+    /// Whether an order of it elsewhere lacks something that this server has committed, or may.
+    pub(crate) fn waits_to_publish(&self) -> bool {
+        let mut waits = false;
+        self.each_order(|_, order| waits |= order.remote().is_some_and(Remote::is_behind));
+        waits
     }
 
     /// The order of a part that is new to this process.

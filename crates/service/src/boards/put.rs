@@ -11,8 +11,9 @@ use crate::periods::prizes;
 use crate::periods::purge::Purge;
 use crate::scores::command::{Done, Redefine, Request};
 use crate::servers;
+use crate::servers::doubts::{self, Doubts};
 use crate::tally::Tally;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, PoisonError};
 use tally_lanes::Pass;
 use tally_ranking::Ranking;
@@ -22,7 +23,7 @@ use tally_rules::idempotency::{Identity, Seen, Stored};
 use tally_rules::outcome::Outcome;
 use tally_rules::{BoardId, Definition, Micros, Refusal};
 use tally_store::plan::ALL_TIME;
-use tally_store::{BoardChange, BoardNo, BoardRow, Changes, Loaded, Plan, ShardSet, Store, StoreError};
+use tally_store::{BoardChange, BoardNo, BoardRow, Changes, Loaded, Name, Plan, ShardSet, Store, StoreError};
 
 /// How often it is tried to write prizes down before a change: a period may end between the two.
 const TRIES: u32 = 3;
@@ -42,7 +43,7 @@ pub struct Put {
 pub fn put(tally: &Tally, id: &BoardId, wish: &Wish, identity: Option<&Identity>) -> Result<Put, Failure> {
     let mut purge = Purge::default();
     loop {
-        let done = put_once(tally, id, wish, identity);
+        let done = servers::again(|| put_once(tally, id, wish, identity));
         let Err(Failure::Fault(Fault::Purging(parts))) = done else { return done };
         // A change of schedule needs the number of a period that was forgotten. Other boards are put meanwhile.
         purge = purge.of(&*tally.store, parts)?;
@@ -50,23 +51,31 @@ pub fn put(tally: &Tally, id: &BoardId, wish: &Wish, identity: Option<&Identity>
 }
 
 fn put_once(tally: &Tally, id: &BoardId, wish: &Wish, identity: Option<&Identity>) -> Result<Put, Failure> {
-    let running = identity.map(|one| tally.running.begin(&one.key)).transpose()?;
-    let _one = tally.changing_boards.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut running = identity.map(|one| tally.running.begin(&one.key)).transpose()?;
     if id.is_reserved() {
         return Err(Refusal::ReservedName.into());
     }
     tally.boards.check_damaged(id.as_str())?;
     wish.check_currencies(&tally.settings.ledger.currencies)?;
+    doubts::find_out(tally)?;
     tally.look_now();
-    let there = || tally.board(id).filter(|board| board.is_there());
+    let there = || tally.boards.get(id).filter(|board| board.is_there());
+    // A change goes through the lane, and nothing else waits for it.
     let board = match there() {
         Some(board) => board,
-        None => match create(tally, id, || Ok(wish.create()?.with_prizes_from(tally.now())), identity)? {
-            Made::New(put) => return Ok(put),
-            Made::Taken => there().ok_or_else(|| taken(id))?,
-        },
+        None => {
+            let one = tally.changing_boards.lock().unwrap_or_else(PoisonError::into_inner);
+            let wished = || Ok(wish.create()?.with_prizes_from(tally.now()));
+            let made =
+                there().map_or_else(|| create(tally, id, wished, identity), |there| Ok(Made::There(there)));
+            drop(one);
+            match made? {
+                Made::New(put) => return Ok(put),
+                Made::There(there) => there,
+                Made::Taken => tally.board(id).filter(|board| board.is_there()).ok_or_else(|| taken(id))?,
+            }
+        }
     };
-    let mut running = running;
     for _ in 0..TRIES {
         // What is over is owed what stands in the definition now.
         let written = match wish.periods {
@@ -88,24 +97,32 @@ fn put_once(tally: &Tally, id: &BoardId, wish: &Wish, identity: Option<&Identity
 
 /// The board of that name, made as a sorted set if there is none. Blocks on the store.
 pub fn sorted_set(tally: &Tally, id: &BoardId) -> Result<Arc<Board>, Failure> {
-    let _one = tally.changing_boards.lock().unwrap_or_else(PoisonError::into_inner);
     if id.is_reserved() {
         return Err(Refusal::ReservedName.into());
     }
     tally.boards.check_damaged(id.as_str())?;
-    if let Some(board) = tally.board(id) {
-        return Ok(board);
-    }
-    match create(tally, id, || Ok(Definition::sorted_set()), None)? {
-        Made::New(put) => Ok(put.board),
-        Made::Taken => Ok(tally.board(id).ok_or_else(|| taken(id))?),
-    }
+    doubts::find_out(tally)?;
+    servers::again(|| {
+        if let Some(board) = tally.board(id) {
+            return Ok(board);
+        }
+        let one = tally.changing_boards.lock().unwrap_or_else(PoisonError::into_inner);
+        let there = tally.boards.get(id).map(Made::There);
+        let made = there.map_or_else(|| create(tally, id, || Ok(Definition::sorted_set()), None), Ok);
+        drop(one);
+        match made? {
+            Made::New(Put { board, .. }) | Made::There(board) => Ok(board),
+            Made::Taken => Ok(tally.board(id).ok_or_else(|| taken(id))?),
+        }
+    })
 }
 
 /// What came of making a board.
 enum Made {
     /// It is made, or was by the same request.
     New(Put),
+    /// It was made meanwhile.
+    There(Arc<Board>),
     /// Another server has made one of that name.
     Taken,
 }
@@ -194,6 +211,31 @@ fn set(tally: &Tally, id: &BoardId, board: Option<Arc<Board>>) {
     }
 }
 
+/// Brings the boards that are known here to those that are stored, where nobody else writes: one that was made while its answer
+/// was lost has no records.
+pub(crate) fn read_again(tally: &Tally) -> Result<(), Failure> {
+    if tally.has_others() {
+        // They are followed.
+        return Ok(());
+    }
+    let broken = |refusal: Refusal| Fault::Broken(refusal.detail());
+    let mut unlisted: BTreeMap<BoardNo, Arc<Board>> =
+        tally.boards.from_no(BoardNo(0), usize::MAX).into_iter().map(|board| (board.no, board)).collect();
+    for row in tally.store.boards()? {
+        if unlisted.remove(&row.no).is_none() {
+            let board = Board::new(row.clone(), Vec::new(), &tally.settings.ranking).map_err(broken)?;
+            set(tally, &row.id, Some(Arc::new(board)));
+        }
+    }
+    for board in unlisted.into_values() {
+        // One that cannot be read is not listed, and stays.
+        if tally.store.board(Name::No(board.no), None)?.is_none() && tally.boards.has(&board) {
+            set(tally, &board.id, None);
+        }
+    }
+    Ok(())
+}
+
 /// Whether a board goes that nobody sees any more. Asked in the transaction that deletes it: where others write too, that
 /// one has locked the board's row, so the store holds still.
 fn may_go(tally: &Tally, board: &Board, revision: Option<u64>) -> bool {
@@ -243,7 +285,8 @@ fn sweep(tally: &Tally) -> Result<(), Failure> {
 fn vanish(tally: &Tally, board: &Board) -> Result<bool, Failure> {
     let plan = Plan { boards: vec![board.no], alone: true, ..Plan::default() };
     let mut gone = false;
-    servers::run(&*tally.store, &plan, &mut |loaded| {
+    // Once: who waits for room waits for the lock as well.
+    tally.keys.doubts.run(&*tally.store, &plan, &mut |loaded| {
         gone = may_go(tally, board, loaded.boards[0]);
         let boards = if gone { vec![BoardChange::Delete(board.no)] } else { Vec::new() };
         Changes { boards, ..Changes::default() }
@@ -254,8 +297,12 @@ fn vanish(tally: &Tally, board: &Board) -> Result<bool, Failure> {
 /// Deletes a board. Blocks on the store. Says whether it was a replay.
 pub fn delete(tally: &Tally, id: &BoardId, identity: Option<&Identity>) -> Result<bool, Failure> {
     let _running = identity.map(|one| tally.running.begin(&one.key)).transpose()?;
-    let _one = tally.changing_boards.lock().unwrap_or_else(PoisonError::into_inner);
     tally.boards.check_damaged(id.as_str())?;
+    servers::again(|| delete_once(tally, id, identity))
+}
+
+fn delete_once(tally: &Tally, id: &BoardId, identity: Option<&Identity>) -> Result<bool, Failure> {
+    doubts::find_out(tally)?;
     tally.look_now();
     // It goes with its periods; what those that are over have promised stays owed.
     let written = match tally.boards.get(id) {
@@ -263,6 +310,7 @@ pub fn delete(tally: &Tally, id: &BoardId, identity: Option<&Identity>) -> Resul
         None => HashSet::new(),
     };
     let may_go = !id.is_reserved() || contest_is_over(tally, id)?;
+    let _one = tally.changing_boards.lock().unwrap_or_else(PoisonError::into_inner);
     let _still = still(tally)?;
     let (now, mut owes, mut is_gone) = (tally.clock.now(), false, false);
     let stored = tally.once(&plan(id, identity), identity, now, |loaded, changes| {
@@ -312,13 +360,12 @@ fn plan(id: &BoardId, identity: Option<&Identity>) -> Plan {
 }
 
 /// Runs a change and stores its outcome under its identity, in one transaction; gives what was stored where the same
-/// request was done before, and then changes nothing.
+/// request was done before, and then changes nothing. Where it meets another one's change it is not tried again.
 pub(crate) fn run_once(
-    store: &dyn Store,
+    (store, doubts): (&dyn Store, &Doubts),
     plan: &Plan,
     identity: Option<&Identity>,
-    now: Micros,
-    keep_micros: i64,
+    (now, keep_micros): (Micros, i64),
     mut change: impl FnMut(&Loaded, &mut Changes) -> Result<Outcome, Refusal>,
 ) -> Result<Option<Stored>, Failure> {
     let mut result = Ok(None);
@@ -348,6 +395,6 @@ pub(crate) fn run_once(
                 }
             }
         };
-    servers::run(store, plan, &mut decide)?;
+    doubts.run(store, plan, &mut decide)?;
     Ok(result?)
 }

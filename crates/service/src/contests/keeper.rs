@@ -10,6 +10,7 @@ use super::{change, desk, expire, finish, series, settle, start, work};
 use crate::background::Background;
 use crate::failure::{Failure, Fault};
 use crate::periods::prizes::{self, Paid};
+use crate::servers::doubts;
 use crate::tally::Tally;
 use std::sync::mpsc::RecvTimeoutError;
 use std::sync::{RwLock, Weak};
@@ -57,7 +58,7 @@ impl ContestKeeper {
                 }
                 let expires = looks.is_multiple_of(EXPIRED_EVERY);
                 looks = looks.wrapping_add(1);
-                let looked = do_due(&tally).and(prizes::pay_due(&tally));
+                let looked = do_due(&tally).and(prizes::pay_due(&tally)).and(doubts::find_out(&tally));
                 let looked = if expires { looked.and(expire::delete_due(&tally)) } else { looked };
                 if let Err(failure) = &looked
                     && failed.is_multiple_of(SAID_EVERY)

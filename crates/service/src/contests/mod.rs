@@ -6,7 +6,8 @@
 //! cases, and block; [`series`] makes contests that come again;
 //! `work` is what they set off and takes several transactions, `keeper` what happens by the clock, `play`
 //! what a score asks of its contest, [`counts`] what is counted for whoever watches, `erase` what becomes of a player's
-//! applications, [`expire`] how long leaderboards stay.
+//! applications, [`expire`] how long leaderboards stay,
+//! `staff` what a closed member leaves.
 //!
 //! What an act answers is the contest after it ([`command::ContestDone`]); a replay shows it as it stands, and the rows of a
 //! decision on applications with it.
@@ -32,5 +33,6 @@ mod redis;
 pub(crate) mod repay;
 pub mod series;
 pub mod settle;
+pub(crate) mod staff;
 pub mod start;
 pub(crate) mod work;

@@ -47,6 +47,9 @@ pub(super) fn catch_up(tally: &Tally, everywhere: bool) -> Result<(), Failure> {
             mend(&mut turn, &board, (part, &order), everywhere)?;
         }
     }
+    let waits = |board: &Arc<Board>| board.waits_to_publish();
+    let is_published = || !tally.boards.from_no(BoardNo(0), usize::MAX).iter().any(waits);
+    tally.lane.shared().unpublished.settle(store, is_published);
     if everywhere && store.take_turn(Task::Marks, TURN)? {
         let found = marks::republish(store, &tally.boards, marks::AGE)?;
         if found > 0 {

@@ -1,12 +1,13 @@
 //! Profiles: put, get, and many at once for a page. Blocks on the store.
 
 use crate::failure::Failure;
+use crate::servers;
 use crate::tally::Tally;
 use tally_rules::idempotency::Identity;
 use tally_rules::outcome::Outcome;
 use tally_rules::profile::Profile;
 use tally_rules::{PlayerId, Refusal};
-use tally_store::{Plan, ShardSet, StoreError};
+use tally_store::{Changes, Loaded, Plan, ShardSet, StoreError};
 
 /// What came of putting a profile.
 #[derive(Clone, Debug)]
@@ -33,11 +34,12 @@ pub fn put(
         ..Plan::default()
     };
     let mut created = false;
-    let stored = tally.once(&plan, identity, tally.now(), |loaded, changes| {
+    let mut put = |loaded: &Loaded, changes: &mut Changes| {
         created = loaded.profiles[0].is_none();
         changes.profiles.push((player.clone(), Some(profile.clone())));
         Ok(Outcome::ProfilePut { created })
-    })?;
+    };
+    let stored = servers::again(|| tally.once(&plan, identity, tally.now(), &mut put))?;
     let first = stored.as_ref().map(|stored| matches!(stored.outcome, Outcome::ProfilePut { created: true }));
     Ok(Put { created: first.unwrap_or(created), replayed: stored.is_some() })
 }

@@ -28,4 +28,5 @@ mod standing;
 pub mod steps;
 pub mod submit;
 mod transact;
+pub(crate) mod unpublished;
 pub(crate) mod work;

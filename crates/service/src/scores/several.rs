@@ -72,7 +72,7 @@ impl ScoreWork {
         self.judge(batch, &mut aims, time)?;
         let taken = taken(batch, &aims).map_err(|error| Failure::Away(error.into()))?;
         let Some(stood) = standing.plan(batch, &aims) else {
-            return Err(Failure::Retry(Fault::StoreAway(CHANGED.into())));
+            return Err(Failure::Retry(Fault::Contention(CHANGED.into())));
         };
         let mut progress = Progress {
             whole: Whole::of(batch, taken),
@@ -128,7 +128,7 @@ impl ScoreWork {
         time: Judged,
         shard: usize,
     ) -> Result<Part, Failure<Fault>> {
-        let (mut more, mut failed) = (Vec::new(), Fault::StoreAway(CHANGED.into()));
+        let (mut more, mut failed) = (Vec::new(), Fault::Contention(CHANGED.into()));
         for attempt in 1..=TRIES {
             match self.transact((&slice.batch, &slice.aims), standing, (time, &more), shard) {
                 Ok(Ok(part)) => return Ok(part),

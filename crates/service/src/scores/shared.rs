@@ -4,6 +4,7 @@
 //! of its own, and alone through the gate at the databases that it concerns. Not here: which lane that is (`lane`), and what a
 //! batch does.
 
+use super::unpublished::Unpublished;
 use crate::clock::Clock;
 use crate::failure::Fault;
 use crate::settings::Background;
@@ -30,6 +31,7 @@ pub(crate) struct Shared {
     /// How many there are for each database that the store is spread over.
     pub(crate) lanes: usize,
     pub(crate) teller: Teller,
+    pub(crate) unpublished: Unpublished,
     pub(crate) background: Background,
 }
 

@@ -110,11 +110,7 @@ impl Standing {
 
     /// Whether all that the batch has committed is published: no order of its boards waits for anything.
     pub(super) fn is_published(batch: &[Request]) -> bool {
-        let mut behind = false;
-        for (board, _) in Self::of(batch).boards.values() {
-            board.each_order(|_, order| behind |= order.remote().is_some_and(Remote::is_behind));
-        }
-        !behind
+        !Self::of(batch).boards.values().any(|(board, _)| board.waits_to_publish())
     }
 }
 

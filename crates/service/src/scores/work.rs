@@ -173,7 +173,7 @@ impl Work for ScoreWork {
                 Err(unready) => self.prepare(batch, unready, &mut more).map_err(Failure::Away)?,
             }
         }
-        Err(Failure::Retry(Fault::StoreAway(CHANGED.into())))
+        Err(Failure::Retry(Fault::Contention(CHANGED.into())))
     }
 
     fn read_at(&self) -> Option<Instant> {
@@ -215,10 +215,12 @@ impl Work for ScoreWork {
         stood.check_age(&batch);
         let versions = Versions { each: &versions, store: &*self.shared.store };
         let ranks = publish::publish(&mut batch, &mut decisions, &aims, &versions);
-        let marked = stood.committed.marked.filter(|_| Standing::is_published(&batch));
+        let marked = stood.committed.marked;
         stood.end();
-        if let Some(marked) = marked {
-            self.shared.store.published(marked);
+        match marked {
+            Some(marked) if Standing::is_published(&batch) => self.shared.store.published(marked),
+            Some(marked) => self.shared.unpublished.add(&*self.shared.store, marked),
+            None => {}
         }
         let rows = batch.iter().zip(decisions).zip(&aims.rows).zip(ranks).enumerate();
         rows.map(|(at, (((request, decision), rows), ranks))| match (request, decision) {

@@ -182,6 +182,7 @@ fn with_order(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scores::unpublished::Unpublished;
     use std::sync::Arc;
     use tally_ranking::Ranking;
     use tally_rules::{BoardId, Definition, Micros};
@@ -210,6 +211,47 @@ mod tests {
         let record = Record { score, subscore: 0, at: Micros(score) };
         let change = |_: &_| Changes { scores: vec![(key.clone(), Some(record))], ..Changes::default() };
         store.run(&plan, &mut { change }).unwrap();
+    }
+
+    /// However long the ranking is away, the table stays small, and nothing that is to be published is forgotten.
+    #[test]
+    fn what_is_not_published_is_folded() {
+        const BATCHES: usize = 700;
+        let server = ScratchDatabase::shared(DatabaseKind::MariaDb10);
+        let url = server.create_database();
+        let store = MySqlStore::open(&url, &Options::default()).unwrap();
+        let board = board(&store, "b");
+        let unpublished = Unpublished::default();
+        for number in 0..BATCHES {
+            let player = PlayerId::new(&format!("p{number:03}")).unwrap();
+            let key = ScoreKey { board: board.no, part: ALL_TIME, player };
+            let plan = Plan { scores: vec![key.clone()], marks: true, ..Plan::default() };
+            let record = Record { score: 1, subscore: 0, at: Micros(1) };
+            let change = |_: &_| Changes { scores: vec![(key.clone(), Some(record))], ..Changes::default() };
+            let committed = store.run(&plan, &mut { change }).unwrap();
+            unpublished.add(&store, committed.marked.unwrap());
+        }
+        let database = url.rsplit('/').next().unwrap();
+        let rows: usize = server.sql(&format!("SELECT COUNT(*) FROM {database}.batches")).parse().unwrap();
+        assert!(rows < BATCHES / 2, "{rows} rows of {BATCHES} batches");
+        let (mut named, mut after) = (HashSet::new(), None);
+        while let Some(last) = {
+            let marks = store.marks(Duration::ZERO, after).unwrap();
+            for mark in &marks {
+                let Marked::Records(keys) = &mark.what else { panic!("they are few") };
+                named.extend(keys.iter().map(|key| key.player.clone()));
+            }
+            marks.last().map(|mark| mark.batch)
+        } {
+            after = Some(last);
+        }
+        assert_eq!(named.len(), BATCHES);
+        unpublished.settle(&store, || false);
+        assert!(!store.marks(Duration::ZERO, None).unwrap().is_empty());
+        unpublished.settle(&store, || true);
+        // Each of these takes some of them along.
+        (0..BATCHES).for_each(|_| drop(store.marks(Duration::ZERO, None).unwrap()));
+        assert_eq!(store.marks(Duration::ZERO, None), Ok(Vec::new()));
     }
 
     #[test]

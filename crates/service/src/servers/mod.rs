@@ -8,6 +8,7 @@
 //! memory one server writes, and none of this is there. Not here: what was committed and not published by who is gone
 //! ([`marks`]).
 
+pub(crate) mod doubts;
 pub(crate) mod marks;
 
 use crate::boards::Board;
@@ -285,6 +286,20 @@ pub(crate) fn run(
                 Ok(None) => return Err(StoreError::Away(why)),
                 Err(_) => return Err(StoreError::LostAtCommit { batch, why }),
             },
+            done => return done,
+        }
+        tries += 1;
+    }
+}
+
+/// Does something again where it met another server's change.
+pub(crate) fn again<T>(mut once: impl FnMut() -> Result<T, Failure>) -> Result<T, Failure> {
+    let mut tries = 1;
+    loop {
+        match once() {
+            Err(Failure::Fault(Fault::Contention(_))) if tries < TRIES => {
+                std::thread::sleep(tally_lanes::backoff(tries));
+            }
             done => return done,
         }
         tries += 1;

@@ -4,7 +4,7 @@
 
 use super::command::{ChangeMember, CloseMember, Created, Done, MemberChange, NewMember, Request, Set};
 use crate::blocking;
-use crate::contests::entries;
+use crate::contests::{entries, staff};
 use crate::failure::{Failure, Fault};
 use crate::members::find;
 use crate::requests::Running;
@@ -55,7 +55,7 @@ async fn is_repeated(tally: &Tally, identity: Option<&Identity>) -> Result<bool,
     }
 }
 
-/// Closes a member, which ends its tokens and releases what finds it; once more changes nothing. `force` says whether there
+/// Closes a member, which ends its tokens, releases what finds it and takes it from the staff of contests; once more changes nothing. `force` says whether there
 /// may be money in its wallets. Says whether that repeats an earlier answer.
 pub async fn close(
     tally: &Arc<Tally>,
@@ -66,7 +66,14 @@ pub async fn close(
     let request = |before: &Member| {
         Request::Close(CloseMember { member, force, handles: before.names(), identity: identity.clone() })
     };
-    of_member(tally, member, identity.as_ref(), request).await
+    let replayed = of_member(tally, member, identity.as_ref(), request).await?;
+    let of = Arc::clone(tally);
+    let left = blocking(move || staff::leave(&of, &find::by_id(&of, member)?.player)).await;
+    // It is closed, whatever becomes of this.
+    if let Err(failure) = left {
+        tracing::warn!(%failure, member = %member.0, "take a closed member from the staff of contests: close it again");
+    }
+    Ok(replayed)
 }
 
 /// Changes a member; says whether that repeats an earlier answer. Another that comes between is seen.

@@ -13,13 +13,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use tally_rules::contest::definition::Wish;
 use tally_rules::contest::record::Work;
+use tally_rules::contest::series::Wish as SeriesWish;
 use tally_rules::contest::{ContestId, State};
 use tally_rules::ledger::Member;
 use tally_rules::ledger::lines::MemberLine;
 use tally_rules::ledger::member::Login;
 use tally_rules::{BoardId, Definition, Micros, PlayerId, Refusal};
 use tally_service::contests::act::Actor;
-use tally_service::contests::{apply, change, expire, finish, keeper, read, settle, start as begin};
+use tally_service::contests::{apply, change, expire, finish, keeper, read, series, settle, start as begin};
 use tally_service::periods::{keeper as periods, prizes};
 use tally_service::wallets::command::NewMember;
 use tally_service::wallets::import::{self, NewChunk};
@@ -99,6 +100,35 @@ fn a_name_in_a_contest_that_runs_stays_that_of_its_closed_member() {
         let heir = world.create(heir(name.as_str(), "b")).unwrap().id;
         settle::settle(&world.tally, &cup(), &Actor::Admin, None).unwrap();
         world.end(&[ann, heir]);
+    }
+}
+
+/// The name of a dismissed organiser gives its next member nothing.
+#[test]
+fn a_closed_member_is_no_longer_staff_and_its_name_is_none_either() {
+    for kind in [Kind::Sqlite, Kind::MariaDb] {
+        let world = World::new(kind);
+        let (tally, ann) = (&world.tally, world.member("ann", 50));
+        let boss = world.create(heir("boss", "a")).unwrap().id;
+        running(&world, &cup(), &wish(true), &[ann]);
+        let weekly = ContestId::new("weekly").unwrap();
+        let text = |text: &str| Some(text.to_owned());
+        let (open, start, end) = (text("0 0 * * 1"), text("0 0 * * 2"), text("0 0 * * 3"));
+        let (template, time_zone) = (wish(false), text("UTC"));
+        let series = SeriesWish { template, open, start, end, time_zone, ..SeriesWish::default() };
+        series::create(tally, &weekly, &Actor::Server, &series, None).unwrap();
+        world.wait(members::close(tally, boss, true, None)).unwrap();
+        let heir = world.create(heir("boss", "b")).unwrap().id;
+        let next = series::get(tally, &weekly).unwrap().series.template.staff;
+        assert_eq!((read::get(tally, &cup()).unwrap().contest.staff, next), (Vec::new(), Vec::new()));
+        let actor = Actor::Member(PlayerId::new("boss").unwrap());
+        assert_eq!(refused(finish::cancel(tally, &cup(), &actor, None)), Refusal::Forbidden);
+        // The other closings take nothing from the staff that was set since.
+        let staff = Wish { staff: Some(vec![PlayerId::new("boss").unwrap()]), ..Wish::default() };
+        change::patch(tally, &cup(), &Actor::Admin, &staff, None).unwrap();
+        world.wait(members::close(tally, boss, true, None)).unwrap();
+        finish::cancel(tally, &cup(), &actor, None).unwrap();
+        world.end(&[ann, boss, heir]);
     }
 }
 

@@ -3,15 +3,18 @@
 //! The server that committed publishes, and then the row goes with a later transaction; where it died in between, another
 //! one finds the mark by its age, publishes what the rows say by then, and only takes the mark off: the row itself still
 //! says what became of the commit. A mark names the records; one that would be too large names the parts of boards they are
-//! in. Not here: publishing.
+//! in. While nothing can be published a server folds its marks into one, so the table stays small. Not here: publishing.
 
-use super::CLOCK;
 use super::fault::damaged;
+use super::link::Link;
+use super::pool::{Pool, Use};
 use super::row::Answers;
 use super::text::Script;
+use super::{CLOCK, Version, batches};
 use crate::StoreError;
 use crate::plan::{BatchId, BoardNo, Changes, Part, PartKey, ScoreKey};
 use crate::servers::{Mark, Marked};
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 use tally_rules::PlayerId;
 
@@ -28,12 +31,18 @@ pub(super) fn of(changes: &Changes) -> Option<Vec<u8>> {
     if changes.scores.is_empty() {
         return None;
     }
+    let all =
+        changes.scores.iter().map(|(key, _)| (PartKey { board: key.board, part: key.part }, &key.player));
+    Some(encode(all))
+}
+
+/// A mark of records, in order of parts; or of their parts, where it would be too large.
+fn encode<'a>(all: impl Iterator<Item = (PartKey, &'a PlayerId)>) -> Vec<u8> {
     let mut keys = vec![KEYS];
     let mut parts = vec![PARTS];
     let mut last: Option<PartKey> = None;
     let mut count_at = 0;
-    for (key, _) in &changes.scores {
-        let part = PartKey { board: key.board, part: key.part };
+    for (part, player) in all {
         if last != Some(part) {
             last = Some(part);
             put_part(&mut parts, part);
@@ -43,11 +52,93 @@ pub(super) fn of(changes: &Changes) -> Option<Vec<u8>> {
         }
         let count: [u8; 4] = keys[count_at..count_at + 4].try_into().expect("four bytes");
         keys[count_at..count_at + 4].copy_from_slice(&(u32::from_be_bytes(count) + 1).to_be_bytes());
-        let player = key.player.as_bytes();
+        let player = player.as_bytes();
         keys.push(u8::try_from(player.len()).expect("a player's name is at most 128 bytes"));
         keys.extend(player);
     }
-    Some(if keys.len() > MARK_BYTES_MAX { parts } else { keys })
+    if keys.len() > MARK_BYTES_MAX { parts } else { keys }
+}
+
+/// What several marks name, as one.
+#[derive(Default)]
+struct Folded {
+    version: u64,
+    players: BTreeMap<PartKey, BTreeSet<PlayerId>>,
+    /// Whether one of them names parts: then all do.
+    of_parts: bool,
+}
+
+impl Folded {
+    fn add(&mut self, version: u64, what: Marked) {
+        self.version = self.version.max(version);
+        match what {
+            Marked::Records(keys) => {
+                for ScoreKey { board, part, player } in keys {
+                    self.players.entry(PartKey { board, part }).or_default().insert(player);
+                }
+            }
+            Marked::Parts(parts) => {
+                self.of_parts = true;
+                for part in parts {
+                    self.players.entry(part).or_default();
+                }
+            }
+        }
+    }
+
+    fn encode(&self) -> Vec<u8> {
+        if !self.of_parts {
+            let all = self.players.iter();
+            return encode(all.flat_map(|(part, players)| players.iter().map(|player| (*part, player))));
+        }
+        let mut parts = vec![PARTS];
+        self.players.keys().for_each(|part| put_part(&mut parts, *part));
+        parts
+    }
+}
+
+/// See [`crate::Store::fold_marks`].
+pub(super) fn fold(pool: &Pool, batches: &[BatchId]) -> Result<BatchId, StoreError> {
+    let mut link = pool.take_for(Use::Transact)?;
+    let folded = fold_on(link.get(), batches);
+    if folded.is_err() {
+        // Its transaction may be open.
+        link.get().give_up();
+    }
+    folded
+}
+
+fn fold_on(link: &mut Link, batches: &[BatchId]) -> Result<BatchId, StoreError> {
+    let mut batches = batches.to_vec();
+    // In the order of the key, as whoever else locks several.
+    batches.sort_unstable();
+    let mut script = Script::default();
+    script.statement("START TRANSACTION");
+    let head = "SELECT version, marks FROM batches FORCE INDEX (PRIMARY) WHERE marks IS NOT NULL AND (link, sequence) IN (";
+    script.keys(head, &batches, ") FOR UPDATE", |row, batch| {
+        row.bytes(&batch.link).number(batch.sequence);
+    });
+    let statements = script.len() - 1;
+    let mut answers = link.send(&script)?;
+    answers.skip(1);
+    let mut folded = Folded::default();
+    answers.each(statements, "batches", |row| {
+        let version = row.number()?;
+        folded.add(version, decode(row.bytes()?).ok_or_else(undecodable)?);
+        Ok(())
+    })?;
+    let batch = BatchId { link: link.name, sequence: link.sequence + 1 };
+    let mut script = take_off(&batches);
+    let marks = folded.encode();
+    batches::put(&mut script, &batch, (Version::Number(folded.version), Some(&marks)), None);
+    script.statement("COMMIT");
+    link.send(&script)?;
+    link.sequence = batch.sequence;
+    Ok(batch)
+}
+
+fn undecodable() -> StoreError {
+    damaged("batches", "a mark that does not decode")
 }
 
 fn put_part(to: &mut Vec<u8>, part: PartKey) {
@@ -106,7 +197,7 @@ pub(super) fn read(mut answers: Answers) -> Result<Vec<Mark>, StoreError> {
     answers.each(1, "batches", |row| {
         let batch = BatchId { link: row.fixed()?, sequence: row.number()? };
         let version = row.number()?;
-        let what = decode(row.bytes()?).ok_or_else(|| damaged("batches", "a mark that does not decode"))?;
+        let what = decode(row.bytes()?).ok_or_else(undecodable)?;
         all.push(Mark { batch, version, what });
         Ok(())
     })?;
@@ -149,5 +240,17 @@ mod tests {
         assert!(of(&changes(100_000)).unwrap().len() < 100);
         let bytes = of(&few).unwrap();
         assert!((1..bytes.len()).all(|cut| decode(&bytes[..cut]) != decode(&bytes)));
+    }
+    #[test]
+    fn folded_marks_name_what_each_of_them_names() {
+        let (few, many) = (of(&changes(10)).unwrap(), of(&changes(100_000)).unwrap());
+        let fold = |marks: &[&Vec<u8>]| {
+            let mut folded = Folded::default();
+            (7..).zip(marks).for_each(|(version, mark)| folded.add(version, decode(mark).unwrap()));
+            (folded.version, decode(&folded.encode()))
+        };
+        assert_eq!(fold(&[&few, &few]), (8, decode(&few)));
+        assert_eq!(fold(&[&few, &many]), (8, decode(&many)));
+        assert_eq!(fold(&[]), (0, Some(Marked::Records(Vec::new()))));
     }
 }

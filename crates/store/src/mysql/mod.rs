@@ -291,6 +291,10 @@ impl Store for MySqlStore {
         marks::read(self.pool.ask(&marks::find(age, after))?)
     }
 
+    fn fold_marks(&self, batches: &[BatchId]) -> Result<Option<BatchId>, StoreError> {
+        marks::fold(&self.pool, batches).map(Some)
+    }
+
     fn take_marks_off(&self, batches: &[BatchId]) -> Result<(), StoreError> {
         let script = marks::take_off(batches);
         if script.len() == 0 { Ok(()) } else { self.pool.ask(&script).map(drop) }

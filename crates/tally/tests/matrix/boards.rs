@@ -7,6 +7,7 @@ use crate::load::{Load, Sent, done, items, post};
 use crate::world::World;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::time::Instant;
 use tally_testkit::http::segment;
 use tally_testkit::{Client, Request};
 
@@ -56,6 +57,10 @@ impl Load for Scores {
         self.0.ask(caller, submit("scores", &self.0.next(), score));
     }
 
+    fn lose(&mut self, until: Instant) {
+        self.0.lose(until);
+    }
+
     fn check(&self, client: &mut Client) {
         let found = scores(client, "scores", "all_time");
         self.0.check(|nth, name| {
@@ -88,6 +93,10 @@ impl Load for Bans {
             let target = format!("/v1/leaderboards/bans/players/{}/ban", self.0.next());
             self.0.ask(caller, Request::new("POST", target));
         }
+    }
+
+    fn lose(&mut self, until: Instant) {
+        self.0.lose(until);
     }
 
     fn check(&self, client: &mut Client) {
@@ -126,6 +135,10 @@ impl Periods {
 impl Load for Periods {
     fn step(&mut self, caller: &mut Caller<'_>) {
         self.sent.ask(caller, submit("periods", &self.sent.next(), 1));
+    }
+
+    fn lose(&mut self, until: Instant) {
+        self.sent.lose(until);
     }
 
     fn check(&self, client: &mut Client) {
@@ -177,16 +190,17 @@ impl Load for Ranks {
         drop(caller.ask(&Request::new("GET", "/v1/leaderboards/unrelated/scores?limit=5")));
     }
 
+    fn lose(&mut self, _until: Instant) {}
+
     fn check(&self, _client: &mut Client) {}
 }
 
 /// Additions to a few players on a leaderboard of their own, whose rows are on the first database.
 pub(crate) struct Unrelated {
     nth: usize,
-    sent: usize,
     players: Vec<String>,
-    /// Of each player what is there for certain, and what may be there.
-    sums: Vec<(i64, i64)>,
+    /// Additions: when each was answered, the place of its player, and what became of it.
+    asked: Vec<(Instant, usize, Outcome)>,
 }
 
 impl Unrelated {
@@ -205,28 +219,37 @@ impl Unrelated {
         let stored = world.databases[0].sql(&sql);
         let players: Vec<String> = stored.lines().take(UNRELATED_PLAYERS).map(str::to_owned).collect();
         assert_eq!(players.len(), UNRELATED_PLAYERS, "{stored}");
-        Self { nth, sent: 0, sums: vec![(1, 1); players.len()], players }
+        Self { nth, players, asked: Vec::new() }
     }
 }
 
 impl Load for Unrelated {
     fn step(&mut self, caller: &mut Caller<'_>) {
-        let at = self.sent % self.players.len();
-        self.sent += 1;
-        let request = submit("unrelated", &self.players[at], 1);
-        let (least, most) = &mut self.sums[at];
-        match caller.ask(&request.idempotent(&format!("u{}/{}", self.nth, self.sent))) {
-            Outcome::Done(_) => (*least, *most) = (*least + 1, *most + 1),
-            Outcome::Unknown => *most += 1,
-            Outcome::Refused => {}
+        let at = self.asked.len() % self.players.len();
+        let key = format!("u{}/{}", self.nth, self.asked.len());
+        let outcome = caller.ask(&submit("unrelated", &self.players[at], 1).idempotent(&key));
+        self.asked.push((Instant::now(), at, outcome));
+    }
+
+    fn lose(&mut self, until: Instant) {
+        for (_, _, outcome) in self.asked.iter_mut().filter(|(at, ..)| *at < until) {
+            if matches!(outcome, Outcome::Done(_)) {
+                *outcome = Outcome::Unknown;
+            }
         }
     }
 
     fn check(&self, client: &mut Client) {
         let found = scores(client, "unrelated", "all_time");
-        for (player, (least, most)) in self.players.iter().zip(&self.sums) {
+        for (place, player) in self.players.iter().enumerate() {
+            let of = |outcome: fn(&Outcome) -> bool| {
+                self.asked.iter().filter(|(_, at, one)| *at == place && outcome(one)).count() as i64
+            };
+            // There was one before.
+            let least = 1 + of(|outcome| matches!(outcome, Outcome::Done(_)));
+            let most = least + of(|outcome| matches!(outcome, Outcome::Unknown));
             let sum = found[player];
-            assert!((*least..=*most).contains(&sum), "{player} has {sum}, not {least} to {most}");
+            assert!((least..=most).contains(&sum), "{player} has {sum}, not {least} to {most}");
         }
     }
 }

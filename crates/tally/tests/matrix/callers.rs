@@ -65,13 +65,15 @@ pub(crate) struct Caller<'a> {
     /// Since when it has asked without an acknowledgement.
     since: Option<Instant>,
     longest: Duration,
+    /// Whether the database may lose what it has acknowledged.
+    may_lose: bool,
     rng: Rng,
     /// The last refusal, for whoever reads why a cell fails.
     last: String,
 }
 
 impl<'a> Caller<'a> {
-    pub(crate) fn new(addresses: &'a Addresses, home: usize, purpose: &str) -> Self {
+    pub(crate) fn new(addresses: &'a Addresses, home: usize, may_lose: bool, purpose: &str) -> Self {
         Self {
             addresses,
             home,
@@ -79,6 +81,7 @@ impl<'a> Caller<'a> {
             avoided: HashMap::new(),
             since: None,
             longest: Duration::ZERO,
+            may_lose,
             rng: Rng::of(purpose),
             last: String::new(),
         }
@@ -100,11 +103,12 @@ impl<'a> Caller<'a> {
         self.send(request, impatient)
     }
 
-    /// Asks until it is done.
+    /// Asks until it is done. Nothing where what it is about is not there, which only a database that lost it may say.
     #[track_caller]
-    pub(crate) fn insist(&mut self, request: &Request) -> Answer {
+    pub(crate) fn insist(&mut self, request: &Request) -> Option<Answer> {
         match self.send(request, false) {
-            Outcome::Done(answer) => answer,
+            Outcome::Done(answer) => Some(answer),
+            Outcome::Refused if self.may_lose => None,
             outcome => panic!("a patient caller gave up: {outcome:?}"),
         }
     }
@@ -117,6 +121,7 @@ impl<'a> Caller<'a> {
                 Said::Done(answer) => return Outcome::Done(answer),
                 Said::Refused => {}
                 Said::Unknown => unknown = true,
+                Said::Other(answer) if self.may_lose && answer.status == 404 => return Outcome::Refused,
                 Said::Other(answer) => {
                     panic!(
                         "{} {}: {}",

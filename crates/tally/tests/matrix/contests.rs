@@ -5,9 +5,10 @@
 use crate::callers::Caller;
 use crate::load::{Load, done, post};
 use crate::money::{member, purse};
+use crate::world::send;
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tally_testkit::{Client, Request};
 
 const INITIAL: i64 = 1_000;
@@ -38,21 +39,25 @@ pub(crate) struct Contests {
     players: [String; 2],
     members: [String; 2],
     name: String,
-    started: Vec<String>,
+    /// When each was started.
+    started: Vec<(Instant, String)>,
+    /// What is started by the clock.
+    timed: Option<String>,
+    lost_until: Option<Instant>,
 }
 
 impl Contests {
     pub(crate) fn new(client: &mut Client, nth: usize) -> Self {
         let players = ["a", "b"].map(|side| format!("c{nth}{side}"));
         let members = players.each_ref().map(|player| member(client, player, INITIAL));
-        Self { players, members, name: format!("c{nth}"), started: Vec::new() }
+        Self { players, members, name: format!("c{nth}"), started: Vec::new(), timed: None, lost_until: None }
     }
 
     /// Makes one that the clock starts.
     pub(crate) fn with_timed(mut self, client: &mut Client, starts_at: Timestamp) -> Self {
         let id = format!("{}-timed", self.name);
         requests(&id, &self.players, Some(starts_at)).iter().for_each(|request| drop(done(client, request)));
-        self.started.push(id);
+        self.timed = Some(id);
         self
     }
 }
@@ -61,9 +66,16 @@ impl Load for Contests {
     fn step(&mut self, caller: &mut Caller<'_>) {
         let id = format!("{}-{}", self.name, self.started.len());
         for (nth, request) in requests(&id, &self.players, None).into_iter().enumerate() {
-            caller.insist(&request.idempotent(&format!("{id}/{nth}")));
+            if caller.insist(&request.idempotent(&format!("{id}/{nth}"))).is_none() {
+                // The database has lost the contest.
+                return;
+            }
         }
-        self.started.push(id);
+        self.started.push((Instant::now(), id));
+    }
+
+    fn lose(&mut self, until: Instant) {
+        self.lost_until = Some(until);
     }
 
     fn pause(&self) -> Duration {
@@ -71,15 +83,23 @@ impl Load for Contests {
     }
 
     fn check(&self, client: &mut Client) {
-        for id in &self.started {
+        let may_be_lost = |at: Instant| self.lost_until.is_some_and(|until| at < until);
+        let started = self.started.iter().map(|(at, id)| (may_be_lost(*at), id));
+        let mut members = 0;
+        for (may_be_lost, id) in started.chain(self.timed.iter().map(|id| (false, id))) {
+            let target = format!("/v1/contests/{id}");
+            if may_be_lost && send(client, &Request::new("GET", &target)).status == 404 {
+                continue;
+            }
             let mut shown = Value::Null;
             crate::run::wait_until("the contest runs", || {
-                shown = done(client, &Request::new("GET", format!("/v1/contests/{id}")));
+                shown = done(client, &Request::new("GET", &target));
                 shown["state"] == "running"
             });
             assert_eq!(shown["counts"]["members"], 2, "{shown}");
+            members += 1;
         }
-        let wanted = (INITIAL - FEE * self.started.len() as i64, 0);
+        let wanted = (INITIAL - FEE * members, 0);
         for member in &self.members {
             assert_eq!(purse(client, member), wanted, "of {}", self.name);
         }

@@ -5,7 +5,7 @@
 use crate::callers::{Caller, Outcome};
 use crate::world::send;
 use serde_json::Value;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tally_testkit::http::segment;
 use tally_testkit::{Client, Request};
 
@@ -26,6 +26,9 @@ pub(crate) trait Load: Send {
         Duration::from_millis(50)
     }
 
+    /// What was acknowledged until then may be gone: its database lost it.
+    fn lose(&mut self, until: Instant);
+
     /// What can only be asked when everything works again.
     fn settle(&mut self, _caller: &mut Caller<'_>) {}
 
@@ -37,7 +40,7 @@ pub(crate) trait Load: Send {
 #[derive(Default)]
 pub(crate) struct Sent {
     name: String,
-    outcomes: Vec<Outcome>,
+    outcomes: Vec<(Instant, Outcome)>,
 }
 
 impl Sent {
@@ -56,21 +59,29 @@ impl Sent {
 
     /// Asks under its name.
     #[track_caller]
-    pub(crate) fn ask(&mut self, caller: &mut Caller<'_>, request: Request) -> &Outcome {
+    pub(crate) fn ask(&mut self, caller: &mut Caller<'_>, request: Request) {
         let outcome = caller.ask(&request.idempotent(&self.next()));
-        self.outcomes.push(outcome);
-        self.outcomes.last().expect("it was just pushed")
+        self.outcomes.push((Instant::now(), outcome));
+    }
+
+    /// See [`Load::lose`].
+    pub(crate) fn lose(&mut self, until: Instant) {
+        for (at, outcome) in &mut self.outcomes {
+            if *at < until && matches!(outcome, Outcome::Done(_)) {
+                *outcome = Outcome::Unknown;
+            }
+        }
     }
 
     /// Each with its name.
     pub(crate) fn each(&self) -> impl Iterator<Item = (String, &Outcome)> {
-        self.outcomes.iter().enumerate().map(|(nth, outcome)| (format!("{}-{nth}", self.name), outcome))
+        self.outcomes.iter().enumerate().map(|(nth, (_, outcome))| (format!("{}-{nth}", self.name), outcome))
     }
 
     /// Each with what was found of it: how often its effect is there.
     #[track_caller]
     pub(crate) fn check(&self, mut found: impl FnMut(usize, &str) -> usize) {
-        let done = self.outcomes.iter().filter(|outcome| matches!(outcome, Outcome::Done(_))).count();
+        let done = self.outcomes.iter().filter(|(_, outcome)| matches!(outcome, Outcome::Done(_))).count();
         assert!(done > DONE_MIN, "{} of {} were done: {}", done, self.outcomes.len(), self.name);
         for (nth, (name, outcome)) in self.each().enumerate() {
             let times = found(nth, &name);

@@ -4,7 +4,9 @@
 
 use crate::callers::{Caller, Outcome};
 use crate::load::{Load, Sent, done, items, post};
+use crate::world::send;
 use serde_json::{Value, json};
+use std::time::Instant;
 use tally_testkit::{Client, Request};
 
 const INITIAL: i64 = 1_000_000_000;
@@ -51,6 +53,10 @@ impl Load for Deposits {
         self.sent.ask(caller, post("/v1/deposits", &body));
     }
 
+    fn lose(&mut self, until: Instant) {
+        self.sent.lose(until);
+    }
+
     fn check(&self, client: &mut Client) {
         let target = format!("/v1/wallets/{}/transactions?limit=1000", self.member);
         let lines = items(client, &target, "items");
@@ -59,21 +65,36 @@ impl Load for Deposits {
     }
 }
 
+/// A hold that was acknowledged.
+struct Held {
+    id: String,
+    at: Instant,
+    amount: i64,
+    /// `capture` or `void`, if it was ended.
+    end: Option<&'static str>,
+    may_be_lost: bool,
+}
+
 /// Holds of different amounts. Those of unknown outcome are asked again when everything works.
 pub(crate) struct Holds {
     name: String,
     member: String,
     sent: i64,
     unknown: Vec<(Request, i64)>,
-    held: i64,
-    captured: i64,
+    held: Vec<Held>,
 }
 
 impl Holds {
     pub(crate) fn new(client: &mut Client, nth: usize) -> Self {
         let name = format!("h{nth}");
         let member = member(client, &name, INITIAL);
-        Self { name, member, sent: 0, unknown: Vec::new(), held: 0, captured: 0 }
+        Self { name, member, sent: 0, unknown: Vec::new(), held: Vec::new() }
+    }
+
+    fn add(&mut self, made: &Value, amount: i64) -> &mut Held {
+        let id = made["id"].as_str().expect("an id").to_owned();
+        self.held.push(Held { id, at: Instant::now(), amount, end: None, may_be_lost: false });
+        self.held.last_mut().expect("it was just pushed")
     }
 }
 
@@ -87,28 +108,41 @@ impl Load for Holds {
             Outcome::Unknown => return self.unknown.push((hold, amount)),
             Outcome::Refused => return,
         };
-        let path = format!("/v1/holds/{}", made["id"].as_str().expect("an id"));
-        let end =
-            |verb: &str| post(format!("{path}/{verb}"), &json!({})).idempotent(&format!("{key}/{verb}"));
-        match caller.below(3) {
-            0 => {
-                caller.insist(&end("capture"));
-                self.captured += amount;
-            }
-            1 => drop(caller.insist(&end("void"))),
-            _ => self.held += amount,
+        let held = self.add(&made, amount);
+        let verb = ["capture", "void", "leave"][usize::try_from(caller.below(3)).expect("it is small")];
+        if verb != "leave" {
+            let end = post(format!("/v1/holds/{}/{verb}", held.id), &json!({}));
+            // Lost, where the database has lost the hold.
+            held.end = caller.insist(&end.idempotent(&format!("{key}/{verb}"))).map(|_| verb);
         }
+    }
+
+    fn lose(&mut self, until: Instant) {
+        self.held.iter_mut().for_each(|held| held.may_be_lost = held.at < until);
     }
 
     fn settle(&mut self, caller: &mut Caller<'_>) {
         for (hold, amount) in std::mem::take(&mut self.unknown) {
-            caller.insist(&hold);
-            self.held += amount;
+            let made = caller.insist(&hold).expect("the member is there").json();
+            self.add(&made, amount);
         }
     }
 
     fn check(&self, client: &mut Client) {
-        let wanted = (INITIAL - self.captured, self.held);
-        assert_eq!(purse(client, &self.member), wanted, "balance and held money of {}", self.name);
+        let (mut balance, mut open) = (INITIAL, 0);
+        for held in &self.held {
+            let shown = send(client, &Request::new("GET", format!("/v1/holds/{}", held.id)));
+            if held.may_be_lost && shown.status == 404 {
+                continue;
+            }
+            let (status, captured, left) = match held.end {
+                Some("capture") => ("captured", held.amount, 0),
+                Some(_) => ("voided", 0, 0),
+                None => ("open", 0, held.amount),
+            };
+            assert_eq!(shown.expect(200)["status"], status, "{} of {}", held.amount, self.name);
+            (balance, open) = (balance - captured, open + left);
+        }
+        assert_eq!(purse(client, &self.member), (balance, open), "balance and held money of {}", self.name);
     }
 }

@@ -4,7 +4,7 @@
 
 use crate::boards::{Bans, Periods, Ranks, Scores, Unrelated};
 use crate::callers::Caller;
-use crate::cells::Cell;
+use crate::cells::{Cell, Fault};
 use crate::contests::Contests;
 use crate::faults;
 use crate::load::{COLUMNS, Load, UNRELATED};
@@ -25,7 +25,9 @@ pub(crate) const LASTS: Duration = Duration::from_secs(8);
 const BEFORE: Duration = Duration::from_secs(3);
 const CALM: Duration = Duration::from_secs(3);
 /// Time to make what is due at the end of the minute.
-const TO_PREPARE: Duration = Duration::from_secs(2);
+const TO_PREPARE: Duration = Duration::from_secs(5);
+/// How long an acknowledgement may take from the database to the caller.
+const ON_ITS_WAY: Duration = Duration::from_millis(300);
 /// How long callers go on when all servers write again.
 const AFTER: Duration = Duration::from_secs(1);
 /// How long after the fault every server must be ready and writing.
@@ -67,8 +69,17 @@ pub(crate) fn run(cell: Cell, wave: &Barrier) -> Row {
     let minute = next_minute();
     sleep_until(minute - BEFORE - CALM - TO_PREPARE);
     let mut loads = loads(&world, minute);
+    if cell.fault == Fault::DatabaseBack {
+        world.databases.last_mut().expect("one").keep_copy();
+        wait_until("every server is ready", || {
+            world.running().all(|tally| tally.client().get("/readyz").status == 200)
+        });
+    }
     sleep_until(minute - BEFORE - CALM);
-    let row = disturbed(&mut world, &mut loads, minute);
+    let (row, began) = disturbed(&mut world, &mut loads, minute);
+    if cell.fault == Fault::DatabaseBack {
+        loads.iter_mut().for_each(|(_, load)| load.lose(began + ON_ITS_WAY));
+    }
     let mut client = world.client();
     loads.iter().for_each(|(_, load)| load.check(&mut client));
     for tally in world.running() {
@@ -86,16 +97,13 @@ pub(crate) fn run(cell: Cell, wave: &Barrier) -> Row {
 impl World {
     /// With all that does not depend on the time.
     fn prepared(cell: Cell) -> Self {
-        let mut world = Self::start(cell);
+        let world = Self::start(cell);
         let mut client = world.client();
         Scores::prepare(&mut client);
         Bans::prepare(&mut client);
         Periods::prepare(&mut client);
         Unrelated::prepare(&mut client);
         member(&mut client, "ann", 0);
-        if cell.fault == crate::cells::Fault::DatabaseBack {
-            world.databases.last_mut().expect("one").keep_copy();
-        }
         world
     }
 }
@@ -128,16 +136,18 @@ fn loads(world: &World, minute: Timestamp) -> Vec<(usize, Box<dyn Load>)> {
 }
 
 /// Callers ask while the fault begins and ends, until every server writes again.
-fn disturbed(world: &mut World, loads: &mut [(usize, Box<dyn Load>)], minute: Timestamp) -> Row {
+fn disturbed(world: &mut World, loads: &mut [(usize, Box<dyn Load>)], minute: Timestamp) -> (Row, Instant) {
     let (stop, mut refused) = (AtomicBool::new(false), [Duration::ZERO; COLUMNS.len()]);
     let addresses = Arc::clone(&world.addresses);
-    let ready = std::thread::scope(|scope| {
+    let may_lose = world.cell.fault == Fault::DatabaseBack;
+    let (ready, began) = std::thread::scope(|scope| {
         let asking: Vec<_> = loads
             .iter_mut()
             .enumerate()
             .map(|(nth, (column, load))| {
                 let (stop, addresses, column) = (&stop, &*addresses, *column);
-                let mut caller = Caller::new(addresses, nth / COLUMNS.len(), &format!("caller {nth}"));
+                let mut caller =
+                    Caller::new(addresses, nth / COLUMNS.len(), may_lose, &format!("caller {nth}"));
                 let asking = scope.spawn(move || {
                     while !stop.load(Ordering::SeqCst) {
                         load.step(&mut caller);
@@ -160,12 +170,13 @@ fn disturbed(world: &mut World, loads: &mut [(usize, Box<dyn Load>)], minute: Ti
         }
         ready.unwrap_or_else(|panic| resume_unwind(panic))
     });
-    Row { refused, ready }
+    (Row { refused, ready }, began)
 }
 
-/// The fault, and how long after its end every server is ready and writes.
-fn fault(world: &mut World, minute: Timestamp) -> Duration {
+/// The fault: how long after its end every server is ready and writes, and when it began.
+fn fault(world: &mut World, minute: Timestamp) -> (Duration, Instant) {
     sleep_until(minute - BEFORE);
+    let began = Instant::now();
     let mut state = faults::begin(world);
     while Timestamp::now() < minute - BEFORE + LASTS {
         faults::keep_up(world, &mut state);
@@ -183,5 +194,5 @@ fn fault(world: &mut World, minute: Timestamp) -> Duration {
     }
     let ready = ended.elapsed();
     assert!(ready <= READY_MAX, "after {ready:?} all servers are ready and write");
-    ready
+    (ready, began)
 }

@@ -12,10 +12,11 @@ use tally_testkit::{Client, DatabaseKind, Request, Rng, ScratchDatabase, TestTal
 const MEMBERS: usize = 150;
 const KEYS: usize = 40;
 
-/// A server on each kind of store, with three currencies, twice with a country at home.
-fn servers() -> [TestTally; 4] {
+/// A server on each kind of store, with these currencies, twice with a country at home.
+fn servers(currencies: &[String]) -> [TestTally; 4] {
     let database = |kind| ScratchDatabase::shared(kind).create_database();
-    let currencies = [("TALLY_CURRENCIES_K", "0"), ("TALLY_CURRENCIES_KRW1", "0")];
+    let names: Vec<String> = currencies.iter().map(|code| format!("TALLY_CURRENCIES_{code}")).collect();
+    let currencies: Vec<_> = names.iter().map(|name| (name.as_str(), "0")).collect();
     let start = |settings: &[(&str, &str)]| {
         TestTally::start_set(TALLY, &[&CHEAP, &currencies[..], settings].concat())
     };
@@ -68,7 +69,7 @@ fn check(client: &mut Client, made: &[(Value, Value)]) {
 #[test]
 fn soak_what_creation_accepts_finds_the_member_as_sent_and_as_stored() {
     let mut rng = Rng::of("what members are found by");
-    for mut server in servers() {
+    for mut server in servers(&[]) {
         let (mut client, mut made) = (server.local(), Vec::new());
         for _ in 0..soak(MEMBERS) {
             let body = json!({
@@ -115,14 +116,25 @@ fn keys(rng: &mut Rng) -> Vec<String> {
     keys
 }
 
+/// The home currency, and codes that begin like it, are part of it, or are numbers.
+fn currencies(rng: &mut Rng) -> Vec<String> {
+    let letters = ["K", "R", "W", "0", "1", "00"];
+    let any = (0..4).map(|_| (0..=rng.below(3)).map(|_| *rng.pick(&letters)).collect::<String>());
+    let mut codes: Vec<String> = any.chain(["K", "KRW", "KRW1", "0"].map(str::to_owned)).collect();
+    codes.sort_unstable();
+    codes.dedup();
+    codes
+}
+
 #[test]
 fn soak_a_key_and_a_currency_are_themselves_alone() {
     let mut rng = Rng::of("keys and currencies");
-    for mut server in servers() {
+    let codes = currencies(&mut rng);
+    for mut server in servers(&codes) {
         let (mut client, keys) = (server.local(), keys(&mut rng));
         let made = client.post("/v1/members", &json!({"login_id": "ann", "name": "Ann"})).expect(201);
         let deposits = keys.iter().enumerate().map(|(at, key)| {
-            let currency = ["KRW", "K", "KRW1"][at % 3];
+            let currency = &codes[at % codes.len()];
             let body = json!({"to": made["id"], "currency": currency, "amount": at + 1});
             (key, Request::new("POST", "/v1/deposits").json(&body).idempotent(key))
         });
@@ -139,10 +151,17 @@ fn soak_a_key_and_a_currency_are_themselves_alone() {
         }
         let path = format!("/v1/wallets/{}", made["id"].as_str().expect("an id"));
         let wallets = client.get(&path).expect(200)["wallets"].clone();
-        for (first, currency) in ["KRW", "K", "KRW1"].iter().enumerate() {
-            let sum: usize = (first..keys.len()).step_by(3).map(|at| at + 1).sum();
+        for (first, currency) in codes.iter().enumerate() {
+            let sum: usize = (first..keys.len()).step_by(codes.len()).map(|at| at + 1).sum();
             let wallet = wallets.as_array().expect("wallets").iter().find(|one| one["currency"] == *currency);
             assert_eq!(wallet.expect("it has one")["balance"], json!(sum.to_string()), "{currency}");
+            let id = made["id"].as_str().expect("an id");
+            let history = |text: &str| format!("/v1/wallets/{id}/transactions?limit=1&currency={text}");
+            let newest = client.get(&history(currency)).expect(200)["items"][0].clone();
+            assert_eq!(newest["after"], json!(sum.to_string()), "{currency}");
+            if *currency != currency.to_lowercase() {
+                assert_eq!(client.get(&history(&currency.to_lowercase())).status, 400, "{currency}");
+            }
         }
     }
 }

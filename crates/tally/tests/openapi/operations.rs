@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use tally_testkit::{Answer, Client, EventStream, Request, TestTally};
 
 /// Answers that need a fault, a moment or a rival: other tests make them.
-const NOT_HERE: [(u16, &str); 11] = [
+const NOT_HERE: [(u16, &str); 12] = [
     (409, "applications_lost"),
     (500, "internal"),
     (500, "damaged"),
@@ -21,6 +21,7 @@ const NOT_HERE: [(u16, &str); 11] = [
     (503, "draining"),
     (503, "overloaded"),
     (503, "store_away"),
+    (503, "contention"),
     (503, "applications_away"),
     (503, "outcome_unknown"),
 ];

@@ -1,0 +1,49 @@
+//! Batches of this server that are committed and not published, because the ranking elsewhere cannot be written.
+//!
+//! Their marks stay in the store, for another server to publish should this one die. So that they stay few however long that takes,
+//! many of them are folded into one. Not here: publishing them.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use tally_store::{BatchId, Store};
+
+/// So many are folded.
+const FOLD_AT: usize = 256;
+
+/// Those whose marks are in the store.
+#[derive(Debug, Default)]
+pub(crate) struct Unpublished(Mutex<Vec<BatchId>>);
+
+impl Unpublished {
+    /// Notes one more.
+    pub(crate) fn add(&self, store: &dyn Store, batch: BatchId) {
+        let mut all = self.all();
+        all.push(batch);
+        if !all.len().is_multiple_of(FOLD_AT) {
+            return;
+        }
+        match store.fold_marks(&all) {
+            Ok(None) => {}
+            Ok(Some(folded)) => {
+                std::mem::replace(&mut *all, vec![folded]).into_iter().for_each(|one| store.published(one));
+            }
+            Err(error) => tracing::warn!(%error, "fold what is not published; it is tried again"),
+        }
+    }
+
+    /// Lets go of those that were noted before, if all that waited is published now.
+    pub(crate) fn settle(&self, store: &dyn Store, is_published: impl FnOnce() -> bool) {
+        let before = std::mem::take(&mut *self.all());
+        if before.is_empty() {
+            return;
+        }
+        if is_published() {
+            before.into_iter().for_each(|batch| store.published(batch));
+        } else {
+            self.all().extend(before);
+        }
+    }
+
+    fn all(&self) -> MutexGuard<'_, Vec<BatchId>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,57 @@
+//! Transactions outside of lanes whose answer was lost, and that could not be asked about at once.
+//!
+//! A lane keeps its batch until it is known what became of it. A key that is made or revoked and a leaderboard that is made
+//! or deleted have no lane: such a commit is asked about as soon as the store answers, and then what is known here of keys and
+//! leaderboards is read again. Not here: what is answered meanwhile.
+
+use crate::boards;
+use crate::failure::Failure;
+use crate::tally::Tally;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use tally_store::{BatchId, Changes, Committed, Loaded, Plan, Store, StoreError};
+
+/// Those of this server.
+#[derive(Debug, Default)]
+pub(crate) struct Doubts(Mutex<Vec<BatchId>>);
+
+impl Doubts {
+    /// Runs a transaction once. Where its answer is lost the store is asked what became of it.
+    pub(crate) fn run(
+        &self,
+        store: &dyn Store,
+        plan: &Plan,
+        decide: &mut dyn FnMut(&Loaded) -> Changes,
+    ) -> Result<Committed, StoreError> {
+        match store.run(plan, decide) {
+            Err(StoreError::LostAtCommit { batch, why }) => match store.became(&batch) {
+                Ok(Some(committed)) => Ok(committed),
+                Ok(None) => Err(StoreError::Away(why)),
+                Err(_) => {
+                    self.all().push(batch);
+                    Err(StoreError::LostAtCommit { batch, why })
+                }
+            },
+            done => done,
+        }
+    }
+
+    fn all(&self) -> MutexGuard<'_, Vec<BatchId>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Finds out what became of them, and brings keys and leaderboards to what is stored. Blocks on the store.
+pub(crate) fn find_out(tally: &Tally) -> Result<(), Failure> {
+    let doubts = &tally.keys.doubts;
+    if doubts.all().is_empty() {
+        return Ok(());
+    }
+    let _one = tally.changing_boards.lock().unwrap_or_else(PoisonError::into_inner);
+    let open = doubts.all().clone();
+    // One that was not done is not done any more after this.
+    open.iter().try_for_each(|batch| tally.store.became(batch).map(drop))?;
+    tally.keys.reload()?;
+    boards::read_again(tally)?;
+    doubts.all().retain(|batch| !open.contains(batch));
+    Ok(())
+}
