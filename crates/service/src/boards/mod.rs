@@ -4,28 +4,23 @@
 //! knew it at. Not here: putting and deleting them ([`put`]), and following others' changes (`servers`).
 
 mod put;
+mod registry;
 
 use crate::contests::play::Play;
 use crate::events::live::Live;
 use crate::periods::stale::Stale;
 use crate::periods::{LivePart, Periods};
-use std::borrow::Borrow;
-use std::collections::{BTreeMap, HashSet};
-use std::ops::Bound;
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use tally_ranking::{Ranking, Remote, Standings};
 use tally_rules::{BoardId, Definition, Micros, PlayerId, Refusal};
 use tally_store::plan::ALL_TIME;
-use tally_store::{BoardNo, BoardRow, BoardState, DamagedRow, Part};
+use tally_store::{BoardNo, BoardRow, BoardState, Part};
 
 pub use put::{Put, delete, put, sorted_set};
 pub(crate) use put::{read_again, run_once};
-
-/// How many boards a suggestion is chosen from.
-const NEAREST_AMONG: usize = 200;
-/// How many letters a suggestion may be away.
-const NEAREST_MAX: usize = 3;
+pub use registry::Boards;
 
 /// A live board.
 #[derive(Debug)]
@@ -259,148 +254,5 @@ impl Board {
     /// Whether a player is hidden here.
     pub fn hides(&self, player: &PlayerId) -> bool {
         self.hidden.read().unwrap_or_else(PoisonError::into_inner).contains(player)
-    }
-}
-
-/// Live boards by name and by number.
-#[derive(Debug, Default)]
-pub struct Boards {
-    all: RwLock<Registry>,
-    /// Changes with every board that comes or goes.
-    version: AtomicU64,
-    /// Names of boards that are stored and cannot be read.
-    damaged: RwLock<HashSet<String>>,
-}
-
-#[derive(Debug, Default)]
-struct Registry {
-    by_id: BTreeMap<BoardId, Arc<Board>>,
-    by_no: BTreeMap<BoardNo, Arc<Board>>,
-}
-
-impl Boards {
-    /// The board of that name, also one that has no players and is not [there](Board::is_there).
-    pub fn get<Q: Ord + ?Sized>(&self, id: &Q) -> Option<Arc<Board>>
-    where
-        BoardId: Borrow<Q>,
-    {
-        self.read().by_id.get(id).cloned()
-    }
-
-    /// Whether a board is still the one of its name: orders of others may be gone, and who asked too late is told so.
-    pub fn has(&self, board: &Board) -> bool {
-        self.read().by_no.contains_key(&board.no)
-    }
-
-    /// Whoever remembers a board asks whether this has changed.
-    pub fn version(&self) -> u64 {
-        self.version.load(Ordering::Acquire)
-    }
-
-    /// The board of that name, or a refusal that says which name is near.
-    pub fn find(&self, id: &BoardId) -> Result<Arc<Board>, Refusal> {
-        let found = self.get(id).filter(|board| board.is_there());
-        if found.is_none() {
-            self.check_damaged(id.as_str())?;
-        }
-        found.ok_or_else(|| Refusal::LeaderboardNotFound(self.nearest(id)))
-    }
-
-    /// Refuses the name of a board that is stored and cannot be read.
-    pub fn check_damaged(&self, name: &str) -> Result<(), Refusal> {
-        let damaged = self.damaged.read().unwrap_or_else(PoisonError::into_inner);
-        if damaged.contains(name) { Err(Refusal::LeaderboardDamaged) } else { Ok(()) }
-    }
-
-    /// Boards that are stored and cannot be read, in order of names.
-    pub fn damaged_rows(&self) -> Vec<DamagedRow> {
-        let damaged = self.damaged.read().unwrap_or_else(PoisonError::into_inner);
-        let row = |key: &String| DamagedRow {
-            table: "boards",
-            key: key.clone(),
-            what: "the leaderboard is unavailable".into(),
-        };
-        let mut rows: Vec<DamagedRow> = damaged.iter().map(row).collect();
-        rows.sort_unstable_by(|a, b| a.key.cmp(&b.key));
-        rows
-    }
-
-    /// A board is stored and cannot be read.
-    pub(crate) fn set_damaged(&self, name: &str) {
-        self.damaged.write().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned());
-    }
-
-    /// A name that is a slip of the finger away, among the first ones only: a guess is not worth a walk.
-    fn nearest(&self, id: &BoardId) -> Option<String> {
-        let distance = |board: &Arc<Board>| strsim::damerau_levenshtein(board.id.as_str(), id.as_str());
-        let boards = self.list(None, NEAREST_AMONG);
-        let (far, board) = boards.iter().map(|board| (distance(board), board)).min_by_key(|(far, _)| *far)?;
-        (far <= NEAREST_MAX).then(|| board.id.as_str().to_owned())
-    }
-
-    /// Boards in order of their names' bytes, at most `limit`, from the first after `after`.
-    pub fn list(&self, after: Option<&BoardId>, limit: usize) -> Vec<Arc<Board>> {
-        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
-        let all = self.read();
-        let there = all.by_id.range::<BoardId, _>((from, Bound::Unbounded)).map(|(_, board)| board);
-        there.filter(|board| board.is_there()).take(limit).cloned().collect()
-    }
-
-    /// Boards in order of number, at most `limit`, from the first that is not before `from`; all that were there all
-    /// the while are met by a walk.
-    pub fn from_no(&self, from: BoardNo, limit: usize) -> Vec<Arc<Board>> {
-        self.read().by_no.range(from..).take(limit).map(|(_, board)| Arc::clone(board)).collect()
-    }
-
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        self.read().by_id.len()
-    }
-
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// The board of that number.
-    pub(crate) fn by_no(&self, no: BoardNo) -> Option<Arc<Board>> {
-        self.read().by_no.get(&no).cloned()
-    }
-
-    /// Puts a board in the place of that name, or leaves it empty; gives what was there. A board that is there stays itself:
-    /// whoever made it and whoever follows what is stored may both bring it.
-    pub(crate) fn set(&self, id: &BoardId, board: Option<Arc<Board>>) -> Option<Arc<Board>> {
-        let mut all = self.write();
-        if board.as_ref().is_some_and(|board| all.by_no.contains_key(&board.no)) {
-            return None;
-        }
-        let old = match &board {
-            Some(board) => all.by_id.insert(id.clone(), Arc::clone(board)),
-            None => all.by_id.remove(id),
-        };
-        if let Some(old) = &old {
-            all.by_no.remove(&old.no);
-        }
-        all.by_no.extend(board.map(|board| (board.no, board)));
-        self.version.fetch_add(1, Ordering::AcqRel);
-        old
-    }
-
-    /// A board is gone; its name may have another one by now, or again.
-    pub(crate) fn set_gone(&self, board: &Board) {
-        let mut all = self.write();
-        all.by_no.remove(&board.no);
-        if all.by_id.get(&board.id).is_some_and(|named| named.no == board.no) {
-            all.by_id.remove(&board.id);
-        }
-        self.version.fetch_add(1, Ordering::AcqRel);
-    }
-
-    fn read(&self) -> RwLockReadGuard<'_, Registry> {
-        self.all.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn write(&self) -> RwLockWriteGuard<'_, Registry> {
-        self.all.write().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -193,6 +193,11 @@ impl Lease {
         self.shared.left() as f64 / 1e6
     }
 
+    /// What it tells of itself, for metrics.
+    pub(super) fn gauges(&self) -> [(&'static str, f64); 2] {
+        [("lease_seconds", self.seconds_left()), ("clock_ahead_seconds", self.clock_ahead() as f64 / 1e6)]
+    }
+
     /// How far the wall clock of this machine is ahead of the database's at least, in microseconds, by the last renewal.
     pub(super) fn clock_ahead(&self) -> i64 {
         self.shared.ahead.load(Ordering::Relaxed)

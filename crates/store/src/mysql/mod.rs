@@ -374,12 +374,7 @@ impl Store for MySqlStore {
     }
 
     fn gauges(&self) -> Vec<(&'static str, f64)> {
-        let mut gauges = self.pool.gauges();
-        if let Some(lease) = &self.lease {
-            gauges.push(("lease_seconds", lease.seconds_left()));
-            gauges.push(("clock_ahead_seconds", lease.clock_ahead() as f64 / 1e6));
-        }
-        gauges
+        self.pool.gauges().into_iter().chain(self.lease.iter().flat_map(Lease::gauges)).collect()
     }
 
     fn damaged(&self) -> Vec<DamagedRow> {
