@@ -217,7 +217,7 @@ fn a_leaderboard_whose_outcome_was_lost_is_as_it_is_stored() {
         let board = BoardId::new("daily").unwrap();
         let make = || put(&world, tally, &daily(table(7), 9));
         let delete = || boards::delete(tally, &board, None);
-        for end in [End::LostDone, End::LostUndone, End::Unknown] {
+        for end in [End::LostDone, End::Unknown] {
             dying.arm(0, end);
             if end == End::Unknown {
                 assert!(matches!(make(), Err(Failure::Fault(Fault::OutcomeUnknown(_)))));

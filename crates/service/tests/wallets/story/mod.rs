@@ -593,7 +593,6 @@ fn soak_random_stories_conserve_money_and_end_with_nothing_held() {
         "rename",
         "no rename",
         "player_in_contest",
-        "debt",
     ];
     let missing: Vec<_> = wanted.into_iter().filter(|what| !all.contains_key(what)).collect();
     assert_eq!(missing, [""; 0], "the stories have none of these: {all:?}");

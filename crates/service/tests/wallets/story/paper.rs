@@ -58,7 +58,7 @@ pub(crate) struct Cup {
 impl Cup {
     /// A draft, and what is asked for it.
     pub(crate) fn new(no: usize, currency: Currency, rng: &mut Rng) -> (Self, Wish) {
-        let [fee, prizes, days, skips] = [60, 60, 50, 50].map(|percent| rng.percent(percent));
+        let [fee, prizes, days, skips] = [60, 60, 80, 50].map(|percent| rng.percent(percent));
         let prize = |(from, units)| Prize { from, to: from, currency, amount: amount(units) };
         let table = PeriodPrizes { table: vec![prize((1, OF_DAY))], ties: PrizeTies::Split, from: None };
         let periods = daily(table, 9).periods.filter(|_| days).unwrap_or_default();
