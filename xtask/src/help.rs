@@ -75,9 +75,14 @@ const SOAK: &str = "\
 Runs the model and kill tests in a loop, each round with many more cases and the next seed.
 
 Usage: cargo xtask soak [--seed S] [--minutes M]
+       cargo xtask soak --cell NAME [--seed S]
+       cargo xtask soak --list
 
   --seed S      seed of the first round (default: from the clock)
   --minutes M   start no new round after M minutes (default: 10; 0 is exactly one round)
+  --cell NAME   only cells of the fault matrix: the one of this name, or those whose names have it
+                as a part; `all` means every cell
+  --list        names the cells
 
 A round that fails ends the run and prints the line that repeats it.
 
@@ -85,6 +90,7 @@ Examples:
   cargo xtask soak
   cargo xtask soak --minutes 480
   cargo xtask soak --seed 7312 --minutes 0
+  cargo xtask soak --cell redis-1-frozen
 ";
 
 const SIMULATE: &str = "\

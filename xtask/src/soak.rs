@@ -4,6 +4,9 @@
 //! rot. Tests read two variables, `TALLY_SOAK` (how many times the usual number of cases) and `TALLY_SEED`; proptest has its
 //! own two, which are set from the same numbers. A failing round prints the line that repeats it.
 //!
+//! `--cell` runs cells of the fault matrix (`crates/tally/tests/matrix`) and nothing else, and prints their table. A round without
+//! it has all of them.
+//!
 //! Not here: shrinking, and keeping seeds. A seed that found a fault becomes a test in the crate it belongs to.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -25,6 +28,10 @@ const WHOLE: [&str; 5] = ["tally-index", "tally-rules", "tally-lanes", "tally-st
 const BY_NAME: [&str; 3] = ["tally-ranking", "tally-service", "tally"];
 const NAMES: [&str; 2] = ["soak_", "kill"];
 
+/// The fault matrix, and the variable that names the cells which it runs.
+const MATRIX: [&str; 7] = ["test", "-p", "tally", "--test", "matrix", "--", "soak_"];
+const MATRIX_VARIABLE: &str = "TALLY_MATRIX";
+
 /// Minutes of a run without `--minutes`.
 const MINUTES: u64 = 10;
 
@@ -35,6 +42,15 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn main(args: &[String]) -> Result<()> {
+    match args {
+        [list] if list == "--list" => return matrix("list", None),
+        [cell, name, rest @ ..] if cell == "--cell" => {
+            let options = parse("soak --cell", rest)?;
+            packages::ensure()?;
+            return matrix(name, options.seed);
+        }
+        _ => {}
+    }
     let options = parse("soak", args)?;
     packages::ensure()?;
     let first = options.seed.map_or_else(seed_from_clock, Ok)?;
@@ -53,6 +69,13 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
             return Ok(());
         }
     }
+}
+
+/// Runs cells of the fault matrix by their name.
+fn matrix(cells: &str, seed: Option<u64>) -> Result<()> {
+    let mut command = process::cargo(&MATRIX)?;
+    command.arg("--nocapture").env(MATRIX_VARIABLE, cells);
+    process::run(command.envs(seed.map(|seed| ("TALLY_SEED", seed.to_string()))))
 }
 
 fn round(seed: u64) -> Result<()> {

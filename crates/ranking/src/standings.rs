@@ -34,8 +34,8 @@ pub enum Standings {
 pub enum HeldStandings<'a> {
     /// Readers wait until it is dropped.
     Memory(Held<'a>),
-    /// Readers of other processes cannot be made to wait: they may see a transaction half way. With the version of it.
-    Redis(&'a Remote, u64),
+    /// Readers of other processes cannot be made to wait: they may see a transaction half way.
+    Redis(&'a Remote),
 }
 
 impl Ranking {
@@ -128,11 +128,11 @@ impl Standings {
         }
     }
 
-    /// For several changes of a transaction of that version with questions in between.
-    pub fn hold(&self, version: u64) -> HeldStandings<'_> {
+    /// For several changes with questions in between.
+    pub fn hold(&self) -> HeldStandings<'_> {
         match self {
             Self::Memory(order) => HeldStandings::Memory(order.hold()),
-            Self::Redis(remote) => HeldStandings::Redis(remote, version),
+            Self::Redis(remote) => HeldStandings::Redis(remote),
         }
     }
 
@@ -145,13 +145,13 @@ impl Standings {
 }
 
 impl HeldStandings<'_> {
-    /// Publishes one committed change; says the ranks around it if they are wanted.
-    pub fn publish(&mut self, movement: &Movement) -> Option<Published> {
+    /// Publishes one change that was committed in that version; says the ranks around it if they are wanted.
+    pub fn publish(&mut self, movement: &Movement, version: u64) -> Option<Published> {
         match self {
             Self::Memory(held) => held.publish(movement),
-            Self::Redis(remote, version) => {
+            Self::Redis(remote) => {
                 let mut ranks = None;
-                remote.publish(std::slice::from_ref(movement), *version, |_, published| {
+                remote.publish(std::slice::from_ref(movement), version, |_, published| {
                     ranks = Some(published);
                 });
                 ranks
@@ -163,7 +163,7 @@ impl HeldStandings<'_> {
     pub fn total(&self) -> u64 {
         match self {
             Self::Memory(held) => held.read(|order| order.total()),
-            Self::Redis(remote, _) => remote.total(),
+            Self::Redis(remote) => remote.total(),
         }
     }
 
@@ -171,7 +171,7 @@ impl HeldStandings<'_> {
     pub fn read<T>(&self, with: impl FnOnce(&dyn Reads) -> T) -> Result<T, RankingError> {
         match self {
             Self::Memory(held) => Ok(held.read(with)),
-            Self::Redis(remote, _) => remote.read(with),
+            Self::Redis(remote) => remote.read(with),
         }
     }
 }

@@ -1,6 +1,7 @@
 // A board as a file, best first: made in the browser from the pages of the interface.
 
 import { walk, part } from "./api.js";
+import { escaped } from "./csv.js";
 import { dialog, inline, toast } from "./dialog.js";
 import { button, h, set } from "./dom.js";
 import { count, grouped } from "./format.js";
@@ -29,7 +30,7 @@ async function run(board, period, signal, progress) {
   const parts = [`${COLUMNS.join(",")}\r\n`];
   let rows = 0;
   await walk(`/v1/leaderboards/${part(board)}/scores`, { period }, "entries", (entries, page) => {
-    parts.push(entries.map((entry) => `${COLUMNS.map((name) => quoted(entry[name])).join(",")}\r\n`).join(""));
+    parts.push(entries.map((entry) => `${COLUMNS.map((name) => quoted(name === "player" ? escaped(entry[name]) : entry[name])).join(",")}\r\n`).join(""));
     rows += entries.length;
     progress(rows, page.total);
   }, signal);

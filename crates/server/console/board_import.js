@@ -3,7 +3,7 @@
 // Interrupted, the same file with the same columns goes on where it was; a file that is done is not taken again.
 
 import { ask, get, part } from "./api.js";
-import { csv } from "./csv.js";
+import { csv, unescaped } from "./csv.js";
 import { dialog, inline } from "./dialog.js";
 import { button, facts, h, notice, set } from "./dom.js";
 import { bytes, grouped } from "./format.js";
@@ -157,7 +157,7 @@ function makeChunks(board, digest, before, signal) {
       if (!NUMBER.test(number) && !ENDLESS.test(number)) return refuse(line, `the score “${number.slice(0, 40)}” is not a number`);
       if (at !== null && !DAY.test(day) && !INSTANT.test(day)) return refuse(line, `“${day.slice(0, 40)}” is no date and no instant`);
       const when = at === null ? "" : `,"at":${JSON.stringify(DAY.test(day) ? `${day}T00:00:00Z` : day)}`;
-      const text = `{"line":${line},"player":${JSON.stringify(fields[player])},"score":${NUMBER.test(number) ? number : JSON.stringify(number)}${when}}`;
+      const text = `{"line":${line},"player":${JSON.stringify(unescaped(fields[player]))},"score":${NUMBER.test(number) ? number : JSON.stringify(number)}${when}}`;
       lines.push({ line, text });
       if (lines.length >= CHUNK_ROWS) await send(false);
     },

@@ -56,6 +56,15 @@ export function csv() {
   };
 }
 
+// A text that a spreadsheet would take for a formula, whatever apostrophes are in front of it.
+const FORMULA = /^'*[=+\-@\t\r]/;
+
+/** A text as it is exported: one that would be a formula gets an apostrophe in front. */
+export const escaped = (text) => (FORMULA.test(text) ? `'${text}` : text);
+
+/** The text of an exported one. */
+export const unescaped = (text) => (/^'/.test(text) && FORMULA.test(text) ? text.slice(1) : text);
+
 /** Where a field ends: at a separator or the end of its line. */
 function ends(text, at) {
   const [comma, line] = [text.indexOf(",", at), text.indexOf("\n", at)];

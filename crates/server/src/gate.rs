@@ -1,17 +1,19 @@
-//! What the service can do right now: loading, ready, unsure whether it is still the one that writes, or draining.
+//! What the service can do right now: loading, ready, unsure whether it is still the one that writes, reading everything anew
+//! because its database has lost commits, or draining.
 //!
 //! The doors open before ranks are exact, so that health and progress can be asked; everything else goes through
-//! [`Gate::ready`]. There is no half-ready service behind it: the [`Tally`] appears when it is whole.
+//! [`Gate::ready`]. There is no half-ready service behind it: the [`Tally`] appears when it is whole, and another one takes its
+//! place when the store was read anew. So whoever holds one for longer than a request lets go of it in between.
 
 use crate::limits::Limits;
 use crate::metrics::Metrics;
 use crate::streams::Streams;
 use serde_json::{Value, json};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Instant;
 use tally_service::progress::Snapshot;
-use tally_service::{Keys, Progress, Tally};
+use tally_service::{Keys, LostCommits, Progress, Tally};
 use tally_traces::Traces;
 use tokio::sync::watch;
 
@@ -38,10 +40,20 @@ pub struct Gate {
     pub started: Instant,
     /// Of what the service stands on, as last looked at.
     findings: RwLock<Vec<Finding>>,
-    keys: OnceLock<Arc<Keys>>,
-    tally: OnceLock<Arc<Tally>>,
+    serving: RwLock<Arc<Serving>>,
+    /// How often the store was to be read anew, why the last time, and whether that goes on.
+    reloads: AtomicU64,
+    lost: RwLock<Option<LostCommits>>,
+    reloading: AtomicBool,
     draining: AtomicBool,
     drained: watch::Sender<bool>,
+}
+
+/// What answers, as far as it is there.
+#[derive(Clone, Default)]
+pub(crate) struct Serving {
+    pub(crate) keys: Option<Arc<Keys>>,
+    pub(crate) tally: Option<Arc<Tally>>,
 }
 
 /// What is not as it should be of what the service stands on, such as a setting of its database.
@@ -60,6 +72,8 @@ pub enum NotReady {
     Loading(Snapshot),
     /// The store may have been written by another server: what is known here may be old.
     Unsure,
+    /// The database has lost commits that it had acknowledged: everything is read anew.
+    Lost(Snapshot),
     /// It is going down.
     Draining,
 }
@@ -83,8 +97,10 @@ impl Gate {
             settings,
             started: Instant::now(),
             findings: RwLock::default(),
-            keys: OnceLock::new(),
-            tally: OnceLock::new(),
+            serving: RwLock::default(),
+            reloads: AtomicU64::new(0),
+            lost: RwLock::default(),
+            reloading: AtomicBool::new(false),
             draining: AtomicBool::new(false),
             drained: watch::Sender::new(false),
         })
@@ -92,7 +108,17 @@ impl Gate {
 
     /// Credentials can be judged from now on.
     pub fn set_keys(&self, keys: Arc<Keys>) {
-        assert!(self.keys.set(keys).is_ok(), "keys are loaded once");
+        self.serve(|serving| serving.keys = Some(keys));
+    }
+
+    fn serve(&self, change: impl FnOnce(&mut Serving)) {
+        let mut serving = self.serving.write().unwrap_or_else(PoisonError::into_inner);
+        change(Arc::make_mut(&mut serving));
+    }
+
+    /// What answers now.
+    pub(crate) fn serving(&self) -> Arc<Serving> {
+        Arc::clone(&self.serving.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// This and nothing else is found now.
@@ -107,7 +133,28 @@ impl Gate {
 
     /// Everything can be asked from now on.
     pub fn open(&self, tally: Arc<Tally>) {
-        assert!(self.tally.set(tally).is_ok(), "the gate opens once");
+        self.serve(|serving| serving.tally = Some(tally));
+        self.reloading.store(false, Ordering::Release);
+    }
+
+    /// Nothing is answered any more until the gate is opened again; gives what answered so far.
+    pub fn close(&self, lost: LostCommits) -> Option<Arc<Tally>> {
+        *self.lost.write().unwrap_or_else(PoisonError::into_inner) = Some(lost);
+        self.reloading.store(true, Ordering::Release);
+        self.reloads.fetch_add(1, Ordering::AcqRel);
+        let closed = self.serving();
+        self.serve(|serving| *serving = Serving::default());
+        closed.tally.clone()
+    }
+
+    /// How often the store was to be read anew: whoever holds something of the service compares it.
+    pub(crate) fn reloads(&self) -> u64 {
+        self.reloads.load(Ordering::Acquire)
+    }
+
+    /// Why the store was read anew the last time.
+    pub(crate) fn lost(&self) -> Option<LostCommits> {
+        self.lost.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Nothing new is taken from now on.
@@ -122,22 +169,37 @@ impl Gate {
     }
 
     /// Who may ask, as soon as it is known.
-    pub fn keys(&self) -> Option<&Arc<Keys>> {
-        self.keys.get()
+    pub fn keys(&self) -> Option<Arc<Keys>> {
+        self.serving().keys.clone()
     }
 
     /// The service, if it can answer.
-    pub fn ready(&self) -> Result<&Arc<Tally>, NotReady> {
+    pub fn ready(&self) -> Result<Arc<Tally>, NotReady> {
+        self.check(self.loaded())
+    }
+
+    /// A service that was loaded, if it can answer.
+    pub(crate) fn check<T: AsRef<Tally>>(&self, tally: Option<T>) -> Result<T, NotReady> {
         if self.draining.load(Ordering::Acquire) {
             return Err(NotReady::Draining);
         }
-        let tally = self.tally.get().ok_or_else(|| NotReady::Loading(self.progress.snapshot()))?;
-        if tally.may_answer() { Ok(tally) } else { Err(NotReady::Unsure) }
+        let tally = tally.ok_or_else(|| self.not_loaded())?;
+        if tally.as_ref().may_answer() {
+            return Ok(tally);
+        }
+        let is_lost = tally.as_ref().store.lost().is_some();
+        Err(if is_lost { NotReady::Lost(self.progress.snapshot()) } else { NotReady::Unsure })
+    }
+
+    /// Why there is no service.
+    pub(crate) fn not_loaded(&self) -> NotReady {
+        let at = self.progress.snapshot();
+        if self.reloading.load(Ordering::Acquire) { NotReady::Lost(at) } else { NotReady::Loading(at) }
     }
 
     /// The service as soon as it is loaded, draining or not: for metrics.
-    pub fn loaded(&self) -> Option<&Arc<Tally>> {
-        self.tally.get()
+    pub fn loaded(&self) -> Option<Arc<Tally>> {
+        self.serving().tally.clone()
     }
 }
 
@@ -153,6 +215,9 @@ impl NotReady {
                 }
                 members
             }
+            Self::Lost(at) => json!({
+                "phase": "reloading", "done": at.done, "total": at.total, "eta_s": at.eta_s, "reason": "lost_commits",
+            }),
             Self::Unsure => json!({"phase": "lease", "done": 0, "total": 0, "eta_s": null}),
             Self::Draining => json!({"phase": "draining", "done": 0, "total": 0, "eta_s": null}),
         }

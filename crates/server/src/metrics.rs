@@ -299,7 +299,18 @@ fn render_service(text: &mut String, gate: &Gate) -> std::fmt::Result {
     let progress = gate.progress.snapshot();
     one(text, "loading_rows_done", "gauge", "Rows loaded in the present phase", progress.done as f64)?;
     one(text, "loading_rows_total", "gauge", "Rows to load in the present phase", progress.total as f64)?;
+    let help = "How often the store was read anew because its database had lost commits";
+    one(text, "lost_commits_reloads", "counter", help, gate.reloads() as f64)?;
+    let seconds = gate.lost().and_then(|lost| lost.seconds()).unwrap_or(0.0);
+    one(
+        text,
+        "lost_commits_seconds",
+        "gauge",
+        "Seconds of commits that were lost at most, the last time",
+        seconds,
+    )?;
     let Some(tally) = gate.loaded() else { return Ok(()) };
+    let tally = &*tally;
     let (scores, ledger) = (tally.lane_stats(), tally.ledger_stats());
     lane_counts(text, "lane", &scores)?;
     lane_counts(text, "ledger_lane", &ledger)?;

@@ -3,6 +3,7 @@
 //! It waits on a channel: a word wakes it, and the end of the channel ends it. [`Tally::work`] does the same work by hand.
 //! Not here: what each thread does, and how often.
 
+use crate::contests::expire;
 use crate::contests::keeper as contests;
 use crate::failure::{Failure, Fault};
 use crate::maintenance::{self, Pace};
@@ -92,7 +93,8 @@ impl Tally {
     pub fn work(&self) -> Result<(), Failure> {
         let closed = keeper::close_due(self).and(keeper::refresh_due(self));
         let expired = self.ledger.expire_due(&*self.store, &self.clock);
-        let done = contests::do_due(self).and(prizes::pay_due(self)).and(doubts::find_out(self));
+        let done = contests::do_due(self).and(prizes::pay_due(self)).and(expire::delete_due(self));
+        let done = done.and(doubts::find_out(self));
         let keep_micros = self.settings.idempotency_keep_micros;
         let cleaned = maintenance::bite(&*self.store, &self.clock, keep_micros, &mut Pace::default());
         closed.and(expired).and(done).and(cleaned.map(drop).map_err(Failure::from))

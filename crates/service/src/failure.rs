@@ -95,11 +95,13 @@ impl From<StoreError> for Fault {
             StoreError::Away(why) | StoreError::Locked(why) => Self::StoreAway(why),
             StoreError::ShardAway { shard, why, .. } => Self::ShardAway { shard, why },
             StoreError::LostAtCommit { why, .. } => Self::OutcomeUnknown(why),
+            StoreError::Partly(_) => Self::OutcomeUnknown(error.to_string()),
             StoreError::Damaged(row) => Self::Damaged(row),
             StoreError::Row(_)
             | StoreError::Corrupt(_)
             | StoreError::Layout(_)
             | StoreError::Skewed(_)
+            | StoreError::Replication(_)
             | StoreError::TooNew { .. }
             | StoreError::TooOld { .. }
             | StoreError::NotOurs(_) => Self::Broken(error.to_string()),
@@ -135,14 +137,15 @@ pub(crate) fn in_lane(error: StoreError) -> tally_lanes::Failure<Fault> {
         StoreError::Conflict(_) => Failure::Retry(error.into()),
         StoreError::Row(_) | StoreError::Damaged(_) => Failure::Row(error.into()),
         StoreError::LostAtCommit { .. } => Failure::Unknown(error.into()),
-        // What the others of the batch concern may be there.
+        // What others of the batch concern may be there.
         StoreError::ShardAway { alone: false, .. } => Failure::Row(error.into()),
-        StoreError::ShardAway { .. } => Failure::Piece(error.into()),
+        StoreError::ShardAway { .. } | StoreError::Partly(_) => Failure::Piece(error.into()),
         StoreError::Away(_)
         | StoreError::Corrupt(_)
         | StoreError::Layout(_)
         | StoreError::Locked(_)
         | StoreError::Skewed(_)
+        | StoreError::Replication(_)
         | StoreError::TooNew { .. }
         | StoreError::TooOld { .. }
         | StoreError::NotOurs(_) => Failure::Away(error.into()),

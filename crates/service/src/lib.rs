@@ -45,4 +45,4 @@ pub use tally::Tally;
 pub use tally_lanes::{Cut, Histogram, Passage, Stats, Times};
 pub use tally_ranking::{Edge, PageQuery, Place, Ranking, Reads, Start};
 pub use tally_store::plan::ALL_TIME;
-pub use tally_store::{BoardNo, Slow, Store};
+pub use tally_store::{BoardNo, LostCommits, Slow, Store};

@@ -26,6 +26,8 @@ pub struct Settings {
     pub idempotency_keep_micros: i64,
     /// How many boards there may be.
     pub boards_max: usize,
+    /// How long leaderboards stay of contests that were settled or cancelled, in microseconds; else until they are deleted.
+    pub contests_keep_micros: Option<i64>,
     /// How many API keys there may be.
     pub keys_max: usize,
     /// When the clock is believed.
@@ -69,6 +71,7 @@ impl Default for Settings {
             lane: Bounds::default(),
             idempotency_keep_micros: KEEP_DEFAULT_MICROS,
             boards_max: 10_000,
+            contests_keep_micros: None,
             keys_max: 1_000,
             clock: ClockBounds::default(),
             ledger: LedgerSettings::default(),

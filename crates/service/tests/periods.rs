@@ -140,6 +140,23 @@ fn a_changed_schedule_counts_from_where_an_empty_period_ended() {
     world.stop();
 }
 
+/// A clock that is ahead, or a scheduler that is late, closes nothing.
+#[test]
+fn a_period_is_listed_as_closed_once_that_is_stored() {
+    let world = World::new(10 * DAY + HOUR);
+    let periods = Some(vec![rule("daily", "0 0 * * *", "UTC", 9, 60)]);
+    world.put(&Wish { periods, ..Wish::default() }).unwrap();
+    send(&world, "ann", 1, None).unwrap();
+    let found = world.tally().boards.get(&board()).unwrap();
+    let state = |now: Micros| list(&found, now).pop().unwrap().state;
+    let (now, later) = (world.now(), world.now().plus(2 * DAY));
+    assert_eq!((state(now), state(later), state(now)), ("open", "closing", "open"));
+    world.advance(2 * DAY);
+    keeper::close_due(&world.tally()).unwrap();
+    assert_eq!((state(later), state(now)), ("closed", "closed"));
+    world.stop();
+}
+
 #[test]
 fn what_is_closed_stays_closed() {
     let world = World::new(10 * DAY + HOUR);

@@ -223,6 +223,41 @@ fn a_changed_schedule_holds_everywhere_at_once() {
 }
 
 /// The time of the database stands still: services are ahead of it after some seconds, and decide nothing by their clocks then.
+/// As of a database that has lost the last change of a board, and nothing else that this server has seen.
+#[test]
+fn a_board_whose_revision_went_back_is_written_again() {
+    let server = ScratchDatabase::shared(DatabaseKind::MariaDb10);
+    let url = server.create_database();
+    let world = World::on(&url, DAY, 1);
+    world.put(0, &Wish::default());
+    let tally = &world.tallies[0];
+    let player = |name: &str| PlayerId::new(name).unwrap();
+    let score = |name: &str| {
+        let score = Given::Int(7);
+        let new =
+            NewScore { board: id(), player: player(name), score, subscore: None, at: None, identity: None };
+        world.runtime.block_on(submit(tally, new))
+    };
+    score("a").unwrap();
+    world.runtime.block_on(ban(tally, &id(), player("b"), true, None)).unwrap();
+    let back = |rows: &str| {
+        let name = url.rsplit('/').next().unwrap();
+        server.sql(&format!("UPDATE {name}.revisions SET revision = revision - 1 WHERE board {rows}"));
+    };
+    let no = tally.boards.get(&id()).unwrap().no.0;
+    back(&format!("= {no}"));
+    server.sql(&format!("DELETE FROM {}.bans", url.rsplit('/').next().unwrap()));
+    score("b").unwrap();
+    assert!(!tally.boards.get(&id()).unwrap().hides(&player("b")), "its bans are those of the store");
+    assert!(tally.may_answer() && tally.store.lost().is_none());
+    // Where the store has not the newest revision any more that this server has seen, that is a loss.
+    world.runtime.block_on(tally.looked_now());
+    back("= 0");
+    wait_until("it is noticed", || tally.store.lost().is_some());
+    assert!(!tally.may_answer());
+    score("c").unwrap_err();
+}
+
 #[test]
 fn a_clock_that_is_not_the_databases_is_not_believed() {
     let args = ["--sysdate-is-now", "--init-connect=SET timestamp = UNIX_TIMESTAMP()"];

@@ -14,8 +14,9 @@ use tally_service::periods::keeper;
 use tally_service::periods::view::list;
 use tally_service::players::erase::ban;
 use tally_service::scores::command::{ScoreWrite, Submit};
+use tally_service::scores::pipeline;
 use tally_service::scores::remove::remove;
-use tally_service::scores::steps::{self, Commands, Step, StepReply};
+use tally_service::scores::steps::{Commands, Step, StepReply};
 use tally_service::scores::submit::{submit, submit_batch};
 use tally_store::plan::ALL_TIME;
 use tally_testkit::rng::{self, Rng};
@@ -55,8 +56,9 @@ fn add_at_once(world: &World, names: &[String], heard: &Heard) {
     let found = world.tally().boards.get(&board()).unwrap();
     let write = |name: &String| ScoreWrite { player: player(name), score: 1, subscore: 0, at: None };
     let step = |name| Step::Submit(Submit { board: found.clone(), write: write(name), identity: None });
-    let commands = Commands { steps: names.iter().map(step).collect(), atomic: true, relaxed: false };
-    let replies = world.wait(steps::run(&world.tally(), commands)).unwrap();
+    let commands =
+        Commands { steps: names.iter().map(step).collect(), atomic: true, relaxed: false, alone: false };
+    let replies = world.wait(pipeline::run(&world.tally(), commands)).unwrap();
     for (name, reply) in names.iter().zip(replies) {
         let StepReply::Submitted(done) = reply else { panic!("{reply:?}") };
         heard.note(name, done.previous.map(|previous| previous.record.score), done.record.score);

@@ -35,6 +35,9 @@ pub enum StoreError {
         /// What happened.
         why: String,
     },
+    /// One of several databases has done its part, and another has not: the same again finishes the rest.
+    #[error("a part of it is done, and the rest is not: {0}")]
+    Partly(String),
     /// A row that was read cannot be what we wrote: nothing was done; what does not need that row can go through.
     #[error("damaged: {0}")]
     Damaged(Box<DamagedRow>),
@@ -47,6 +50,9 @@ pub enum StoreError {
     /// The clock of this machine is too far from that of the store: nothing was done.
     #[error("{0}")]
     Skewed(String),
+    /// The database is replicated in a way in which locks and leases do not hold: nothing was done.
+    #[error("{0}")]
+    Replication(String),
     /// The store was written by a later version; it was not touched.
     #[error(
         "the store has schema version {found}, this tally knows up to {known}; use a newer tally (nothing was changed)"

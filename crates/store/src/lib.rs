@@ -38,7 +38,9 @@ pub use plan::{
     ImportKey, ImportRow, KeyChange, KeyRow, Loaded, Part, PartKey, PartRow, Plan, ScoreKey,
 };
 pub use series::SeriesReads;
-pub use servers::{Bans, BoardState, Changed, FeedPosition, Mark, Marked, Name, ScoreState, Task};
+pub use servers::{
+    Bans, BoardState, Changed, FeedPosition, LostCommits, Mark, Marked, Name, ScoreState, Task,
+};
 
 pub use shard_set::{SHARDS_MAX, ShardSet};
 pub use slow::{SLOW, Slow, Stage};
@@ -265,6 +267,12 @@ pub trait Store: Send + Sync + 'static {
     /// from it that another could make old.
     fn may_answer(&self) -> bool {
         true
+    }
+
+    /// What the store has lost of what it had acknowledged to this process, once that is known. From then on it refuses
+    /// everything, and [`may_answer`](Self::may_answer) is false: what is in memory is of a history that is gone.
+    fn lost(&self) -> Option<LostCommits> {
+        None
     }
 
     /// Rows that cannot be what we wrote, of those read since the store was opened: some thousands at most.

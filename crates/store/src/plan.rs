@@ -193,9 +193,6 @@ pub struct Plan {
     /// Where records may change although they are not read, as far as that is known: where all of it is one shard's, only
     /// that one is asked. Only a hint, and only for a store of several.
     pub shards: ShardSet,
-    /// For each request the shard of the player whom it concerns; empty where `shards` is one, or where nobody knows: then
-    /// every shard is asked.
-    pub request_shards: Vec<usize>,
     /// Members and money.
     pub ledger: LedgerPlan,
 }
@@ -299,8 +296,6 @@ impl Plan {
         assert!(ascends(&self.requests), "requests of a plan ascend");
         assert!(ascends(&self.imports), "imports of a plan ascend");
         assert!(ascends(&self.profiles), "profiles of a plan ascend");
-        let known = self.request_shards.len();
-        assert!(known == 0 || known == self.requests.len(), "each request has its shard, or none");
         self.ledger.assert_sorted();
     }
 }

@@ -4,6 +4,7 @@
 
 use crate::plan::{BatchId, BoardNo, BoardRow, PartKey, PartRow, ScoreKey};
 use std::collections::HashSet;
+use std::fmt::{self, Display, Formatter};
 use tally_rules::{BoardId, PlayerId, Record};
 
 /// A board by number or by name.
@@ -43,6 +44,11 @@ pub enum Bans {
 }
 
 impl Bans {
+    /// Whether they are the changes since this revision.
+    pub fn are_since(&self, known: u64) -> bool {
+        matches!(self, Self::Since { revision, .. } if *revision == known)
+    }
+
     /// Brings what was known at a revision to these; whether they fit to it.
     pub fn apply(&self, known: u64, banned: &mut HashSet<PlayerId>) -> bool {
         match self {
@@ -83,6 +89,47 @@ pub struct Changed {
     pub keys: bool,
     /// Whether there is more: to be asked for at once.
     pub more: bool,
+}
+
+/// What a database has lost of what it had acknowledged. Versions are microseconds since 1970, as the database's clock had them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LostCommits {
+    /// Which database.
+    pub database: String,
+    /// The newest version that it had then and has still; 0 where it has none.
+    pub present: u64,
+    /// The newest version that is missing.
+    pub newest: u64,
+    /// Whether other servers have found it.
+    pub by_others: bool,
+}
+
+impl LostCommits {
+    /// How many seconds of commits are lost at most, where that is known.
+    pub fn seconds(&self) -> Option<f64> {
+        (self.present > 0).then(|| self.newest.saturating_sub(self.present) as f64 / 1e6)
+    }
+}
+
+impl Display for LostCommits {
+    fn fmt(&self, to: &mut Formatter<'_>) -> fmt::Result {
+        let Self { database, present, newest, by_others } = self;
+        let then = "this server answers nothing until it has read the store anew";
+        if *by_others {
+            return write!(
+                to,
+                "`{database}`: another server began anew, because commits are lost or all were silent; {then}"
+            );
+        }
+        write!(
+            to,
+            "`{database}` has lost commits that it had acknowledged: versions after {present} up to {newest}"
+        )?;
+        if let Some(seconds) = self.seconds() {
+            write!(to, ", {seconds:.1} s of commits at most")?;
+        }
+        write!(to, "; {then}")
+    }
 }
 
 /// What a transaction left to publish.

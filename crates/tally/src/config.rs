@@ -1,7 +1,8 @@
 //! Settings: one table with a default and a line of explanation each; flag over environment over file over default.
 //!
-//! All settings are text until they are read, so every source is treated alike. What nobody knows is an error that
-//! names the nearest setting: a misspelt bound must not silently be the default.
+//! All settings are text until they are read, so every source is treated alike. An unknown setting of a file is an error that
+//! names the nearest one. An unknown variable is a warning: others set variables too, such as Kubernetes for a Service with the
+//! name `tally`, and those are left out without a word.
 
 use crate::cli::{Cli, Command, LogFormat};
 pub(crate) use crate::settings::SETTINGS;
@@ -38,6 +39,8 @@ pub(crate) struct Config {
     values: BTreeMap<&'static str, (String, &'static str)>,
     /// Settings whose names end with the code of a currency, by the name before it and the code: the value, and its source.
     by_currency: BTreeMap<(&'static str, String), (String, &'static str)>,
+    /// What is said of variables that are no settings.
+    warnings: Vec<String>,
 }
 
 impl Config {
@@ -46,6 +49,7 @@ impl Config {
         let mut config = Self {
             values: SETTINGS.iter().map(|one| (one.name, (one.default.to_owned(), DEFAULT))).collect(),
             by_currency: BTreeMap::new(),
+            warnings: Vec::new(),
         };
         let file =
             cli.config.clone().or_else(|| Some(PathBuf::from("tally.toml")).filter(|path| path.is_file()));
@@ -61,14 +65,18 @@ impl Config {
         }
         for (name, value) in std::env::vars_os() {
             let (Some(name), Some(value)) = (name.to_str(), value.to_str()) else { continue };
-            if !name.starts_with("TALLY_") || OTHER_VARIABLES.contains(&name) {
+            if !name.starts_with("TALLY_") || OTHER_VARIABLES.contains(&name) || is_of_kubernetes(name) {
                 continue;
             }
             let setting = SETTINGS.iter().find(|one| one.variable() == name);
             let dotted = setting.map_or_else(|| undotted(name), |one| one.name.to_owned());
-            config
-                .set(&dotted, value.to_owned(), "environment")
-                .map_err(|why| Usage(format!("environment variable {name}: {why}")))?;
+            if let Err(why) = config.set(&dotted, value.to_owned(), "environment") {
+                config.warnings.push(format!("environment variable {name} is left out: {why}"));
+            }
+        }
+        if !matches!(cli.command, Command::Serve(_)) {
+            // `serve` has a log for them.
+            config.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
         }
         config.set_flags(cli)?;
         Ok(config)
@@ -131,6 +139,11 @@ impl Config {
         Ok(())
     }
 
+    /// What is said of variables that are no settings.
+    pub(crate) fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
     /// A setting's text.
     pub(crate) fn text(&self, name: &'static str) -> &str {
         &self.values.get(name).expect("every setting has a value").0
@@ -173,9 +186,9 @@ impl Config {
         positive.ok_or_else(|| self.wrong(name, what))
     }
 
-    /// A setting that is a stretch of time, or `never`.
-    pub(crate) fn duration_or_never(&self, name: &'static str) -> Result<Option<Duration>, Usage> {
-        if self.text(name) == "never" { Ok(None) } else { self.duration(name).map(Some) }
+    /// A setting that is a stretch of time, or that word for none.
+    pub(crate) fn duration_or(&self, name: &'static str, none: &str) -> Result<Option<Duration>, Usage> {
+        if self.text(name) == none { Ok(None) } else { self.duration(name).map(Some) }
     }
 
     /// A setting that cannot be.
@@ -229,6 +242,14 @@ pub(crate) fn reference() -> String {
     }
     text.push_str(CURRENCIES_REFERENCE);
     text
+}
+
+/// Whether a variable is one of those that Kubernetes gives every container for a Service with the name `tally`
+/// (<https://kubernetes.io/docs/concepts/services-networking/service/#environment-variables>).
+fn is_of_kubernetes(variable: &str) -> bool {
+    let name = variable.trim_start_matches("TALLY_");
+    let is_port = |name: &str| name == "PORT" || name.starts_with("PORT_");
+    name == "SERVICE_HOST" || is_port(name) || name.strip_prefix("SERVICE_").is_some_and(is_port)
 }
 
 fn undotted(variable: &str) -> String {

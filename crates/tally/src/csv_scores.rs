@@ -2,7 +2,7 @@
 //!
 //! Pure over any reader, so that the import of a file and the shipped sample are read by the same code.
 
-use crate::csv_records;
+use crate::{csv_records, csv_text};
 use csv::{ByteRecord, Reader, ReaderBuilder};
 use std::io::Read;
 use tally_rules::score::Given;
@@ -172,7 +172,8 @@ impl<R: Read> Lines<R> {
             Ok(text.to_owned())
         };
         let player = field(self.places.player, "the player")?;
-        let player = PlayerId::new(&player).map_err(|bad| format!("the player {}", bad.0))?;
+        let player =
+            PlayerId::new(csv_text::unescape(&player)).map_err(|bad| format!("the player {}", bad.0))?;
         let score = match (&self.columns.score, self.places.score) {
             (ScoreSource::Constant(score), _) => *score,
             (ScoreSource::Column(_), place) => {

@@ -2,6 +2,7 @@
 
 use crate::cli::{Cli, ExportArgs, ExportFormat};
 use crate::client::{Client, segment};
+use crate::csv_text;
 use crate::target::Target;
 use anyhow::{Context, Result};
 use serde_json::Value;
@@ -48,6 +49,8 @@ fn write(client: &Client, args: &ExportArgs) -> Result<()> {
 fn write_csv(out: &mut impl Write, entry: &Value) -> Result<()> {
     let fields = COLUMNS.map(|name| match entry.get(name) {
         None | Some(Value::Null) => String::new(),
+        // Scores are numbers that are sent as texts.
+        Some(Value::String(text)) if name == "player" => csv_text::escape(text).into_owned(),
         Some(Value::String(text)) => text.clone(),
         Some(other) => other.to_string(),
     });

@@ -14,6 +14,7 @@ pub(crate) fn start(config: &Config) -> Result<(), Usage> {
         other => return Err(Usage(format!("setting `log.format` is `{other}` and must be text or json"))),
     }
     abort_on_panic();
+    config.warnings().iter().for_each(|warning| tracing::warn!("{warning}"));
     Ok(())
 }
 

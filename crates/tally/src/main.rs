@@ -14,6 +14,7 @@ mod copies;
 mod csv_members;
 mod csv_records;
 mod csv_scores;
+mod csv_text;
 mod data_dir;
 mod demo;
 mod doctor;

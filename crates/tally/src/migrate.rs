@@ -7,7 +7,7 @@ use crate::cli::{Cli, MigrateArgs};
 use crate::config::{Config, Usage};
 use crate::data_dir::DataDir;
 use crate::log;
-use crate::store::{Place, options, tell, writer};
+use crate::store::{Opening, Place, options, tell, writer};
 use anyhow::{Context, Result, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
@@ -26,7 +26,7 @@ pub(crate) fn run(cli: &Cli, args: &MigrateArgs) -> Result<ExitCode> {
     if args.reshard {
         return spread(&config, &data, place, &args.from);
     }
-    let opened = place.open(&config, data.path(), true)?;
+    let opened = place.open(&config, data.path(), Opening::Migrate)?;
     println!("the store {} has the schema of this version", opened.shown);
     Ok(ExitCode::SUCCESS)
 }
@@ -40,7 +40,7 @@ fn spread(config: &Config, data: &DataDir, place: Place, from: &[String]) -> Res
         )),
     };
     log::start(config)?;
-    let options = options(config, true, Some(writer(data.path())))?;
+    let options = options(config, Opening::Migrate, Some(writer(data.path())))?;
     let started = Instant::now();
     let mut shown = Shown::new(started)?;
     let done = reshard(from, &to, &options, &mut tell, &mut |progress| shown.show(progress));

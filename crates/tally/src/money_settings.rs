@@ -56,6 +56,12 @@ fn contests(config: &Config) -> Result<Bounds, Usage> {
     Ok(Bounds { members_max, paying_members_max, applications_max: count("contests.applications_max")? })
 }
 
+/// How long leaderboards of contests that are over stay, in microseconds, or `forever`.
+pub(crate) fn contests_keep(config: &Config) -> Result<Option<i64>, Usage> {
+    let keep = config.duration_or("contests.keep", "forever")?;
+    Ok(keep.map(|time| i64::try_from(time.as_micros()).unwrap_or(i64::MAX)))
+}
+
 /// An amount of money, or `off`.
 fn amount_or_off(name: &str, value: &str) -> Result<Option<i64>, Usage> {
     if value == "off" {

@@ -1,12 +1,14 @@
-//! `tally serve`: listen, load, answer, drain.
+//! `tally serve`: listen, load, answer, drain. `reload`: all of it again but to listen, after the database has lost commits.
+
+mod reload;
 
 use crate::cli::{Cli, ServeArgs};
 use crate::config::{Config, Usage};
 use crate::data_dir::{DataDir, new_token};
 use crate::doctor::Standing;
-use crate::store::{self, Opened};
+use crate::store::{self, Opened, Opening, Parted};
 use crate::{demo, log, member_settings, money_settings, trace_settings};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::{IsTerminal, Write};
 use std::path::Path;
@@ -50,29 +52,29 @@ pub(crate) fn run(cli: &Cli, args: &ServeArgs) -> Result<ExitCode> {
     let (mut terminate, mut interrupt) = server.signals.take().context("hear signals")?;
     let (address, resp) = (server.address(), server.resp_address());
     let demo = args.demo;
-    let end = server.runtime.block_on(async {
+    let early = server.runtime.block_on(async {
         let load = server.load(&config, demo, true)?;
         let mut load = std::pin::pin!(load);
         tokio::select! {
-            _ = terminate.recv() => return Ok(End::Early),
-            _ = interrupt.recv() => return Ok(End::Early),
+            _ = terminate.recv() => return Ok(Some(End::Early)),
+            _ = interrupt.recv() => return Ok(Some(End::Early)),
             loaded = &mut load => loaded.context("load")??,
-            holder = server.store.taken() => return Ok(End::Taken(holder)),
+            parted = server.store.parted() => return Ok(Some(End::Parted(parted))),
             never = show_progress(&server.gate) => match never {},
         }
         announce_ready(&server, started)?;
         if demo {
             eprintln!("{}", demo::what_to_try(address, resp));
         }
-        let standing = server.standing(&config);
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-            never = standing.watch(&server.gate) => match never {},
-            holder = server.store.taken() => return Ok(End::Taken(holder)),
-        }
-        Ok::<_, anyhow::Error>(End::Asked)
+        Ok::<_, anyhow::Error>(None)
     })?;
+    let mut signals = (terminate, interrupt);
+    let end = match early {
+        // Nothing was acknowledged, so nothing of this process is lost.
+        Some(End::Parted(Parted::Lost(lost))) => bail!("{lost}"),
+        Some(end) => end,
+        None => server.serve(&config, &mut signals)?,
+    };
     match end {
         End::Early => {
             // Nothing was acknowledged yet and loading only reads: there is nothing to drain.
@@ -85,7 +87,8 @@ pub(crate) fn run(cli: &Cli, args: &ServeArgs) -> Result<ExitCode> {
             server.stop();
             Ok(ExitCode::SUCCESS)
         }
-        End::Taken(holder) => {
+        End::Parted(Parted::Lost(lost)) => bail!("{lost}"),
+        End::Parted(Parted::Taken(holder)) => {
             tracing::error!("another server has taken the store over: {holder}");
             server.gate.drain();
             server.data.retract();
@@ -101,8 +104,8 @@ enum End {
     Early,
     /// It was asked to.
     Asked,
-    /// Another server, this one, has its store.
-    Taken(String),
+    /// It cannot go on with its store.
+    Parted(Parted),
 }
 
 /// Shows how far the start has come, on a terminal only; ends when it is dropped.
@@ -176,7 +179,7 @@ impl Listen {
         };
         let settings = resp::Settings {
             connections_max: config.count("resp.connections_max")?,
-            idle_timeout: config.duration_or_never("resp.idle_timeout")?,
+            idle_timeout: config.duration_or("resp.idle_timeout", "never")?,
             write_timeout: config.duration("resp.write_timeout")?,
             relaxed,
             tls: tls.clone(),
@@ -215,7 +218,7 @@ impl Server {
         gate.progress.wait(Some("store"));
         let http = runtime.block_on(tally_server::start(Arc::clone(&gate), &listen.http, listen.tls.clone()));
         // Who has the store says more than that the address is taken.
-        let store = place.open(config, data.path(), false)?;
+        let store = place.open(config, data.path(), Opening::AsItIs)?;
         gate.progress.wait(None);
         // Whoever asks it to end while it waits needs not wait: there is nothing to drain.
         let hear = || {
@@ -289,6 +292,25 @@ impl Server {
         }))
     }
 
+    /// Answers until its end, and reads the store anew where that has lost commits.
+    fn serve(&mut self, config: &Config, signals: &mut (Signal, Signal)) -> Result<End> {
+        loop {
+            let standing = self.standing(config);
+            let end = self.runtime.block_on(async {
+                tokio::select! {
+                    _ = signals.0.recv() => End::Asked,
+                    _ = signals.1.recv() => End::Asked,
+                    never = standing.watch(&self.gate) => match never {},
+                    parted = self.store.parted() => End::Parted(parted),
+                }
+            });
+            let End::Parted(Parted::Lost(lost)) = end else { return Ok(end) };
+            if let Some(end) = self.reload(config, lost, signals)? {
+                return Ok(end);
+            }
+        }
+    }
+
     /// What it stands on, to be looked after.
     fn standing(&self, config: &Config) -> Standing {
         let (databases, applications) = (self.store.databases.clone(), self.applications.clone());
@@ -359,6 +381,7 @@ fn settings(config: &Config) -> Result<Settings, Usage> {
         idempotency_keep_micros: i64::try_from(keep).unwrap_or(i64::MAX),
         clock,
         boards_max: config.count("limits.boards")?,
+        contests_keep_micros: money_settings::contests_keep(config)?,
         keys_max: config.count("limits.keys")?,
         members: member_settings::members(config)?,
         ..Settings::default()

@@ -96,6 +96,7 @@ settings! {
     "contests.members_max" = "100000" "Members of a contest.";
     "contests.paying_members_max" = "10000" "Members of a contest that costs something to take part in.";
     "contests.applications_max" = "1000000" "Applications that a contest has at a time.";
+    "contests.keep" = "forever" "How long leaderboards of contests stay that were settled or cancelled, such as `720h`, or `forever`: until they are deleted by hand.";
     "limits.boards" = "10000" "Leaderboards.";
     "limits.keys" = "1000" "API keys.";
     "log.format" = "text" "`text` or `json`, on stderr.";

@@ -12,7 +12,7 @@ use tally_service::Ranking;
 use tally_store::mysql::{self, MySqlStore};
 use tally_store::shards::{Shards, check_alone};
 use tally_store::sqlite::{self, SqliteStore};
-use tally_store::{Store, StoreError};
+use tally_store::{LostCommits, Store, StoreError};
 
 /// How long a store that another process holds is waited for.
 const LOCK_WAIT: Duration = Duration::from_secs(1);
@@ -28,6 +28,25 @@ const MEMORY: &str = "memory";
 
 /// The setting of applications that are in the store.
 const IN_STORE: &str = "store";
+
+/// How a database is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Opening {
+    /// With the present schema.
+    AsItIs,
+    /// With an older one as well, which is brought to the present.
+    Migrate,
+    /// After it has lost commits.
+    Anew,
+}
+
+/// Why a running server cannot go on with its store.
+pub(crate) enum Parted {
+    /// Another process, this one, has taken it over.
+    Taken(String),
+    /// It has lost what it had acknowledged.
+    Lost(LostCommits),
+}
 
 /// Where the store is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -130,8 +149,8 @@ impl Place {
         }
     }
 
-    /// Opens it. A database of an older schema is brought to the present one only if it is meant.
-    pub(crate) fn open(&self, config: &Config, data: &Path, migrate: bool) -> Result<Opened> {
+    /// Opens it.
+    pub(crate) fn open(&self, config: &Config, data: &Path, opening: Opening) -> Result<Opened> {
         match self {
             Self::Sqlite(path) => {
                 let store = open_file(path, config)?;
@@ -146,7 +165,7 @@ impl Place {
             Self::MySql(url) => {
                 // Orders in memory are right only while nobody else writes.
                 let alone = ranks_in_memory(config);
-                let store = connect(url, config, migrate, Some((writer(data), alone)))?;
+                let store = connect(url, config, opening, Some((writer(data), alone)))?;
                 check_alone(&store)?;
                 let shown = store.url().to_owned();
                 Ok(Opened {
@@ -157,7 +176,7 @@ impl Place {
                 })
             }
             Self::Shards(urls) => {
-                let options = options(config, migrate, Some(writer(data)))?;
+                let options = options(config, opening, Some(writer(data)))?;
                 let store =
                     Arc::new(Shards::open_telling(urls, &options, &mut tell).context("open the store")?);
                 let shown: Vec<&str> = store.each().iter().map(|one| one.url()).collect();
@@ -177,7 +196,7 @@ pub(crate) fn tell(what: &str) {
 pub(crate) fn connect(
     url: &str,
     config: &Config,
-    migrate: bool,
+    opening: Opening,
     writer: Option<(String, bool)>,
 ) -> Result<Arc<MySqlStore>> {
     let (writer, beside) = match writer {
@@ -185,20 +204,21 @@ pub(crate) fn connect(
         Some((who, false)) => (None, Some(who)),
         None => (None, None),
     };
-    let options = mysql::Options { beside, ..options(config, migrate, writer)? };
+    let options = mysql::Options { beside, ..options(config, opening, writer)? };
     Ok(Arc::new(MySqlStore::open_telling(url, &options, &mut tell).context("open the store")?))
 }
 
 /// The bounds of a database, from the settings.
-pub(crate) fn options(config: &Config, migrate: bool, writer: Option<String>) -> Result<mysql::Options> {
+pub(crate) fn options(config: &Config, opening: Opening, writer: Option<String>) -> Result<mysql::Options> {
     let options = mysql::Options {
         pool_max: config.count("store.pool_max")?,
         connect_timeout: config.duration("store.connect_timeout")?,
         query_timeout: config.duration("store.query_timeout")?,
         lock_wait: config.duration("store.lock_wait")?,
-        migrate,
+        migrate: opening == Opening::Migrate,
         writer,
         beside: None,
+        anew: opening == Opening::Anew,
         lease: config.duration("store.lease")?,
     };
     if options.lock_wait >= options.query_timeout {
@@ -235,16 +255,19 @@ impl Opened {
         self.databases.iter().rev().for_each(|store| store.release());
     }
 
-    /// Waits until another process has taken it over, and says which; logs when that cannot be known. Never ends for a
-    /// store that nobody can take.
-    pub(crate) async fn taken(&self) -> String {
+    /// Waits until this process cannot go on with it, and says why; logs when that cannot be known. Never ends for a store in a
+    /// file.
+    pub(crate) async fn parted(&self) -> Parted {
         if self.databases.is_empty() {
             return std::future::pending().await;
         }
         let mut sure = true;
         loop {
+            if let Some(lost) = self.store.lost() {
+                return Parted::Lost(lost);
+            }
             if let Some(holder) = self.databases.iter().find_map(|store| store.taken_by()) {
-                return holder;
+                return Parted::Taken(holder);
             }
             let now = self.store.may_answer();
             if std::mem::replace(&mut sure, now) != now {

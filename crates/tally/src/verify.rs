@@ -9,7 +9,7 @@ use crate::config::Config;
 use crate::copies::Copies;
 use crate::data_dir::DataDir;
 use crate::doctor;
-use crate::store::{Place, connect, options};
+use crate::store::{Opening, Place, connect, options};
 use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
@@ -55,9 +55,9 @@ pub(crate) fn run(cli: &Cli, args: &VerifyArgs) -> Result<ExitCode> {
             bar.finish_and_clear();
             store
         }
-        Place::MySql(url) => Arc::<MySqlStore>::clone(&connect(&url, &config, false, None)?),
+        Place::MySql(url) => Arc::<MySqlStore>::clone(&connect(&url, &config, Opening::AsItIs, None)?),
         Place::Shards(urls) => {
-            let store = Shards::observe(&urls, &options(&config, false, None)?);
+            let store = Shards::observe(&urls, &options(&config, Opening::AsItIs, None)?);
             Arc::new(store.context("open the store")?)
         }
     };

@@ -338,6 +338,38 @@ fn applications_are_the_same_in_the_store_and_in_redis() {
     assert_eq!(local.post(&format!("{path}/cancel"), &json!({})).expect(200)["state"], "cancelled");
 }
 
+/// Renaming would give one member's scores to another, so an entry keeps its player.
+#[test]
+fn a_player_with_an_entry_is_not_renamed() {
+    let server = TestTally::start(TALLY);
+    let mut client = server.local();
+    let (ann, bob) = (member(&server, "ann", 500).0, member(&server, "bob", 500).0);
+    let rename = |member: &str, player: &str| {
+        server
+            .local()
+            .send(&Request::new("PATCH", format!("/v1/members/{member}")).json(&json!({"player": player})))
+    };
+    client.post("/v1/contests", &cup("cup")).expect(201);
+    client.post("/v1/contests/cup/open", &json!({})).expect(200);
+    client.post("/v1/contests/cup/applications", &json!({"player": "ann"})).expect(201);
+    client.post("/v1/contests/cup/applications/accept", &players(&["ann"])).expect(200);
+    let refuses = || {
+        for (member, player) in [(&ann, "other"), (&bob, "ann")] {
+            rename(member, player).refused(409, "player_in_contest");
+        }
+    };
+    refuses();
+    client.post("/v1/contests/cup/start", &json!({})).expect(200);
+    refuses();
+    let score = json!({"player": "ann", "score": 5});
+    client.post("/v1/leaderboards/contest:cup/scores", &score).expect(200);
+    client.post("/v1/contests/cup/finish", &json!({})).expect(200);
+    client.post("/v1/contests/cup/settle", &json!({})).expect(200);
+    assert_eq!(rename(&ann, "other").expect(200)["player"], "other");
+    assert_eq!(rename(&bob, "ann").expect(200)["player"], "ann");
+    balanced(&mut client);
+}
+
 #[test]
 fn a_contest_that_is_called_off_gives_everything_back() {
     let mut server = TestTally::start_set(TALLY, &CHEAP);

@@ -439,3 +439,31 @@ fn shards_are_seeded_in_balance() {
     server.set("TALLY_STORE_URL", &urls.join(","));
     seeded(&mut server);
 }
+
+/// A spreadsheet takes a text such as `=HYPERLINK(…)` for a formula; the names come back as they were.
+#[test]
+fn an_exported_name_is_no_formula_and_comes_back() {
+    let server = TestTally::start(TALLY);
+    let mut client = server.client();
+    let names = ["=HYPERLINK(\"http://x\")", "+1", "-1", "@sum", "'=1", "ann", "'ann"];
+    for board in ["from", "to"] {
+        client.put(&format!("/v1/leaderboards/{board}"), &json!({})).expect(201);
+    }
+    for (name, score) in names.iter().zip(1..) {
+        client.post("/v1/leaderboards/from/scores", &json!({"player": name, "score": score})).expect(200);
+    }
+    let exported = server.run(&["export", "from"]).expect(0).to_owned();
+    let mut reader = csv::Reader::from_reader(exported.as_bytes());
+    for row in reader.records().map(|row| row.expect("a row")) {
+        assert!(!row[1].starts_with(['=', '+', '-', '@']), "{row:?}");
+    }
+    import(&server, "to", &file(&server, "from.csv", &exported), &["--score", "score", "--player", "player"])
+        .expect(0);
+    let players = |board: &str| {
+        let page = server.client().get(&format!("/v1/leaderboards/{board}/scores")).expect(200);
+        let entries = page["entries"].as_array().expect("a list").clone();
+        entries.iter().map(|entry| entry["player"].as_str().expect("a name").to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(players("to"), players("from"));
+    assert_eq!(players("to").len(), names.len());
+}

@@ -91,12 +91,14 @@ fn bytes_that_are_no_command_close() {
 }
 
 #[test]
-fn http_is_not_answered() {
+fn http_and_tls_are_not_answered() {
     let server = TestTally::start(TALLY);
-    let post = b"POST /v1/leaderboards/b/scores HTTP/1.1\r\nHost: x\r\n\r\nZADD b 1 ann\r\n";
-    assert_eq!(until_closed(&server, post), "");
-    let get = until_closed(&server, b"GET / HTTP/1.1\r\nHost: x\r\n\r\nZADD b 1 ann\r\n");
-    assert!(get.starts_with("-ERR unknown command 'GET'") && get.lines().count() == 1, "{get}");
+    for method in ["POST", "PATCH", "PUT", "DELETE", "OPTIONS", "GET"] {
+        let request =
+            format!("{method} /v1/leaderboards/b/scores HTTP/1.1\r\nHost: x\r\n\r\nZADD b 1 ann\r\n");
+        assert_eq!(until_closed(&server, request.as_bytes()), "", "{method}");
+    }
+    assert_eq!(until_closed(&server, b"\x16\x03\x01\x02\x00\x01\nZADD b 1 ann\r\n"), "");
     assert_eq!(connect(&server).call(&words("EXISTS b")), Reply::Integer(0));
     // A browser that sends a form to this port does not get far either, and the service goes on.
     assert_eq!(connect(&server).call(&["PING"]), Reply::Simple(b"PONG".to_vec()));
@@ -112,6 +114,11 @@ fn before_a_key_is_presented_little_is_taken() {
         command(args, &mut out);
         until_closed(&server, &out)
     };
+    let stranger = until_closed(&server, b"HELO there\r\nPING\r\n");
+    assert!(
+        stranger.starts_with("-ERR unknown command 'HELO'") && stranger.lines().count() == 1,
+        "{stranger}"
+    );
     let many = ["ZADD", "k", "1", "a", "1", "b", "1", "c", "1", "d", "1", "e"];
     assert_eq!(wrong(&many[..11]), "-ERR Protocol error: unauthenticated multibulk length\r\n");
     // Its head is enough; the rest would only be thrown away.

@@ -44,6 +44,17 @@ impl ScratchCluster {
         Self::start_on(kind, args, Vec::new())
     }
 
+    /// One whose nodes are reached at these ports, whatever the host: a client finds each at the host that it asked. So
+    /// every client can have a proxy of its own before each node.
+    #[track_caller]
+    pub fn start_announced(kind: RedisKind, ports: &[u16; NODES]) -> Self {
+        Self::start_each(kind, Vec::new(), |at| {
+            let port = ports[at].to_string();
+            let name = ["--cluster-preferred-endpoint-type", "unknown-endpoint", "--cluster-announce-port"];
+            name.into_iter().map(str::to_owned).chain([port]).collect()
+        })
+    }
+
     /// One whose nodes speak TLS, to each other as well, on ports beside those that the kit asks.
     #[track_caller]
     pub fn start_tls(kind: RedisKind, certificate: &str) -> Self {
@@ -54,7 +65,14 @@ impl ScratchCluster {
 
     #[track_caller]
     fn start_on(kind: RedisKind, args: &[&str], tls_ports: Vec<u16>) -> Self {
+        Self::start_each(kind, tls_ports, |_| args.iter().map(|arg| (*arg).to_owned()).collect())
+    }
+
+    #[track_caller]
+    fn start_each(kind: RedisKind, tls_ports: Vec<u16>, args: impl Fn(usize) -> Vec<String>) -> Self {
         let node = |at: usize| {
+            let args = args(at);
+            let args: Vec<&str> = args.iter().map(String::as_str).collect();
             ScratchRedis::start_each(kind, |_| {
                 // The nodes speak to each other on a second port.
                 let bus = free_port().to_string();
@@ -62,7 +80,7 @@ impl ScratchCluster {
                 let port = tls_ports.get(at).map(u16::to_string);
                 let encrypted = port.as_ref().map_or(Vec::new(), |port| vec!["--tls-port", port]);
                 let timeout = ["--cluster-node-timeout", NODE_TIMEOUT_MS];
-                let settings = [&own[..], &timeout, &encrypted, args].concat();
+                let settings = [&own[..], &timeout, &encrypted, &args].concat();
                 settings.iter().map(OsString::from).collect()
             })
         };

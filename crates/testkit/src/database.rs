@@ -110,7 +110,10 @@ impl ScratchDatabase {
                 panic!("copy {}: {error}; run `cargo xtask packages`", fresh.display())
             });
             let mut all: Vec<OsString> = vec!["--no-defaults".into(), format!("--port={port}").into()];
-            for (name, path) in [("datadir", &data), ("socket", &folder.join("socket"))] {
+            // A MariaDB that starts empties the folder of temporary tables, which would be that of all others.
+            let paths =
+                [("datadir", &data), ("socket", &folder.join("socket")), ("tmpdir", &folder.to_owned())];
+            for (name, path) in paths {
                 let mut arg = OsString::from(format!("--{name}="));
                 arg.push(path);
                 all.push(arg);
@@ -252,6 +255,39 @@ impl ScratchDatabase {
         self.server.restart();
     }
 
+    /// Keeps a copy of its data for [`Self::put_copy_back`], in the place of an earlier one. It is killed for a moment, so the copy is
+    /// as a disk has it after a power cut.
+    ///
+    /// # Panics
+    ///
+    /// If it is not running, or its data cannot be copied.
+    #[track_caller]
+    pub fn keep_copy(&mut self) {
+        self.kill();
+        self.put_data("data", "kept");
+        self.restart();
+    }
+
+    /// Kills it and starts it with the copy of its data: it has lost whatever it was told since.
+    ///
+    /// # Panics
+    ///
+    /// If it is not running, or no copy was kept.
+    #[track_caller]
+    pub fn put_copy_back(&mut self) {
+        self.kill();
+        self.put_data("kept", "data");
+        self.restart();
+    }
+
+    fn put_data(&self, from: &str, to: &str) {
+        let [from, to] = [from, to].map(|name| self.folder().join(name));
+        if to.exists() {
+            std::fs::remove_dir_all(&to).expect("the old data can be deleted");
+        }
+        copy(&from, &to).unwrap_or_else(|error| panic!("copy {}: {error}", from.display()));
+    }
+
     /// Stops it where it is: connections stay, new ones are taken by the system, and nothing answers.
     #[track_caller]
     pub fn freeze(&self) {
@@ -281,78 +317,4 @@ fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use DatabaseKind::{MariaDb10, MySql9};
-
-    const KINDS: [DatabaseKind; 2] = [MariaDb10, MySql9];
-
-    #[test]
-    fn each_kind_is_the_release_that_it_says() {
-        for (kind, release) in [(MariaDb10, "10.11."), (MySql9, "9.")] {
-            let server = ScratchDatabase::shared(kind);
-            let answer = server.sql("SELECT VERSION(), @@innodb_flush_log_at_trx_commit, @@log_bin");
-            assert!(answer.starts_with(release) && answer.ends_with("\t1\t0"), "{answer}");
-            assert_eq!(answer.contains("MariaDB"), kind == MariaDb10, "{answer}");
-        }
-    }
-
-    #[test]
-    fn databases_of_a_shared_one_are_apart() {
-        for kind in KINDS {
-            let server = ScratchDatabase::shared(kind);
-            let urls = [server.create_database(), server.create_database()];
-            let names = urls.each_ref().map(|url| url.rsplit('/').next().expect("a path").to_owned());
-            assert_ne!(names[0], names[1]);
-            assert_eq!(urls[0], format!("mysql://root@{}/{}", server.address(), names[0]));
-            let table =
-                "CREATE TABLE t (a INT PRIMARY KEY, b TEXT); INSERT INTO t VALUES (1, 'x'), (2, NULL);";
-            server.sql(&format!("USE {}; {table}", names[0]));
-            let rows = server.sql(&format!("SELECT * FROM {}.t ORDER BY a", names[0]));
-            assert_eq!(rows, "1\tx\n2\tNULL");
-            let error = server.try_sql(&format!("SELECT * FROM {}.t", names[1])).unwrap_err();
-            assert!(error.contains("1146") && error.contains("doesn't exist"), "{error}");
-        }
-    }
-
-    #[test]
-    fn what_was_committed_is_there_after_a_kill() {
-        for kind in KINDS {
-            let mut server = ScratchDatabase::start(kind);
-            let url = server.create_database();
-            server.sql(
-                "USE tally_0; CREATE TABLE t (a INT PRIMARY KEY) ENGINE=InnoDB; INSERT INTO t VALUES (1)",
-            );
-            server.kill();
-            assert!(server.try_sql("SELECT 1").is_err());
-            server.restart();
-            assert_eq!((server.sql("SELECT a FROM tally_0.t"), url), ("1".into(), server.url("tally_0")));
-        }
-    }
-
-    #[test]
-    fn arguments_of_the_test_win() {
-        for kind in KINDS {
-            let server = ScratchDatabase::start_with(kind, &["--log-bin=changes", "--max-connections=17"]);
-            assert_eq!(server.sql("SELECT @@log_bin, @@max_connections"), "1\t17");
-        }
-    }
-
-    #[test]
-    fn a_frozen_one_answers_when_it_is_thawed() {
-        let server = ScratchDatabase::start(MariaDb10);
-        server.freeze();
-        std::thread::scope(|scope| {
-            let asking = scope.spawn(|| server.sql("SELECT 1"));
-            server.thaw();
-            assert_eq!(asking.join().expect("it is asked"), "1");
-        });
-    }
-
-    #[test]
-    fn mariadb_has_spider() {
-        let server =
-            ScratchDatabase::start_with_spider(&["--plugin-load-add=ha_spider", "--spider-bulk-size=99999"]);
-        assert_eq!(server.sql("SELECT @@spider_bulk_size"), "99999");
-    }
-}
+mod tests;

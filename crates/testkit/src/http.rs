@@ -152,19 +152,27 @@ impl Answer {
 pub struct Client {
     address: SocketAddr,
     key: Option<String>,
+    patience: Duration,
     connection: Option<BufReader<TcpStream>>,
 }
 
 impl Client {
     /// A client of this address.
     pub fn new(address: SocketAddr) -> Self {
-        Self { address, key: None, connection: None }
+        Self { address, key: None, patience: GIVE_UP, connection: None }
     }
 
     /// The same with a credential on every request that has none.
     #[must_use]
     pub fn with_key(mut self, key: &str) -> Self {
         self.key = Some(key.into());
+        self
+    }
+
+    /// The same that waits so long at most for a connection, and for each part of an answer.
+    #[must_use]
+    pub fn with_patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
         self
     }
 
@@ -229,10 +237,10 @@ impl Client {
 
     fn exchange(&mut self, bytes: &[u8], headless: bool) -> io::Result<Answer> {
         if self.connection.is_none() {
-            let stream = TcpStream::connect_timeout(&self.address, GIVE_UP)?;
+            let stream = TcpStream::connect_timeout(&self.address, self.patience)?;
             stream.set_nodelay(true)?;
-            stream.set_read_timeout(Some(GIVE_UP))?;
-            stream.set_write_timeout(Some(GIVE_UP))?;
+            stream.set_read_timeout(Some(self.patience))?;
+            stream.set_write_timeout(Some(self.patience))?;
             self.connection = Some(BufReader::new(stream));
         }
         let connection = self.connection.as_mut().expect("it was just made");

@@ -8,21 +8,15 @@
 //! Not here: losing or changing bytes in the middle of a stream, which TCP does not do either.
 
 mod armed;
+mod pass;
 
 use armed::{Armed, count};
+use pass::accept;
 use std::collections::HashMap;
-use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-
-/// How long a connection to the server may take before the client is told that there is none.
-const CONNECT_MAX: Duration = Duration::from_secs(10);
-const PIECE_BYTES: usize = 64 << 10;
-
-/// How long nothing comes after the last part of an answer: a database answers each statement of a message by itself.
-const ANSWERED: Duration = Duration::from_millis(250);
 
 /// Where a connection is cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +25,8 @@ pub enum Cut {
     Before,
     /// The server gets them and acts on them; its answer is swallowed, which may come in parts.
     Answer,
+    /// They and what follows on their connection wait until [`Proxy::pass`]; nothing is cut.
+    Held,
 }
 
 /// A running proxy; its connections end with it.
@@ -52,6 +48,8 @@ struct State {
     upstream: SocketAddr,
     mode: Mode,
     refuses: bool,
+    /// How often what was held was let go.
+    released: u64,
     armed: Option<Armed>,
     /// Answers wait until the clients have sent these bytes so often.
     awaited: Option<(Vec<u8>, usize)>,
@@ -77,7 +75,16 @@ impl Proxy {
     ///
     /// If there is no free port.
     pub fn start(upstream: SocketAddr) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("there is a free port");
+        Self::start_at(([127, 0, 0, 1], 0).into(), upstream)
+    }
+
+    /// The same at a certain address.
+    ///
+    /// # Panics
+    ///
+    /// If another process listens there.
+    pub fn start_at(address: SocketAddr, upstream: SocketAddr) -> Self {
+        let listener = TcpListener::bind(address).expect("the port is free");
         let address = listener.local_addr().expect("it has an address");
         let shared = Arc::new(Shared::new(upstream));
         let accepting = std::thread::spawn({
@@ -102,6 +109,7 @@ impl Proxy {
     pub fn pass(&self) {
         let mut state = self.shared.lock();
         (state.refuses, state.refuses_then, state.armed, state.awaited) = (false, false, None, None);
+        state.released += 1;
         drop(state);
         self.set(Mode::Pass);
     }
@@ -207,6 +215,7 @@ impl Shared {
             upstream,
             mode: Mode::Pass,
             refuses: false,
+            released: 0,
             armed: None,
             awaited: None,
             refuses_then: false,
@@ -219,6 +228,15 @@ impl Shared {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until what is held now may pass.
+    fn wait_for_release(&self) {
+        let mut state = self.lock();
+        let held = state.released;
+        while !state.ended && state.released == held {
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
     }
 
     /// Waits until everything has been asked that answers wait for.
@@ -271,129 +289,6 @@ impl State {
 fn close(ends: &[TcpStream]) {
     // One that has ended by itself is closed already.
     ends.iter().for_each(|end| drop(end.shutdown(Shutdown::Both)));
-}
-
-fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
-    for client in listener.incoming() {
-        let mut state = shared.lock();
-        if state.ended {
-            return;
-        }
-        // One that has gone again is none; one that is refused is closed by being dropped.
-        let Ok((client, end)) = client.and_then(|client| Ok((client.try_clone()?, client))) else { continue };
-        if state.refuses {
-            continue;
-        }
-        let id = state.connections_ever;
-        state.connections_ever += 1;
-        state.connections.insert(id, vec![end]);
-        drop(state);
-        let shared = Arc::clone(shared);
-        std::thread::spawn(move || {
-            if serve(id, &client, &shared).is_err() {
-                shared.lock().cut(id);
-            }
-        });
-    }
-}
-
-/// Connects to the server and passes bytes both ways until both have ended.
-fn serve(id: u64, client: &TcpStream, shared: &Arc<Shared>) -> std::io::Result<()> {
-    shared.wait_to_pass();
-    let upstream = shared.lock().upstream;
-    let server = TcpStream::connect_timeout(&upstream, CONNECT_MAX)?;
-    let end = server.try_clone()?;
-    match shared.lock().connections.get_mut(&id) {
-        Some(ends) => ends.push(end),
-        // It was cut meanwhile.
-        None => return Ok(()),
-    }
-    client.set_nodelay(true)?;
-    server.set_nodelay(true)?;
-    let swallows = Mutex::new(false);
-    // Where one way fails, the other has to end as well.
-    let ended = |result: std::io::Result<()>| {
-        if result.is_err() {
-            shared.lock().cut(id);
-        }
-    };
-    std::thread::scope(|scope| {
-        scope.spawn(|| ended(requests(id, client, &server, shared, &swallows)));
-        scope.spawn(|| ended(answers(id, &server, client, shared, &swallows)));
-    });
-    shared.lock().cut(id);
-    Ok(())
-}
-
-/// From the client to the server, with an eye on the bytes at which to cut.
-fn requests(
-    id: u64,
-    mut client: &TcpStream,
-    mut server: &TcpStream,
-    shared: &Shared,
-    swallows: &Mutex<bool>,
-) -> std::io::Result<()> {
-    let mut piece = vec![0; PIECE_BYTES];
-    // The end of what has passed, in which the bytes may begin.
-    let mut passed: Vec<u8> = Vec::new();
-    loop {
-        let length = client.read(&mut piece)?;
-        shared.wait_to_pass();
-        if length == 0 {
-            return server.shutdown(Shutdown::Write);
-        }
-        let piece = &piece[..length];
-        let mut state = shared.lock();
-        state.count(&passed, piece);
-        shared.changed.notify_all();
-        match state.armed.as_mut().and_then(|armed| armed.place(&passed, piece)) {
-            Some((before, Cut::Before)) => {
-                state.armed = None;
-                state.refuses |= std::mem::take(&mut state.refuses_then);
-                drop(state);
-                server.write_all(&piece[..before])?;
-                shared.lock().cut(id);
-                return Ok(());
-            }
-            Some((_, Cut::Answer)) => {
-                state.armed = None;
-                state.refuses |= std::mem::take(&mut state.refuses_then);
-                *swallows.lock().unwrap_or_else(PoisonError::into_inner) = true;
-            }
-            None => {}
-        }
-        drop(state);
-        server.write_all(piece)?;
-        passed.extend_from_slice(piece);
-        let kept = passed.len().min(PIECE_BYTES);
-        passed.drain(..passed.len() - kept);
-    }
-}
-
-/// From the server to the client, unless the answer is to be swallowed.
-fn answers(
-    id: u64,
-    mut server: &TcpStream,
-    mut client: &TcpStream,
-    shared: &Shared,
-    swallows: &Mutex<bool>,
-) -> std::io::Result<()> {
-    let mut piece = vec![0; PIECE_BYTES];
-    loop {
-        let length = server.read(&mut piece)?;
-        shared.wait_to_pass();
-        shared.wait_for_requests();
-        if *swallows.lock().unwrap_or_else(PoisonError::into_inner) {
-            server.set_read_timeout(Some(ANSWERED))?;
-            while server.read(&mut piece).is_ok_and(|length| length > 0) {}
-            shared.lock().cut(id);
-            return Ok(());
-        }
-        if length == 0 {
-            return client.shutdown(Shutdown::Write);
-        }
-        client.write_all(&piece[..length])?;
-    }
 }
 
 #[cfg(test)]

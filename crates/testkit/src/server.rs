@@ -193,6 +193,11 @@ impl TestTally {
         }
     }
 
+    /// Whether it was started and has not been ended.
+    pub fn is_running(&self) -> bool {
+        self.process.is_some()
+    }
+
     /// Kills it without a chance to do anything.
     #[track_caller]
     pub fn kill9(&mut self) {
@@ -307,7 +312,8 @@ impl Drop for TestTally {
                 drop(process.child.wait());
             }
             let log = self.log();
-            let shown = log[log.len().saturating_sub(LOG_LINES_SHOWN)..].join("\n");
+            let panic = log.iter().position(|line| line.contains("panicked at")).unwrap_or(log.len());
+            let shown = log[panic.min(log.len().saturating_sub(LOG_LINES_SHOWN))..].join("\n");
             drop(writeln!(
                 std::io::stderr(),
                 "--- TALLY_SEED={}; the server's log ends:\n{shown}\n---",

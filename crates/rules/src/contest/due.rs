@@ -2,7 +2,8 @@
 //!
 //! A moment that was missed happens as of its own time, so what follows from it follows in order: a missed start comes right
 //! after its opening. A start that passed while the contest was a draft nobody was to open is over: opening it later by hand
-//! does not start it. Not here: what a series makes.
+//! does not start it. No event waits for the instant of the state before it, which may have begun by a clock that was ahead.
+//! Not here: what a series makes, and that an event is not dated before the state that it ends.
 
 use super::definition::Contest;
 use super::state::{Event, State};
@@ -11,12 +12,14 @@ use crate::instant::Micros;
 /// What happens next by the clock, and when. `since` is when it came into its state; only a series' contests settle by
 /// themselves.
 pub fn next(state: State, since: Micros, contest: &Contest, in_series: bool) -> Option<(Micros, Event)> {
-    let at = |at: Option<Micros>, event| Some((at?.max(since), event));
+    let at = |at: Option<Micros>, event| Some((at?, event));
     match state {
         State::Draft => at(contest.opens_at, Event::Open),
         State::Open => at(contest.starts_at.filter(|at| *at >= since), Event::Start),
         State::Running => at(contest.ends_at, Event::Finish),
-        State::Finished => in_series.then_some((since, Event::Settle)),
+        State::Finished => {
+            at(Some(contest.ends_at.unwrap_or(since).min(since)), Event::Settle).filter(|_| in_series)
+        }
         State::Settled | State::Cancelled => None,
     }
 }
@@ -41,8 +44,10 @@ mod tests {
             // It passed while nobody was to open it.
             (State::Open, 21, None),
             (State::Running, 20, Some((30, Event::Finish))),
-            // Started late: it ends with its start.
-            (State::Running, 40, Some((40, Event::Finish))),
+            // Started late, or by a clock that was ahead.
+            (State::Running, 40, Some((30, Event::Finish))),
+            (State::Finished, 40, Some((30, Event::Settle))),
+            (State::Draft, 40, Some((10, Event::Open))),
             (State::Settled, 1, None),
             (State::Cancelled, 1, None),
         ];

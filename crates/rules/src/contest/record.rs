@@ -142,13 +142,14 @@ impl Record {
         if is_over { Err(Refusal::ContestState(State::Running)) } else { Ok(()) }
     }
 
-    /// What happens next without anybody asking, and when. What is under way comes before anything else.
+    /// What happens next without anybody asking, and when. What is under way comes before anything else and waits for no
+    /// instant: the state may have begun by a clock that was ahead.
     pub fn due(&self) -> Option<(Micros, Due)> {
         if self.work != Work::None {
-            return Some((self.since, Due::Work));
+            return Some((Micros(0), Due::Work));
         }
         if self.is_to_be_cleared() {
-            return Some((self.since, Due::Clear));
+            return Some((Micros(0), Due::Clear));
         }
         self.next_event().map(|(at, event)| (at, Due::Event(event)))
     }
@@ -182,9 +183,11 @@ mod tests {
         assert_eq!(record.due(), None);
         record.kept = Kept::Redis(Uuid([3; 16]));
         record.enter(State::Running, Micros(20), Micros(20));
-        assert_eq!(record.due(), Some((Micros(20), Due::Clear)));
+        assert_eq!(record.due(), Some((Micros(0), Due::Clear)));
         assert_eq!(record.next_event(), Some((Micros(30), Event::Finish)));
         record.kept = Kept::Store;
         assert_eq!(record.due(), Some((Micros(30), Due::Event(Event::Finish))));
+        record.work = Work::Pay { done: 1 };
+        assert_eq!(record.due(), Some((Micros(0), Due::Work)));
     }
 }

@@ -93,7 +93,7 @@ impl Call {
 
     /// The service, if it can answer.
     pub(super) fn tally(&self) -> Result<Arc<Tally>, Problem> {
-        self.gate.ready().cloned().map_err(|not_ready| problem::of_not_ready(&not_ready))
+        self.gate.ready().map_err(|not_ready| problem::of_not_ready(&not_ready))
     }
 
     /// The board of the path.

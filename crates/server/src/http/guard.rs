@@ -6,7 +6,7 @@
 
 use super::problem;
 use super::routes::{METRICS_PATH, Route};
-use crate::gate::{Gate, LOCAL_PREFIX};
+use crate::gate::{Gate, LOCAL_PREFIX, NotReady};
 use hyper::HeaderMap;
 use hyper::header::{AUTHORIZATION, HOST, HeaderName, ORIGIN};
 use std::net::{IpAddr, SocketAddr};
@@ -95,16 +95,16 @@ async fn presented(gate: &Gate, headers: &HeaderMap) -> Result<Judged, Problem> 
     if !token.starts_with(KEY_PREFIX) {
         return signed_in(gate, token, headers).await;
     }
-    let keys = gate.keys().ok_or_else(starting)?;
+    let keys = gate.keys().ok_or_else(|| starting(gate))?;
     let caller = keys.authenticate(token);
     caller.map(Judged::from).ok_or_else(|| unauthorized("the key is unknown or was revoked"))
 }
 
 /// A member, by its token, which ends when its member's tokens are ended or the member is closed.
 async fn signed_in(gate: &Gate, token: &str, headers: &HeaderMap) -> Result<Judged, Problem> {
-    let tally = gate.loaded().ok_or_else(starting)?;
+    let tally = gate.loaded().ok_or_else(|| starting(gate))?;
     let said = tally.members.tokens.read(token, tally.now()).ok_or_else(signed_out)?;
-    match tally.members.known(tally, said.member).await {
+    match tally.members.known(&tally, said.member).await {
         Ok(member) if member.tokens_from == said.tokens_from && member.closed_at.is_none() => {
             if headers.contains_key("tally-acting-player") {
                 return Err(Problem::new(403, "forbidden", "a member acts for itself alone"));
@@ -122,7 +122,7 @@ pub(super) fn signed_out() -> Problem {
 }
 
 fn anonymous(gate: &Gate, peer: SocketAddr, headers: &HeaderMap) -> Result<Caller, Problem> {
-    let keys = gate.keys().ok_or_else(starting)?;
+    let keys = gate.keys().ok_or_else(|| starting(gate))?;
     if !keys.protected_mode() {
         return Err(unauthorized("a key is needed: `Authorization: Bearer tally_…`"));
     }
@@ -187,8 +187,11 @@ fn unauthorized(detail: &str) -> Problem {
     Problem::new(401, "unauthorized", detail).header("www-authenticate", "Bearer realm=\"tally\"")
 }
 
-fn starting() -> Problem {
-    Problem::new(503, "loading", "the service is starting").retry_after(1)
+fn starting(gate: &Gate) -> Problem {
+    match gate.not_loaded() {
+        lost @ NotReady::Lost(_) => problem::of_not_ready(&lost),
+        _ => Problem::new(503, "loading", "the service is starting").retry_after(1),
+    }
 }
 
 /// Compares without telling by its time how much was right.

@@ -185,6 +185,15 @@ pub(super) fn of_not_ready(not_ready: &NotReady) -> Problem {
             }
             problem
         }
+        NotReady::Lost(_) => {
+            let detail = "the database has lost commits that it had acknowledged: nothing is answered until everything is \
+                          read anew; see /readyz";
+            let mut problem = Problem::new(503, "loading", detail).retry_after(1);
+            if let Value::Object(members) = not_ready.members() {
+                problem.more = members;
+            }
+            problem
+        }
         NotReady::Loading(at) => {
             let seconds = at.eta_s.map_or(1.0, |seconds| seconds.clamp(1.0, 60.0));
             let detail = "ranks are being loaded and would not be exact; see /readyz";

@@ -69,6 +69,7 @@ pub(super) async fn status(mut call: Call) -> Result<Answer, Problem> {
         "lanes": [lane("scores", tally.lanes(), &tally.lane_stats()), lane("ledger", 1, &tally.ledger_stats())],
     });
     status["clock"] = clock(&tally);
+    status["lost_commits"] = lost_commits(&call.gate);
     let rate = |(name, rate): (&str, tally_service::members::cache::Rate)| {
         let counts = json!({"entries": rate.entries, "hits": rate.hits, "misses": rate.misses});
         (name.to_owned(), counts)
@@ -81,6 +82,17 @@ pub(super) async fn status(mut call: Call) -> Result<Answer, Problem> {
         status["findings"] = call.gate.findings().iter().map(finding).collect();
     }
     Ok(answer::ok(&status))
+}
+
+/// How often the database has lost commits while this server ran, and what the last time.
+fn lost_commits(gate: &Gate) -> Value {
+    let last = gate.lost().map(|lost| {
+        json!({
+            "database": lost.database, "after_version": lost.present.to_string(),
+            "up_to_version": lost.newest.to_string(), "seconds": lost.seconds(), "by_others": lost.by_others,
+        })
+    });
+    json!({"reloads": gate.reloads(), "last": last})
 }
 
 /// Whether the clock is believed, and how wrong it may be.

@@ -68,9 +68,13 @@ impl Session {
         if multi.aborted {
             return Err(error::EXEC_ABORT.into());
         }
+        let before = out.len();
         Encoder::new(out, self.protocol).array(multi.queue.len());
-        self.run(&Arc::new(multi.queue), true, out).await;
-        Ok(())
+        let done = self.run(&Arc::new(multi.queue), true, out).await;
+        if done.is_err() {
+            out.truncate(before);
+        }
+        done
     }
 
     fn auth(&mut self, args: Args<'_>) -> Result<(), Wrong> {
@@ -158,7 +162,8 @@ impl Session {
         let start = out.len();
         let made = self.make_one(args);
         let Ok(Made::Step(Step::Take { board, which, .. }, shape)) = made else {
-            self.run(&Arc::new(log), false, out).await;
+            // One command is no transaction.
+            let _done = self.run(&Arc::new(log), false, out).await;
             return;
         };
         let wanted = match (&which, args.len()) {

@@ -77,13 +77,14 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
             }
         }
         let arrived = session.heard();
-        session.judge();
+        session.begin();
         let open = match Pipeline::begin(session.door.gate.traces.as_ref()) {
             None => round(&mut session, &mut pipe, &mut decoder, &mut log, None).await,
             Some(followed) => {
                 Box::pin(followed_round(&mut session, &mut pipe, &mut decoder, &mut log, followed)).await
             }
         };
+        session.end();
         session.answered(arrived);
         let written = pipe.write(session.door.settings.write_timeout).await;
         if !open || written.is_err() || *stopped.borrow() {
@@ -106,7 +107,7 @@ async fn round<S: AsyncRead + AsyncWrite + Unpin>(
         let length = match decoder.next(&pipe.input[pipe.start..pipe.filled], &bounds) {
             Ok(Some(length)) => length,
             Ok(None) => break true,
-            Err(ProtocolError::Http) => break false,
+            Err(ProtocolError::Foreign) => break false,
             Err(wrong) => {
                 flush(session, log, &mut pipe.out).await;
                 Encoder::new(&mut pipe.out, session.protocol).error(format!("ERR {wrong}"));
@@ -119,6 +120,9 @@ async fn round<S: AsyncRead + AsyncWrite + Unpin>(
             if let Some(followed) = &mut followed {
                 followed.command(spec::find(args.get(0)).map_or("unknown", |spec| spec.name));
             }
+            // A stranger that does not speak the protocol gets no second line.
+            let stranger = session.caller().is_none() && decoder.is_inline();
+            let leaves = stranger && spec::find(args.get(0)).is_none();
             let gathered = Arc::get_mut(log).expect("nobody else holds the log between runs");
             if let Taken::Alone(spec) = session.take(args, gathered, &mut pipe.out) {
                 flush(session, log, &mut pipe.out).await;
@@ -128,6 +132,10 @@ async fn round<S: AsyncRead + AsyncWrite + Unpin>(
                 if !open {
                     break false;
                 }
+            }
+            if leaves {
+                flush(session, log, &mut pipe.out).await;
+                break false;
             }
         }
         pipe.start += length;
@@ -168,7 +176,8 @@ async fn flush(session: &mut Session, log: &mut Arc<Log>, out: &mut Vec<u8>) {
     if log.is_empty() {
         return;
     }
-    session.run(log, false, out).await;
+    // A pipeline is no transaction.
+    let _done = session.run(log, false, out).await;
     // A question that was not asked, because everything was refused, may still hold it.
     match Arc::get_mut(log) {
         Some(log) if log.bytes() <= KEPT_BYTES => log.clear(),

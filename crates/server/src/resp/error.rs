@@ -17,6 +17,8 @@ pub(super) const OVERFLOW: &str = "ERR increment would leave the range of the le
 pub(super) const NO_AUTH: &str = "NOAUTH Authentication required.";
 pub(super) const WRONG_PASS: &str = "WRONGPASS invalid username-password pair or user is disabled.";
 pub(super) const UNSURE: &str = "LOADING the store does not answer, or another server has taken it over";
+pub(super) const LOST: &str =
+    "LOADING the database has lost commits that it had acknowledged: everything is read anew";
 pub(super) const LOADING: &str = "LOADING Redis is loading the dataset in memory";
 pub(super) const READ_ONLY: &str = "READONLY a period of a leaderboard can only be read";
 /// The order of a closed period was stored anew in the middle of the question.
@@ -29,6 +31,9 @@ pub(super) const EXEC_ABORT: &str = "EXECABORT Transaction discarded because of 
 pub(super) const NOT_IN_MULTI: &str = "ERR this command cannot be part of a transaction";
 pub(super) const TOO_MANY_IN_MULTI: &str =
     "ERR more members than one transaction may remove; remove them outside of MULTI";
+/// What Redis Cluster says of keys, with the reason.
+pub(super) const CROSS_SLOT: &str = "CROSSSLOT Players in transaction are in several databases of the store, or are chosen \
+     by rank; nothing was done";
 pub(super) const DENIED: &str = "DENIED tally is running in protected mode because no API key exists. In this mode \
      connections are only accepted from the loopback interface. If you want to connect from external computers, make a \
      key on the host itself with: tally keys create --role server";

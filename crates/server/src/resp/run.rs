@@ -19,7 +19,8 @@ use tally_rules::definition::ScoreType;
 use tally_rules::idempotency::RequestKey;
 use tally_rules::{BoardId, Refusal};
 use tally_service::requests::Running;
-use tally_service::scores::steps::{self, Commands, ReadStep, Step, StepReply};
+use tally_service::scores::pipeline;
+use tally_service::scores::steps::{Commands, ReadStep, Step, StepReply};
 use tally_service::{Failure, Tally, boards};
 use tally_wire::resp::{Encoder, Protocol};
 
@@ -113,40 +114,40 @@ struct Run {
 }
 
 impl Session {
-    /// Does gathered commands and writes their replies.
-    pub(super) async fn run(&mut self, log: &Arc<Log>, atomic: bool, out: &mut Vec<u8>) {
+    /// Does gathered commands and writes their replies. Nothing is done and written of a transaction that cannot be one.
+    pub(super) async fn run(&mut self, log: &Arc<Log>, atomic: bool, out: &mut Vec<u8>) -> Result<(), Wrong> {
         for attempt in 1..=ATTEMPTS {
             let mut run = self.make(log, atomic).await;
-            let replies = if run.steps.is_empty() {
-                Ok(Vec::new())
-            } else {
-                let steps = std::mem::take(&mut run.steps);
-                let tally = match self.tally() {
-                    Ok(tally) => Arc::clone(tally),
-                    Err(wrong) => return self.write(run, Err(wrong), log, out).await,
-                };
-                steps::run(&tally, Commands { steps, atomic, relaxed: self.relaxed }).await
-            };
-            match replies {
-                Ok(replies) => return self.write(run, Ok(replies), log, out).await,
-                // Whoever deletes a board takes it from the list a moment after the store has lost it.
-                Err(Failure::Refused(Refusal::LeaderboardNotFound(_))) if attempt < ATTEMPTS => {
-                    if let Ok(tally) = self.tally() {
-                        tally.looked_now().await;
+            let steps = std::mem::take(&mut run.steps);
+            let replies = match self.tally().map(Arc::clone) {
+                _ if steps.is_empty() => Ok(Vec::new()),
+                Ok(tally) if atomic && pipeline::concern_several(&tally, &steps) => {
+                    return Err(error::CROSS_SLOT.into());
+                }
+                Ok(tally) => {
+                    let commands = Commands { steps, atomic, relaxed: self.relaxed, alone: false };
+                    match pipeline::run(&tally, commands).await {
+                        // Whoever deletes a board takes it from the list a moment after the store has lost it.
+                        Err(Failure::Refused(Refusal::LeaderboardNotFound(_))) if attempt < ATTEMPTS => {
+                            tally.looked_now().await;
+                            tokio::time::sleep(PAUSE).await;
+                            continue;
+                        }
+                        replies => replies.map_err(|failure| error::of_failure(&failure)),
                     }
-                    tokio::time::sleep(PAUSE).await;
                 }
-                Err(failure) => {
-                    return self.write(run, Err(error::of_failure(&failure)), log, out).await;
-                }
-            }
+                Err(wrong) => Err(wrong),
+            };
+            self.write(run, replies, log, out).await;
+            break;
         }
+        Ok(())
     }
 
     /// Does one step and gives its reply.
     pub(super) async fn one(&self, step: Step) -> Result<StepReply, Wrong> {
-        let commands = Commands { steps: vec![step], atomic: false, relaxed: self.relaxed };
-        let replies = steps::run(self.tally()?, commands).await;
+        let commands = Commands { steps: vec![step], atomic: false, relaxed: self.relaxed, alone: false };
+        let replies = pipeline::run(self.tally()?, commands).await;
         match replies.map(|mut replies| replies.pop()) {
             Ok(Some(StepReply::Failed(fault))) => Err(error::of_failure(&fault.into())),
             Ok(Some(reply)) => Ok(reply),

@@ -9,12 +9,13 @@ use super::error::{self, Wrong};
 use super::listen::Door;
 use super::spec::{self, Kind, Spec};
 use super::target::Reading;
+use crate::gate::Serving;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 use tally_service::scores::orders::Orders;
-use tally_service::{Caller, Tally};
+use tally_service::{Caller, Keys, Tally};
 use tally_wire::resp::{Encoder, Protocol};
 
 /// Times a closed period is read while it is being stored anew.
@@ -67,6 +68,8 @@ pub(super) struct Session {
     caller: Option<Caller>,
     /// Whether that has been judged: keys are read some moments after the door opens.
     judged: bool,
+    /// What answers, while something is being done.
+    serving: Option<Arc<Serving>>,
 }
 
 /// What is to be done with a command.
@@ -81,10 +84,21 @@ impl Session {
     pub(super) fn new(door: Arc<Door>, client: Arc<Client>, counts: Arc<Counts>) -> Self {
         let relaxed = door.settings.relaxed;
         let protocol = Protocol::Resp2;
-        let (presented, caller) = (None, None);
+        let (presented, caller, serving) = (None, None, None);
         let (multi, burst, judged) = (None, Burst::default(), false);
-        let mut new =
-            Self { door, client, protocol, relaxed, multi, burst, counts, presented, caller, judged };
+        let mut new = Self {
+            door,
+            client,
+            protocol,
+            relaxed,
+            multi,
+            burst,
+            counts,
+            presented,
+            caller,
+            judged,
+            serving,
+        };
         new.judge();
         new
     }
@@ -118,7 +132,12 @@ impl Session {
 
     /// Judges anew who asks.
     pub(super) fn judge(&mut self) {
-        let Some(keys) = self.door.gate.keys() else { return };
+        let keys = self.door.gate.keys();
+        self.judge_by(keys.as_deref());
+    }
+
+    fn judge_by(&mut self, keys: Option<&Keys>) {
+        let Some(keys) = keys else { return };
         self.judged = true;
         let local = self.client.peer.ip().to_canonical().is_loopback();
         self.caller = match &self.presented {
@@ -134,10 +153,24 @@ impl Session {
         self.caller.as_ref().ok_or(if self.judged { error::NO_AUTH } else { error::LOADING })
     }
 
+    /// Takes the service for the commands that have arrived: to ask the gate for it at each of them costs more than some of them.
+    pub(super) fn begin(&mut self) {
+        let serving = self.door.gate.serving();
+        self.judge_by(serving.keys.as_deref());
+        self.serving = Some(serving);
+    }
+
+    /// Lets go of it: another one may take its place while the connection waits.
+    pub(super) fn end(&mut self) {
+        self.serving = None;
+    }
+
     /// The service, if it can answer.
     pub(super) fn tally(&self) -> Result<&Arc<Tally>, Wrong> {
-        self.door.gate.ready().map_err(|not_ready| match not_ready {
+        let tally = self.serving.as_ref().and_then(|serving| serving.tally.as_ref());
+        self.door.gate.check(tally).map_err(|not_ready| match not_ready {
             crate::gate::NotReady::Loading(_) => error::LOADING.into(),
+            crate::gate::NotReady::Lost(_) => error::LOST.into(),
             crate::gate::NotReady::Unsure => error::UNSURE.into(),
             crate::gate::NotReady::Draining => "TRYAGAIN the server is shutting down".into(),
         })

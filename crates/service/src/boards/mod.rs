@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::ops::Bound;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
-use tally_ranking::{Ranking, Remote, Standings};
+use tally_ranking::{Ranking, Standings};
 use tally_rules::{BoardId, Definition, Micros, PlayerId, Refusal};
 use tally_store::plan::ALL_TIME;
 use tally_store::{BoardNo, BoardRow, BoardState, DamagedRow, Part};
@@ -116,7 +116,8 @@ impl Board {
         self.revision.fetch_max(revision, Ordering::SeqCst);
     }
 
-    /// Takes over what is stored, where that is newer. Not while a batch that changes it is under way: then it says so.
+    /// Takes over what is stored, where that is another revision. Not while a batch that changes it is under way: then it says
+    /// so. One that the database has lost is forgotten, so that the board is read whole.
     pub(crate) fn renew(&self, state: &BoardState) -> Result<bool, Refusal> {
         let mut fresh = Periods::new(&state.row.definition).map_err(Refusal::InvalidDefinition)?;
         // In this order everywhere.
@@ -126,6 +127,13 @@ impl Board {
             return Ok(false);
         }
         let known = self.revision();
+        if state.revision < known {
+            // Else a batch has changed it since it was asked for.
+            if state.bans.are_since(known) {
+                self.revision.store(0, Ordering::SeqCst);
+            }
+            return Ok(false);
+        }
         if state.revision > known {
             if !state.bans.apply(known, &mut hidden) {
                 return Ok(false);
@@ -181,13 +189,6 @@ impl Board {
             with(ALL_TIME, &self.order);
         }
         self.live().iter().for_each(|live| with(live.part, &live.order));
-    }
-
-    /// Whether an order of it elsewhere lacks something that this server has committed, or may.
-    pub(crate) fn waits_to_publish(&self) -> bool {
-        let mut waits = false;
-        self.each_order(|_, order| waits |= order.remote().is_some_and(Remote::is_behind));
-        waits
     }
 
     /// The order of a part that is new to this process.

@@ -148,7 +148,7 @@ fn create(
     let mut plan = plan(id, identity);
     plan.alone = true;
     plan.boards.extend(unseen.as_ref().map(|board| board.no));
-    let (mut new, mut is_taken) = (None, false);
+    let (mut new, mut is_taken, mut unknown) = (None, false, None);
     let stored = tally.once(&plan, identity, now, |loaded, changes| {
         let old = loaded.board_names[0].as_ref();
         let replaced = |old: &BoardRow| {
@@ -157,6 +157,7 @@ fn create(
         };
         is_taken = old.is_some_and(|old| !replaced(old));
         if is_taken {
+            unknown = old.filter(|_| unseen.is_none()).cloned();
             // Any refusal would do: nothing is changed.
             return Err(Refusal::LeaderboardNotFound(None));
         }
@@ -176,6 +177,10 @@ fn create(
         Ok(Outcome::BoardPut { created: true })
     });
     if is_taken {
+        // A request whose outcome was not known has made it, and it has no rows yet.
+        if let Some(row) = unknown.filter(|_| !tally.has_others()) {
+            set(tally, id, Some(Arc::new(Board::new(row, Vec::new(), &tally.settings.ranking)?)));
+        }
         return Ok(Made::Taken);
     }
     let stored = stored?;
@@ -298,9 +303,10 @@ fn delete_once(tally: &Tally, id: &BoardId, identity: Option<&Identity>) -> Resu
     };
     let may_go = !id.is_reserved() || contest_is_over(tally, id)?;
     let _one = tally.changing_boards.lock().unwrap_or_else(PoisonError::into_inner);
-    let (now, mut owes) = (tally.clock.now(), false);
+    let (now, mut owes, mut is_gone) = (tally.clock.now(), false, false);
     let stored = tally.once(&plan(id, identity), identity, now, |loaded, changes| {
         let board = tally.boards.get(id);
+        is_gone = loaded.board_names[0].is_none();
         let there = board.as_ref().is_some_and(|board| board.is_there());
         let present = loaded.board_names[0].as_ref().filter(|_| there);
         let present = present.ok_or(Refusal::LeaderboardNotFound(None))?;
@@ -314,6 +320,10 @@ fn delete_once(tally: &Tally, id: &BoardId, identity: Option<&Identity>) -> Resu
     });
     if owes && stored.is_err() {
         return Err(Fault::NotClosed.into());
+    }
+    if is_gone && !tally.has_others() {
+        // A request whose outcome was not known has deleted it.
+        set(tally, id, None);
     }
     let stored = stored?;
     if stored.is_none() {

@@ -10,7 +10,7 @@ use crate::tally::Tally;
 use std::cell::RefCell;
 use tally_rules::contest::definition::Wish;
 use tally_rules::contest::record::Kept;
-use tally_rules::contest::{By, ContestId, Event, Record, State};
+use tally_rules::contest::{By, ContestId, Event, Record, State, state};
 use tally_rules::idempotency::Identity;
 use tally_rules::refusal::WrongField;
 use tally_rules::{Micros, PlayerId, Refusal};
@@ -120,6 +120,10 @@ pub(super) fn open_at(
     let prepared = RefCell::new(Vec::new());
     let done = act_at(tally, id, identity, at, |record| {
         let by = by(record)?;
+        // Applications hold fees, so one leaderboard must be possible. Accepting judges the others.
+        if record.state == State::Draft && state::judge(record.state, Event::Open, by).is_ok() {
+            check_boards(tally, &record.contest, 1)?;
+        }
         let kept = desk::opening(tally, record, by)?;
         if let (Kept::Redis(number), true) = (kept, kept != record.kept) {
             prepared.borrow_mut().push((record.no, number));

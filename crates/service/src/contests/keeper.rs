@@ -6,7 +6,7 @@
 
 use super::command::Outside;
 use super::counts::Counts;
-use super::{change, desk, finish, series, settle, start, work};
+use super::{change, desk, expire, finish, series, settle, start, work};
 use crate::background::Background;
 use crate::failure::{Failure, Fault};
 use crate::periods::prizes::{self, Paid};
@@ -31,6 +31,9 @@ const NOT_ASKED: &str = "it did not answer for another contest, and is not asked
 /// Looks between two at how many contests there are.
 const COUNTED_EVERY: u32 = 10;
 
+/// Looks between two at leaderboards of contests that are over.
+const EXPIRED_EVERY: u32 = 120;
+
 /// The thread.
 #[derive(Default)]
 pub(crate) struct ContestKeeper {
@@ -53,8 +56,10 @@ impl ContestKeeper {
                     tally.contests.counts.look(&tally);
                     tally.balance.look(&tally);
                 }
+                let expires = looks.is_multiple_of(EXPIRED_EVERY);
                 looks = looks.wrapping_add(1);
                 let looked = do_due(&tally).and(prizes::pay_due(&tally)).and(doubts::find_out(&tally));
+                let looked = if expires { looked.and(expire::delete_due(&tally)) } else { looked };
                 if let Err(failure) = &looked
                     && failed.is_multiple_of(SAID_EVERY)
                 {

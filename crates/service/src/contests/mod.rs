@@ -6,7 +6,7 @@
 //! cases, and block; [`series`] makes contests that come again;
 //! `work` is what they set off and takes several transactions, `keeper` what happens by the clock, `play`
 //! what a score asks of its contest, [`counts`] what is counted for whoever watches, `erase` what becomes of a player's
-//! applications.
+//! applications, [`expire`] how long leaderboards stay.
 //!
 //! What an act answers is the contest after it ([`command::ContestDone`]); a replay shows it as it stands, and the rows of a
 //! decision on applications with it.
@@ -23,6 +23,7 @@ pub mod counts;
 mod desk;
 pub(crate) mod entries;
 pub(crate) mod erase;
+pub mod expire;
 pub mod finish;
 pub mod keeper;
 pub(crate) mod play;

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicI64, AtomicU8, Ordering};
 use tally_rules::contest::{ContestId, Record, State};
 use tally_rules::ledger::Uuid;
 use tally_rules::{Micros, PlayerId, Refusal};
-use tally_store::{EntrantKey, Store};
+use tally_store::{EntrantKey, Store, StoreError};
 
 /// A contest as its board knows it.
 #[derive(Debug)]
@@ -21,13 +21,14 @@ pub(crate) struct Play {
     /// Whose board it is, where there are divisions.
     division: Option<u32>,
     state: AtomicU8,
+    since: AtomicI64,
     ends_at: AtomicI64,
 }
 
 impl Play {
     fn of(record: &Record, division: Option<u32>) -> Self {
-        let (state, ends_at) = (AtomicU8::new(0), AtomicI64::new(0));
-        let play = Self { no: record.no, division, state, ends_at };
+        let (state, since, ends_at) = (AtomicU8::new(0), AtomicI64::new(0), AtomicI64::new(0));
+        let play = Self { no: record.no, division, state, since, ends_at };
         play.set(record);
         play
     }
@@ -35,12 +36,17 @@ impl Play {
     fn set(&self, record: &Record) {
         let at = State::ALL.iter().position(|state| *state == record.state).unwrap_or(0);
         self.ends_at.store(record.contest.ends_at.map_or(i64::MAX, |at| at.0), Ordering::SeqCst);
+        self.since.store(record.since.0, Ordering::SeqCst);
         self.state.store(u8::try_from(at).unwrap_or(0), Ordering::SeqCst);
+    }
+
+    fn state(&self) -> State {
+        State::ALL[usize::from(self.state.load(Ordering::SeqCst))]
     }
 
     /// Refuses scores when it is not played.
     fn judge(&self, now: Micros) -> Result<(), Refusal> {
-        match State::ALL[usize::from(self.state.load(Ordering::SeqCst))] {
+        match self.state() {
             // It has ended; whoever writes that down is on the way.
             State::Running if now.0 >= self.ends_at.load(Ordering::SeqCst) => {
                 Err(Refusal::ContestState(State::Finished))
@@ -67,6 +73,13 @@ pub(crate) fn learn(store: &dyn Store, board: &Board) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The contest of a board that takes no more scores, in which state it was when it was last looked at, and since when.
+pub(crate) fn over(board: &Board) -> Option<(ContestId, State, Micros)> {
+    let play = board.play.get().filter(|play| play.state() > State::Running)?;
+    let (id, _) = ContestId::of_board(&board.id)?;
+    Some((id, play.state(), Micros(play.since.load(Ordering::SeqCst))))
+}
+
 /// Whether a board is a contest's.
 pub(crate) fn of(board: &Board) -> bool {
     board.play.get().is_some()
@@ -82,7 +95,7 @@ pub(crate) fn judge(
     store: &dyn Store,
     scores: &[(&Arc<Board>, &PlayerId)],
     now: Micros,
-) -> Result<Vec<Result<(), Refusal>>, tally_store::StoreError> {
+) -> Result<Vec<Result<(), Refusal>>, StoreError> {
     let key = |(board, player): &(&Arc<Board>, &PlayerId)| {
         let contest = board.play.get()?.no;
         Some(EntrantKey { contest, player: PlayerId::clone(player) })

@@ -47,7 +47,14 @@ pub(super) fn settle_at(
         };
         Ok((by, Act::Settle(payouts)))
     })?;
-    let record = Box::new(work::go_on(tally, id, *done.record)?);
+    // Its prizes are written down, whatever becomes of this: the scheduler goes on with them.
+    let record = match work::go_on(tally, id, Record::clone(&done.record)) {
+        Ok(record) => Box::new(record),
+        Err(failure) => {
+            tracing::warn!(%failure, contest = id.as_str(), "pay the prizes of a contest; it is tried again");
+            done.record
+        }
+    };
     Ok(ContestDone { record, ..done })
 }
 

@@ -121,7 +121,12 @@ impl RuleState {
     /// Whether a period takes scores. One that is closed, or lies before a closed one, takes none, whatever the clock
     /// says.
     pub fn takes(&self, span: Span, now: Micros) -> bool {
-        now < self.due(span) && self.closed.last().is_none_or(|newest| newest.span.start < span.start)
+        now < self.due(span) && !self.is_closed(span)
+    }
+
+    /// Whether a period is closed, or lies before a closed one.
+    pub fn is_closed(&self, span: Span) -> bool {
+        self.closed.last().is_some_and(|newest| span.start <= newest.span.start)
     }
 
     /// Puts a row in the place of a closed period, or leaves that empty.

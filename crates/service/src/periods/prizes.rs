@@ -87,9 +87,10 @@ impl Paid {
     }
 }
 
-/// Whether a period has prizes, which have perhaps been paid.
+/// Whether a period has prizes, which have perhaps been paid. One in which all are banned has none to pay, which is written down
+/// too: a restored player gets none afterwards.
 pub(super) fn has_prizes(state: &RuleState, row: &PartRow) -> bool {
-    row.version > 0 && row.total > 0 && state.rule.prizes.are_for(state.due(row.span))
+    row.version > 0 && state.rule.prizes.are_for(state.due(row.span))
 }
 
 /// Whether a period has prizes that were not all paid.
@@ -308,7 +309,7 @@ mod tests {
         assert!(owes(&periods, due, &none));
         assert!(!owes(&periods, due, &HashSet::from([part])));
         periods.rules[0].closed = vec![row(1, 0)];
-        assert!(!owes(&periods, due, &none));
+        assert!(owes(&periods, due, &none), "all are banned");
         // It was over before there were prizes.
         let mut late = days(due.0);
         late.rules[0].live.push(live());

@@ -45,7 +45,7 @@ pub struct Listed {
     pub start: Micros,
     /// The first instant of the next.
     pub end: Micros,
-    /// `open`, `closing` or `closed`.
+    /// `open`, `closing` from its end on, `closed` once that is stored.
     pub state: &'static str,
     /// How many players it has.
     pub total: u64,
@@ -228,8 +228,9 @@ pub fn list_with(board: &Board, now: Micros, total: impl Fn(&LivePart) -> u64) -
             name: state.rule.name.clone(),
             start: span.start,
             end: span.end,
+            // By what is stored: a clock that is ahead closes nothing.
             state: match now {
-                _ if !state.takes(span, now) => "closed",
+                _ if state.is_closed(span) => "closed",
                 now if now < span.end => "open",
                 _ => "closing",
             },

@@ -4,7 +4,6 @@
 //! the batch that writes it.
 
 use super::command::Request;
-use super::left_out::LeftOut;
 use super::redefine;
 use super::steps::Step;
 use crate::boards::Board;
@@ -61,15 +60,12 @@ pub(super) struct Aims {
     pub(super) opened: BTreeMap<PartKey, (Arc<Board>, Arc<LivePart>)>,
     /// Closed parts whose records change.
     pub(super) stale: BTreeMap<PartKey, (Arc<Board>, PartRow)>,
-    /// What is not done at all.
-    pub(super) left_out: LeftOut,
 }
 
 impl Aims {
     /// Aims a batch.
-    pub(super) fn new(batch: &[Request], left_out: &LeftOut, instants: &mut Instants, now: Micros) -> Self {
-        let left_out = left_out.clone();
-        let mut aims = Self { rows: Vec::new(), opened: BTreeMap::new(), stale: BTreeMap::new(), left_out };
+    pub(super) fn new(batch: &[Request], instants: &mut Instants, now: Micros) -> Self {
+        let mut aims = Self { rows: Vec::new(), opened: BTreeMap::new(), stale: BTreeMap::new() };
         for request in batch {
             let rows = match request {
                 Request::Submit(submit) => {
@@ -92,19 +88,10 @@ impl Aims {
                         .collect()
                 }
                 Request::Commands(commands) => {
-                    let mut step = |(at, step)| {
-                        if aims.left_out.fault(at).is_some() {
-                            return RowAim { at: Ok(now), parts: Vec::new(), closed: Vec::new() };
-                        }
-                        aims.step(step, instants, now)
-                    };
-                    commands.steps.iter().enumerate().map(&mut step).collect()
+                    commands.steps.iter().map(|step| aims.step(step, instants, now)).collect()
                 }
                 Request::Remove(remove) => vec![aims.open(&remove.board, now)],
-                Request::Ban(ban) => {
-                    let ranks = play::judge_ranks(&ban.board, now);
-                    vec![RowAim { at: ranks.map(|()| now), ..in_memory(&ban.board, now) }]
-                }
+                Request::Ban(ban) => vec![in_memory(&ban.board, now)],
                 Request::Erase(_) | Request::Redefine(_) | Request::Vanish(_) => Vec::new(),
             };
             aims.rows.push(rows);
@@ -112,7 +99,26 @@ impl Aims {
         aims
     }
 
-    /// Refuses what the contests of its boards do not allow: scores of others than members or at another time, and removals.
+    /// The same without a row.
+    pub(super) fn without_rows(&self) -> Self {
+        Self { rows: Vec::new(), opened: self.opened.clone(), stale: self.stale.clone() }
+    }
+
+    /// Forgets periods that no row of this batch counts for.
+    pub(super) fn keep_parts_of(&mut self, batch: &[Request]) {
+        let mut used = BTreeSet::new();
+        for (request, rows) in batch.iter().zip(&self.rows) {
+            for (at, row) in rows.iter().enumerate() {
+                let board = request.board_of(at).map(|board| board.no);
+                used.extend(row.parts.iter().filter_map(|part| Some(PartKey { board: board?, part: *part })));
+            }
+        }
+        self.opened.retain(|key, _| used.contains(key));
+        self.stale.retain(|key, _| used.contains(key));
+    }
+
+    /// Refuses what the contests of its boards do not allow: scores of others than members, scores and bans at another time, and
+    /// removals.
     pub(super) fn judge<'a>(
         &mut self,
         batch: &'a [Request],
@@ -153,7 +159,12 @@ impl Aims {
                 Request::Remove(remove) => {
                     removals.extend(play::of(&remove.board).then_some((at, 0)));
                 }
-                Request::Ban(_) | Request::Erase(_) | Request::Redefine(_) | Request::Vanish(_) => {}
+                Request::Ban(ban) => {
+                    if let Err(refusal) = play::judge_ranks(&ban.board, now) {
+                        self.rows[at][0].at = Err(refusal);
+                    }
+                }
+                Request::Erase(_) | Request::Redefine(_) | Request::Vanish(_) => {}
             }
         }
         for ((at, row), verdict) in of.into_iter().zip(play::judge(store, &scores, now)?) {

@@ -46,6 +46,7 @@ pub(super) fn answer(
             Ok(Done::Submitted(done))
         }
         (_, Decision::Commands(_)) => unreachable!("commands are answered step by step"),
+        (_, Decision::Undone) => unreachable!("what was not decided hears of a fault"),
         (_, Decision::Submit { .. }) => unreachable!("a submit is decided as one"),
     }
 }

@@ -2,6 +2,7 @@
 
 use super::steps::{Commands, Step, StepReply};
 use crate::boards::Board;
+use crate::failure::Fault;
 use std::collections::HashSet;
 use std::sync::Arc;
 use tally_rules::definition::Wish;
@@ -96,10 +97,12 @@ pub struct ImportChunk {
     pub lines_after: u64,
     /// What the lines say, each with its line number; lines that say nothing are left out.
     pub rows: Vec<(u64, ScoreWrite)>,
-    /// How many lines were refused before.
-    pub refused: u64,
+    /// Lines that were refused before.
+    pub refused: Vec<u64>,
     /// Whether the file ends here.
     pub last: bool,
+    /// Whether it is what one of several databases has of a chunk.
+    pub is_slice: bool,
 }
 
 /// One entry of the lane.
@@ -170,6 +173,8 @@ pub(crate) enum Done {
     Commands(Vec<StepReply>),
     /// Whether it is gone.
     Vanished(bool),
+    /// Its database has not done it, or not all of it.
+    Failed(Fault),
 }
 
 /// A record before a submit.

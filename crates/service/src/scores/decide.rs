@@ -56,6 +56,8 @@ pub(super) enum Decision {
     Vanish(bool),
     /// A rule's answer.
     Refused(Refusal),
+    /// None: its database has not done it.
+    Undone,
 }
 
 /// Applies a batch to what its plan loaded.
@@ -230,11 +232,14 @@ impl State {
         if progress.finished {
             return Err(Refusal::ImportRepeated);
         }
-        if chunk.lines_before != progress.lines {
+        // One of several databases may be ahead of the others, where one of them failed.
+        let is_ahead = chunk.is_slice && chunk.lines_before < progress.lines;
+        if chunk.lines_before != progress.lines && !is_ahead {
             return Err(Refusal::ImportOutOfOrder(progress.lines));
         }
+        let is_new = |line: &u64| *line > progress.lines;
         let (mut records, mut refused) = (Vec::with_capacity(chunk.rows.len()), Vec::new());
-        for ((line, write), aim) in chunk.rows.iter().zip(rows) {
+        for ((line, write), aim) in chunk.rows.iter().zip(rows).filter(|((line, _), _)| is_new(line)) {
             let applied = aim
                 .at
                 .clone()
@@ -244,10 +249,13 @@ impl State {
                 Err(refusal) => refused.push((*line, refusal)),
             }
         }
-        progress.lines = chunk.lines_after;
-        progress.taken += records.len() as u64;
-        progress.refused += refused.len() as u64 + chunk.refused;
-        progress.finished = chunk.last;
+        let before = chunk.refused.iter().filter(|line| is_new(line)).count();
+        progress = ImportRow {
+            lines: chunk.lines_after.max(progress.lines),
+            taken: progress.taken + records.len() as u64,
+            refused: progress.refused + (refused.len() + before) as u64,
+            finished: chunk.last,
+        };
         self.imports.set(&chunk.key, Some(progress));
         Ok(Decision::Import { progress, records, refused, replayed: false })
     }

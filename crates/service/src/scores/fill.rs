@@ -35,7 +35,7 @@ pub struct Filling {
 pub enum Found {
     /// It can be filled.
     Fillable(Box<Filling>),
-    /// Only a server can: its scores count for more than all time, or it is a contest's.
+    /// Only a server can: its scores count for more than all time, it is a contest's, or the store has several databases.
     Served,
     /// There is none.
     Missing,
@@ -57,7 +57,9 @@ impl Filling {
         let Some(state) = store.board(Name::Id(board), None)? else { return Ok(Found::Missing) };
         let board = state.row;
         let has_periods = !board.definition.periods.is_empty() || !state.parts.is_empty();
-        if has_periods || !board.definition.all_time || board.id.is_reserved() {
+        // A chunk is one transaction.
+        let is_spread = store.shards() > 1;
+        if has_periods || is_spread || !board.definition.all_time || board.id.is_reserved() {
             return Ok(Found::Served);
         }
         let key = ImportKey { board: board.no, digest };

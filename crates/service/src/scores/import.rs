@@ -69,8 +69,9 @@ pub async fn import(tally: &Arc<Tally>, chunk: NewChunk) -> Result<Imported, Fai
         lines_before: chunk.lines_before,
         lines_after: chunk.lines_after,
         rows,
-        refused: refused.len() as u64,
+        refused: refused.iter().map(|(line, _)| *line).collect(),
         last: chunk.last,
+        is_slice: false,
     };
     let last = chunk.last;
     let done = purged(tally, request).await;

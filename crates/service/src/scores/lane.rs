@@ -27,6 +27,14 @@ pub(crate) struct ScoreLanes {
     seats: Vec<Seats>,
 }
 
+/// A fault of one database of several comes among the answers of a batch that is done elsewhere.
+fn heard(answer: Result<Done, Failure>) -> Result<Done, Failure> {
+    match answer {
+        Ok(Done::Failed(fault)) => Err(fault.into()),
+        answer => answer,
+    }
+}
+
 /// One of them.
 struct One {
     lane: Lane<ScoreWork, Waiter>,
@@ -94,14 +102,14 @@ impl ScoreLanes {
     pub(crate) async fn ask(&self, request: Request, running: Option<Running>) -> Result<Done, Failure> {
         self.shared.teller.meet();
         let (seat, lane) = self.seat(&request);
-        waiting::ask(lane, request, running.into_iter().collect(), seat).await
+        heard(waiting::ask(lane, request, running.into_iter().collect(), seat).await)
     }
 
     /// The same on a thread that may block.
     pub(crate) fn ask_blocking(&self, request: Request, running: Option<Running>) -> Result<Done, Failure> {
         let (seat, lane) = self.seat(&request);
         let entry = Entry { request, running: running.into_iter().collect(), seat };
-        waiting::ask_blocking(lane, entry, self.shared.background)
+        heard(waiting::ask_blocking(lane, entry, self.shared.background))
     }
 
     /// One turn of a lane that has no thread; whether there was anything to do.
@@ -122,7 +130,12 @@ impl ScoreLanes {
             running: running.into_iter().collect(),
             seat,
         });
-        waiting::ask_all(&self.lanes[number].lane, many.collect()).await
+        let answers = waiting::ask_all(&self.lanes[number].lane, many.collect()).await?;
+        let fault = |answer| match answer {
+            Ok(Ok(Done::Failed(fault))) => Err(fault),
+            answer => answer,
+        };
+        Ok(answers.into_iter().map(fault).collect())
     }
 
     /// What its batches pass.

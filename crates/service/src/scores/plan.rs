@@ -56,11 +56,7 @@ pub(super) fn read(batch: &[Request], aims: &Aims, store: &dyn Store) -> Reading
                 None
             }
             Request::Commands(commands) => {
-                for (at, (step, row)) in commands.steps.iter().zip(rows).enumerate() {
-                    if aims.left_out.fault(at).is_some() {
-                        reading.plan.boards.extend(step.board().map(|board| board.no));
-                        continue;
-                    }
+                for (step, row) in commands.steps.iter().zip(rows) {
                     let identity = reading.step(step, &row.parts);
                     reading.plan.requests.extend(identity.map(|one| one.key.clone()));
                 }

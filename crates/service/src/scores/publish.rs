@@ -12,10 +12,46 @@ use crate::periods::{LivePart, Periods, RuleState};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::{Arc, PoisonError};
-use tally_ranking::{HeldStandings, Movement, Published};
+use tally_ranking::{HeldStandings, Movement, Published, Standings};
 use tally_rules::{PlayerId, Record};
 use tally_store::plan::ALL_TIME;
-use tally_store::{BoardNo, Part};
+use tally_store::{BoardNo, Part, Store};
+
+/// The versions of what a batch has committed: one, or that of each database.
+pub(super) struct Versions<'a> {
+    pub(super) each: &'a [u64],
+    pub(super) store: &'a dyn Store,
+}
+
+impl Versions<'_> {
+    /// That of a player's database.
+    fn of(&self, player: &PlayerId) -> u64 {
+        match self.each {
+            [one] => *one,
+            each => each.get(self.store.shard_of(player)).copied().unwrap_or_default(),
+        }
+    }
+
+    /// Publishes movements of a part, each in its version.
+    fn publish(
+        &self,
+        order: &Standings,
+        movements: &[Movement],
+        mut published: impl FnMut(usize, Published),
+    ) {
+        if let ([_], _) | (_, Some(_)) = (self.each, order.memory()) {
+            return order.publish(movements, self.each[0], published);
+        }
+        for (shard, version) in self.each.iter().enumerate() {
+            let here = movements.iter().enumerate();
+            let here = here.filter(|(_, moved)| self.store.shard_of(&moved.player) == shard);
+            let (places, some): (Vec<_>, Vec<_>) = here.map(|(at, moved)| (at, moved.clone())).unzip();
+            if !some.is_empty() {
+                order.publish(&some, *version, |nth, ranks| published(places[nth], ranks));
+            }
+        }
+    }
+}
 
 /// What a decision does to the orders of one board.
 enum Effect<'a> {
@@ -41,22 +77,22 @@ pub(super) fn publish(
     batch: &mut [Request],
     decisions: &mut [Decision],
     aims: &Aims,
-    version: u64,
+    versions: &Versions<'_>,
 ) -> Vec<Published> {
     let mut ranks = vec![Published::default(); batch.len()];
     let mut from = 0;
     for at in 0..batch.len() {
         if matches!(&batch[at], Request::Commands(commands) if commands.in_turn()) {
-            publish_together(batch, decisions, (aims, version), from..at, &mut ranks);
+            publish_together(batch, decisions, (aims, versions), from..at, &mut ranks);
             if let (Request::Commands(commands), Decision::Commands(dones)) =
                 (&mut batch[at], &mut decisions[at])
             {
-                publish_in_turn(commands, dones, aims, version);
+                publish_in_turn(commands, dones, aims, versions);
             }
             from = at + 1;
         }
     }
-    publish_together(batch, decisions, (aims, version), from..batch.len(), &mut ranks);
+    publish_together(batch, decisions, (aims, versions), from..batch.len(), &mut ranks);
     ranks
 }
 
@@ -64,7 +100,7 @@ pub(super) fn publish(
 fn publish_together(
     batch: &[Request],
     decisions: &[Decision],
-    (aims, version): (&Aims, u64),
+    (aims, versions): (&Aims, &Versions<'_>),
     which: Range<usize>,
     ranks: &mut [Published],
 ) {
@@ -72,7 +108,7 @@ fn publish_together(
         for (part, (movements, owners)) in movements(board, effects) {
             // A part that is closed by now has no order in memory: its blocks are written anew by whoever asked.
             let Some(memory) = aims.order_of(board, part) else { continue };
-            memory.order().publish(&movements, version, |at, published| {
+            versions.publish(memory.order(), &movements, |at, published| {
                 if let Some(owner) = owners[at] {
                     ranks[owner] = published;
                 }
@@ -92,7 +128,7 @@ fn publish_together(
 }
 
 /// Publishes the steps one after the other, the orders they change held until the last one.
-fn publish_in_turn(commands: &mut Commands, dones: &mut [StepDone], aims: &Aims, version: u64) {
+fn publish_in_turn(commands: &mut Commands, dones: &mut [StepDone], aims: &Aims, versions: &Versions<'_>) {
     let mut parts: Vec<(BoardNo, Part, PartInMemory)> = Vec::new();
     for (step, done) in commands.steps.iter().zip(dones.iter()) {
         let Some(board) = step.board() else { continue };
@@ -105,10 +141,10 @@ fn publish_in_turn(commands: &mut Commands, dones: &mut [StepDone], aims: &Aims,
     // Everybody who holds several takes them in one order.
     parts.sort_by_key(|one| (one.0, one.1));
     let mut held: Vec<_> =
-        parts.iter().map(|(board, part, order)| (*board, *part, order.order().hold(version))).collect();
+        parts.iter().map(|(board, part, order)| (*board, *part, order.order().hold())).collect();
     for (step, done) in commands.steps.iter_mut().zip(dones.iter_mut()) {
         let ranked = matches!(step, Step::Submit(_));
-        let ranks = step.board().map(|board| move_held(board, &done.moves, ranked, &mut held));
+        let ranks = step.board().map(|board| move_held(board, &done.moves, ranked, (&mut held, versions)));
         let ranks = ranks.unwrap_or_default();
         match (step, &mut done.reply) {
             (Step::Read(question), reply) => {
@@ -137,7 +173,7 @@ fn move_held(
     board: &Board,
     moves: &[Move],
     ranked: bool,
-    held: &mut [(BoardNo, Part, HeldStandings<'_>)],
+    (held, versions): (&mut [(BoardNo, Part, HeldStandings<'_>)], &Versions<'_>),
 ) -> Published {
     let hidden = board.hidden.read().unwrap_or_else(PoisonError::into_inner);
     let mut first = Published::default();
@@ -145,7 +181,8 @@ fn move_held(
         let order = held.iter_mut().find(|one| one.0 == board.no && one.1 == *part);
         let Some((_, _, order)) = order.filter(|_| !hidden.contains(player)) else { continue };
         let ranked = ranked && nth == 0;
-        let published = order.publish(&Movement { player: player.clone(), record: *record, ranked });
+        let moved = Movement { player: player.clone(), record: *record, ranked };
+        let published = order.publish(&moved, versions.of(player));
         first = published.unwrap_or(first);
     }
     first

@@ -24,6 +24,8 @@ pub enum Taken {
     Scores(i64, i64, usize),
     /// Members from one bound to another, where all have one score; at most so many.
     Members(Bound, Bound, usize),
+    /// Players that were found before, with their records.
+    These(Vec<(PlayerId, Record)>),
 }
 
 impl Taken {
@@ -35,6 +37,7 @@ impl Taken {
             | Self::Places(_, _, most)
             | Self::Scores(_, _, most)
             | Self::Members(_, _, most) => *most,
+            Self::These(these) => these.len(),
         }
     }
 }
@@ -49,6 +52,7 @@ impl Taken {
             Self::Places(start, stop, _) => Self::Places(start, stop, most),
             Self::Scores(min, max, _) => Self::Scores(min, max, most),
             Self::Members(low, high, _) => Self::Members(low, high, most),
+            these @ Self::These(_) => these,
         }
     }
 
@@ -79,6 +83,7 @@ pub(super) fn select(
     let total = merged.total();
     let up_to = |count: usize| (count as u64).min(total);
     let range = match which {
+        Taken::These(these) => return these.clone(),
         Taken::Lowest(most) => 0..up_to(*most),
         Taken::Highest(most) => total - up_to(*most)..total,
         Taken::Places(start, stop, _) => places(*start, *stop, total).unwrap_or(0..0),
@@ -97,7 +102,7 @@ pub(super) fn select(
             let id = entry.0.as_bytes();
             !low.is_above(id) && high.reaches(id)
         }
-        Taken::Lowest(_) | Taken::Highest(_) | Taken::Places(..) => true,
+        Taken::Lowest(_) | Taken::Highest(_) | Taken::Places(..) | Taken::These(_) => true,
     };
     let mut list: Vec<Entry> = merged.stretch(range).into_iter().filter(meant).collect();
     list.truncate(which.most());
@@ -275,6 +280,7 @@ mod tests {
             if !ascending { all.reverse(); }
             let total = all.len() as u64;
             let plain: Vec<(PlayerId, Record)> = match &which {
+                Taken::These(these) => these.clone(),
                 Taken::Lowest(n) => all.into_iter().take(*n).collect(),
                 Taken::Highest(n) => all.into_iter().rev().take(*n).collect(),
                 Taken::Places(a, b, _) => {

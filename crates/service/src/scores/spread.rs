@@ -1,103 +1,74 @@
-//! Where a batch's records are, for a store that spreads them over several databases: what concerns one of them is not
-//! asked of the others, and does not wait for them.
+//! Which databases a batch concerns, where a store spreads players over several.
 //!
-//! To the store only a hint: without it the store finds out by deciding. Not here: which lane a player belongs to.
+//! Not here: cutting it into one batch for each (`slices`), and which lane a player belongs to (`lane`).
 
-use super::command::{Ban, Erase, ImportChunk, Remove, Request, Submit};
-use super::left_out::LeftOut;
+use super::command::{Ban, Erase, Remove, Request, Submit};
 use super::steps::{Commands, Step};
-use std::collections::BTreeMap;
 use tally_rules::PlayerId;
-use tally_rules::idempotency::{Identity, RequestKey};
-use tally_store::{Plan, ShardSet, Store};
+use tally_store::{ShardSet, Store};
 
-/// Tells a plan what its batch concerns.
-pub(super) fn hint(plan: &mut Plan, batch: &[Request], left_out: &LeftOut, store: &dyn Store) {
-    if store.shards() == 1 {
-        return;
+/// The database of what belongs to no player.
+pub(super) const FIRST: usize = 0;
+
+/// The databases that a batch concerns: those of its players, and all of them for what takes players by rank, and for the chunk of
+/// an import, of which each has its own position.
+pub(super) fn shards(batch: &[Request], store: &dyn Store) -> ShardSet {
+    let mut spread = Spread { store, shards: ShardSet::default() };
+    if store.shards() > 1 {
+        batch.iter().for_each(|request| spread.request(request));
     }
-    let spread = Spread::of(batch, left_out, store);
-    plan.shards = spread.shards;
-    if plan.shards.len() > 1 {
-        let homes = plan.requests.iter().map(|key| spread.requests.get(key).copied());
-        plan.request_shards = homes.collect::<Option<_>>().unwrap_or_default();
-    }
+    if spread.shards.is_empty() { ShardSet::of(FIRST) } else { spread.shards }
 }
 
-/// Whose other batches a batch must not meet: those of the same databases.
-pub(super) fn places(batch: &[Request], left_out: &LeftOut, store: &dyn Store) -> ShardSet {
-    // These change what everybody looks at.
-    let of_all = |request: &Request| match request {
+/// Whether a batch changes what everybody looks at: then other batches must not meet it anywhere.
+pub(super) fn concerns_all(batch: &[Request]) -> bool {
+    let one = |request: &Request| match request {
         Request::Ban(_) | Request::Erase(_) | Request::Redefine(_) | Request::Vanish(_) => true,
         Request::Submit(_) | Request::Remove(_) | Request::Import(_) | Request::Commands(_) => false,
     };
-    if store.shards() == 1 || batch.iter().any(of_all) {
-        return ShardSet::first(store.shards());
-    }
-    Spread::of(batch, left_out, store).shards
+    batch.iter().any(one)
 }
 
-/// What one command concerns.
-pub(super) fn of_step(step: &Step, store: &dyn Store) -> ShardSet {
-    let mut spread = Spread::new(store);
-    spread.step(step);
+/// The databases that some commands concern.
+pub(super) fn of_steps(steps: &[Step], store: &dyn Store) -> ShardSet {
+    let mut spread = Spread { store, shards: ShardSet::default() };
+    steps.iter().for_each(|step| spread.step(step));
     spread.shards
 }
 
 struct Spread<'a> {
     store: &'a dyn Store,
     shards: ShardSet,
-    /// The shard of the player of each request that has one.
-    requests: BTreeMap<&'a RequestKey, usize>,
 }
 
-impl<'a> Spread<'a> {
-    fn new(store: &'a dyn Store) -> Self {
-        Self { store, shards: ShardSet::default(), requests: BTreeMap::new() }
-    }
-
-    fn of(batch: &'a [Request], left_out: &LeftOut, store: &'a dyn Store) -> Self {
-        let mut spread = Self::new(store);
-        batch.iter().for_each(|request| spread.request(request, left_out));
-        spread
-    }
-
-    fn request(&mut self, request: &'a Request, left_out: &LeftOut) {
+impl Spread<'_> {
+    fn request(&mut self, request: &Request) {
         match request {
-            Request::Submit(submit) => self.submit(submit),
-            Request::Remove(Remove { player, identity, .. })
-            | Request::Ban(Ban { player, identity, .. })
-            | Request::Erase(Erase { player, identity, .. }) => self.player(player, identity.as_ref()),
-            Request::Import(ImportChunk { rows, .. }) => {
-                rows.iter().for_each(|(_, write)| self.player(&write.player, None));
-            }
-            Request::Commands(Commands { steps, .. }) => {
-                let stays = steps.iter().enumerate().filter(|(at, _)| left_out.fault(*at).is_none());
-                stays.for_each(|(_, step)| self.step(step));
-            }
-            // Of no player: what they need is in the plan.
-            Request::Redefine(_) | Request::Vanish(_) => {}
+            Request::Submit(Submit { write, .. }) => self.player(&write.player),
+            Request::Remove(Remove { player, .. })
+            | Request::Ban(Ban { player, .. })
+            | Request::Erase(Erase { player, .. }) => self.player(player),
+            Request::Import(_) => self.all(),
+            Request::Commands(Commands { steps, .. }) => steps.iter().for_each(|step| self.step(step)),
+            Request::Redefine(_) | Request::Vanish(_) => self.shards.insert(FIRST),
         }
     }
 
-    fn step(&mut self, step: &'a Step) {
+    fn step(&mut self, step: &Step) {
         match step {
-            Step::Add { items, .. } => items.iter().for_each(|(player, _)| self.player(player, None)),
-            Step::Remove { players, .. } => players.iter().for_each(|player| self.player(player, None)),
-            // Whoever has those ranks when it is decided.
-            Step::Take { .. } => self.shards = ShardSet::first(self.store.shards()),
-            Step::Submit(submit) => self.submit(submit),
+            Step::Add { items, .. } => items.iter().for_each(|(player, _)| self.player(player)),
+            Step::Remove { players, .. } => players.iter().for_each(|player| self.player(player)),
+            Step::Take { .. } => self.all(),
+            Step::Submit(submit) => self.player(&submit.write.player),
             Step::Read(_) => {}
         }
     }
 
-    fn submit(&mut self, submit: &'a Submit) {
-        self.player(&submit.write.player, submit.identity.as_ref());
+    fn all(&mut self) {
+        self.shards = ShardSet::first(self.store.shards());
     }
 
-    fn player(&mut self, player: &PlayerId, identity: Option<&'a Identity>) {
-        let shard = self.store.shard_of(player);
-        self.shards.insert(shard);
-        self.requests.extend(identity.map(|one| (&one.key, shard)));
+    fn player(&mut self, player: &PlayerId) {
+        self.shards.insert(self.store.shard_of(player));
     }
 }

@@ -8,13 +8,13 @@
 
 use super::aim::Aims;
 use super::command::Request;
+use super::unpublished;
 use crate::boards::{Board, Changing};
-use crate::failure::Fault;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Instant;
 use tally_ranking::{PUBLISHED_WITHIN, RankingError, Remote};
-use tally_store::{BoardChange, BoardNo, Changes, Committed, Loaded, Plan, ScoreKey, ShardSet};
+use tally_store::{BoardChange, BoardNo, Changes, Committed, Loaded, Plan, ScoreKey};
 
 /// Why a batch has to be planned again, or cannot be decided now.
 #[derive(Debug)]
@@ -27,8 +27,6 @@ pub(super) enum Unready {
     Behind(Vec<ScoreKey>),
     /// An order cannot be asked.
     Ranking(RankingError),
-    /// What is in these databases cannot be done now.
-    Away(ShardSet, Fault),
 }
 
 impl From<RankingError> for Unready {
@@ -46,6 +44,10 @@ pub(super) struct Standing {
 #[derive(Debug)]
 pub(super) struct Stood {
     pub(super) committed: Committed,
+    /// Whether what it writes is published outside.
+    pub(super) marks: bool,
+    /// Whether it may change what its boards are.
+    pub(super) alone: bool,
     /// When it was planned.
     began: Instant,
     changing: Vec<Changing>,
@@ -65,17 +67,18 @@ impl Standing {
         Self { boards }
     }
 
-    /// Notes in the plan what it takes to share boards, and keeps them as they are where the batch may change them. Nothing
-    /// where one is not as it was any more.
-    pub(super) fn plan(&self, batch: &[Request], aims: &Aims, plan: &mut Plan) -> Option<Stood> {
-        plan.marks = !self.boards.is_empty();
+    /// What it takes to share boards, which stay as they are where the batch may change them. Nothing where one is not as it
+    /// was any more.
+    pub(super) fn plan(&self, batch: &[Request], aims: &Aims) -> Option<Stood> {
+        let marks = !self.boards.is_empty();
         let changes = |request: &Request| {
             matches!(request, Request::Ban(_) | Request::Erase(_) | Request::Redefine(_) | Request::Vanish(_))
         };
-        plan.alone = !aims.opened.is_empty() || !aims.stale.is_empty() || batch.iter().any(changes);
+        let alone = !aims.opened.is_empty() || !aims.stale.is_empty() || batch.iter().any(changes);
         let (committed, began) = (Committed::default(), Instant::now());
-        let mut stood = Stood { committed, began, changing: Vec::new(), changed: Vec::new() };
-        if plan.alone {
+        let (changing, changed) = (Vec::new(), Vec::new());
+        let mut stood = Stood { committed, marks, alone, began, changing, changed };
+        if alone {
             for (board, revision) in self.boards.values() {
                 stood.changing.push(board.change(*revision)?);
             }
@@ -108,7 +111,7 @@ impl Standing {
 
     /// Whether all that the batch has committed is published: no order of its boards waits for anything.
     pub(super) fn is_published(batch: &[Request]) -> bool {
-        !Self::of(batch).boards.values().any(|(board, _)| board.waits_to_publish())
+        !Self::of(batch).boards.values().any(|(board, _)| unpublished::has_some(board))
     }
 }
 

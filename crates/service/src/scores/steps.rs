@@ -6,13 +6,12 @@
 //! changes until its last step is done.
 
 use super::aim::{Aims, RowAim};
-use super::command::{Done, Previous, Request, Submit, Submitted};
+use super::command::{Previous, Submit, Submitted};
 use super::decide::{Decision, State};
 use super::orders::Orders;
 use super::select::{Taken, select};
 use crate::boards::Board;
-use crate::failure::{Failure, Fault};
-use crate::tally::Tally;
+use crate::failure::Fault;
 use std::sync::Arc;
 use tally_rules::sorted_set::Add;
 use tally_rules::{Micros, PlayerId, Record, Refusal, record};
@@ -33,6 +32,8 @@ pub struct Commands {
     pub atomic: bool,
     /// Whether the answer may come before the changes are durable.
     pub relaxed: bool,
+    /// Whether they share a batch with nothing else.
+    pub alone: bool,
 }
 
 /// One command.
@@ -115,8 +116,10 @@ pub enum StepReply {
     Read(Vec<u8>),
     /// A rule's answer; nothing changed.
     Refused(Refusal),
-    /// The database that it concerns cannot be used now; nothing changed.
+    /// The database that it concerns cannot be used now; nothing changed, unless the fault says otherwise.
     Failed(Fault),
+    /// No database has done its part yet.
+    Pending,
 }
 
 /// What a player's record in one part is now.
@@ -132,6 +135,11 @@ pub(super) struct StepDone {
 }
 
 impl StepDone {
+    /// One that moves nothing.
+    pub(super) fn of(reply: StepReply) -> Self {
+        Self::new(reply, Vec::new())
+    }
+
     fn new(reply: StepReply, moves: Vec<Move>) -> Self {
         Self { reply, moves, replayed: None }
     }
@@ -172,14 +180,6 @@ impl Step {
             }
             Self::Submit(_) | Self::Read(_) => 1,
         }
-    }
-}
-
-/// Hands commands in; answers in order. Blocks nobody: the caller waits.
-pub async fn run(tally: &Tally, commands: Commands) -> Result<Vec<StepReply>, Failure> {
-    match tally.lane.ask(Request::Commands(commands), None).await? {
-        Done::Commands(replies) => Ok(replies),
-        _ => unreachable!("commands are answered as commands"),
     }
 }
 
@@ -227,12 +227,9 @@ impl State {
         for board in commands.steps.iter().filter_map(Step::board) {
             self.check_live(board.no)?;
         }
-        let refused = |refusal| StepDone::new(StepReply::Refused(refusal), Vec::new());
-        let step = |(at, (step, aim)): (usize, (&Step, &RowAim))| match aims.left_out.fault(at) {
-            Some(fault) => StepDone::new(StepReply::Failed(fault.clone()), Vec::new()),
-            None => self.step(step, aim, aims).unwrap_or_else(refused),
-        };
-        Ok(commands.steps.iter().zip(rows).enumerate().map(step).collect())
+        let refused = |refusal| StepDone::of(StepReply::Refused(refusal));
+        let step = |(step, aim)| self.step(step, aim, aims).unwrap_or_else(refused);
+        Ok(commands.steps.iter().zip(rows).map(step).collect())
     }
 
     fn step(&mut self, step: &Step, aim: &RowAim, aims: &Aims) -> Result<StepDone, Refusal> {

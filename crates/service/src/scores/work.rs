@@ -6,54 +6,71 @@
 use super::aim::Aims;
 use super::answer::{answer, before};
 use super::command::{Done, Request, Submit, Submitted};
-use super::decide::{self, Decision};
-use super::left_out::LeftOut;
+use super::decide::Decision;
+use super::publish::Versions;
+use super::several::Doubt;
 use super::shared::Shared;
 use super::standing::{Standing, Stood, Unready};
 use super::steps::{Step, StepDone, StepReply};
-use super::{plan, publish, spread};
+use super::transact::Part;
+use super::{publish, spread};
 use crate::clock::Judged;
-use crate::failure::{Fault, in_lane};
+use crate::failure::Fault;
 use crate::periods::ALL_TIME_NAME;
 use crate::periods::stale::Stale;
 use crate::periods::view::View;
-use crate::servers::{self, marks};
+use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tally_lanes::{Failure, Histogram, Kind, Pass, Resolution, Weight, Work};
 use tally_rules::{Micros, Refusal};
-use tally_store::{
-    BatchId, BoardNo, Changes, Committed, Durability, Loaded, PartRow, ScoreKey, ShardSet, StoreError,
-};
+use tally_store::{BatchId, BoardNo, PartRow, ScoreKey, ShardSet};
 
 /// Bytes a request holds beside its player's name: a rough sum of the structures, for the queue's bound.
 const REQUEST_BYTES: u32 = 256;
 
 /// How often a batch is planned again before it is one of those that met others.
-const TRIES: usize = 16;
+pub(super) const TRIES: usize = 16;
+
+/// Why a batch is given up.
+pub(super) const CHANGED: &str = "its leaderboards are changed by other servers all the time";
 
 /// The work of one lane of scores.
 pub(super) struct ScoreWork {
-    shared: Arc<Shared>,
+    pub(super) shared: Arc<Shared>,
     /// Which lane this is.
     number: usize,
-    times: Arc<StoreTimes>,
+    pub(super) times: Arc<StoreTimes>,
     /// When the last attempt had read what it needs.
-    read_at: Option<Instant>,
-    /// The batch that may have been committed, and what it decided.
-    open: Option<(BatchId, Decided)>,
+    pub(super) read_at: Option<Instant>,
+    /// The transaction that may have been committed, and what it decided.
+    pub(super) lost: Option<(BatchId, Part)>,
+    /// The batch that it belongs to.
+    pub(super) open: Option<Open>,
+}
+
+/// A batch whose transaction may have been committed.
+pub(super) enum Open {
+    /// All of it is one transaction.
+    Whole(Aims, Stood, Pass),
+    /// One of several databases is in doubt.
+    Doubt(Box<Doubt>),
 }
 
 /// A batch as decided.
 pub(super) struct Decided {
-    decisions: Vec<Decision>,
-    aims: Aims,
+    pub(super) decisions: Vec<Decision>,
+    /// Requests that hear of a fault, because a database has not done its part.
+    pub(super) failed: BTreeMap<usize, Fault>,
+    pub(super) aims: Aims,
     /// Closed periods whose records it has changed.
-    stale: Vec<(BoardNo, PartRow)>,
+    pub(super) stale: Vec<(BoardNo, PartRow)>,
     /// Its transaction, and what it stands on.
-    stood: Stood,
+    pub(super) stood: Stood,
+    /// The version of what each database has committed.
+    pub(super) versions: Vec<u64>,
     /// Until it is published.
-    pass: Pass,
+    pub(super) pass: Pass,
 }
 
 /// How long the store took for each attempt of a batch.
@@ -67,20 +84,25 @@ pub(crate) struct StoreTimes {
 
 impl ScoreWork {
     pub(super) fn new(shared: Arc<Shared>, number: usize, times: Arc<StoreTimes>) -> Self {
-        Self { shared, number, times, read_at: None, open: None }
+        Self { shared, number, times, read_at: None, lost: None, open: None }
     }
 
     /// What a batch aims at and when, beside other lanes where it may be. The clock is read inside, so that no period ends
     /// between that and the end of the batch.
-    fn aim(&self, batch: &[Request], left_out: &LeftOut) -> Result<(Aims, Judged, Pass), (ShardSet, Fault)> {
-        let places = spread::places(batch, left_out, &*self.shared.store);
+    pub(super) fn aim(
+        &self,
+        batch: &[Request],
+        shards: ShardSet,
+    ) -> Result<(Aims, Judged, Pass), (ShardSet, Fault)> {
+        let all = ShardSet::first(self.shared.store.shards());
+        let places = if spread::concerns_all(batch) { all } else { shards };
         // Instants are given once: those of aims that are not used come again.
         let aim = |alone| {
             let time = self.shared.clock.judge();
             let now = time.now;
             let mut instants = self.shared.instants.lock().unwrap_or_else(PoisonError::into_inner);
             let mut next = *instants;
-            let aims = Aims::new(batch, left_out, &mut next, now);
+            let aims = Aims::new(batch, &mut next, now);
             let used = alone || aims.opened.is_empty();
             if used {
                 *instants = next;
@@ -89,7 +111,7 @@ impl ScoreWork {
         };
         let alone = self.shared.is_of_several(self.number);
         let pass = self.shared.pass(places, alone)?;
-        if let Some((aims, time)) = aim(alone && places == ShardSet::first(self.shared.store.shards())) {
+        if let Some((aims, time)) = aim(alone && places == all) {
             return Ok((aims, time, pass));
         }
         // Two lanes must not open one part twice.
@@ -133,28 +155,25 @@ impl Work for ScoreWork {
     fn kind(request: &Request) -> Kind {
         match request {
             Request::Redefine(_) | Request::Vanish(_) => Kind::Alone,
+            Request::Commands(commands) if commands.alone => Kind::Alone,
             _ => Kind::Group(0),
         }
     }
 
     fn commit(&mut self, batch: &[Request]) -> Result<Decided, Failure<Fault>> {
-        let (mut more, mut left_out, mut tries) = (Vec::new(), LeftOut::default(), 0);
-        while tries < TRIES {
-            match self.attempt(batch, &more, &left_out)? {
+        let shards = spread::shards(batch, &*self.shared.store);
+        if shards.len() > 1 {
+            return self.commit_each(batch, shards);
+        }
+        let shard = shards.lowest().unwrap_or(spread::FIRST);
+        let mut more = Vec::new();
+        for _ in 0..TRIES {
+            match self.attempt(batch, &more, shard)? {
                 Ok(decided) => return Ok(decided),
-                Err(Unready::Away(shards, fault)) => {
-                    if !left_out.add(batch, shards, &fault, &*self.shared.store) {
-                        return Err(Failure::Piece(fault));
-                    }
-                }
-                Err(unready) => {
-                    self.prepare(batch, unready, &mut more).map_err(Failure::Away)?;
-                    tries += 1;
-                }
+                Err(unready) => self.prepare(batch, unready, &mut more).map_err(Failure::Away)?,
             }
         }
-        let why = "its leaderboards are changed by other servers all the time";
-        Err(Failure::Retry(Fault::Contention(why.into())))
+        Err(Failure::Retry(Fault::Contention(CHANGED.into())))
     }
 
     fn read_at(&self) -> Option<Instant> {
@@ -165,26 +184,37 @@ impl Work for ScoreWork {
         self.shared.teller.tell(callers, telling);
     }
 
-    /// The store knows by the name of the batch; what it decided was kept, because it must not be decided again.
+    /// The store knows by the name of the transaction; what it decided was kept, because it must not be decided again.
     fn resolve(&mut self, _batch: &[Request]) -> Result<Resolution<Decided, Fault>, Fault> {
-        let (batch, decided) = self.open.as_ref().expect("a commit was lost");
-        let done = self.shared.store.became(batch).inspect_err(|_| decided.pass.stick())?;
-        let (_, decided) = self.open.take().expect("a commit was lost");
-        if let Some(committed) = done {
-            let stood = decided.stood.committed(committed, Vec::new());
-            return Ok(Resolution::Committed(Decided { stood, ..decided }));
-        }
-        Ok(Resolution::NotCommitted(Fault::StoreAway("the connection was lost before the commit".into())))
+        let (lost, _) = self.lost.as_ref().expect("a commit was lost");
+        let done = self.shared.store.became(lost).inspect_err(|_| match &self.open {
+            Some(Open::Whole(_, _, pass)) => pass.stick(),
+            Some(Open::Doubt(doubt)) => doubt.stick(),
+            None => {}
+        })?;
+        let (_, part) = self.lost.take().expect("a commit was lost");
+        let not_done = Fault::StoreAway("the connection was lost before the commit".into());
+        let decided = match (self.open.take().expect("a commit was lost"), done) {
+            (Open::Whole(aims, stood, pass), Some(committed)) => {
+                let part = Part { committed, changed: Vec::new(), ..part };
+                Some(decided(part, aims, stood, pass))
+            }
+            (Open::Whole(..), None) => None,
+            (Open::Doubt(doubt), Some(committed)) => doubt.end(Ok(Part { committed, ..part })),
+            (Open::Doubt(doubt), None) => doubt.end(Err(not_done.clone())),
+        };
+        Ok(decided.map_or(Resolution::NotCommitted(not_done), Resolution::Committed))
     }
 
     fn publish(&mut self, mut batch: Vec<Request>, decided: Decided) -> Vec<Result<Done, Refusal>> {
-        let Decided { mut decisions, aims, stale, stood, pass: _inside } = decided;
+        let Decided { mut decisions, mut failed, aims, stale, stood, versions, pass: _inside } = decided;
         aims.install();
         if !stale.is_empty() {
             batch.iter().for_each(|request| request.each_board(|board| Stale::mark(board, &stale)));
         }
         stood.check_age(&batch);
-        let ranks = publish::publish(&mut batch, &mut decisions, &aims, stood.committed.version);
+        let versions = Versions { each: &versions, store: &*self.shared.store };
+        let ranks = publish::publish(&mut batch, &mut decisions, &aims, &versions);
         let marked = stood.committed.marked;
         stood.end();
         match marked {
@@ -192,8 +222,9 @@ impl Work for ScoreWork {
             Some(marked) => self.shared.unpublished.add(&*self.shared.store, marked),
             None => {}
         }
-        let rows = batch.iter().zip(decisions).zip(&aims.rows).zip(ranks);
-        rows.map(|(((request, decision), rows), ranks)| match (request, decision) {
+        let rows = batch.iter().zip(decisions).zip(&aims.rows).zip(ranks).enumerate();
+        rows.map(|(at, (((request, decision), rows), ranks))| match (request, decision) {
+            _ if failed.contains_key(&at) => Ok(Done::Failed(failed.remove(&at).expect("it is there"))),
             (
                 Request::Submit(submit),
                 Decision::Submit { record, previous, changed, replayed: Some(then), .. },
@@ -218,111 +249,28 @@ impl ScoreWork {
         &mut self,
         batch: &[Request],
         more: &[ScoreKey],
-        left_out: &LeftOut,
+        shard: usize,
     ) -> Result<Result<Decided, Unready>, Failure<Fault>> {
-        let Shared { store, keep_micros, .. } = &*self.shared;
         let standing = Standing::of(batch);
-        let (mut aims, time, pass) = match self.aim(batch, left_out) {
+        let (mut aims, time, pass) = match self.aim(batch, ShardSet::of(shard)) {
             Ok(aimed) => aimed,
             Err((shards, fault)) if shards.is_empty() => return Err(Failure::Away(fault)),
-            Err((shards, fault)) => return without(batch, shards, fault, false).map(Err),
+            Err((_, fault)) => return Err(Failure::Piece(fault)),
         };
-        let (now, keep_micros) = (time.now, time.keep(*keep_micros));
-        aims.judge(batch, &**store, now).map_err(in_lane)?;
-        let purging = aims.settle_purged(batch, &**store, now).map_err(in_lane)?;
-        if !purging.is_empty() {
-            return Err(Failure::Row(Fault::Purging(purging)));
-        }
-        let mut reading = plan::read(batch, &aims, &**store);
-        reading.add(more);
-        spread::hint(&mut reading.plan, batch, left_out, &**store);
-        // One request that waits for its commit makes the whole batch durable.
-        let relaxed = |request: &Request| matches!(request, Request::Commands(commands) if commands.relaxed);
-        if batch.iter().all(relaxed) {
-            reading.plan.durability = Durability::Relaxed;
-        }
-        let Some(stood) = standing.plan(batch, &aims, &mut reading.plan) else {
+        self.judge(batch, &mut aims, time)?;
+        let Some(stood) = standing.plan(batch, &aims) else {
             return Ok(Err(Unready::Moved(Vec::new())));
         };
-        for (board, live) in aims.opened.values() {
-            servers::open_order(&**store, board, live.part, &live.order);
-        }
-        let mut decided = Ok((Vec::new(), Vec::new(), Vec::new()));
-        let (times, read_at, mut since) = (&self.times, &mut self.read_at, Instant::now());
-        let mut run = |loaded: &Loaded| {
-            let has_read = Instant::now();
-            times.read.record(has_read.duration_since(since));
-            *read_at = Some(has_read);
-            let all = standing
-                .moved(&reading.plan, loaded)
-                .and_then(|()| decide::decide(batch, &aims, &reading, loaded, (now, keep_micros)));
-            let (changes, done) = match all {
-                Ok((changes, decisions)) => {
-                    let (changed, stale) = (standing.changed(&changes), Stale::of(&changes));
-                    (changes, Ok((decisions, changed, stale)))
+        match self.transact((batch, &aims), (&standing, &stood), (time, more), shard) {
+            Ok(Ok(part)) => Ok(Ok(decided(part, aims, stood, pass))),
+            Ok(Err(unready)) => Ok(Err(unready)),
+            Err(failure) => {
+                if let Failure::Unknown(_) = &failure {
+                    self.open = Some(Open::Whole(aims, stood, pass));
                 }
-                Err(unready) => (Changes::default(), Err(unready)),
-            };
-            decided = done;
-            since = Instant::now();
-            changes
-        };
-        let done = if left_out.is_all(batch) {
-            // Boards are taken to be there; whoever asks them hears what there is.
-            run(&Loaded { boards: vec![Some(0); reading.plan.boards.len()], ..Loaded::default() });
-            Ok(Committed::default())
-        } else {
-            store.run(&reading.plan, &mut run)
-        };
-        times.commit.record(since.elapsed());
-        let (decisions, changed, stale) = match decided {
-            Err(Unready::Ranking(error)) => return Err(Failure::Away(error.into())),
-            Err(unready) => return Ok(Err(unready)),
-            Ok(decided) => decided,
-        };
-        match done {
-            Ok(committed) => {
-                let stood = stood.committed(committed, changed);
-                Ok(Ok(Decided { decisions, aims, stale, stood, pass }))
-            }
-            Err(error @ StoreError::ShardAway { number, alone, .. }) => {
-                without(batch, ShardSet::of(number), error.into(), alone).map(Err)
-            }
-            Err(error) => {
-                if let StoreError::LostAtCommit { batch, .. } = &error {
-                    self.open = Some((*batch, Decided { decisions, aims, stale, stood, pass }));
-                }
-                Err(in_lane(error))
+                Err(failure)
             }
         }
-    }
-
-    /// Does what it takes to plan a batch again.
-    fn prepare(&self, batch: &[Request], why: Unready, more: &mut Vec<ScoreKey>) -> Result<(), Fault> {
-        let fault = |failure: crate::Failure| match failure {
-            crate::Failure::Fault(fault) => fault,
-            crate::Failure::Refused(refusal) => Fault::Broken(refusal.detail()),
-        };
-        match why {
-            Unready::Moved(boards) => {
-                for board in &boards {
-                    servers::renew(&*self.shared.store, board).map_err(fault)?;
-                }
-                // A batch of another lane may be about to change it here.
-                self.shared.background.wait(Duration::from_millis(1));
-            }
-            Unready::Missing(keys) => more.extend(keys),
-            Unready::Behind(keys) => {
-                let standing = Standing::of(batch);
-                for ScoreKey { board, part, player } in keys {
-                    let Some(board) = standing.board(board) else { continue };
-                    marks::publish_one(&*self.shared.store, board, part, &player).map_err(fault)?;
-                }
-            }
-            Unready::Ranking(error) => return Err(error.into()),
-            Unready::Away(_, fault) => return Err(fault),
-        }
-        Ok(())
     }
 
     fn step_reply(&self, step: &Step, done: StepDone) -> StepReply {
@@ -363,19 +311,9 @@ impl ScoreWork {
     }
 }
 
-/// What becomes of a batch some of whose databases are away, or only one of which is concerned: one request of commands
-/// goes on without those of them, a batch is cut until each stands for itself.
-fn without(
-    batch: &[Request],
-    shards: ShardSet,
-    fault: Fault,
-    alone: bool,
-) -> Result<Unready, Failure<Fault>> {
-    let has_commands = batch.iter().any(|request| matches!(request, Request::Commands(_)));
-    match batch {
-        [_] if has_commands => Ok(Unready::Away(shards, fault)),
-        [_] => Err(Failure::Piece(fault)),
-        _ if alone && !has_commands => Err(Failure::Piece(fault)),
-        _ => Err(Failure::Row(fault)),
-    }
+/// A batch that is one transaction.
+fn decided(part: Part, aims: Aims, stood: Stood, pass: Pass) -> Decided {
+    let Part { decisions, stale, changed, committed } = part;
+    let (versions, failed) = (vec![committed.version], BTreeMap::new());
+    Decided { decisions, failed, aims, stale, stood: stood.committed(committed, changed), versions, pass }
 }

@@ -270,7 +270,7 @@ pub(crate) fn renew(store: &dyn Store, board: &Board) -> Result<bool, Failure> {
     Ok(true)
 }
 
-/// Runs a transaction, and again where it met another one.
+/// Runs a transaction, and again where it met another one, or where its answer was lost and it was not done.
 pub(crate) fn run(
     store: &dyn Store,
     plan: &Plan,
@@ -280,6 +280,12 @@ pub(crate) fn run(
     loop {
         match store.run(plan, decide) {
             Err(StoreError::Conflict(_)) if tries < TRIES => std::thread::sleep(tally_lanes::backoff(tries)),
+            Err(StoreError::LostAtCommit { batch, why }) => match store.became(&batch) {
+                Ok(Some(done)) => return Ok(done),
+                Ok(None) if tries < TRIES => {}
+                Ok(None) => return Err(StoreError::Away(why)),
+                Err(_) => return Err(StoreError::LostAtCommit { batch, why }),
+            },
             done => return done,
         }
         tries += 1;

@@ -7,7 +7,7 @@
 //! (`owners`).
 
 use super::ahead::{Ahead, Put};
-use super::owed::Debt;
+use super::owed::{Debt, Marked};
 use super::walk::{PAGE_ROWS, Walk};
 use super::wallets::name_of_entry;
 use super::{Run, periods};
@@ -227,12 +227,14 @@ fn check_counts(books: &mut dyn Books, run: &mut Run<'_>) -> Result<(), StoreErr
             let what = format!("it counts {} members, and there are {members}", record.members);
             run.found("contests", id.as_str(), what);
         }
-        let (mut rows, mut open) = (0_u64, Vec::new());
+        let (mut rows, mut open, mut marked) = (0_u64, Vec::new(), Marked::default());
         each_payout(books, record.no, |no, payout| {
             rows += 1;
+            marked.note(no, &payout);
             open.extend(payout.paid.is_none().then_some(no));
             run.replayed.owed.add_unpaid(&of, payout);
         })?;
+        marked.check(books, run, id.as_str())?;
         let ended = record.work == Work::None;
         let wanted = match record.state {
             State::Cancelled if ended && record.contest.entry_fee.is_some() => {

@@ -1,16 +1,22 @@
-//! What contests and periods owe and have not paid: prizes and fees to pay back. It is no disagreement, and is listed.
+//! What contests and periods owe and have not paid: prizes and fees to pay back. It is no disagreement, and is listed. A payment that
+//! is marked as that of a closed member is one where the member is open.
 //!
 //! Not here: amounts that are not known yet, such as the prizes of a contest before it is settled.
 
+use super::Run;
 use std::collections::BTreeMap;
 use std::fmt;
 use tally_rules::PlayerId;
 use tally_rules::contest::Payout;
 use tally_rules::contest::member::Unpaid;
-use tally_rules::ledger::Currency;
+use tally_rules::ledger::{Currency, MemberId};
+use tally_store::{Books, StoreError};
 
 /// Debts that are kept for a list; of more there are count and sum.
 const LISTED_MAX: usize = 100;
+
+/// Members of one read.
+const READ: usize = 1_000;
 
 /// One payment that was not made.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,5 +77,42 @@ impl Owed {
         };
         let (of, amount) = (of.to_owned(), amount.units());
         self.add(Debt { of, player, is_refund: rank == 0, currency, amount, why });
+    }
+}
+
+/// Payments of one contest or period that are marked as those of closed members.
+#[derive(Default)]
+pub(super) struct Marked(Vec<(u32, MemberId)>);
+
+impl Marked {
+    /// Keeps a payment that is marked so.
+    pub(super) fn note(&mut self, no: u32, payout: &Payout) {
+        if payout.paid == Some(Err(Unpaid::MemberClosed)) {
+            self.0.push((no, payout.member));
+        }
+    }
+
+    /// Names those whose members are open.
+    pub(super) fn check(
+        mut self,
+        books: &mut dyn Books,
+        run: &mut Run<'_>,
+        of: &str,
+    ) -> Result<(), StoreError> {
+        self.0.sort_unstable_by_key(|(_, member)| *member);
+        for rows in self.0.chunks(READ) {
+            let mut ids: Vec<MemberId> = rows.iter().map(|(_, member)| *member).collect();
+            ids.dedup();
+            let found = books.members_of(&ids)?;
+            let is_open = |id: &MemberId| {
+                let at = ids.binary_search(id).ok()?;
+                Some(found[at].as_ref()?.closed_at.is_none())
+            };
+            for (no, _) in rows.iter().filter(|(_, member)| is_open(member) == Some(true)) {
+                let what = "it is marked member_closed, and its member is open: it is owed";
+                run.found("contest_prizes", format!("{of}/{no}"), what);
+            }
+        }
+        Ok(())
     }
 }

@@ -6,6 +6,7 @@
 use super::Run;
 use super::ahead::Put;
 use super::contests::{self, About, Said, each_payout};
+use super::owed::Marked;
 use super::walk::Walk;
 use std::sync::Arc;
 use tally_rules::ledger::{Kind, TransferId, WalletKey};
@@ -60,10 +61,11 @@ pub(super) fn check(books: &mut dyn Books, run: &mut Run<'_>) -> Result<u64, Sto
     let mut periods = 0;
     each(books, |books, payment| {
         periods += 1;
-        let (mut rows, mut wrong) = (0_u64, Vec::new());
+        let (mut rows, mut wrong, mut marked) = (0_u64, Vec::new(), Marked::default());
         let of = reference(payment);
         each_payout(books, payment.no, |no, payout| {
             rows += 1;
+            marked.note(no, &payout);
             match payout.paid {
                 None if no < payment.done => wrong.push((no, "it was never paid")),
                 Some(_) if no >= payment.done => wrong.push((no, "it is paid before its turn")),
@@ -71,6 +73,7 @@ pub(super) fn check(books: &mut dyn Books, run: &mut Run<'_>) -> Result<u64, Sto
             }
             run.replayed.owed.add_unpaid(&format!("period {of}"), payout);
         })?;
+        marked.check(books, run, &of)?;
         if rows != u64::from(payment.count) {
             let what = format!("{} were to be paid, and there are {rows}", payment.count);
             run.found("period_payments", &of, what);

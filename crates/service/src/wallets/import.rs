@@ -4,9 +4,11 @@
 //! nothing. What a line says of members by login is looked up first: a login never changes.
 
 use super::command::{Done, ImportLine, LedgerChunk, NewMember, Request};
+use super::members::left_behind;
 use crate::failure::{Failure, Fault, blocking};
 use crate::members::password::check_digest;
 use crate::tally::Tally;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use tally_rules::ledger::lines::{MemberLine, TransferLine};
 use tally_rules::ledger::member::{Handle, Login, Phone};
@@ -62,11 +64,20 @@ pub struct Imported {
 }
 
 /// Imports members, each with its wallet and its deposit.
-pub async fn members(tally: &Tally, chunk: NewChunk<MemberLine>) -> Result<Imported, Failure> {
+pub async fn members(tally: &Arc<Tally>, chunk: NewChunk<MemberLine>) -> Result<Imported, Failure> {
     let mut refused = Vec::new();
     let mut rows = Vec::with_capacity(chunk.rows.len());
+    let players: BTreeSet<_> = chunk.rows.iter().filter_map(|(_, row)| row.player.clone()).collect();
+    let entered = match players.is_empty() {
+        true => BTreeMap::new(),
+        false => left_behind(tally, players).await?.into_iter().collect(),
+    };
     for (line, row) in chunk.rows {
         let balance = row.balance;
+        if let Some(contest) = row.player.as_ref().and_then(|player| entered.get(player)) {
+            refused.push(refused_line(line, &Refusal::PlayerInContest(contest.as_str().into())));
+            continue;
+        }
         match new_member(tally, row) {
             Ok(new) => rows.push((line, ImportLine::Member(Box::new(new), balance))),
             Err((field, detail)) => {
@@ -188,7 +199,7 @@ fn refused_line(line: u64, refusal: &Refusal) -> RefusedLine {
     let field = match refusal {
         Refusal::LoginTaken => "login_id",
         Refusal::PhoneTaken => "phone_number",
-        Refusal::PlayerTaken => "player",
+        Refusal::PlayerTaken | Refusal::PlayerInContest(_) => "player",
         Refusal::MemberNotFound => "from",
         Refusal::RecipientNotFound | Refusal::SameWallet => "to",
         _ => "amount",

@@ -9,21 +9,49 @@ use crate::failure::{Failure, Fault};
 use crate::members::find;
 use crate::requests::Running;
 use crate::tally::Tally;
+use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError};
-use tally_rules::PlayerId;
+use tally_rules::contest::ContestId;
 use tally_rules::idempotency::Identity;
 use tally_rules::ledger::member::Handle;
 use tally_rules::ledger::{Member, MemberId};
+use tally_rules::{PlayerId, Refusal};
 
 /// How often a change is tried anew because another came between.
 const TRIES: usize = 8;
 
-/// Makes a member.
-pub async fn create(tally: &Tally, new: NewMember) -> Result<Created, Failure> {
+/// Makes a member. A player's name that a closed member released is refused while that member's entries are open or run.
+pub async fn create(tally: &Arc<Tally>, new: NewMember) -> Result<Created, Failure> {
     let running = new.identity.as_ref().map(|one| tally.begin(&one.key)).transpose()?;
+    if !new.player_is_id {
+        let player = [new.member.player.clone()].into();
+        let found = left_behind(tally, player).await?.pop();
+        if let Some((_, contest)) = found
+            && !is_repeated(tally, new.identity.as_ref()).await?
+        {
+            return Err(Refusal::PlayerInContest(contest.as_str().into()).into());
+        }
+    }
     match tally.ledger.ask(Request::Create(new), running.into_iter().collect()).await? {
         Done::Created(created) => Ok(created),
         done => Err(unlike(&done)),
+    }
+}
+
+/// See [`entries::left_behind`].
+pub(super) async fn left_behind(
+    tally: &Arc<Tally>,
+    players: BTreeSet<PlayerId>,
+) -> Result<Vec<(PlayerId, ContestId)>, Failure> {
+    let tally = Arc::clone(tally);
+    blocking(move || entries::left_behind(&tally, &players)).await
+}
+
+/// Whether a request was done before.
+async fn is_repeated(tally: &Tally, identity: Option<&Identity>) -> Result<bool, Failure> {
+    match identity {
+        Some(identity) => Ok(tally.stored(identity).await?.is_some()),
+        None => Ok(false),
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Not here: random histories (`histories`).
 
+use crate::histories::dying::Dying;
 use crate::histories::paper::{FEE, Op, Shape};
 use crate::histories::{self, Hand, amount, player_of};
 use crate::world::{Kind, World, code, identity, order, refused, settings, start, start_by, start_set};
@@ -273,6 +274,37 @@ fn divisions_are_bounded_by_the_leaderboards_there_may_be() {
         begin::start(tally, &id, &Actor::Admin, None).unwrap();
         assert_eq!(read::get(tally, &id).unwrap().members, 4);
         tally.drain();
+        world.end(&[]);
+    }
+}
+
+/// A decision on many applications reads the ledger no more often than one on a single one.
+#[test]
+fn a_decision_reads_all_its_applications_at_once() {
+    for kind in [Kind::Sqlite, Kind::MariaDb] {
+        let world = World::new(kind);
+        world.tally.drain();
+        let dying = Dying::new(Arc::clone(&world.tally.store));
+        let now = world.now();
+        let with =
+            Settings { background: Background::ByHand(|| ()), ledger: settings(), ..Settings::default() };
+        let own = start_set(Arc::clone(&dying) as Arc<_>, Clock::of(move || now), with).unwrap();
+        let (id, players) = (ContestId::new("cup").unwrap(), ["a", "b", "c", "d"]);
+        let players = players.map(|name| PlayerId::new(name).unwrap());
+        let free = Wish { prizes: None, capacity: Some(4), ..wish(false) };
+        change::create(&own, &id, &Actor::Server, &free, None).unwrap();
+        change::open(&own, &id, &Actor::Admin, None).unwrap();
+        for player in &players {
+            apply::apply(&own, &id, &Actor::Server, player, None).unwrap();
+        }
+        let reads = |players: &[PlayerId], accept| {
+            let before = dying.reads();
+            apply::decide(&own, &id, &Actor::Admin, players, accept, None).unwrap();
+            dying.reads() - before
+        };
+        let one = reads(&players[..1], true);
+        assert_eq!([reads(&players, true), reads(&players, false)], [one; 2]);
+        own.drain();
         world.end(&[]);
     }
 }

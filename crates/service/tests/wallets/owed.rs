@@ -56,7 +56,7 @@ fn payout(member: MemberId, rank: u32, currency: &str, paid: Option<Unpaid>) -> 
 }
 
 /// A contest that these take part in.
-fn running(world: &World, id: &ContestId, wish: &Wish, members: &[MemberId]) -> Record {
+pub(crate) fn running(world: &World, id: &ContestId, wish: &Wish, members: &[MemberId]) -> Record {
     let tally = &world.tally;
     change::create(tally, id, &Actor::Server, wish, None).unwrap();
     change::open(tally, id, &Actor::Admin, None).unwrap();

@@ -12,6 +12,7 @@ use tally_rules::score::Given;
 use tally_rules::{BoardId, Micros, PlayerId, Refusal};
 use tally_service::periods::view::View;
 use tally_service::periods::{keeper, prizes};
+use tally_service::players::erase;
 use tally_service::scores::submit::{self, NewScore};
 use tally_service::{Failure, Tally, boards};
 use tally_store::sqlite::SqliteStore;
@@ -93,6 +94,32 @@ fn a_closed_period_pays_its_prizes_once() {
         prizes::pay_due(&next).unwrap();
         next.drain();
         world.end(&members);
+    }
+}
+
+/// What a period pays is settled when it is closed, also where that is nothing.
+#[test]
+fn a_player_that_is_restored_later_gets_no_prize_of_a_closed_period() {
+    for kind in [Kind::Sqlite, Kind::MariaDb] {
+        let world = World::new(kind);
+        let (tally, ann) = (&world.tally, world.member("ann", 0));
+        put(&world, tally, &daily(table(100), 12)).unwrap();
+        score(&world, tally, player_of(ann), 9);
+        let ban = |hidden| {
+            world.wait(erase::ban(tally, &board(), player_of(ann), hidden, None)).unwrap();
+        };
+        let look = || {
+            keeper::close_due(tally).unwrap();
+            prizes::pay_due(tally).unwrap();
+        };
+        ban(true);
+        world.advance(DAY);
+        look();
+        ban(false);
+        look();
+        assert_eq!(world.balance(ann), 0);
+        assert_eq!(shown(tally, world.now()), Some(Vec::new()));
+        world.end(&[ann]);
     }
 }
 

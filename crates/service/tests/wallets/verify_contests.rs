@@ -92,6 +92,10 @@ fn of_prizes(made: &Made) -> Vec<Broken> {
             &["contest_prizes cup/0: it was never paid", left],
         ),
         fault(
+            format!("UPDATE contest_prizes SET transfer = NULL, unpaid = 'member_closed' WHERE {first}"),
+            &["contest_prizes cup/0: it is marked member_closed, and its member is open: it is owed", left],
+        ),
+        fault(
             format!("UPDATE contest_prizes SET transfer = {ghost} WHERE {first}"),
             &[&format!("contest_prizes cup/{name}: its prize is another movement: ")],
         ),

@@ -47,6 +47,14 @@ pub(super) fn put(
     script.end();
 }
 
+/// Writes the row of a renewal and deletes those before the last one that was answered: it is a witness.
+pub(super) fn put_renewal(script: &mut Script, batch: &Batch, answered: u64) {
+    script.sql("INSERT INTO batches (link, sequence, version, fence) VALUES (").bytes(&batch.link);
+    script.sql(", ").number(batch.sequence).sql(", ").sql(super::CLOCK).sql(", 0)").end();
+    script.sql("DELETE FROM batches WHERE link = ").bytes(&batch.link);
+    script.sql(" AND sequence < ").number(answered).end();
+}
+
 /// Deletes rows that nobody asks for any more: their commits were answered, and what they left is published.
 pub(super) fn delete(script: &mut Script, settled: &[Batch]) {
     script.keys("DELETE FROM batches WHERE (link, sequence) IN (", settled, ")", |row, batch| {
@@ -57,12 +65,12 @@ pub(super) fn delete(script: &mut Script, settled: &[Batch]) {
 /// The same where no transaction comes that could do it.
 pub(super) fn forget_settled(pool: &Pool) -> Result<(), StoreError> {
     let mut script = Script::default();
-    let settled = pool.take_settled(1);
+    let (_, settled) = pool.witnesses.begin(1);
     delete(&mut script, &settled);
     if script.len() == 0 {
         return Ok(());
     }
-    pool.ask(&script).map(drop).inspect_err(|_| pool.give_back_settled(settled))
+    pool.ask(&script).map(drop).inspect_err(|_| pool.witnesses.settle(settled))
 }
 
 /// Asks what became of a transaction.

@@ -3,7 +3,7 @@
 //! InnoDB keeps what is changed meanwhile for it, so it costs the writers nothing at once; one that is lost ends the
 //! reading, because another would be of another moment.
 
-use super::connect::{self, Flavour};
+use super::connect::Flavour;
 use super::contests;
 use super::fault::Fault;
 use super::found;
@@ -49,7 +49,7 @@ pub(crate) struct Snapshot {
 
 impl Snapshot {
     pub(super) fn begin(pool: &Pool) -> Result<Self, StoreError> {
-        let link = connect::connect(&pool.address, &pool.options, &pool.stats)?;
+        let link = pool.connect(&pool.options)?;
         let mut snapshot = Self { link, damaged: Vec::new() };
         let mut script = Script::default();
         // It locks nothing, so it may take its time.

@@ -35,6 +35,9 @@ pub(super) const IDLE_TRANSACTION: Duration = Duration::from_secs(3);
 /// How long the server waits for a client in the middle of a message or of an answer.
 const MESSAGE_PATIENCE: Duration = Duration::from_secs(5);
 
+/// How long the end of a short transaction may take beside its wait for rows.
+const END_PATIENCE: Duration = Duration::from_secs(1);
+
 /// Which words the server knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Flavour {
@@ -96,6 +99,7 @@ pub(super) fn connect(address: &Address, options: &Options, stats: &Arc<Stats>) 
     stats.open.fetch_add(1, Ordering::Relaxed);
     let unknown = Server { flavour: Flavour::MariaDb, message_bytes: 4 << 10 };
     let mut link = Link::new(conn, runtime, (unknown, name), options.query_timeout, Arc::clone(stats));
+    link.patience = options.lock_wait + END_PATIENCE;
     let asked = link.send(&settings(options)).map_err(|fault| match fault {
         // Not of a row, whatever the number says.
         Fault::Refused { text, .. } => away(format!("prepare the session: {text}")),

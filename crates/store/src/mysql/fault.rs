@@ -68,6 +68,9 @@ pub(super) const LOCK_WAIT: u16 = 1205;
 /// A column that is added is there.
 pub(super) const COLUMN_THERE: u16 = 1060;
 
+/// A column that is dropped is not there.
+pub(super) const COLUMN_GONE: u16 = 1091;
+
 /// A value that must be there: the lease has another number, a board is gone, or a cached wallet is not as it was cached.
 pub(super) const NULL: u16 = 1048;
 

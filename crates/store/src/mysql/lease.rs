@@ -31,8 +31,9 @@ use super::link::Link;
 use super::pool::Pool;
 use super::row::Answers;
 use super::text::Script;
-use super::{CLOCK, Options};
+use super::{CLOCK, Options, batches};
 use crate::StoreError;
+use crate::plan::BatchId;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -66,6 +67,8 @@ struct Shared {
     ahead: AtomicI64,
     /// The newest version that was given.
     newest: AtomicU64,
+    /// Random, for the markers of renewals.
+    marker: [u8; 16],
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -92,7 +95,7 @@ impl Lease {
         let mut before: Option<Found> = None;
         loop {
             let mut link = pool.take()?;
-            let tried = try_take(link.get(), (kind, holder), time);
+            let tried = try_take(link.get(), (kind, holder), (time, pool.options.anew));
             if tried.is_err() {
                 // Its transaction may be open.
                 link.get().give_up();
@@ -122,6 +125,9 @@ impl Lease {
 
     fn keep((pool, kind): (&Arc<Pool>, Kind), taken: &Taken) -> Result<Self, StoreError> {
         let Taken { fence, generation, sent } = *taken;
+        let mut marker = [0; 16];
+        getrandom::fill(&mut marker)
+            .map_err(|error| StoreError::Away(format!("no random numbers: {error}")))?;
         let shared = Arc::new(Shared {
             pool: Arc::clone(pool),
             kind,
@@ -132,13 +138,17 @@ impl Lease {
             until: AtomicU64::new(0),
             ahead: AtomicI64::new(0),
             newest: AtomicU64::new(0),
+            marker,
             state: Mutex::default(),
             changed: Condvar::new(),
         });
         shared.extend(sent);
+        // What is read from now on is of a history with a marker in it.
+        let (mut link, mut renewals) = (None, Renewals::default());
+        shared.renew(&mut link, &mut renewals)?;
         let thread = std::thread::Builder::new().name("tally-lease".into()).spawn({
             let shared = Arc::clone(&shared);
-            move || shared.renew_until_the_end()
+            move || shared.renew_until_the_end(link, renewals)
         });
         let thread = thread.map_err(|error| StoreError::Away(format!("no thread for the lease: {error}")))?;
         Ok(Self { shared, thread: Mutex::new(Some(thread)) })
@@ -258,12 +268,11 @@ impl Shared {
     }
 
     /// The thread of the lease.
-    fn renew_until_the_end(&self) {
-        let mut link = None;
+    fn renew_until_the_end(&self, mut link: Option<Link>, mut renewals: Renewals) {
         let mut pause = self.time / RENEWALS;
         while !self.sleep(pause) {
             let sent = Instant::now();
-            match self.renew(&mut link) {
+            match self.renew(&mut link, &mut renewals) {
                 Ok(found) if found.fence == self.fence => {
                     self.extend(sent);
                     pause = self.time / RENEWALS;
@@ -273,6 +282,8 @@ impl Shared {
                     self.state().taken = Some(found.holder);
                     return;
                 }
+                // It is given back, for the store that is opened next.
+                Err(_) if !self.pool.witnesses.is_intact() => break,
                 // The database is away, or will not write: that takes nothing from us.
                 Err(_) => {
                     link = None;
@@ -301,33 +312,59 @@ impl Shared {
         state.ended
     }
 
-    /// Renews it where the number is still ours, and says what is there.
-    fn renew(&self, link: &mut Option<Link>) -> Result<Found, StoreError> {
+    /// Renews it where the number is still ours, and says what is there. Each renewal leaves a marker, so a server that writes
+    /// nothing notices as well that the database has lost commits.
+    fn renew(&self, link: &mut Option<Link>, renewals: &mut Renewals) -> Result<Found, StoreError> {
+        let witnesses = &self.pool.witnesses;
+        witnesses.check()?;
+        witnesses.look(self.connected(link)?, &self.pool.address.shown)?;
+        let (begun, settled) = witnesses.begin(1);
+        renewals.sent += 1;
+        let batch = BatchId { link: self.marker, sequence: renewals.sent };
         let asked = SystemTime::now();
-        let mut answers = self.say(link, |script| {
+        let mut before = 0;
+        let said = self.say(link, |script| {
+            script.statement("START TRANSACTION");
+            batches::put_renewal(script, &batch, renewals.answered);
+            batches::delete(script, &settled);
             script.sql("UPDATE leases SET expires_at = ").sql(CLOCK).sql(" + ").number(micros(self.time));
             self.kind.put_row(script, self.fence);
+            script.statement("COMMIT");
+            before = script.len();
             select(script);
             script.sql("SELECT ").sql(CLOCK).end();
-        })?;
+        });
+        let mut answers = said.inspect_err(|_| witnesses.settle(settled))?;
         let answered = SystemTime::now();
-        answers.skip(1);
+        answers.skip(before);
         let found = read(&mut answers)?;
         let now = answers.one_number("the clock")?;
+        renewals.answered = batch.sequence;
+        witnesses.answered(batch, now, begun);
         self.ahead.store(ahead((asked, answered), now), Ordering::Relaxed);
         Ok(found)
     }
 
     /// Says something on the lease's own connection: the pool's may all be in use for longer than the lease lasts.
     fn say(&self, link: &mut Option<Link>, put: impl FnOnce(&mut Script)) -> Result<Answers, StoreError> {
-        let link = match link {
-            Some(link) => link,
-            None => link.insert(connect_apart(&self.pool, self.time)?),
-        };
         let mut script = Script::default();
         put(&mut script);
-        link.send(&script).map_err(StoreError::from)
+        self.connected(link)?.send(&script).map_err(StoreError::from)
     }
+
+    fn connected<'a>(&self, link: &'a mut Option<Link>) -> Result<&'a mut Link, StoreError> {
+        match link {
+            Some(link) => Ok(link),
+            None => Ok(link.insert(connect_apart(&self.pool, self.time)?)),
+        }
+    }
+}
+
+/// How many renewals were sent, and the last of them that was answered: its marker is a witness.
+#[derive(Default)]
+struct Renewals {
+    sent: u64,
+    answered: u64,
 }
 
 /// What a transaction was refused for: the lease was not ours, where there is one.
@@ -335,7 +372,8 @@ pub(super) fn refused(lease: Option<&Lease>, fault: Fault) -> StoreError {
     lease.map_or_else(|| fault.into(), Lease::refused)
 }
 
-/// A connection on which nothing takes longer than leaves time for another try.
+/// A connection on which nothing takes longer than leaves time for another try. It gives the lease back also where the
+/// database has lost commits, so each renewal looks for the witnesses itself.
 fn connect_apart(pool: &Pool, time: Duration) -> Result<Link, StoreError> {
     let address: &Address = &pool.address;
     let options = Options {

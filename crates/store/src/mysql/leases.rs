@@ -64,7 +64,7 @@ pub(super) struct Found {
 pub(super) fn try_take(
     link: &mut Link,
     (kind, holder): (Kind, &str),
-    time: Duration,
+    (time, anew): (Duration, bool),
 ) -> Result<Result<Taken, Found>, StoreError> {
     let mut script = Script::default();
     script.statement("START TRANSACTION");
@@ -84,9 +84,11 @@ pub(super) fn try_take(
     check_clock(ahead((asked, answered), now))?;
     let mut script = Script::default();
     let raises = kind == Kind::Alone || alone.holder != SIDE_BY_SIDE;
-    let fence = alone.fence + u64::from(raises);
-    // Who finds that nobody is there begins a new one.
-    let generation = beside.fence + u64::from(kind == Kind::Beside && beside.expires_at <= now);
+    // By the clock: a database that has lost a number would give it again.
+    let fence = if raises { now.max(alone.fence + 1) } else { alone.fence };
+    // A server that finds no other begins a new one, and so does one that has found a loss.
+    let begins = kind == Kind::Beside && (anew || beside.expires_at <= now);
+    let generation = if begins { now.max(beside.fence + 1) } else { beside.fence };
     let excludes = |found: &Found| found.expires_at > now;
     if let Some(found) =
         [Some(alone), Some(beside).filter(|_| kind == Kind::Alone)].into_iter().flatten().find(excludes)

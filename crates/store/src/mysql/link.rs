@@ -22,6 +22,9 @@ const GOODBYE: Duration = Duration::from_millis(200);
 /// How long an answer says that the next one will come.
 const FRESH: Duration = Duration::from_millis(50);
 
+/// The longest end of a transaction that is sent with [`Link::patience`]: that of a full batch of scores.
+const SHORT_BYTES: usize = 256 << 10;
+
 /// A connection to the database.
 #[derive(Debug)]
 pub(super) struct Link {
@@ -35,6 +38,9 @@ pub(super) struct Link {
     pub(super) sequence: u64,
     /// How long the next message may take.
     pub(super) deadline: Duration,
+    /// How long the end of a short transaction may take. What became of one without an answer can be asked at any time
+    /// (`batches`), and a lane waits for it.
+    pub(super) patience: Duration,
     stats: Arc<Stats>,
     /// Since when nobody uses it; none while it is new.
     pub(super) idle_since: Option<Instant>,
@@ -58,6 +64,7 @@ impl Link {
             name,
             sequence: 0,
             deadline,
+            patience: deadline,
             stats,
             idle_since: None,
             answered: None,
@@ -80,6 +87,17 @@ impl Link {
             })?);
         }
         Ok(answers)
+    }
+
+    /// The same with the end of a transaction.
+    pub(super) fn send_end(&mut self, script: &Script) -> Result<Answers, Fault> {
+        let deadline = self.deadline;
+        if script.text_len() <= SHORT_BYTES {
+            self.deadline = deadline.min(self.patience);
+        }
+        let answers = self.send(script);
+        self.deadline = deadline;
+        answers
     }
 
     fn say(&mut self, text: &str, statements: usize) -> Result<Answers, Fault> {

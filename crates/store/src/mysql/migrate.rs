@@ -2,7 +2,7 @@
 //!
 //! An empty database is ours to make. One with tables is ours where `meta` says so in its comment, which is there from the
 //! moment the table is. Migrations run under a lock of the server, so two that start at once make one schema; an older one is changed by whoever holds the lease alone; DDL
-//! commits by itself, so each statement can be repeated (a column that is there already was added before), and the version is written after each file. Not here: going
+//! commits by itself, so each statement can be repeated (a column that is there already was added before, one that is not was dropped), and the version is written after each file. Not here: going
 //! back; the operator has backups of such a database.
 
 use super::fault::{self, Fault};
@@ -26,6 +26,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/mysql/0008_events.sql"),
     include_str!("../../migrations/mysql/0009_plain_scores.sql"),
     include_str!("../../migrations/mysql/0010_several_servers.sql"),
+    include_str!("../../migrations/mysql/0011_cheaper_guard.sql"),
 ];
 
 /// The first schema with the table of leases.
@@ -50,6 +51,20 @@ pub(super) fn is_older(
 ) -> Result<bool, StoreError> {
     let known = u32::try_from(migrations.len()).expect("fewer than 2^32 migrations");
     Ok(version(link, shown, known)?.is_some_and(|found| (LEASES..known).contains(&found)))
+}
+
+/// Refuses an empty database that is not to be made: a server that runs had commits there.
+pub(super) fn check_there(
+    link: &mut Link,
+    (_, shown): (&str, &str),
+    migrations: &'static [&'static str],
+    must_be_there: bool,
+) -> Result<(), StoreError> {
+    let known = u32::try_from(migrations.len()).expect("fewer than 2^32 migrations");
+    if must_be_there && version(link, shown, known)?.is_none_or(|found| found == 0) {
+        return Err(StoreError::NotOurs(format!("the database {shown} is empty: it")));
+    }
+    Ok(())
 }
 
 /// Checks whose database it is, and makes or migrates it. `may_migrate` says whether an older one is changed.
@@ -101,7 +116,7 @@ fn migrate_locked(
             let mut script = Script::default();
             script.statement(statement);
             match link.send(&script) {
-                Err(Fault::Refused { code: fault::COLUMN_THERE, .. }) => {}
+                Err(Fault::Refused { code: fault::COLUMN_THERE | fault::COLUMN_GONE, .. }) => {}
                 done => drop(done?),
             }
         }

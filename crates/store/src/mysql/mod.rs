@@ -7,7 +7,7 @@
 //! - `run`: the write path; `load`: its first message; `write`: its second; `batches`: what became of a commit whose answer was lost; `notes`: what `shards` keeps beside a transaction
 //! - `pool`, `link`, `connect`: connections; `fault`: what their errors mean; `stats`; `survey`; `options`: bounds; `text`, `row`: SQL and results
 //! - `lease`, `leases`: how a server that keeps orders in memory stays the only one that writes; `moving`: rows to another database; `revisions`, `turns`, `marks`: how several servers share a store
-//! - `migrate`: whose database it is, and its schema; `purge`: what is deleted at leisure; `check`; `books`: the ledger of one moment; a file for each table, with its statements and the one place where its rows become types
+//! - `witness`: whether the database has lost commits; `replication`: which kinds are refused; `migrate`: whose database it is, and its schema; `purge`: what is deleted at leisure; `check`; `books`: the ledger of one moment; a file for each table, with its statements and the one place where its rows become types
 //!
 //! **Present and absent.** Transactions are READ COMMITTED and lock every row they read, in order of tables and keys. A
 //! key that has no row is not locked: locking the gap where it would be (REPEATABLE READ) deadlocks whenever two
@@ -50,6 +50,7 @@ mod prizes;
 mod profiles;
 mod purge;
 mod recent;
+mod replication;
 mod requests;
 mod revisions;
 mod row;
@@ -66,13 +67,14 @@ mod transfers;
 mod turns;
 mod version;
 mod wallets;
+mod witness;
 mod write;
 
 use crate::plan::{
     BatchId, Block, BlockKey, BoardNo, BoardRow, Changes, Committed, ImportKey, ImportRow, KeyRow, Loaded,
     Part, PartKey, PartRow, Plan, ScoreKey,
 };
-use crate::servers::{BoardState, Changed, FeedPosition, Mark, Name, ScoreState, Task};
+use crate::servers::{BoardState, Changed, FeedPosition, LostCommits, Mark, Name, ScoreState, Task};
 use crate::{DamagedRow, Ledger, Slow, Store, StoreError};
 pub(crate) use books::Snapshot;
 use connect::{Address, Flavour};
@@ -166,11 +168,12 @@ impl MySqlStore {
     ) -> Result<Self, StoreError> {
         let pool = Arc::new(pool::Pool::new(Address::parse(url)?, options.clone()));
         let address = (pool.address.database.as_str(), pool.address.shown.as_str());
+        replication::check(pool.take()?.get(), address.1)?;
+        migrate::check_there(pool.take()?.get(), address, migrations, options.anew)?;
         // Before anything is changed: whoever is at work on the older schema goes on, and nobody begins meanwhile.
         let held = if options.migrate && migrate::is_older(pool.take()?.get(), address, migrations)? {
             let who = options.writer.as_ref().or(options.beside.as_ref());
-            let who = who.map_or("a migration", String::as_str);
-            Some(Lease::take(&pool, (Kind::Alone, who), tell)?)
+            Some(Lease::take(&pool, (Kind::Alone, who.map_or("a migration", String::as_str)), tell)?)
         } else {
             None
         };
@@ -260,7 +263,7 @@ impl Store for MySqlStore {
 
     fn changed(&self, after: FeedPosition) -> Result<Changed, StoreError> {
         let mut follower = self.follower.lock().unwrap_or_else(PoisonError::into_inner);
-        revisions::read_since(self.pool.ask_apart(&mut follower, &revisions::since(after))?, after)
+        revisions::changed(&self.pool, self.lease.as_ref(), &mut follower, after)
     }
 
     fn id(&self) -> Result<Option<[u8; 16]>, StoreError> {
@@ -280,7 +283,7 @@ impl Store for MySqlStore {
     }
 
     fn published(&self, batch: BatchId) {
-        self.pool.settled(batch);
+        self.pool.witnesses.settle([batch]);
     }
 
     fn marks(&self, age: Duration, after: Option<BatchId>) -> Result<Vec<Mark>, StoreError> {
@@ -329,12 +332,7 @@ impl Store for MySqlStore {
     }
 
     fn profiles(&self, players: &[PlayerId]) -> Result<Vec<Result<Option<Profile>, StoreError>>, StoreError> {
-        if players.is_empty() {
-            return Ok(Vec::new());
-        }
-        let mut script = Script::default();
-        let statements = profiles::select(&mut script, players, false);
-        profiles::read(&mut self.pool.ask(&script)?, statements, players)
+        profiles::of(&self.pool, players)
     }
 
     fn expire_requests(&self, before: Micros, limit: usize) -> Result<usize, StoreError> {
@@ -392,6 +390,10 @@ impl Store for MySqlStore {
     }
 
     fn may_answer(&self) -> bool {
-        self.lease.as_ref().is_none_or(Lease::may_answer)
+        self.pool.witnesses.is_intact() && self.lease.as_ref().is_none_or(Lease::may_answer)
+    }
+
+    fn lost(&self) -> Option<LostCommits> {
+        self.pool.witnesses.lost()
     }
 }

@@ -100,6 +100,24 @@ pub(crate) const PARTS: Moved = Moved {
     gone: None,
 };
 
+/// How far files have come on a database. A position that is there already stays as it is.
+pub(crate) const IMPORTS: Moved = Moved {
+    name: "imports",
+    select: "SELECT board, digest, `lines`, taken, refused, finished FROM imports FORCE INDEX (PRIMARY)",
+    put: (
+        "INSERT INTO imports (board, digest, `lines`, taken, refused, finished) VALUES ",
+        " ON DUPLICATE KEY UPDATE board = imports.board",
+    ),
+    delete: "",
+    keys: &["board", "digest"],
+    kinds: &[Unsigned, Bytes, Signed, Signed, Signed, Unsigned],
+    player: None,
+    gone: None,
+};
+
+/// Where a row of [`IMPORTS`] counts rows.
+pub(crate) const IMPORT_COUNTS: std::ops::Range<usize> = 3..5;
+
 impl Moved {
     /// Asks for the next rows.
     fn bite(&self, after: Option<&[Cell]>, limit: u64) -> Script {

@@ -25,6 +25,9 @@ pub struct Options {
     pub writer: Option<String>,
     /// Who this is, where others may write as well that are opened so, but nobody who must be the only one. Default: none.
     pub beside: Option<String>,
+    /// Whether a store of this process has found that the database lost commits: then it is not made where it is empty, and what
+    /// is kept outside counts as of a history that is gone. Default: no.
+    pub anew: bool,
     /// How long the only one stays so without a word; renewed five times in it. Longer: whoever follows one that was killed
     /// waits longer. Shorter: a pause of the network or of the machine stops answers. Default: 10 s.
     pub lease: Duration,
@@ -40,6 +43,7 @@ impl Default for Options {
             migrate: false,
             writer: None,
             beside: None,
+            anew: false,
             lease: Duration::from_secs(10),
         }
     }

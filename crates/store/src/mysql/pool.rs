@@ -1,8 +1,9 @@
 //! A bounded number of connections. The one that was given back last is given first, so a lane keeps its own. Some of them are
 //! only for transactions: however many read, and for however long, what moves money finds a connection.
 //!
-//! Not here: any check of a connection before it is used (that would be a round trip). One that was lost while it lay
-//! idle says so at its first message, and `run` and `ask` begin again on a new one.
+//! A new connection first shows that its database has lost nothing (`witness`). Not here: any check of one that is there (that
+//! would be a round trip). One that was lost while it lay idle says so at its first message, and `run` and `ask` begin again
+//! on a new one.
 
 use super::connect::{self, Address, Flavour};
 use super::fault::Fault;
@@ -10,6 +11,7 @@ use super::link::Link;
 use super::row::Answers;
 use super::stats::Stats;
 use super::text::Script;
+use super::witness::{Begun, Witnesses};
 use super::{Options, batches::Batch};
 use crate::StoreError;
 use std::sync::atomic::Ordering;
@@ -31,8 +33,8 @@ pub(super) struct Pool {
     state: Mutex<State>,
     /// For those who wait to read, and for transactions.
     freed: [Condvar; 2],
-    /// Transactions that are published, and whose rows are still there.
-    settled: Mutex<Vec<Batch>>,
+    /// What was committed here and must be there.
+    pub(super) witnesses: Witnesses,
 }
 
 #[derive(Debug, Default)]
@@ -71,12 +73,20 @@ impl Pool {
             stats,
             state: Mutex::default(),
             freed: Default::default(),
-            settled: Mutex::default(),
+            witnesses: Witnesses::default(),
         }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Connects, once and for all refused where the database has lost commits.
+    pub(super) fn connect(&self, options: &Options) -> Result<Link, StoreError> {
+        self.witnesses.check()?;
+        let mut link = connect::connect(&self.address, options, &self.stats)?;
+        self.witnesses.look(&mut link, &self.address.shown)?;
+        Ok(link)
     }
 
     /// Gives a connection to read, or makes one, or waits for one.
@@ -86,12 +96,13 @@ impl Pool {
 
     /// The same for some use.
     pub(super) fn take_for(&self, of: Use) -> Result<Taken<'_>, StoreError> {
+        self.witnesses.check()?;
         let idle = self.wait_for_place(of)?;
         let new = idle.is_none();
         // From here on the place is taken, and given back however this ends.
         let mut taken = Taken { pool: self, link: idle, of, new };
         if new {
-            taken.link = Some(connect::connect(&self.address, &self.options, &self.stats)?);
+            taken.link = Some(self.connect(&self.options)?);
         }
         Ok(taken)
     }
@@ -100,7 +111,7 @@ impl Pool {
     pub(super) fn take_new(&self, of: Use) -> Result<Taken<'_>, StoreError> {
         let mut taken = Taken { pool: self, link: self.wait_for_place(of)?, of, new: true };
         drop(taken.link.take());
-        taken.link = Some(connect::connect(&self.address, &self.options, &self.stats)?);
+        taken.link = Some(self.connect(&self.options)?);
         Ok(taken)
     }
 
@@ -183,7 +194,7 @@ impl Pool {
             let new = kept.is_none();
             let link = match kept {
                 Some(link) => link,
-                None => kept.insert(connect::connect(&self.address, &options, &self.stats)?),
+                None => kept.insert(self.connect(&options)?),
             };
             match link.send(script) {
                 Ok(answers) => return Ok(answers),
@@ -229,32 +240,13 @@ impl Pool {
         }
     }
 
-    /// A transaction's row is not needed any more.
-    pub(super) fn settled(&self, batch: Batch) {
-        self.settled.lock().unwrap_or_else(PoisonError::into_inner).push(batch);
-    }
-
-    /// Some of them, for whoever deletes them; none while there are fewer than it is worth a statement.
-    pub(super) fn take_settled(&self, least: usize) -> Vec<Batch> {
-        let mut settled = self.settled.lock().unwrap_or_else(PoisonError::into_inner);
-        if settled.len() < least {
-            return Vec::new();
-        }
-        let count = settled.len().min(super::batches::SETTLED_MAX);
-        let mut some: Vec<Batch> = settled.drain(..count).collect();
-        // In the order of the key, as whoever else locks several.
-        some.sort_unstable();
-        some
-    }
-
-    /// They were not deleted: the next transaction tries again.
-    pub(super) fn give_back_settled(&self, batches: Vec<Batch>) {
-        self.settled.lock().unwrap_or_else(PoisonError::into_inner).extend(batches);
-    }
-
     /// See [`crate::Store::became`].
     pub(super) fn became(&self, batch: &Batch) -> Result<Option<u64>, StoreError> {
-        super::batches::read(self.ask_new(&super::batches::find_out(batch), Use::Transact)?)
+        let version = super::batches::read(self.ask_new(&super::batches::find_out(batch), Use::Transact)?)?;
+        if let Some(version) = version {
+            self.witnesses.answered(*batch, version, Begun::UNKNOWN);
+        }
+        Ok(version)
     }
 
     pub(super) fn gauges(&self) -> Vec<(&'static str, f64)> {

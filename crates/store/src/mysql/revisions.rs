@@ -6,13 +6,15 @@
 //! since 1970 or one more than the last, so their age is known. Not here: what changed; a follower reads the board again.
 
 use super::found;
+use super::lease::Lease;
+use super::link::Link;
 use super::pool::Pool;
 use super::row::{Answers, Fields};
 use super::text::Script;
 use super::{CLOCK, boards};
 use crate::StoreError;
 use crate::plan::{BoardChange, BoardNo, Changes};
-use crate::servers::{BoardState, Changed, FeedPosition, Name};
+use crate::servers::{BoardState, Changed, FeedPosition, LostCommits, Name};
 use std::collections::BTreeSet;
 
 /// The row of the API keys.
@@ -100,18 +102,39 @@ pub(super) fn bump(script: &mut Script, changes: &Changes) -> bool {
 /// Asks for the rows after a position, up to the last revision that was there before: on MariaDB a statement may find a commit
 /// and not the one that it waited for, because the list of open transactions that it goes by is not taken in one moment. The
 /// next statement finds both.
-pub(super) fn since(after: FeedPosition) -> Script {
+fn since(after: FeedPosition) -> Script {
     let mut script = Script::default();
     script.statement("SET @seen = (SELECT revision FROM revisions WHERE board = 0)");
     script.sql("SELECT board, revision FROM revisions WHERE revision >= ").number(after.revision);
     script.sql(" AND revision <= @seen AND (revision > ").number(after.revision);
     script.sql(" OR board > ").number(after.board.0);
     script.sql(") ORDER BY revision, board LIMIT ").number(CHANGES_MAX as u64).end();
+    script.statement(
+        "SELECT COALESCE(@seen, 0), COALESCE((SELECT fence FROM leases WHERE name = 'servers'), 0)",
+    );
     script
 }
 
-/// The answer.
-pub(super) fn read_since(mut answers: Answers, after: FeedPosition) -> Result<Changed, StoreError> {
+/// Asks for the rows after a position. A database that has not the revision of that position has lost it; servers side by side
+/// learn so as well that one of them has begun a new generation.
+pub(super) fn changed(
+    pool: &Pool,
+    lease: Option<&Lease>,
+    follower: &mut Option<Link>,
+    after: FeedPosition,
+) -> Result<Changed, StoreError> {
+    let (changed, newest, generation) = read_since(pool.ask_apart(follower, &since(after))?, after)?;
+    let by_others = lease.is_some_and(|lease| !lease.is_alone() && lease.generation() != generation);
+    if newest < after.revision || by_others {
+        let database = pool.address.shown.clone();
+        let lost = LostCommits { database, present: newest, newest: after.revision, by_others };
+        return Err(pool.witnesses.lose(lost));
+    }
+    Ok(changed)
+}
+
+/// The answer, with the newest revision and the generation of the servers side by side.
+fn read_since(mut answers: Answers, after: FeedPosition) -> Result<(Changed, u64, u64), StoreError> {
     let mut changed = Changed { next: after, ..Changed::default() };
     let mut rows = 0;
     answers.each(2, "revisions", |row| {
@@ -126,7 +149,8 @@ pub(super) fn read_since(mut answers: Answers, after: FeedPosition) -> Result<Ch
         Ok(())
     })?;
     changed.more = rows == CHANGES_MAX;
-    Ok(changed)
+    let (newest, generation) = answers.two_numbers("revisions")?;
+    Ok((changed, newest, generation))
 }
 
 /// Reads everything of one board, as of one moment; of the bans those after the known revision, where none of them is forgotten.

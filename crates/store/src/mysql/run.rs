@@ -311,7 +311,7 @@ pub(super) fn commit(
 ) -> Result<Committed, Stop> {
     let batch = BatchId { link: link.name, sequence: link.sequence + 1 };
     // Others take a row that stays for one that nobody has published.
-    let settled = pool.take_settled(if lease.is_some() { batches::SETTLED_MIN } else { 1 });
+    let (begun, settled) = pool.witnesses.begin(if lease.is_some() { batches::SETTLED_MIN } else { 1 });
     batches::delete(&mut script, &settled);
     let guard = script.len();
     batches::put(
@@ -329,23 +329,25 @@ pub(super) fn commit(
         script.sql(if revised { ", @revision" } else { ", 0" }).end();
     }
     script.statement("COMMIT");
-    let sent = link.send(&script);
+    let sent = link.send_end(&script);
     if sent.is_err() {
-        pool.give_back_settled(settled);
+        pool.witnesses.settle(settled);
     }
     match sent {
         Ok(mut answers) => {
             link.sequence = batch.sequence;
             answers.skip(last);
-            let marked = marks.map(|_| batch);
-            if marked.is_none() {
-                pool.settled(batch);
-            }
             let (version, revision) = match version {
                 Version::Number(number) if !asks => (number, 0),
                 // Done is done, whatever the database says of its clock.
                 _ => answers.two_numbers("the version").unwrap_or_default(),
             };
+            let marked = marks.map(|_| batch);
+            if marked.is_some() {
+                pool.witnesses.answered(batch, version, begun);
+            } else {
+                pool.witnesses.answered_and_settled(batch, version, begun);
+            }
             Ok(Committed { version, revision, marked })
         }
         Err(Fault::Lost(why)) => Err(Stop::LostAtCommit(batch, why)),

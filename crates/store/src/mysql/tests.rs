@@ -279,6 +279,11 @@ fn the_only_writer_asks_once_for_rows_of_the_ledger() {
         // On a busy machine a connection may seem to have been idle.
         let once = (0..100).find(|number| add(&[key(2)], &format!("once {number}"), 0).1 == 1);
         once.expect("one message does");
+        // Its holds and its end are compared, too.
+        for edit in ["held = 7", "closed = 1"] {
+            drop(server.sql(&format!("UPDATE {name}.wallets SET {edit}")));
+            assert!(add(&[key(2)], edit, 0).1 > 1, "{kind:?}: {edit} is a conflict");
+        }
         // What is written without having been asked for is known as well.
         let ledger = LedgerChanges { wallets: vec![(key(1), wallet(100, 9))], ..LedgerChanges::default() };
         store

@@ -191,6 +191,11 @@ impl Script {
         self.ends.len()
     }
 
+    /// How many bytes they have.
+    pub(super) fn text_len(&self) -> usize {
+        self.text.len()
+    }
+
     /// The statements as few messages: each text at most `bytes_max` long, with the number of its statements.
     pub(super) fn messages(&self, bytes_max: usize) -> Result<Vec<(&str, usize)>, StoreError> {
         debug_assert_eq!(

@@ -76,12 +76,18 @@ const HEAD: &str =
 
 const COLUMNS_WRITTEN: [&str; 6] = ["balance", "held", "sequence", "closed", "spent_day", "spent"];
 
-/// With what the cache said of the row: those columns are compared and never stored.
+/// A cached wallet that is open and without holds, before and after: most are. The columns `cached_…` are compared and never
+/// stored.
+const PLAIN_HEAD: &str =
+    "INSERT INTO wallets (member, currency, balance, sequence, spent_day, spent, cached_balance) VALUES ";
+
+/// Any other cached wallet.
 const CACHED_HEAD: &str = "INSERT INTO wallets (member, currency, balance, held, sequence, closed, spent_day, spent, \
-     cached_balance, cached_held, cached_sequence) VALUES ";
+     cached_balance, cached_held) VALUES ";
 
 /// Writes wallets. One that was not there when it was read must not be there now. One that was read from the `cached` rows has
-/// no lock, so its row must still be as it was there: else the balance is null, which is refused.
+/// no lock, so its balance and its holds must still be as they were there: else the new balance is null, which is refused. A
+/// sequence that went on meanwhile is not taken back, and its entries refuse those of the same numbers.
 pub(super) fn write(
     script: &mut Script,
     rows: &[(WalletKey, Wallet)],
@@ -89,40 +95,63 @@ pub(super) fn write(
     cached: &[(WalletKey, Wallet)],
     flavour: Flavour,
 ) {
-    let put = |row: &mut Row<'_>, (key, wallet): &(WalletKey, Wallet)| {
-        put_key(row, key);
-        row.signed(wallet.balance).signed(wallet.held).number(wallet.sequence);
-        row.number(u8::from(wallet.closed)).signed(wallet.spent.day.into()).signed(wallet.spent.units);
-    };
     let before = |key: &WalletKey| cached.binary_search_by(|(other, _)| other.cmp(key)).ok();
     script.rows(HEAD, rows.iter().filter(|(key, _)| absent(key)), "", put);
     let tail = |script: &mut Script| flavour.replace(script, &COLUMNS_WRITTEN);
     let read = rows.iter().filter(|(key, _)| !absent(key) && before(key).is_none());
     script.upserts(HEAD, read, tail, put);
-    let guarded = |script: &mut Script| {
-        flavour.replace(script, &[]);
-        for (at, column) in ["balance", "held", "sequence"].into_iter().enumerate() {
-            script.sql(if at == 0 {
-                " ON DUPLICATE KEY UPDATE balance = IF(wallets."
-            } else {
-                " AND wallets."
-            });
-            script.sql(column).sql(" = ");
-            flavour.put_new(script, ["cached_balance", "cached_held", "cached_sequence"][at]);
-        }
-        script.sql(", ");
-        flavour.put_new(script, "balance");
-        script.sql(", NULL)");
-        for column in &COLUMNS_WRITTEN[1..] {
-            script.sql(", ").sql(column).sql(" = ");
-            flavour.put_new(script, column);
-        }
-    };
-    let known = rows.iter().filter_map(|row| Some((row, &cached[before(&row.0)?].1)));
-    script.upserts(CACHED_HEAD, known, guarded, |row, (new, old)| {
-        put(row, new);
-        row.signed(old.balance).signed(old.held).number(old.sequence);
-    });
+    let known = || rows.iter().filter_map(|row| Some((row, &cached[before(&row.0)?].1)));
+    let plain = |wallet: &Wallet| wallet.held == 0 && !wallet.closed;
+    let is_plain = |((_, new), old): &(&(WalletKey, Wallet), &Wallet)| plain(new) && plain(old);
+    script.upserts(
+        PLAIN_HEAD,
+        known().filter(is_plain),
+        |script| guarded(script, flavour, true),
+        |row, ((key, new), old)| {
+            put_key(row, key);
+            row.signed(new.balance).number(new.sequence);
+            row.signed(new.spent.day.into()).signed(new.spent.units).signed(old.balance);
+        },
+    );
+    script.upserts(
+        CACHED_HEAD,
+        known().filter(|row| !is_plain(row)),
+        |script| guarded(script, flavour, false),
+        |row, (new, old)| {
+            put(row, new);
+            row.signed(old.balance).signed(old.held);
+        },
+    );
+}
+
+fn put(row: &mut Row<'_>, (key, wallet): &(WalletKey, Wallet)) {
+    put_key(row, key);
+    row.signed(wallet.balance).signed(wallet.held).number(wallet.sequence);
+    row.number(u8::from(wallet.closed)).signed(wallet.spent.day.into()).signed(wallet.spent.units);
+}
+
+/// Ends an insert of cached wallets. The first assignment is the guard: it sees the row as it was.
+fn guarded(script: &mut Script, flavour: Flavour, plain: bool) {
+    flavour.replace(script, &[]);
+    script.sql(" ON DUPLICATE KEY UPDATE balance = IF(wallets.balance = ");
+    flavour.put_new(script, "cached_balance");
+    if plain {
+        script.sql(" AND wallets.held = 0 AND wallets.closed = 0");
+    } else {
+        script.sql(" AND wallets.held = ");
+        flavour.put_new(script, "cached_held");
+    }
+    script.sql(", ");
+    flavour.put_new(script, "balance");
+    script.sql(", NULL), sequence = GREATEST(wallets.sequence, ");
+    flavour.put_new(script, "sequence");
+    script.sql(")");
+    let columns: &[&'static str] =
+        if plain { &["spent_day", "spent"] } else { &["held", "closed", "spent_day", "spent"] };
+    for column in columns {
+        script.sql(", ").sql(column).sql(" = ");
+        flavour.put_new(script, column);
+    }
 }
 
 /// Fails where one of these wallets is there by now.

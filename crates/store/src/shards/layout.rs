@@ -19,8 +19,10 @@ pub(super) const RESHARD: &str = "store.reshard";
 /// Names of the notes that say how far that has come, which go on with the table.
 pub(super) const CURSORS: &str = "store.moved.";
 
-/// The way records are spread: what `home` says.
-const VERSION: u32 = 1;
+/// The way records are spread, which is what `home` says, and what is where beside them.
+const VERSION: u32 = 2;
+/// That of releases that had intents (`upgrade`).
+const EARLIER: u32 = 1;
 
 /// What a database is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,7 +54,7 @@ impl Mark {
         let version: u32 = words.next()?.parse().ok()?;
         let (store, shard, of) =
             (words.next()?.into(), words.next()?.parse().ok()?, words.next()?.parse().ok()?);
-        (version == VERSION && words.next().is_none()).then_some(Self { store, shard, of })
+        (matches!(version, EARLIER | VERSION) && words.next().is_none()).then_some(Self { store, shard, of })
     }
 }
 
@@ -75,6 +77,12 @@ pub(super) fn read_calm(store: &MySqlStore) -> Result<Option<Mark>, StoreError> 
     let unknown =
         || refused(format!("{}: what it says of its shard is not known to this version", store.url()));
     Mark::decode(value).map(Some).ok_or_else(unknown)
+}
+
+/// Whether a database is as an earlier release has left it.
+pub(super) fn is_earlier(store: &MySqlStore) -> Result<bool, StoreError> {
+    let earlier = format!("{EARLIER} ");
+    Ok(store.notes(SHARD)?.first().is_some_and(|(_, value)| value.starts_with(earlier.as_bytes())))
 }
 
 /// Writes what a database is.
@@ -177,9 +185,11 @@ mod tests {
     #[test]
     fn a_note_reads_back_and_another_versions_does_not() {
         let mark = Mark { store: "ab12".into(), shard: 3, of: 5 };
-        assert_eq!(mark.encode(), b"1 ab12 3 5");
-        assert_eq!(Mark::decode(b"1 ab12 3 5"), Some(mark));
-        for other in [&b"2 ab12 3 5"[..], b"1 ab12 3", b"1 ab12 3 5 x", b"\xff", b""] {
+        assert_eq!(mark.encode(), b"2 ab12 3 5");
+        for known in [b"1 ab12 3 5", b"2 ab12 3 5"] {
+            assert_eq!(Mark::decode(known).as_ref(), Some(&mark));
+        }
+        for other in [&b"3 ab12 3 5"[..], b"1 ab12 3", b"1 ab12 3 5 x", b"\xff", b""] {
             assert_eq!(Mark::decode(other), None);
         }
     }

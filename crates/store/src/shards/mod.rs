@@ -1,27 +1,28 @@
 //! Records spread by player over several databases, without anything between them and us.
 //!
 //! - `home`: which shard a player's records are in
-//! - `split`: plans and changes shard by shard; `run`: transactions; `reads`: everything else that is asked
-//! - `intent`, `pending`: what makes a transaction of several shards one unit, also after a kill
+//! - `split`: plans and changes shard by shard; `run`: a transaction on each; `reads`: everything else that is asked
+//! - `directory`: boards, which are true on the first shard and told to the others
 //! - `layout`: which shard a database is, so that a wrong list is refused; `reshard`, `moving`: another number of them
+//! - `upgrade`: what earlier releases may have left
 //!
-//! A lease on every shard keeps a second process from writing; they are taken in order, so whoever has the first may have
+//! No transaction spans two databases. A lease on every shard keeps a second process from writing; they are taken in order, so whoever has the first may have
 //! the others. While a shard is away, what concerns it fails and what concerns others does not. Not here: databases
 //! that are no MySQL or MariaDB, and servers that share the shards.
 
 mod books;
 mod contests;
+mod directory;
 mod home;
-mod intent;
 mod layout;
 mod ledger;
 mod moving;
-mod pending;
 mod reads;
 mod reshard;
 mod run;
 mod silent;
 mod split;
+mod upgrade;
 
 pub use layout::check_alone;
 pub use moving::Progress;
@@ -32,12 +33,12 @@ use crate::plan::{
     BatchId, Block, BlockKey, BoardNo, BoardRow, Changes, Committed, ImportKey, ImportRow, KeyRow, Loaded,
     Part, PartKey, PartRow, Plan, ScoreKey,
 };
-use crate::{DamagedRow, Ledger, SHARDS_MAX, Slow, Store, StoreError};
-use pending::Pending;
+use crate::{DamagedRow, Ledger, LostCommits, SHARDS_MAX, Slow, Store, StoreError};
+use directory::Directory;
 use silent::Silent;
 use split::FIRST;
 use std::collections::{BTreeSet, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, Mutex};
 use tally_rules::profile::Profile;
 use tally_rules::{Micros, PlayerId, Record};
 
@@ -53,16 +54,14 @@ pub struct Shards {
 #[derive(Debug)]
 struct Inner {
     all: Vec<Arc<MySqlStore>>,
-    /// Transactions of one shard pass its gate side by side, one of several has the gates of all of its shards.
-    gates: Vec<RwLock<()>>,
-    pending: Pending,
+    directory: Directory,
     silent: Silent,
     lost: Mutex<VecDeque<(BatchId, usize)>>,
 }
 
 impl Shards {
-    /// Opens the databases of a list, making their tables where they are empty. What a process that was killed has left
-    /// undone on some of them is done first.
+    /// Opens the databases of a list, making their tables where they are empty. All of them know the boards of the first
+    /// afterwards.
     pub fn open(urls: &[String], options: &Options) -> Result<Self, StoreError> {
         Self::open_telling(urls, options, &mut |_| ())
     }
@@ -75,11 +74,9 @@ impl Shards {
     ) -> Result<Self, StoreError> {
         let all = connect(urls, options, tell)?;
         layout::check(&all)?;
-        let pending = Pending::read(&all)?;
-        let inner = Inner::new(all, pending);
-        for shard in 0..inner.all.len() {
-            inner.pending.mend(&inner.all, shard)?;
-        }
+        upgrade::upgrade(&all)?;
+        let inner = Inner::new(all);
+        inner.catch_up_all()?;
         Ok(Self { inner })
     }
 
@@ -88,7 +85,7 @@ impl Shards {
         let options = Options { writer: None, ..options.clone() };
         let all = connect(urls, &options, &mut |_| ())?;
         layout::check_set(&all)?;
-        Ok(Self { inner: Inner::new(all, Pending::default()) })
+        Ok(Self { inner: Inner::new(all) })
     }
 
     /// The databases, in order.
@@ -118,32 +115,14 @@ fn connect(
 }
 
 impl Inner {
-    fn new(all: Vec<Arc<MySqlStore>>, pending: Pending) -> Self {
-        let gates = all.iter().map(|_| RwLock::default()).collect();
-        Self { all, gates, pending, silent: Silent::default(), lost: Mutex::default() }
+    fn new(all: Vec<Arc<MySqlStore>>) -> Self {
+        let directory = Directory::of(all.len());
+        Self { all, directory, silent: Silent::default(), lost: Mutex::default() }
     }
 
     /// A shard as people count and as messages show it.
     fn name(&self, shard: usize) -> String {
         format!("shard {} of {}", shard + 1, self.all.len())
-    }
-
-    /// Enters a shard beside others, once it is not behind.
-    fn enter(&self, shard: usize) -> Result<RwLockReadGuard<'_, ()>, StoreError> {
-        loop {
-            let beside = self.gates[shard].read().unwrap_or_else(PoisonError::into_inner);
-            if !self.pending.has(shard) {
-                return Ok(beside);
-            }
-            drop(beside);
-            let _alone = self.gates[shard].write().unwrap_or_else(PoisonError::into_inner);
-            self.pending.mend(&self.all, shard).map_err(|error| self.behind(shard, &error))?;
-        }
-    }
-
-    fn behind(&self, shard: usize, error: &StoreError) -> StoreError {
-        let why = format!("it has not got what was done already: {error}");
-        self.away(shard, true, why)
     }
 
     /// That a shard is away, by its name; `alone`: it is the only one that the transaction concerns.
@@ -244,7 +223,15 @@ impl Store for Shards {
     }
 
     fn import_progress(&self, key: &ImportKey) -> Result<Option<ImportRow>, StoreError> {
-        self.inner.ask(FIRST, |store| store.import_progress(key))
+        let one = |shard| self.inner.ask(shard, |store| store.import_progress(key));
+        // The first is the last of them to have a chunk.
+        let Some(mut whole) = one(FIRST)? else { return Ok(None) };
+        for shard in 1..self.inner.all.len() {
+            let row = one(shard)?.unwrap_or_default();
+            whole.taken += row.taken;
+            whole.refused += row.refused;
+        }
+        Ok(Some(whole))
     }
 
     fn bans(&self, board: BoardNo) -> Result<Vec<PlayerId>, StoreError> {
@@ -256,11 +243,11 @@ impl Store for Shards {
     }
 
     fn expire_requests(&self, before: Micros, limit: usize) -> Result<usize, StoreError> {
-        self.inner.up_to(limit, |store, limit| store.expire_requests(before, limit))
+        self.inner.up_to(0, limit, |store, limit| store.expire_requests(before, limit))
     }
 
     fn purge_deleted(&self, limit: usize) -> Result<usize, StoreError> {
-        self.inner.up_to(limit, MySqlStore::purge_deleted)
+        self.inner.purge_deleted(limit)
     }
 
     fn unpurged(&self, parts: &[PartKey]) -> Result<Vec<PartKey>, StoreError> {
@@ -272,8 +259,10 @@ impl Store for Shards {
     }
 
     fn purge_part(&self, part: PartKey, limit: usize) -> Result<bool, StoreError> {
+        // The first is the last: what it has to purge says what is gone.
+        let _changing = self.inner.directory.change();
         let one = |shard| self.inner.ask(shard, |store| store.purge_part(part, limit));
-        (0..self.inner.all.len()).try_fold(true, |done, shard| Ok(one(shard)? && done))
+        (0..self.inner.all.len()).rev().try_fold(true, |done, shard| Ok(one(shard)? && done))
     }
 
     fn meta(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
@@ -316,6 +305,10 @@ impl Store for Shards {
 
     /// Nobody writes to any shard who has not the lease of the first.
     fn may_answer(&self) -> bool {
-        self.inner.all[FIRST].may_answer()
+        self.inner.all[FIRST].may_answer() && self.lost().is_none()
+    }
+
+    fn lost(&self) -> Option<LostCommits> {
+        self.inner.all.iter().find_map(|store| store.lost())
     }
 }

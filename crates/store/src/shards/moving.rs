@@ -5,7 +5,7 @@
 
 use super::layout::CURSORS;
 use crate::StoreError;
-use crate::mysql::moving::{Cell, Cells, Moved};
+use crate::mysql::moving::{Cell, Cells, IMPORT_COUNTS, IMPORTS, Moved};
 use crate::mysql::{MySqlStore, Note};
 use crate::sqlite::codec::{Input, put_bytes, put_number, put_signed};
 use std::collections::BTreeMap;
@@ -55,6 +55,45 @@ pub(super) fn copy(
         all[from].take_out(table, &[], &[cursor.note(table)])?;
     }
     Ok(())
+}
+
+/// Gives databases the positions of all imports of the first. One that has a position keeps it, and rows are counted once.
+pub(super) fn spread_imports<'a>(
+    first: &MySqlStore,
+    to: impl Iterator<Item = &'a Arc<MySqlStore>> + Clone,
+) -> Result<(), StoreError> {
+    let mut after: Option<Cells> = None;
+    loop {
+        let mut rows = first.bite(&IMPORTS, after.as_deref(), BITE)?;
+        let Some(last) = rows.last() else { return Ok(()) };
+        after = Some(IMPORTS.key(last).to_vec());
+        rows.iter_mut().for_each(|row| row[IMPORT_COUNTS].fill(Cell::Signed(0)));
+        for store in to.clone() {
+            store.put(&IMPORTS, &rows.iter().collect::<Vec<_>>())?;
+        }
+    }
+}
+
+/// Refuses databases of which an import has not reached the same line of its file.
+pub(super) fn check_imports(all: &[Arc<MySqlStore>]) -> Result<(), StoreError> {
+    let mut after: Vec<Option<Cells>> = vec![None; all.len()];
+    loop {
+        let mut bites: Vec<Vec<Cells>> = Vec::new();
+        for (store, after) in all.iter().zip(&mut after) {
+            let mut rows = store.bite(&IMPORTS, after.as_deref(), BITE)?;
+            *after = rows.last().map(|row| IMPORTS.key(row).to_vec());
+            rows.iter_mut().for_each(|row| row[IMPORT_COUNTS].fill(Cell::Signed(0)));
+            bites.push(rows);
+        }
+        if bites.iter().any(|rows| *rows != bites[0]) {
+            return Err(StoreError::Layout(
+                "an import is at another line on each of the databases: finish it first (nothing was changed)".into(),
+            ));
+        }
+        if bites.iter().all(Vec::is_empty) {
+            return Ok(());
+        }
+    }
 }
 
 /// Moves every row of these tables to the database of its player. The first so many have any to move, and are walked side by

@@ -1,6 +1,6 @@
 //! What is asked outside of transactions: of the first shard, of a player's, or of all and put together.
 //!
-//! A shard that is behind is brought to the present before it is asked. Not here: transactions.
+//! A shard that lags is told what it lacks before it is asked. Not here: transactions.
 
 use super::Inner;
 use super::home::home;
@@ -30,9 +30,7 @@ impl Inner {
         shard: usize,
         ask: impl FnOnce(&MySqlStore) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        if self.pending.has(shard) {
-            drop(self.enter(shard)?);
-        }
+        self.catch_up(shard)?;
         ask(&self.all[shard]).map_err(|error| self.of_one(shard, error))
     }
 
@@ -52,14 +50,25 @@ impl Inner {
         (0..self.all.len()).try_fold(0, |sum, shard| Ok(sum + self.ask(shard, &ask)?))
     }
 
-    /// Does something to at most so many rows of all. One that is away does not keep the others from it.
+    /// Deletes rows of what is gone. Those of the first say what is gone: they stay until all others know.
+    pub(super) fn purge_deleted(&self, limit: usize) -> Result<usize, StoreError> {
+        let _changing = self.directory.change();
+        let done = self.up_to(1, limit, MySqlStore::purge_deleted)?;
+        if done == limit || self.directory.lagging() > 0 {
+            return Ok(done);
+        }
+        Ok(done + self.ask(FIRST, |store| store.purge_deleted(limit - done))?)
+    }
+
+    /// Does something to at most so many rows of all but the lowest. One that is away does not keep the others from it.
     pub(super) fn up_to(
         &self,
+        lowest: usize,
         limit: usize,
         each: impl Fn(&MySqlStore, usize) -> Result<usize, StoreError>,
     ) -> Result<usize, StoreError> {
         let (mut done, mut failed) = (0, None);
-        for shard in 0..self.all.len() {
+        for shard in lowest..self.all.len() {
             match self.ask(shard, |store| each(store, limit - done)) {
                 Ok(rows) => done += rows,
                 Err(error) => failed = Some(error),
@@ -183,7 +192,7 @@ impl Inner {
         }
         all.push(("shards", self.all.len() as f64));
         all.push(("shards_silent", self.silent.get().len() as f64));
-        all.push(("intents_open", self.pending.count() as f64));
+        all.push(("shards_lagging", f64::from(self.directory.lagging())));
         all
     }
 }

@@ -8,11 +8,12 @@
 //! Requests do not say whose they are, so each goes to every shard until its time is over. Not here: leases; whoever
 //! opens the databases has them.
 
+use super::Inner;
 use super::home::home;
 use super::layout::{self, Mark};
-use super::moving::{self, Progress};
-use super::pending::Pending;
+use super::moving::{self, Progress, check_imports, spread_imports};
 use super::split::FIRST;
+use super::upgrade::upgrade;
 use crate::mysql::moving::{BANS, PARTS, REQUESTS, SCORES};
 use crate::mysql::{MySqlStore, Note, Noted, Options};
 use crate::plan::{BoardChange, Changes, Plan};
@@ -179,8 +180,8 @@ impl Lists {
         let (old, new) = self.all.split_at(self.old);
         if self.old > 1 {
             layout::check_marks(old)?;
-            let pending = Pending::read(old)?;
-            (0..old.len()).try_for_each(|shard| pending.mend(old, shard))?;
+            upgrade(old)?;
+            Inner::new(old.to_vec()).catch_up_all()?;
         }
         for store in new {
             if !store.is_new()? || layout::read_calm(store)?.is_some() {
@@ -190,6 +191,7 @@ impl Lists {
         for store in old {
             while store.purge_deleted(PURGE_ROWS)? > 0 {}
         }
+        check_imports(old)?;
         let rows = count(old.iter())?;
         let state = State { store: layout::new_name()?, shards: (self.old, self.new.len()), rows };
         // The first is the last: before, nothing was moved.
@@ -242,7 +244,7 @@ impl Lists {
         Ok(false)
     }
 
-    /// Gives new databases the boards.
+    /// Gives new databases the boards and the positions of imports.
     fn prepare(&self) -> Result<(), StoreError> {
         let boards = self.all[FIRST].boards()?;
         let next = self.all[FIRST].notes(NEXT_BOARD)?;
@@ -256,14 +258,14 @@ impl Lists {
             }
             note(store, next.iter().map(|(name, value)| (name.clone(), Some(value.clone()))).collect())?;
         }
-        Ok(())
+        spread_imports(&self.all[FIRST], self.all[self.old..].iter())
     }
 
     /// Says in each what it is now; from the last on the store opens again.
     fn end(&self, state: &State) -> Result<(), StoreError> {
         for (place, store) in self.all.iter().enumerate().rev() {
             let mut gone: Vec<(String, Vec<u8>)> = Vec::new();
-            for prefix in [layout::RESHARD, layout::CURSORS, super::intent::INTENTS, super::intent::APPLIED] {
+            for prefix in [layout::RESHARD, layout::CURSORS] {
                 gone.extend(store.notes(prefix)?);
             }
             let mut notes: Vec<Note> = gone.into_iter().map(|(name, _)| (name, None)).collect();

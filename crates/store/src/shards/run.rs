@@ -1,16 +1,14 @@
-//! One transaction, on one shard or on several.
+//! A transaction on each database that a plan concerns.
 //!
-//! What concerns one shard is that shard's own transaction, beside those of others. What concerns several has its shards
-//! to itself. It reads and locks on each, the highest first, each inside of the one before; the lowest, which is the last,
-//! decides. Its commit is the moment at which all is done: with it goes the intent of what the others have to do. Then
-//! they commit from the inside out, with what they read still locked. Whoever fails at that is behind (`pending`), and
-//! mended before anybody reads or writes there.
+//! What concerns one database is that database's own transaction. What concerns several is one on each, and there is nothing
+//! between them: everything is read and locked, the highest database first, and decided once; then the lowest commits first and the
+//! highest last. So the part of the first database is done before a player's own. Where a later commit fails, the earlier ones
+//! stay: a plan may concern several only where each part is harmless alone and a retry finishes the rest. What is stored of a
+//! request is in the last part.
 //!
-//! Not here: two processes that write to the same shards; the lease keeps the second away.
+//! Not here: batches of players of several databases, whose callers ask for each database by itself.
 
-use super::intent::{self, Intent};
-use super::pending::Left;
-use super::split::{self, Split};
+use super::split::{self, FIRST, Split};
 use super::{Inner, LOST_MAX};
 use crate::mysql::{MySqlStore, Noted};
 use crate::plan::{BatchId, Changes, Committed, Loaded, Plan};
@@ -18,170 +16,125 @@ use crate::{ShardSet, Store, StoreError};
 use std::collections::BTreeMap;
 use std::sync::PoisonError;
 
-/// How often a shard that is behind is brought to the present at once, where another transaction is in the way.
-const TRIES: usize = 5;
-
-/// Notes of an intent at most: 64 MiB, which a million players' removal does not reach.
-const INTENT_NOTES_MAX: usize = 2048;
-
 type Decide<'a> = &'a mut dyn FnMut(&Loaded) -> Changes;
 
-/// A transaction of several shards.
-struct Wide<'a> {
+/// What a transaction needs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Needs {
+    shards: ShardSet,
+    /// Whether it changes what every database must know of boards.
+    boards: bool,
+}
+
+/// A transaction under way.
+struct Run<'a> {
     split: Split<'a>,
-    /// Their plans, in the order in which they are begun.
+    needs: Needs,
+    /// The plans of its databases, in the order in which they are begun.
     plans: Vec<(usize, Plan)>,
     loaded: BTreeMap<usize, Loaded>,
     version: u64,
-    /// The number of its intent, and the notes that go with it.
-    number: u64,
-    old: Vec<crate::mysql::Note>,
     parts: BTreeMap<usize, Changes>,
-    intent: Option<(Intent, usize)>,
-    /// Shards that it would have needed.
-    wider: Option<ShardSet>,
-    /// Why nothing was done, and where.
+    /// What the others have to be told of boards.
+    told: Changes,
+    /// What it would have needed.
+    more: Option<Needs>,
+    /// Databases whose part is done.
+    done: ShardSet,
+    /// Why the rest was not done, and where.
     stopped: Option<(usize, StoreError)>,
-    done: bool,
-    /// Where it was done and the shard does not know yet.
-    left: BTreeMap<usize, StoreError>,
 }
 
 impl Inner {
     /// See [`crate::Store::run`].
     pub(super) fn run(&self, plan: &Plan, decide: Decide<'_>) -> Result<Committed, StoreError> {
         plan.assert_sorted();
-        let mut shards = split::concerned(plan, self.all.len());
-        if let (1, Some(shard)) = (shards.len(), shards.lowest()) {
-            match self.run_on_one(shard, plan, decide)? {
-                Ok(committed) => return Ok(committed),
-                Err(wider) => shards = wider,
-            }
-        }
+        let mut needs = Needs { shards: split::concerned(plan, self.all.len()), boards: false };
         loop {
-            match self.run_on_several(shards, plan, decide)? {
+            let _changing = needs.boards.then(|| self.directory.change());
+            match self.attempt(needs, plan, decide)? {
                 Ok(committed) => return Ok(committed),
-                Err(wider) => shards = wider,
+                Err(more) => needs = more,
             }
         }
     }
 
-    /// Gives the shards that it turned out to need, where they are more.
-    fn run_on_one(
+    /// Gives what it turned out to need, where that is more.
+    fn attempt(
         &self,
-        shard: usize,
+        needs: Needs,
         plan: &Plan,
         decide: Decide<'_>,
-    ) -> Result<Result<Committed, ShardSet>, StoreError> {
-        let alone = ShardSet::of(shard);
-        self.refuse_recent(shard, true)?;
-        let _beside = self.enter(shard)?;
-        let split = Split::new(plan, self.all.len(), alone);
-        let mut wider = None;
+    ) -> Result<Result<Committed, Needs>, StoreError> {
+        for shard in needs.shards.iter() {
+            self.refuse_recent(shard, needs.shards.len() == 1)?;
+            self.catch_up(shard)?;
+        }
+        let mut run = Run::new(plan, self.all.len(), needs);
+        match (needs.shards.len(), needs.shards.lowest()) {
+            (1, Some(shard)) => self.run_on_one(shard, plan, &mut run, decide),
+            _ => self.descend(0, &mut run, decide),
+        }
+        if let Some(more) = run.more {
+            return Ok(Err(more));
+        }
+        if let Some((shard, error)) = run.stopped.take() {
+            return Err(self.stopped(&run, shard, error));
+        }
+        needs.shards.iter().for_each(|shard| self.silent.take(shard));
+        if !run.told.is_empty() {
+            self.tell(&run.told);
+        }
+        Ok(Ok(Committed { version: run.version, ..Committed::default() }))
+    }
+
+    fn run_on_one(&self, shard: usize, plan: &Plan, run: &mut Run<'_>, decide: Decide<'_>) {
+        let found = vec![Some(shard); plan.requests.len()];
         let done = self.all[shard].run(plan, &mut |loaded| {
-            let found = vec![Some(shard); plan.requests.len()];
-            let mut parts = split.changes(decide(loaded), &found);
-            let needed: ShardSet = parts.keys().copied().collect();
-            wider = (!needed.is_within(alone)).then(|| needed.and(alone));
-            let changes = if wider.is_some() { None } else { parts.remove(&shard) };
-            changes.unwrap_or_default()
+            run.decided(decide(loaded), &found);
+            run.part(shard).changes
         });
-        let committed = done.map_err(|error| self.fault(shard, error, true))?;
-        self.silent.take(shard);
-        Ok(wider.map_or(Ok(committed), Err))
+        run.end(shard, done);
     }
 
-    fn run_on_several(
-        &self,
-        shards: ShardSet,
-        plan: &Plan,
-        decide: Decide<'_>,
-    ) -> Result<Result<Committed, ShardSet>, StoreError> {
-        // Whoever is away is asked before others wait for it.
-        for shard in self.silent.get().iter().filter(|shard| shards.has(*shard)) {
-            self.refuse_recent(shard, false)?;
-            self.all[shard].meta("").map_err(|error| self.fault(shard, error, false))?;
-            self.silent.take(shard);
-        }
-        let _alone: Vec<_> = shards
-            .iter()
-            .map(|shard| self.gates[shard].write().unwrap_or_else(PoisonError::into_inner))
-            .collect();
-        for shard in shards.iter() {
-            self.pending.mend(&self.all, shard).map_err(|error| self.fault(shard, error, false))?;
-        }
-        let mut wide = self.begin(shards, plan);
-        let lowest = wide.split.lowest();
-        self.descend(0, &mut wide, decide);
-        if let Some(wider) = wide.wider {
-            return Ok(Err(wider.and(shards)));
-        }
-        if let Some((shard, error)) = wide.stopped.take() {
-            if let (StoreError::LostAtCommit { batch, .. }, Some((intent, notes))) = (&error, &wide.intent) {
-                let left = wide.rest(|_| true);
-                self.pending.add((lowest, wide.number, *notes), intent, Some(*batch), left);
-            }
-            return Err(self.fault(shard, error, false));
-        }
-        if let Some((intent, notes)) = &wide.intent {
-            let left = wide.rest(|shard| wide.left.contains_key(&shard));
-            let behind: Vec<usize> = left.keys().copied().collect();
-            self.pending.add((lowest, wide.number, *notes), intent, None, left);
-            behind.into_iter().for_each(|shard| self.mend_soon(shard));
-        }
-        Ok(Ok(Committed { version: wide.version, ..Committed::default() }))
-    }
-
-    fn begin<'a>(&self, shards: ShardSet, plan: &'a Plan) -> Wide<'a> {
-        let split = Split::new(plan, self.all.len(), shards);
-        let plans = shards.iter().rev().map(|shard| (shard, split.plan(shard))).collect();
-        let (number, old) = self.pending.next(split.lowest());
-        Wide {
-            split,
-            plans,
-            loaded: BTreeMap::new(),
-            version: 0,
-            number,
-            old,
-            parts: BTreeMap::new(),
-            intent: None,
-            wider: None,
-            stopped: None,
-            done: false,
-            left: BTreeMap::new(),
-        }
-    }
-
-    /// The transaction on one shard, and inside of it those on the shards below.
-    fn descend(&self, at: usize, wide: &mut Wide<'_>, decide: Decide<'_>) {
-        let (shard, plan) = wide.plans[at].clone();
-        let last = at + 1 == wide.plans.len();
-        let mut inner_ended = false;
+    /// The transaction on one database, and inside of it those on the ones below.
+    fn descend(&self, at: usize, run: &mut Run<'_>, decide: Decide<'_>) {
+        let (shard, plan) = run.plans[at].clone();
+        let is_last = at + 1 == run.plans.len();
+        let mut is_inside_done = false;
         let done = self.all[shard].run_noting(&plan, &mut |loaded, version| {
-            // Begun again: what is below was decided on what nobody else can have changed.
-            if !inner_ended {
-                wide.loaded.insert(shard, loaded.clone());
-                wide.version = wide.version.max(version);
-                if last {
-                    wide.decide(decide);
-                } else {
-                    self.descend(at + 1, wide, decide);
-                    inner_ended = true;
-                }
+            if is_inside_done {
+                // Begun again, and what is below is done: it goes on only on what that was decided on.
+                run.check_same(shard, loaded);
+                return run.part(shard);
             }
-            wide.noted(shard, last)
+            run.loaded.insert(shard, loaded.clone());
+            run.version = run.version.max(version);
+            if is_last {
+                run.decide(decide);
+            } else {
+                self.descend(at + 1, run, decide);
+                is_inside_done = true;
+            }
+            run.part(shard)
         });
-        wide.end(shard, last, done);
+        run.end(shard, done);
     }
 
-    /// Tries to bring a shard to the present that the caller has to itself. Where that fails, whoever comes next tries.
-    fn mend_soon(&self, shard: usize) {
-        for _ in 0..TRIES {
-            match self.pending.mend(&self.all, shard) {
-                Err(StoreError::Conflict(_)) => std::thread::yield_now(),
-                Err(StoreError::Away(_)) => return self.silent.put(shard),
-                _ => return,
+    /// What the caller hears where not all of it is done.
+    fn stopped(&self, run: &Run<'_>, shard: usize, error: StoreError) -> StoreError {
+        let is_last = run.parts.keys().all(|other| *other <= shard);
+        let is_begun = !run.done.is_empty();
+        match self.fault(shard, error, run.needs.shards.len() == 1) {
+            StoreError::LostAtCommit { batch, why } => {
+                if shard == FIRST && !run.told.is_empty() {
+                    self.doubt(batch);
+                }
+                // Only what the last one did is to be asked for.
+                if is_last { StoreError::LostAtCommit { batch, why } } else { StoreError::Partly(why) }
             }
+            error @ StoreError::ShardAway { .. } if is_begun => StoreError::Partly(error.to_string()),
+            error => error,
         }
     }
 
@@ -220,85 +173,82 @@ impl Inner {
     }
 }
 
-impl Wide<'_> {
-    /// All is read: decides, and says what becomes of it on each shard.
-    fn decide(&mut self, decide: Decide<'_>) {
-        (self.parts, self.intent, self.wider) = (BTreeMap::new(), None, None);
-        let (loaded, found) = self.split.loaded(&self.loaded);
-        let parts = self.split.changes(decide(&loaded), &found);
-        let needed: ShardSet = parts.keys().copied().collect();
-        if !needed.is_within(self.split.shards) {
-            self.wider = Some(needed);
-            return;
-        }
-        // What a shard refuses whatever is tried must be known before it is too late.
-        if let Some(error) = parts.values().find_map(|changes| MySqlStore::check(changes).err()) {
-            self.stopped = Some((self.split.lowest(), error));
-            return;
-        }
-        self.parts = parts;
-        if self.parts.len() > 1 {
-            let lowest = self.split.lowest();
-            let rest = self.parts.iter().filter(|(shard, _)| **shard != lowest);
-            let rest = rest.map(|(shard, changes)| (*shard, changes.clone())).collect();
-            let intent = Intent { version: self.version, rest };
-            let notes = intent::notes(self.number, &intent).len();
-            if notes > INTENT_NOTES_MAX {
-                let why = format!("a change of several shards is larger than {INTENT_NOTES_MAX} notes hold");
-                self.stopped = Some((lowest, StoreError::Row(why)));
-                return;
-            }
-            self.intent = Some((intent, notes));
+impl<'a> Run<'a> {
+    fn new(plan: &'a Plan, all: usize, needs: Needs) -> Self {
+        let split = Split::new(plan, all, needs.shards);
+        let plans = if needs.shards.len() == 1 {
+            Vec::new()
+        } else {
+            needs.shards.iter().rev().map(|shard| (shard, split.plan(shard))).collect()
+        };
+        Self {
+            split,
+            needs,
+            plans,
+            loaded: BTreeMap::new(),
+            version: 0,
+            parts: BTreeMap::new(),
+            told: Changes::default(),
+            more: None,
+            done: ShardSet::default(),
+            stopped: None,
         }
     }
 
-    /// What one shard writes.
-    fn noted(&self, shard: usize, last: bool) -> Noted {
-        if self.stopped.is_some() || self.wider.is_some() {
+    /// Everything is read.
+    fn decide(&mut self, decide: Decide<'_>) {
+        let (loaded, found) = self.split.loaded(&self.loaded);
+        self.decided(decide(&loaded), &found);
+        // What a database refuses whatever is tried must be known before another has done its part.
+        if let Some(error) = self.parts.values().find_map(|changes| MySqlStore::check(changes).err()) {
+            self.stopped = Some((self.split.lowest(), error));
+        }
+    }
+
+    /// What each database writes.
+    fn decided(&mut self, changes: Changes, found: &[Option<usize>]) {
+        (self.more, self.stopped) = (None, None);
+        (self.parts, self.told) = self.split.changes(changes, found);
+        let mut needs = self.needs;
+        self.parts.keys().for_each(|shard| needs.shards.insert(*shard));
+        needs.boards |= !self.told.is_empty();
+        self.more = (needs != self.needs).then_some(needs);
+    }
+
+    fn check_same(&mut self, shard: usize, loaded: &Loaded) {
+        let rows = |loaded: &'_ Loaded| {
+            (loaded.boards.clone(), loaded.scores.clone(), loaded.requests.clone(), loaded.imports.clone())
+        };
+        if self.loaded.get(&shard).map(rows) != Some(rows(loaded)) {
+            let why = "its rows were changed while another database did its part";
+            self.stopped.get_or_insert((shard, StoreError::Conflict(why.into())));
+        }
+    }
+
+    /// What one database writes.
+    fn part(&self, shard: usize) -> Noted {
+        if self.stopped.is_some() || self.more.is_some() {
             return Noted::default();
         }
         let changes = self.parts.get(&shard).cloned().unwrap_or_default();
-        let notes = match &self.intent {
-            Some((intent, _)) if last => {
-                intent::notes(self.number, intent).into_iter().chain(self.old.iter().cloned()).collect()
-            }
-            Some(_) if !changes.is_empty() => vec![intent::applied(self.split.lowest(), self.number)],
-            _ => Vec::new(),
-        };
-        Noted { changes, notes, version: self.version }
+        Noted { changes, version: self.version, ..Noted::default() }
     }
 
-    /// One shard's transaction has ended.
-    fn end(&mut self, shard: usize, last: bool, done: Result<Committed, StoreError>) {
-        let has_part = self.parts.contains_key(&shard);
-        // With an intent all is done with the lowest; without one there is one part at most.
-        let decides = if self.intent.is_some() { last } else { has_part };
+    /// The transaction of one database has ended.
+    fn end(&mut self, shard: usize, done: Result<Committed, StoreError>) {
         match done {
-            Ok(_) if self.stopped.is_some() || self.wider.is_some() => {}
             Ok(committed) => {
                 self.version = self.version.max(committed.version);
-                self.done |= decides;
-            }
-            Err(error) if self.done => {
-                if has_part {
-                    self.left.insert(shard, error);
+                if self.stopped.is_none() && self.parts.contains_key(&shard) {
+                    self.done.insert(shard);
                 }
+            }
+            // Where nothing is left to be done there, the others have done it.
+            Err(_) if !self.parts.is_empty() && !self.parts.contains_key(&shard) && !self.done.is_empty() => {
             }
             Err(error) => {
                 self.stopped.get_or_insert((shard, error));
             }
         }
-    }
-
-    /// What is left to do on those shards that are behind.
-    fn rest(&self, behind: impl Fn(usize) -> bool) -> BTreeMap<usize, Left> {
-        let Some((intent, _)) = &self.intent else { return BTreeMap::new() };
-        let left = intent.rest.iter().filter(|(shard, _)| behind(**shard));
-        let doubt = |shard| match self.left.get(shard) {
-            Some(StoreError::LostAtCommit { batch, .. }) => Some(*batch),
-            _ => None,
-        };
-        left.map(|(shard, changes)| (*shard, Left { changes: changes.clone(), doubt: doubt(shard) }))
-            .collect()
     }
 }

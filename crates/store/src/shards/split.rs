@@ -1,14 +1,14 @@
 //! A plan and its changes, shard by shard, and what the shards have read put together again.
 //!
-//! Records and bans are where their player is; a request is where its effect is; boards are on all, so that whoever
-//! writes a record sees in its own transaction that its board is there; everything else is on the first. Pure. Not
-//! here: transactions.
+//! Records and bans are where their player is. A request and the position of an import are where their effect is. Boards are on
+//! all databases, so that a transaction sees itself that its board is there. Everything else is on the first. Pure. Not here:
+//! transactions, and how the others learn of boards (`directory`).
 
 use super::home::home;
 use crate::plan::{Changes, Gone, Loaded, Plan};
 use crate::{LedgerPlan, ShardSet};
 use std::collections::BTreeMap;
-use tally_rules::idempotency::{RequestKey, Stored};
+use tally_rules::idempotency::Stored;
 
 /// The one that has what is not spread.
 pub(super) const FIRST: usize = 0;
@@ -30,15 +30,19 @@ pub(super) fn concerned(plan: &Plan, all: usize) -> ShardSet {
     if !plan.requests.is_empty() && plan.shards.is_empty() {
         return ShardSet::first(all);
     }
-    shards.extend_with(plan.request_shards.iter().copied());
-    let of_first = !(plan.board_names.is_empty()
-        && plan.imports.is_empty()
-        && plan.profiles.is_empty()
-        && plan.ledger.is_empty());
+    let of_first = !(plan.board_names.is_empty() && plan.profiles.is_empty() && plan.ledger.is_empty());
+    if !plan.imports.is_empty() {
+        shards.insert(hinted(plan).unwrap_or(FIRST));
+    }
     if of_first || shards.is_empty() {
         shards.insert(FIRST);
     }
     shards
+}
+
+/// The only one that a caller has named.
+fn hinted(plan: &Plan) -> Option<usize> {
+    plan.shards.lowest().filter(|_| plan.shards.len() == 1)
 }
 
 impl ShardSet {
@@ -54,9 +58,14 @@ impl<'a> Split<'a> {
         Self { plan, all, shards, homes }
     }
 
-    /// The lowest of its shards: it says what becomes of a transaction of several.
+    /// The lowest of its shards, which commits first.
     pub(super) fn lowest(&self) -> usize {
         self.shards.lowest().unwrap_or(FIRST)
+    }
+
+    /// Which has the positions of its imports: each database has its own.
+    fn of_imports(&self) -> usize {
+        hinted(self.plan).unwrap_or(FIRST)
     }
 
     /// What one shard reads.
@@ -70,19 +79,12 @@ impl<'a> Split<'a> {
             boards: plan.boards.clone(),
             board_names: if of_first(true) { plan.board_names.clone() } else { Vec::new() },
             scores: scores.map(|(key, _)| key.clone()).collect(),
-            requests: self.requests(shard).map(|(_, key)| key.clone()).collect(),
-            imports: if first { plan.imports.clone() } else { Vec::new() },
+            requests: plan.requests.clone(),
+            imports: if shard == self.of_imports() { plan.imports.clone() } else { Vec::new() },
             profiles: if first { plan.profiles.clone() } else { Vec::new() },
             ledger: if first { plan.ledger.clone() } else { LedgerPlan::default() },
             ..Plan::default()
         }
-    }
-
-    /// Requests that a shard is asked for, with their places in the plan.
-    fn requests(&self, shard: usize) -> impl Iterator<Item = (usize, &RequestKey)> {
-        let known = &self.plan.request_shards;
-        let asked = move |place: usize| known.get(place).is_none_or(|known| *known == shard);
-        self.plan.requests.iter().enumerate().filter(move |(place, _)| asked(*place))
     }
 
     /// What was read, put together, and where each request was found.
@@ -94,7 +96,7 @@ impl<'a> Split<'a> {
         let mut requests: Vec<Option<Stored>> = vec![None; plan.requests.len()];
         let mut found = vec![None; plan.requests.len()];
         for (shard, loaded) in read {
-            for ((place, _), stored) in self.requests(*shard).zip(&loaded.requests) {
+            for (place, stored) in loaded.requests.iter().enumerate() {
                 // One whose time was over may have been done again elsewhere: the newest holds.
                 let newer = |stored: &Stored| requests[place].as_ref().is_none_or(|old| old.at < stored.at);
                 if stored.as_ref().is_some_and(newer) {
@@ -105,22 +107,27 @@ impl<'a> Split<'a> {
         }
         let boards = read.get(&self.lowest()).map_or_else(Vec::new, |loaded| loaded.boards.clone());
         let first = read.get(&FIRST).cloned().unwrap_or_default();
+        let imports = read.get(&self.of_imports()).map_or_else(Vec::new, |loaded| loaded.imports.clone());
         let loaded = Loaded {
             boards,
             board_names: first.board_names,
             next_board: first.next_board,
             scores: self.homes.iter().map(&mut score).collect(),
             requests,
-            imports: first.imports,
+            imports,
             profiles: first.profiles,
             ledger: first.ledger,
         };
         (loaded, found)
     }
 
-    /// The changes of each shard; those of none are left out. `found` says where requests were.
-    pub(super) fn changes(&self, changes: Changes, found: &[Option<usize>]) -> BTreeMap<usize, Changes> {
-        let mut parts = Parts { by_shard: BTreeMap::new(), all: self.all };
+    /// The changes of each shard, and what the databases behind the first have to be told of boards once it is done.
+    pub(super) fn changes(
+        &self,
+        changes: Changes,
+        found: &[Option<usize>],
+    ) -> (BTreeMap<usize, Changes>, Changes) {
+        let mut parts = Parts::default();
         for (key, record) in changes.scores {
             parts.of(home(&key.player, self.all)).scores.push((key, record));
         }
@@ -129,62 +136,60 @@ impl<'a> Split<'a> {
         }
         // Where all of it is one player's, it is there, also where a part of its effect is elsewhere: a retry looks there
         // alone. What nobody knows a place for is on the lowest.
-        let mut of_players = parts.by_shard.keys().copied();
+        let mut of_players = parts.0.keys().copied();
         let only = of_players.next().filter(|_| of_players.next().is_none());
-        let hinted = self.plan.shards.lowest().filter(|_| self.plan.shards.len() == 1);
-        let otherwise = hinted.or(only).unwrap_or_else(|| self.lowest());
+        let otherwise = hinted(self.plan).or(only).unwrap_or_else(|| self.lowest());
         for (key, stored) in changes.requests {
             let place = self.plan.requests.binary_search(&key).ok();
-            let known = place.and_then(|place| self.plan.request_shards.get(place).copied());
-            let shard = place.and_then(|place| found.get(place).copied().flatten()).or(known);
+            let shard = place.and_then(|place| found.get(place).copied().flatten());
             parts.of(shard.unwrap_or(otherwise)).requests.push((key, stored));
         }
+        if !changes.imports.is_empty() {
+            parts.of(self.of_imports()).imports = changes.imports;
+        }
+        let mut told = Changes { boards: changes.boards, ..Changes::default() };
         for (key, row) in changes.parts {
             match row {
                 // A period that begins is noted beside its first record; the rest of its life is on the first shard.
                 Some(row) if !row.closed => parts.of(self.lowest()).parts.push((key, Some(row))),
                 Some(row) => parts.of(FIRST).parts.push((key, Some(row))),
-                None => parts.each(|part| part.parts.push((key, None))),
+                None => told.parts.push((key, None)),
             }
         }
+        let mut blocks = Vec::new();
         for gone in changes.gone {
             match gone {
-                Gone::Part(_) => parts.each(|part| part.gone.push(gone)),
-                Gone::Blocks(..) => parts.of(FIRST).gone.push(gone),
+                Gone::Part(_) => told.gone.push(gone),
+                Gone::Blocks(..) => blocks.push(gone),
             }
         }
-        for change in &changes.boards {
-            parts.each(|part| part.boards.push(change.clone()));
-        }
         let first = Changes {
-            imports: changes.imports,
             profiles: changes.profiles,
             blocks: changes.blocks,
             keys: changes.keys,
             ledger: changes.ledger,
+            gone: blocks.into_iter().chain(told.gone.iter().copied()).collect(),
+            boards: told.boards.clone(),
+            parts: told.parts.clone(),
             ..Changes::default()
         };
         if !first.is_empty() {
-            let Changes { imports, profiles, blocks, keys, ledger, .. } = first;
             let part = parts.of(FIRST);
-            (part.imports, part.profiles, part.blocks, part.keys) = (imports, profiles, blocks, keys);
-            part.ledger = ledger;
+            part.parts.extend(first.parts);
+            part.parts.sort_unstable_by_key(|(key, _)| *key);
+            let Changes { profiles, blocks, keys, ledger, gone, boards, .. } = first;
+            (part.profiles, part.blocks, part.keys, part.ledger) = (profiles, blocks, keys, ledger);
+            (part.gone, part.boards) = (gone, boards);
         }
-        parts.by_shard
+        (parts.0, told)
     }
 }
 
-struct Parts {
-    by_shard: BTreeMap<usize, Changes>,
-    all: usize,
-}
+#[derive(Default)]
+struct Parts(BTreeMap<usize, Changes>);
 
 impl Parts {
     fn of(&mut self, shard: usize) -> &mut Changes {
-        self.by_shard.entry(shard).or_default()
-    }
-
-    fn each(&mut self, mut change: impl FnMut(&mut Changes)) {
-        (0..self.all).for_each(|shard| change(self.of(shard)));
+        self.0.entry(shard).or_default()
     }
 }

@@ -115,9 +115,11 @@ mod tests {
                 StoreError::Away(_) => "away",
                 StoreError::Corrupt(_) => "corrupt",
                 StoreError::LostAtCommit { .. }
+                | StoreError::Partly(_)
                 | StoreError::Damaged(_)
                 | StoreError::Locked(_)
                 | StoreError::Skewed(_)
+                | StoreError::Replication(_)
                 | StoreError::TooNew { .. }
                 | StoreError::TooOld { .. }
                 | StoreError::Layout(_)

@@ -23,7 +23,7 @@ use crate::cli::{Cli, DoctorArgs, TargetArgs};
 use crate::config::Config;
 use crate::copies::Copies;
 use crate::data_dir::DataDir;
-use crate::store::{self, Place, connect, options};
+use crate::store::{self, Opening, Place, connect, options};
 use crate::target::Target;
 use anyhow::{Context, Result};
 use std::path::Path;
@@ -109,11 +109,12 @@ fn compare(
 ) -> Result<()> {
     match place {
         Place::MySql(url) => {
-            let store = connect(url, config, false, None)?;
+            let store = connect(url, config, Opening::AsItIs, None)?;
             ranks::compare(report, &target.client, &mut || Ok(Arc::<MySqlStore>::clone(&store)))
         }
         Place::Shards(urls) => {
-            let store = Shards::observe(urls, &options(config, false, None)?).context("open the store")?;
+            let store =
+                Shards::observe(urls, &options(config, Opening::AsItIs, None)?).context("open the store")?;
             let store = Arc::new(store);
             ranks::compare(report, &target.client, &mut || Ok(Arc::<Shards>::clone(&store)))
         }
@@ -134,13 +135,14 @@ fn examine(
     clock::examine(report, &target.client)?;
     match place {
         Place::MySql(url) => {
-            let store = connect(url, config, false, None)?;
+            let store = connect(url, config, Opening::AsItIs, None)?;
             database(report, "store", &store)?;
             let set = pool::judge(report, config)?;
             pool::measured(report, target, args.target_rate, Some(set))?;
         }
         Place::Shards(urls) => {
-            let store = Shards::observe(urls, &options(config, false, None)?).context("open the store")?;
+            let store =
+                Shards::observe(urls, &options(config, Opening::AsItIs, None)?).context("open the store")?;
             for (shard, one) in (1..).zip(store.each()) {
                 database(report, &format!("shard {shard} of {}", urls.len()), one)?;
             }

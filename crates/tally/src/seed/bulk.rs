@@ -7,7 +7,7 @@ use super::bar;
 use super::scores::{board, digest, score, show};
 use crate::cli::{Cli, SeedScoresArgs, TargetArgs};
 use crate::config::Config;
-use crate::store::ranks_in_memory;
+use crate::store::{Opening, ranks_in_memory};
 use crate::target::Target;
 use anyhow::{Context, Result, anyhow};
 use std::sync::mpsc::sync_channel;
@@ -30,7 +30,7 @@ pub(super) fn seed(config: &Config, cli: &Cli, target: &TargetArgs, args: &SeedS
     let Some(data) = Target::unserved(config, target)? else { return Ok(false) };
     let name = BoardId::new(&args.board).map_err(|bad| anyhow!("the leaderboard's name must {}", bad.0))?;
     let attempt = || -> Result<Option<bool>> {
-        let opened = data.place(config)?.open(config, data.path(), false)?;
+        let opened = data.place(config)?.open(config, data.path(), Opening::AsItIs)?;
         match Filling::open(&opened.store, &name, digest())? {
             Found::Fillable(filling) => fill(*filling, &*opened.store, args).map(|()| Some(true)),
             Found::Served => Ok(Some(false)),

@@ -16,6 +16,12 @@ const CSV: &str = r#"(async () => {
     return [...new Set(all)];
 })()"#;
 
+const FORMULAS: &str = r#"(async () => {
+    const { escaped, unescaped } = await import('/console/csv.js');
+    const texts = ['=1', '+1', '-1', '@x', '\tx', "'=1", "'ann", 'ann', ''];
+    return [texts.map(escaped), texts.every((text) => unescaped(escaped(text)) === text)];
+})()"#;
+
 const DIGESTS: &str = r#"(async () => {
     const { sha256 } = await import('/console/sha256.js');
     const digest = (text, size) => {
@@ -71,6 +77,8 @@ fn modules_compute_what_they_should() {
         .map(|text| serde_json::from_str(text.as_str().expect("a text")).expect("JSON"))
         .collect();
     assert_eq!(read, [json!(rows)], "in pieces of any size");
+    let exported = json!(["'=1", "'+1", "'-1", "'@x", "'\tx", "''=1", "'ann", "ann", ""]);
+    assert_eq!(console.page.eval(FORMULAS), json!([exported, true]));
     assert_eq!(
         console.page.eval(DIGESTS),
         json!([

@@ -107,20 +107,44 @@ fn an_unknown_setting_suggests_the_nearest_wherever_it_stands() {
         assert!(told.contains(&format!("{section}.{name}")) && told.contains(nearest), "{told}");
         assert!(told.contains("tally.toml"), "it says where: {told}");
     }
-    for (name, nearest) in [
+    assert!(!server.data().join("tally.db").exists(), "nothing was begun");
+}
+
+/// Others set variables with this prefix, too: Kubernetes for a Service with the name `tally`.
+#[test]
+fn an_unknown_variable_is_a_warning_and_those_of_kubernetes_are_not() {
+    let kubernetes = [
+        ("TALLY_SERVICE_HOST", "10.0.0.7"),
+        ("TALLY_SERVICE_PORT", "8420"),
+        ("TALLY_SERVICE_PORT_HTTP", "8420"),
+        ("TALLY_PORT", "tcp://10.0.0.7:8420"),
+        ("TALLY_PORT_8420_TCP", "tcp://10.0.0.7:8420"),
+        ("TALLY_PORT_8420_TCP_ADDR", "10.0.0.7"),
+    ];
+    let unknown = [
         ("TALLY_HTTP_LISEN", "http.listen"),
         ("TALLY_HTTP_CORS_ORIGIN", "http.cors_origins"),
         ("TALLY_METRIC_OPEN", "metrics.open"),
         ("TALLY_LANE_QUEUE_REQUEST_MAX", "lane.queue_requests_max"),
-    ] {
-        for args in [&["serve"][..], &["keys", "list"], &["export", "b"]] {
-            let told = refused(&server, args, &[(name, "x")]);
-            let variable = format!("TALLY_{}", nearest.replace('.', "_").to_uppercase());
-            assert!(told.contains(name), "{args:?}: {told}");
-            assert!(told.contains(nearest) || told.contains(&variable), "{args:?}: {told}");
-        }
+    ];
+    let mut server = TestTally::stopped(TALLY);
+    for (name, value) in kubernetes.into_iter().chain(unknown.map(|(name, _)| (name, "x"))) {
+        server.set(name, value);
     }
-    assert!(!server.data().join("tally.db").exists(), "nothing was begun");
+    server.allow("is left out");
+    server.launch();
+    server.wait_ready();
+    let log = server.log();
+    for (name, nearest) in unknown {
+        let variable = format!("TALLY_{}", nearest.replace('.', "_").to_uppercase());
+        let told = |text: &str| text.contains(name) && (text.contains(nearest) || text.contains(&variable));
+        assert!(log.iter().any(|line| told(line)), "{name}: {log:?}");
+        let command = run_set(TALLY, server.data(), &["keys", "list"], &[(name, "x")]);
+        assert!(told(&command.stderr), "{name}: {}", command.stderr);
+    }
+    for (name, _) in kubernetes {
+        assert!(!log.iter().any(|line| line.contains(name)), "{name}: {log:?}");
+    }
 }
 
 #[test]

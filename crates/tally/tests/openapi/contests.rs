@@ -124,6 +124,7 @@ fn series(tour: &mut Tour<'_>) {
 /// A fee, prizes and divisions.
 fn with_money(tour: &mut Tour<'_>) {
     let rich = member(tour, "contest-rich", 1_000);
+    let leaver = member(tour, "contest-leaver", 1_000);
     for (name, units) in [("contest-ann", 1_000), ("contest-poor", 0)] {
         member(tour, name, units);
     }
@@ -144,13 +145,17 @@ fn with_money(tour: &mut Tour<'_>) {
         holds.push(applied["hold_id"].as_str().expect("a hold").to_owned());
     }
     tour.good("listApplications", 200, Request::new("GET", "/v1/contests/paid/applications?status=pending"));
-    let both = json!({"players": ["contest-rich", "contest-ann"]});
+    tour.good("applyToContest", 201, apply("contest-leaver"));
+    let both = json!({"players": ["contest-rich", "contest-ann", "contest-leaver"]});
     tour.good("acceptApplications", 200, post("/v1/contests/paid/applications/accept", &both));
     tour.local.post(&format!("/v1/holds/{}/void", holds[1]), &json!({})).expect(200);
     tour.refused("startContest", 422, "invalid_applications", &act("paid", "start"));
     let skip = Request::new("PATCH", "/v1/contests/paid").json(&json!({"on_invalid": "skip"}));
     tour.good("updateContest", 200, skip);
     tour.good("startContest", 200, act("paid", "start"));
+    tour.local.post(&format!("/v1/members/{leaver}/close"), &json!({"force": true})).expect(200);
+    let heir = json!({"login_id": "contest-heir", "name": "Heir", "player": "contest-leaver"});
+    tour.refused("createMember", 409, "player_in_contest", &post("/v1/members", &heir));
     tour.good("listContestMembers", 200, Request::new("GET", "/v1/contests/paid/members"));
     let score = json!({"player": "contest-rich", "score": 1});
     tour.local.post("/v1/leaderboards/contest:paid:1/scores", &score).expect(200);
@@ -209,10 +214,13 @@ fn in_the_wrong_state(tour: &mut Tour<'_>) {
 
 /// Where as many leaderboards and applications are there as may be.
 pub(crate) fn narrow(tour: &mut Tour<'_>) {
-    for id in ["createContest", "openContest", "applyToContest"] {
-        let status = if id == "openContest" { 200 } else { 201 };
-        tour.example(id, status);
-    }
+    tour.example("createContest", 201);
+    let open = tour.document.operation("openContest").example(0);
+    tour.refused("openContest", 422, "too_many_boards", &open);
+    tour.example("deleteLeaderboard", 204);
+    tour.example("openContest", 200);
+    tour.example("applyToContest", 201);
+    tour.example("putLeaderboard", 201);
     let another = post("/v1/contests/friday-cup/applications", &json!({"player": "zico"}));
     tour.refused("applyToContest", 422, "contest_too_large", &another);
     let start = tour.document.operation("startContest").example(0);

@@ -30,15 +30,15 @@ impl Servers {
 
 /// Servers side by side on one new database, whose orders are there.
 pub(crate) fn start_on(ranking: &str, count: usize) -> Vec<TestTally> {
-    let url = ScratchDatabase::shared(DatabaseKind::MariaDb10).create_database();
+    start_at(&ScratchDatabase::shared(DatabaseKind::MariaDb10).create_database(), ranking, count)
+}
+
+/// The same on this database.
+pub(crate) fn start_at(url: &str, ranking: &str, count: usize) -> Vec<TestTally> {
     let one = |_| {
         let mut server = TestTally::stopped(TALLY);
-        let settings = [
-            ("STORE_URL", url.as_str()),
-            ("RANKING_URL", ranking),
-            ("RANKING_TIMEOUT", "1s"),
-            ("SECRET", SECRET),
-        ];
+        let settings =
+            [("STORE_URL", url), ("RANKING_URL", ranking), ("RANKING_TIMEOUT", "1s"), ("SECRET", SECRET)];
         for (name, value) in settings {
             server.set(&format!("TALLY_{name}"), value);
         }

@@ -17,6 +17,7 @@ fn a_shard_that_is_down_fails_its_players_and_no_others() {
     let mut server = world.started(&[0, 1]);
     server.allow("shard 2 of 2");
     fill(&mut server.local());
+    server.local().put("/v1/leaderboards/old", &json!({})).expect(201);
     let (here, there) = (world.players(0), world.players(1));
     world.servers[1].kill();
     // A connection that answered just now gets the next transaction in one message, and nobody could say what became of it.
@@ -38,9 +39,14 @@ fn a_shard_that_is_down_fails_its_players_and_no_others() {
     for (row, player) in answer["results"].as_array().unwrap().iter().zip(here.iter().chain(&there)) {
         assert_eq!(row["error"]["code"] == "store_away", there.contains(player), "{row}");
     }
-    // What concerns all of them waits for all.
-    client.put("/v1/leaderboards/new", &json!({})).refused(503, "store_away");
-    client.delete("/v1/leaderboards/b").refused(503, "store_away");
+    // A leaderboard is made and deleted on the first one; the other hears of it when it is back.
+    client.put("/v1/leaderboards/new", &json!({})).expect(201);
+    client.delete("/v1/leaderboards/old").expect(204);
+    let on_new = |player: &str| {
+        Request::new("POST", "/v1/leaderboards/new/scores").json(&json!({"player": player, "score": 1}))
+    };
+    client.send(&on_new(here.first().unwrap())).expect(200);
+    client.send(&on_new(there.first().unwrap())).refused(503, "store_away");
     let mut resp = RespClient::connect(server.resp());
     let mut zadd = |args: &[&str]| {
         String::from_utf8(resp.call_bytes(&[&["ZADD", "b"], args].concat())).expect("it is text")
@@ -50,6 +56,7 @@ fn a_shard_that_is_down_fails_its_players_and_no_others() {
     assert!(ours.starts_with(':') && theirs.starts_with("-TRYAGAIN shard 2 of 2"), "{ours} {theirs}");
     let both = zadd(&["4", one, "4", other]);
     assert!(both.starts_with("-TRYAGAIN"), "{both}");
+    assert!(both.contains("it is not known whether the change was made"), "a part of it is: {both}");
     world.servers[1].restart();
     let another = there.iter().next_back().unwrap();
     while client.send(&submit(another, 9)).status != 200 {
@@ -58,6 +65,8 @@ fn a_shard_that_is_down_fails_its_players_and_no_others() {
     for player in there.iter().chain(&here) {
         client.send(&submit(player, 7)).expect(200);
     }
-    client.put("/v1/leaderboards/new", &json!({})).expect(201);
+    client.send(&on_new(there.first().unwrap())).expect(200);
+    let boards = world.servers[1].sql("SELECT id FROM tally_0.boards ORDER BY id");
+    assert_eq!(boards.split_whitespace().collect::<Vec<_>>(), ["b", "new"]);
     assert_eq!(world.players(1), there);
 }

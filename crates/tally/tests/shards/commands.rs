@@ -1,4 +1,4 @@
-//! Transactions and pipelines of the Redis protocol over two shards, one of which is cut off.
+//! Pipelines and transactions of the Redis protocol over two shards, one of which is cut off.
 
 use super::*;
 use std::time::Duration;
@@ -27,20 +27,17 @@ fn words(command: &str) -> Vec<&str> {
     command.split(' ').collect()
 }
 
-/// Replies of commands, as a transaction or as a pipeline.
-fn ask(resp: &mut RespClient, atomic: bool, commands: &[String]) -> Vec<String> {
+/// Replies of a pipeline.
+fn ask(resp: &mut RespClient, commands: &[String]) -> Vec<String> {
     let commands: Vec<Vec<&str>> = commands.iter().map(|command| words(command)).collect();
-    let replies = if atomic {
-        let (first, last) = (vec!["MULTI"], vec!["EXEC"]);
-        let all: Vec<_> = [first].into_iter().chain(commands).chain([last]).collect();
-        match resp.pipeline(&all).pop() {
-            Some(Reply::Array(replies)) => replies,
-            other => panic!("{other:?}"),
-        }
-    } else {
-        resp.pipeline(&commands)
-    };
-    replies.iter().map(shown).collect()
+    resp.pipeline(&commands).iter().map(shown).collect()
+}
+
+/// What `EXEC` says of a transaction.
+fn exec(resp: &mut RespClient, commands: &[String]) -> Reply {
+    let commands = commands.iter().map(|command| words(command));
+    let all: Vec<_> = [vec!["MULTI"]].into_iter().chain(commands).chain([vec!["EXEC"]]).collect();
+    resp.pipeline(&all).pop().expect("a reply for each")
 }
 
 fn shown(reply: &Reply) -> String {
@@ -48,6 +45,7 @@ fn shown(reply: &Reply) -> String {
         Reply::Error(why) if why.starts_with(b"TRYAGAIN shard 2 of 2 of the store cannot be used now") => {
             "away".into()
         }
+        Reply::Error(why) if why.ends_with(b"it is not known whether the change was made") => "part".into(),
         Reply::Integer(number) => number.to_string(),
         Reply::Bulk(text) => String::from_utf8_lossy(text).into_owned(),
         Reply::Null => "nil".into(),
@@ -79,43 +77,91 @@ fn commands_of_a_shard_that_is_away_say_so_at_their_place_and_the_others_are_don
     let answers = |there: &str, added: i64, both: &str| -> Vec<String> {
         let of_here = format!("Array([Bulk({:?}), Null])", (first + 1001).to_string().into_bytes());
         let (one, two) = (added.to_string(), (first + 1001).to_string());
-        let increment = if both == "away" { "away" } else { there };
+        let increment = if both == "part" { "away" } else { there };
         ["0", increment, &two, &two, there, both, &of_here, "1", &(PLAYERS - 1).to_string(), &one]
             .map(str::to_owned)
             .to_vec()
     };
-    for atomic in [true, false] {
-        let increased = (second + if atomic { 1000 } else { 2000 }).to_string();
-        assert_eq!(ask(&mut resp, atomic, &commands), answers(&increased, 1, "0"), "atomic: {atomic}");
-    }
+    let increased = (second + 1000).to_string();
+    assert_eq!(ask(&mut resp, &commands), answers(&increased, 1, "0"));
     proxy.refuse();
     proxy.cut();
     // A connection that answered just now gets the next transaction in one message, and nobody could say what became of it.
     std::thread::sleep(Duration::from_millis(100));
-    for atomic in [true, false] {
-        let stays = (second + 2000).to_string();
-        assert_eq!(ask(&mut resp, atomic, &commands), answers(&stays, 1, "away"), "atomic: {atomic}");
-        // One that concerns whoever is there concerns all; what stands beside nothing but it is still answered.
-        let alone = [format!("ZADD b 1 {there}"), "ZPOPMIN b".into(), "ZCARD b".into()];
-        assert_eq!(ask(&mut resp, atomic, &alone), ["away", "away", &PLAYERS.to_string()]);
+    assert_eq!(ask(&mut resp, &commands), answers(&increased, 1, "part"));
+    // By rank it concerns whoever is there; what stands beside nothing but it is still answered.
+    let by_rank = [
+        format!("ZADD b 1 {there}"),
+        format!("ZINCRBY b 100000 {there}"),
+        "ZREMRANGEBYRANK b -1 -1".into(),
+        format!("ZADD b -5 {also_here}"),
+        "ZREMRANGEBYRANK b 0 0".into(),
+        "ZCARD b".into(),
+        format!("ZADD b 6 {also_here}"),
+    ];
+    let of_there = first + 1001 < second + 1000;
+    let top = if of_there { "away" } else { "1" };
+    let left = (PLAYERS - 1 - usize::from(!of_there)).to_string();
+    assert_eq!(ask(&mut resp, &by_rank), ["away", "away", top, "0", "1", &left, "1"]);
+    if !of_there {
+        assert_eq!(ask(&mut resp, &[format!("ZADD b {} {here}", first + 1001)]), ["1"]);
     }
     let rows = resp.call(&words(&format!("LB.MSUBMIT b {here} 7 {there} 7 {also_here} 8")));
     let Reply::Array(rows) = &rows else { panic!("{rows:?}") };
     assert!(matches!(&rows[..], [Reply::Array(_), Reply::Error(_), Reply::Array(_)]), "{rows:?}");
     // Each member of a long pipeline is there or is not, as its reply said, also after the server was killed.
     let members: Vec<String> = (0..MEMBERS).map(|number| format!("ZADD b {number} new-{number}")).collect();
-    let told = ask(&mut resp, false, &members);
+    let told = ask(&mut resp, &members);
     assert!(told.contains(&"away".into()) && told.contains(&"1".into()), "{told:?}");
     server.kill9();
     proxy.pass();
     server.restart();
     let mut resp = RespClient::connect(server.resp());
     let asked: Vec<String> = (0..MEMBERS).map(|number| format!("ZSCORE b new-{number}")).collect();
-    for (number, (told, found)) in told.iter().zip(ask(&mut resp, false, &asked)).enumerate() {
+    for (number, (told, found)) in told.iter().zip(ask(&mut resp, &asked)).enumerate() {
         assert_eq!(found, if told == "1" { number.to_string() } else { "nil".into() });
     }
-    assert_eq!(ask(&mut resp, true, &[format!("ZSCORE b {there}")]), [(second + 2000).to_string()]);
-    assert_eq!(ask(&mut resp, true, &[format!("ZADD b 3 {there} 3 {here}")]), ["0"]);
+    assert_eq!(ask(&mut resp, &[format!("ZSCORE b {there}")]), [(second + 1000).to_string()]);
+    assert_eq!(ask(&mut resp, &[format!("ZADD b 3 {there} 3 {here}")]), ["0"]);
+    // Those of both with the lowest and the highest scores, in the order asked for.
+    let lowest = [format!("ZADD b -1 {there} -2 {here} -3 {also_there}"), "ZPOPMIN b 3".into()];
+    let bulks: Vec<Reply> = [(&also_there, -3), (&here, -2), (&there, -1)]
+        .iter()
+        .flat_map(|(player, score): &(&String, i32)| {
+            [player.as_bytes().to_vec(), score.to_string().into_bytes()]
+        })
+        .map(Reply::Bulk)
+        .collect();
+    assert_eq!(ask(&mut resp, &lowest), ["0".to_owned(), format!("{:?}", Reply::Array(bulks))]);
+    assert_eq!(ask(&mut resp, &["DEL b".into(), "ZCARD b".into()]), ["1", "0"]);
+}
+
+#[test]
+fn a_transaction_is_of_one_database() {
+    let world = World::of(2);
+    let server = world.started(&[0, 1]);
+    fill(&mut server.local());
+    let ([(here, first), (also_here, _)], [(there, _), _]) = (two(&world, 0), two(&world, 1));
+    let mut resp = RespClient::connect(server.resp());
+    let crossing: [&[String]; 4] = [
+        &[format!("ZADD b 900 {here}"), format!("ZADD b 900 {there}")],
+        &[format!("ZADD b 900 {here} 900 {there}"), "ZCARD b".into()],
+        &[format!("ZADD b 900 {here}"), "ZPOPMIN b".into()],
+        &[format!("ZADD made 900 {here}"), "DEL made".into()],
+    ];
+    for commands in crossing {
+        let Reply::Error(why) = exec(&mut resp, commands) else { panic!("{commands:?}") };
+        assert!(why.starts_with(b"CROSSSLOT "), "{}", String::from_utf8_lossy(&why));
+    }
+    let commands = [
+        format!("ZSCORE b {here}"),
+        format!("ZADD b 900 {here} 901 {also_here}"),
+        format!("ZSCORE b {there}"),
+        "ZCARD b".into(),
+    ];
+    let Reply::Array(replies) = exec(&mut resp, &commands) else { panic!("it is of one database") };
+    let shown: Vec<String> = replies.iter().map(shown).collect();
+    assert_eq!([&shown[0], &shown[1], &shown[3]], [&first.to_string(), "0", &PLAYERS.to_string()]);
 }
 
 #[test]
@@ -136,7 +182,7 @@ fn a_commit_in_doubt_on_one_shard_keeps_nobody_from_the_others() {
         }
         proxy.pass();
     }
-    // As long as nobody knows: who is elsewhere goes on, alone, with others, and in a transaction that concerns both.
+    // As long as nobody knows: who is elsewhere goes on, alone and in a pipeline that concerns both.
     let mut resp = RespClient::connect(server.resp());
     for round in 0..3_i64 {
         client.send(&submit(&here, round)).expect(200);
@@ -146,9 +192,7 @@ fn a_commit_in_doubt_on_one_shard_keeps_nobody_from_the_others() {
             format!("ZADD b {round} {also_here}"),
             "ZCARD b".into(),
         ];
-        for atomic in [true, false] {
-            assert_eq!(ask(&mut resp, atomic, &commands), ["0", "away", "0", &PLAYERS.to_string()]);
-        }
+        assert_eq!(ask(&mut resp, &commands), ["0", "away", "0", &PLAYERS.to_string()]);
         client.post(&format!("/v1/leaderboards/b/players/{here}/ban"), &json!({})).refused(503, "store_away");
         client.send(&submit(&also_there, 1)).refused(503, "store_away");
     }

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::database::{DatabaseKind, ScratchDatabase};
+use std::io::{Read, Write};
 
 /// How long a test looks for what must not come. Too short only makes a fault harder to see.
 const NOTHING: Duration = Duration::from_millis(50);
@@ -273,4 +274,21 @@ fn a_commit_without_an_answer_happened_or_did_not() {
         assert!(error.contains("2013") || error.contains("2006"), "the connection is lost: {error}");
     }
     assert_eq!(server.sql(&format!("SELECT a FROM {name}.t")), "2");
+}
+
+#[test]
+fn bytes_that_are_held_come_late_and_others_pass() {
+    let server = Echo::start(b'a');
+    let proxy = Proxy::start(server.address);
+    let (mut held, mut other) = (connect(&proxy, Some(b'a')), connect(&proxy, Some(b'a')));
+    proxy.cut_at(b"stop", Cut::Held);
+    held.write_all(b"stop").unwrap();
+    while proxy.is_armed() {
+        std::thread::yield_now();
+    }
+    says_nothing(&mut held);
+    echoes(&mut other, b"stop");
+    proxy.pass();
+    assert_eq!(read(&mut held, 4), b"stop");
+    assert_eq!(server.got(), b"stopstop");
 }

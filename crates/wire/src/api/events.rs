@@ -49,6 +49,11 @@ pub fn reset(id: &str) -> String {
     event(Some(id), RESET, &json!({}))
 }
 
+/// Says that events which the client has had may never have happened: it begins anew, without an id.
+pub fn lost() -> String {
+    event(Some(""), RESET, &json!({}))
+}
+
 /// Where a stream of numbered events stands.
 pub fn event_id(number: u64) -> String {
     number.to_string()

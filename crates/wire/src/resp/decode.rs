@@ -62,8 +62,8 @@ pub enum ProtocolError {
     TooBigCount,
     /// A length of an argument without an end in sight.
     TooBigBulkCount,
-    /// HTTP: a browser was led here by somebody else's page. Close without an answer.
-    Http,
+    /// HTTP or TLS: a browser was led here by another site's page, or a client has the wrong port. Close without an answer.
+    Foreign,
 }
 
 impl fmt::Display for ProtocolError {
@@ -81,12 +81,19 @@ impl fmt::Display for ProtocolError {
             Self::TooBigInline => "too big inline request",
             Self::TooBigCount => "too big mbulk count string",
             Self::TooBigBulkCount => "too big bulk count string",
-            Self::Http => "HTTP on the port of the Redis protocol",
+            Self::Foreign => "HTTP or TLS on the port of the Redis protocol",
         })
     }
 }
 
 impl std::error::Error for ProtocolError {}
+
+/// The first byte of TLS: a record of its handshake.
+const TLS_HANDSHAKE: u8 = 0x16;
+
+/// Methods of HTTP that no command of Redis is called, and the header that every request has.
+const HTTP_ONLY: [&str; 9] =
+    ["post", "put", "patch", "delete", "head", "options", "connect", "trace", "host:"];
 
 /// Decodes requests; keeps where it stopped, so that nothing is scanned twice.
 #[derive(Debug, Default)]
@@ -161,6 +168,11 @@ impl Decoder {
         self.args.iter().map(move |range| &source[range.clone()])
     }
 
+    /// Whether the command came as a line of words.
+    pub fn is_inline(&self) -> bool {
+        self.is_inline
+    }
+
     /// Bytes that it holds for itself.
     pub fn held(&self) -> usize {
         self.args.capacity() * size_of::<Range<usize>>() + self.inline.capacity()
@@ -174,6 +186,7 @@ impl Decoder {
                 match input.first() {
                     None => return Ok(None),
                     Some(b'*') => {}
+                    Some(&TLS_HANDSHAKE) => return Err(ProtocolError::Foreign),
                     Some(_) => return self.inline(input, bounds),
                 }
                 let Some(line) = self.line(input, bounds, ProtocolError::TooBigCount)? else {
@@ -257,16 +270,21 @@ impl Decoder {
         if !inline::split(line, &mut self.inline, &mut self.args) {
             return Err(ProtocolError::UnbalancedQuotes);
         }
-        let first = self.args.first().map(|range| &self.inline[range.clone()]);
-        if first
-            .is_some_and(|first| first.eq_ignore_ascii_case(b"post") || first.eq_ignore_ascii_case(b"host:"))
-        {
-            return Err(ProtocolError::Http);
+        if self.is_http() {
+            return Err(ProtocolError::Foreign);
         }
         if self.args.len() > bounds.args_max {
             return Err(too_many(self.args.len()));
         }
         Ok(Some(end + 1))
+    }
+
+    /// Whether an inline command is the request line of HTTP, or its header `Host`. `GET` alone is a command of Redis.
+    fn is_http(&self) -> bool {
+        let mut args = self.args.iter().map(|range| &self.inline[range.clone()]);
+        let first = args.next().unwrap_or_default();
+        let is_it = |method: &&str| first.eq_ignore_ascii_case(method.as_bytes());
+        HTTP_ONLY.iter().any(is_it) || args.nth(1).is_some_and(|version| version.starts_with(b"HTTP/"))
     }
 }
 

@@ -78,6 +78,7 @@ fn model(input: &[u8], bounds: &Bounds) -> Decoded {
         let command = match reading.first() {
             None => return (commands, Ok(rest.len())),
             Some(b'*') => array(&mut reading, bounds),
+            Some(0x16) => Err(ProtocolError::Foreign),
             Some(_) => inline(&mut reading, bounds),
         };
         match command {
@@ -148,8 +149,13 @@ fn inline(rest: &mut &[u8], bounds: &Bounds) -> Result<Option<Command>, Protocol
     };
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     let command = words(line).ok_or(ProtocolError::UnbalancedQuotes)?;
-    if command.first().is_some_and(|name| [&b"post"[..], b"host:"].contains(&&*name.to_ascii_lowercase())) {
-        return Err(ProtocolError::Http);
+    let methods = "post put patch delete head options connect trace host:";
+    let is_method =
+        |name: &Vec<u8>| methods.split(' ').any(|method| name.eq_ignore_ascii_case(method.as_bytes()));
+    if command.first().is_some_and(is_method)
+        || command.get(2).is_some_and(|third| third.starts_with(b"HTTP/"))
+    {
+        return Err(ProtocolError::Foreign);
     }
     if command.len() > bounds.args_max {
         return Err(ProtocolError::UnauthenticatedMultibulkLength);

@@ -19,7 +19,7 @@ pub(crate) const INLINE: &[(&str, &str)] = &[
     ("ECHO pre\"fix\"\r\n", "ECHO|prefix"),
     ("\x0bECHO a\x0bb\r\n", "ECHO|a\\x0bb"),
     ("ECHO \"a\"\x0cb\r\n", "ECHO|a|b"),
-    ("GET / HTTP/1.1\r\n", "GET|/|HTTP/1.1"),
+    ("GET / HTTP\r\n", "GET|/|HTTP"),
     ("$4\r\n", "$4"),
 ];
 
@@ -117,15 +117,18 @@ fn before_auth_little_is_taken() {
 }
 
 #[test]
-fn http_is_recognised_in_any_case() {
-    for input in ["POST / HTTP/1.1\r\n", "post\n", "Host: localhost\r\n", "hOST:\n"] {
+fn http_and_tls_are_recognised() {
+    let methods = "POST PUT PATCH DELETE HEAD OPTIONS CONNECT TRACE GET PRI".split(' ');
+    let requests = methods.map(|method| format!("{method} / HTTP/1.1\r\n"));
+    let others = ["post\n", "Host: localhost\r\n", "hOST:\n", "patch /\n", "\x16", "\x16\x03\x01\x02"];
+    for input in requests.chain(others.map(str::to_owned)) {
         assert_eq!(
             Decoder::new().next(input.as_bytes(), &Bounds::FULL),
-            Err(ProtocolError::Http),
+            Err(ProtocolError::Foreign),
             "{input:?}"
         );
     }
-    for input in ["POSTS\n", "Host :\n", "x Host:\n"] {
+    for input in ["POSTS\n", "Host :\n", "x Host:\n", "GET HTTP/1.1\n", "SET a b HTTP/1.1\n", "\x15\n"] {
         assert!(Decoder::new().next(input.as_bytes(), &Bounds::FULL).is_ok(), "{input:?}");
     }
 }

@@ -40,6 +40,8 @@ pub(super) struct Pump {
     draining: watch::Receiver<bool>,
     /// When its caller was judged last.
     judged: Instant,
+    /// How often the store had been read anew when it began.
+    reloads: u64,
 }
 
 /// Why a stream ends.
@@ -49,6 +51,8 @@ enum End {
     Gone,
     /// The client does not read.
     Slow,
+    /// The database has lost commits, and what was told may be gone.
+    Lost,
     /// The server is going down, the caller may not listen any more, or what it listened to is gone.
     Over,
 }
@@ -56,7 +60,8 @@ enum End {
 impl Pump {
     pub(super) fn new(presence: Presence, caller: Caller, seat: Seat, queue: Queue) -> Self {
         let draining = presence.gate.draining();
-        Self { presence, caller, seat, queue, draining, judged: Instant::now() }
+        let reloads = presence.gate.reloads();
+        Self { presence, caller, seat, queue, draining, judged: Instant::now(), reloads }
     }
 
     /// Fills the stream until its end.
@@ -68,6 +73,10 @@ impl Pump {
             Err(end) => end,
         };
         drop(source);
+        if end == End::Lost {
+            // Whether that can be sent or not, the stream ends.
+            let _ = self.send(events::lost().into()).await;
+        }
         if end == End::Slow {
             self.presence.gate.metrics.event_streams_slow.inc();
             self.presence.peer.cut.notify_one();
@@ -75,7 +84,7 @@ impl Pump {
         let Queue { send, gone } = self.queue;
         drop(send);
         // Whoever does not read has nothing to wait for.
-        if end == End::Over && timeout(LAST_WORDS, gone).await.is_err() {
+        if matches!(end, End::Over | End::Lost) && timeout(LAST_WORDS, gone).await.is_err() {
             self.presence.peer.cut.notify_one();
         }
         open.dec();
@@ -140,8 +149,14 @@ impl Pump {
     async fn sure(&self) -> Result<Arc<Tally>, End> {
         let began = Instant::now();
         loop {
-            match self.presence.gate.ready() {
-                Ok(tally) => return Ok(Arc::clone(tally)),
+            let ready = self.presence.gate.ready();
+            // After that: it may be another service by now.
+            if self.presence.gate.reloads() != self.reloads {
+                return Err(End::Lost);
+            }
+            match ready {
+                Ok(tally) => return Ok(tally),
+                Err(NotReady::Lost(_)) => return Err(End::Lost),
                 Err(NotReady::Unsure) if began.elapsed() < UNSURE_MAX => tokio::time::sleep(LOOK_PAUSE).await,
                 Err(_) => return Err(End::Over),
             }

@@ -5,6 +5,7 @@
 //! the tests of the binary have, and what a file keeps of one, which the store's have.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tally_rules::profile::Profile;
 use tally_rules::{Micros, PlayerId, Record};
@@ -24,6 +25,8 @@ pub(crate) enum End {
     LostDone,
     /// Nobody hears that it has not.
     LostUndone,
+    /// Nobody hears that it has committed, nor what became of it when that is first asked.
+    Unknown,
 }
 
 /// The store.
@@ -31,6 +34,7 @@ pub(crate) struct Dying {
     inner: Arc<dyn Store>,
     state: Mutex<State>,
     money: Mutex<()>,
+    reads: AtomicUsize,
 }
 
 #[derive(Default)]
@@ -40,11 +44,14 @@ struct State {
     dead: bool,
     /// What became of those whose answer was lost.
     lost: BTreeMap<BatchId, Option<Committed>>,
+    /// Whether the next question what became of one has no answer.
+    is_deaf: bool,
 }
 
 impl Dying {
     pub(crate) fn new(inner: Arc<dyn Store>) -> Arc<Self> {
-        Arc::new(Self { inner, state: Mutex::default(), money: Mutex::default() })
+        let (state, money) = (Mutex::default(), Mutex::default());
+        Arc::new(Self { inner, state, money, reads: AtomicUsize::new(0) })
     }
 
     /// Transactions of the ledger wait until this is dropped.
@@ -55,6 +62,11 @@ impl Dying {
     /// The transaction after so many more ends like that.
     pub(crate) fn arm(&self, after: u32, end: End) {
         self.state.lock().unwrap().armed = Some((after, end));
+    }
+
+    /// Reads of the ledger so far.
+    pub(crate) fn reads(&self) -> usize {
+        self.reads.load(Ordering::SeqCst)
     }
 
     /// The process has died of something else.
@@ -120,17 +132,22 @@ impl Store for Dying {
             return Err(away());
         }
         let mut state = self.state.lock().unwrap();
+        state.is_deaf = end == End::Unknown;
         let batch = BatchId { link: *b"nobody has heard", sequence: state.lost.len() as u64 };
         state.lost.insert(batch, done);
         Err(StoreError::LostAtCommit { batch, why: "the test cut it".into() })
     }
 
     fn became(&self, batch: &BatchId) -> Result<Option<Committed>, StoreError> {
+        if std::mem::take(&mut self.state.lock().unwrap().is_deaf) {
+            return Err(away());
+        }
         let lost = self.state.lock().unwrap().lost.get(batch).cloned();
         lost.map_or_else(|| self.inner.became(batch), Ok)
     }
 
     fn ledger(&self) -> &dyn Ledger {
+        self.reads.fetch_add(1, Ordering::SeqCst);
         self.inner.ledger()
     }
 

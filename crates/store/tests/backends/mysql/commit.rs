@@ -7,6 +7,7 @@ use tally_testkit::Cut;
 for_both!(
     one_that_was_done_is_found_and_not_done_twice,
     one_that_was_not_done_is_done_on_a_new_connection,
+    one_whose_message_is_held_is_done_on_a_new_connection,
     one_that_is_lost_again_and_again_is_away_and_not_done,
     one_that_nobody_can_ask_about_is_found_later,
     one_that_was_not_done_never_will_be,
@@ -105,4 +106,28 @@ fn a_plan_that_reads_nothing_is_found_as_well(kind: DatabaseKind) {
         assert_eq!(count(&store), round + 1);
         assert!(done.version > 1_600_000_000_000_000, "the clock of the database: {done:?}");
     }
+}
+
+/// It is not waited for as long as for a question, which is for ever here.
+fn one_whose_message_is_held_is_done_on_a_new_connection(kind: DatabaseKind) {
+    let (proxy, _, url) = behind_proxy(ScratchDatabase::shared(kind));
+    let through =
+        url.replace(&ScratchDatabase::shared(kind).address().to_string(), &proxy.address().to_string());
+    let options = Options { query_timeout: Duration::from_secs(3_600), ..Options::default() };
+    let store = MySqlStore::open(&through, &options).unwrap();
+    let (told, done) = std::sync::mpsc::channel();
+    let mut decided = 0;
+    std::thread::scope(|scope| {
+        let proxy = &proxy;
+        proxy.cut_at(b"COMMIT", Cut::Held);
+        // Were it waited for, it would come in the end and be done as it was decided first.
+        scope.spawn(move || done.recv_timeout(Duration::from_secs(30)).unwrap_or_else(|_| proxy.pass()));
+        add(&store, |times| decided = times).unwrap();
+        told.send(()).unwrap();
+    });
+    assert_eq!((count(&store), decided), (1, 2));
+    // It comes, and does nothing.
+    proxy.pass();
+    add(&store, |_| ()).unwrap();
+    assert_eq!(count(&store), 2);
 }

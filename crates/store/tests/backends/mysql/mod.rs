@@ -6,6 +6,7 @@ mod commit;
 mod faults;
 mod kill;
 mod lease;
+mod lost;
 mod present;
 mod schema;
 mod servers;

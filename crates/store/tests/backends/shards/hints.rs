@@ -5,7 +5,7 @@ use crate::contract::{create, load, request, stored};
 use tally_rules::outcome::Outcome;
 use tally_rules::period::Span;
 use tally_rules::{Definition, Micros};
-use tally_store::{BoardNo, Part, PartKey, PartRow, ShardSet};
+use tally_store::{BoardNo, ImportKey, ImportRow, Part, PartKey, PartRow, ShardSet};
 use tally_testkit::Proxy;
 
 /// A player of the second of two shards.
@@ -54,22 +54,24 @@ fn a_request_is_found_where_its_player_is() {
 }
 
 #[test]
-fn requests_of_a_batch_of_several_are_each_where_their_player_is() {
-    let store = open(&Databases::new(DatabaseKind::MariaDb10, 3).urls);
-    let requests: Vec<_> = (0..3).map(|number| request("s", &format!("{number}"))).collect();
-    let plan = Plan {
-        requests: requests.clone(),
-        shards: ShardSet::first(3),
-        request_shards: vec![2, 0, 1],
-        ..Plan::default()
+fn an_import_is_as_far_as_the_first_database_and_counts_the_rows_of_all() {
+    let store = open(&Databases::new(DatabaseKind::MariaDb10, 2).urls);
+    create(&store, "b", &Definition::default()).unwrap();
+    let key = ImportKey { board: BoardNo(1), digest: [1; 32] };
+    let go_on = |shard, lines, taken| {
+        let shards = ShardSet::of(shard);
+        let plan = Plan { imports: vec![key.clone()], shards, ..Plan::default() };
+        let row = ImportRow { lines, taken, refused: 1, finished: lines == 9 };
+        let changes = Changes { imports: vec![(key.clone(), row)], ..Changes::default() };
+        store.run(&plan, &mut |_| changes.clone()).unwrap();
+        assert_eq!(load(&store, &plan).imports, [Some(row)], "each has a position of its own");
+        store.import_progress(&key).unwrap().map(|row| (row.lines, row.taken, row.refused, row.finished))
     };
-    let all: Vec<_> = requests.iter().map(|key| (key.clone(), stored(1, 1, Outcome::Removed))).collect();
-    store.run(&plan, &mut |_| Changes { requests: all.clone(), ..Changes::default() }).unwrap();
-    for (key, shard) in requests.iter().zip([2, 0, 1]) {
-        let plan = Plan { requests: vec![key.clone()], shards: ShardSet::of(shard), ..Plan::default() };
-        assert!(load(&store, &plan).requests[0].is_some(), "{key:?}");
-    }
-    assert_eq!(store.expire_requests(Micros(5), 9).unwrap(), 3, "each is stored once");
+    assert_eq!(store.import_progress(&key).unwrap(), None);
+    assert_eq!(go_on(1, 5, 2), None);
+    assert_eq!(go_on(0, 5, 3), Some((5, 5, 2, false)));
+    assert_eq!(go_on(1, 9, 4), Some((5, 7, 2, false)));
+    assert_eq!(go_on(0, 9, 3), Some((9, 7, 2, true)));
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use tally_testkit::Rng;
 use tally_testkit::rng::soak;
 
-const THREADS: usize = 3;
+const THREADS: usize = 4;
 
 #[test]
 fn a_killed_shard_has_exactly_what_was_acknowledged() {
@@ -16,7 +16,9 @@ fn a_killed_shard_has_exactly_what_was_acknowledged() {
     let mut servers = [(); 2].map(|()| ScratchDatabase::start(DatabaseKind::MariaDb10));
     let urls = servers.each_ref().map(ScratchDatabase::create_database);
     let mut store = open(&urls);
-    let plans: Vec<Plan> = (0..THREADS).map(|thread| counters(&store, &format!("{thread}"))).collect();
+    let plans: Vec<Plan> = (0..THREADS)
+        .map(|thread| of_shard(&store, &counters(&store, &format!("{thread}")), thread % 2))
+        .collect();
     let mut acknowledged = [0; THREADS];
     for round in 0..soak(4) {
         let (commits, stop) = (AtomicU64::new(0), AtomicBool::new(false));
@@ -59,7 +61,7 @@ fn add_and_find_out(store: &dyn Store, plan: &Plan) -> i64 {
     loop {
         match store.became(&batch) {
             Ok(done) => return done.is_some().into(),
-            Err(StoreError::Away(_) | StoreError::Conflict(_)) => std::thread::yield_now(),
+            Err(StoreError::ShardAway { .. } | StoreError::Conflict(_)) => std::thread::yield_now(),
             Err(error) => panic!("{error}"),
         }
     }

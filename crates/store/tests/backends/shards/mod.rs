@@ -1,10 +1,12 @@
 //! Records spread over several databases, under the contract, and what only several can be asked.
 
+mod boards;
 mod faults;
 mod hints;
 mod kill;
 mod layout;
 mod reshard;
+mod upgrade;
 
 use crate::contract::{Backend, key, plan_of, record, scores, store_contract};
 use std::time::Duration;
@@ -12,7 +14,7 @@ use tally_rules::{PlayerId, Record};
 use tally_store::mysql::Options;
 use tally_store::shards::Shards;
 use tally_store::{Changes, Loaded, Plan, Store, StoreError};
-use tally_testkit::{DatabaseKind, ScratchDatabase};
+use tally_testkit::{DatabaseKind, Proxy, ScratchDatabase};
 
 /// Empty databases on the server that all tests share.
 struct Databases {
@@ -76,6 +78,54 @@ fn counters(store: &dyn Store, name: &str) -> Plan {
         }
     }
     plan_of(keys)
+}
+
+/// Those of one shard.
+fn of_shard(store: &dyn Store, plan: &Plan, shard: usize) -> Plan {
+    let keys = plan.scores.iter().filter(|key| store.shard_of(&key.player) == shard);
+    Plan { scores: keys.cloned().collect(), ..Plan::default() }
+}
+
+/// The same number for each.
+fn all_are(plan: &Plan, number: i64) -> Changes {
+    let row = Some(Record { score: number, ..record(0) });
+    scores(plan.scores.iter().map(|key| (key.clone(), row)).collect())
+}
+
+/// Two shards whose ways can be disturbed, each with its database's address without the disturbance.
+struct World {
+    proxies: Vec<Proxy>,
+    urls: Vec<String>,
+    through: Vec<String>,
+}
+
+impl World {
+    fn new() -> Self {
+        let server = ScratchDatabase::shared(DatabaseKind::MariaDb10);
+        let urls: Vec<String> = (0..2).map(|_| server.create_database()).collect();
+        let proxies: Vec<Proxy> = urls.iter().map(|_| Proxy::start(server.address())).collect();
+        let through = |(url, proxy): (&String, &Proxy)| {
+            url.replace(&server.address().to_string(), &proxy.address().to_string())
+        };
+        let through = urls.iter().zip(&proxies).map(through).collect();
+        Self { proxies, urls, through }
+    }
+
+    /// Nobody reaches a shard any more.
+    fn cut_off(&self, shard: usize) {
+        self.proxies[shard].refuse();
+        self.proxies[shard].cut();
+    }
+}
+
+/// Tries until the shard is used again: one that was silent is not asked for a moment.
+fn patiently<T>(mut run: impl FnMut() -> Result<T, StoreError>) -> T {
+    loop {
+        match run() {
+            Err(StoreError::ShardAway { .. }) => std::thread::yield_now(),
+            done => return done.unwrap(),
+        }
+    }
 }
 
 /// One more than was read, of each.

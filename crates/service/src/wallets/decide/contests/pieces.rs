@@ -200,13 +200,17 @@ impl State<'_> {
         }
         let Some(fee) = record.contest.entry_fee else { return done(record, What::Nothing) };
         let reference: Arc<str> = order.id.board(None).as_str().into();
-        let mut became = Vec::with_capacity(rows.len());
+        let (mut became, mut done) = (Vec::with_capacity(rows.len()), 0);
         for ((player, enrolled), id) in rows.iter().zip(ids) {
+            done += 1;
             let Some(member) = enrolled.member else { continue };
             let (what, currency, amount) = (Move::Refund { to: member }, fee.currency, fee.amount);
             let paid = match self.pay_out(what, (currency, amount), &reference, *id) {
                 Err(refusal) if became.is_empty() => return Err(refusal),
-                Err(_) => break,
+                Err(_) => {
+                    done -= 1;
+                    break;
+                }
                 Ok(paid) => paid,
             };
             became.push(paid.map(drop));
@@ -215,8 +219,8 @@ impl State<'_> {
             let key = PayoutKey { contest: record.no, no: enrolled.place };
             self.added.payouts.insert(key, refund);
         }
-        record.work = match rows.last() {
-            Some((player, _)) if !last => Work::Refund { after: Some(player.clone()) },
+        record.work = match rows[..done].last() {
+            Some((player, _)) if !last || done < rows.len() => Work::Refund { after: Some(player.clone()) },
             Some(_) | None => Work::None,
         };
         self.keep(order, record, What::Paid(became))

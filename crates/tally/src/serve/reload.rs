@@ -1,0 +1,142 @@
+//! Reading everything anew after the database has lost commits that it had acknowledged.
+//!
+//! Nothing that this process knows can be told apart into what is still true and what is gone. So the service ends, with all
+//! of its caches, and another one begins, by the code of a start: it opens the store, takes the lease under a new number and
+//! loads. The listeners stay, and say meanwhile that nothing is answered. What does not work is tried again, for as long as that takes.
+//!
+//! Not here: how a loss is noticed (the store), and what is said of it (the gate).
+
+use super::{End, Server};
+use crate::config::Config;
+use crate::data_dir::DataDir;
+use crate::store::{Opened, Opening, Parted};
+use anyhow::{Context, Result};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tally_service::{LostCommits, Tally};
+use tally_store::StoreError;
+use tokio::signal::unix::Signal;
+
+/// How long requests of before may hold on to the service of before: its memory is needed.
+const HELD_MAX: Duration = Duration::from_secs(30);
+const LOOK_PAUSE: Duration = Duration::from_millis(10);
+/// Between two attempts.
+const PAUSE: Duration = Duration::from_secs(1);
+
+impl Server {
+    /// Reads the store anew; gives how the server ends if that is not possible any more.
+    pub(super) fn reload(
+        &mut self,
+        config: &Config,
+        lost: LostCommits,
+        signals: &mut (Signal, Signal),
+    ) -> Result<Option<End>> {
+        let began = Instant::now();
+        let mut lost = Some(lost);
+        let mut told = Told::default();
+        loop {
+            if let Some(end) = lost.take().map_or(Ok(None), |lost| self.reopen(config, lost, signals))? {
+                return Ok(Some(end));
+            }
+            let loading = self.load(config, false, true)?;
+            let loaded = self.runtime.block_on(async {
+                tokio::select! {
+                    _ = signals.0.recv() => None,
+                    _ = signals.1.recv() => None,
+                    loaded = loading => Some(loaded),
+                }
+            });
+            let Some(loaded) = loaded else { return Ok(Some(End::Early)) };
+            let Err(error) = loaded.context("load")? else { break };
+            told.warn(&error);
+            if let Some(holder) = self.store.databases.iter().find_map(|store| store.taken_by()) {
+                return Ok(Some(End::Parted(Parted::Taken(holder))));
+            }
+            lost = self.store.store.lost();
+            std::thread::sleep(PAUSE);
+        }
+        tracing::info!(seconds = began.elapsed().as_secs_f64(), "the store was read anew: ready again");
+        Ok(None)
+    }
+
+    /// Ends the service and opens the store again.
+    fn reopen(
+        &mut self,
+        config: &Config,
+        lost: LostCommits,
+        signals: &mut (Signal, Signal),
+    ) -> Result<Option<End>> {
+        if lost.by_others {
+            tracing::warn!("{lost}")
+        } else {
+            tracing::error!("{lost}")
+        }
+        // Where another server has begun a new generation, this one joins it.
+        let opening = if lost.by_others { Opening::AsItIs } else { Opening::Anew };
+        let closed = self.gate.close(lost);
+        let (config, data, databases) = (config.clone(), self.data.clone(), self.store.databases.clone());
+        let opening = self.runtime.spawn_blocking(move || {
+            if let Some(tally) = closed {
+                end(tally);
+            }
+            databases.iter().rev().for_each(|store| store.release());
+            drop(databases);
+            open(&config, &data, opening)
+        });
+        let opened = self.runtime.block_on(async {
+            tokio::select! {
+                _ = signals.0.recv() => None,
+                _ = signals.1.recv() => None,
+                opened = opening => Some(opened),
+            }
+        });
+        let Some(opened) = opened else { return Ok(Some(End::Early)) };
+        self.store = match opened.context("open the store")?? {
+            Ok(opened) => opened,
+            Err(holder) => return Ok(Some(End::Parted(Parted::Taken(holder)))),
+        };
+        let found = self.local.as_ref().or(self.http.as_ref()).map(|http| http.address.to_string());
+        // Who finds the store taken learns less where that fails.
+        drop(self.store.announce(&found.unwrap_or_default()));
+        Ok(None)
+    }
+}
+
+/// Ends a service, and waits until requests have let go of it.
+fn end(tally: Arc<Tally>) {
+    tally.drain();
+    let began = Instant::now();
+    while Arc::strong_count(&tally) > 1 && began.elapsed() < HELD_MAX {
+        std::thread::sleep(LOOK_PAUSE);
+    }
+}
+
+/// Opens the store as soon as that is possible, or says which other server has it.
+fn open(config: &Config, data: &DataDir, opening: Opening) -> Result<Result<Opened, String>> {
+    let place = data.place(config)?;
+    let mut told = Told::default();
+    loop {
+        match place.open(config, data.path(), opening) {
+            Ok(opened) => return Ok(Ok(opened)),
+            Err(error) => match error.chain().find_map(|cause| cause.downcast_ref()) {
+                Some(StoreError::Locked(holder)) => return Ok(Err(holder.clone())),
+                _ => told.warn(&error),
+            },
+        }
+        std::thread::sleep(PAUSE);
+    }
+}
+
+/// What was logged last, so that it is logged once.
+#[derive(Default)]
+struct Told(String);
+
+impl Told {
+    fn warn(&mut self, error: &anyhow::Error) {
+        let text = format!("{error:#}");
+        if self.0 != text {
+            tracing::warn!("read the store anew: {text}; it is tried again until it works");
+            self.0 = text;
+        }
+    }
+}
