@@ -13,7 +13,7 @@ use crate::periods::{LivePart, Periods};
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
-use tally_ranking::{Ranking, Remote, Standings};
+use tally_ranking::{Ranking, Standings};
 use tally_rules::{BoardId, Definition, Micros, PlayerId, Refusal};
 use tally_store::plan::ALL_TIME;
 use tally_store::{BoardNo, BoardRow, BoardState, Part};
@@ -184,13 +184,6 @@ impl Board {
             with(ALL_TIME, &self.order);
         }
         self.live().iter().for_each(|live| with(live.part, &live.order));
-    }
-
-    /// Whether an order of it elsewhere lacks something that this server has committed, or may.
-    pub(crate) fn waits_to_publish(&self) -> bool {
-        let mut waits = false;
-        self.each_order(|_, order| waits |= order.remote().is_some_and(Remote::is_behind));
-        waits
     }
 
     /// The order of a part that is new to this process.

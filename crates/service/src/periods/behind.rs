@@ -8,6 +8,7 @@ use crate::boards::Board;
 use crate::damaged;
 use crate::failure::{Failure, Fault};
 use crate::progress::Progress;
+use crate::scores::unpublished;
 use crate::servers::{self, marks};
 use crate::tally::Tally;
 use crate::trial::Trial;
@@ -47,7 +48,7 @@ pub(super) fn catch_up(tally: &Tally, everywhere: bool) -> Result<(), Failure> {
             mend(&mut turn, &board, (part, &order), everywhere)?;
         }
     }
-    let waits = |board: &Arc<Board>| board.waits_to_publish();
+    let waits = |board: &Arc<Board>| unpublished::has_some(board);
     let is_published = || !tally.boards.from_no(BoardNo(0), usize::MAX).iter().any(waits);
     tally.lane.shared().unpublished.settle(store, is_published);
     if everywhere && store.take_turn(Task::Marks, TURN)? {

@@ -8,6 +8,7 @@
 
 use super::aim::Aims;
 use super::command::Request;
+use super::unpublished;
 use crate::boards::{Board, Changing};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -110,7 +111,7 @@ impl Standing {
 
     /// Whether all that the batch has committed is published: no order of its boards waits for anything.
     pub(super) fn is_published(batch: &[Request]) -> bool {
-        !Self::of(batch).boards.values().any(|(board, _)| board.waits_to_publish())
+        !Self::of(batch).boards.values().any(|(board, _)| unpublished::has_some(board))
     }
 }
 

@@ -3,7 +3,9 @@
 //! Their marks stay in the store, for another server to publish should this one die. So that they stay few however long that takes,
 //! many of them are folded into one. Not here: publishing them.
 
+use crate::boards::Board;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use tally_ranking::Remote;
 use tally_store::{BatchId, Store};
 
 /// So many are folded.
@@ -46,4 +48,11 @@ impl Unpublished {
     fn all(&self) -> MutexGuard<'_, Vec<BatchId>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Whether an order of a board elsewhere lacks something that this server has committed, or may.
+pub(crate) fn has_some(board: &Board) -> bool {
+    let mut behind = false;
+    board.each_order(|_, order| behind |= order.remote().is_some_and(Remote::is_behind));
+    behind
 }

@@ -332,12 +332,7 @@ impl Store for MySqlStore {
     }
 
     fn profiles(&self, players: &[PlayerId]) -> Result<Vec<Result<Option<Profile>, StoreError>>, StoreError> {
-        if players.is_empty() {
-            return Ok(Vec::new());
-        }
-        let mut script = Script::default();
-        let statements = profiles::select(&mut script, players, false);
-        profiles::read(&mut self.pool.ask(&script)?, statements, players)
+        profiles::of(&self.pool, players)
     }
 
     fn expire_requests(&self, before: Micros, limit: usize) -> Result<usize, StoreError> {

@@ -2,6 +2,7 @@
 
 use super::connect::Flavour;
 use super::player;
+use super::pool::Pool;
 use super::row::Answers;
 use super::text::{Row, Script, keys_end};
 use crate::StoreError;
@@ -38,6 +39,19 @@ pub(super) fn read(
 
 fn put_key(row: &mut Row<'_>, player: &PlayerId) {
     row.bytes(player.as_bytes());
+}
+
+/// See [`crate::Store::profiles`].
+pub(super) fn of(
+    pool: &Pool,
+    players: &[PlayerId],
+) -> Result<Vec<Result<Option<Profile>, StoreError>>, StoreError> {
+    if players.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut script = Script::default();
+    let statements = select(&mut script, players, false);
+    read(&mut pool.ask(&script)?, statements, players)
 }
 
 /// Writes and removes profiles. One that was not there when it was read must not be there now.
