@@ -14,7 +14,7 @@ pub(crate) const COLUMNS: [&str; 8] =
     ["scores", "deposits", "holds", "bans", "periods", "contests", "unrelated", "ranks"];
 pub(crate) const UNRELATED: usize = 6;
 /// A caller with fewer acknowledged requests shows nothing.
-const DONE_MIN: usize = 10;
+const DONE_MIN: usize = 2;
 
 /// One kind of load, of one caller.
 pub(crate) trait Load: Send {
