@@ -145,6 +145,10 @@ impl Store for Shards {
     }
 
     fn run(&self, plan: &Plan, decide: &mut dyn FnMut(&Loaded) -> Changes) -> Result<Committed, StoreError> {
+        // What was decided on the state of a shard that is gone must not be done on another.
+        if let Some(lost) = self.lost() {
+            return Err(StoreError::Away(lost.to_string()));
+        }
         // One server writes. Nobody else changes boards or publishes, so neither revisions nor marks mean anything, and
         // those of several databases would be several.
         let plan = &Plan { marks: false, alone: false, ..plan.clone() };

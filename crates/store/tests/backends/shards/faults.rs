@@ -94,3 +94,25 @@ fn a_connection_that_is_cut_is_made_again() {
         assert_eq!(count(&store, &plan), done, "shard {shard}, {cut:?}");
     }
 }
+
+#[test]
+fn a_shard_that_lost_commits_stops_the_others() {
+    let mut back = ScratchDatabase::start(DatabaseKind::MariaDb10);
+    let urls = [ScratchDatabase::shared(DatabaseKind::MariaDb10).create_database(), back.create_database()];
+    let store = open(&urls);
+    let plan = counters(&store, "counter");
+    store.run(&plan, &mut |_| all_are(&plan, 1)).unwrap();
+    back.keep_copy();
+    let [first, second] = [0, 1].map(|shard| of_shard(&store, &plan, shard));
+    patiently(|| store.run(&second, &mut |_| all_are(&second, 2)));
+    back.put_copy_back();
+    assert!(store.lost().is_none() && store.may_answer(), "nobody has asked it since");
+    store.run(&second, &mut |_| all_are(&second, 3)).unwrap_err();
+    assert!(store.lost().is_some() && !store.may_answer());
+    let error = store.run(&first, &mut |_| panic!("it decides on a state that is gone")).unwrap_err();
+    assert!(matches!(&error, StoreError::Away(why) if why.contains("has lost commits")), "{error}");
+    drop(store);
+    let again = Shards::open(&urls, &Options { anew: true, ..impatient() }).unwrap();
+    assert_eq!((count(&again, &second), again.lost()), (1, None));
+    again.run(&plan, &mut |_| all_are(&plan, 4)).unwrap();
+}
