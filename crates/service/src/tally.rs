@@ -32,7 +32,7 @@ use crate::waiting::Teller;
 use crate::wallets::balance::Balance;
 use crate::wallets::currencies;
 use crate::wallets::lane::LedgerLane;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex};
 use tally_lanes::{Gate, Times};
 use tally_ranking::{Ranking, Remote, Standings};
@@ -140,6 +140,7 @@ impl Tally {
             lanes: settings.lanes.max(1),
             teller: Teller::default(),
             unpublished: Unpublished::default(),
+            started_unheard: AtomicBool::new(false),
             background: settings.background,
         };
         let lane = ScoreLanes::start(shared, settings.lane)

@@ -4,6 +4,7 @@
 //! that. Not here: changing a board that is there, which goes through the lane (`scores/redefine`).
 
 use super::Board;
+use crate::contests::play;
 use crate::damaged;
 use crate::failure::{Failure, Fault};
 use crate::keys::seen_before;
@@ -219,6 +220,7 @@ pub(crate) fn read_again(tally: &Tally) -> Result<(), Failure> {
     for row in tally.store.boards()? {
         if unlisted.remove(&row.no).is_none() {
             let board = Board::new(row.clone(), Vec::new(), &tally.settings.ranking).map_err(broken)?;
+            play::learn(&*tally.store, &board)?;
             set(tally, &row.id, Some(Arc::new(board)));
         }
     }

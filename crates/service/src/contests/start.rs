@@ -6,7 +6,7 @@ use super::command::{Act, ContestDone, What};
 use super::{desk, play, work};
 use crate::boards::Board;
 use crate::failure::{Failure, Fault};
-use crate::servers;
+use crate::servers::{self, doubts};
 use crate::tally::Tally;
 use std::cell::Cell;
 use std::sync::{Arc, PoisonError};
@@ -45,6 +45,7 @@ pub(super) fn start_at(
     at: Option<Micros>,
     by: impl Fn(&Record) -> Result<By, Refusal>,
 ) -> Result<Started, Failure> {
+    doubts::find_out(tally)?;
     let mut done = {
         let held = Cell::new(false);
         let _one = tally.changing_boards.lock().unwrap_or_else(PoisonError::into_inner);

@@ -9,6 +9,7 @@ use crate::clock::Clock;
 use crate::failure::Fault;
 use crate::settings::Background;
 use crate::waiting::Teller;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tally_lanes::{Blocked, Gate, Pass};
@@ -32,6 +33,8 @@ pub(crate) struct Shared {
     pub(crate) lanes: usize,
     pub(crate) teller: Teller,
     pub(crate) unpublished: Unpublished,
+    /// A contest has started, and its caller did not hear it: its leaderboards are stored and not known here.
+    pub(crate) started_unheard: AtomicBool,
     pub(crate) background: Background,
 }
 

@@ -2,11 +2,13 @@
 //!
 //! A lane keeps its batch until it is known what became of it. A key that is made or revoked and a leaderboard that is made
 //! or deleted have no lane: such a commit is asked about as soon as the store answers, and then what is known here of keys and
-//! leaderboards is read again. Not here: what is answered meanwhile.
+//! leaderboards is read again. So are the leaderboards of a contest that has started while its caller could not be told. Not
+//! here: what is answered meanwhile.
 
 use crate::boards;
 use crate::failure::Failure;
 use crate::tally::Tally;
+use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tally_store::{BatchId, Changes, Committed, Loaded, Plan, Store, StoreError};
 
@@ -42,8 +44,8 @@ impl Doubts {
 
 /// Finds out what became of them, and brings keys and leaderboards to what is stored. Blocks on the store.
 pub(crate) fn find_out(tally: &Tally) -> Result<(), Failure> {
-    let doubts = &tally.keys.doubts;
-    if doubts.all().is_empty() {
+    let (doubts, unheard) = (&tally.keys.doubts, &tally.lane.shared().started_unheard);
+    if doubts.all().is_empty() && !unheard.load(Ordering::SeqCst) {
         return Ok(());
     }
     let _one = tally.changing_boards.lock().unwrap_or_else(PoisonError::into_inner);
@@ -51,7 +53,11 @@ pub(crate) fn find_out(tally: &Tally) -> Result<(), Failure> {
     // One that was not done is not done any more after this.
     open.iter().try_for_each(|batch| tally.store.became(batch).map(drop))?;
     tally.keys.reload()?;
-    boards::read_again(tally)?;
+    // Before the leaderboards are read: a start that is heard of meanwhile has them read once more.
+    let was_unheard = unheard.swap(false, Ordering::SeqCst);
+    boards::read_again(tally).inspect_err(|_| {
+        unheard.fetch_or(was_unheard, Ordering::SeqCst);
+    })?;
     doubts.all().retain(|batch| !open.contains(batch));
     Ok(())
 }

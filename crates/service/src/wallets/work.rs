@@ -6,6 +6,7 @@ use super::LedgerSettings;
 use super::command::{Done, Request};
 use super::decide::{self, Decision};
 use crate::clock::Clock;
+use crate::contests::command::What;
 use crate::contests::play;
 use crate::events::hub::{Hub, Touched};
 use crate::failure::{Fault, in_lane};
@@ -13,6 +14,7 @@ use crate::scores::shared::Shared;
 use crate::scores::work::StoreTimes;
 use crate::waiting::Teller;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 use tally_lanes::{Failure, Kind, Pass, Resolution, Weight, Work};
 use tally_rules::Refusal;
@@ -34,6 +36,8 @@ pub(super) struct LedgerWork {
     scores: Arc<Shared>,
     /// From before the transaction of such an act until its leaderboards know what it did.
     pass: Option<Pass>,
+    /// The callers of a commit in doubt have been told that its outcome is unknown.
+    is_unheard: bool,
     settings: LedgerSettings,
     keep_micros: i64,
     times: Arc<StoreTimes>,
@@ -68,6 +72,7 @@ impl LedgerWork {
             clock,
             scores,
             pass: None,
+            is_unheard: false,
             settings,
             keep_micros,
             times,
@@ -174,11 +179,18 @@ impl Work for LedgerWork {
     fn resolve(&mut self, _batch: &[Request]) -> Result<Resolution<Vec<Decision>, Fault>, Fault> {
         let (batch, _) = self.open.as_ref().expect("a commit was lost");
         let done = self.store.became(batch).inspect_err(|_| {
+            self.is_unheard = true;
             self.pass.iter().for_each(Pass::stick);
         })?;
         let (_, decisions) = self.open.take().expect("a commit was lost");
+        let is_unheard = std::mem::take(&mut self.is_unheard);
         Ok(match done {
-            Some(_) => Resolution::Committed(decisions),
+            Some(_) => {
+                if is_unheard && decisions.iter().any(has_started) {
+                    self.scores.started_unheard.store(true, Ordering::SeqCst);
+                }
+                Resolution::Committed(decisions)
+            }
             None => {
                 self.pass = None;
                 Resolution::NotCommitted(Fault::StoreAway("the connection was lost before the commit".into()))
@@ -196,6 +208,11 @@ impl Work for LedgerWork {
         self.pass = None;
         decisions
     }
+}
+
+/// Whether a contest has started, with leaderboards.
+fn has_started(decision: &Decision) -> bool {
+    matches!(decision, Ok(Done::Contest(done)) if matches!(&done.what, What::Started(_, boards) if !boards.is_empty()))
 }
 
 /// Whether no score may be decided while it is done.

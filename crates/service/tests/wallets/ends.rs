@@ -11,6 +11,7 @@ use crate::prizes::{DAY, daily, put, score, table};
 use crate::world::{Kind, World, identity, new_member, refused, settings, start, start_set};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
 use tally_rules::contest::definition::Wish;
 use tally_rules::contest::record::Work;
 use tally_rules::contest::series::Wish as SeriesWish;
@@ -235,6 +236,47 @@ fn a_leaderboard_whose_outcome_was_lost_is_as_it_is_stored() {
         }
         tally.drain();
         world.end(&[]);
+    }
+}
+
+/// A contest whose start was in doubt has its leaderboard once the store has answered, not only after the next start of a server.
+#[test]
+fn the_leaderboard_of_a_start_that_was_in_doubt_is_there() {
+    for kind in [Kind::Sqlite, Kind::MariaDb] {
+        let world = World::new(kind);
+        let members = [world.member("ann", 50)];
+        let player = player_of(members[0]);
+        let tally = &world.tally;
+        change::create(tally, &cup(), &Actor::Server, &wish(true), None).unwrap();
+        change::open(tally, &cup(), &Actor::Admin, None).unwrap();
+        apply::apply(tally, &cup(), &Actor::Server, &player, None).unwrap();
+        apply::decide(tally, &cup(), &Actor::Admin, &[player], true, None).unwrap();
+        let store = Arc::clone(&tally.store);
+        tally.drain();
+        let dying = Dying::new(Arc::clone(&store));
+        let now = Arc::new(AtomicI64::new(world.now().0));
+        let process = start(Arc::clone(&dying) as Arc<_>, &now, settings()).unwrap();
+        dying.arm(0, End::Unknown);
+        let lost = begin::start(&process, &cup(), &Actor::Admin, None);
+        assert!(matches!(lost, Err(Failure::Fault(Fault::OutcomeUnknown(_)))), "{lost:?}");
+        while read::get(&process, &cup()).unwrap().state != State::Running {
+            std::thread::yield_now();
+        }
+        let hand = Hand { tally: &process, runtime: &world.runtime, members: &members };
+        // The lane may not have heard of it yet.
+        let is_there = || process.work().is_ok() && process.boards.get(&cup().board(None)).is_some();
+        let mut looks = 0..2000;
+        while !is_there() {
+            looks.next().expect("it has its leaderboard");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        hand.act(&cup(), Op::Score(0, 5), None, None).unwrap();
+        hand.act(&cup(), Op::Finish, None, None).unwrap();
+        let done = settle::settle(&process, &cup(), &Actor::Admin, None).unwrap();
+        assert_eq!(done.record.state, State::Settled);
+        process.drain();
+        drop(process);
+        World::on(store, tempfile::tempdir().unwrap()).end(&members);
     }
 }
 
