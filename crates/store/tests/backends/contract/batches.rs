@@ -105,16 +105,19 @@ pub(crate) fn what_was_acknowledged_is_there_after_reopening(backend: &dyn Backe
     }
 }
 
-/// Each of 8 threads adds to a shared and to its own record, 50 times.
+/// Each of 8 threads adds to a shared and to its own record of the same database, 50 times: no transaction of records spans two.
 pub(crate) fn concurrent_increments_lose_nothing(backend: &dyn Backend) {
     const THREADS: usize = 8;
     const ROUNDS: i64 = 50;
     let store = open(backend);
+    let database = |name: &str| store.shard_of(&key(1, 0, name).player);
+    let beside = |name: &String| database(name) == database("shared");
+    let names = (0..).map(|number| format!("thread {number}")).filter(beside).take(THREADS);
     std::thread::scope(|scope| {
-        for thread in 0..THREADS {
+        for name in names {
             let store = &*store;
             scope.spawn(move || {
-                let plan = plan_of(vec![key(1, 0, "shared"), key(1, 0, &format!("thread {thread}"))]);
+                let plan = plan_of(vec![key(1, 0, "shared"), key(1, 0, &name)]);
                 for _ in 0..ROUNDS {
                     let add = |loaded: &Loaded| {
                         let old = loaded.scores.iter().map(|old| old.map_or(0, |old| old.score));
