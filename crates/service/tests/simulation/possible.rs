@@ -107,11 +107,12 @@ impl World {
                 }
             }
             Fate::Failed(_) => vec![self],
-            Fate::Unknown(_) => self.in_doubt(one, (must, next)),
+            Fate::Unknown(_) => self.in_doubt(one, (must, next), known.is_some()),
         }
     }
 
-    fn in_doubt(self, one: &Answered, (must, next): (Must, Model)) -> Vec<Self> {
+    /// `is_known`: its key was stored and may have been forgotten since, so what its batch does may be nothing but to find that.
+    fn in_doubt(self, one: &Answered, (must, next): (Must, Model), is_known: bool) -> Vec<Self> {
         if must == Must::Replay {
             return vec![self];
         }
@@ -120,10 +121,10 @@ impl World {
         let of_batch = of_batch.filter(|_| one.planned.operation.is_simple());
         let mut all = Vec::new();
         // What its batch has done it may still have refused.
-        if of_batch != Some(true) || matches!(must, Must::Refuse | Must::Either) {
+        if of_batch != Some(true) || is_known || matches!(must, Must::Refuse | Must::Either) {
             let mut not = self.clone();
             not.done.push((number, false));
-            if of_batch.is_none() && must == Must::Do && one.planned.operation.is_simple() {
+            if of_batch.is_none() && !is_known && must == Must::Do && one.planned.operation.is_simple() {
                 not.batches.push((turn, false));
             }
             all.push(not);
