@@ -71,8 +71,8 @@ impl World {
         if matches!(&one.fate, Fate::Refused(why) if why == IN_PROGRESS) {
             return if one.in_progress { vec![self] } else { Vec::new() };
         }
-        // Its leaderboard may be gone; nothing else comes before the key.
-        if one.in_progress && !matches!(one.fate, Fate::Refused(_)) {
+        // Its leaderboard may be gone, and nothing else comes before the key: then it is refused, or hears its first answer.
+        if one.in_progress && !matches!(one.fate, Fate::Refused(_) | Fate::Done { replayed: true, .. }) {
             return Vec::new();
         }
         let known = self.model.keys.get(&number).copied().filter(|_| planned.key);
