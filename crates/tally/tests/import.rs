@@ -437,6 +437,7 @@ fn shards_are_seeded_in_balance() {
     let urls = [database.create_database(), database.create_database()];
     let mut server = TestTally::stopped(TALLY);
     server.set("TALLY_STORE_URL", &urls.join(","));
+    server.set("TALLY_RANKING_URL", "memory");
     seeded(&mut server);
 }
 

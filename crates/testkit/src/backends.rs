@@ -31,11 +31,8 @@ pub fn settings() -> Vec<(String, String)> {
         "mariadb" => database(DatabaseKind::MariaDb10),
         "mysql" => database(DatabaseKind::MySql9),
         "shards" => shards(),
-        "shards+redis" => [shards(), redis()].concat(),
         "mariadb+redis" => [database(DatabaseKind::MariaDb10), redis()].concat(),
-        other => panic!(
-            "{VARIABLE}={other}: there are sqlite, mariadb, mysql, shards, mariadb+redis and shards+redis"
-        ),
+        other => panic!("{VARIABLE}={other}: there are sqlite, mariadb, mysql, shards and mariadb+redis"),
     }
 }
 

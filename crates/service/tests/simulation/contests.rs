@@ -18,6 +18,7 @@ use tally_rules::ledger::Amount;
 use tally_rules::score::Given;
 use tally_rules::{Micros, PlayerId};
 use tally_service::contests::act::Actor;
+use tally_service::contests::command::What;
 use tally_service::contests::{apply, ban, change, finish, settle, start};
 use tally_service::scores::submit::{NewScore, submit};
 use tally_service::{ALL_TIME, Failure, Tally};
@@ -86,42 +87,46 @@ fn wish(fee: bool, times: [Option<i64>; 3]) -> Wish {
     }
 }
 
-/// Does it.
-pub(crate) async fn act(tally: &Arc<Tally>, number: usize, act: &ContestAct) -> Result<(), Failure> {
+/// Does it, and gives the state that an answer about the whole contest names.
+pub(crate) async fn act(
+    tally: &Arc<Tally>,
+    number: usize,
+    act: &ContestAct,
+) -> Result<Option<State>, Failure> {
     let (id, admin) = (id(number), Actor::Admin);
-    match *act {
+    let done = match *act {
         ContestAct::Create { fee, times } => {
-            change::create(tally, &id, &Actor::Server, &wish(fee, times), None).map(drop)
+            change::create(tally, &id, &Actor::Server, &wish(fee, times), None)?
         }
-        ContestAct::Open => change::open(tally, &id, &admin, None).map(drop),
+        ContestAct::Open => change::open(tally, &id, &admin, None)?,
         ContestAct::Apply { player } => {
-            apply::apply(tally, &id, &Actor::Server, &player_id(player), None).map(drop)
+            return apply::apply(tally, &id, &Actor::Server, &player_id(player), None).map(|_| None);
         }
         ContestAct::Decide { player, accept } => {
             let decided = apply::decide(tally, &id, &admin, &[player_id(player)], accept, None)?;
-            match decided.what {
-                tally_service::contests::command::What::Decided(rows) => {
-                    rows.into_iter().try_for_each(|row| row.map(drop)).map_err(Failure::from)
-                }
+            let rows = match decided.what {
+                What::Decided(rows) => rows,
                 what => panic!("it is decided: {what:?}"),
-            }
+            };
+            return rows.into_iter().try_for_each(|row| row.map(drop)).map(|()| None).map_err(Failure::from);
         }
         ContestAct::Withdraw { player } => {
-            apply::withdraw(tally, &id, &Actor::Server, &player_id(player), None).map(drop)
+            return apply::withdraw(tally, &id, &Actor::Server, &player_id(player), None).map(|_| None);
         }
-        ContestAct::Start => start::start(tally, &id, &admin, None).map(drop),
+        ContestAct::Start => return start::start(tally, &id, &admin, None).map(|_| Some(State::Running)),
         ContestAct::Score { player, score } => {
             let (board, player, score) = (id.board(None), player_id(player), Given::Int(score));
             let new = NewScore { board, player, score, subscore: None, at: None, identity: None };
-            submit(tally, new).await.map(drop)
+            return submit(tally, new).await.map(|_| None);
         }
         ContestAct::Ban { player, hidden } => {
-            ban::ban(tally, &id, &admin, &player_id(player), hidden, None).await.map(drop)
+            return ban::ban(tally, &id, &admin, &player_id(player), hidden, None).await.map(|_| None);
         }
-        ContestAct::Finish => finish::finish(tally, &id, &admin, None).map(drop),
-        ContestAct::Settle => settle::settle(tally, &id, &admin, None).map(drop),
-        ContestAct::Cancel => finish::cancel(tally, &id, &admin, None).map(drop),
-    }
+        ContestAct::Finish => finish::finish(tally, &id, &admin, None)?,
+        ContestAct::Settle => settle::settle(tally, &id, &admin, None)?,
+        ContestAct::Cancel => finish::cancel(tally, &id, &admin, None)?,
+    };
+    Ok(Some(done.record.state))
 }
 
 /// What was acknowledged of a contest.
@@ -190,20 +195,13 @@ impl Contests {
             return;
         }
         let Some(known) = self.known.get_mut(&number).filter(|_| done || unknown) else { return };
-        let mut reach = |state: State| {
-            if done && place(state) > place(known.state) {
-                known.state = state;
-            }
-        };
+        if let Fate::Done { reached: Some(state), .. } = fate
+            && place(*state) > place(known.state)
+        {
+            known.state = *state;
+        }
         match *act {
-            ContestAct::Open => reach(State::Open),
-            ContestAct::Start => reach(State::Running),
-            ContestAct::Finish => reach(State::Finished),
-            ContestAct::Settle => reach(State::Settled),
-            ContestAct::Cancel => {
-                reach(State::Cancelled);
-                known.may_be_cancelled = true;
-            }
+            ContestAct::Cancel => known.may_be_cancelled = true,
             ContestAct::Apply { player }
             | ContestAct::Withdraw { player }
             | ContestAct::Decide { player, .. }
@@ -221,7 +219,7 @@ impl Contests {
                 let best = known.scores.entry(player).or_insert(score);
                 *best = score.max(*best);
             }
-            ContestAct::Score { .. } | ContestAct::Ban { .. } | ContestAct::Create { .. } => {}
+            _ => {}
         }
     }
 

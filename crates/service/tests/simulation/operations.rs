@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use tally_rules::contest::{Prize, PrizeTies};
+use tally_rules::contest::{Prize, PrizeTies, State};
 use tally_rules::definition::{Update, Wish};
 use tally_rules::idempotency::{Fingerprint, Identity, RequestKey};
 use tally_rules::ledger::hold::Ending;
@@ -103,6 +103,8 @@ pub(crate) enum Fate {
         hold: Option<HoldId>,
         /// Of a submit: whether it came too late for a period.
         late: bool,
+        /// Of an act on a whole contest: the state that its answer names.
+        reached: Option<State>,
     },
     Refused(String),
     /// Nothing was done.
@@ -125,7 +127,7 @@ impl Fate {
     }
 }
 
-const DONE: Fate = Fate::Done { replayed: false, record: None, hold: None, late: false };
+const DONE: Fate = Fate::Done { replayed: false, record: None, hold: None, late: false, reached: None };
 
 impl Operation {
     /// Whether it is one transaction of a lane, so that a fault says whether it was done.
@@ -206,12 +208,18 @@ impl Callers {
                 let (_, done) = submit(tally, new).await?;
                 let record = Some((done.record.score, done.record.at.0));
                 let late = !done.closed_periods.is_empty();
-                Ok(Fate::Done { replayed: done.replayed, record, hold: None, late })
+                Ok(Fate::Done { replayed: done.replayed, record, hold: None, late, reached: None })
             }
             Operation::Import { board, file, from, lines, last } => {
                 let done = import(tally, chunk((board, file), from, &lines, last)).await?;
                 assert_eq!(done.refused, [], "each line is right");
-                Ok(Fate::Done { replayed: done.replayed, record: None, hold: None, late: false })
+                Ok(Fate::Done {
+                    replayed: done.replayed,
+                    record: None,
+                    hold: None,
+                    late: false,
+                    reached: None,
+                })
             }
             Operation::Ban { board, player, hidden } => {
                 ban(tally, &board_id(board), player_id(player), hidden, None).await.map(|_| DONE)
@@ -227,13 +235,19 @@ impl Callers {
             Operation::Pay(payment) => {
                 let new = NewMove { order: self.order(payment), identity };
                 let replayed = post::post(tally, new).await?.replayed;
-                Ok(Fate::Done { replayed, record: None, hold: None, late: false })
+                Ok(Fate::Done { replayed, record: None, hold: None, late: false, reached: None })
             }
             Operation::Hold { member, units, expires_at } => {
                 let wallet = WalletKey { member: self.members[member], currency: currency() };
                 let (amount, expires_at) = (Amount::new(units).unwrap(), Some(Micros(expires_at)));
                 let done = holds::place(tally, NewHold { wallet, amount, expires_at, identity }).await?;
-                Ok(Fate::Done { replayed: done.replayed, record: None, hold: Some(done.id), late: false })
+                Ok(Fate::Done {
+                    replayed: done.replayed,
+                    record: None,
+                    hold: Some(done.id),
+                    late: false,
+                    reached: None,
+                })
             }
             Operation::End { hold, taken, to } => {
                 let to = Some(self.members[to]);
@@ -243,7 +257,10 @@ impl Callers {
                 });
                 holds::end(tally, self.holds[&hold], ending, None).await.map(|_| DONE)
             }
-            Operation::Contest(number, act) => contests::act(tally, number, &act).await.map(|()| DONE),
+            Operation::Contest(number, act) => {
+                let reached = contests::act(tally, number, &act).await?;
+                Ok(Fate::Done { replayed: false, record: None, hold: None, late: false, reached })
+            }
         }
     }
 

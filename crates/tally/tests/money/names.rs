@@ -28,6 +28,7 @@ fn servers(currencies: &[String]) -> [TestTally; 4] {
         start(&[("TALLY_STORE_URL", &mysql), ("TALLY_STORE_LEASE", "4s")]),
         start(&[
             ("TALLY_STORE_URL", &shards),
+            ("TALLY_RANKING_URL", "memory"),
             ("TALLY_STORE_LEASE", "4s"),
             ("TALLY_MEMBERS_PHONE_COUNTRY", "1"),
         ]),
