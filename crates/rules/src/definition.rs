@@ -5,7 +5,7 @@ use crate::instant::Micros;
 use crate::ledger::Currencies;
 use crate::named;
 use crate::period::PeriodRule;
-use crate::refusal::Refusal;
+use crate::refusal::{Refusal, WrongField};
 
 named! {
     /// Which score is better.
@@ -106,17 +106,18 @@ impl Definition {
     /// Refuses choices that contradict each other.
     pub fn check(&self) -> Result<(), Refusal> {
         if self.update == Update::Sum && self.subscore != Subscore::None {
-            return Err(Refusal::InvalidDefinition("a board of update `sum` has no subscore".into()));
+            return Err(invalid("/subscore", "a board of update `sum` has no subscore"));
         }
         if !self.all_time && self.periods.is_empty() {
-            return Err(Refusal::InvalidDefinition(
-                "a board needs `all_time` or at least one of `periods`".into(),
-            ));
+            return Err(invalid("/periods", "a board needs `all_time` or at least one of `periods`"));
         }
         for (at, period) in self.periods.iter().enumerate() {
-            period.check().map_err(Refusal::InvalidDefinition)?;
+            let within =
+                |wrong: WrongField| Refusal::InvalidDefinition(wrong.within(&format!("/periods/{at}")));
+            period.check().map_err(within)?;
             if self.periods[..at].iter().any(|before| before.name == period.name) {
-                return Err(Refusal::InvalidDefinition(format!("two periods are named `{}`", period.name)));
+                let why = format!("two periods are named `{}`", period.name);
+                return Err(invalid(format!("/periods/{at}/name"), why));
             }
         }
         Ok(())
@@ -162,15 +163,17 @@ impl Definition {
     }
 }
 
+fn invalid(pointer: impl Into<String>, why: impl Into<String>) -> Refusal {
+    Refusal::InvalidDefinition(WrongField::new(pointer, why))
+}
+
 fn check_currencies(periods: &[PeriodRule], currencies: &Currencies) -> Result<(), Refusal> {
-    for period in periods {
+    for (nth, period) in periods.iter().enumerate() {
         let unknown = |prize: &Prize| currencies.digits(prize.currency).is_none();
         if let Some(at) = period.prizes.table.iter().position(unknown) {
             let why = Refusal::CurrencyMismatch.detail();
-            return Err(Refusal::InvalidDefinition(format!(
-                "period `{}`: prizes/{at}/currency: {why}",
-                period.name
-            )));
+            let why = format!("period `{}`: prizes/{at}/currency: {why}", period.name);
+            return Err(invalid(format!("/periods/{nth}/prizes/{at}/currency"), why));
         }
     }
     Ok(())

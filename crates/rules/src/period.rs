@@ -7,6 +7,7 @@ use crate::contest::prize::{self, Prize, PrizeTies};
 use crate::ids::BoardId;
 use crate::instant::Micros;
 use crate::ledger::Uuid;
+use crate::refusal::WrongField;
 
 /// The longest name of a period.
 pub const NAME_BYTES_MAX: usize = 32;
@@ -86,22 +87,22 @@ pub struct PeriodRule {
 
 impl PeriodRule {
     /// Refuses a name that cannot be; the schedule is judged by whoever can read it.
-    pub fn check(&self) -> Result<(), String> {
+    pub fn check(&self) -> Result<(), WrongField> {
         let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_-".contains(&byte);
         let length = (1..=NAME_BYTES_MAX).contains(&self.name.len());
         if !length || !self.name.bytes().all(allowed) || self.name == "all_time" {
-            return Err(format!("period name `{}` must be [a-z0-9_-]{{1,32}} and not `all_time`", self.name));
+            let why = format!("period name `{}` must be [a-z0-9_-]{{1,32}} and not `all_time`", self.name);
+            return Err(WrongField::new("/name", why));
         }
         let PeriodPrizes { table, ties, .. } = &self.prizes;
         if table.len() > prize::PRIZES_MAX {
-            return Err(format!(
-                "period `{}` has more than {} ranges of prizes",
-                self.name,
-                prize::PRIZES_MAX
-            ));
+            let why = format!("period `{}` has more than {} ranges of prizes", self.name, prize::PRIZES_MAX);
+            return Err(WrongField::new("/prizes", why));
         }
-        prize::check(table, *ties, SHARING_MAX)
-            .map_err(|(at, field, why)| format!("period `{}`: prizes/{at}/{field} {why}", self.name))
+        prize::check(table, *ties, SHARING_MAX).map_err(|(at, field, why)| {
+            let why = format!("period `{}`: prizes/{at}/{field} {why}", self.name);
+            WrongField::new(format!("/prizes/{at}/{field}"), why)
+        })
     }
 }
 

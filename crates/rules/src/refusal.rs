@@ -20,6 +20,19 @@ pub struct WrongField {
     pub why: String,
 }
 
+impl WrongField {
+    /// A field at this pointer, and what is wrong with it.
+    pub fn new(pointer: impl Into<String>, why: impl Into<String>) -> Self {
+        Self { pointer: pointer.into(), why: why.into() }
+    }
+
+    /// The same in a body that has all of it in one of its fields.
+    #[must_use]
+    pub fn within(self, pointer: &str) -> Self {
+        Self { pointer: format!("{pointer}{}", self.pointer), ..self }
+    }
+}
+
 /// A bound that an amount of money meets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Limit {
@@ -65,7 +78,7 @@ pub enum Refusal {
     /// The board exists with other values of these fields.
     DefinitionConflict(Vec<&'static str>),
     /// The definition contradicts itself.
-    InvalidDefinition(String),
+    InvalidDefinition(WrongField),
     /// The name is kept for something else.
     ReservedName,
     /// Too many boards.
@@ -273,7 +286,7 @@ impl Refusal {
                 "the leaderboard exists with other values of: {}; only `periods` can be changed",
                 fields.join(", ")
             ),
-            Self::InvalidDefinition(why) => why.clone(),
+            Self::InvalidDefinition(wrong) => wrong.why.clone(),
             Self::ReservedName => "names that begin with `contest:` are kept for contests".into(),
             Self::TooManyBoards => "the limit of leaderboards (setting `limits.boards`) is reached".into(),
             Self::TooManyKeys => "the limit of keys (setting `limits.keys`) is reached".into(),

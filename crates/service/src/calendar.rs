@@ -13,6 +13,7 @@ use jiff::{Span as Length, Timestamp, ToSpan, Zoned};
 use tally_rules::Micros;
 use tally_rules::contest::id::Minute;
 use tally_rules::period::Span;
+use tally_rules::refusal::WrongField;
 
 /// Further than the clocks of any zone were ever moved.
 const MOVED_MAX_HOURS: i64 = 26;
@@ -25,20 +26,22 @@ pub struct Calendar {
 }
 
 impl Calendar {
-    /// Reads a schedule and a zone; what is wrong is said in a sentence.
-    pub fn parse(schedule: &str, time_zone: &str) -> Result<Self, String> {
-        check_fields(schedule)?;
+    /// Reads a schedule and a zone; what is wrong is said in a sentence, with the field's place in a period.
+    pub fn parse(schedule: &str, time_zone: &str) -> Result<Self, WrongField> {
+        let wrong = |why: String| WrongField::new("/schedule", why);
+        check_fields(schedule).map_err(wrong)?;
         let parser = CronParser::builder().seconds(Seconds::Disallowed).year(Year::Disallowed).build();
         let cron = parser
             .parse(schedule)
-            .map_err(|error| format!("schedule `{schedule}` is not a five-field cron expression: {error}"))?;
+            .map_err(|error| format!("schedule `{schedule}` is not a five-field cron expression: {error}"))
+            .map_err(wrong)?;
         // The library has a zone of its own for times whose zone nobody knows.
         let zone = TimeZone::get(time_zone).ok().filter(|zone| !zone.is_unknown());
         let unknown = || format!("time zone `{time_zone}` is not known; use an IANA name such as Asia/Seoul");
-        let zone = zone.ok_or_else(unknown)?;
+        let zone = zone.ok_or_else(|| WrongField::new("/time_zone", unknown()))?;
         let calendar = Self { cron, zone };
         if calendar.next(Micros(0)).is_none() {
-            return Err(format!("schedule `{schedule}` never happens"));
+            return Err(wrong(format!("schedule `{schedule}` never happens")));
         }
         Ok(calendar)
     }
@@ -275,7 +278,7 @@ mod tests {
             (" 0 0 * * 1", "UTC", "five-field"),
         ] {
             let error = Calendar::parse(schedule, zone).unwrap_err();
-            assert!(error.contains(part), "{schedule} {zone}: {error}");
+            assert!(error.why.contains(part), "{schedule} {zone}: {error:?}");
         }
     }
 

@@ -211,7 +211,10 @@ impl Contest {
         }
         let leaderboard = self.leaderboard.check();
         if let Err(refusal) = leaderboard.and_then(|()| self.leaderboard.check_currencies(currencies)) {
-            no("/leaderboard".into(), refusal.detail());
+            match refusal {
+                Refusal::InvalidDefinition(wrong) => no(format!("/leaderboard{}", wrong.pointer), wrong.why),
+                refusal => no("/leaderboard".into(), refusal.detail()),
+            }
         } else if !self.leaderboard.all_time {
             no(
                 "/leaderboard/all_time".into(),

@@ -22,8 +22,7 @@ pub(super) fn of_refusal(refusal: &Refusal) -> Problem {
         Refusal::InvalidScore(why) => return Problem::field("/score", *why),
         Refusal::InvalidSubscore(why) => return Problem::field("/subscore", *why),
         Refusal::InvalidContest(wrong) => {
-            let error = |one: &WrongField| FieldError::invalid(one.pointer.as_str(), one.why.as_str());
-            return Problem::fields(wrong.iter().map(error).collect());
+            return Problem::fields(wrong.iter().map(|one| wrong_field(refusal, one)).collect());
         }
         Refusal::LeaderboardNotFound(_)
         | Refusal::ContestNotFound
@@ -84,7 +83,11 @@ pub(super) fn of_refusal(refusal: &Refusal) -> Problem {
         | Refusal::PlayerWithoutWallet
         | Refusal::InvalidApplications(_) => 422,
     };
-    let mut problem = Problem::new(status, refusal.code(), refusal.detail());
+    completed(refusal, Problem::new(status, refusal.code(), refusal.detail()))
+}
+
+/// What a refusal says beside its code.
+fn completed(refusal: &Refusal, mut problem: Problem) -> Problem {
     match refusal {
         Refusal::ContestState(state) | Refusal::ContestFrozen { state, .. } => {
             problem.more.insert("state".into(), state.as_str().into());
@@ -94,10 +97,16 @@ pub(super) fn of_refusal(refusal: &Refusal) -> Problem {
             problem.more.insert("failed".into(), failed.iter().map(failed_row).collect());
             problem
         }
+        Refusal::InvalidDefinition(wrong) => Problem { errors: vec![wrong_field(refusal, wrong)], ..problem },
         Refusal::IdempotencyInProgress => problem.retry_after(1),
         Refusal::PinLocked { retry_after_s } => problem.retry_after(*retry_after_s),
         _ => problem,
     }
+}
+
+/// A field that a rule found wrong.
+fn wrong_field(refusal: &Refusal, wrong: &WrongField) -> FieldError {
+    FieldError { pointer: wrong.pointer.clone(), code: refusal.code(), detail: wrong.why.clone() }
 }
 
 /// A row that stands in the way of a start.

@@ -93,9 +93,7 @@ fn check_staff(tally: &Tally, record: &Record, wish: &Wish) -> Result<(), Failur
 /// Refuses a leaderboard whose schedules cannot be read: it could not be made at the start.
 pub(super) fn check_schedules(wish: &Wish) -> Result<(), Refusal> {
     let read = wish.leaderboard.as_ref().map_or(Ok(()), |definition| Periods::new(definition).map(drop));
-    read.map_err(|why| {
-        Refusal::InvalidContest(vec![WrongField { pointer: "/leaderboard/periods".into(), why }])
-    })
+    read.map_err(|wrong| Refusal::InvalidContest(vec![wrong.within("/leaderboard")]))
 }
 
 /// Takes applications from now on; or anew, where it did and they are lost.

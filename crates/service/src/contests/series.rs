@@ -64,7 +64,7 @@ fn timetable(series: &Series) -> Result<Timetable<Calendar>, Refusal> {
     let mut wrong = Vec::new();
     let mut read = |pointer: &str, schedule: &str, zone: &str| {
         let read = Calendar::parse(schedule, zone);
-        read.map_err(|why| wrong.push(WrongField { pointer: pointer.into(), why })).ok()
+        read.map_err(|one| wrong.push(WrongField::new(pointer, one.why))).ok()
     };
     // A zone that is not known is said once.
     let zone = if read("/time_zone", "* * * * *", zone).is_some() { zone } else { "UTC" };

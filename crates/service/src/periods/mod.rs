@@ -21,6 +21,7 @@ use std::sync::Arc;
 use tally_ranking::Standings;
 use tally_rules::instant::SECOND;
 use tally_rules::period::{PeriodRule, Span, part_number};
+use tally_rules::refusal::WrongField;
 use tally_rules::{Definition, Micros};
 use tally_store::plan::ALL_TIME;
 use tally_store::{Part, PartRow};
@@ -77,9 +78,11 @@ pub(crate) const AIMED_ALL_TIME: Aimed = Aimed { part: ALL_TIME, period: None };
 
 impl RuleState {
     /// A rule without periods.
-    pub fn new(rule: PeriodRule) -> Result<Self, String> {
-        let calendar = Calendar::parse(&rule.schedule, &rule.time_zone)
-            .map_err(|why| format!("period `{}`: {why}", rule.name))?;
+    pub fn new(rule: PeriodRule) -> Result<Self, WrongField> {
+        let calendar = Calendar::parse(&rule.schedule, &rule.time_zone).map_err(|wrong| {
+            let why = format!("period `{}`: {}", rule.name, wrong.why);
+            WrongField { why, ..wrong }
+        })?;
         Ok(Self { rule, calendar, live: Vec::new(), closed: Vec::new() })
     }
 
@@ -155,8 +158,11 @@ impl RuleState {
 
 impl Periods {
     /// The rules of a definition, without periods.
-    pub fn new(definition: &Definition) -> Result<Self, String> {
-        let rules = definition.periods.iter().cloned().map(RuleState::new).collect::<Result<_, _>>()?;
+    pub fn new(definition: &Definition) -> Result<Self, WrongField> {
+        let rule = |(at, rule): (usize, &PeriodRule)| {
+            RuleState::new(rule.clone()).map_err(|wrong| wrong.within(&format!("/periods/{at}")))
+        };
+        let rules = definition.periods.iter().enumerate().map(rule).collect::<Result<_, _>>()?;
         Ok(Self { rules, rules_given: definition.rules_given })
     }
 

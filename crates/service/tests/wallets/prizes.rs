@@ -220,8 +220,9 @@ fn prizes_that_cannot_be_are_refused() {
     twice.table.push(twice.table[0]);
     for prizes in [wrong, twice] {
         let done = put(&world, &world.tally, &daily(prizes, 1));
-        let Err(Failure::Refused(Refusal::InvalidDefinition(why))) = done else { panic!("{done:?}") };
-        assert!(why.contains("period `daily`: prizes/"), "{why}");
+        let Err(Failure::Refused(Refusal::InvalidDefinition(wrong))) = done else { panic!("{done:?}") };
+        assert!(wrong.pointer.starts_with("/periods/0/prizes/"), "{wrong:?}");
+        assert!(wrong.why.contains("period `daily`: prizes/"), "{wrong:?}");
     }
     world.end(&[]);
 }

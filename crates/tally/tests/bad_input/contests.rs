@@ -55,9 +55,13 @@ fn wrong_fields() -> Vec<(&'static str, Value, String)> {
     of("leaderboard", &[json!(null), json!(1), json!([])], "/leaderboard");
     of("leaderboard", &[json!({"order": "up"})], "/leaderboard/order");
     of("leaderboard", &[json!({"all_time": 1})], "/leaderboard/all_time");
-    of("leaderboard", &[json!({"update": "sum", "subscore": "ascending"})], "/leaderboard");
+    of("leaderboard", &[json!({"update": "sum", "subscore": "ascending"})], "/leaderboard/subscore");
     of("leaderboard", &[json!({"periods": [{"name": "w"}]})], "/leaderboard/periods/0/schedule");
-    of("leaderboard", &[json!({"periods": [{"name": "w", "schedule": "soon"}]})], "/leaderboard/periods");
+    of(
+        "leaderboard",
+        &[json!({"periods": [{"name": "w", "schedule": "soon"}]})],
+        "/leaderboard/periods/0/schedule",
+    );
     all
 }
 

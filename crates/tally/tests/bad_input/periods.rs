@@ -78,20 +78,22 @@ fn periods_that_cannot_be() {
         "-1 * * * *",
         "0 0 * * \u{1f947}",
     ] {
-        bodies.push(with("schedule", json!(schedule)));
+        bodies.push((with("schedule", json!(schedule)), "/periods/0/schedule"));
     }
     for zone in ["", "Mars/Phobos", "asia", "+09:00", "../UTC", "Asia/Seoul ", "Europe/\u{0}"] {
-        bodies.push(with("time_zone", json!(zone)));
+        bodies.push((with("time_zone", json!(zone)), "/periods/0/time_zone"));
     }
     for name in ["", "Weekly", "a b", "a:b", "wöchentlich", "all_time", ".", "a\u{0}", &long] {
-        bodies.push(with("name", json!(name)));
+        bodies.push((with("name", json!(name)), "/periods/0/name"));
     }
-    bodies.push(
-        json!({"periods": [period("a", "0 0 * * *"), period("b", "0 0 * * *"), period("a", "0 1 * * *")]}),
-    );
-    for body in &bodies {
+    let twice = [period("a", "0 0 * * *"), period("b", "0 0 * * *"), period("a", "0 1 * * *")];
+    bodies.push((json!({"periods": twice}), "/periods/2/name"));
+    let prize = |currency: &str| json!({"from": 1, "to": 2, "currency": currency, "amount": 1});
+    bodies.push((with("prizes", json!([prize("KRW"), prize("KRW")])), "/periods/0/prizes/1/from"));
+    bodies.push((with("prizes", json!([prize("ZZZ")])), "/periods/0/prizes/0/currency"));
+    for (body, pointer) in &bodies {
         for board in ["new", "w", "y"] {
-            world.refuse(&put(board, body), 422, "invalid_definition", None);
+            world.refuse(&put(board, body), 422, "invalid_definition", Some(pointer));
         }
     }
     for (board, body) in [
@@ -99,8 +101,10 @@ fn periods_that_cannot_be() {
         ("new", json!({"all_time": false, "periods": []})),
         ("y", json!({"periods": []})),
     ] {
-        world.refuse(&put(board, &body), 422, "invalid_definition", None);
+        world.refuse(&put(board, &body), 422, "invalid_definition", Some("/periods"));
     }
+    let contradiction = json!({"update": "sum", "subscore": "ascending"});
+    world.refuse(&put("new", &contradiction), 422, "invalid_definition", Some("/subscore"));
     // What cannot change does not, and takes good periods with it.
     let both = json!({"order": "ascending", "periods": [period("daily", "0 0 * * *")]});
     world.refuse(&put("w", &both), 409, "definition_conflict", None);

@@ -22,7 +22,7 @@ use tally_rules::contest::definition::{Fee, STAFF_MAX, Wish};
 use tally_rules::contest::prize::PRIZES_MAX;
 use tally_rules::contest::{ContestId, OnInvalid, Prize, PrizeTies};
 use tally_rules::ledger::{Amount, Currency};
-use tally_rules::{Definition, Micros, PlayerId};
+use tally_rules::{Definition, Micros, PlayerId, Refusal};
 
 /// Players of one decision.
 pub const PLAYERS_MAX: usize = 1_000;
@@ -209,5 +209,11 @@ fn read_money(fields: &mut Fields) -> (Option<Currency>, Option<Amount>) {
 
 fn read_leaderboard(value: Value) -> Result<Definition, Vec<FieldError>> {
     let wish = read_wish_at("/leaderboard", value)?;
-    wish.create().map_err(|refusal| vec![FieldError::invalid("/leaderboard", refusal.detail())])
+    wish.create().map_err(|refusal| {
+        let pointer = match &refusal {
+            Refusal::InvalidDefinition(wrong) => format!("/leaderboard{}", wrong.pointer),
+            _ => "/leaderboard".into(),
+        };
+        vec![FieldError::invalid(pointer, refusal.detail())]
+    })
 }

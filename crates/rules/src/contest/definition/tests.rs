@@ -55,7 +55,7 @@ fn every_wrong_field_is_named() {
         "/staff/2",
         "/capacity",
         "/entry_fee/currency",
-        "/leaderboard",
+        "/leaderboard/periods",
         "/prizes/1/from",
         "/prizes/1/currency",
         "/starts_at",
