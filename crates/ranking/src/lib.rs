@@ -16,7 +16,7 @@ mod sorted;
 pub mod standings;
 
 pub use closed::{Closed, Source, StoredBlock};
-pub use memory::{Held, Loading, Movement, PartOrder, Published};
+pub use memory::{Held, Loading, Movement, PartOrder, Published, Shared};
 pub use page::{Among, Edge, Page, PageQuery, Place, Ranked, Start};
 pub use reads::Reads;
 pub use redis::{Changed, RankingError, RedisDesks, RedisRanking, Watched};

@@ -52,6 +52,12 @@ pub struct Held<'a> {
     tree: RwLockWriteGuard<'a, Tree>,
 }
 
+/// A part that changes for nobody as long as this is there.
+pub struct Shared<'a> {
+    rules: &'a Rules,
+    tree: RwLockReadGuard<'a, Tree>,
+}
+
 /// The tree of a part, by the width of its scores.
 enum Tree {
     Plain(Order<i64>),
@@ -152,6 +158,12 @@ impl PartOrder {
         Held { rules: &self.rules, tree }
     }
 
+    /// Keeps changes out until it is dropped. Take several in the order in which writers hold them, and ask none of them
+    /// through its [`PartOrder`] meanwhile: a writer that waits keeps new readers out.
+    pub fn share(&self) -> Shared<'_> {
+        Shared { rules: &self.rules, tree: self.shared() }
+    }
+
     /// Everything in order, in packed blocks: how a closed period is stored. The lock is held for one block at a time;
     /// where [`changes`](Self::changes) tells of any meanwhile, the blocks do not fit together.
     pub fn blocks<E>(&self, mut each: impl FnMut(u64, StoredBlock) -> Result<(), E>) -> Result<u64, E> {
@@ -186,6 +198,13 @@ impl Held<'_> {
     }
 
     /// Asks it as it is now.
+    pub fn read<T>(&self, with: impl FnOnce(&dyn Reads) -> T) -> T {
+        on_tree!(&*self.tree, order => with(&Ruled::new(self.rules, order)))
+    }
+}
+
+impl Shared<'_> {
+    /// Asks it.
     pub fn read<T>(&self, with: impl FnOnce(&dyn Reads) -> T) -> T {
         on_tree!(&*self.tree, order => with(&Ruled::new(self.rules, order)))
     }

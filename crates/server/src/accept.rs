@@ -1,27 +1,233 @@
-//! The next connection of a listener, within a bound: the same for both doors.
+//! Which connections are served: bounded in all and by address, with places kept for this machine and for health checks.
 //!
-//! Not here: what is done with it, and when to stop.
+//! Every connection is accepted, because only then its address is known. One address (of IPv6 a /64, which is what one
+//! customer gets) may have a part of all places, so one client cannot take all of them. Where all are taken, a bounded
+//! number of connections waits. What is beyond is closed. The last places are not for everybody: commands of
+//! this machine, and health checks where a listener has them, are answered when clients have locked everybody else out.
+//! Not here: what is done with a connection, and when to stop.
 
-use std::net::SocketAddr;
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::JoinSet;
 
 /// Between two tries when the system gives no connection.
 const PAUSE: Duration = Duration::from_millis(10);
+/// Connections that wait for a place.
+const WAITING_MAX: usize = 512;
+/// Places that are kept, for this machine and again for health checks, if all are many.
+const KEPT_MAX: usize = 16;
+/// Of so many places one is kept for each.
+const KEPT_OF: usize = 10;
 
-/// Waits for a connection. The permit comes before it: past the bound nothing is accepted, the system's queue holds it.
-pub(crate) async fn next(
-    listener: &TcpListener,
-    permits: &Arc<Semaphore>,
-) -> (OwnedSemaphorePermit, TcpStream, SocketAddr) {
-    loop {
-        let permit = Arc::clone(permits).acquire_owned().await;
-        match (permit, listener.accept().await) {
-            (Ok(permit), Ok((stream, peer))) => return (permit, stream, peer),
-            // Out of file descriptors or a connection that broke at once: others may still come.
-            (_, _) => tokio::time::sleep(PAUSE).await,
+/// How many connections a listener serves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Places {
+    /// In all; further ones wait.
+    pub all: usize,
+    /// Of one address, an IPv6 /64 for IPv6; further ones are closed.
+    pub address: usize,
+    /// The same of a loopback address; none is no bound.
+    pub loopback: Option<usize>,
+}
+
+/// Accepts connections.
+pub(crate) struct Acceptor {
+    listener: TcpListener,
+    places: Places,
+    all: Pool,
+    /// Kept for loopback addresses.
+    local: Pool,
+    /// Kept for health checks.
+    health: Pool,
+    addresses: Addresses,
+    waiting: JoinSet<Option<Accepted>>,
+    /// What a client is told that is closed.
+    farewell: &'static [u8],
+}
+
+/// Places of one kind.
+struct Pool {
+    free: Arc<Semaphore>,
+    all: u32,
+}
+
+/// An accepted connection. Its place is free again when this is dropped.
+pub(crate) struct Accepted {
+    pub(crate) stream: TcpStream,
+    pub(crate) peer: SocketAddr,
+    pub(crate) place: Place,
+}
+
+/// A place of a connection.
+pub(crate) struct Place {
+    /// Whether it is one of those that are kept.
+    pub(crate) kept: bool,
+    _permit: OwnedSemaphorePermit,
+    _address: AddressPlace,
+}
+
+impl Acceptor {
+    /// For a listener; with places for health checks, if it can tell one.
+    pub(crate) fn new(listener: TcpListener, places: Places, health: bool, farewell: &'static [u8]) -> Self {
+        let kept = (places.all / KEPT_OF).min(KEPT_MAX);
+        let kept_for_health = if health { kept } else { 0 };
+        Self {
+            listener,
+            places,
+            all: Pool::new(places.all - kept - kept_for_health),
+            local: Pool::new(kept),
+            health: Pool::new(kept_for_health),
+            addresses: Addresses::default(),
+            waiting: JoinSet::new(),
+            farewell,
         }
+    }
+
+    /// The next connection that has a place.
+    pub(crate) async fn next(&mut self) -> Accepted {
+        loop {
+            let accepted = tokio::select! {
+                Some(waited) = self.waiting.join_next() => match waited {
+                    Ok(Some(accepted)) => return accepted,
+                    Ok(None) | Err(_) => continue,
+                },
+                accepted = self.listener.accept() => accepted,
+            };
+            match accepted {
+                Ok((stream, peer)) => {
+                    if let Some(accepted) = self.place(stream, peer) {
+                        return accepted;
+                    }
+                }
+                // Out of file descriptors or a connection that broke at once: others may still come.
+                Err(_) => tokio::time::sleep(PAUSE).await,
+            }
+        }
+    }
+
+    /// Gives a place, or lets the connection wait, or closes it.
+    fn place(&mut self, stream: TcpStream, peer: SocketAddr) -> Option<Accepted> {
+        let local = peer.ip().to_canonical().is_loopback();
+        let most = if local { self.places.loopback } else { Some(self.places.address) };
+        let Some(address) = self.addresses.take(peer.ip(), most.unwrap_or(usize::MAX)) else {
+            self.turn_away(&stream);
+            return None;
+        };
+        let free = self.all.take().map(|permit| (permit, false));
+        let free = free.or_else(|| Some((self.local.take().filter(|_| local)?, true)));
+        if let Some((permit, kept)) = free.or_else(|| Some((self.health.take()?, true))) {
+            return Some(Accepted {
+                stream,
+                peer,
+                place: Place { kept, _permit: permit, _address: address },
+            });
+        }
+        if self.waiting.len() >= WAITING_MAX {
+            self.turn_away(&stream);
+            return None;
+        }
+        let all = Arc::clone(&self.all.free);
+        self.waiting.spawn(async move {
+            let permit = all.acquire_owned().await.ok()?;
+            Some(Accepted { stream, peer, place: Place { kept: false, _permit: permit, _address: address } })
+        });
+        None
+    }
+
+    /// Says why, as far as that goes without waiting.
+    fn turn_away(&self, stream: &TcpStream) {
+        let _said = stream.try_write(self.farewell);
+    }
+
+    /// Accepts no more, and waits until all connections have ended.
+    pub(crate) async fn ended(self) {
+        drop((self.listener, self.waiting));
+        for pool in [self.all, self.local, self.health] {
+            // All permits are back when all connections have ended.
+            let _closed = pool.free.acquire_many(pool.all).await;
+        }
+    }
+}
+
+impl Pool {
+    fn new(places: usize) -> Self {
+        let all = u32::try_from(places).unwrap_or(u32::MAX);
+        Self { free: Arc::new(Semaphore::new(all as usize)), all }
+    }
+
+    fn take(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.free).try_acquire_owned().ok()
+    }
+}
+
+/// How many connections each address has.
+#[derive(Clone, Default)]
+struct Addresses(Arc<Mutex<HashMap<IpAddr, usize>>>);
+
+/// One connection of an address.
+struct AddressPlace {
+    addresses: Addresses,
+    of: IpAddr,
+}
+
+impl Addresses {
+    fn take(&self, ip: IpAddr, most: usize) -> Option<AddressPlace> {
+        let of = network(ip);
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = all.entry(of).or_default();
+        if *count >= most {
+            return None;
+        }
+        *count += 1;
+        Some(AddressPlace { addresses: self.clone(), of })
+    }
+}
+
+impl Drop for AddressPlace {
+    fn drop(&mut self) {
+        let mut all = self.addresses.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = all.get_mut(&self.of) {
+            *count -= 1;
+            if *count == 0 {
+                all.remove(&self.of);
+            }
+        }
+    }
+}
+
+/// The address as it is counted.
+fn network(ip: IpAddr) -> IpAddr {
+    match ip.to_canonical() {
+        IpAddr::V6(ip) => IpAddr::V6(Ipv6Addr::from_bits(ip.to_bits() >> 64 << 64)),
+        ip => ip,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_counted_by_network_and_given_back() {
+        let addresses = Addresses::default();
+        let ip = |text: &str| text.parse::<IpAddr>().unwrap();
+        let first = addresses.take(ip("2001:db8::1"), 2).unwrap();
+        let second = addresses.take(ip("2001:db8::ffff:2"), 2).unwrap();
+        assert!(addresses.take(ip("2001:db8::3"), 2).is_none(), "one customer has a /64");
+        assert!(addresses.take(ip("2001:db8:0:1::3"), 2).is_some());
+        drop(first);
+        assert!(addresses.take(ip("2001:db8::3"), 2).is_some());
+        drop(second);
+        let mapped = addresses.take(ip("::ffff:192.0.2.1"), 1).unwrap();
+        assert!(
+            addresses.take(ip("192.0.2.1"), 1).is_none(),
+            "an IPv4 address is one, however it is written"
+        );
+        drop(mapped);
+        assert_eq!(addresses.0.lock().unwrap().len(), 0);
     }
 }

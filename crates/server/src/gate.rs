@@ -15,7 +15,7 @@ use std::time::Instant;
 use tally_service::progress::Snapshot;
 use tally_service::{Keys, LostCommits, Progress, Tally};
 use tally_traces::Traces;
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 
 /// What commands of this machine present, before the token of the data directory.
 pub const LOCAL_PREFIX: &str = "tally_local_";
@@ -30,6 +30,8 @@ pub struct Gate {
     pub metrics: Metrics,
     /// Where followed requests are told of, if they are.
     pub traces: Option<Arc<Traces>>,
+    /// KiB of bodies that are being received.
+    pub(crate) bodies: Arc<Semaphore>,
     /// Streams of events that are open.
     pub(crate) streams: Arc<Streams>,
     /// Presented by commands of this machine: it stands in the data directory.
@@ -89,6 +91,7 @@ impl Gate {
     ) -> Arc<Self> {
         Arc::new(Self {
             progress,
+            bodies: Arc::new(Semaphore::new(limits.bodies_bytes_max >> 10)),
             streams: Streams::new(&limits),
             limits,
             metrics: Metrics::new(),

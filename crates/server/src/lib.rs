@@ -12,11 +12,13 @@ pub mod gate;
 pub mod http;
 pub mod limits;
 pub mod metrics;
+mod progress;
 pub mod resp;
 mod streams;
 pub mod tls;
 mod traces;
 
+pub use accept::Places;
 pub use gate::{Finding, Gate};
 pub use http::listen::{HttpServer, start};
 pub use limits::Limits;

@@ -1,5 +1,6 @@
 //! Every bound of the doors, with its unit and what happens at it.
 
+use crate::accept::Places;
 use std::time::Duration;
 
 /// Bounds and access settings of the HTTP door.
@@ -7,12 +8,16 @@ use std::time::Duration;
 pub struct Limits {
     /// Bytes of a request's body; past it 413.
     pub body_bytes_max: usize,
-    /// Connections at once; further ones wait unaccepted until one closes.
-    pub connections_max: usize,
+    /// Bytes of all bodies that are being received; past it 503.
+    pub bodies_bytes_max: usize,
+    /// Connections at once.
+    pub places: Places,
     /// Time for a request's head to arrive, and for an idle connection to stay; past it the connection closes.
     pub head_timeout: Duration,
     /// Time for a request's body to arrive; past it 408 and the connection closes.
     pub body_timeout: Duration,
+    /// Time for a client to read every 64 KiB of its answers, or the last of them; past it the connection closes.
+    pub write_timeout: Duration,
     /// Streams of events at once; past it 503.
     pub streams_max: usize,
     /// The same of one key; past it 429.
@@ -35,6 +40,18 @@ pub const HEAD_BYTES_MAX: usize = 64 * 1024;
 
 /// Header fields of a request; past it 431.
 pub const HEADERS_MAX: usize = 100;
+
+/// Bytes of a body that are read after its request was refused, so that the connection can be used again. After a longer one it closes.
+pub const DRAINED_BYTES_MAX: usize = 64 * 1024;
+
+/// How long they may take.
+pub const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Bytes of each body that count for none of the bodies that are being received.
+pub const BODY_BYTES_FREE: usize = 64 * 1024;
+
+/// Time for a head on a place that is kept for health checks and this machine.
+pub const KEPT_HEAD_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Rows of one batch.
 pub const BATCH_ROWS_MAX: usize = 1_000;
@@ -68,9 +85,11 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             body_bytes_max: 2 << 20,
-            connections_max: 10_000,
+            bodies_bytes_max: 256 << 20,
+            places: Places { all: 10_000, address: 2_500, loopback: None },
             head_timeout: Duration::from_secs(60),
             body_timeout: Duration::from_secs(30),
+            write_timeout: Duration::from_secs(60),
             streams_max: 4_000,
             key_streams_max: 2_000,
             member_streams_max: 10,

@@ -4,6 +4,7 @@
 //! time, so that somebody who connects and says nothing holds up nobody else. Not here: certificates of clients, and
 //! reading a certificate again without a restart.
 
+use crate::progress::{Linger, Socket};
 use std::io;
 use std::path::Path;
 use std::pin::Pin;
@@ -44,19 +45,34 @@ impl Tls {
     }
 }
 
+/// How long a client may take.
+#[derive(Clone, Copy)]
+pub(crate) struct Patience {
+    /// For the handshake.
+    pub(crate) handshake: Duration,
+    /// To read some of what is written to it.
+    pub(crate) write: Duration,
+}
+
 /// A connection, encrypted or not.
 pub(crate) enum Stream {
-    Plain(TcpStream),
-    Encrypted(Box<TlsStream<TcpStream>>),
+    Plain(Socket),
+    Encrypted(Box<TlsStream<Socket>>),
 }
 
 impl Stream {
     /// Does the handshake where there is one.
-    pub(crate) async fn accept(tls: Option<&Tls>, tcp: TcpStream, patience: Duration) -> io::Result<Self> {
+    pub(crate) async fn accept(
+        tls: Option<&Tls>,
+        tcp: TcpStream,
+        patience: Patience,
+        linger: Linger,
+    ) -> io::Result<Self> {
         // Answers are small and written whole: waiting to fill a packet only delays them.
         let _ = tcp.set_nodelay(true);
-        let Some(tls) = tls else { return Ok(Self::Plain(tcp)) };
-        let shaken = tokio::time::timeout(patience, tls.acceptor.accept(tcp)).await;
+        let socket = Socket::new(tcp, patience.write, linger);
+        let Some(tls) = tls else { return Ok(Self::Plain(socket)) };
+        let shaken = tokio::time::timeout(patience.handshake, tls.acceptor.accept(socket)).await;
         Ok(Self::Encrypted(Box::new(shaken.map_err(|_| io::ErrorKind::TimedOut)??)))
     }
 }

@@ -24,6 +24,7 @@ mod import;
 mod import_file;
 mod import_members;
 mod keys;
+mod limit_settings;
 mod load;
 mod log;
 mod member_settings;

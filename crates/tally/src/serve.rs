@@ -7,7 +7,7 @@ use crate::config::{Config, Usage};
 use crate::data_dir::{DataDir, new_token};
 use crate::doctor::Standing;
 use crate::store::{self, Opened, Opening, Parted};
-use crate::{demo, log, member_settings, money_settings, trace_settings};
+use crate::{demo, limit_settings, log, member_settings, money_settings, trace_settings};
 use anyhow::{Context, Result, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::{IsTerminal, Write};
@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use tally_ranking::RedisDesks;
 use tally_rules::clock::ClockBounds;
 use tally_server::resp::{self, RespServer};
-use tally_server::{Gate, HttpServer, Limits, Tls};
+use tally_server::{Gate, HttpServer, Tls};
 use tally_service::{Keys, Progress, Ranking, Settings, Tally, clock};
 use tally_store::Store;
 use tally_traces::Traces;
@@ -178,7 +178,10 @@ impl Listen {
             ),
         };
         let settings = resp::Settings {
-            connections_max: config.count("resp.connections_max")?,
+            places: limit_settings::places(config, "resp.connections_max")?,
+            buffer_bytes_max: config.count("resp.buffer_bytes_max")?,
+            auth_timeout: config.duration("resp.auth_timeout")?,
+            command_timeout: config.duration("resp.command_timeout")?,
             idle_timeout: config.duration_or("resp.idle_timeout", "never")?,
             write_timeout: config.duration("resp.write_timeout")?,
             relaxed,
@@ -200,7 +203,7 @@ impl Server {
     /// Signals are heard, where they are wanted, before anybody can find the server and send one.
     pub(crate) fn listen(config: &Config, listen: &Listen, signals: bool) -> Result<Self> {
         let data = DataDir::open(config)?;
-        let (limits, token) = (limits(config)?, new_token()?);
+        let (limits, token) = (limit_settings::limits(config)?, new_token()?);
         settings(config)?;
         let place = data.place(config)?;
         let (ranking, applications) = (place.ranking(config)?, store::applications(config)?);
@@ -355,22 +358,6 @@ impl Server {
         }
         self.data.retract();
     }
-}
-
-fn limits(config: &Config) -> Result<Limits, Usage> {
-    Ok(Limits {
-        body_bytes_max: config.count("http.body_bytes_max")?,
-        connections_max: config.count("http.connections_max")?,
-        head_timeout: config.duration("http.head_timeout")?,
-        body_timeout: config.duration("http.body_timeout")?,
-        streams_max: config.count("events.streams_max")?,
-        key_streams_max: config.count("events.key_streams_max")?,
-        member_streams_max: config.count("events.member_streams_max")?,
-        drain_timeout: config.duration("http.drain_timeout")?,
-        hosts: config.list("http.hosts"),
-        cors_origins: config.list("http.cors_origins"),
-        metrics_open: config.parse("metrics.open", "true or false")?,
-    })
 }
 
 fn settings(config: &Config) -> Result<Settings, Usage> {

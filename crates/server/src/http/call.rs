@@ -1,13 +1,13 @@
 //! One request as its operation sees it: who asks, the path's parts, the query, the body and the key for retries.
 
+use super::body::Unread;
 use super::guard::{self, Judged};
 use super::problem;
 use super::routes::Route;
 use crate::gate::Gate;
+use crate::progress::Linger;
 use bytes::Bytes;
-use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::HeaderMap;
-use hyper::body::Incoming;
 use hyper::header::CONTENT_TYPE;
 use hyper::http::request::Parts;
 use serde_json::Value;
@@ -24,7 +24,7 @@ use tally_wire::fields::FieldError;
 use tally_wire::numbers::Int64;
 use tally_wire::query::{INVALID_PARAMETER, decode_segment};
 use tally_wire::{Problem, Query};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, OwnedSemaphorePermit};
 
 /// The header by which a key names the player that it acts for.
 const ACTING_PLAYER: &str = "Tally-Acting-Player";
@@ -35,6 +35,10 @@ pub(super) struct Peer {
     pub(super) address: SocketAddr,
     /// Closes the connection at once.
     pub(super) cut: Arc<Notify>,
+    /// Closes it in two steps, when it closes.
+    pub(super) linger: Linger,
+    /// Whether its place is one of those for health checks and this machine.
+    pub(super) kept: bool,
 }
 
 /// Who asked, to be judged again while it is being answered.
@@ -73,7 +77,9 @@ pub(super) struct Call {
     pub(super) query: Query,
     route: &'static Route,
     parts: Parts,
-    body: Option<Incoming>,
+    body: Unread,
+    /// What the body takes of the memory for all bodies.
+    body_part: Option<OwnedSemaphorePermit>,
     params: Vec<(&'static str, String)>,
 }
 
@@ -83,12 +89,12 @@ impl Call {
         (judged, peer): (Judged, Peer),
         route: &'static Route,
         parts: Parts,
-        body: Incoming,
+        body: Unread,
         params: Vec<(&'static str, String)>,
     ) -> Self {
         let query = Query::parse(parts.uri.query().unwrap_or_default());
         let Judged { caller, tokens_from } = judged;
-        Self { gate, caller, peer, tokens_from, query, route, parts, body: Some(body), params }
+        Self { gate, caller, peer, tokens_from, query, route, parts, body, body_part: None, params }
     }
 
     /// The service, if it can answer.
@@ -158,19 +164,9 @@ impl Call {
 
     /// The whole body, within its bound.
     pub(super) async fn bytes(&mut self) -> Result<Bytes, Problem> {
-        let limits = &self.gate.limits;
-        let body = Limited::new(self.body.take().expect("the body is read once"), limits.body_bytes_max);
-        let collected = tokio::time::timeout(limits.body_timeout, body.collect()).await;
-        match collected {
-            Ok(Ok(body)) => Ok(body.to_bytes()),
-            Ok(Err(error)) if error.is::<LengthLimitError>() => {
-                let detail = format!("the body may have at most {} bytes", limits.body_bytes_max);
-                Err(Problem::new(413, "payload_too_large", detail).header("connection", "close"))
-            }
-            Ok(Err(_)) => Err(Problem::new(400, "malformed_body", "the body did not arrive whole")),
-            Err(_) => Err(Problem::new(408, "body_timeout", "the body did not arrive in time")
-                .header("connection", "close")),
-        }
+        let received = self.body.receive(&self.gate).await?;
+        self.body_part = received.part;
+        Ok(received.bytes)
     }
 
     /// The body as JSON.

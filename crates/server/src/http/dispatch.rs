@@ -1,6 +1,7 @@
 //! From a request to its answer: find the route, judge the caller, run the operation, count and log.
 
 use super::answer::Answer;
+use super::body::Unread;
 use super::call::{Call, Peer};
 use super::routes::{OPEN_PATHS, ROUTES, Route};
 use super::{console, guard, problem, service};
@@ -8,7 +9,7 @@ use crate::gate::Gate;
 use crate::metrics::RouteMetrics;
 use crate::traces::HttpFollowed;
 use hyper::body::Incoming;
-use hyper::header::{HeaderName, HeaderValue, ORIGIN};
+use hyper::header::{EXPECT, HeaderName, HeaderValue, ORIGIN};
 use hyper::{Method, Request};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,6 +18,9 @@ use tally_wire::Problem;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const REQUEST_ID_BYTES_MAX: usize = 64;
+
+/// What anybody may ask where all places are taken.
+const HEALTH_PATHS: [&str; 2] = ["/healthz", "/readyz"];
 
 /// All routes, ready to be matched.
 pub(super) struct Dispatch {
@@ -57,7 +61,12 @@ impl Dispatch {
         let origin = request.headers().get(ORIGIN).cloned();
         let from = (peer.address, self.scheme);
         let followed = HttpFollowed::begin(self.gate.traces.as_ref(), &request, from, started, &id);
+        let (parts, body) = request.into_parts();
+        let (unread, linger) = (Unread::new(body), peer.linger.clone());
+        let expect = parts.headers.contains_key(EXPECT);
+        let request = Request::from_parts(parts, unread.clone());
         let (mut answer, metrics) = self.run(peer, request, (&path, &id), followed.as_ref()).await;
+        unread.settle(expect, &linger, &mut answer).await;
         let status = answer.status().as_u16();
         if let Some(followed) = followed {
             followed.answered(status);
@@ -80,10 +89,16 @@ impl Dispatch {
     async fn run(
         &self,
         peer: Peer,
-        request: Request<Incoming>,
+        request: Request<Unread>,
         (path, id): (&str, &str),
         followed: Option<&HttpFollowed>,
     ) -> (Answer, &RouteMetrics) {
+        if peer.kept && !HEALTH_PATHS.contains(&path) && !guard::is_this_machine(&self.gate, &peer, &request)
+        {
+            let full =
+                Problem::new(503, "too_many_connections", "all connections are in use; nothing was done");
+            return (problem::render(&full.retry_after(1), path, id), &self.unmatched);
+        }
         if OPEN_PATHS.contains(&path) || console::has(path) {
             let head = (request.method(), request.headers());
             return (service::open(&self.gate, head, path, id), &self.unmatched);
@@ -112,7 +127,7 @@ impl Dispatch {
 
     async fn operate(
         &self,
-        (peer, request): (Peer, Request<Incoming>),
+        (peer, request): (Peer, Request<Unread>),
         route: &'static Route,
         params: Vec<(&'static str, String)>,
         followed: Option<&HttpFollowed>,

@@ -4,11 +4,12 @@
 //! machine may ask, only while no key exists, and not through a browser that was sent here by a foreign page: the
 //! `Host` must be ours (against DNS rebinding) and so must the `Origin`.
 
+use super::call::Peer;
 use super::problem;
 use super::routes::{METRICS_PATH, Route};
 use crate::gate::{Gate, LOCAL_PREFIX, NotReady};
-use hyper::HeaderMap;
 use hyper::header::{AUTHORIZATION, HOST, HeaderName, ORIGIN};
+use hyper::{HeaderMap, Request};
 use std::net::{IpAddr, SocketAddr};
 use tally_rules::Micros;
 use tally_rules::role::Right;
@@ -81,6 +82,13 @@ pub(super) fn token_holds(gate: &Gate, headers: &HeaderMap) -> bool {
     tally
         .zip(bearer(headers))
         .is_some_and(|(tally, token)| tally.members.tokens.read(token, tally.now()).is_some())
+}
+
+/// Whether a command of this machine asks.
+pub(super) fn is_this_machine<T>(gate: &Gate, peer: &Peer, request: &Request<T>) -> bool {
+    let local = bearer(request.headers()).and_then(|token| token.strip_prefix(LOCAL_PREFIX));
+    let ours = local.is_some_and(|local| same(local.as_bytes(), gate.local_token.as_bytes()));
+    ours && peer.address.ip().to_canonical().is_loopback()
 }
 
 async fn presented(gate: &Gate, headers: &HeaderMap) -> Result<Judged, Problem> {

@@ -2,10 +2,11 @@
 
 use super::call::Peer;
 use super::dispatch::Dispatch;
-use crate::accept;
+use crate::accept::{Accepted, Acceptor};
 use crate::gate::Gate;
-use crate::limits::{HEAD_BYTES_MAX, HEADERS_MAX};
-use crate::tls::{Stream, Tls};
+use crate::limits::{HEAD_BYTES_MAX, HEADERS_MAX, KEPT_HEAD_TIMEOUT};
+use crate::progress::Linger;
+use crate::tls::{Patience, Stream, Tls};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -14,8 +15,12 @@ use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::net::TcpListener;
-use tokio::sync::{Notify, Semaphore, oneshot};
+use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinHandle;
+
+/// What a client is told that has no place.
+const FULL: &[u8] =
+    b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\nRetry-After: 1\r\n\r\n";
 
 /// A server that listens.
 pub struct HttpServer {
@@ -53,22 +58,25 @@ async fn accept_all(
 ) {
     let scheme = if tls.is_some() { "https" } else { "http" };
     let dispatch = Arc::new(Dispatch::new(Arc::clone(&gate), scheme));
-    let permits = Arc::new(Semaphore::new(gate.limits.connections_max));
+    let farewell = if tls.is_some() { b"".as_slice() } else { FULL };
+    let mut acceptor = Acceptor::new(listener, gate.limits.places, true, farewell);
     let graceful = GracefulShutdown::new();
+    let patience = Patience { handshake: gate.limits.head_timeout, write: gate.limits.write_timeout };
     loop {
-        let (permit, stream, peer) = tokio::select! {
+        let Accepted { stream, peer, place } = tokio::select! {
             _ = &mut stopped => break,
-            next = accept::next(&listener, &permits) => next,
+            accepted = acceptor.next() => accepted,
         };
         let (gate, dispatch, tls) = (Arc::clone(&gate), Arc::clone(&dispatch), tls.clone());
         let watcher = graceful.watcher();
         tokio::spawn(async move {
             let open = gate.metrics.connections.clone();
             open.inc();
+            let linger = Linger::default();
             // A broken connection is the client's affair.
-            if let Ok(stream) = Stream::accept(tls.as_ref(), stream, gate.limits.head_timeout).await {
+            if let Ok(stream) = Stream::accept(tls.as_ref(), stream, patience, linger.clone()).await {
                 let cut = Arc::new(Notify::new());
-                let peer = Peer { address: peer, cut: Arc::clone(&cut) };
+                let peer = Peer { address: peer, cut: Arc::clone(&cut), linger, kept: place.kept };
                 let served = watcher.watch(serve(&gate, dispatch, stream, peer));
                 tokio::select! {
                     _ = served => {}
@@ -76,10 +84,10 @@ async fn accept_all(
                 }
             }
             open.dec();
-            drop(permit);
+            drop(place);
         });
     }
-    drop(listener);
+    drop(acceptor);
     tokio::select! {
         () = graceful.shutdown() => {}
         () = tokio::time::sleep(gate.limits.drain_timeout) => {
@@ -94,13 +102,18 @@ fn serve(
     stream: Stream,
     peer: Peer,
 ) -> impl hyper_util::server::graceful::GracefulConnection<Error = hyper::Error> + use<> {
+    // On a place that is kept a client says at once what it wants, once.
+    let kept = peer.kept;
+    let head_timeout = gate.limits.head_timeout;
+    let head_timeout = if kept { head_timeout.min(KEPT_HEAD_TIMEOUT) } else { head_timeout };
     let service = service_fn(move |request| {
         let (dispatch, peer) = (Arc::clone(&dispatch), peer.clone());
         async move { Ok::<_, Infallible>(dispatch.answer(peer, request).await) }
     });
     http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(gate.limits.head_timeout)
+        .keep_alive(!kept)
+        .header_read_timeout(head_timeout)
         .max_buf_size(HEAD_BYTES_MAX)
         .max_headers(HEADERS_MAX)
         .serve_connection(TokioIo::new(stream), service)

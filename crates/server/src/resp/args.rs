@@ -2,6 +2,9 @@
 
 use tally_wire::resp::Decoder;
 
+/// What a command takes beside its arguments: its end here, and later the place of its reply.
+const COMMAND_BYTES: usize = 64;
+
 /// The arguments of one command, the name first.
 #[derive(Clone, Copy)]
 pub(super) enum Args<'a> {
@@ -65,9 +68,9 @@ impl Log {
         self.commands.is_empty()
     }
 
-    /// Bytes it holds.
+    /// Bytes it holds, with what each command takes where it is done.
     pub(super) fn bytes(&self) -> usize {
-        self.bytes.len() + self.ends.len() * size_of::<usize>()
+        self.bytes.len() + self.ends.len() * size_of::<usize>() + self.commands.len() * COMMAND_BYTES
     }
 
     /// Forgets them; the memory stays.

@@ -1,15 +1,24 @@
 //! Reads that wait for the store or for Redis: asked on threads that may wait, many at once, answered in order.
 //!
-//! A pipeline of reads costs little more than one of them: what asks Redis shares one connection. Not here: which reads
-//! wait, see `target.rs`.
+//! A pipeline of reads costs little more than one of them: what asks Redis shares one connection. The reads of a transaction
+//! that changes nothing are asked here too, together: they see one state, the lane does not wait for them, and neither do
+//! the other connections of their thread. Not here: which reads wait, see `target.rs`.
 
-use super::error;
+use super::args::{Args, Log};
+use super::error::{self, Wrong};
+use super::spec::{self, Kind, Spec};
+use super::target::{Read, Reading, Target};
 use std::collections::VecDeque;
-use tally_service::Failure;
-use tally_service::scores::orders::Orders;
+use std::sync::Arc;
+use tally_service::scores::orders::{Orders, Together};
 use tally_service::scores::steps::ReadStep;
-use tally_wire::resp::{Encoder, Protocol};
+use tally_service::{Failure, Fault, Tally};
+use tally_wire::resp::{Encoder, Protocol, Room};
+use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
+
+/// Transactions of reads that are asked at once, of all connections: each may make as many bytes as one reply may have.
+static TRANSACTIONS: Semaphore = Semaphore::const_new(4);
 
 /// Reads of one pipeline that are under way.
 const AT_ONCE: usize = 32;
@@ -31,6 +40,31 @@ impl Elsewhere {
         self.under_way.push_back(tokio::spawn(tally_service::blocking(ask)));
     }
 
+    /// Asks the reads of a transaction that changes nothing.
+    pub(super) async fn ask_together(
+        &mut self,
+        tally: Result<Arc<Tally>, Wrong>,
+        (log, which): (&Arc<Log>, Vec<usize>),
+        (protocol, room): (Protocol, &Arc<Room>),
+    ) {
+        let (log, room, count) = (Arc::clone(log), Arc::clone(room), which.len());
+        let _one_of_few = TRANSACTIONS.acquire().await;
+        let replies = match tally {
+            Ok(tally) => {
+                let ask =
+                    move || Ok(Transaction { tally: &tally, log: &log, protocol, room: &room }.ask(&which));
+                tally_service::blocking(ask).await.map_err(|failure| error::of_failure(&failure))
+            }
+            Err(wrong) => Err(wrong),
+        };
+        let refused = |wrong: Wrong| {
+            let mut out = Vec::new();
+            Encoder::new(&mut out, protocol).error(wrong.as_bytes());
+            vec![out; count]
+        };
+        self.replies.extend(replies.unwrap_or_else(refused));
+    }
+
     /// Waits for all.
     pub(super) async fn settle(&mut self, protocol: Protocol) {
         while !self.under_way.is_empty() {
@@ -48,10 +82,93 @@ impl Elsewhere {
         let failure = match oldest.await {
             Ok(Ok(reply)) => return self.replies.push_back(reply),
             Ok(Err(failure)) => failure,
-            Err(panicked) => tally_service::Fault::Broken(panicked.to_string()).into(),
+            Err(panicked) => Fault::Broken(panicked.to_string()).into(),
         };
         let mut out = Vec::new();
         Encoder::new(&mut out, protocol).error(error::of_failure(&failure).as_bytes());
         self.replies.push_back(out);
+    }
+}
+
+/// A read that is asked while its batch is published, or on a thread that may wait.
+pub(super) fn question(
+    tally: Result<Arc<Tally>, Wrong>,
+    (log, at): (&Arc<Log>, usize),
+    read: Read,
+    (protocol, room): (Protocol, &Arc<Room>),
+) -> ReadStep {
+    let (log, room) = (Arc::clone(log), Arc::clone(room));
+    ReadStep::new(move |orders| {
+        let mut out = Vec::new();
+        match &tally {
+            Ok(tally) => {
+                let reading = Reading { tally, orders, protocol, serving: false };
+                reading.answer(read, Args::Kept(&log, at), &mut out, &room);
+            }
+            Err(wrong) => Encoder::new(&mut out, protocol).error(wrong.as_bytes()),
+        }
+        // It waits for others.
+        out.shrink_to_fit();
+        out
+    })
+}
+
+/// Reads that see one state.
+struct Transaction<'a> {
+    tally: &'a Tally,
+    log: &'a Log,
+    protocol: Protocol,
+    room: &'a Room,
+}
+
+impl Transaction<'_> {
+    /// The replies, in order. What waits for the store or for Redis is asked before the rankings are shared, and so is what
+    /// names no key: whoever holds a ranking must wait for nothing else.
+    fn ask(&self, which: &[usize]) -> Vec<Vec<u8>> {
+        let mut together = Together::default();
+        let shares: Vec<bool> = which.iter().map(|at| self.share(*at, &mut together)).collect();
+        let free = |(at, shares): (&usize, &bool)| (!shares).then(|| self.one(*at, &Orders::FREE));
+        let mut replies: Vec<Option<Vec<u8>>> = which.iter().zip(&shares).map(free).collect();
+        together.ask(|orders, missed| {
+            for (at, reply) in which.iter().zip(&mut replies).filter(|(_, reply)| reply.is_none()) {
+                *reply = Some(self.one(*at, orders)).filter(|_| !missed());
+            }
+        });
+        // A leaderboard or a period that came into being meanwhile.
+        let late = |(at, reply): (&usize, Option<_>)| reply.unwrap_or_else(|| self.one(*at, &Orders::FREE));
+        which.iter().zip(replies).map(late).collect()
+    }
+
+    /// Adds what a command asks; whether all of it can be shared.
+    fn share(&self, at: usize, together: &mut Together) -> bool {
+        let args = Args::Kept(self.log, at);
+        let (first, last) = match spec::find(args.get(0)) {
+            Some(Spec { keys: (first @ 1.., last, _), .. }) => (*first as usize, *last),
+            _ => return false,
+        };
+        let end = usize::try_from(last).map_or(args.len(), |last| last + 1);
+        let mut shares = true;
+        for key in (first..end).map(|at| args.get(at)) {
+            shares &= match self.reading(&Orders::FREE).target(key) {
+                Ok(Target::Board(board)) => together.add_board(&board),
+                Ok(Target::View(view)) => together.add(&view),
+                Ok(Target::Missing) => !self.tally.has_others(),
+                Err(_) => false,
+            };
+        }
+        shares
+    }
+
+    fn one(&self, at: usize, orders: &Orders<'_>) -> Vec<u8> {
+        let (args, mut out) = (Args::Kept(self.log, at), Vec::new());
+        if let Some(Spec { kind: Kind::Read(read), .. }) = spec::find(args.get(0)) {
+            self.reading(orders).answer(*read, args, &mut out, self.room);
+        }
+        out.shrink_to_fit();
+        out
+    }
+
+    fn reading<'o>(&'o self, orders: &'o Orders<'o>) -> Reading<'o> {
+        Reading { tally: self.tally, orders, protocol: self.protocol, serving: false }
     }
 }

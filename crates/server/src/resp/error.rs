@@ -11,6 +11,8 @@ pub(super) const NOT_A_LEX_RANGE: &str = "ERR min or max not valid string range 
 pub(super) const NOT_A_SORTED_SET: &str =
     "ERR ranges of members need a sorted set: a leaderboard that ZADD has made, or one defined like it";
 pub(super) const NOT_POSITIVE: &str = "ERR value is out of range, must be positive";
+/// A reply, or those of a transaction or of gathered commands together.
+pub(super) const TOO_LARGE: &str = "ERR the replies would take more than 64 MiB: ask for them in pieces";
 pub(super) const OUT_OF_RANGE: &str = "ERR value is out of range";
 pub(super) const NAN: &str = "ERR resulting score is not a number (NaN)";
 pub(super) const OVERFLOW: &str = "ERR increment would leave the range of the leaderboard's scores";

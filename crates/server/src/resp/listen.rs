@@ -1,30 +1,38 @@
 //! Connections of the Redis door: accepted within a bound, served, closed when the service goes down.
 
+use super::buffers::Buffers;
 use super::connection;
 use super::counts::Counts;
 use super::session::{Client, Names, Session};
-use super::threads::{Accepted, Threads};
-use crate::accept;
+use super::threads::Threads;
+use crate::accept::{Acceptor, Places};
 use crate::gate::Gate;
-use crate::tls::{Stream, Tls};
+use crate::progress::Linger;
+use crate::tls::{Patience, Stream, Tls};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 
 /// What can be set.
 #[derive(Clone)]
 pub struct Settings {
-    /// Connections at once; further ones wait unaccepted.
-    pub connections_max: usize,
+    /// Connections at once.
+    pub places: Places,
     /// How long a connection may say nothing; for ever where none is given.
     pub idle_timeout: Option<Duration>,
-    /// How long a client may leave replies unread; past it the connection closes.
+    /// How long a connection may take to present a key, where one is needed; past it the connection closes.
+    pub auth_timeout: Duration,
+    /// How long an unfinished command may take for every 64 KiB, or its end; past it the connection closes.
+    pub command_timeout: Duration,
+    /// How long a client may take to read every 64 KiB of its replies, or the last of them; past it the connection closes.
     pub write_timeout: Duration,
+    /// Bytes that the buffers of all connections may hold; past it the connection that holds most closes.
+    pub buffer_bytes_max: usize,
     /// Whether writes are answered before they are durable, unless a connection asks otherwise.
     pub relaxed: bool,
     /// How connections are encrypted, if they are.
@@ -42,7 +50,11 @@ pub(super) struct Door {
     next: AtomicU64,
     pub(super) served: AtomicU64,
     pub(super) commands: AtomicU64,
+    pub(super) buffers: Buffers,
 }
+
+/// What a client is told that has no place.
+const FULL: &[u8] = b"-ERR max number of clients reached\r\n";
 
 /// A door that listens.
 pub struct RespServer {
@@ -57,7 +69,9 @@ pub async fn start(gate: Arc<Gate>, listen: &str, settings: Settings) -> std::io
     let listener = TcpListener::bind(listen).await?;
     let address = listener.local_addr()?;
     let (stop, stopped) = watch::channel(false);
+    let buffers = Buffers::new(settings.buffer_bytes_max);
     let door = Arc::new(Door {
+        buffers,
         gate,
         settings,
         address,
@@ -67,7 +81,9 @@ pub async fn start(gate: Arc<Gate>, listen: &str, settings: Settings) -> std::io
         commands: AtomicU64::new(0),
     });
     let threads = Threads::start(door.settings.threads, &door, &stopped)?;
-    let accepting = tokio::spawn(accept_all(door, threads, listener, stopped));
+    let farewell = if door.settings.tls.is_some() { b"".as_slice() } else { FULL };
+    let acceptor = Acceptor::new(listener, door.settings.places, false, farewell);
+    let accepting = tokio::spawn(accept_all(door, threads, acceptor, stopped));
     Ok(RespServer { address, stop, accepting })
 }
 
@@ -95,7 +111,8 @@ impl Door {
     fn welcome(&self, peer: SocketAddr) -> Arc<Client> {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let names = Mutex::new(Names { resp: 2, ..Names::default() });
-        let client = Arc::new(Client { id, peer, since: Instant::now(), names, heard: AtomicU64::new(0) });
+        let (heard, held, closing) = (AtomicU64::new(0), AtomicUsize::new(0), Notify::new());
+        let client = Arc::new(Client { id, peer, since: Instant::now(), names, heard, held, closing });
         self.lock().insert(id, Arc::clone(&client));
         self.served.fetch_add(1, Ordering::Relaxed);
         client
@@ -105,22 +122,17 @@ impl Door {
 async fn accept_all(
     door: Arc<Door>,
     threads: Threads,
-    listener: TcpListener,
+    mut acceptor: Acceptor,
     mut stopped: watch::Receiver<bool>,
 ) {
-    let permits = Arc::new(Semaphore::new(door.settings.connections_max));
-    let all = u32::try_from(door.settings.connections_max).unwrap_or(u32::MAX);
     loop {
-        let (permit, stream, peer) = tokio::select! {
+        let accepted = tokio::select! {
             _ = stopped.changed() => break,
-            next = accept::next(&listener, &permits) => next,
+            accepted = acceptor.next() => accepted,
         };
-        threads.give(Accepted { stream, peer, permit });
+        threads.give(accepted);
     }
-    drop(listener);
-    // All permits are back when all connections have ended.
-    let ended = permits.acquire_many(all);
-    if tokio::time::timeout(door.gate.limits.drain_timeout, ended).await.is_err() {
+    if tokio::time::timeout(door.gate.limits.drain_timeout, acceptor.ended()).await.is_err() {
         tracing::warn!("Redis connections were still open when the time to drain was over");
     }
 }
@@ -132,8 +144,12 @@ pub(super) async fn serve(
     (stream, peer): (TcpStream, SocketAddr),
     stopped: watch::Receiver<bool>,
 ) {
-    let patience = door.gate.limits.head_timeout;
-    let Ok(stream) = Stream::accept(door.settings.tls.as_ref(), stream, patience).await else { return };
+    let patience = Patience {
+        handshake: door.gate.limits.head_timeout.min(door.settings.auth_timeout),
+        write: door.settings.write_timeout,
+    };
+    let accept = Stream::accept(door.settings.tls.as_ref(), stream, patience, Linger::default());
+    let Ok(stream) = accept.await else { return };
     let client = door.welcome(peer);
     let open = door.gate.metrics.resp_connections.clone();
     open.inc();

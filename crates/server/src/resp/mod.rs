@@ -10,6 +10,7 @@
 //! the lane as one request, and their replies to the client as one write.
 
 mod args;
+mod buffers;
 mod client;
 mod connection;
 pub(crate) mod counts;

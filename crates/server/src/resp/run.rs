@@ -6,11 +6,11 @@
 
 use super::args::{Args, Log};
 use super::counts::Class;
-use super::elsewhere::Elsewhere;
+use super::elsewhere::{self, Elsewhere};
 use super::error::{self, Wrong};
-use super::session::{READ_ATTEMPTS, Session};
+use super::session::Session;
 use super::spec::{self, Kind, Spec, Turn};
-use super::target::{self, Reading};
+use super::target;
 use super::{keys, lb};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -22,7 +22,10 @@ use tally_service::requests::Running;
 use tally_service::scores::pipeline;
 use tally_service::scores::steps::{Commands, ReadStep, Step, StepReply};
 use tally_service::{Failure, Tally, boards};
-use tally_wire::resp::{Encoder, Protocol};
+use tally_wire::resp::{Encoder, Protocol, Room};
+
+/// Bytes that the replies of the reads of a transaction, or of gathered commands, may have together.
+pub(super) const REPLIES_BYTES_MAX: usize = 64 << 20;
 
 /// Times a run is made: a board may be deleted just before it is used.
 const ATTEMPTS: usize = 10;
@@ -109,6 +112,8 @@ struct Run {
     classes: Vec<Class>,
     early: Vec<u8>,
     elsewhere: Elsewhere,
+    /// What all replies may take.
+    room: Arc<Room>,
     /// Held until it is answered, so that a retry is told "in progress" exactly as long.
     _running: Vec<Running>,
 }
@@ -162,9 +167,11 @@ impl Session {
         let (mut steps, mut slots, mut early) = (Vec::new(), Vec::new(), Vec::new());
         let mut classes = Vec::with_capacity(log.len());
         let (mut running, mut begun) = (Vec::new(), HashSet::new());
-        let mut elsewhere = Elsewhere::default();
+        let (mut elsewhere, mut together) = (Elsewhere::default(), Vec::new());
+        let room = Arc::new(Room::new(REPLIES_BYTES_MAX));
         let changes = |args| self.check(args).is_ok_and(Spec::writes);
-        let last_change = log.iter().rposition(changes).unwrap_or(0);
+        let changed_last = log.iter().rposition(changes);
+        let last_change = changed_last.unwrap_or(0);
         for (at, args) in log.iter().enumerate() {
             let checked = self.check(args);
             let known = checked.as_ref().ok().copied().or_else(|| spec::find(args.get(0)));
@@ -178,15 +185,19 @@ impl Session {
                 }
             };
             match spec.kind {
+                Kind::Read(_) if atomic && changed_last.is_none() => {
+                    together.push(at);
+                    slots.push(Slot::Elsewhere);
+                }
                 Kind::Read(_) if atomic || !steps.is_empty() && at < last_change => {
-                    steps.push(Step::Read(self.question(spec, log, at)));
+                    steps.push(Step::Read(self.question(spec, log, at, &room)));
                     slots.push(Slot::Steps(1, Shape::Read));
                 }
                 Kind::Read(_) if !steps.is_empty() => slots.push(Slot::Later(at)),
-                Kind::Now(_) | Kind::Read(_) => slots.push(if self.answer(spec, args, &mut early) {
+                Kind::Now(_) | Kind::Read(_) => slots.push(if self.answer(spec, args, &mut early, &room) {
                     Slot::Early(early.len())
                 } else {
-                    elsewhere.ask(self.question(spec, log, at), self.protocol).await;
+                    elsewhere.ask(self.question(spec, log, at, &room), self.protocol).await;
                     Slot::Elsewhere
                 }),
                 Kind::Write(_) | Kind::Remove(_) | Kind::Turn(_) => {
@@ -215,7 +226,10 @@ impl Session {
         }
         // What stands before a change is read before it.
         elsewhere.settle(self.protocol).await;
-        Run { steps, slots, classes, early, elsewhere, _running: running }
+        if !together.is_empty() {
+            elsewhere.ask_together(self.tally().cloned(), (log, together), (self.protocol, &room)).await;
+        }
+        Run { steps, slots, classes, early, elsewhere, room, _running: running }
     }
 
     /// Makes one change, with the board it needs.
@@ -250,13 +264,14 @@ impl Session {
 
     /// Answers the reads that waited for the lane, or asks them elsewhere.
     async fn answer_later(&mut self, run: &mut Run, log: &Arc<Log>) {
+        let room = Arc::clone(&run.room);
         for slot in &mut run.slots {
             let Slot::Later(at) = *slot else { continue };
             let (args, mut reply) = (Args::Kept(log, at), Vec::new());
             *slot = match self.check(args) {
-                Ok(spec) if self.answer(spec, args, &mut reply) => Slot::Answered(reply),
+                Ok(spec) if self.answer(spec, args, &mut reply, &room) => Slot::Answered(reply),
                 Ok(spec) => {
-                    run.elsewhere.ask(self.question(spec, log, at), self.protocol).await;
+                    run.elsewhere.ask(self.question(spec, log, at, &room), self.protocol).await;
                     Slot::Elsewhere
                 }
                 Err(wrong) => {
@@ -268,9 +283,9 @@ impl Session {
         run.elsewhere.settle(self.protocol).await;
     }
 
-    fn question(&self, spec: &Spec, log: &Arc<Log>, at: usize) -> ReadStep {
+    fn question(&self, spec: &Spec, log: &Arc<Log>, at: usize, room: &Arc<Room>) -> ReadStep {
         let Kind::Read(read) = spec.kind else { unreachable!("only reads are asked") };
-        question(self.tally(), log, at, read, self.protocol)
+        elsewhere::question(self.tally().cloned(), (log, at), read, (self.protocol, room))
     }
 
     /// Writes the reply of every command; where nothing of the lane's part was done, whatever needed it says why.
@@ -282,6 +297,8 @@ impl Session {
         out: &mut Vec<u8>,
     ) {
         self.answer_later(&mut run, log).await;
+        // All at once: a buffer that grows by itself takes up to three times as much.
+        out.reserve(REPLIES_BYTES_MAX - run.room.left().min(REPLIES_BYTES_MAX));
         let (mut replies, mut early) = (replies.map(Vec::into_iter), 0);
         let mut replies_elsewhere = run.elsewhere;
         for (slot, class) in run.slots.into_iter().zip(run.classes) {
@@ -305,34 +322,6 @@ impl Session {
             self.burst.answered(class, &out[start..]);
         }
     }
-}
-
-/// A read that is asked while its batch is published.
-fn question(
-    tally: Result<&Arc<Tally>, Wrong>,
-    log: &Arc<Log>,
-    at: usize,
-    read: fn(&Reading<'_>, Args<'_>, &mut Encoder<'_>) -> Result<(), Wrong>,
-    protocol: Protocol,
-) -> ReadStep {
-    let (tally, log) = (tally.cloned(), Arc::clone(log));
-    ReadStep::new(move |orders| {
-        let mut out = Vec::new();
-        let ask = |out: &mut Vec<u8>| {
-            let tally = tally.as_ref().map_err(Clone::clone)?;
-            let reading = Reading { tally, orders, protocol, serving: false };
-            read(&reading, Args::Kept(&log, at), &mut Encoder::new(out, protocol))
-        };
-        for attempt in 1.. {
-            let Err(wrong) = ask(&mut out) else { break };
-            out.clear();
-            if wrong != error::AGAIN || attempt == READ_ATTEMPTS {
-                Encoder::new(&mut out, protocol).error(wrong.as_bytes());
-                break;
-            }
-        }
-        out
-    })
 }
 
 impl Shape {

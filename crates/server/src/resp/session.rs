@@ -7,16 +7,18 @@ use super::args::{Args, Log};
 use super::counts::{Burst, Class, Counts};
 use super::error::{self, Wrong};
 use super::listen::Door;
+use super::run::REPLIES_BYTES_MAX;
 use super::spec::{self, Kind, Spec};
-use super::target::Reading;
+use super::target::{self, Reading};
 use crate::gate::Serving;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 use tally_service::scores::orders::Orders;
 use tally_service::{Caller, Keys, Tally};
-use tally_wire::resp::{Encoder, Protocol};
+use tally_wire::resp::{Encoder, Protocol, Room};
+use tokio::sync::Notify;
 
 /// Times a closed period is read while it is being stored anew.
 pub(super) const READ_ATTEMPTS: usize = 5;
@@ -33,6 +35,10 @@ pub(super) struct Client {
     pub(super) names: Mutex<Names>,
     /// Milliseconds after `since` when bytes came last.
     pub(super) heard: AtomicU64,
+    /// Bytes of its buffers, as far as they are counted.
+    pub(super) held: AtomicUsize,
+    /// Told when it has to close.
+    pub(super) closing: Notify,
 }
 
 /// What a client says of itself.
@@ -148,6 +154,11 @@ impl Session {
         };
     }
 
+    /// Whether a key is needed and none was presented.
+    pub(super) fn is_stranger(&self) -> bool {
+        self.judged && self.caller.is_none()
+    }
+
     /// Who asks, or what somebody hears whom nobody knows; while keys are being read, that is everybody.
     pub(super) fn known(&self) -> Result<&Caller, &'static str> {
         self.caller.as_ref().ok_or(if self.judged { error::NO_AUTH } else { error::LOADING })
@@ -229,7 +240,7 @@ impl Session {
             Kind::Turn(_) | Kind::Remove(_) => return Taken::Alone(spec),
             Kind::Write(_) => log.push(args),
             Kind::Now(_) | Kind::Read(_) if !log.is_empty() => log.push(args),
-            Kind::Now(_) | Kind::Read(_) if self.answer(spec, args, out) => {
+            Kind::Now(_) | Kind::Read(_) if self.answer(spec, args, out, &Room::new(REPLIES_BYTES_MAX)) => {
                 self.burst.answered(Class::of(Some(spec)), &out[start..]);
             }
             Kind::Now(_) | Kind::Read(_) => log.push(args),
@@ -238,28 +249,16 @@ impl Session {
     }
 
     /// Answers what needs no lane; whether it could without waiting.
-    pub(super) fn answer(&mut self, spec: &Spec, args: Args<'_>, out: &mut Vec<u8>) -> bool {
-        let (start, protocol) = (out.len(), self.protocol);
-        let mut attempts = 0;
-        loop {
-            attempts += 1;
-            let mut to = Encoder::new(out, protocol);
-            let done = match spec.kind {
-                Kind::Now(run) => run(self, args, &mut to),
-                Kind::Read(run) => self.tally().and_then(|tally| {
-                    run(&Reading { tally, orders: &Orders::FREE, protocol, serving: true }, args, &mut to)
-                }),
-                Kind::Turn(_) | Kind::Write(_) | Kind::Remove(_) => unreachable!("it changes something"),
-            };
-            let Err(wrong) = done else { return true };
-            out.truncate(start);
-            if wrong == error::WAITS {
-                return false;
-            }
-            if wrong != error::AGAIN || attempts == READ_ATTEMPTS {
-                Encoder::new(out, protocol).error(wrong.as_bytes());
-                return true;
-            }
+    pub(super) fn answer(&mut self, spec: &Spec, args: Args<'_>, out: &mut Vec<u8>, room: &Room) -> bool {
+        let protocol = self.protocol;
+        match spec.kind {
+            Kind::Now(run) => target::answer(out, protocol, room, |to| run(self, args, to)),
+            Kind::Read(run) => match self.tally() {
+                Ok(tally) => Reading { tally, orders: &Orders::FREE, protocol, serving: true }
+                    .answer(run, args, out, room),
+                Err(wrong) => target::answer(out, protocol, room, |_| Err(wrong.clone())),
+            },
+            Kind::Turn(_) | Kind::Write(_) | Kind::Remove(_) => unreachable!("it changes something"),
         }
     }
 

@@ -14,7 +14,7 @@ pub(super) enum Kind {
     /// Changes what the commands behind it mean: everything before it is done first. Not part of a transaction.
     Turn(Turn),
     /// A question to the order of one or more boards.
-    Read(fn(&target::Reading<'_>, Args<'_>, &mut Encoder<'_>) -> Result<(), Wrong>),
+    Read(target::Read),
     /// A change that goes through the lane.
     Write(run::Write),
     /// The same, but done in as many requests as it takes, alone; one request in a transaction.

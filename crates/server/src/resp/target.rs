@@ -1,6 +1,8 @@
 //! What a key names: a board, one of its periods, or nothing; and reading it.
 
+use super::args::Args;
 use super::error::{self, Wrong};
+use super::session::READ_ATTEMPTS;
 use std::sync::Arc;
 use tally_rules::definition::ScoreType;
 use tally_rules::score::{from_f64, to_f64};
@@ -9,7 +11,7 @@ use tally_service::boards::Board;
 use tally_service::periods::view::View;
 use tally_service::scores::orders::Orders;
 use tally_service::{ALL_TIME, Reads, Tally, damaged};
-use tally_wire::resp::{Encoder, Protocol, number};
+use tally_wire::resp::{Encoder, Protocol, Room, number};
 use tally_wire::time;
 
 /// Separates a board from a period.
@@ -51,7 +53,15 @@ impl Target {
     }
 }
 
+/// A command that asks something.
+pub(super) type Read = fn(&Reading<'_>, Args<'_>, &mut Encoder<'_>) -> Result<(), Wrong>;
+
 impl Reading<'_> {
+    /// Asks, and writes the reply, an error too; whether it could without waiting.
+    pub(super) fn answer(&self, read: Read, args: Args<'_>, out: &mut Vec<u8>, room: &Room) -> bool {
+        answer(out, self.protocol, room, |to| read(self, args, to))
+    }
+
     /// What a key names.
     pub(super) fn target(&self, key: &[u8]) -> Result<Target, Wrong> {
         let (name, period) = split(key)?;
@@ -149,6 +159,34 @@ impl Reading<'_> {
     pub(super) fn is_there(&self, board: &Board) -> bool {
         !board.is_implicit() || self.orders.total_of_board(board) > 0
     }
+}
+
+/// Writes the reply of a command within a room, again where a period was stored anew in the middle; whether it could without
+/// waiting.
+pub(super) fn answer(
+    out: &mut Vec<u8>,
+    protocol: Protocol,
+    room: &Room,
+    mut run: impl FnMut(&mut Encoder<'_>) -> Result<(), Wrong>,
+) -> bool {
+    let start = out.len();
+    for attempt in 1.. {
+        let mut to = Encoder::within(out, protocol, room);
+        let done = if room.is_used_up() { Err(error::TOO_LARGE.into()) } else { run(&mut to) };
+        let whole = to.finish(done.is_ok());
+        let Err(wrong) = done.and_then(|()| if whole { Ok(()) } else { Err(error::TOO_LARGE.into()) }) else {
+            break;
+        };
+        out.truncate(start);
+        if wrong == error::WAITS {
+            return false;
+        }
+        if wrong != error::AGAIN || attempt == READ_ATTEMPTS {
+            Encoder::new(out, protocol).error(wrong.as_bytes());
+            break;
+        }
+    }
+    true
 }
 
 /// A key as a board's name, if it can be one, and a period's.

@@ -9,28 +9,21 @@
 
 use super::counts::Counts;
 use super::listen::{Door, serve};
+use crate::accept::Accepted;
 use std::io;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::net::TcpStream;
-use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
+use tokio::sync::{mpsc, watch};
 
 /// The name of every thread that serves connections: a panic there ends a connection, and not the process.
 pub const CONNECTION_THREADS: &str = "connections";
-
-/// An accepted connection; the permit goes back when it ends.
-pub(super) struct Accepted {
-    pub(super) stream: TcpStream,
-    pub(super) peer: SocketAddr,
-    pub(super) permit: OwnedSemaphorePermit,
-}
 
 /// All threads. They end, and cut what is still open, when this is dropped.
 pub(super) struct Threads(Vec<OneThread>);
 
 struct OneThread {
-    /// Bounded by the permits.
+    /// Bounded by the places.
     give: mpsc::UnboundedSender<Accepted>,
     open: Arc<AtomicUsize>,
 }
@@ -91,10 +84,10 @@ async fn one(
     stopped: watch::Receiver<bool>,
     open: Open,
 ) {
-    let Accepted { stream, peer, permit } = accepted;
+    let Accepted { stream, peer, place } = accepted;
     // It was accepted under another runtime, which would go on being the one that is woken for it.
     if let Ok(stream) = stream.into_std().and_then(TcpStream::from_std) {
         serve(&door, counts, (stream, peer), stopped).await;
     }
-    drop((permit, open));
+    drop((place, open));
 }

@@ -4,6 +4,7 @@ use super::order::StoredPart;
 use super::{ALL_TIME_NAME, LivePart};
 use crate::boards::Board;
 use crate::failure::{Failure, Fault};
+use crate::scores::aim::PartInMemory;
 use crate::servers;
 use std::sync::Arc;
 use tally_ranking::{Closed, PartOrder, Reads};
@@ -109,6 +110,15 @@ impl View {
             Of::Live(live) => live.order.waits(),
             Of::Empty(_) => self.board.is_shared(),
             Of::Closed(_) => true,
+        }
+    }
+
+    /// Its order, where that is one that changes.
+    pub(crate) fn in_memory(&self) -> Option<PartInMemory> {
+        match &self.of {
+            Of::AllTime => Some(PartInMemory::AllTime(Arc::clone(&self.board))),
+            Of::Live(live) => Some(PartInMemory::Live(Arc::clone(live))),
+            Of::Empty(_) | Of::Closed(_) => None,
         }
     }
 

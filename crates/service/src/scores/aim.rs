@@ -26,14 +26,14 @@ fn in_memory(board: &Board, now: Micros) -> RowAim {
 
 /// A part whose order is in memory.
 #[derive(Clone, Debug)]
-pub(super) enum PartInMemory {
+pub(crate) enum PartInMemory {
     AllTime(Arc<Board>),
     Live(Arc<LivePart>),
 }
 
 impl PartInMemory {
     /// Its order.
-    pub(super) fn order(&self) -> &Standings {
+    pub(crate) fn order(&self) -> &Standings {
         match self {
             Self::AllTime(board) => &board.order,
             Self::Live(live) => &live.order,

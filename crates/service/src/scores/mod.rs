@@ -5,7 +5,7 @@
 //! a batch of several databases, `lane` the queue in front; [`submit`], [`remove`] and [`import`] are the use cases; [`fill`] is for a
 //! store that nobody serves.
 
-mod aim;
+pub(crate) mod aim;
 mod answer;
 pub mod command;
 mod decide;

@@ -1,24 +1,74 @@
 //! Questions to orders while somebody may hold some of them.
 //!
 //! A read in the middle of a pipeline is asked by the lane, which holds the orders that the pipeline changes; asking
-//! those through their lock would wait for ever. Not here: what is asked, and publishing.
+//! those through their lock would wait for ever. Reads of a transaction that changes nothing share their orders, so that no
+//! change comes between them, and need no lane. Not here: what is asked, and publishing.
 
+use super::aim::PartInMemory;
 use crate::boards::Board;
-use crate::failure::Failure;
+use crate::failure::{Failure, Fault};
 use crate::periods::LivePart;
 use crate::periods::view::View;
-use tally_ranking::{HeldStandings, Reads};
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use tally_ranking::{HeldStandings, Reads, Shared, Standings};
 use tally_store::plan::ALL_TIME;
 use tally_store::{BoardNo, Part, Store};
 
-/// The orders as they are at the place of a question, some of them held by the one who publishes.
+/// The orders as they are at the place of a question, some of them held by the one who publishes or shared by the one who asks.
 pub struct Orders<'a> {
     pub(super) held: &'a [(BoardNo, Part, HeldStandings<'a>)],
+    shared: Option<&'a SharedOrders<'a>>,
 }
 
-impl Orders<'_> {
+/// Orders that do not change while they are asked.
+struct SharedOrders<'a> {
+    orders: BTreeMap<(BoardNo, Part), Shared<'a>>,
+    /// Whether another one was asked: its lock, taken out of turn, could wait for a writer that waits for these.
+    missed: Cell<bool>,
+}
+
+/// The parts in memory that the reads of a transaction ask.
+#[derive(Debug, Default)]
+pub struct Together(BTreeMap<(BoardNo, Part), PartInMemory>);
+
+impl Together {
+    /// Adds a board over all time, and its open periods; whether asking it waits for nothing but its lock.
+    pub fn add_board(&mut self, board: &Arc<Board>) -> bool {
+        let open = board.live().into_iter();
+        self.0.extend(open.map(|live| ((board.no, live.part), PartInMemory::Live(live))));
+        self.0.insert((board.no, ALL_TIME), PartInMemory::AllTime(Arc::clone(board)));
+        !board.order.waits()
+    }
+
+    /// Adds a part of a board; whether asking it waits for nothing but its lock.
+    pub fn add(&mut self, view: &View) -> bool {
+        if let (Some(part), Some(found)) = (view.part(), view.in_memory()) {
+            self.0.insert((view.board.no, part), found);
+        }
+        !view.blocks()
+    }
+
+    /// Asks with all of them shared. `with` gets a question's orders, and afterwards hears whether it asked for another order,
+    /// so that its answer is none.
+    pub fn ask(&self, with: impl FnOnce(&Orders<'_>, &dyn Fn() -> bool)) {
+        // In the order in which the lane holds several.
+        let in_memory = self.0.iter().filter_map(|(of, part)| Some((*of, part.order().memory()?)));
+        let orders = in_memory.map(|(of, order)| (of, order.share())).collect();
+        let shared = SharedOrders { orders, missed: Cell::new(false) };
+        with(&Orders { held: &[], shared: Some(&shared) }, &|| shared.missed.take());
+    }
+}
+
+impl<'a> Orders<'a> {
     /// Nobody holds anything: everything is read as it is.
-    pub const FREE: Orders<'static> = Orders { held: &[] };
+    pub const FREE: Orders<'static> = Orders { held: &[], shared: None };
+
+    /// The lane holds these.
+    pub(super) fn held(held: &'a [(BoardNo, Part, HeldStandings<'a>)]) -> Self {
+        Self { held, shared: None }
+    }
 
     /// Asks one part of a board.
     pub fn read<T>(
@@ -27,32 +77,59 @@ impl Orders<'_> {
         store: &dyn Store,
         with: impl FnOnce(&dyn Reads) -> T,
     ) -> Result<T, Failure> {
-        match view.part().and_then(|part| self.held(view.board.no, part)) {
-            Some(held) => Ok(held.read(with)?),
+        match view.part() {
+            Some(part) => self.ask((view.board.no, part), with, |with| view.read_once(store, with)),
             None => view.read_once(store, with),
         }
     }
 
     /// Asks the order of a board over all time.
     pub fn read_board<T>(&self, board: &Board, with: impl FnOnce(&dyn Reads) -> T) -> Result<T, Failure> {
-        match self.held(board.no, ALL_TIME) {
-            Some(held) => Ok(held.read(with)?),
-            None => Ok(board.order.read(with)?),
-        }
+        self.ask((board.no, ALL_TIME), with, |with| Ok(board.order.read(with)?))
     }
 
     /// How many players a board has over all time.
     pub fn total_of_board(&self, board: &Board) -> u64 {
-        let held = self.held(board.no, ALL_TIME);
-        held.map_or_else(|| board.order.total(), HeldStandings::total)
+        self.total_of((board.no, ALL_TIME), &board.order)
     }
 
     /// How many players a period has.
     pub fn total(&self, board: &Board, live: &LivePart) -> u64 {
-        self.held(board.no, live.part).map_or_else(|| live.order.total(), HeldStandings::total)
+        self.total_of((board.no, live.part), &live.order)
     }
 
-    fn held(&self, board: BoardNo, part: Part) -> Option<&HeldStandings<'_>> {
-        self.held.iter().find(|one| one.0 == board && one.1 == part).map(|one| &one.2)
+    fn total_of(&self, of: (BoardNo, Part), order: &Standings) -> u64 {
+        match self.shared.filter(|_| !order.waits()) {
+            Some(shared) => shared.get(&of).map_or(0, |order| order.read(|order| order.total())),
+            None => self.find(&of).map_or_else(|| order.total(), HeldStandings::total),
+        }
+    }
+
+    /// Asks an order as it is held or shared, or `free` where nobody holds anything of it.
+    fn ask<T, W: FnOnce(&dyn Reads) -> T>(
+        &self,
+        of: (BoardNo, Part),
+        with: W,
+        free: impl FnOnce(W) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        if let Some(shared) = self.shared {
+            return Ok(shared.get(&of).ok_or(Fault::Overloaded)?.read(with));
+        }
+        match self.find(&of) {
+            Some(held) => Ok(held.read(with)?),
+            None => free(with),
+        }
+    }
+
+    fn find(&self, of: &(BoardNo, Part)) -> Option<&HeldStandings<'_>> {
+        self.held.iter().find(|one| (one.0, one.1) == *of).map(|one| &one.2)
+    }
+}
+
+impl<'a> SharedOrders<'a> {
+    fn get(&self, of: &(BoardNo, Part)) -> Option<&Shared<'a>> {
+        let found = self.orders.get(of);
+        self.missed.set(self.missed.get() || found.is_none());
+        found
     }
 }

@@ -148,7 +148,7 @@ fn publish_in_turn(commands: &mut Commands, dones: &mut [StepDone], aims: &Aims,
         let ranks = ranks.unwrap_or_default();
         match (step, &mut done.reply) {
             (Step::Read(question), reply) => {
-                *reply = StepReply::Read(question.ask(&Orders { held: &held }));
+                *reply = StepReply::Read(question.ask(&Orders::held(&held)));
             }
             (Step::Submit(_), StepReply::Submitted(submitted)) => {
                 submitted.rank = ranks.after;

@@ -5,7 +5,10 @@
 
 mod afar;
 mod bounds;
+mod crowds;
+mod early;
 mod ending;
+mod memory;
 mod metrics;
 mod origins;
 mod redis_door;

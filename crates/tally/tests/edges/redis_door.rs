@@ -5,7 +5,9 @@
 use super::TALLY;
 use serde_json::json;
 use std::collections::BTreeMap;
+use tally_testkit::audit::metric;
 use tally_testkit::{Client, RespClient, TestTally};
+use tally_wire::resp::Reply;
 
 /// Commands answered, by class and outcome, and how many bursts they came in.
 fn counts(http: &mut Client) -> (BTreeMap<String, u64>, u64) {
@@ -113,4 +115,54 @@ fn a_board_without_all_time_has_the_members_of_its_present_period() {
             .expect(200);
     }
     assert_eq!(members(&mut http), (of(2, 1), "3".to_owned()));
+}
+
+/// Writers change two boards in one transaction. Readers that ask both in one see both changes or none, in whatever order they ask,
+/// with what is not shared between, and the lane hears of no reader.
+#[test]
+fn transactions_of_reads_see_one_state_and_need_no_lane() {
+    let server = TestTally::start(TALLY);
+    let mut http = server.local();
+    let lane = |http: &mut Client| metric(&http.get("/metrics"), "tally_lane_requests_total");
+    let connect = || RespClient::connect(server.resp());
+    connect().pipeline(&[&["ZADD", "a", "0", "p"], &["ZADD", "b", "0", "p"]]);
+    let before = lane(&mut http);
+    let exec = |redis: &mut RespClient, commands: &[&[&str]]| {
+        redis.pipeline(&[&[&["MULTI"][..]], commands].concat());
+        let Reply::Array(replies) = redis.call(&["EXEC"]) else { panic!("it is a transaction") };
+        replies
+    };
+    let reads: [&[&str]; 7] = [
+        &["ZSCORE", "b", "p"],
+        &["KEYS", "*"],
+        &["EXISTS", "a", "b", "none"],
+        &["DBSIZE"],
+        &["PING"],
+        &["LB.PERIODS", "a"],
+        &["ZSCORE", "a", "p"],
+    ];
+    let backwards: Vec<&[&str]> = reads.iter().rev().copied().collect();
+    exec(&mut connect(), &reads);
+    assert_eq!(lane(&mut http), before, "no read is a request of the lane");
+    std::thread::scope(|scope| {
+        for reads in [&reads[..], &backwards] {
+            scope.spawn(|| {
+                let mut redis = connect();
+                for _ in 0..400 {
+                    let replies = exec(&mut redis, reads);
+                    assert_eq!(replies.len(), 7);
+                    assert_eq!(replies[0], replies[6], "both are of one state");
+                }
+            });
+        }
+        let mut redis = connect();
+        for score in 1..400 {
+            let score = score.to_string();
+            // A new board now and then: what is asked comes into being meanwhile.
+            let new = format!("new{score}");
+            let writes: [&[&str]; 3] =
+                [&["ZADD", "b", &score, "p"], &["ZADD", &new, "1", "p"], &["ZADD", "a", &score, "p"]];
+            exec(&mut redis, &writes);
+        }
+    });
 }

@@ -212,12 +212,12 @@ impl Commands {
             0 => {
                 let name = *self.rng.pick(&["ZRANGE", "ZREVRANGE"]);
                 let mut args = vec![name.to_owned(), key, self.index(), self.index()];
-                self.options(&mut args, &["WITHSCORES", "REV"]);
+                self.options(&mut args, &["WITHSCORES", "REV", "BYSCORE", "BYLEX", "LIMIT"]);
                 owned(args)
             }
             1 => {
                 let mut args = vec!["ZRANGE".to_owned(), key, self.bound(), self.bound(), "BYSCORE".into()];
-                self.options(&mut args, &["REV", "WITHSCORES", "LIMIT"]);
+                self.options(&mut args, &["REV", "WITHSCORES", "LIMIT", "BYLEX"]);
                 owned(args)
             }
             2 | 3 => {

@@ -6,6 +6,10 @@
 //! Not here: flushing and its bound, and what any command answers.
 
 use super::double;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+/// Bytes by which an encoder asks a [`Room`] for more.
+const STEP: usize = 64 << 10;
 
 /// Appends a request, as clients send it.
 pub fn command<A: AsRef<[u8]>>(args: &[A], out: &mut Vec<u8>) {
@@ -24,17 +28,99 @@ pub enum Protocol {
     Resp3,
 }
 
+/// The bytes that several replies may take together, whichever threads make them.
+#[derive(Debug)]
+pub struct Room(AtomicUsize);
+
+impl Room {
+    /// Room for so many bytes.
+    pub const fn new(bytes: usize) -> Self {
+        Self(AtomicUsize::new(bytes))
+    }
+
+    /// Bytes that are left.
+    pub fn left(&self) -> usize {
+        self.0.load(Relaxed)
+    }
+
+    /// Whether no reply of more than one element has room any more.
+    pub fn is_used_up(&self) -> bool {
+        self.0.load(Relaxed) < STEP
+    }
+
+    fn take(&self, bytes: usize) -> bool {
+        self.0.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(bytes)).is_ok()
+    }
+
+    /// Takes what is there, up to so many.
+    fn take_up_to(&self, bytes: usize) {
+        if bytes > 0 {
+            let _always = self.0.fetch_update(Relaxed, Relaxed, |left| Some(left.saturating_sub(bytes)));
+        }
+    }
+
+    fn give_back(&self, bytes: usize) {
+        if bytes > 0 {
+            self.0.fetch_add(bytes, Relaxed);
+        }
+    }
+}
+
 /// Appends replies to a buffer.
 #[derive(Debug)]
 pub struct Encoder<'a> {
     out: &'a mut Vec<u8>,
     protocol: Protocol,
+    room: Option<&'a Room>,
+    /// Up to here the buffer may grow before the room is asked.
+    end: usize,
+    taken: usize,
+    full: bool,
 }
 
 impl<'a> Encoder<'a> {
     /// One that appends in this protocol.
     pub fn new(out: &'a mut Vec<u8>, protocol: Protocol) -> Self {
-        Self { out, protocol }
+        Self { out, protocol, room: None, end: usize::MAX, taken: 0, full: false }
+    }
+
+    /// One whose reply takes its bytes from this room. Call [`finish`](Self::finish) at its end.
+    pub fn within(out: &'a mut Vec<u8>, protocol: Protocol, room: &'a Room) -> Self {
+        let end = out.len();
+        Self { out, protocol, room: Some(room), end, taken: 0, full: false }
+    }
+
+    /// Whether the whole reply is in the buffer. Past the end of its room an encoder writes nothing more, so that memory does
+    /// not grow while a command that cannot be answered goes on. The room gets back what the reply does not take, or all of
+    /// it where the caller does not keep the reply.
+    pub fn finish(self, kept: bool) -> bool {
+        if let Some(room) = self.room {
+            if kept && !self.full {
+                room.give_back(self.end.saturating_sub(self.out.len()));
+                room.take_up_to(self.out.len().saturating_sub(self.end));
+            } else {
+                room.give_back(self.taken);
+            }
+        }
+        !self.full
+    }
+
+    /// Whether one more element may be written. One element may reach beyond the end: it is bounded by itself.
+    #[inline]
+    fn fits(&mut self) -> bool {
+        self.out.len() <= self.end || self.grow()
+    }
+
+    #[cold]
+    fn grow(&mut self) -> bool {
+        let step = STEP.max(self.out.len() - self.end);
+        if self.full || !self.room.is_some_and(|room| room.take(step)) {
+            self.full = true;
+            return false;
+        }
+        self.taken += step;
+        self.end += step;
+        true
     }
 
     /// What it speaks.
@@ -71,12 +157,17 @@ impl<'a> Encoder<'a> {
 
     /// A reply that was encoded before, in the same protocol.
     pub fn raw(&mut self, reply: &[u8]) {
-        self.out.extend_from_slice(reply);
+        if self.fits() {
+            self.out.extend_from_slice(reply);
+        }
     }
 
     /// A string of any bytes.
     pub fn bulk(&mut self, bytes: impl AsRef<[u8]>) {
         let bytes = bytes.as_ref();
+        if !self.fits() {
+            return;
+        }
         self.length(b'$', bytes.len());
         self.out.extend_from_slice(bytes);
         self.end();
@@ -84,6 +175,9 @@ impl<'a> Encoder<'a> {
 
     /// Nothing, where a string or a number could be.
     pub fn null(&mut self) {
+        if !self.fits() {
+            return;
+        }
         self.out.extend_from_slice(match self.protocol {
             Protocol::Resp2 => b"$-1\r\n",
             Protocol::Resp3 => b"_\r\n",
@@ -155,6 +249,9 @@ impl<'a> Encoder<'a> {
     /// A text of digits: a bulk, whose length is not known before, or a double.
     #[inline]
     fn number(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+        if !self.fits() {
+            return;
+        }
         if self.protocol == Protocol::Resp3 {
             self.out.push(b',');
             write(self.out);
@@ -182,6 +279,9 @@ impl<'a> Encoder<'a> {
 
     #[inline]
     fn header(&mut self, kind: u8, number: impl itoa::Integer) {
+        if !self.fits() {
+            return;
+        }
         self.out.push(kind);
         self.out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
         self.end();
@@ -190,5 +290,43 @@ impl<'a> Encoder<'a> {
     #[inline]
     fn end(&mut self) {
         self.out.extend_from_slice(b"\r\n");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A reply of so many members in what is left of the room.
+    fn list(out: &mut Vec<u8>, room: &Room, members: usize) -> bool {
+        let mut to = Encoder::within(out, Protocol::Resp2, room);
+        to.array(members);
+        (0..members).for_each(|_| to.bulk([b'x'; 1_000]));
+        to.finish(true)
+    }
+
+    #[test]
+    fn replies_share_a_room_and_end_with_it() {
+        let (room, mut out) = (Room::new(4 * STEP), Vec::new());
+        assert!(list(&mut out, &room, 3));
+        assert_eq!(room.0.load(Relaxed), 4 * STEP - out.len(), "what a reply does not take is given back");
+        assert!(list(&mut out, &room, 100));
+        let whole = out.len();
+        assert!(!list(&mut out, &room, 1_000_000));
+        assert!(out.len() < 6 * STEP, "a reply without room takes no memory: {}", out.len());
+        out.truncate(whole);
+        assert_eq!(room.0.load(Relaxed), 4 * STEP - out.len(), "a reply that is not sent takes no room");
+        while list(&mut out, &room, 50) {}
+        assert!(room.is_used_up() && out.len() > 3 * STEP && out.len() < 6 * STEP);
+    }
+
+    #[test]
+    fn a_reply_that_is_not_kept_takes_no_room() {
+        let (room, mut out) = (Room::new(2 * STEP), Vec::new());
+        let mut to = Encoder::within(&mut out, Protocol::Resp3, &room);
+        to.array(2);
+        to.bulk("x");
+        assert!(to.finish(false));
+        assert_eq!(room.0.load(Relaxed), 2 * STEP);
     }
 }

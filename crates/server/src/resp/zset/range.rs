@@ -14,11 +14,6 @@ use tally_service::Reads;
 use tally_service::scores::select::member_places;
 use tally_wire::resp::{Encoder, Protocol, number};
 
-/// Bytes of one reply; a larger stretch is refused, ask for it in pieces.
-const REPLY_BYTES_MAX: usize = 512 << 20;
-/// What an entry takes beside its member, about.
-const ENTRY_BYTES: usize = 32;
-
 /// What a range is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum By {
@@ -148,11 +143,11 @@ fn general(
 
 impl<'a> Asked<'a> {
     fn read(args: Args<'a>, by: Option<By>, reverse: bool) -> Result<Self, Wrong> {
-        let (mut scores, mut members, mut rev, mut with_scores, mut limit) =
-            (false, false, reverse, false, None);
+        // As Redis reads them: each of the words that choose may come once.
+        let (mut chosen, mut rev, mut with_scores, mut limit) = (by, reverse, false, None);
         let mut at = 4;
         while at < args.len() {
-            let general = by.is_none();
+            let may_reverse = by.is_none() && !rev;
             match args.get(at) {
                 word if word.eq_ignore_ascii_case(b"withscores") => with_scores = true,
                 word if word.eq_ignore_ascii_case(b"limit") && at + 2 < args.len() => {
@@ -160,18 +155,16 @@ impl<'a> Asked<'a> {
                     limit = Some((number(at + 1)?, number(at + 2)?));
                     at += 2;
                 }
-                word if general && word.eq_ignore_ascii_case(b"rev") => rev = true,
-                word if general && word.eq_ignore_ascii_case(b"byscore") => (scores, members) = (true, false),
-                word if general && word.eq_ignore_ascii_case(b"bylex") => (scores, members) = (false, true),
+                word if may_reverse && word.eq_ignore_ascii_case(b"rev") => rev = true,
+                word if chosen.is_none() && word.eq_ignore_ascii_case(b"byscore") => chosen = Some(By::Score),
+                word if chosen.is_none() && word.eq_ignore_ascii_case(b"bylex") => chosen = Some(By::Member),
                 _ => return Err(error::SYNTAX.into()),
             }
             at += 1;
         }
-        let by = by.unwrap_or(match (scores, members) {
-            (true, _) => By::Score,
-            (_, true) => By::Member,
-            (false, false) => By::Place,
-        });
+        let by = chosen.unwrap_or(By::Place);
+        // A limit of -1 is none, also where there can be none.
+        let limit = limit.filter(|(_, count)| by != By::Place || *count != -1);
         if limit.is_some() && by == By::Place {
             return Err(
                 "ERR syntax error, LIMIT is only supported in combination with either BYSCORE or BYLEX"
@@ -286,15 +279,10 @@ impl List {
         if count == 0 {
             return Ok(());
         }
-        let mut bytes = 0;
         let first = if reverse { stretch.end - 1 } else { stretch.start };
         let from = turned(definition, first, order.total());
         let towards_better = reverse == (definition.order == Order::Ascending);
         order.visit(from, count, towards_better, &mut |member, record| {
-            bytes += member.len() + ENTRY_BYTES;
-            if bytes > REPLY_BYTES_MAX {
-                return;
-            }
             if nested {
                 to.array(2);
             }
@@ -303,10 +291,6 @@ impl List {
                 write_score(to, definition.score, record.score);
             }
         });
-        // What was written of it is taken back by whoever gets the error.
-        if bytes > REPLY_BYTES_MAX {
-            return Err("ERR the reply would be too large: ask for it in pieces".into());
-        }
         Ok(())
     }
 }

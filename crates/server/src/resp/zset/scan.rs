@@ -3,6 +3,7 @@
 use crate::resp::args::Args;
 use crate::resp::error::{self, Wrong};
 use crate::resp::keys::{Scan, matches};
+use crate::resp::run::REPLIES_BYTES_MAX;
 use crate::resp::target::{Reading, write_score};
 use std::collections::HashSet;
 use tally_rules::definition::ScoreType;
@@ -11,6 +12,9 @@ use tally_wire::resp::{Encoder, Protocol, number};
 
 /// Members that one `ZRANDMEMBER` with repetition may give.
 const RANDOM_MAX: u64 = 1_000_000;
+
+/// Members that a reply has room for, if each is one byte long.
+const PLACES_MAX: u64 = (REPLIES_BYTES_MAX / 7) as u64;
 
 /// `ZSCAN key cursor [MATCH pattern] [COUNT count]`
 pub(in crate::resp) fn zscan(
@@ -104,6 +108,9 @@ fn random_places(count: i64, total: u64) -> Result<Vec<u64>, Wrong> {
             return Err(error::OUT_OF_RANGE.into());
         }
         return (0..wanted).map(|_| below(total)).collect();
+    }
+    if wanted.min(total) > PLACES_MAX {
+        return Err(error::TOO_LARGE.into());
     }
     if wanted >= total {
         return Ok((0..total).collect());

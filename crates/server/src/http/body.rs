@@ -1,0 +1,125 @@
+//! The body of a request: received within bounds, or left where it is when the answer does not need it.
+//!
+//! An answer that comes before its request's body was read must not break the connection unsaid. A small body is read and
+//! thrown away, and the connection goes on. Behind a longer one it ends: the answer says so, and the socket
+//! reads on for a while, so that a client that is still writing finds the answer (see `progress.rs`).
+
+use super::answer::Answer;
+use crate::gate::Gate;
+use crate::limits::{BODY_BYTES_FREE, DRAIN_TIMEOUT, DRAINED_BYTES_MAX};
+use crate::progress::Linger;
+use bytes::{Bytes, BytesMut};
+use http_body_util::BodyExt;
+use hyper::body::{Body, Incoming};
+use hyper::header::{CONNECTION, HeaderValue};
+use std::sync::{Arc, Mutex, PoisonError};
+use tally_wire::Problem;
+use tokio::sync::OwnedSemaphorePermit;
+
+/// A body that may be read, once. Whoever dispatches keeps another handle.
+#[derive(Clone, Default)]
+pub(super) struct Unread(Option<Arc<Mutex<Option<Incoming>>>>);
+
+/// A body, and its part of what all bodies may take.
+#[derive(Default)]
+pub(super) struct Received {
+    pub(super) bytes: Bytes,
+    pub(super) part: Option<OwnedSemaphorePermit>,
+}
+
+impl Unread {
+    pub(super) fn new(body: Incoming) -> Self {
+        Self((!body.is_end_stream()).then(|| Arc::new(Mutex::new(Some(body)))))
+    }
+
+    fn take(&self) -> Option<Incoming> {
+        self.0.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Receives it; nothing where there is none.
+    pub(super) async fn receive(&self, gate: &Gate) -> Result<Received, Problem> {
+        let Some(body) = self.take() else { return Ok(Received::default()) };
+        let most = gate.limits.body_bytes_max;
+        if body.size_hint().lower() > most as u64 {
+            return Err(too_large(most));
+        }
+        let received = tokio::time::timeout(gate.limits.body_timeout, collect(gate, body)).await;
+        received.unwrap_or_else(|_| {
+            Err(Problem::new(408, "body_timeout", "the body did not arrive in time")
+                .header("connection", "close"))
+        })
+    }
+
+    /// Deals with what the operation has not read, and completes its answer.
+    pub(super) async fn settle(&self, expects_to_be_asked: bool, linger: &Linger, answer: &mut Answer) {
+        if let Some(body) = self.take() {
+            // A client that waits to be asked for its body need not send it.
+            let drained = !expects_to_be_asked && drain(body).await;
+            if !drained {
+                answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+            }
+        }
+        if answer.headers().get(CONNECTION).is_some_and(|value| value == "close") {
+            linger.ask();
+        }
+    }
+}
+
+fn too_large(most: usize) -> Problem {
+    let detail = format!("the body may have at most {most} bytes");
+    Problem::new(413, "payload_too_large", detail).header("connection", "close")
+}
+
+async fn collect(gate: &Gate, mut body: Incoming) -> Result<Received, Problem> {
+    let (mut first, mut all) = (Bytes::new(), BytesMut::new());
+    let (mut total, mut part) = (0, None::<OwnedSemaphorePermit>);
+    while let Some(frame) = body.frame().await {
+        let broken = |_| Problem::new(400, "malformed_body", "the body did not arrive whole");
+        let Ok(data) = frame.map_err(broken)?.into_data() else { continue };
+        total += data.len();
+        if total > gate.limits.body_bytes_max {
+            return Err(too_large(gate.limits.body_bytes_max));
+        }
+        let counted = total.saturating_sub(BODY_BYTES_FREE).div_ceil(1 << 10);
+        let more = counted - part.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
+        if more > 0 {
+            let more = u32::try_from(more).unwrap_or(u32::MAX);
+            let taken = Arc::clone(&gate.bodies).try_acquire_many_owned(more).map_err(|_| {
+                let detail =
+                    "the bodies of other requests take all of `http.bodies_bytes_max`; nothing was done";
+                Problem::new(503, "overloaded", detail).retry_after(1).header("connection", "close")
+            })?;
+            match &mut part {
+                Some(part) => part.merge(taken),
+                None => part = Some(taken),
+            }
+        }
+        // Most bodies come in one piece, which needs no copy.
+        if total == data.len() {
+            first = data;
+        } else {
+            all.extend_from_slice(&std::mem::take(&mut first));
+            all.extend_from_slice(&data);
+        }
+    }
+    Ok(Received { bytes: if all.is_empty() { first } else { all.freeze() }, part })
+}
+
+/// Reads a small body to its end; whether it got there.
+async fn drain(mut body: Incoming) -> bool {
+    if body.size_hint().lower() > DRAINED_BYTES_MAX as u64 {
+        return false;
+    }
+    let to_its_end = async {
+        let mut total = 0;
+        while let Some(frame) = body.frame().await {
+            let Ok(frame) = frame else { return false };
+            total += frame.data_ref().map_or(0, Bytes::len);
+            if total > DRAINED_BYTES_MAX {
+                return false;
+            }
+        }
+        true
+    };
+    tokio::time::timeout(DRAIN_TIMEOUT, to_its_end).await.unwrap_or(false)
+}

@@ -1,0 +1,144 @@
+//! A socket whose writes must get on, and that may close in two steps.
+//!
+//! A client that does not read keeps what is written to it in memory. A byte now and then is no progress: within each
+//! stretch of time it must take [`PROGRESS_BYTES`], or all there is. The time runs only while the system takes nothing, so
+//! a client that reads never meets it.
+//!
+//! A server that closes while a client is still sending resets the connection, and the client never reads the answer that
+//! says why. So where an answer is given early, the socket first ends its own direction, and reads on for a while what nobody
+//! wants ([`Linger`]).
+
+use std::future::Future;
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::time::{Sleep, sleep};
+
+/// Bytes that count as progress: less than that in the given time is none.
+pub(crate) const PROGRESS_BYTES: usize = 64 << 10;
+/// How long a socket that closes reads on.
+const LINGER: Duration = Duration::from_secs(10);
+/// What it reads at most meanwhile.
+const LINGER_BYTES: usize = 64 << 20;
+
+/// Asks a socket to close in two steps.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Linger(Arc<AtomicBool>);
+
+impl Linger {
+    pub(crate) fn ask(&self) {
+        self.0.store(true, Relaxed);
+    }
+}
+
+/// A time that has begun, and the bytes that have passed in it.
+struct Stretch {
+    end: Pin<Box<Sleep>>,
+    bytes: usize,
+}
+
+impl Stretch {
+    fn new(time: Duration) -> Self {
+        Self { end: Box::pin(sleep(time)), bytes: 0 }
+    }
+}
+
+/// The socket.
+pub(crate) struct Socket {
+    tcp: TcpStream,
+    patience: Duration,
+    stalled: Option<Stretch>,
+    linger: Linger,
+    lingering: Option<Stretch>,
+}
+
+impl Socket {
+    /// One whose client may take so long for each [`PROGRESS_BYTES`].
+    pub(crate) fn new(tcp: TcpStream, patience: Duration, linger: Linger) -> Self {
+        Self { tcp, patience, stalled: None, linger, lingering: None }
+    }
+
+    /// What came of a write of so many bytes, unless the time for it is over.
+    fn judge(
+        &mut self,
+        cx: &mut Context<'_>,
+        wrote: Poll<io::Result<usize>>,
+        wanted: usize,
+    ) -> Poll<io::Result<usize>> {
+        match (&wrote, &mut self.stalled) {
+            (Poll::Ready(Ok(some)), Some(stalled)) => {
+                stalled.bytes += some;
+                if *some == wanted || stalled.bytes >= PROGRESS_BYTES {
+                    self.stalled = None;
+                }
+                wrote
+            }
+            (Poll::Ready(_), _) => wrote,
+            (Poll::Pending, stalled) => {
+                let stalled = stalled.get_or_insert_with(|| Stretch::new(self.patience));
+                ready!(stalled.end.as_mut().poll(cx));
+                Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+            }
+        }
+    }
+}
+
+impl AsyncRead for Socket {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.tcp).poll_read(cx, buffer)
+    }
+}
+
+impl AsyncWrite for Socket {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let wrote = Pin::new(&mut self.tcp).poll_write(cx, bytes);
+        self.judge(cx, wrote, bytes.len())
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        parts: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let wrote = Pin::new(&mut self.tcp).poll_write_vectored(cx, parts);
+        self.judge(cx, wrote, parts.iter().map(|part| part.len()).sum())
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.tcp.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.tcp).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let socket = &mut *self;
+        ready!(Pin::new(&mut socket.tcp).poll_shutdown(cx))?;
+        if !socket.linger.0.load(Relaxed) {
+            return Poll::Ready(Ok(()));
+        }
+        let lingering = socket.lingering.get_or_insert_with(|| Stretch::new(LINGER));
+        while lingering.bytes < LINGER_BYTES {
+            let mut room = [0; 16 << 10];
+            let mut buffer = ReadBuf::new(&mut room);
+            match Pin::new(&mut socket.tcp).poll_read(cx, &mut buffer) {
+                Poll::Ready(Ok(())) if !buffer.filled().is_empty() => {
+                    lingering.bytes += buffer.filled().len()
+                }
+                Poll::Ready(_) => return Poll::Ready(Ok(())),
+                Poll::Pending => return lingering.end.as_mut().poll(cx).map(Ok),
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+}

@@ -1,0 +1,39 @@
+//! Settings of what clients may take of the listeners: bytes, time and connections.
+//!
+//! Not here: what happens at each limit, see `docs/operate/security.md`.
+
+use crate::config::{Config, Usage};
+use tally_server::{Limits, Places};
+
+/// Connections of a protocol, whose bound that setting is.
+pub(crate) fn places(config: &Config, name: &'static str) -> Result<Places, Usage> {
+    let all = config.count(name)?;
+    let address = match config.text("connections.address_max") {
+        "auto" => (all / 4).max(1),
+        _ => config.count("connections.address_max")?,
+    };
+    let loopback = match config.text("connections.loopback_max") {
+        "off" => None,
+        _ => Some(config.count("connections.loopback_max")?),
+    };
+    Ok(Places { all, address, loopback })
+}
+
+/// The limits of HTTP.
+pub(crate) fn limits(config: &Config) -> Result<Limits, Usage> {
+    Ok(Limits {
+        body_bytes_max: config.count("http.body_bytes_max")?,
+        bodies_bytes_max: config.count("http.bodies_bytes_max")?,
+        places: places(config, "http.connections_max")?,
+        head_timeout: config.duration("http.head_timeout")?,
+        body_timeout: config.duration("http.body_timeout")?,
+        write_timeout: config.duration("http.write_timeout")?,
+        streams_max: config.count("events.streams_max")?,
+        key_streams_max: config.count("events.key_streams_max")?,
+        member_streams_max: config.count("events.member_streams_max")?,
+        drain_timeout: config.duration("http.drain_timeout")?,
+        hosts: config.list("http.hosts"),
+        cors_origins: config.list("http.cors_origins"),
+        metrics_open: config.parse("metrics.open", "true or false")?,
+    })
+}

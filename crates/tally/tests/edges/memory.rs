@@ -1,0 +1,238 @@
+//! Memory that a client can make the server hold: by its role, and before it has presented a key.
+//!
+//! Each test lets clients take what they can, while another one goes on writing, and looks at the most memory that the process
+//! has had. The bounds of all clients together are set low; the ceilings are far above what the bounds allow, and far below
+//! what was taken without them. Not here: how long anything takes.
+
+use super::{TALLY, key};
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use tally_testkit::{Request, RespClient, TestTally};
+use tally_wire::resp::{Reply, command};
+
+const MIB: u64 = 1 << 20;
+/// Players of `big`, and the bytes of each one's name: a reply with all of them has some 2.6 MB.
+const PLAYERS: usize = 20_000;
+const NAME_BYTES: usize = 120;
+/// What goes on writing must get so far, while the others take memory.
+const WRITES_MIN: usize = 3;
+
+/// The roles of callers; nothing is a caller without a key.
+const CALLERS: [Option<&str>; 4] = [Some("reader"), Some("server"), Some("admin"), None];
+
+fn status(server: &TestTally, field: &str) -> u64 {
+    let text = std::fs::read_to_string(server.data().join("server.json")).expect("it runs");
+    let said: serde_json::Value = serde_json::from_str(&text).expect("it is JSON");
+    let text = std::fs::read_to_string(format!("/proc/{}/status", said["pid"])).expect("it runs");
+    let line = text.lines().find_map(|line| line.strip_prefix(field)).expect("the field is there");
+    let kib = line.trim_start_matches(':').trim().trim_end_matches(" kB");
+    kib.parse::<u64>().expect("a number") * 1_024
+}
+
+/// A server with the board `big`, and a key of each role.
+fn filled(settings: &[(&str, &str)]) -> (TestTally, Vec<Option<String>>) {
+    let server = TestTally::start_set(TALLY, settings);
+    let mut redis = RespClient::connect(server.resp());
+    for chunk in 0..PLAYERS / 1_000 {
+        let name = |at: usize| format!("{:0width$}", chunk * 1_000 + at, width = NAME_BYTES);
+        let pairs = (0..1_000).flat_map(|at| [at.to_string(), name(at)]);
+        let add: Vec<String> = ["ZADD".into(), "big".into()].into_iter().chain(pairs).collect();
+        assert_eq!(redis.call(&add), Reply::Integer(1_000));
+    }
+    let mut local = server.local();
+    let keys = CALLERS.map(|role| role.map(|role| key(&mut local, role)));
+    (server, keys.into())
+}
+
+/// A connection of the Redis protocol, with a key if there is one.
+fn open(address: SocketAddr, key: Option<&String>) -> TcpStream {
+    let mut stream = TcpStream::connect(address).expect("it listens");
+    stream.set_nodelay(true).expect("it is a socket");
+    if let Some(key) = key {
+        let mut auth = Vec::new();
+        command(&["AUTH", key], &mut auth);
+        stream.write_all(&auth).expect("it is open");
+        stream.read_exact(&mut [0; 5]).expect("it answers");
+    }
+    stream
+}
+
+/// Writes until all is written, or nothing is taken any more, or it is closed.
+fn push(stream: &mut TcpStream, mut bytes: &[u8]) {
+    stream.set_write_timeout(Some(Duration::from_millis(500))).expect("it is a socket");
+    while !bytes.is_empty() {
+        match stream.write(bytes) {
+            Ok(some) => bytes = &bytes[some..],
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(_) => return,
+        }
+    }
+}
+
+/// Does something while another client writes; the memory that it made the server take.
+#[track_caller]
+fn grown(server: &TestTally, key: &str, does: impl FnOnce()) -> u64 {
+    let before = status(server, "VmRSS");
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let writing = scope.spawn(|| {
+            let mut redis = RespClient::connect(server.resp());
+            redis.call(&["AUTH", key]);
+            let mut writes = 0_usize;
+            while writes < WRITES_MIN || !done.load(Ordering::Relaxed) {
+                let reply = redis.call(&["ZADD", "big", &writes.to_string(), "writer"]);
+                assert!(matches!(reply, Reply::Integer(0 | 1)), "{reply:?}");
+                writes += 1;
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        });
+        does();
+        done.store(true, Ordering::Relaxed);
+        writing.join().expect("writes go on");
+    });
+    status(server, "VmHWM").saturating_sub(before)
+}
+
+/// Each reply is whole, or says that there was no room for it.
+#[track_caller]
+fn check_replies(replies: &[Reply]) {
+    let too_large =
+        |reply: &&Reply| matches!(reply, Reply::Error(text) if text.starts_with(b"ERR the replies"));
+    let whole = |reply: &&Reply| matches!(reply, Reply::Array(all) if all.len() >= PLAYERS);
+    let (whole, refused) = (replies.iter().filter(whole).count(), replies.iter().filter(too_large).count());
+    assert_eq!(whole + refused, replies.len());
+    assert!((10..30).contains(&whole), "as many as have room: {whole}");
+}
+
+#[test]
+fn a_transaction_of_reads_has_a_bound() {
+    let (server, keys) = filled(&[]);
+    for key in keys.iter().flatten() {
+        let grown = grown(&server, keys[1].as_ref().expect("a server's"), || {
+            let mut redis = RespClient::connect(server.resp());
+            redis.call(&["AUTH", key]);
+            let reads = (0..300).map(|_| &["ZRANGE", "big", "0", "-1"][..]);
+            let all: Vec<&[&str]> = [&["MULTI"][..]].into_iter().chain(reads).collect();
+            redis.pipeline(&all);
+            let Reply::Array(replies) = redis.call(&["EXEC"]) else { panic!("it is a transaction") };
+            assert_eq!(replies.len(), 300);
+            check_replies(&replies);
+        });
+        assert!(grown < 600 * MIB, "{} MiB", grown / MIB);
+    }
+}
+
+#[test]
+fn gathered_commands_have_a_bound() {
+    let (server, keys) = filled(&[]);
+    let key = keys[1].as_ref().expect("a server's");
+    // Reads behind a change, and between two.
+    for last in [&["PING"][..], &["ZADD", "other", "2", "a"]] {
+        let grown = grown(&server, key, || {
+            let mut redis = RespClient::connect(server.resp());
+            redis.call(&["AUTH", key]);
+            let reads = (0..300).map(|_| &["ZRANGE", "big", "0", "-1"][..]);
+            let first: &[&str] = &["ZADD", "other", "1", "a"];
+            let all: Vec<&[&str]> = [first].into_iter().chain(reads).chain([last]).collect();
+            check_replies(&redis.pipeline(&all)[1..301]);
+        });
+        assert!(grown < 600 * MIB, "{} MiB", grown / MIB);
+    }
+}
+
+#[test]
+fn one_reply_has_a_bound() {
+    let (server, keys) = filled(&[]);
+    let key = keys[0].as_ref().expect("a reader's");
+    let mut redis = RespClient::connect(server.resp());
+    redis.call(&["AUTH", key]);
+    // A million members by chance, each with its name.
+    let reply = redis.call(&["ZRANDMEMBER", "big", "-1000000"]);
+    assert!(matches!(&reply, Reply::Error(text) if text.starts_with(b"ERR the replies")), "{reply:?}");
+    assert_eq!(redis.call(&["ZCARD", "big"]), Reply::Integer(PLAYERS as i64));
+}
+
+#[test]
+fn unfinished_commands_have_a_bound() {
+    let (server, keys) = filled(&[("TALLY_RESP_BUFFER_BYTES_MAX", "134217728")]);
+    let argument = [b"$524288\r\n".as_slice(), &[b'x'; 524_288], b"\r\n"].concat();
+    let unfinished = [b"*1000\r\n".as_slice(), &argument.repeat(120)].concat();
+    for key in &keys {
+        let grown = grown(&server, keys[1].as_ref().expect("a server's"), || {
+            let mut open: Vec<TcpStream> = (0..10).map(|_| open(server.resp(), key.as_ref())).collect();
+            std::thread::scope(|scope| {
+                for stream in &mut open {
+                    scope.spawn(|| push(stream, &unfinished));
+                }
+            });
+        });
+        assert!(grown < 400 * MIB, "{} MiB", grown / MIB);
+    }
+}
+
+/// A transaction that is never run is held like an unfinished command.
+#[test]
+fn open_transactions_have_a_bound() {
+    let (server, keys) = filled(&[("TALLY_RESP_BUFFER_BYTES_MAX", "134217728")]);
+    let mut queued = Vec::new();
+    command(&["MULTI"], &mut queued);
+    let text = "x".repeat(500_000);
+    (0..100).for_each(|_| command(&["ZSCORE", "big", &text], &mut queued));
+    let grown = grown(&server, keys[1].as_ref().expect("a server's"), || {
+        let mut open: Vec<TcpStream> = (0..12).map(|_| open(server.resp(), keys[0].as_ref())).collect();
+        std::thread::scope(|scope| {
+            for stream in &mut open {
+                scope.spawn(|| push(stream, &queued));
+            }
+        });
+    });
+    assert!(grown < 400 * MIB, "{} MiB", grown / MIB);
+}
+
+#[test]
+fn replies_that_are_not_read_have_a_bound() {
+    let (server, keys) = filled(&[("TALLY_RESP_BUFFER_BYTES_MAX", "134217728")]);
+    let mut reads = Vec::new();
+    (0..4).for_each(|_| command(&["ZRANGE", "big", "0", "-1"], &mut reads));
+    let all = [reads.repeat(4), b"PING\r\n".repeat(6 << 20)].concat();
+    for key in &keys {
+        let grown = grown(&server, keys[1].as_ref().expect("a server's"), || {
+            let mut open: Vec<TcpStream> = (0..12).map(|_| open(server.resp(), key.as_ref())).collect();
+            std::thread::scope(|scope| {
+                for stream in &mut open {
+                    scope.spawn(|| push(stream, &all));
+                }
+            });
+        });
+        assert!(grown < 400 * MIB, "{} MiB", grown / MIB);
+    }
+}
+
+#[test]
+fn bodies_have_a_bound() {
+    let (server, keys) = filled(&[("TALLY_HTTP_BODIES_BYTES_MAX", "33554432")]);
+    let body = vec![b' '; 2 << 20];
+    for key in &keys {
+        let mut request = Request::new("POST", "/v1/scores/batch").body("application/json", body.clone());
+        if let Some(key) = key {
+            request = request.key(key);
+        }
+        let bytes = request.bytes("127.0.0.1");
+        // Its last byte is missing, so that the server goes on holding it.
+        let bytes = &bytes[..bytes.len() - 1];
+        let grown = grown(&server, keys[1].as_ref().expect("a server's"), || {
+            let mut open: Vec<TcpStream> =
+                (0..150).map(|_| TcpStream::connect(server.address()).expect("it listens")).collect();
+            for some in open.chunks_mut(10) {
+                std::thread::scope(|scope| {
+                    for stream in some {
+                        scope.spawn(|| push(stream, bytes));
+                    }
+                });
+            }
+        });
+        assert!(grown < 200 * MIB, "{} MiB", grown / MIB);
+    }
+}
