@@ -29,6 +29,9 @@ use tally_store::{BoardChange, BoardNo, BoardRow, Changes, Loaded, Name, Plan, S
 /// How often it is tried to write prizes down before a change: a period may end between the two.
 const TRIES: u32 = 3;
 
+/// The database of what belongs to no player.
+const FIRST: usize = 0;
+
 /// What came of putting a board.
 #[derive(Clone, Debug)]
 pub struct Put {
@@ -243,7 +246,7 @@ fn may_go(tally: &Tally, board: &Board, revision: Option<u64>) -> bool {
     if !board.is_shared() {
         return !board.is_there();
     }
-    let known = revision == Some(board.revision());
+    let known = revision == Some(board.revisions().of(FIRST));
     let shown = !board.is_implicit() || board.hides_anybody();
     known && !shown && {
         let found = tally.store.walk_scores(board.no, ALL_TIME, None, 1, &mut |_, _| {});

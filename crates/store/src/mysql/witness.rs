@@ -160,7 +160,7 @@ impl Witnesses {
         let (statements, mut answers) = (script.len(), link.send(&script)?);
         let mut found = Vec::new();
         answers.each(statements, "batches", |row: &mut Fields<'_>| {
-            found.push(Batch { link: row.fixed()?, sequence: row.number()? });
+            found.push(Batch { link: row.fixed()?, sequence: row.number()?, ..Batch::default() });
             Ok(())
         })?;
         let present = self.markers().witnesses.clone();

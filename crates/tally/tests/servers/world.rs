@@ -1,4 +1,4 @@
-//! Servers side by side on one database and one Redis, and how they are asked.
+//! Servers side by side on one database, or several, and one Redis, and how they are asked.
 
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
@@ -28,9 +28,15 @@ impl Servers {
     }
 }
 
-/// Servers side by side on one new database, whose orders are there.
+/// On how many databases: one, if the variable is not set.
+const DATABASES: &str = "TALLY_TEST_DATABASES";
+
+/// Servers side by side on new databases, whose orders are there.
 pub(crate) fn start_on(ranking: &str, count: usize) -> Vec<TestTally> {
-    start_at(&ScratchDatabase::shared(DatabaseKind::MariaDb10).create_database(), ranking, count)
+    let databases = std::env::var(DATABASES).map_or(1, |count| count.parse().expect("a number"));
+    let server = ScratchDatabase::shared(DatabaseKind::MariaDb10);
+    let urls: Vec<String> = (0..databases).map(|_| server.create_database()).collect();
+    start_at(&urls.join(","), ranking, count)
 }
 
 /// The same on this database.
