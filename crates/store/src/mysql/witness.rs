@@ -182,7 +182,7 @@ mod tests {
     use super::*;
 
     fn batch(sequence: u64) -> Batch {
-        Batch { link: [1; 16], sequence }
+        Batch { link: [1; 16], sequence, ..Batch::default() }
     }
 
     fn names(witnesses: &Witnesses) -> Vec<u64> {

@@ -114,7 +114,8 @@ impl Inner {
         let mut tries = 1;
         loop {
             match self.sync_once(shard, told) {
-                Err(StoreError::Conflict(_)) if tries < TRIES => tries += 1,
+                // Nothing holds a board that is not there: another server may have made it meanwhile.
+                Err(StoreError::Conflict(_) | StoreError::Row(_)) if tries < TRIES => tries += 1,
                 done => return done,
             }
         }

@@ -29,7 +29,7 @@ fn ban(board: BoardNo, player: &str, hidden: bool) -> Changes {
 
 /// What changed since; the follower goes on from there.
 fn next(store: &dyn Store, from: &mut Vec<FeedPosition>) -> Changed {
-    let changed = store.changed(&from).unwrap();
+    let changed = store.changed(from).unwrap();
     assert!(changed.next >= *from && !changed.more);
     from.clone_from(&changed.next);
     changed
