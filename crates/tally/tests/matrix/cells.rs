@@ -65,11 +65,12 @@ const FAULTS: [Fault; 13] = [
 ];
 
 /// The cells of the test command: each kind of ranks, and the faults that stopped servers before.
-const SHORT: [&str; 5] = [
+const SHORT: [&str; 6] = [
     "memory-1-frozen",
     "redis-1-frozen",
     "redis-1-message-held",
     "redis-1-clock+25h",
+    "redis-2-message-held",
     "cluster-1-commit-unanswered",
 ];
 

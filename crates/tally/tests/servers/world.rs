@@ -19,8 +19,13 @@ pub(crate) struct Servers {
 
 impl Servers {
     pub(crate) fn start(count: usize) -> Self {
+        Self::over(1, count)
+    }
+
+    /// The same over so many databases.
+    pub(crate) fn over(databases: usize, count: usize) -> Self {
         let redis = ScratchRedis::start(RedisKind::Redis7, &[]);
-        Self { all: start_on(&format!("redis://{}", redis.address()), count), redis }
+        Self { all: start_over(databases, &format!("redis://{}", redis.address()), count), redis }
     }
 
     pub(crate) fn clients(&self) -> Vec<Client> {
@@ -28,18 +33,18 @@ impl Servers {
     }
 }
 
-/// On how many databases: one, if the variable is not set.
-const DATABASES: &str = "TALLY_TEST_DATABASES";
-
-/// Servers side by side on new databases, whose orders are there.
+/// Servers side by side on one new database, whose orders are there.
 pub(crate) fn start_on(ranking: &str, count: usize) -> Vec<TestTally> {
-    let databases = std::env::var(DATABASES).map_or(1, |count| count.parse().expect("a number"));
+    start_over(1, ranking, count)
+}
+
+fn start_over(databases: usize, ranking: &str, count: usize) -> Vec<TestTally> {
     let server = ScratchDatabase::shared(DatabaseKind::MariaDb10);
     let urls: Vec<String> = (0..databases).map(|_| server.create_database()).collect();
     start_at(&urls.join(","), ranking, count)
 }
 
-/// The same on this database.
+/// The same on these databases.
 pub(crate) fn start_at(url: &str, ranking: &str, count: usize) -> Vec<TestTally> {
     let one = |_| {
         let mut server = TestTally::stopped(TALLY);
