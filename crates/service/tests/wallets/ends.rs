@@ -22,6 +22,7 @@ use tally_rules::ledger::member::Login;
 use tally_rules::ledger::{Member, MemberId};
 use tally_rules::{BoardId, Definition, Micros, PlayerId, Refusal};
 use tally_service::contests::act::Actor;
+use tally_service::contests::command::What;
 use tally_service::contests::{apply, change, expire, finish, keeper, read, series, settle, start as begin};
 use tally_service::periods::{keeper as periods, prizes};
 use tally_service::wallets::command::{MemberChange, NewMember};
@@ -432,6 +433,44 @@ fn leaderboards_of_contests_that_are_over_go_after_a_time() {
         tally.drain();
         assert_eq!(world.balance(ann), 50 - FEE + 101 + 7);
         world.end(&[ann]);
+    }
+}
+
+/// A sorted set that has lost its last player stays until its room is needed. A contest needs it as a leaderboard does: when it opens,
+/// when its players are accepted, and when it starts.
+#[test]
+fn leaderboards_that_nobody_sees_make_room_for_those_of_contests() {
+    for kind in [Kind::Sqlite, Kind::MariaDb] {
+        let world = World::new(kind);
+        world.tally.drain();
+        let tally = &keeping(&world, &Arc::new(AtomicI64::new(world.now().0)), 3);
+        let fill = || {
+            for name in ["a", "b", "c"] {
+                boards::sorted_set(tally, &BoardId::new(name).unwrap()).unwrap();
+            }
+            assert_eq!(tally.boards.len(), 3);
+        };
+        let size = |size: u32| Some(size.try_into().ok());
+        let divided = Wish { prizes: None, capacity: Some(6), division_size: size(2), ..wish(false) };
+        change::create(tally, &cup(), &Actor::Server, &divided, None).unwrap();
+        fill();
+        change::open(tally, &cup(), &Actor::Admin, None).unwrap();
+        let players: Vec<_> = (0..6).map(|no| PlayerId::new(&format!("p{no}")).unwrap()).collect();
+        for player in &players {
+            apply::apply(tally, &cup(), &Actor::Server, player, None).unwrap();
+        }
+        fill();
+        let done = apply::decide(tally, &cup(), &Actor::Admin, &players, true, None).unwrap();
+        let What::Decided(rows) = done.what else { panic!("it is a decision") };
+        assert!(rows.iter().all(Result::is_ok), "{rows:?}");
+        fill();
+        let larger = Wish { division_size: size(3), ..Wish::default() };
+        change::patch(tally, &cup(), &Actor::Admin, &larger, None).unwrap();
+        fill();
+        begin::start(tally, &cup(), &Actor::Admin, None).unwrap();
+        assert_eq!(read::get(tally, &cup()).unwrap().members, 6);
+        tally.drain();
+        world.end(&[]);
     }
 }
 
