@@ -128,6 +128,18 @@ fn what_is_owed_is_shown_with_its_reason() {
     console.show("#/wallets");
     console.click("What is owed");
     console.sees_row(&["cup", "ann"]);
+
+    // A reader sees rank, player and prize: neither the wallet nor whether it is paid.
+    let admin = client.post("/v1/keys", &json!({"role": "admin"})).expect(201);
+    let mut admin = console.server.client().with_key(admin["key"].as_str().expect("a key"));
+    let reader = admin.post("/v1/keys", &json!({"role": "reader"})).expect(201);
+    console.show("#/contests/cup");
+    console.sees("A key is needed");
+    console.fill("API key", reader["key"].clone());
+    console.click("Use this key");
+    console.sees_row(&["ann", "500 KRW", "–"]);
+    console.page.wait("document.querySelector('main td a.name') === null");
+    console.page.allow("status of 401");
     console.end();
 }
 
