@@ -19,7 +19,7 @@ use tally_store::plan::ALL_TIME;
 use tally_store::{BoardNo, BoardRow, BoardState, Part, Revisions};
 
 pub use put::{Put, delete, put, sorted_set};
-pub(crate) use put::{read_again, run_once};
+pub(crate) use put::{make_room, read_again, run_once};
 pub use registry::Boards;
 
 /// A live board.

@@ -144,10 +144,7 @@ fn create(
     identity: Option<&Identity>,
 ) -> Result<Made, Failure> {
     let now = tally.now();
-    if tally.boards.len() >= tally.settings.boards_max {
-        sweep(tally)?;
-    }
-    let full = tally.boards.len() >= tally.settings.boards_max;
+    let full = !make_room(tally, 1)?;
     // One that nobody sees is replaced.
     let unseen = tally.boards.get(id);
     let mut plan = plan(id, identity);
@@ -260,6 +257,15 @@ fn still(tally: &Tally) -> Result<Option<Pass>, Failure> {
     (tally.store.shards() > 1).then(|| tally.lane.hold()).transpose()
 }
 
+/// Whether so many boards may be made; those that nobody sees any more go where that needs their room. Holds `changing_boards`.
+pub(crate) fn make_room(tally: &Tally, wanted: usize) -> Result<bool, Failure> {
+    let has_room = || tally.settings.boards_max.saturating_sub(tally.boards.len()) >= wanted;
+    if !has_room() {
+        sweep(tally)?;
+    }
+    Ok(has_room())
+}
+
 /// Lets boards go that nobody sees any more: they stay until their room is needed. Whoever is about to write to one is
 /// told by the lane that it is gone, and makes it again.
 fn sweep(tally: &Tally) -> Result<(), Failure> {
@@ -269,9 +275,7 @@ fn sweep(tally: &Tally) -> Result<(), Failure> {
         let gone = if board.is_shared() {
             vanish(tally, &board)?
         } else {
-            let asked = tally.lane.ask(Request::Vanish(board), None);
-            let done = tokio::runtime::Handle::current().block_on(asked)?;
-            matches!(done, Done::Vanished(true))
+            matches!(tally.lane.ask_blocking(Request::Vanish(board), None)?, Done::Vanished(true))
         };
         if gone {
             set(tally, &id, None);
