@@ -1,9 +1,9 @@
-//! Which connections are served: bounded in all and by address, with places kept for this machine and for health checks.
+//! Which connections are served: bounded in all and by address, with slots reserved for this machine and for health checks.
 //!
 //! Every connection is accepted, because only then its address is known. One address (of IPv6 a /64, which is what one
-//! customer gets) may have a part of all places, so one client cannot take all of them. Where all are taken, a bounded
-//! number of connections waits. What is beyond is closed. The last places are not for everybody: commands of
-//! this machine, and health checks where a listener has them, are answered when clients have locked everybody else out.
+//! customer gets) may have a part of all slots, so one client cannot take all of them. Where all are taken, a bounded
+//! number of connections waits. What is beyond is closed. The last slots are reserved: commands of this
+//! machine, and health checks where a listener has them, are answered also when clients use all others.
 //! Not here: what is done with a connection, and when to stop.
 
 use std::collections::HashMap;
@@ -16,78 +16,83 @@ use tokio::task::JoinSet;
 
 /// Between two tries when the system gives no connection.
 const PAUSE: Duration = Duration::from_millis(10);
-/// Connections that wait for a place.
+/// Connections that wait for a slot.
 const WAITING_MAX: usize = 512;
-/// Places that are kept, for this machine and again for health checks, if all are many.
-const KEPT_MAX: usize = 16;
-/// Of so many places one is kept for each.
-const KEPT_OF: usize = 10;
+/// Slots that are reserved, for this machine and again for health checks, if all are many.
+const RESERVED_MAX: usize = 16;
+/// Of so many slots one is reserved for each.
+const RESERVED_OF: usize = 10;
 
 /// How many connections a listener serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Places {
+pub struct ConnectionLimits {
     /// In all; further ones wait.
     pub all: usize,
     /// Of one address, an IPv6 /64 for IPv6; further ones are closed.
     pub address: usize,
-    /// The same of a loopback address; none is no bound.
+    /// The same of a loopback address; none is no limit.
     pub loopback: Option<usize>,
 }
 
 /// Accepts connections.
 pub(crate) struct Acceptor {
     listener: TcpListener,
-    places: Places,
+    limits: ConnectionLimits,
     all: Pool,
-    /// Kept for loopback addresses.
+    /// Reserved for loopback addresses.
     local: Pool,
-    /// Kept for health checks.
+    /// Reserved for health checks.
     health: Pool,
     addresses: Addresses,
     waiting: JoinSet<Option<Accepted>>,
     /// What a client is told that is closed.
-    farewell: &'static [u8],
+    rejection: &'static [u8],
 }
 
-/// Places of one kind.
+/// Slots of one kind.
 struct Pool {
     free: Arc<Semaphore>,
     all: u32,
 }
 
-/// An accepted connection. Its place is free again when this is dropped.
+/// An accepted connection. Its slot is free again when this is dropped.
 pub(crate) struct Accepted {
     pub(crate) stream: TcpStream,
     pub(crate) peer: SocketAddr,
-    pub(crate) place: Place,
+    pub(crate) slot: Slot,
 }
 
-/// A place of a connection.
-pub(crate) struct Place {
-    /// Whether it is one of those that are kept.
-    pub(crate) kept: bool,
+/// A slot of a connection.
+pub(crate) struct Slot {
+    /// Whether it is one of those that are reserved.
+    pub(crate) reserved: bool,
     _permit: OwnedSemaphorePermit,
-    _address: AddressPlace,
+    _address: AddressSlot,
 }
 
 impl Acceptor {
-    /// For a listener; with places for health checks, if it can tell one.
-    pub(crate) fn new(listener: TcpListener, places: Places, health: bool, farewell: &'static [u8]) -> Self {
-        let kept = (places.all / KEPT_OF).min(KEPT_MAX);
-        let kept_for_health = if health { kept } else { 0 };
+    /// For a listener; with slots for health checks, if it can tell one.
+    pub(crate) fn new(
+        listener: TcpListener,
+        limits: ConnectionLimits,
+        health: bool,
+        rejection: &'static [u8],
+    ) -> Self {
+        let reserved = (limits.all / RESERVED_OF).min(RESERVED_MAX);
+        let reserved_for_health = if health { reserved } else { 0 };
         Self {
             listener,
-            places,
-            all: Pool::new(places.all - kept - kept_for_health),
-            local: Pool::new(kept),
-            health: Pool::new(kept_for_health),
+            limits,
+            all: Pool::new(limits.all - reserved - reserved_for_health),
+            local: Pool::new(reserved),
+            health: Pool::new(reserved_for_health),
             addresses: Addresses::default(),
             waiting: JoinSet::new(),
-            farewell,
+            rejection,
         }
     }
 
-    /// The next connection that has a place.
+    /// The next connection that has a slot.
     pub(crate) async fn next(&mut self) -> Accepted {
         loop {
             let accepted = tokio::select! {
@@ -99,7 +104,7 @@ impl Acceptor {
             };
             match accepted {
                 Ok((stream, peer)) => {
-                    if let Some(accepted) = self.place(stream, peer) {
+                    if let Some(accepted) = self.admit(stream, peer) {
                         return accepted;
                     }
                 }
@@ -109,38 +114,42 @@ impl Acceptor {
         }
     }
 
-    /// Gives a place, or lets the connection wait, or closes it.
-    fn place(&mut self, stream: TcpStream, peer: SocketAddr) -> Option<Accepted> {
+    /// Gives a slot, or lets the connection wait, or closes it.
+    fn admit(&mut self, stream: TcpStream, peer: SocketAddr) -> Option<Accepted> {
         let local = peer.ip().to_canonical().is_loopback();
-        let most = if local { self.places.loopback } else { Some(self.places.address) };
+        let most = if local { self.limits.loopback } else { Some(self.limits.address) };
         let Some(address) = self.addresses.take(peer.ip(), most.unwrap_or(usize::MAX)) else {
-            self.turn_away(&stream);
+            self.reject(&stream);
             return None;
         };
         let free = self.all.take().map(|permit| (permit, false));
         let free = free.or_else(|| Some((self.local.take().filter(|_| local)?, true)));
-        if let Some((permit, kept)) = free.or_else(|| Some((self.health.take()?, true))) {
+        if let Some((permit, reserved)) = free.or_else(|| Some((self.health.take()?, true))) {
             return Some(Accepted {
                 stream,
                 peer,
-                place: Place { kept, _permit: permit, _address: address },
+                slot: Slot { reserved, _permit: permit, _address: address },
             });
         }
         if self.waiting.len() >= WAITING_MAX {
-            self.turn_away(&stream);
+            self.reject(&stream);
             return None;
         }
         let all = Arc::clone(&self.all.free);
         self.waiting.spawn(async move {
             let permit = all.acquire_owned().await.ok()?;
-            Some(Accepted { stream, peer, place: Place { kept: false, _permit: permit, _address: address } })
+            Some(Accepted {
+                stream,
+                peer,
+                slot: Slot { reserved: false, _permit: permit, _address: address },
+            })
         });
         None
     }
 
     /// Says why, as far as that goes without waiting.
-    fn turn_away(&self, stream: &TcpStream) {
-        let _said = stream.try_write(self.farewell);
+    fn reject(&self, stream: &TcpStream) {
+        let _said = stream.try_write(self.rejection);
     }
 
     /// Accepts no more, and waits until all connections have ended.
@@ -154,8 +163,8 @@ impl Acceptor {
 }
 
 impl Pool {
-    fn new(places: usize) -> Self {
-        let all = u32::try_from(places).unwrap_or(u32::MAX);
+    fn new(slots: usize) -> Self {
+        let all = u32::try_from(slots).unwrap_or(u32::MAX);
         Self { free: Arc::new(Semaphore::new(all as usize)), all }
     }
 
@@ -169,13 +178,13 @@ impl Pool {
 struct Addresses(Arc<Mutex<HashMap<IpAddr, usize>>>);
 
 /// One connection of an address.
-struct AddressPlace {
+struct AddressSlot {
     addresses: Addresses,
     of: IpAddr,
 }
 
 impl Addresses {
-    fn take(&self, ip: IpAddr, most: usize) -> Option<AddressPlace> {
+    fn take(&self, ip: IpAddr, most: usize) -> Option<AddressSlot> {
         let of = network(ip);
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let count = all.entry(of).or_default();
@@ -183,11 +192,11 @@ impl Addresses {
             return None;
         }
         *count += 1;
-        Some(AddressPlace { addresses: self.clone(), of })
+        Some(AddressSlot { addresses: self.clone(), of })
     }
 }
 
-impl Drop for AddressPlace {
+impl Drop for AddressSlot {
     fn drop(&mut self) {
         let mut all = self.addresses.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(count) = all.get_mut(&self.of) {

@@ -18,7 +18,7 @@ mod streams;
 pub mod tls;
 mod traces;
 
-pub use accept::Places;
+pub use accept::ConnectionLimits;
 pub use gate::{Finding, Gate};
 pub use http::listen::{HttpServer, start};
 pub use limits::Limits;

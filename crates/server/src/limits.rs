@@ -1,6 +1,6 @@
 //! Every bound of the doors, with its unit and what happens at it.
 
-use crate::accept::Places;
+use crate::accept::ConnectionLimits;
 use std::time::Duration;
 
 /// Bounds and access settings of the HTTP door.
@@ -11,7 +11,7 @@ pub struct Limits {
     /// Bytes of all bodies that are being received; past it 503.
     pub bodies_bytes_max: usize,
     /// Connections at once.
-    pub places: Places,
+    pub connections: ConnectionLimits,
     /// Time for a request's head to arrive, and for an idle connection to stay; past it the connection closes.
     pub head_timeout: Duration,
     /// Time for a request's body to arrive; past it 408 and the connection closes.
@@ -50,8 +50,8 @@ pub const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 /// Bytes of each body that count for none of the bodies that are being received.
 pub const BODY_BYTES_FREE: usize = 64 * 1024;
 
-/// Time for a head on a place that is kept for health checks and this machine.
-pub const KEPT_HEAD_TIMEOUT: Duration = Duration::from_secs(5);
+/// Time for a head on a reserved connection for health checks and this machine.
+pub const RESERVED_HEAD_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Rows of one batch.
 pub const BATCH_ROWS_MAX: usize = 1_000;
@@ -86,7 +86,7 @@ impl Default for Limits {
         Self {
             body_bytes_max: 2 << 20,
             bodies_bytes_max: 256 << 20,
-            places: Places { all: 10_000, address: 2_500, loopback: None },
+            connections: ConnectionLimits { all: 10_000, address: 2_500, loopback: None },
             head_timeout: Duration::from_secs(60),
             body_timeout: Duration::from_secs(30),
             write_timeout: Duration::from_secs(60),

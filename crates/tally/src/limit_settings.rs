@@ -3,10 +3,10 @@
 //! Not here: what happens at each limit, see `docs/operate/security.md`.
 
 use crate::config::{Config, Usage};
-use tally_server::{Limits, Places};
+use tally_server::{ConnectionLimits, Limits};
 
 /// Connections of a protocol, whose bound that setting is.
-pub(crate) fn places(config: &Config, name: &'static str) -> Result<Places, Usage> {
+pub(crate) fn connections(config: &Config, name: &'static str) -> Result<ConnectionLimits, Usage> {
     let all = config.count(name)?;
     let address = match config.text("connections.address_max") {
         "auto" => (all / 4).max(1),
@@ -16,7 +16,7 @@ pub(crate) fn places(config: &Config, name: &'static str) -> Result<Places, Usag
         "off" => None,
         _ => Some(config.count("connections.loopback_max")?),
     };
-    Ok(Places { all, address, loopback })
+    Ok(ConnectionLimits { all, address, loopback })
 }
 
 /// The limits of HTTP.
@@ -24,7 +24,7 @@ pub(crate) fn limits(config: &Config) -> Result<Limits, Usage> {
     Ok(Limits {
         body_bytes_max: config.count("http.body_bytes_max")?,
         bodies_bytes_max: config.count("http.bodies_bytes_max")?,
-        places: places(config, "http.connections_max")?,
+        connections: connections(config, "http.connections_max")?,
         head_timeout: config.duration("http.head_timeout")?,
         body_timeout: config.duration("http.body_timeout")?,
         write_timeout: config.duration("http.write_timeout")?,

@@ -178,7 +178,7 @@ impl Listen {
             ),
         };
         let settings = resp::Settings {
-            places: limit_settings::places(config, "resp.connections_max")?,
+            connections: limit_settings::connections(config, "resp.connections_max")?,
             buffer_bytes_max: config.count("resp.buffer_bytes_max")?,
             auth_timeout: config.duration("resp.auth_timeout")?,
             command_timeout: config.duration("resp.command_timeout")?,

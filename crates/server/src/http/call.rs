@@ -37,8 +37,8 @@ pub(super) struct Peer {
     pub(super) cut: Arc<Notify>,
     /// Closes it in two steps, when it closes.
     pub(super) linger: Linger,
-    /// Whether its place is one of those for health checks and this machine.
-    pub(super) kept: bool,
+    /// Whether its slot is reserved for health checks and this machine.
+    pub(super) reserved: bool,
 }
 
 /// Who asked, to be judged again while it is being answered.

@@ -19,7 +19,7 @@ use tally_wire::Problem;
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const REQUEST_ID_BYTES_MAX: usize = 64;
 
-/// What anybody may ask where all places are taken.
+/// What anybody may ask where all other connections are taken.
 const HEALTH_PATHS: [&str; 2] = ["/healthz", "/readyz"];
 
 /// All routes, ready to be matched.
@@ -93,7 +93,9 @@ impl Dispatch {
         (path, id): (&str, &str),
         followed: Option<&HttpFollowed>,
     ) -> (Answer, &RouteMetrics) {
-        if peer.kept && !HEALTH_PATHS.contains(&path) && !guard::is_this_machine(&self.gate, &peer, &request)
+        if peer.reserved
+            && !HEALTH_PATHS.contains(&path)
+            && !guard::is_this_machine(&self.gate, &peer, &request)
         {
             let full =
                 Problem::new(503, "too_many_connections", "all connections are in use; nothing was done");

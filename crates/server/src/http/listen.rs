@@ -4,7 +4,7 @@ use super::call::Peer;
 use super::dispatch::Dispatch;
 use crate::accept::{Accepted, Acceptor};
 use crate::gate::Gate;
-use crate::limits::{HEAD_BYTES_MAX, HEADERS_MAX, KEPT_HEAD_TIMEOUT};
+use crate::limits::{HEAD_BYTES_MAX, HEADERS_MAX, RESERVED_HEAD_TIMEOUT};
 use crate::progress::Linger;
 use crate::tls::{Patience, Stream, Tls};
 use hyper::server::conn::http1;
@@ -18,7 +18,7 @@ use tokio::net::TcpListener;
 use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinHandle;
 
-/// What a client is told that has no place.
+/// What a client is told that has no slot.
 const FULL: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\nRetry-After: 1\r\n\r\n";
 
@@ -58,12 +58,12 @@ async fn accept_all(
 ) {
     let scheme = if tls.is_some() { "https" } else { "http" };
     let dispatch = Arc::new(Dispatch::new(Arc::clone(&gate), scheme));
-    let farewell = if tls.is_some() { b"".as_slice() } else { FULL };
-    let mut acceptor = Acceptor::new(listener, gate.limits.places, true, farewell);
+    let rejection = if tls.is_some() { b"".as_slice() } else { FULL };
+    let mut acceptor = Acceptor::new(listener, gate.limits.connections, true, rejection);
     let graceful = GracefulShutdown::new();
     let patience = Patience { handshake: gate.limits.head_timeout, write: gate.limits.write_timeout };
     loop {
-        let Accepted { stream, peer, place } = tokio::select! {
+        let Accepted { stream, peer, slot } = tokio::select! {
             _ = &mut stopped => break,
             accepted = acceptor.next() => accepted,
         };
@@ -76,7 +76,7 @@ async fn accept_all(
             // A broken connection is the client's affair.
             if let Ok(stream) = Stream::accept(tls.as_ref(), stream, patience, linger.clone()).await {
                 let cut = Arc::new(Notify::new());
-                let peer = Peer { address: peer, cut: Arc::clone(&cut), linger, kept: place.kept };
+                let peer = Peer { address: peer, cut: Arc::clone(&cut), linger, reserved: slot.reserved };
                 let served = watcher.watch(serve(&gate, dispatch, stream, peer));
                 tokio::select! {
                     _ = served => {}
@@ -84,7 +84,7 @@ async fn accept_all(
                 }
             }
             open.dec();
-            drop(place);
+            drop(slot);
         });
     }
     drop(acceptor);
@@ -102,17 +102,17 @@ fn serve(
     stream: Stream,
     peer: Peer,
 ) -> impl hyper_util::server::graceful::GracefulConnection<Error = hyper::Error> + use<> {
-    // On a place that is kept a client says at once what it wants, once.
-    let kept = peer.kept;
+    // On a reserved connection a client says at once what it wants, once.
+    let reserved = peer.reserved;
     let head_timeout = gate.limits.head_timeout;
-    let head_timeout = if kept { head_timeout.min(KEPT_HEAD_TIMEOUT) } else { head_timeout };
+    let head_timeout = if reserved { head_timeout.min(RESERVED_HEAD_TIMEOUT) } else { head_timeout };
     let service = service_fn(move |request| {
         let (dispatch, peer) = (Arc::clone(&dispatch), peer.clone());
         async move { Ok::<_, Infallible>(dispatch.answer(peer, request).await) }
     });
     http1::Builder::new()
         .timer(TokioTimer::new())
-        .keep_alive(!kept)
+        .keep_alive(!reserved)
         .header_read_timeout(head_timeout)
         .max_buf_size(HEAD_BYTES_MAX)
         .max_headers(HEADERS_MAX)

@@ -28,7 +28,7 @@ use tokio::time::Instant;
 /// Unparsed input of one connection.
 const INPUT_MAX: usize = 64 << 20;
 /// The same before a key is presented: more than the largest command that is taken then.
-const INPUT_MAX_STRANGER: usize = 256 << 10;
+const INPUT_MAX_BEFORE_AUTH: usize = 256 << 10;
 /// Room for reading that a connection always has.
 const READ_BYTES: usize = 16 << 10;
 /// Buffers that grew beyond this are given back when they are empty.
@@ -122,8 +122,8 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
         if !open || written.is_err() || *stopped.borrow() {
             return;
         }
-        // A stranger that never stops talking is one all the same.
-        if session.is_stranger() && pipe.until.is_some_and(|until| until <= Instant::now()) {
+        // A client that never stops sending has to present a key, too.
+        if session.is_unauthenticated() && pipe.until.is_some_and(|until| until <= Instant::now()) {
             return;
         }
     }
@@ -244,7 +244,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Pipe<S> {
             out: Vec::new(),
             fresh: false,
             ended: false,
-            most: INPUT_MAX_STRANGER,
+            most: INPUT_MAX_BEFORE_AUTH,
             until: None,
             unfinished: None,
             beside: 0,
@@ -255,8 +255,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Pipe<S> {
     /// Sets what is taken of this caller, and notes how its command gets on.
     fn expect(&mut self, session: &Session) {
         let patience = session.door.settings.auth_timeout;
-        (self.most, self.until) = if session.is_stranger() {
-            (INPUT_MAX_STRANGER, self.until.or_else(|| Some(Instant::now() + patience)))
+        (self.most, self.until) = if session.is_unauthenticated() {
+            (INPUT_MAX_BEFORE_AUTH, self.until.or_else(|| Some(Instant::now() + patience)))
         } else {
             (INPUT_MAX, None)
         };
@@ -275,9 +275,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Pipe<S> {
         [idle, unfinished, self.until].into_iter().flatten().min()
     }
 
-    /// Whether it ends, where that time is over: not if it was that of somebody who is known by now.
+    /// Whether it ends, where that time is over: not if the client has presented a key by now.
     fn is_late(&self, session: &Session, late: Option<Instant>) -> bool {
-        late != self.until || session.is_stranger()
+        late != self.until || session.is_unauthenticated()
     }
 
     /// Counts what it holds; whether it may.

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use tally_service::scores::orders::{Orders, Together};
 use tally_service::scores::steps::ReadStep;
 use tally_service::{Failure, Fault, Tally};
-use tally_wire::resp::{Encoder, Protocol, Room};
+use tally_wire::resp::{Encoder, Protocol, Quota};
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 
@@ -45,14 +45,14 @@ impl Elsewhere {
         &mut self,
         tally: Result<Arc<Tally>, Wrong>,
         (log, which): (&Arc<Log>, Vec<usize>),
-        (protocol, room): (Protocol, &Arc<Room>),
+        (protocol, quota): (Protocol, &Arc<Quota>),
     ) {
-        let (log, room, count) = (Arc::clone(log), Arc::clone(room), which.len());
+        let (log, quota, count) = (Arc::clone(log), Arc::clone(quota), which.len());
         let _one_of_few = TRANSACTIONS.acquire().await;
         let replies = match tally {
             Ok(tally) => {
                 let ask =
-                    move || Ok(Transaction { tally: &tally, log: &log, protocol, room: &room }.ask(&which));
+                    move || Ok(Transaction { tally: &tally, log: &log, protocol, quota: &quota }.ask(&which));
                 tally_service::blocking(ask).await.map_err(|failure| error::of_failure(&failure))
             }
             Err(wrong) => Err(wrong),
@@ -95,15 +95,15 @@ pub(super) fn question(
     tally: Result<Arc<Tally>, Wrong>,
     (log, at): (&Arc<Log>, usize),
     read: Read,
-    (protocol, room): (Protocol, &Arc<Room>),
+    (protocol, quota): (Protocol, &Arc<Quota>),
 ) -> ReadStep {
-    let (log, room) = (Arc::clone(log), Arc::clone(room));
+    let (log, quota) = (Arc::clone(log), Arc::clone(quota));
     ReadStep::new(move |orders| {
         let mut out = Vec::new();
         match &tally {
             Ok(tally) => {
                 let reading = Reading { tally, orders, protocol, serving: false };
-                reading.answer(read, Args::Kept(&log, at), &mut out, &room);
+                reading.answer(read, Args::Kept(&log, at), &mut out, &quota);
             }
             Err(wrong) => Encoder::new(&mut out, protocol).error(wrong.as_bytes()),
         }
@@ -118,7 +118,7 @@ struct Transaction<'a> {
     tally: &'a Tally,
     log: &'a Log,
     protocol: Protocol,
-    room: &'a Room,
+    quota: &'a Quota,
 }
 
 impl Transaction<'_> {
@@ -162,7 +162,7 @@ impl Transaction<'_> {
     fn one(&self, at: usize, orders: &Orders<'_>) -> Vec<u8> {
         let (args, mut out) = (Args::Kept(self.log, at), Vec::new());
         if let Some(Spec { kind: Kind::Read(read), .. }) = spec::find(args.get(0)) {
-            self.reading(orders).answer(*read, args, &mut out, self.room);
+            self.reading(orders).answer(*read, args, &mut out, self.quota);
         }
         out.shrink_to_fit();
         out

@@ -33,7 +33,7 @@ pub(super) fn config(session: &mut Session, args: Args<'_>, to: &mut Encoder<'_>
         ("appendfsync", if settings.relaxed { "everysec" } else { "always" }.to_owned()),
         ("appendonly", "yes".to_owned()),
         ("databases", "1".to_owned()),
-        ("maxclients", settings.places.all.to_string()),
+        ("maxclients", settings.connections.all.to_string()),
         ("maxmemory", "0".to_owned()),
         ("maxmemory-policy", "noeviction".to_owned()),
         ("port", session.door.address.port().to_string()),
@@ -183,7 +183,7 @@ fn server(session: &Session, field: &mut dyn FnMut(&str, String)) {
 
 fn clients(session: &Session, field: &mut dyn FnMut(&str, String)) {
     field("connected_clients", session.door.clients().len().to_string());
-    field("maxclients", session.door.settings.places.all.to_string());
+    field("maxclients", session.door.settings.connections.all.to_string());
 }
 
 fn memory(session: &Session, field: &mut dyn FnMut(&str, String)) {

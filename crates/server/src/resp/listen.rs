@@ -5,7 +5,7 @@ use super::connection;
 use super::counts::Counts;
 use super::session::{Client, Names, Session};
 use super::threads::Threads;
-use crate::accept::{Acceptor, Places};
+use crate::accept::{Acceptor, ConnectionLimits};
 use crate::gate::Gate;
 use crate::progress::Linger;
 use crate::tls::{Patience, Stream, Tls};
@@ -22,7 +22,7 @@ use tokio::task::JoinHandle;
 #[derive(Clone)]
 pub struct Settings {
     /// Connections at once.
-    pub places: Places,
+    pub connections: ConnectionLimits,
     /// How long a connection may say nothing; for ever where none is given.
     pub idle_timeout: Option<Duration>,
     /// How long a connection may take to present a key, where one is needed; past it the connection closes.
@@ -53,7 +53,7 @@ pub(super) struct Door {
     pub(super) buffers: Buffers,
 }
 
-/// What a client is told that has no place.
+/// What a client is told that has no slot.
 const FULL: &[u8] = b"-ERR max number of clients reached\r\n";
 
 /// A door that listens.
@@ -81,8 +81,8 @@ pub async fn start(gate: Arc<Gate>, listen: &str, settings: Settings) -> std::io
         commands: AtomicU64::new(0),
     });
     let threads = Threads::start(door.settings.threads, &door, &stopped)?;
-    let farewell = if door.settings.tls.is_some() { b"".as_slice() } else { FULL };
-    let acceptor = Acceptor::new(listener, door.settings.places, false, farewell);
+    let rejection = if door.settings.tls.is_some() { b"".as_slice() } else { FULL };
+    let acceptor = Acceptor::new(listener, door.settings.connections, false, rejection);
     let accepting = tokio::spawn(accept_all(door, threads, acceptor, stopped));
     Ok(RespServer { address, stop, accepting })
 }

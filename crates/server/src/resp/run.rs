@@ -22,7 +22,7 @@ use tally_service::requests::Running;
 use tally_service::scores::pipeline;
 use tally_service::scores::steps::{Commands, ReadStep, Step, StepReply};
 use tally_service::{Failure, Tally, boards};
-use tally_wire::resp::{Encoder, Protocol, Room};
+use tally_wire::resp::{Encoder, Protocol, Quota};
 
 /// Bytes that the replies of the reads of a transaction, or of gathered commands, may have together.
 pub(super) const REPLIES_BYTES_MAX: usize = 64 << 20;
@@ -113,7 +113,7 @@ struct Run {
     early: Vec<u8>,
     elsewhere: Elsewhere,
     /// What all replies may take.
-    room: Arc<Room>,
+    quota: Arc<Quota>,
     /// Held until it is answered, so that a retry is told "in progress" exactly as long.
     _running: Vec<Running>,
 }
@@ -168,7 +168,7 @@ impl Session {
         let mut classes = Vec::with_capacity(log.len());
         let (mut running, mut begun) = (Vec::new(), HashSet::new());
         let (mut elsewhere, mut together) = (Elsewhere::default(), Vec::new());
-        let room = Arc::new(Room::new(REPLIES_BYTES_MAX));
+        let quota = Arc::new(Quota::new(REPLIES_BYTES_MAX));
         let changes = |args| self.check(args).is_ok_and(Spec::writes);
         let changed_last = log.iter().rposition(changes);
         let last_change = changed_last.unwrap_or(0);
@@ -190,14 +190,14 @@ impl Session {
                     slots.push(Slot::Elsewhere);
                 }
                 Kind::Read(_) if atomic || !steps.is_empty() && at < last_change => {
-                    steps.push(Step::Read(self.question(spec, log, at, &room)));
+                    steps.push(Step::Read(self.question(spec, log, at, &quota)));
                     slots.push(Slot::Steps(1, Shape::Read));
                 }
                 Kind::Read(_) if !steps.is_empty() => slots.push(Slot::Later(at)),
-                Kind::Now(_) | Kind::Read(_) => slots.push(if self.answer(spec, args, &mut early, &room) {
+                Kind::Now(_) | Kind::Read(_) => slots.push(if self.answer(spec, args, &mut early, &quota) {
                     Slot::Early(early.len())
                 } else {
-                    elsewhere.ask(self.question(spec, log, at, &room), self.protocol).await;
+                    elsewhere.ask(self.question(spec, log, at, &quota), self.protocol).await;
                     Slot::Elsewhere
                 }),
                 Kind::Write(_) | Kind::Remove(_) | Kind::Turn(_) => {
@@ -227,9 +227,9 @@ impl Session {
         // What stands before a change is read before it.
         elsewhere.settle(self.protocol).await;
         if !together.is_empty() {
-            elsewhere.ask_together(self.tally().cloned(), (log, together), (self.protocol, &room)).await;
+            elsewhere.ask_together(self.tally().cloned(), (log, together), (self.protocol, &quota)).await;
         }
-        Run { steps, slots, classes, early, elsewhere, room, _running: running }
+        Run { steps, slots, classes, early, elsewhere, quota, _running: running }
     }
 
     /// Makes one change, with the board it needs.
@@ -264,14 +264,14 @@ impl Session {
 
     /// Answers the reads that waited for the lane, or asks them elsewhere.
     async fn answer_later(&mut self, run: &mut Run, log: &Arc<Log>) {
-        let room = Arc::clone(&run.room);
+        let quota = Arc::clone(&run.quota);
         for slot in &mut run.slots {
             let Slot::Later(at) = *slot else { continue };
             let (args, mut reply) = (Args::Kept(log, at), Vec::new());
             *slot = match self.check(args) {
-                Ok(spec) if self.answer(spec, args, &mut reply, &room) => Slot::Answered(reply),
+                Ok(spec) if self.answer(spec, args, &mut reply, &quota) => Slot::Answered(reply),
                 Ok(spec) => {
-                    run.elsewhere.ask(self.question(spec, log, at, &room), self.protocol).await;
+                    run.elsewhere.ask(self.question(spec, log, at, &quota), self.protocol).await;
                     Slot::Elsewhere
                 }
                 Err(wrong) => {
@@ -283,9 +283,9 @@ impl Session {
         run.elsewhere.settle(self.protocol).await;
     }
 
-    fn question(&self, spec: &Spec, log: &Arc<Log>, at: usize, room: &Arc<Room>) -> ReadStep {
+    fn question(&self, spec: &Spec, log: &Arc<Log>, at: usize, quota: &Arc<Quota>) -> ReadStep {
         let Kind::Read(read) = spec.kind else { unreachable!("only reads are asked") };
-        elsewhere::question(self.tally().cloned(), (log, at), read, (self.protocol, room))
+        elsewhere::question(self.tally().cloned(), (log, at), read, (self.protocol, quota))
     }
 
     /// Writes the reply of every command; where nothing of the lane's part was done, whatever needed it says why.
@@ -298,7 +298,7 @@ impl Session {
     ) {
         self.answer_later(&mut run, log).await;
         // All at once: a buffer that grows by itself takes up to three times as much.
-        out.reserve(REPLIES_BYTES_MAX - run.room.left().min(REPLIES_BYTES_MAX));
+        out.reserve(REPLIES_BYTES_MAX - run.quota.left().min(REPLIES_BYTES_MAX));
         let (mut replies, mut early) = (replies.map(Vec::into_iter), 0);
         let mut replies_elsewhere = run.elsewhere;
         for (slot, class) in run.slots.into_iter().zip(run.classes) {

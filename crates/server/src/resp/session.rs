@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 use tally_service::scores::orders::Orders;
 use tally_service::{Caller, Keys, Tally};
-use tally_wire::resp::{Encoder, Protocol, Room};
+use tally_wire::resp::{Encoder, Protocol, Quota};
 use tokio::sync::Notify;
 
 /// Times a closed period is read while it is being stored anew.
@@ -155,7 +155,7 @@ impl Session {
     }
 
     /// Whether a key is needed and none was presented.
-    pub(super) fn is_stranger(&self) -> bool {
+    pub(super) fn is_unauthenticated(&self) -> bool {
         self.judged && self.caller.is_none()
     }
 
@@ -240,7 +240,7 @@ impl Session {
             Kind::Turn(_) | Kind::Remove(_) => return Taken::Alone(spec),
             Kind::Write(_) => log.push(args),
             Kind::Now(_) | Kind::Read(_) if !log.is_empty() => log.push(args),
-            Kind::Now(_) | Kind::Read(_) if self.answer(spec, args, out, &Room::new(REPLIES_BYTES_MAX)) => {
+            Kind::Now(_) | Kind::Read(_) if self.answer(spec, args, out, &Quota::new(REPLIES_BYTES_MAX)) => {
                 self.burst.answered(Class::of(Some(spec)), &out[start..]);
             }
             Kind::Now(_) | Kind::Read(_) => log.push(args),
@@ -249,14 +249,14 @@ impl Session {
     }
 
     /// Answers what needs no lane; whether it could without waiting.
-    pub(super) fn answer(&mut self, spec: &Spec, args: Args<'_>, out: &mut Vec<u8>, room: &Room) -> bool {
+    pub(super) fn answer(&mut self, spec: &Spec, args: Args<'_>, out: &mut Vec<u8>, quota: &Quota) -> bool {
         let protocol = self.protocol;
         match spec.kind {
-            Kind::Now(run) => target::answer(out, protocol, room, |to| run(self, args, to)),
+            Kind::Now(run) => target::answer(out, protocol, quota, |to| run(self, args, to)),
             Kind::Read(run) => match self.tally() {
                 Ok(tally) => Reading { tally, orders: &Orders::FREE, protocol, serving: true }
-                    .answer(run, args, out, room),
-                Err(wrong) => target::answer(out, protocol, room, |_| Err(wrong.clone())),
+                    .answer(run, args, out, quota),
+                Err(wrong) => target::answer(out, protocol, quota, |_| Err(wrong.clone())),
             },
             Kind::Turn(_) | Kind::Write(_) | Kind::Remove(_) => unreachable!("it changes something"),
         }

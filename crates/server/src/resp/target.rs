@@ -11,7 +11,7 @@ use tally_service::boards::Board;
 use tally_service::periods::view::View;
 use tally_service::scores::orders::Orders;
 use tally_service::{ALL_TIME, Reads, Tally, damaged};
-use tally_wire::resp::{Encoder, Protocol, Room, number};
+use tally_wire::resp::{Encoder, Protocol, Quota, number};
 use tally_wire::time;
 
 /// Separates a board from a period.
@@ -58,8 +58,8 @@ pub(super) type Read = fn(&Reading<'_>, Args<'_>, &mut Encoder<'_>) -> Result<()
 
 impl Reading<'_> {
     /// Asks, and writes the reply, an error too; whether it could without waiting.
-    pub(super) fn answer(&self, read: Read, args: Args<'_>, out: &mut Vec<u8>, room: &Room) -> bool {
-        answer(out, self.protocol, room, |to| read(self, args, to))
+    pub(super) fn answer(&self, read: Read, args: Args<'_>, out: &mut Vec<u8>, quota: &Quota) -> bool {
+        answer(out, self.protocol, quota, |to| read(self, args, to))
     }
 
     /// What a key names.
@@ -161,18 +161,18 @@ impl Reading<'_> {
     }
 }
 
-/// Writes the reply of a command within a room, again where a period was stored anew in the middle; whether it could without
+/// Writes the reply of a command within a quota, again where a period was stored anew in the middle; whether it could without
 /// waiting.
 pub(super) fn answer(
     out: &mut Vec<u8>,
     protocol: Protocol,
-    room: &Room,
+    quota: &Quota,
     mut run: impl FnMut(&mut Encoder<'_>) -> Result<(), Wrong>,
 ) -> bool {
     let start = out.len();
     for attempt in 1.. {
-        let mut to = Encoder::within(out, protocol, room);
-        let done = if room.is_used_up() { Err(error::TOO_LARGE.into()) } else { run(&mut to) };
+        let mut to = Encoder::within(out, protocol, quota);
+        let done = if quota.is_used_up() { Err(error::TOO_LARGE.into()) } else { run(&mut to) };
         let whole = to.finish(done.is_ok());
         let Err(wrong) = done.and_then(|()| if whole { Ok(()) } else { Err(error::TOO_LARGE.into()) }) else {
             break;

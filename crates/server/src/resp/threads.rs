@@ -23,7 +23,7 @@ pub const CONNECTION_THREADS: &str = "connections";
 pub(super) struct Threads(Vec<OneThread>);
 
 struct OneThread {
-    /// Bounded by the places.
+    /// Bounded by the slots.
     give: mpsc::UnboundedSender<Accepted>,
     open: Arc<AtomicUsize>,
 }
@@ -84,10 +84,10 @@ async fn one(
     stopped: watch::Receiver<bool>,
     open: Open,
 ) {
-    let Accepted { stream, peer, place } = accepted;
+    let Accepted { stream, peer, slot } = accepted;
     // It was accepted under another runtime, which would go on being the one that is woken for it.
     if let Ok(stream) = stream.into_std().and_then(TcpStream::from_std) {
         serve(&door, counts, (stream, peer), stopped).await;
     }
-    drop((place, open));
+    drop((slot, open));
 }

@@ -8,7 +8,7 @@
 use super::double;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// Bytes by which an encoder asks a [`Room`] for more.
+/// Bytes by which an encoder asks a [`Quota`] for more.
 const STEP: usize = 64 << 10;
 
 /// Appends a request, as clients send it.
@@ -30,10 +30,10 @@ pub enum Protocol {
 
 /// The bytes that several replies may take together, whichever threads make them.
 #[derive(Debug)]
-pub struct Room(AtomicUsize);
+pub struct Quota(AtomicUsize);
 
-impl Room {
-    /// Room for so many bytes.
+impl Quota {
+    /// Quota for so many bytes.
     pub const fn new(bytes: usize) -> Self {
         Self(AtomicUsize::new(bytes))
     }
@@ -43,7 +43,7 @@ impl Room {
         self.0.load(Relaxed)
     }
 
-    /// Whether no reply of more than one element has room any more.
+    /// Whether no reply of more than one element fits any more.
     pub fn is_used_up(&self) -> bool {
         self.0.load(Relaxed) < STEP
     }
@@ -71,8 +71,8 @@ impl Room {
 pub struct Encoder<'a> {
     out: &'a mut Vec<u8>,
     protocol: Protocol,
-    room: Option<&'a Room>,
-    /// Up to here the buffer may grow before the room is asked.
+    quota: Option<&'a Quota>,
+    /// Up to here the buffer may grow before the quota is asked.
     end: usize,
     taken: usize,
     full: bool,
@@ -81,25 +81,25 @@ pub struct Encoder<'a> {
 impl<'a> Encoder<'a> {
     /// One that appends in this protocol.
     pub fn new(out: &'a mut Vec<u8>, protocol: Protocol) -> Self {
-        Self { out, protocol, room: None, end: usize::MAX, taken: 0, full: false }
+        Self { out, protocol, quota: None, end: usize::MAX, taken: 0, full: false }
     }
 
-    /// One whose reply takes its bytes from this room. Call [`finish`](Self::finish) at its end.
-    pub fn within(out: &'a mut Vec<u8>, protocol: Protocol, room: &'a Room) -> Self {
+    /// One whose reply takes its bytes from this quota. Call [`finish`](Self::finish) at its end.
+    pub fn within(out: &'a mut Vec<u8>, protocol: Protocol, quota: &'a Quota) -> Self {
         let end = out.len();
-        Self { out, protocol, room: Some(room), end, taken: 0, full: false }
+        Self { out, protocol, quota: Some(quota), end, taken: 0, full: false }
     }
 
-    /// Whether the whole reply is in the buffer. Past the end of its room an encoder writes nothing more, so that memory does
-    /// not grow while a command that cannot be answered goes on. The room gets back what the reply does not take, or all of
+    /// Whether the whole reply is in the buffer. Past its quota an encoder writes nothing more, so that memory does
+    /// not grow while a command that cannot be answered goes on. The quota gets back what the reply does not take, or all of
     /// it where the caller does not keep the reply.
     pub fn finish(self, kept: bool) -> bool {
-        if let Some(room) = self.room {
+        if let Some(quota) = self.quota {
             if kept && !self.full {
-                room.give_back(self.end.saturating_sub(self.out.len()));
-                room.take_up_to(self.out.len().saturating_sub(self.end));
+                quota.give_back(self.end.saturating_sub(self.out.len()));
+                quota.take_up_to(self.out.len().saturating_sub(self.end));
             } else {
-                room.give_back(self.taken);
+                quota.give_back(self.taken);
             }
         }
         !self.full
@@ -114,7 +114,7 @@ impl<'a> Encoder<'a> {
     #[cold]
     fn grow(&mut self) -> bool {
         let step = STEP.max(self.out.len() - self.end);
-        if self.full || !self.room.is_some_and(|room| room.take(step)) {
+        if self.full || !self.quota.is_some_and(|quota| quota.take(step)) {
             self.full = true;
             return false;
         }
@@ -297,36 +297,36 @@ impl<'a> Encoder<'a> {
 mod tests {
     use super::*;
 
-    /// A reply of so many members in what is left of the room.
-    fn list(out: &mut Vec<u8>, room: &Room, members: usize) -> bool {
-        let mut to = Encoder::within(out, Protocol::Resp2, room);
+    /// A reply of so many members in what is left of the quota.
+    fn list(out: &mut Vec<u8>, quota: &Quota, members: usize) -> bool {
+        let mut to = Encoder::within(out, Protocol::Resp2, quota);
         to.array(members);
         (0..members).for_each(|_| to.bulk([b'x'; 1_000]));
         to.finish(true)
     }
 
     #[test]
-    fn replies_share_a_room_and_end_with_it() {
-        let (room, mut out) = (Room::new(4 * STEP), Vec::new());
-        assert!(list(&mut out, &room, 3));
-        assert_eq!(room.0.load(Relaxed), 4 * STEP - out.len(), "what a reply does not take is given back");
-        assert!(list(&mut out, &room, 100));
+    fn replies_share_a_quota_and_end_with_it() {
+        let (quota, mut out) = (Quota::new(4 * STEP), Vec::new());
+        assert!(list(&mut out, &quota, 3));
+        assert_eq!(quota.0.load(Relaxed), 4 * STEP - out.len(), "what a reply does not take is given back");
+        assert!(list(&mut out, &quota, 100));
         let whole = out.len();
-        assert!(!list(&mut out, &room, 1_000_000));
-        assert!(out.len() < 6 * STEP, "a reply without room takes no memory: {}", out.len());
+        assert!(!list(&mut out, &quota, 1_000_000));
+        assert!(out.len() < 6 * STEP, "a reply beyond the quota takes no memory: {}", out.len());
         out.truncate(whole);
-        assert_eq!(room.0.load(Relaxed), 4 * STEP - out.len(), "a reply that is not sent takes no room");
-        while list(&mut out, &room, 50) {}
-        assert!(room.is_used_up() && out.len() > 3 * STEP && out.len() < 6 * STEP);
+        assert_eq!(quota.0.load(Relaxed), 4 * STEP - out.len(), "a reply that is not sent takes no quota");
+        while list(&mut out, &quota, 50) {}
+        assert!(quota.is_used_up() && out.len() > 3 * STEP && out.len() < 6 * STEP);
     }
 
     #[test]
-    fn a_reply_that_is_not_kept_takes_no_room() {
-        let (room, mut out) = (Room::new(2 * STEP), Vec::new());
-        let mut to = Encoder::within(&mut out, Protocol::Resp3, &room);
+    fn a_reply_that_is_not_kept_takes_no_quota() {
+        let (quota, mut out) = (Quota::new(2 * STEP), Vec::new());
+        let mut to = Encoder::within(&mut out, Protocol::Resp3, &quota);
         to.array(2);
         to.bulk("x");
         assert!(to.finish(false));
-        assert_eq!(room.0.load(Relaxed), 2 * STEP);
+        assert_eq!(quota.0.load(Relaxed), 2 * STEP);
     }
 }

@@ -16,6 +16,6 @@ pub mod number;
 pub mod reply;
 
 pub use decode::{Bounds, Decoder, ProtocolError};
-pub use encode::{Encoder, Protocol, Room, command};
+pub use encode::{Encoder, Protocol, Quota, command};
 pub use number::Bound;
 pub use reply::{Replies, Reply, ReplyError};
