@@ -61,7 +61,7 @@ fn open(address: SocketAddr, key: Option<&String>) -> TcpStream {
 
 /// Writes until all is written, or nothing is taken any more, or it is closed.
 fn push(stream: &mut TcpStream, mut bytes: &[u8]) {
-    stream.set_write_timeout(Some(Duration::from_millis(500))).expect("it is a socket");
+    stream.set_write_timeout(Some(Duration::from_secs(3))).expect("it is a socket");
     while !bytes.is_empty() {
         match stream.write(bytes) {
             Ok(some) => bytes = &bytes[some..],
