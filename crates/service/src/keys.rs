@@ -183,14 +183,7 @@ impl Keys {
     pub fn create(&self, role: Role, name: &str, identity: Option<&Identity>) -> Result<Created, Failure> {
         let _one = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let now = self.clock.now();
-        let (id, secret) = self.invent(identity)?;
-        let row = KeyRow {
-            id: id.into(),
-            hash: *blake3::hash(secret.as_bytes()).as_bytes(),
-            role,
-            name: name.to_owned(),
-            created_at: now,
-        };
+        let (row, token) = self.invent(identity, (role, name), now)?;
         self.read_again()?;
         let full = self.rows.read().unwrap_or_else(PoisonError::into_inner).len() >= self.keys_max;
         let stored = self.once(identity, now, |changes| {
@@ -200,9 +193,9 @@ impl Keys {
             changes.keys.push(KeyChange::Create(row.clone()));
             Ok(Outcome::KeyCreated)
         })?;
-        let token = format!("tally_{}_{secret}", row.id);
         if let Some(first) = stored {
-            return Ok(Created { row: KeyRow { created_at: first.at, ..row }, token, replayed: true });
+            let (row, token) = self.invent(identity, (role, name), first.at)?;
+            return Ok(Created { row, token, replayed: true });
         }
         self.rows.write().unwrap_or_else(PoisonError::into_inner).insert(Arc::clone(&row.id), row.clone());
         Ok(Created { row, token, replayed: false })
@@ -241,8 +234,14 @@ impl Keys {
         servers::again(|| run_once(place, &plan, identity, (now, keep_micros), |_, changes| change(changes)))
     }
 
-    /// An id and a secret: random, or for a request that may be retried, the same for every retry of it.
-    fn invent(&self, identity: Option<&Identity>) -> Result<(String, String), Failure> {
+    /// A key and its token: random, or for a request that may be retried, the same for every retry of it. The instant is
+    /// part of it: a request whose key was forgotten makes another API key.
+    fn invent(
+        &self,
+        identity: Option<&Identity>,
+        (role, name): (Role, &str),
+        at: Micros,
+    ) -> Result<(KeyRow, String), Failure> {
         let mut seed = [0; 32];
         match identity {
             None => getrandom::fill(&mut seed)
@@ -250,6 +249,7 @@ impl Keys {
             Some(identity) => {
                 let mut hasher = blake3::Hasher::new_keyed(&self.secret.derive(Use::ApiKey));
                 hasher.update(&identity.fingerprint.0);
+                hasher.update(&at.0.to_le_bytes());
                 hasher.update(identity.key.scope.as_bytes());
                 hasher.update(&[0]);
                 hasher.update(identity.key.key.as_bytes());
@@ -258,7 +258,10 @@ impl Keys {
         }
         let id = hex(blake3::keyed_hash(&seed, b"id").as_bytes());
         let secret = hex(blake3::keyed_hash(&seed, b"secret").as_bytes());
-        Ok((id[..ID_CHARS].to_owned(), secret))
+        let id: Arc<str> = id[..ID_CHARS].into();
+        let token = format!("tally_{id}_{secret}");
+        let hash = *blake3::hash(secret.as_bytes()).as_bytes();
+        Ok((KeyRow { id, hash, role, name: name.to_owned(), created_at: at }, token))
     }
 }
 

@@ -101,6 +101,46 @@ fn a_retry_makes_one_member_and_names_are_taken_once() {
     assert_eq!(local.get("/v1/members?login_id=b").expect(200), json!({"items": []}));
 }
 
+/// What a request sets is part of what its key stands for; what it only proves is not, and is checked every time.
+#[test]
+fn a_key_stands_for_the_secrets_that_are_set_and_not_for_those_that_are_checked() {
+    let server = start();
+    let member = |password: &str, pin: &str| {
+        let body = json!({"login_id": "ann", "name": "Ann", "phone_number": "010-1111", "password": password, "pin": pin});
+        server.local().send(&Request::new("POST", "/v1/members").json(&body).idempotent("make"))
+    };
+    let made = member("first password", "1234").expect(201);
+    assert!(member("first password", "1234").is_replay());
+    member("other password", "1234").refused(422, "idempotency_key_reused");
+    member("first password", "4321").refused(422, "idempotency_key_reused");
+    let path = format!("/v1/members/{}", made["id"].as_str().expect("an id"));
+    let set = |body: Value| server.local().send(&Request::new("PATCH", &path).json(&body).idempotent("set"));
+    set(json!({"password": "second password", "pin": "2345"})).expect(200);
+    for body in [
+        json!({"password": "third password", "pin": "2345"}),
+        json!({"password": "second password", "pin": "3456"}),
+        json!({"password": "second password"}),
+        json!({"pin": "2345"}),
+        json!({}),
+    ] {
+        set(body).refused(422, "idempotency_key_reused");
+    }
+    assert!(set(json!({"password": "second password", "pin": "2345"})).is_replay());
+    sign_in(&server, "ann", "third password").refused(401, "invalid_credentials");
+    let token = sign_in(&server, "ann", "second password").expect(200)["data"]["accessToken"].clone();
+
+    make(&server, "bob", "010-2222");
+    server.local().post("/v1/deposits", &json!({"to": made["id"], "amount": 10})).expect(201);
+    let mut client = server.client().with_key(token.as_str().expect("a token"));
+    pay(&mut client, "pay", "010-2222", 1, &json!("2345")).expect(201);
+    pay(&mut client, "pay", "010-2222", 1, &json!("9999")).refused(403, "invalid_pin");
+    set(json!({"password": "second password", "pin": "2345"})).expect(200);
+    let again = Request::new("PATCH", &path).json(&json!({"pin": "3456"})).idempotent("again");
+    server.local().send(&again).expect(200);
+    pay(&mut client, "pay", "010-2222", 1, &json!("2345")).refused(403, "invalid_pin");
+    assert!(pay(&mut client, "pay", "010-2222", 1, &json!("3456")).is_replay());
+}
+
 #[test]
 fn a_token_ends_with_its_time_its_password_and_its_secret_and_not_with_the_server() {
     let mut server = start();
