@@ -19,5 +19,6 @@ mod traces;
 
 pub use gate::{Finding, Gate};
 pub use http::listen::{HttpServer, start};
+pub use http::proxies::Network;
 pub use limits::Limits;
 pub use tls::Tls;

@@ -1,5 +1,6 @@
 //! Every bound of the doors, with its unit and what happens at it.
 
+use crate::http::proxies::Network;
 use std::time::Duration;
 
 /// Bounds and access settings of the HTTP door.
@@ -26,6 +27,8 @@ pub struct Limits {
     pub hosts: Vec<String>,
     /// Web origins that may read with a browser.
     pub cors_origins: Vec<String>,
+    /// Proxies whose `X-Forwarded-For` says the client's address.
+    pub trusted_proxies: Vec<Network>,
     /// Whether `/metrics` needs no key.
     pub metrics_open: bool,
 }
@@ -35,6 +38,9 @@ pub const HEAD_BYTES_MAX: usize = 64 * 1024;
 
 /// Header fields of a request; past it 431.
 pub const HEADERS_MAX: usize = 100;
+
+/// Bytes of a body that signs in, which needs no credential; past it 413.
+pub const SIGN_IN_BYTES_MAX: usize = 4 * 1024;
 
 /// Rows of one batch.
 pub const BATCH_ROWS_MAX: usize = 1_000;
@@ -77,6 +83,7 @@ impl Default for Limits {
             drain_timeout: Duration::from_secs(20),
             hosts: Vec::new(),
             cors_origins: Vec::new(),
+            trusted_proxies: Vec::new(),
             metrics_open: false,
         }
     }

@@ -368,6 +368,7 @@ fn limits(config: &Config) -> Result<Limits, Usage> {
         member_streams_max: config.count("events.member_streams_max")?,
         drain_timeout: config.duration("http.drain_timeout")?,
         hosts: config.list("http.hosts"),
+        trusted_proxies: member_settings::trusted_proxies(config)?,
         cors_origins: config.list("http.cors_origins"),
         metrics_open: config.parse("metrics.open", "true or false")?,
     })

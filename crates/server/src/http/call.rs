@@ -1,8 +1,8 @@
 //! One request as its operation sees it: who asks, the path's parts, the query, the body and the key for retries.
 
 use super::guard::{self, Judged};
-use super::problem;
 use super::routes::Route;
+use super::{problem, proxies};
 use crate::gate::Gate;
 use bytes::Bytes;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
@@ -11,7 +11,7 @@ use hyper::body::Incoming;
 use hyper::header::CONTENT_TYPE;
 use hyper::http::request::Parts;
 use serde_json::Value;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use tally_rules::contest::ContestId;
 use tally_rules::idempotency::{Fingerprint, Identity, RequestKey};
@@ -96,6 +96,11 @@ impl Call {
         self.gate.ready().map_err(|not_ready| problem::of_not_ready(&not_ready))
     }
 
+    /// The address of the client, behind proxies that are trusted.
+    pub(super) fn client_address(&self) -> IpAddr {
+        proxies::client(self.peer.address.ip(), &self.parts.headers, &self.gate.limits.trusted_proxies)
+    }
+
     /// The board of the path.
     pub(super) fn board(&self) -> Result<BoardId, Problem> {
         BoardId::new(&self.param("board")?).map_err(|bad| bad_parameter("board", bad.0))
@@ -158,13 +163,18 @@ impl Call {
 
     /// The whole body, within its bound.
     pub(super) async fn bytes(&mut self) -> Result<Bytes, Problem> {
+        self.bytes_within(self.gate.limits.body_bytes_max).await
+    }
+
+    async fn bytes_within(&mut self, bytes_max: usize) -> Result<Bytes, Problem> {
         let limits = &self.gate.limits;
-        let body = Limited::new(self.body.take().expect("the body is read once"), limits.body_bytes_max);
+        let bytes_max = bytes_max.min(limits.body_bytes_max);
+        let body = Limited::new(self.body.take().expect("the body is read once"), bytes_max);
         let collected = tokio::time::timeout(limits.body_timeout, body.collect()).await;
         match collected {
             Ok(Ok(body)) => Ok(body.to_bytes()),
             Ok(Err(error)) if error.is::<LengthLimitError>() => {
-                let detail = format!("the body may have at most {} bytes", limits.body_bytes_max);
+                let detail = format!("the body may have at most {bytes_max} bytes");
                 Err(Problem::new(413, "payload_too_large", detail).header("connection", "close"))
             }
             Ok(Err(_)) => Err(Problem::new(400, "malformed_body", "the body did not arrive whole")),
@@ -175,8 +185,13 @@ impl Call {
 
     /// The body as JSON.
     pub(super) async fn json(&mut self) -> Result<Value, Problem> {
+        self.json_within(self.gate.limits.body_bytes_max).await
+    }
+
+    /// The same within a smaller bound.
+    pub(super) async fn json_within(&mut self, bytes_max: usize) -> Result<Value, Problem> {
         self.check_content_type("application/json")?;
-        let bytes = self.bytes().await?;
+        let bytes = self.bytes_within(bytes_max).await?;
         serde_json::from_slice(&bytes).map_err(|error| malformed(&error))
     }
 
