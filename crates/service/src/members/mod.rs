@@ -33,8 +33,9 @@ use tally_rules::ledger::{Member, MemberId};
 use throttle::Throttle;
 use token::Tokens;
 
-/// Unknown phone numbers that a member may transfer to before it waits; one more after each interval.
-const UNKNOWN_RECIPIENTS: u32 = 50;
+/// Unknown phone numbers that a member may transfer to before it waits; one more after each interval. As many of
+/// its transfers to phone numbers may be under way.
+const UNKNOWN_RECIPIENTS: u32 = 100;
 const UNKNOWN_RECIPIENTS_INTERVAL_S: i64 = 300;
 
 /// What can be set about members.

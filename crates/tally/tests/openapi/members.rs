@@ -83,7 +83,7 @@ pub(crate) fn payments(tour: &mut Tour<'_>) {
     tour.example("unlockPin", 200);
     let body = json!({"phoneNumber": "0109999", "amount": 5, "password": 42});
     let unknown = Request::new("POST", "/transfer/phone-num").json(&body).idempotent("unknown");
-    for _ in 1..50 {
+    for _ in 1..100 {
         tour.refused(id, 404, "recipient_not_found", &unknown);
     }
     tour.refused(id, 429, "too_many_attempts", &unknown);
