@@ -270,13 +270,17 @@ fn an_address_that_tries_many_logins_waits_and_no_other_does() {
 
 #[test]
 fn a_header_of_no_trusted_proxy_says_nothing() {
-    let server = start();
+    const WARNING: &str = "not in `http.trusted_proxies`";
+    let mut server = start();
+    server.allow(WARNING);
     make(&server, "ann", "010-1111");
     for host in 0..5 {
         let client = format!("198.51.100.{host}");
         sign_in_from(&server, &client, "ann", "wrong").refused(401, "invalid_credentials");
     }
     sign_in_from(&server, "198.51.100.5", "ann", "wrong").refused(429, "too_many_attempts");
+    server.terminate();
+    assert_eq!(server.log().iter().filter(|line| line.contains(WARNING)).count(), 1, "it is logged once");
 }
 
 #[test]

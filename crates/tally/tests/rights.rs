@@ -205,7 +205,8 @@ fn try_all(
 
 #[test]
 fn a_proxy_makes_nobody_admin() {
-    let server = TestTally::start(TALLY);
+    let mut server = TestTally::start(TALLY);
+    server.allow("not in `http.trusted_proxies`");
     prepare(&mut server.local());
     let proxies = [
         ("Forwarded", "for=192.0.2.1"),

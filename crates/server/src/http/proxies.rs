@@ -6,8 +6,12 @@
 use hyper::HeaderMap;
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
+use std::sync::Once;
 
 const FORWARDED_FOR: &str = "x-forwarded-for";
+
+const UNTRUSTED: &str = "a sign-in has an `X-Forwarded-For` from an address that is not in `http.trusted_proxies`: if that is a \
+     proxy, add it; until then all clients behind it count as one";
 
 /// An address, or all of a network, as `10.0.0.0/8`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +50,11 @@ impl Network {
 pub(super) fn client(peer: IpAddr, headers: &HeaderMap, trusted: &[Network]) -> IpAddr {
     let is_trusted = |address: IpAddr| trusted.iter().any(|network| network.has(address));
     let mut client = peer.to_canonical();
+    if headers.contains_key(FORWARDED_FOR) && !is_trusted(client) {
+        // Once: any client may send the header.
+        static WARNED: Once = Once::new();
+        WARNED.call_once(|| tracing::warn!(%peer, "{UNTRUSTED}"));
+    }
     let fields = headers.get_all(FORWARDED_FOR).iter().rev();
     let mut hops = fields.flat_map(|field| field.to_str().unwrap_or("?").rsplit(','));
     while is_trusted(client) {
