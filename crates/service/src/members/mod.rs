@@ -147,3 +147,52 @@ impl Members {
         Ok(found)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+
+    fn members() -> Arc<Members> {
+        let settings = MemberSettings {
+            cost: Cost::new(8, 1).unwrap(),
+            passwords_at_once: 1,
+            passwords_waiting_max: 1,
+            ..MemberSettings::default()
+        };
+        Arc::new(Members::new(&Secret::new([1; 32]), &settings).unwrap())
+    }
+
+    #[test]
+    fn an_unknown_login_costs_what_a_new_password_costs() {
+        let members = members();
+        assert!(!password::is_outdated(&members.nobodys, members.settings.cost));
+    }
+
+    #[tokio::test]
+    async fn a_crowd_that_signs_in_is_bounded_and_stops_no_administrator() {
+        let members = members();
+        let (go, wait) = mpsc::channel::<()>();
+        let sign_in = |work: Box<dyn FnOnce() + Send>| {
+            let members = Arc::clone(&members);
+            tokio::spawn(async move { members.signing_in.run(work).await })
+        };
+        let (begun, has_begun) = tokio::sync::oneshot::channel();
+        let first = sign_in(Box::new(move || {
+            begun.send(()).unwrap();
+            wait.recv().unwrap();
+        }));
+        has_begun.await.unwrap();
+        let second = sign_in(Box::new(|| {}));
+        while members.waiting() == 0 {
+            tokio::task::yield_now().await;
+        }
+        let third = sign_in(Box::new(|| {})).await.unwrap();
+        assert!(matches!(third, Err(Failure::Fault(Fault::Overloaded))));
+        members.digest("open sesame".into()).await.unwrap();
+        go.send(()).unwrap();
+        first.await.unwrap().unwrap();
+        second.await.unwrap().unwrap();
+        assert_eq!(members.waiting(), 0);
+    }
+}
