@@ -1,6 +1,6 @@
 //! How many attempts of one kind a caller has before it waits: so many at once, and one more after each interval.
 //!
-//! An attempt is taken before it is made, so that attempts at the same time gain nothing, and comes back when it was
+//! An attempt can be taken before it is made, so that attempts at the same time gain nothing; it comes back when it was
 //! no guess. Memory is bounded: the least recently used caller is forgotten first, which gives it a full budget. Pure
 //! but for that memory: the time is an argument.
 
@@ -39,19 +39,31 @@ impl<K: Hash + Eq + Clone> Budget<K> {
     /// Takes one attempt, or says for how many seconds there is none.
     pub(crate) fn take(self: &Arc<Self>, caller: K, now: Micros) -> Result<Taken<K>, u32> {
         let mut full_at = self.full_at.lock().unwrap_or_else(PoisonError::into_inner);
-        let most = now.0.saturating_add(self.at_once * self.interval);
-        // A clock that was set back keeps no caller out for longer.
-        let before = full_at.get(&caller).map_or(now.0, |at| (*at).clamp(now.0, most));
-        let after = before.saturating_add(self.interval);
-        if after > most {
-            let seconds = (after - most).unsigned_abs().div_ceil(SECOND.unsigned_abs());
-            return Err(u32::try_from(seconds).unwrap_or(u32::MAX));
-        }
+        let after = self.after(full_at.get(&caller), now)?;
         full_at.put(caller.clone(), after);
         if full_at.len() > CALLERS.get() {
             full_at.pop_lru();
         }
         Ok(Taken { budget: Arc::clone(self), caller, now, is_spent: false })
+    }
+
+    /// For how many seconds there is no attempt, if there is none.
+    pub(crate) fn wait(&self, caller: &K, now: Micros) -> Option<u32> {
+        let full_at = self.full_at.lock().unwrap_or_else(PoisonError::into_inner);
+        self.after(full_at.peek(caller), now).err()
+    }
+
+    /// When the budget is full again after one more attempt.
+    fn after(&self, full_at: Option<&i64>, now: Micros) -> Result<i64, u32> {
+        let most = now.0.saturating_add(self.at_once * self.interval);
+        // A clock that was set back keeps no caller out for longer.
+        let before = full_at.map_or(now.0, |at| (*at).clamp(now.0, most));
+        let after = before.saturating_add(self.interval);
+        if after <= most {
+            return Ok(after);
+        }
+        let seconds = (after - most).unsigned_abs().div_ceil(SECOND.unsigned_abs());
+        Err(u32::try_from(seconds).unwrap_or(u32::MAX))
     }
 }
 
@@ -90,6 +102,7 @@ mod tests {
         let take = |second| budget.take("ann", at(second)).map(Taken::spend);
         assert_eq!([take(0), take(0), take(0)], [Ok(()); 3]);
         assert_eq!([take(0), take(9)], [Err(10), Err(1)]);
+        assert_eq!([9, 10].map(|second| budget.wait(&"ann", at(second))), [Some(1), None]);
         assert_eq!([take(10), take(10)], [Ok(()), Err(10)]);
         drop(budget.take("bob", at(10)));
         assert_eq!(budget.full_at.lock().unwrap().len(), 1, "bob's budget is full");
