@@ -16,6 +16,7 @@ pub mod resp;
 mod streams;
 pub mod tls;
 mod traces;
+mod way;
 
 pub use gate::{Finding, Gate};
 pub use http::listen::{HttpServer, start};

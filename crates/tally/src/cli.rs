@@ -333,6 +333,9 @@ pub(crate) enum KeysWhat {
     Revoke {
         /// The id between the underscores of the key
         id: String,
+        /// Revoke it even if it is the last key of role admin
+        #[arg(long)]
+        force: bool,
     },
 }
 

@@ -227,10 +227,12 @@ impl Server {
         };
         let signals = signals.then(hear).transpose().context("hear signals")?;
         let http = http.with_context(|| format!("listen on {}", listen.http))?;
-        // Commands of this machine need no certificate: they have a door of their own and the token.
-        let local = match &listen.tls {
-            None => None,
-            Some(_) => Some(
+        // Commands of this machine need no certificate, and the token works on the loopback interface only.
+        let reaches = http.address.ip().to_canonical();
+        let own = listen.tls.is_some() || !(reaches.is_loopback() || reaches.is_unspecified());
+        let local = match own {
+            false => None,
+            true => Some(
                 runtime
                     .block_on(tally_server::start(Arc::clone(&gate), "127.0.0.1:0", None))
                     .context("listen for commands of this machine")?,
@@ -367,6 +369,7 @@ fn limits(config: &Config) -> Result<Limits, Usage> {
         key_streams_max: config.count("events.key_streams_max")?,
         member_streams_max: config.count("events.member_streams_max")?,
         drain_timeout: config.duration("http.drain_timeout")?,
+        keys_required: config.parse("keys.required", "true or false")?,
         hosts: config.list("http.hosts"),
         cors_origins: config.list("http.cors_origins"),
         metrics_open: config.parse("metrics.open", "true or false")?,

@@ -134,7 +134,7 @@ fn keys_without_and_with_a_server() {
     server.client().with_key(&admin).get("/v1/keys").expect(200);
     let reader = server.run(&["keys", "create", "--role", "reader"]).expect(0).trim().to_owned();
     server.client().with_key(&reader).get("/v1/leaderboards").expect(200);
-    let revoked = server.run(&["keys", "revoke", &id]);
+    let revoked = server.run(&["keys", "revoke", &id, "--force"]);
     revoked.expect(0);
     server.client().with_key(&admin).get("/v1/keys").refused(401, "unauthorized");
     let again = server.run(&["keys", "revoke", &id]);

@@ -136,6 +136,11 @@ impl TestTally {
         self.listen = [self.address().to_string(), self.resp().to_string()];
     }
 
+    /// Lets it listen on all addresses from the next start on. Its clients come from the loopback interface all the same.
+    pub fn listen_on_all(&mut self) {
+        self.listen = ["0.0.0.0:0".into(), "0.0.0.0:0".into()];
+    }
+
     /// Announces that lines of WARN or ERROR with this text may come.
     pub fn allow(&mut self, text: &str) {
         self.allowed.push(text.into());

@@ -8,11 +8,12 @@ use crate::gate::Gate;
 use crate::metrics::RouteMetrics;
 use crate::traces::HttpFollowed;
 use hyper::body::Incoming;
-use hyper::header::{HeaderName, HeaderValue, ORIGIN};
+use hyper::header::{CACHE_CONTROL, HeaderName, HeaderValue, ORIGIN, X_CONTENT_TYPE_OPTIONS};
 use hyper::{Method, Request};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
+use tally_rules::role::Right;
 use tally_wire::Problem;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -68,6 +69,7 @@ impl Dispatch {
         } else {
             tracing::debug!(request_id = %id, %method, path, status, took = ?started.elapsed(), "request");
         }
+        answer.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         if let Ok(id) = HeaderValue::from_str(&id) {
             answer.headers_mut().insert(REQUEST_ID, id);
         }
@@ -84,6 +86,9 @@ impl Dispatch {
         (path, id): (&str, &str),
         followed: Option<&HttpFollowed>,
     ) -> (Answer, &RouteMetrics) {
+        if let Err(wrong) = guard::check_one_host(&request) {
+            return (problem::render(&wrong, path, id), &self.unmatched);
+        }
         if OPEN_PATHS.contains(&path) || console::has(path) {
             let head = (request.method(), request.headers());
             return (service::open(&self.gate, head, path, id), &self.unmatched);
@@ -107,18 +112,24 @@ impl Dispatch {
             followed.route(route.path);
         }
         let operated = self.operate((peer, request), route, params, followed).await;
-        (operated.unwrap_or_else(|wrong| problem::render(&wrong, path, id)), metrics)
+        let mut answer = operated.unwrap_or_else(|wrong| problem::render(&wrong, path, id));
+        // Keys, tokens, money and settings are in no cache; what every reader may see, a cache may keep if it is told to.
+        if route.right != Right::Read {
+            answer.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        }
+        (answer, metrics)
     }
 
     async fn operate(
         &self,
-        (peer, request): (Peer, Request<Incoming>),
+        (mut peer, request): (Peer, Request<Incoming>),
         route: &'static Route,
         params: Vec<(&'static str, String)>,
         followed: Option<&HttpFollowed>,
     ) -> Result<Answer, Problem> {
         let (parts, body) = request.into_parts();
-        let judged = guard::judge(&self.gate, peer.address, &parts.headers, route).await?;
+        peer.way = peer.way.of_request(&parts);
+        let judged = guard::judge(&self.gate, peer.way, &parts.headers, route).await?;
         let call = Call::new(Arc::clone(&self.gate), (judged, peer), route, parts, body, params);
         let operated = (route.run)(call);
         match followed {

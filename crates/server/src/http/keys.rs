@@ -55,6 +55,7 @@ pub(super) async fn create(mut call: Call) -> Result<Answer, Problem> {
 
 /// `DELETE /v1/keys/{id}`
 pub(super) async fn revoke(mut call: Call) -> Result<Answer, Problem> {
+    let force = call.query.flag("force");
     call.finish_query()?;
     call.no_body().await?;
     let tally = call.tally()?;
@@ -64,7 +65,7 @@ pub(super) async fn revoke(mut call: Call) -> Result<Answer, Problem> {
     }
     let identity = call.identity(&tally, None)?;
     let keys = Arc::clone(&tally.keys);
-    let replayed = blocking(move || keys.revoke(&id, identity.as_ref())).await?;
+    let replayed = blocking(move || keys.revoke(&id, force, identity.as_ref())).await?;
     Ok(answer::replayed(answer::none(), replayed))
 }
 

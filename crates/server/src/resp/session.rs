@@ -10,6 +10,7 @@ use super::listen::Door;
 use super::spec::{self, Kind, Spec};
 use super::target::Reading;
 use crate::gate::Serving;
+use crate::way::Way;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -55,6 +56,7 @@ pub(super) struct Multi {
 pub(super) struct Session {
     pub(super) door: Arc<Door>,
     pub(super) client: Arc<Client>,
+    way: Way,
     pub(super) protocol: Protocol,
     pub(super) relaxed: bool,
     pub(super) multi: Option<Multi>,
@@ -83,12 +85,14 @@ pub(super) enum Taken {
 impl Session {
     pub(super) fn new(door: Arc<Door>, client: Arc<Client>, counts: Arc<Counts>) -> Self {
         let relaxed = door.settings.relaxed;
+        let way = Way::of(&door.gate, client.peer, door.address);
         let protocol = Protocol::Resp2;
         let (presented, caller, serving) = (None, None, None);
         let (multi, burst, judged) = (None, Burst::default(), false);
         let mut new = Self {
             door,
             client,
+            way,
             protocol,
             relaxed,
             multi,
@@ -101,6 +105,11 @@ impl Session {
         };
         new.judge();
         new
+    }
+
+    /// Whether nothing that this connection asks could be answered, because no key exists.
+    pub(super) fn denied(&self) -> bool {
+        self.way != Way::Direct && self.door.gate.keys().is_some_and(|keys| keys.protected_mode())
     }
 
     /// Who asks, if it is known.
@@ -139,11 +148,10 @@ impl Session {
     fn judge_by(&mut self, keys: Option<&Keys>) {
         let Some(keys) = keys else { return };
         self.judged = true;
-        let local = self.client.peer.ip().to_canonical().is_loopback();
         self.caller = match &self.presented {
             Some(caller) if keys.is_live(caller) => self.presented.clone(),
             Some(_) => None,
-            None if local && keys.protected_mode() => Some(Caller::local()),
+            None if self.way == Way::Direct && keys.protected_mode() => Some(Caller::local()),
             None => None,
         };
     }

@@ -227,6 +227,10 @@ impl Store for MySqlStore {
         keys::read_all(self.pool.ask(&keys::select_all())?)
     }
 
+    fn had_keys(&self) -> Result<bool, StoreError> {
+        keys::read_had(self.pool.ask(&keys::select_had())?)
+    }
+
     fn walk_versions(
         &self,
         board: BoardNo,
