@@ -47,6 +47,8 @@ use std::process::ExitCode;
 static ALLOCATOR: tally_memory::Allocator = tally_memory::Allocator;
 
 fn main() -> ExitCode {
+    // What a command writes is of players and money, or a secret: other accounts of the machine do not read it.
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
     // clap exits with 2 for wrong usage and 0 for help by itself.
     let cli = Cli::parse();
     let done = match &cli.command {

@@ -5,7 +5,7 @@ mod reload;
 use crate::cli::{Cli, ServeArgs};
 use crate::config::{Config, Usage};
 use crate::data_dir::{DataDir, new_token};
-use crate::doctor::Standing;
+use crate::doctor::{Standing, files};
 use crate::store::{self, Opened, Opening, Parted};
 use crate::{demo, log, member_settings, money_settings, trace_settings};
 use anyhow::{Context, Result, bail};
@@ -250,6 +250,7 @@ impl Server {
         };
         store.announce(&found)?;
         let resp_address = resp.as_ref().map(|resp| resp.address.to_string());
+        files::log(&data, &place);
         data.announce(&found, resp_address.as_deref(), &token)?;
         Ok(Self { gate, http: Some(http), local, resp, store, ranking, applications, data, runtime, signals })
     }

@@ -9,6 +9,7 @@ use crate::{audit, backends};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -70,7 +71,10 @@ impl TestTally {
 
     /// An empty data directory without a server.
     pub fn stopped(binary: &str) -> Self {
-        let dir = TempDir::with_prefix("tally-test-").expect("a temporary directory can be made");
+        // A server warns of a directory that others may read.
+        let private = std::fs::Permissions::from_mode(0o700);
+        let dir = tempfile::Builder::new().prefix("tally-test-").permissions(private).tempdir();
+        let dir = dir.expect("a temporary directory can be made");
         Self {
             binary: binary.into(),
             args: Vec::new(),
