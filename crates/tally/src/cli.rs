@@ -201,11 +201,14 @@ pub(crate) struct ServeArgs {
 }
 
 /// Where a command works: the server of the data directory, or another place.
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Default)]
 pub(crate) struct TargetArgs {
-    /// Address of a server elsewhere, such as http://10.0.0.5:8420
+    /// Address of a server elsewhere, such as https://tally.example or http://10.0.0.5:8420
     #[arg(long, global = true, value_name = "URL")]
     pub(crate) url: Option<String>,
+    /// PEM file with the authorities that its certificate may be of; without it, those that browsers know
+    #[arg(long, global = true, value_name = "FILE", requires = "url")]
+    pub(crate) ca: Option<PathBuf>,
     /// Key for that server
     #[arg(long, global = true, value_name = "KEY", env = "TALLY_KEY", hide_env_values = true)]
     pub(crate) key: Option<String>,

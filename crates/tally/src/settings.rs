@@ -101,6 +101,7 @@ settings! {
     "limits.boards" = "10000" "Leaderboards.";
     "limits.keys" = "1000" "API keys.";
     "log.format" = "text" "`text` or `json`, on stderr.";
+    "log.audit_file" = "" "File to which security events are appended as JSON, a line each, beside the log; SIGHUP opens it again. Empty: the log only.";
     "log.level" = "info" "error, warn, info, debug or trace.";
 }
 

@@ -3,7 +3,7 @@
 use super::answer::Answer;
 use super::call::{Call, Peer};
 use super::routes::{OPEN_PATHS, ROUTES, Route};
-use super::{console, guard, problem, service};
+use super::{audit, console, guard, problem, service};
 use crate::gate::Gate;
 use crate::metrics::RouteMetrics;
 use crate::traces::HttpFollowed;
@@ -111,7 +111,7 @@ impl Dispatch {
         if let Some(followed) = followed {
             followed.route(route.path);
         }
-        let operated = self.operate((peer, request), route, params, followed).await;
+        let operated = self.operate((peer, request), (route, path, id), params, followed).await;
         let mut answer = operated.unwrap_or_else(|wrong| problem::render(&wrong, path, id));
         // Keys, tokens, money and settings are in no cache; what every reader may see, a cache may keep if it is told to.
         if route.right != Right::Read {
@@ -123,19 +123,33 @@ impl Dispatch {
     async fn operate(
         &self,
         (mut peer, request): (Peer, Request<Incoming>),
-        route: &'static Route,
+        (route, path, id): (&'static Route, &str, &str),
         params: Vec<(&'static str, String)>,
         followed: Option<&HttpFollowed>,
     ) -> Result<Answer, Problem> {
         let (parts, body) = request.into_parts();
         peer.way = peer.way.of_request(&parts);
-        let judged = guard::judge(&self.gate, peer.way, &parts.headers, route).await?;
+        let from = (peer.address.ip(), id);
+        let judged =
+            guard::judge(&self.gate, peer.way, &parts.headers, route).await.inspect_err(|wrong| {
+                let actor = audit::claimed(&parts.headers, route.right);
+                audit::refused(&self.gate, from, (route.method, path), &actor, wrong);
+            })?;
+        let caller = judged.caller.clone();
         let call = Call::new(Arc::clone(&self.gate), (judged, peer), route, parts, body, params);
         let operated = (route.run)(call);
-        match followed {
+        let operated = match followed {
             None => operated.await,
             Some(followed) => tally_service::traces::follow(followed.sink(), operated).await,
+        };
+        match &operated {
+            Ok(answer) => audit::done(&self.gate, from, (route, path), &caller, answer),
+            Err(wrong) if audit::is_event(wrong) => {
+                audit::refused(&self.gate, from, (route.method, path), &audit::actor(&caller), wrong);
+            }
+            Err(_) => {}
         }
+        operated
     }
 
     /// The caller's id where it sent a sensible one, else one of ours.

@@ -112,6 +112,12 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
     token.filter(|_| all.next().is_none())
 }
 
+/// The id of the key that a request presents, if it has the form of one: 12 hexadecimal digits.
+pub(super) fn claimed_key(headers: &HeaderMap) -> Option<&str> {
+    let (id, _) = bearer(headers)?.strip_prefix(KEY_PREFIX)?.split_once('_')?;
+    (id.len() == 12 && id.bytes().all(|byte| byte.is_ascii_hexdigit())).then_some(id)
+}
+
 /// Whether the token of a member who was judged before has not run out. Asks nobody.
 pub(super) fn token_holds(gate: &Gate, headers: &HeaderMap) -> bool {
     let tally = gate.loaded();

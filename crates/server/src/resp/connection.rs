@@ -57,6 +57,7 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
     let (input, out) = (Vec::new(), Vec::new());
     let mut pipe = Pipe { stream, input, start: 0, filled: 0, out, fresh: false, ended: false };
     if session.denied() {
+        session.refused("connection", None);
         Encoder::new(&mut pipe.out, session.protocol).error(error::DENIED);
         let _ = pipe.write(session.door.settings.write_timeout).await;
         return;

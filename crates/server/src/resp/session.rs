@@ -10,6 +10,7 @@ use super::listen::Door;
 use super::spec::{self, Kind, Spec};
 use super::target::Reading;
 use crate::gate::Serving;
+use crate::security::Event;
 use crate::way::Way;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -133,10 +134,23 @@ impl Session {
         let known = user.is_none_or(|user| user == b"default");
         let token = std::str::from_utf8(password).ok().filter(|_| known);
         let caller = token.and_then(|token| keys.authenticate(token));
-        let caller = caller.ok_or_else(|| Wrong::from(error::WRONG_PASS))?;
+        let Some(caller) = caller else {
+            self.refused("AUTH", token);
+            return Err(error::WRONG_PASS.into());
+        };
         self.presented = Some(caller.clone());
         self.caller = Some(caller);
         Ok(())
+    }
+
+    /// Notes that a credential, or a connection without one, was refused.
+    pub(super) fn refused(&self, subject: &str, token: Option<&str>) {
+        let id = token.and_then(|token| token.strip_prefix("tally_")?.split_once('_')).map(|(id, _)| id);
+        let id = id.filter(|id| id.len() == 12 && id.bytes().all(|byte| byte.is_ascii_hexdigit()));
+        let actor = id.map_or_else(|| "no key".to_owned(), |id| format!("claims key {id}"));
+        let address = self.client.peer.ip();
+        let event = Event { name: "credential_refused", actor: &actor, address, request: "", subject };
+        self.door.gate.security_event(&event, true);
     }
 
     /// Judges anew who asks.

@@ -85,7 +85,7 @@ pub(crate) fn run(cli: &Cli, args: &DoctorArgs) -> Result<ExitCode> {
     files::examine(&mut report, &data, &place);
     applications::examine(&mut report, store::applications(&config)?.as_ref());
     traces::examine(&mut report, &config)?;
-    let target = Target::find(cli, &TargetArgs { url: None, key: None })?;
+    let target = Target::find(cli, &TargetArgs::default())?;
     let examined = examine(&mut report, (&config, &place, data.path()), &target, args);
     target.finish();
     examined?;
@@ -97,7 +97,7 @@ pub(crate) fn ranks_agree(cli: &Cli) -> Result<bool> {
     let config = Config::load(cli)?;
     let data = DataDir::open(&config)?;
     let mut report = Report::printed();
-    let target = Target::find(cli, &TargetArgs { url: None, key: None })?;
+    let target = Target::find(cli, &TargetArgs::default())?;
     let compared = compare(&mut report, (&config, &data.place(&config)?, data.path()), &target);
     target.finish();
     compared?;
