@@ -22,7 +22,8 @@ Examples:
   tally serve --demo                        try it: boards of real football results
   tally serve                               serve ./tally-data on 127.0.0.1:8420
   tally import scores goals goals.csv --player scorer --score-value 1 --create update=sum
-  tally keys create --role server --name game-1"
+  tally keys create --role server --name game-1
+  tally --version --verbose                 commit, compiler and dependencies of this binary"
 )]
 pub(crate) struct Cli {
     /// Configuration file; every setting has a default

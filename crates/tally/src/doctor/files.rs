@@ -29,7 +29,7 @@ fn loose(data: &DataDir, place: &Place) -> Vec<String> {
     folders.iter().filter_map(|folder| loose_in(folder, place)).collect()
 }
 
-/// One line for a folder, whatever is in it.
+/// One line for a folder and what is in it.
 fn loose_in(folder: &Path, place: &Place) -> Option<String> {
     let ours = |path: &PathBuf| {
         let name = path.file_name().unwrap_or_default().as_encoded_bytes();
@@ -40,12 +40,12 @@ fn loose_in(folder: &Path, place: &Place) -> Option<String> {
         name.starts_with(store) || name == b"secret" || name == b"server.json"
     };
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
-    let mut loose: Vec<PathBuf> = entries.filter(ours).chain([folder.to_owned()]).collect();
-    loose.retain(|path| std::fs::metadata(path).is_ok_and(|found| found.permissions().mode() & 0o077 != 0));
-    loose.sort();
-    if loose.is_empty() {
-        return None;
-    }
+    let is_loose =
+        |path: &PathBuf| std::fs::metadata(path).is_ok_and(|found| found.permissions().mode() & 0o077 != 0);
+    // What is in a private folder is out of reach.
+    let folder = Some(folder.to_owned()).filter(is_loose)?;
+    let mut loose: Vec<PathBuf> = entries.filter(ours).filter(is_loose).collect();
+    loose.insert(0, folder.clone());
     let names: Vec<String> = loose.iter().map(|path| format!("`{}`", path.display())).collect();
     Some(format!(
         "other accounts of this machine have access to {}: take it with `chmod -R go= {}`",
