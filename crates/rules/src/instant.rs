@@ -62,7 +62,11 @@ impl Instants {
     /// The time of a row: the caller's where it gave one that is not in the future, else now, at the next instant of ours.
     pub fn of_row(&mut self, given: Option<Micros>, now: Micros) -> Result<RowTime, Refusal> {
         match given {
-            Some(at) if at <= now => Ok(RowTime { at, aimed: at }),
+            Some(at) if at <= now => {
+                // What comes later is later also where the clock is set back meanwhile, as after a restart.
+                self.last = self.last.max(at);
+                Ok(RowTime { at, aimed: at })
+            }
             Some(at) if at.since(now) > AHEAD_MAX_MICROS => Err(Refusal::AtInFuture),
             Some(_) | None => Ok(self.row_now(now)),
         }
@@ -77,6 +81,18 @@ impl Instants {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_comes_after_a_given_time_is_later_whatever_the_clock_does() {
+        let mut instants = Instants::default();
+        assert_eq!(instants.of_row(Some(Micros(900)), Micros(1_000)).unwrap().at, Micros(900));
+        assert_eq!(
+            instants.of_row(None, Micros(500)).unwrap(),
+            RowTime { at: Micros(901), aimed: Micros(500) }
+        );
+        assert_eq!(instants.of_row(Some(Micros(300)), Micros(500)).unwrap().at, Micros(300));
+        assert_eq!(instants.newest(), Micros(901));
+    }
 
     #[test]
     fn instants_strictly_increase_through_a_clock_that_steps_back() {

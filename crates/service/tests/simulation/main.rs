@@ -34,7 +34,8 @@ const STEPS: u64 = 120;
 /// Steps that are shown of one that fails.
 const SHOWN: usize = 40;
 /// Seeds that have found something.
-const KEPT: &[u64] = &[45, 239, 293, 10_363, 505_619_242, 699_115_847, 967_788_768];
+const KEPT: &[u64] =
+    &[45, 239, 293, 10_363, 273_161_130, 505_619_242, 699_115_847, 967_788_768, 2_705_817_590];
 
 /// What was simulated.
 #[derive(Default)]

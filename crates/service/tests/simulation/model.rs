@@ -46,7 +46,7 @@ pub(crate) struct Model {
     pub(crate) holds: BTreeMap<usize, Hold>,
     /// How many lines of a file a board has: of files that are known.
     pub(crate) files: BTreeMap<(usize, u8), u64>,
-    /// When requests with a key were done, by their numbers.
+    /// When requests with a key were done at the earliest, by their numbers.
     pub(crate) keys: BTreeMap<usize, i64>,
 }
 

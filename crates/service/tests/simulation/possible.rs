@@ -22,9 +22,10 @@ pub(crate) struct World {
     pub(crate) done: Vec<(usize, bool)>,
 }
 
-/// Wall time at the end of the requests, and the latest so far.
+/// Wall time before the requests and at their end, and the latest so far.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Times {
+    pub(crate) began: i64,
     pub(crate) now: i64,
     pub(crate) latest: i64,
 }
@@ -83,7 +84,8 @@ impl World {
         if must == Must::Replay {
             next = self.model.clone();
         } else if planned.key {
-            next.keys.insert(number, times.now);
+            // Time may have passed since: it is kept from its transaction on.
+            next.keys.insert(number, times.began);
         }
         match &one.fate {
             Fate::Done { replayed: true, .. } => {

@@ -223,7 +223,7 @@ impl Run {
             traffic::hear(false);
         }
         let answered = traffic::end();
-        self.settle(&answered, was_in_doubt);
+        self.settle(&answered, began_at.1, was_in_doubt);
         if began_at == (self.cuts, self.world.now()) {
             self.check_counts(&answered);
         }
@@ -296,12 +296,9 @@ impl Run {
         self.excuse_work(done.err().map(|error| error.to_string()));
     }
 
-    fn times(&self) -> Times {
-        Times { now: self.world.now(), latest: self.world.latest }
-    }
-
     /// Holds answers against the model, which is what is there afterwards.
-    fn settle(&mut self, answered: &[Answered], was_in_doubt: bool) {
+    fn settle(&mut self, answered: &[Answered], began: i64, was_in_doubt: bool) {
+        let times = Times { began, now: self.world.now(), latest: self.world.latest };
         let (mut failed, mut unknown) = (BTreeMap::new(), false);
         for one in answered {
             match &one.fate {
@@ -333,9 +330,9 @@ impl Run {
         if !self.world.disk.stopped() {
             self.learn_expired(&mut expired);
         }
-        let mut worlds = possible::worlds(&self.model, answered, self.times());
+        let mut worlds = possible::worlds(&self.model, answered, times);
         if expired != self.model {
-            worlds.extend(possible::worlds(&expired, answered, self.times()));
+            worlds.extend(possible::worlds(&expired, answered, times));
         }
         assert!(!worlds.is_empty(), "nothing explains these answers: {answered:#?}\nto {:#?}", self.model);
         let done = if self.world.disk.stopped() {
