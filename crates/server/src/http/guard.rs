@@ -13,11 +13,10 @@ use hyper::HeaderMap;
 use hyper::header::{AUTHORIZATION, HOST, HeaderName, ORIGIN};
 use hyper::http::request::Parts;
 use hyper::{Request, Version};
-use std::net::{Ipv4Addr, Ipv6Addr};
 use tally_rules::Micros;
 use tally_rules::role::Right;
 use tally_service::{Caller, Failure, Who};
-use tally_wire::Problem;
+use tally_wire::{Problem, host};
 
 /// What every API key begins with. Anything else is taken for a member's token.
 const KEY_PREFIX: &str = "tally_";
@@ -209,20 +208,8 @@ fn host(headers: &HeaderMap) -> &str {
 }
 
 fn our_host(gate: &Gate, host: &str) -> bool {
-    // [::1]:8420, 127.0.0.1:8420, name:8420, name
-    let name_ends = if host.starts_with('[') { host.find(']').map_or(0, |end| end + 1) } else { 0 };
-    let (name, port) = match host[name_ends..].split_once(':') {
-        Some((more, port)) => (&host[..name_ends + more.len()], Some(port)),
-        None => (host, None),
-    };
-    if port.is_some_and(|port| port.parse::<u16>().is_err() || port.starts_with('+')) {
-        return false;
-    }
-    let address = match name.strip_prefix('[') {
-        Some(rest) => rest.strip_suffix(']').is_some_and(|address| address.parse::<Ipv6Addr>().is_ok()),
-        None => name.parse::<Ipv4Addr>().is_ok(),
-    };
-    address
+    let Some(name) = host::name(host) else { return false };
+    host::is_address(name)
         || name.eq_ignore_ascii_case("localhost")
         || name.to_ascii_lowercase().ends_with(".localhost")
         || gate.limits.hosts.iter().any(|known| known.eq_ignore_ascii_case(name))
