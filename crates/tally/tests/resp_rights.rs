@@ -4,6 +4,7 @@
 //! connection gets and loses its rights. Not here: what the commands do.
 
 use serde_json::json;
+use std::net::Ipv4Addr;
 use tally_testkit::{RespClient, TestTally};
 use tally_wire::resp::Reply;
 
@@ -258,7 +259,7 @@ fn revoking_the_last_key_opens_nothing() {
 #[test]
 fn without_keys_only_a_listener_of_the_loopback_interface_answers() {
     let mut server = TestTally::stopped(TALLY);
-    server.listen_on_all();
+    server.listen_on(Ipv4Addr::UNSPECIFIED.into());
     server.restart();
     let denied = |server: &TestTally| code(&connect(server).call(&words("ZADD b 1 ann")));
     assert_eq!(denied(&server), "DENIED");

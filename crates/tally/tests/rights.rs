@@ -4,6 +4,7 @@
 //! leave no trace. Not here: what an allowed request answers.
 
 use serde_json::{Value, json};
+use std::net::Ipv4Addr;
 use tally_testkit::routes::{Route, all};
 use tally_testkit::{Answer, Client, Request, TestTally};
 
@@ -283,7 +284,7 @@ fn one_request_has_one_host() {
 #[test]
 fn a_listener_for_others_needs_a_credential_from_everyone() {
     let mut server = TestTally::stopped(TALLY);
-    server.listen_on_all();
+    server.listen_on(Ipv4Addr::UNSPECIFIED.into());
     server.restart();
     check(&server.client().get("/v1/leaderboards"), UNAUTHORIZED, "the loopback interface");
     server.local().get("/v1/leaderboards").expect(200);
@@ -306,12 +307,18 @@ fn keys_can_be_required_from_the_start() {
 fn the_token_of_this_machine_works_on_this_machine_only() {
     let Some(elsewhere) = tally_testkit::own_address() else { return };
     let mut server = TestTally::stopped(TALLY);
-    server.listen_on_all();
+    server.listen_on(Ipv4Addr::UNSPECIFIED.into());
     server.restart();
     let mut far = Client::new((elsewhere, server.address().port()).into());
     far = far.with_key(&format!("tally_local_{}", server.token()));
     check(&far.get("/v1/leaderboards"), UNAUTHORIZED, "another address of this machine");
     server.local().get("/v1/leaderboards").expect(200);
+    // A server that does not listen on the loopback interface has a listener there for commands.
+    let mut distant = TestTally::stopped(TALLY);
+    distant.listen_on(elsewhere);
+    distant.restart();
+    assert!(distant.address().ip().is_loopback() && !distant.resp().ip().is_loopback());
+    distant.run(&["keys", "create", "--role", "admin"]).expect(0);
 }
 
 #[test]

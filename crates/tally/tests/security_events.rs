@@ -62,7 +62,9 @@ fn text(value: &Value) -> String {
 fn keys_that_are_made_revoked_and_refused() {
     let world = World::new();
     let mut local = world.server.local();
-    let made = local.post("/v1/keys", &json!({"role": "reader", "name": "n"})).expect(201);
+    let make = tally_testkit::Request::new("POST", "/v1/keys").json(&json!({"role": "reader", "name": "n"}));
+    let made = local.send(&make.clone().idempotent("once")).expect(201);
+    assert!(local.send(&make.idempotent("once")).is_replay());
     let (id, key) = (text(&made["id"]), text(&made["key"]));
     let event = world.one("key_created");
     assert_eq!(

@@ -8,7 +8,7 @@ use crate::http::Client;
 use crate::{audit, backends};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -140,9 +140,9 @@ impl TestTally {
         self.listen = [self.address().to_string(), self.resp().to_string()];
     }
 
-    /// Lets it listen on all addresses from the next start on. Its clients come from the loopback interface all the same.
-    pub fn listen_on_all(&mut self) {
-        self.listen = ["0.0.0.0:0".into(), "0.0.0.0:0".into()];
+    /// Lets it listen on this address from the next start on, instead of 127.0.0.1.
+    pub fn listen_on(&mut self, address: IpAddr) {
+        self.listen = [SocketAddr::new(address, 0).to_string(), SocketAddr::new(address, 0).to_string()];
     }
 
     /// Announces that lines of WARN or ERROR with this text may come.

@@ -2,7 +2,7 @@
 //!
 //! Not here: where events go, and how they are bounded (`security.rs`).
 
-use super::answer::Answer;
+use super::answer::{self, Answer};
 use super::guard;
 use super::routes::Route;
 use crate::gate::Gate;
@@ -34,6 +34,9 @@ pub(super) fn done(
         ("POST", "/v1/members/{member}/unlock-pin") => "pin_unlocked",
         _ => return,
     };
+    if answer.headers().contains_key(answer::REPLAYED) {
+        return;
+    }
     let detail = answer.extensions().get::<Detail>().map_or("", |Detail(detail)| detail);
     let subject = format!("{} {path} {detail}", route.method);
     let actor = actor(caller);
