@@ -179,7 +179,7 @@ pub enum Refusal {
     PhoneTaken,
     /// Another member has the player.
     PlayerTaken,
-    /// The player has an entry in that contest, which is open or runs, or is staff of it.
+    /// The player has an entry in that contest, which is open or runs, or is staff of it, or of that series.
     PlayerInContest(Box<str>),
     /// There is money in a wallet of the member.
     WalletNotEmpty,
@@ -187,7 +187,8 @@ pub enum Refusal {
 
 fn in_contest(contest: &str) -> String {
     format!(
-        "the player has an entry in the contest `{contest}`, or is its staff: change that, or change the player when the contest has ended"
+        "the player has an entry in the contest `{contest}`, or is staff of the contest or series of that name: change that, or change \
+         the player when the contest has ended"
     )
 }
 

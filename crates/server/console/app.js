@@ -10,6 +10,7 @@ import * as boards from "./boards.js";
 import * as contest from "./contest.js";
 import * as contests from "./contests.js";
 import * as overview from "./overview.js";
+import * as owed from "./owed.js";
 import * as settings from "./settings.js";
 import * as wallet from "./wallet.js";
 import * as wallets from "./wallets.js";
@@ -23,6 +24,7 @@ const PAGES = [
   ["/contests/{contest}", contest, "contests"],
   ["/wallets", wallets, "wallets"],
   ["/wallets/{member}", wallet, "wallets"],
+  ["/owed", owed, "wallets"],
   ["/settings", settings, "settings"],
 ];
 

@@ -187,12 +187,13 @@ function players(path, { state }, signal) {
 }
 
 function payments(label, path, signal, nothing) {
-  const outcome = ({ paid, reason, group_id: group }) => paid
+  // A reader sees neither wallets nor what became of a payment.
+  const outcome = ({ paid, reason, group_id: group }) => paid === undefined ? "–" : paid
     ? h("span", { title: group ?? "" }, chip("paid", "ok"))
     : chip(reason ? reason.replaceAll("_", " ") : "under way", reason ? "bad" : "warn");
   const view = table(label, [
     { label: "Rank", kind: "num fit", cell: ({ rank }) => grouped(rank) },
-    { label: "Player", cell: ({ player, member }) => [h("a", { class: "name", href: `#/wallets/${encodeURIComponent(member)}` }, player)] },
+    { label: "Player", cell: ({ player, member }) => (member ? h("a", { class: "name", href: `#/wallets/${encodeURIComponent(member)}` }, player) : h("span", { class: "name" }, player)) },
     { label: "Amount", kind: "num", cell: ({ amount, currency }) => money(amount, currency) },
     { label: "Paid", kind: "fit", cell: outcome },
   ], { key: ({ division, rank, player }) => `${division} ${rank} ${player}` });

@@ -45,7 +45,7 @@ export function render(root, _parameters, signal) {
     renew(marks, [status.version, Math.floor(status.uptime_s / 10), status.store.kind], () => state(status));
     charts.forEach((one) => one.update(points));
     const found = warnings(latest, balanced);
-    const marked = ([kind, title, text]) => notice(kind, h("p", { class: "strong" }, title), h("p", { class: "small" }, coded(text)));
+    const marked = ([kind, title, text, link]) => notice(kind, h("p", { class: "strong" }, title), h("p", { class: "small" }, coded(text), link && [" ", h("a", { href: link[0] }, link[1])]));
     renew(said, found, () => (found.length > 0 ? found.map(marked) : allWell()));
     showBoards(memory, boards, status);
     showContests(contests, status);

@@ -20,7 +20,8 @@ export function link(member) {
 }
 
 export function render(root, _parameters, signal) {
-  put(root, head("Wallets", { about: "Members, what they have, and the books behind it. Every movement is written twice, and both sides are equal." }),
+  const owed = h("a", { class: "button", href: "#/owed" }, "What is owed");
+  put(root, head("Wallets", { about: "Members, what they have, and the books behind it. Every movement is written twice, and both sides are equal.", actions: [owed] }),
     h("div", { class: "two" }, books(signal), h("div", { class: "stack" }, finder(), movement())));
 }
 

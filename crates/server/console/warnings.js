@@ -1,4 +1,4 @@
-// What an operator should look at, from one reading: each a kind, a title and a sentence.
+// What an operator should look at, from one reading: each a kind, a title, a sentence, and where to look.
 
 import { bytes, count, percent, seconds } from "./format.js";
 
@@ -10,7 +10,7 @@ const UNFOLDED_BYTES = 256 * 1024 * 1024;
 /** Warnings. `balanced` is what the trial balance says, null where it is not known. */
 export function warnings({ status, now }, balanced) {
   const found = [];
-  const say = (kind, title, text) => found.push([kind, title, text]);
+  const say = (kind, title, text, link) => found.push([kind, title, text, link]);
   const store = status.store.gauges;
   // Only an admin is told, because it names what the server stands on.
   for (const { level, text } of status.findings ?? []) {
@@ -45,10 +45,11 @@ export function warnings({ status, now }, balanced) {
   if (hits + misses > CACHE_LOOKUPS && hits / (hits + misses) < CACHE_POOR) {
     say("warn", "Members are seldom found in memory", `${percent(hits / (hits + misses))} of look-ups since the start. A larger members cache saves reads of the store.`);
   }
-  const unpaid = Object.entries(status.contests.prizes ?? {}).filter(([name, number]) => name !== "paid" && number > 0);
-  if (unpaid.length > 0) {
-    const text = unpaid.map(([name, number]) => `${number} ${name.replaceAll("_", " ")}`).join(", ");
-    say("warn", "Some prizes could not be paid", `${text}. The page of the contest names them.`);
+  for (const [name, payments] of [["prizes", status.contests.prizes], ["fees", status.contests.refunds]]) {
+    const unpaid = Object.entries(payments ?? {}).filter(([reason, number]) => reason !== "paid" && number > 0);
+    if (unpaid.length === 0) continue;
+    const text = unpaid.map(([reason, number]) => `${number} ${reason.replaceAll("_", " ")}`).join(", ");
+    say("warn", name === "prizes" ? "Some prizes could not be paid" : "Some fees could not be paid back", `${text}, since the start.`, ["#/owed", "What is owed"]);
   }
   // The gravest first, else in the order of the questions.
   return found.toSorted(([one], [other]) => (one === "bad" ? 0 : 1) - (other === "bad" ? 0 : 1));

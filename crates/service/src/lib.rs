@@ -17,6 +17,7 @@ pub mod fingerprint;
 pub mod keys;
 pub mod maintenance;
 pub mod members;
+pub mod owed;
 pub mod periods;
 pub mod plants;
 pub mod players;

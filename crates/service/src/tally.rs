@@ -108,10 +108,6 @@ pub fn check_secret(store: &dyn Store, secret: &Secret) -> Result<(), Failure> {
     }
 }
 
-/// Ranks in Redis follow the revisions of leaderboards, and a store of several databases has none.
-const ON_SEVERAL: &str = "ranks in Redis need a store of one database: on several, the end of a period and changes of a \
-     leaderboard would not be noticed. Keep ranks in memory (`ranking.url`), or take one database";
-
 impl Tally {
     /// Loads every order and starts the lanes. Blocks, as long as that takes; `progress` says how long.
     pub fn start(
@@ -124,9 +120,6 @@ impl Tally {
     ) -> Result<Arc<Self>, Failure> {
         // What others change from here on is looked at.
         let is_shared = matches!(settings.ranking, Ranking::Redis(_));
-        if is_shared && store.shards() > 1 {
-            return Err(Fault::Broken(ON_SEVERAL.into()).into());
-        }
         let followed = is_shared.then(|| Followed::begin(&*store, clock.now())).transpose()?;
         clock.begin(settings.clock, &store);
         let clock_memory = ClockMemory::resume(&*store, &clock)?;

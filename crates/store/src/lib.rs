@@ -39,7 +39,7 @@ pub use plan::{
 };
 pub use series::SeriesReads;
 pub use servers::{
-    Bans, BoardState, Changed, FeedPosition, LostCommits, Mark, Marked, Name, ScoreState, Task,
+    Bans, BoardState, Changed, FeedPosition, LostCommits, Mark, Marked, Name, Revisions, ScoreState, Task,
 };
 
 pub use shard_set::{SHARDS_MAX, ShardSet};
@@ -158,19 +158,20 @@ pub trait Store: Send + Sync + 'static {
 
     /// Everything of a live board that servers keep in memory. Of a server that knows the board as of a revision only the bans
     /// after it are read, where that is possible.
-    fn board(&self, name: Name<'_>, _known: Option<u64>) -> Result<Option<BoardState>, StoreError> {
+    fn board(&self, name: Name<'_>, _known: Option<&Revisions>) -> Result<Option<BoardState>, StoreError> {
         let named = |row: &BoardRow| match name {
             Name::No(no) => row.no == no,
             Name::Id(id) => row.id == *id,
         };
         let Some(row) = self.boards()?.into_iter().find(named) else { return Ok(None) };
         let (bans, parts) = (Bans::All(self.bans(row.no)?), self.parts(row.no)?);
-        Ok(Some(BoardState { row, revision: 0, bans, parts }))
+        Ok(Some(BoardState { row, revisions: Revisions::default(), bans, parts }))
     }
 
-    /// What others may have changed after a position of the change feed. Where one process writes: nothing.
-    fn changed(&self, after: FeedPosition) -> Result<Changed, StoreError> {
-        Ok(Changed { next: after, ..Changed::default() })
+    /// What others may have changed after a position of each database's change feed; none is the beginning. Where one process
+    /// writes: nothing.
+    fn changed(&self, after: &[FeedPosition]) -> Result<Changed, StoreError> {
+        Ok(Changed { next: after.to_vec(), ..Changed::default() })
     }
 
     /// The random id of the store, where it is kept apart from others outside by it.

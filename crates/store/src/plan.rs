@@ -203,6 +203,8 @@ pub struct Loaded {
     /// The revision of each board that is live: another number means that something of it has changed that servers keep in
     /// memory. 0 where one process writes.
     pub boards: Vec<Option<u64>>,
+    /// The same on another database that the transaction concerns as well.
+    pub boards_elsewhere: Vec<(usize, Vec<Option<u64>>)>,
     /// The live board of that name.
     pub board_names: Vec<Option<BoardRow>>,
     /// The number for the next new board; only where the plan has names.
@@ -261,6 +263,8 @@ pub struct Committed {
 /// The name of a transaction, for asking what became of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BatchId {
+    /// Its database among those of the store. Not stored.
+    pub shard: u8,
     /// Of the connection: random.
     pub link: [u8; 16],
     /// Of the transaction among those of its connection.

@@ -16,13 +16,48 @@ pub enum Name<'a> {
     Id(&'a BoardId),
 }
 
-/// Everything of a board that servers keep in memory, as of one moment.
+/// Which change of a board is known, on each database of the store: each counts its own changes. 0 where nothing is known.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Revisions(Vec<u64>);
+
+impl Revisions {
+    /// These, in the order of the databases.
+    pub fn new(each: Vec<u64>) -> Self {
+        Self(each)
+    }
+
+    /// That of one database.
+    pub fn of(&self, shard: usize) -> u64 {
+        self.0.get(shard).copied().unwrap_or(0)
+    }
+
+    /// Whether anything is known.
+    pub fn are_known(&self) -> bool {
+        self.0.iter().any(|revision| *revision > 0)
+    }
+
+    /// Whether one of them is older than the other's.
+    pub fn are_behind(&self, other: &Self) -> bool {
+        let all = self.0.len().max(other.0.len());
+        (0..all).any(|shard| self.of(shard) < other.of(shard))
+    }
+
+    /// One database has made this change.
+    pub fn advance(&mut self, shard: usize, revision: u64) {
+        if self.0.len() <= shard {
+            self.0.resize(shard + 1, 0);
+        }
+        self.0[shard] = self.0[shard].max(revision);
+    }
+}
+
+/// Everything of a board that servers keep in memory, as of one moment of each database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BoardState {
     /// What it is.
     pub row: BoardRow,
     /// Which change of it this is.
-    pub revision: u64,
+    pub revisions: Revisions,
     /// Which players are banned.
     pub bans: Bans,
     /// Its periods, in order of number.
@@ -34,26 +69,26 @@ pub struct BoardState {
 pub enum Bans {
     /// All of them, in order of bytes.
     All(Vec<PlayerId>),
-    /// Those whose ban changed after a revision, and whether they are banned now.
+    /// Those whose ban changed after revisions, and whether they are banned now.
     Since {
-        /// That revision.
-        revision: u64,
+        /// Those revisions.
+        revisions: Revisions,
         /// The players, in order of bytes.
         changes: Vec<(PlayerId, bool)>,
     },
 }
 
 impl Bans {
-    /// Whether they are the changes since this revision.
-    pub fn are_since(&self, known: u64) -> bool {
-        matches!(self, Self::Since { revision, .. } if *revision == known)
+    /// Whether they are the changes since these revisions.
+    pub fn are_since(&self, known: &Revisions) -> bool {
+        matches!(self, Self::Since { revisions, .. } if revisions == known)
     }
 
-    /// Brings what was known at a revision to these; whether they fit to it.
-    pub fn apply(&self, known: u64, banned: &mut HashSet<PlayerId>) -> bool {
+    /// Brings what was known at revisions to these; whether they fit to it.
+    pub fn apply(&self, known: &Revisions, banned: &mut HashSet<PlayerId>) -> bool {
         match self {
             Self::All(all) => *banned = all.iter().cloned().collect(),
-            Self::Since { revision, .. } if *revision > known => return false,
+            Self::Since { revisions, .. } if known.are_behind(revisions) => return false,
             Self::Since { changes, .. } => {
                 for (player, is_banned) in changes {
                     if *is_banned {
@@ -81,8 +116,8 @@ pub struct FeedPosition {
 /// One page of the change feed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changed {
-    /// Where the next page begins.
-    pub next: FeedPosition,
+    /// Where the next page begins, on each database.
+    pub next: Vec<FeedPosition>,
     /// Boards that were made, changed or deleted.
     pub boards: Vec<BoardNo>,
     /// Whether API keys were made or revoked.

@@ -118,6 +118,7 @@ pub(crate) const BY_CURRENCY: [&str; 3] = [CURRENCIES, TRANSFER_MAX_OF, DAY_MAX_
 pub(crate) const CURRENCIES_REFERENCE: &str = "
 [currencies]
 # Currencies beside `wallet.currency`, each with its minor digits (0 to 8); that one may be here too.
+# The digits say where people put the point. Amounts are in the smallest unit, so changing them changes no amount.
 # Environment: TALLY_CURRENCIES_USD
 # USD = 2
 ";

@@ -176,10 +176,9 @@ impl Place {
                 })
             }
             Self::Shards(urls) => {
-                let options = options(config, opening, Some(writer(data)))?;
-                // Each has its own feed of changes, and nothing follows several of them.
-                let what = "open the store, whose several databases take one server at a time, also with ranks in Redis";
-                let store = Arc::new(Shards::open_telling(urls, &options, &mut tell).context(what)?);
+                let options = writing(config, opening, Some((writer(data), ranks_in_memory(config))))?;
+                let store = Shards::open_telling(urls, &options, &mut tell).context("open the store")?;
+                let store = Arc::new(store);
                 let shown: Vec<&str> = store.each().iter().map(|one| one.url()).collect();
                 let (shown, databases) = (shown.join(","), store.each().to_vec());
                 Ok(Opened { store, embedded: None, databases, shown })
@@ -200,13 +199,18 @@ pub(crate) fn connect(
     opening: Opening,
     writer: Option<(String, bool)>,
 ) -> Result<Arc<MySqlStore>> {
+    let options = writing(config, opening, writer)?;
+    Ok(Arc::new(MySqlStore::open_telling(url, &options, &mut tell).context("open the store")?))
+}
+
+/// The bounds of a database that is written to: by a writer of that name who must be alone or not.
+fn writing(config: &Config, opening: Opening, writer: Option<(String, bool)>) -> Result<mysql::Options> {
     let (writer, beside) = match writer {
         Some((who, true)) => (Some(who), None),
         Some((who, false)) => (None, Some(who)),
         None => (None, None),
     };
-    let options = mysql::Options { beside, ..options(config, opening, writer)? };
-    Ok(Arc::new(MySqlStore::open_telling(url, &options, &mut tell).context("open the store")?))
+    Ok(mysql::Options { beside, ..options(config, opening, writer)? })
 }
 
 /// The bounds of a database, from the settings.

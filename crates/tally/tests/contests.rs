@@ -4,7 +4,9 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use tally_testkit::http::segment;
-use tally_testkit::{Answer, Client, RedisKind, Request, ScratchRedis, TestTally};
+use tally_testkit::{
+    Answer, Client, DatabaseKind, RedisKind, Request, ScratchDatabase, ScratchRedis, TestTally,
+};
 
 const TALLY: &str = env!("CARGO_BIN_EXE_tally");
 
@@ -368,6 +370,49 @@ fn a_player_with_an_entry_is_not_renamed() {
     assert_eq!(rename(&ann, "other").expect(200)["player"], "other");
     assert_eq!(rename(&bob, "ann").expect(200)["player"], "ann");
     balanced(&mut client);
+}
+
+#[test]
+fn what_is_owed_is_listed_with_its_reason() {
+    let database = ScratchDatabase::shared(DatabaseKind::MariaDb10).create_database();
+    for store in [&[][..], &[("TALLY_STORE_URL", &*database)]] {
+        let server = TestTally::start_set(TALLY, &[&CHEAP, store].concat());
+        let mut local = server.local();
+        let nothing = json!({"items": []});
+        assert_eq!(local.get("/v1/ledger/owed").expect(200), nothing);
+        let ids = ["ann", "bob"].map(|name| member(&server, name, 1_000).0);
+        let path = "/v1/contests/cup";
+        let prizes = json!([{"from": 1, "to": 2, "currency": "KRW", "amount": 500}]);
+        local.post("/v1/contests", &json!({"id": "cup", "title": "Cup", "prizes": prizes})).expect(201);
+        local.post(&format!("{path}/open"), &json!({})).expect(200);
+        let apply = format!("{path}/applications");
+        for player in ["ann", "bob"] {
+            local.post(&apply, &json!({"player": player})).expect(201);
+        }
+        local.post(&format!("{apply}/accept"), &players(&["ann", "bob"])).expect(200);
+        local.post(&format!("{path}/start"), &json!({})).expect(200);
+        for (player, score) in [("ann", 2), ("bob", 1)] {
+            let score = json!({"player": player, "score": score});
+            local.post("/v1/leaderboards/contest:cup/scores", &score).expect(200);
+        }
+        for id in &ids {
+            local.post(&format!("/v1/members/{id}/close"), &json!({"force": true})).expect(200);
+        }
+        local.post(&format!("{path}/finish"), &json!({})).expect(200);
+        assert_eq!(local.get("/v1/ledger/owed").expect(200), nothing, "it is not known yet");
+        local.post(&format!("{path}/settle"), &json!({})).expect(200);
+        let owed = |player: &str, id: &String| {
+            json!({"contest": "cup", "type": "prize", "player": player, "member": id, "currency": "KRW",
+                "amount": "500", "reason": "member_closed"})
+        };
+        let first = local.get("/v1/ledger/owed?limit=1").expect(200);
+        assert_eq!(first["items"], json!([owed("ann", &ids[0])]));
+        let next = first["next_cursor"].as_str().expect("there is one more");
+        let next = local.get(&format!("/v1/ledger/owed?cursor={next}")).expect(200);
+        assert_eq!(next, json!({"items": [owed("bob", &ids[1])]}));
+        let reader = key(&server, "reader");
+        server.client().with_key(&reader).get("/v1/ledger/owed").refused(403, "forbidden");
+    }
 }
 
 #[test]

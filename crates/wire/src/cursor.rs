@@ -49,6 +49,8 @@ pub enum Names {
     Series = 26,
     /// Prizes of a period of a board.
     PeriodPrizes = 27,
+    /// Prizes and fees that are owed.
+    Owed = 28,
 }
 
 impl ScoreCursor {

@@ -135,6 +135,16 @@ impl Record {
         matches!(self.kept, Kept::Redis(_)) && !matches!(self.state, State::Draft | State::Open)
     }
 
+    /// Where members begin whose fees are to be paid back: behind a player, or with the first.
+    pub fn fees_due(&self) -> Option<Option<&PlayerId>> {
+        match &self.work {
+            Work::Refund { after } => Some(after.as_ref()),
+            // It is called off, and what its start has left is cleared first.
+            Work::Clear if self.state == State::Cancelled => Some(None),
+            _ => None,
+        }
+    }
+
     /// Refuses applications from the moment on at which it starts by itself, also where that start is late.
     pub fn judge_apply(&self, now: Micros) -> Result<(), Refusal> {
         let starts = due::next(self.state, self.since, &self.contest, false);

@@ -68,6 +68,7 @@ const FILES: &[File] = &[
     file!("live.js" SCRIPT),
     file!("metrics.js" SCRIPT),
     file!("overview.js" SCRIPT),
+    file!("owed.js" SCRIPT),
     file!("parts.css" CSS),
     file!("ranking.js" SCRIPT),
     file!("samples.js" SCRIPT),

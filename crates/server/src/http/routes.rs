@@ -69,6 +69,7 @@ pub(super) const ROUTES: &[Route] = &[
     route!("POST" "/v1/holds/{hold}/void" Members wallets::holds::void),
     route!("GET" "/v1/ledger/accounts" Members wallets::ledger::accounts),
     route!("GET" "/v1/ledger/trial-balance" Members wallets::ledger::trial_balance),
+    route!("GET" "/v1/ledger/owed" Members wallets::ledger::owed),
     route!("GET" "/v1/ledger/transactions/{transaction}" Members wallets::ledger::transaction),
     route!("POST" "/v1/contests" Write contests::change::create),
     route!("GET" "/v1/contests" Read contests::change::list),

@@ -11,15 +11,15 @@ use crate::events::live::Live;
 use crate::periods::stale::Stale;
 use crate::periods::{LivePart, Periods};
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use tally_ranking::{Ranking, Standings};
 use tally_rules::{BoardId, Definition, Micros, PlayerId, Refusal};
 use tally_store::plan::ALL_TIME;
-use tally_store::{BoardNo, BoardRow, BoardState, Part};
+use tally_store::{BoardNo, BoardRow, BoardState, Part, Revisions};
 
 pub use put::{Put, delete, put, sorted_set};
-pub(crate) use put::{read_again, run_once};
+pub(crate) use put::{make_room, read_again, run_once};
 pub use registry::Boards;
 
 /// A live board.
@@ -46,8 +46,8 @@ pub struct Board {
     periods: RwLock<Periods>,
     /// Closed ones whose order is to be written anew.
     pub(crate) stale: Stale,
-    /// Which change of it is known here; 0 where nobody else makes any.
-    revision: AtomicU64,
+    /// Which change of it is known here; none where nobody else makes any.
+    revisions: RwLock<Revisions>,
     /// The contest that it belongs to.
     pub(crate) play: OnceLock<Play>,
     /// Who watches it.
@@ -75,7 +75,6 @@ impl Board {
         let periods = RwLock::new(Periods::new(&row.definition).map_err(Refusal::InvalidDefinition)?);
         let BoardRow { no, id, definition, created_at } = row;
         let implicit = AtomicBool::new(definition.implicit);
-        let (revision, changing) = (AtomicU64::new(0), AtomicUsize::new(0));
         Ok(Self {
             no,
             id,
@@ -87,28 +86,32 @@ impl Board {
             implicit,
             periods,
             stale: Stale::default(),
-            revision,
+            revisions: RwLock::default(),
             play: OnceLock::new(),
             live: Live::default(),
-            changing,
+            changing: AtomicUsize::new(0),
         })
     }
 
     /// Which change of it is known here. Asked before anything else of it is.
-    pub(crate) fn revision(&self) -> u64 {
-        self.revision.load(Ordering::SeqCst)
+    pub(crate) fn revisions(&self) -> Revisions {
+        self.revisions.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Keeps it as it is for a batch that was planned on that revision; nothing where it is another by now.
-    pub(crate) fn change(self: &Arc<Self>, planned: u64) -> Option<Changing> {
+    fn set_revisions(&self, revisions: Revisions) {
+        *self.revisions.write().unwrap_or_else(PoisonError::into_inner) = revisions;
+    }
+
+    /// Keeps it as it is for a batch that was planned on those revisions; nothing where they are others by now.
+    pub(crate) fn change(self: &Arc<Self>, planned: &Revisions) -> Option<Changing> {
         self.changing.fetch_add(1, Ordering::SeqCst);
         let changing = Changing(Arc::clone(self));
-        (self.revision() == planned).then_some(changing)
+        (self.revisions() == *planned).then_some(changing)
     }
 
-    /// A batch that has changed it is published: it is as of this revision.
-    pub(crate) fn advance(&self, revision: u64) {
-        self.revision.fetch_max(revision, Ordering::SeqCst);
+    /// A batch that has changed it is published: it is as of this revision of a database.
+    pub(crate) fn advance(&self, shard: usize, revision: u64) {
+        self.revisions.write().unwrap_or_else(PoisonError::into_inner).advance(shard, revision);
     }
 
     /// Takes over what is stored, where that is another revision. Not while a batch that changes it is under way: then it says
@@ -121,23 +124,23 @@ impl Board {
         if self.changing.load(Ordering::SeqCst) > 0 {
             return Ok(false);
         }
-        let known = self.revision();
-        if state.revision < known {
+        let known = self.revisions();
+        if state.revisions.are_behind(&known) {
             // Else a batch has changed it since it was asked for.
-            if state.bans.are_since(known) {
-                self.revision.store(0, Ordering::SeqCst);
+            if state.bans.are_since(&known) {
+                self.set_revisions(Revisions::default());
             }
             return Ok(false);
         }
-        if state.revision > known {
-            if !state.bans.apply(known, &mut hidden) {
+        if known.are_behind(&state.revisions) {
+            if !state.bans.apply(&known, &mut hidden) {
                 return Ok(false);
             }
             let known = |part: Part| periods.live(part).cloned();
             fresh.place(&state.parts, known, |row| self.order_of_part(row.part));
             *periods = fresh;
             self.implicit.store(state.row.definition.implicit, Ordering::Release);
-            self.revision.store(state.revision, Ordering::SeqCst);
+            self.set_revisions(state.revisions.clone());
         }
         Ok(true)
     }
@@ -147,14 +150,14 @@ impl Board {
         self.order.waits()
     }
 
-    /// The revision that is known here, unless nothing is known yet.
-    pub(crate) fn known(&self) -> Option<u64> {
-        Some(self.revision()).filter(|revision| *revision > 0)
+    /// The revisions that are known here, unless nothing is known yet.
+    pub(crate) fn known(&self) -> Option<Revisions> {
+        Some(self.revisions()).filter(Revisions::are_known)
     }
 
-    /// The revision that is known here, where others may change it too.
-    pub(crate) fn followed(&self) -> Option<u64> {
-        self.is_shared().then(|| self.revision())
+    /// The revisions that are known here, where others may change it too.
+    pub(crate) fn followed(&self) -> Option<Revisions> {
+        self.is_shared().then(|| self.revisions())
     }
 
     /// Its periods in memory.

@@ -29,6 +29,9 @@ use tally_store::{BoardChange, BoardNo, BoardRow, Changes, Loaded, Name, Plan, S
 /// How often it is tried to write prizes down before a change: a period may end between the two.
 const TRIES: u32 = 3;
 
+/// The database of what belongs to no player.
+const FIRST: usize = 0;
+
 /// What came of putting a board.
 #[derive(Clone, Debug)]
 pub struct Put {
@@ -141,10 +144,7 @@ fn create(
     identity: Option<&Identity>,
 ) -> Result<Made, Failure> {
     let now = tally.now();
-    if tally.boards.len() >= tally.settings.boards_max {
-        sweep(tally)?;
-    }
-    let full = tally.boards.len() >= tally.settings.boards_max;
+    let full = !make_room(tally, 1)?;
     // One that nobody sees is replaced.
     let unseen = tally.boards.get(id);
     let mut plan = plan(id, identity);
@@ -243,7 +243,7 @@ fn may_go(tally: &Tally, board: &Board, revision: Option<u64>) -> bool {
     if !board.is_shared() {
         return !board.is_there();
     }
-    let known = revision == Some(board.revision());
+    let known = revision == Some(board.revisions().of(FIRST));
     let shown = !board.is_implicit() || board.hides_anybody();
     known && !shown && {
         let found = tally.store.walk_scores(board.no, ALL_TIME, None, 1, &mut |_, _| {});
@@ -257,6 +257,15 @@ fn still(tally: &Tally) -> Result<Option<Pass>, Failure> {
     (tally.store.shards() > 1).then(|| tally.lane.hold()).transpose()
 }
 
+/// Whether so many boards may be made; those that nobody sees any more go where that needs their room. Holds `changing_boards`.
+pub(crate) fn make_room(tally: &Tally, wanted: usize) -> Result<bool, Failure> {
+    let has_room = || tally.settings.boards_max.saturating_sub(tally.boards.len()) >= wanted;
+    if !has_room() {
+        sweep(tally)?;
+    }
+    Ok(has_room())
+}
+
 /// Lets boards go that nobody sees any more: they stay until their room is needed. Whoever is about to write to one is
 /// told by the lane that it is gone, and makes it again.
 fn sweep(tally: &Tally) -> Result<(), Failure> {
@@ -266,9 +275,7 @@ fn sweep(tally: &Tally) -> Result<(), Failure> {
         let gone = if board.is_shared() {
             vanish(tally, &board)?
         } else {
-            let asked = tally.lane.ask(Request::Vanish(board), None);
-            let done = tokio::runtime::Handle::current().block_on(asked)?;
-            matches!(done, Done::Vanished(true))
+            matches!(tally.lane.ask_blocking(Request::Vanish(board), None)?, Done::Vanished(true))
         };
         if gone {
             set(tally, &id, None);

@@ -197,7 +197,9 @@ impl Desk for InStore<'_> {
     fn decide(&self, ask: &Ask<'_>, players: &[PlayerId], accept: bool) -> Tried {
         let by = ask.actor.by(&ask.record, Event::Decide, None)?;
         let rows = self.seen(&ask.record, players)?;
-        let accept = accept.then(|| boards_free(ask.tally));
+        let count = u32::try_from(players.len()).unwrap_or(u32::MAX);
+        let members = ask.record.desk.accepted.saturating_add(count);
+        let accept = accept.then(|| boards_free(ask.tally, &ask.record.contest, members)).transpose()?;
         Self::once(ask, by, Act::Decide { rows, accept })
     }
 

@@ -4,14 +4,13 @@
 //! An entry is of a player's name and of the member that had it. So a name with an entry neither comes to another member nor goes
 //! from its own, or scores of one member would pay another. Applying and renaming exclude each other on one server; on several
 //! servers an application may come between the look and the renaming. A closed member keeps its entries and releases its name; a
-//! new member does not get that name while they are there. A closing that comes between that look and the new member is not
-//! seen. Blocks. Not here: what becomes of entries of an erased player (`erase`).
+//! new member does not get that name while they are there. Blocks. Not here: what becomes of entries of an erased player (`erase`).
 
-use super::desk;
+use super::{desk, series};
 use crate::failure::Failure;
 use crate::tally::Tally;
 use std::collections::BTreeSet;
-use tally_rules::contest::{ContestId, Record, State, Status};
+use tally_rules::contest::{ContestId, Record, SeriesRecord, State, Status};
 use tally_rules::ledger::member::Handle;
 use tally_rules::{PlayerId, Refusal};
 use tally_store::EntrantKey;
@@ -22,7 +21,7 @@ const PAGE: usize = 500;
 /// Players of one read: with a page of contests at most 5,000 rows.
 const PLAYERS: usize = 10;
 
-/// Refuses a change of players with an entry, and of those that are staff of a contest that is not over.
+/// Refuses a change of players with an entry, and of those that are staff of a contest that is not over, or of a series.
 pub(crate) fn refuse(tally: &Tally, players: &[PlayerId]) -> Result<(), Failure> {
     each_page(tally, &[State::Draft, State::Open, State::Running, State::Finished], |page| {
         for (id, record) in page {
@@ -33,22 +32,42 @@ pub(crate) fn refuse(tally: &Tally, players: &[PlayerId]) -> Result<(), Failure>
             }
         }
         Ok(())
-    })
+    })?;
+    let mut after = None;
+    loop {
+        let page = series::list(tally, after.as_ref(), PAGE)?.rows;
+        let is_staff = |record: &SeriesRecord| players.iter().any(|one| record.series.template.is_staff(one));
+        if let Some((id, _)) = page.iter().find(|(_, record)| is_staff(record)) {
+            return Err(Refusal::PlayerInContest(id.as_str().into()).into());
+        }
+        if page.len() < PAGE {
+            return Ok(());
+        }
+        after = page.into_iter().next_back().map(|(id, _)| id);
+    }
 }
 
-/// Those of some players that no member has, and that a closed member has entries under; each with a contest.
-pub(crate) fn left_behind(
-    tally: &Tally,
-    players: &BTreeSet<PlayerId>,
-) -> Result<Vec<(PlayerId, ContestId)>, Failure> {
+/// What a look at names for new members finds.
+#[derive(Debug, Default)]
+pub(crate) struct Look {
+    /// Names that a member has.
+    pub(crate) taken: Vec<Handle>,
+    /// Names that no member has, and that a closed member has entries under; each with a contest.
+    pub(crate) left_behind: Vec<(PlayerId, ContestId)>,
+}
+
+/// Looks at names for new members.
+pub(crate) fn look(tally: &Tally, players: &BTreeSet<PlayerId>) -> Result<Look, Failure> {
     let ledger = tally.store.ledger();
     let handles: Vec<Handle> = players.iter().cloned().map(Handle::Player).collect();
     let holders = ledger.members_of(&handles)?;
-    let free = players.iter().zip(holders).filter(|(_, holder)| holder.is_none());
-    let free: Vec<PlayerId> = free.map(|(player, _)| player.clone()).collect();
-    let mut found = Vec::new();
+    let (mut taken, mut free) = (Vec::new(), Vec::new());
+    for ((player, handle), holder) in players.iter().zip(handles).zip(holders) {
+        if holder.is_some() { taken.push(handle) } else { free.push(player.clone()) }
+    }
+    let mut left_behind = Vec::new();
     if free.is_empty() {
-        return Ok(found);
+        return Ok(Look { taken, left_behind });
     }
     each_page(tally, &[State::Open, State::Running], |page| {
         // Entries of others are of no member.
@@ -74,12 +93,12 @@ pub(crate) fn left_behind(
             let of_begun = enrolled.iter().zip(&members).filter(|(_, one)| one.is_some()).map(|(key, _)| key);
             for key in of_open.chain(of_begun) {
                 let id = paid.iter().find(|(_, record)| record.no == key.contest).map(|(id, _)| id.clone());
-                found.extend(id.map(|id| (key.player.clone(), id)));
+                left_behind.extend(id.map(|id| (key.player.clone(), id)));
             }
         }
         Ok(())
     })?;
-    Ok(found)
+    Ok(Look { taken, left_behind })
 }
 
 /// Pages of the contests in some states.

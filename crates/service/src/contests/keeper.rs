@@ -9,6 +9,7 @@ use super::counts::Counts;
 use super::{change, desk, expire, finish, series, settle, start, work};
 use crate::background::Background;
 use crate::failure::{Failure, Fault};
+use crate::owed::Mistakes;
 use crate::periods::prizes::{self, Paid};
 use crate::servers::doubts;
 use crate::tally::Tally;
@@ -31,7 +32,7 @@ const NOT_ASKED: &str = "it did not answer for another contest, and is not asked
 /// Looks between two at how many contests there are.
 const COUNTED_EVERY: u32 = 10;
 
-/// Looks between two at leaderboards of contests that are over.
+/// Looks between two at leaderboards of contests that are over, and between two at payments that were left unpaid by mistake.
 const EXPIRED_EVERY: u32 = 120;
 
 /// The thread.
@@ -50,6 +51,7 @@ impl ContestKeeper {
     pub(crate) fn start(&self, tally: Weak<Tally>) -> std::io::Result<()> {
         self.thread.start("contests", move |stopped| {
             let (mut failed, mut looks) = (0_u32, 0_u32);
+            let mut mistakes = Mistakes::default();
             while stopped.recv_timeout(PAUSE) == Err(RecvTimeoutError::Timeout) {
                 let Some(tally) = tally.upgrade() else { return };
                 if looks.is_multiple_of(COUNTED_EVERY) {
@@ -59,7 +61,10 @@ impl ContestKeeper {
                 let expires = looks.is_multiple_of(EXPIRED_EVERY);
                 looks = looks.wrapping_add(1);
                 let looked = do_due(&tally).and(prizes::pay_due(&tally)).and(doubts::find_out(&tally));
-                let looked = if expires { looked.and(expire::delete_due(&tally)) } else { looked };
+                let looked = match expires {
+                    true => looked.and(expire::delete_due(&tally)).and(mistakes.pay(&tally)),
+                    false => looked,
+                };
                 if let Err(failure) = &looked
                     && failed.is_multiple_of(SAID_EVERY)
                 {

@@ -240,7 +240,8 @@ impl Desk for InRedis<'_> {
         state::judge(ask.record.state, Event::Decide, by)?;
         let look = self.look(players)?;
         let (mut desk, contest) = (look.desk, &ask.record.contest);
-        let room = contest.room(boards_free(ask.tally));
+        let count = if accept { u32::try_from(players.len()).unwrap_or(u32::MAX) } else { 0 };
+        let room = contest.room(boards_free(ask.tally, contest, desk.accepted.saturating_add(count))?);
         let (mut results, mut rows) = (Vec::with_capacity(players.len()), Vec::<Row>::new());
         for (player, kept) in players.iter().zip(&look.rows) {
             let twice = rows.iter().find(|row| row.player == *player).and_then(|row| row.to);

@@ -1,5 +1,5 @@
 //! Prizes and fees that an earlier release left unpaid by mistake: it took every refusal for a closed member, also that of a
-//! currency that was not configured. Each start pays such rows until none is left, and says what it finds. Blocks.
+//! currency that was not configured. Each start pays such rows until none is left, and says what it finds; `owed` looks once more. Blocks.
 //!
 //! A refund reaches closed members, so `member_closed` is never a reason against one. A prize stays unpaid where its member is
 //! closed by now: the store does not tell whether it was closed before. Every payment of such rows changes its contest's revision
@@ -66,9 +66,7 @@ fn of_contests(tally: &Tally) -> Result<usize, Failure> {
         loop {
             let page = tally.store.ledger().contests(Some(state), after.as_ref(), PAGE)?;
             for (id, _) in page.iter().filter(|(_, record)| record.members > 0) {
-                let found = each(tally, find(tally, id)?.no, |from| of_contest(tally, id, from))?;
-                found.say("contest", id.as_str());
-                left += found.left;
+                left += all_of_contest(tally, id)?;
             }
             if page.len() < PAGE {
                 break;
@@ -79,7 +77,14 @@ fn of_contests(tally: &Tally) -> Result<usize, Failure> {
     Ok(left)
 }
 
-/// Pays what is wrong of a contest from that place on, in one read.
+/// Pays what is wrong of a contest; gives how many payments are left, in currencies that are not configured now.
+pub(crate) fn all_of_contest(tally: &Tally, id: &ContestId) -> Result<usize, Failure> {
+    let found = each(tally, find(tally, id)?.no, |from| of_contest(tally, id, from))?;
+    found.say("contest", id.as_str());
+    Ok(found.left)
+}
+
+/// The same from that place on, in one read.
 fn of_contest(tally: &Tally, id: &ContestId, from: u32) -> Result<usize, Failure> {
     let rows = |record: &Record| Ok::<_, Failure>(wrong(tally, record.no, from)?.rows);
     if rows(&find(tally, id)?)?.is_empty() {
@@ -94,10 +99,7 @@ fn of_periods(tally: &Tally) -> Result<usize, Failure> {
     loop {
         let page = tally.store.ledger().payments(false, after, PAGE)?;
         for key in &page {
-            let Some(payment) = tally.store.ledger().payment(*key)? else { continue };
-            let found = each(tally, payment.no, |from| of_period(tally, *key, from))?;
-            found.say("period", &format!("{}/{}", payment.board.as_str(), payment.period));
-            left += found.left;
+            left += all_of_period(tally, *key)?;
         }
         after = page.last().copied();
         if page.len() < PAGE {
@@ -106,7 +108,15 @@ fn of_periods(tally: &Tally) -> Result<usize, Failure> {
     }
 }
 
-/// The same of a period.
+/// Pays what is wrong of a period.
+pub(crate) fn all_of_period(tally: &Tally, key: PartKey) -> Result<usize, Failure> {
+    let Some(payment) = tally.store.ledger().payment(key)? else { return Ok(0) };
+    let found = each(tally, payment.no, |from| of_period(tally, key, from))?;
+    found.say("period", &format!("{}/{}", payment.board.as_str(), payment.period));
+    Ok(found.left)
+}
+
+/// The same from that place on, in one read.
 fn of_period(tally: &Tally, key: PartKey, from: u32) -> Result<usize, Failure> {
     let Some(payment) = tally.store.ledger().payment(key)? else { return Ok(0) };
     let rows = wrong(tally, payment.no, from)?.rows;

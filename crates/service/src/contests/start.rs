@@ -4,7 +4,7 @@
 use super::act::{Actor, act_at, find};
 use super::command::{Act, ContestDone, What};
 use super::{desk, play, work};
-use crate::boards::Board;
+use crate::boards::{self, Board};
 use crate::failure::{Failure, Fault};
 use crate::servers::{self, doubts};
 use crate::tally::Tally;
@@ -66,7 +66,10 @@ pub(super) fn start_at(
                 }
                 rows => rows?,
             };
-            check_boards(tally, &record.contest, u32::try_from(rows.len()).unwrap_or(u32::MAX))?;
+            let members = u32::try_from(rows.len()).unwrap_or(u32::MAX);
+            if !boards::make_room(tally, record.contest.boards_of(members) as usize)? {
+                return Err(Refusal::TooManyBoards.into());
+            }
             Ok((by, Act::Start(rows)))
         });
         if done.is_err() && held.get() {
@@ -90,14 +93,21 @@ pub(super) fn start_at(
     Ok(Started { done, failed })
 }
 
-/// How many leaderboards may still be made.
-pub(super) fn boards_free(tally: &Tally) -> u32 {
-    u32::try_from(tally.settings.boards_max.saturating_sub(tally.boards.len())).unwrap_or(u32::MAX)
+/// How many leaderboards may still be made: as many as a contest needs with so many members, if there can be room for them.
+pub(super) fn boards_free(tally: &Tally, contest: &Contest, members: u32) -> Result<u32, Failure> {
+    let free = || tally.settings.boards_max.saturating_sub(tally.boards.len());
+    let wanted = contest.boards_of(members) as usize;
+    if free() < wanted {
+        let _one = tally.changing_boards.lock().unwrap_or_else(PoisonError::into_inner);
+        boards::make_room(tally, wanted)?;
+    }
+    Ok(u32::try_from(free()).unwrap_or(u32::MAX))
 }
 
 /// Refuses a contest that would have more leaderboards with so many members than may still be made.
-pub(super) fn check_boards(tally: &Tally, contest: &Contest, members: u32) -> Result<(), Refusal> {
-    if contest.boards_of(members) > boards_free(tally) { Err(Refusal::TooManyBoards) } else { Ok(()) }
+pub(super) fn check_boards(tally: &Tally, contest: &Contest, members: u32) -> Result<(), Failure> {
+    let free = boards_free(tally, contest, members)?;
+    if contest.boards_of(members) > free { Err(Refusal::TooManyBoards.into()) } else { Ok(()) }
 }
 
 /// A start that did not take place holds no application still.

@@ -6,7 +6,7 @@
 
 use super::order::{self, Basis, Naming, Place, Written};
 use super::walk::Readers;
-use super::{LivePart, RuleState, behind, prizes};
+use super::{LivePart, RuleState, behind, prizes, shared};
 use crate::background::Background;
 use crate::boards::Board;
 use crate::failure::Failure;
@@ -18,14 +18,12 @@ use std::sync::{Arc, PoisonError, Weak};
 use std::time::{Duration, Instant};
 use tally_ranking::PartOrder;
 use tally_rules::Micros;
-use tally_store::{Changes, Loaded, Part, PartKey, PartRow, Plan, Store, StoreError, Task};
+use tally_store::{Part, PartRow, Store, StoreError, Task};
 
 /// Between two looks at the clock.
 const LOOK_PAUSE: Duration = Duration::from_millis(200);
 /// Every so many looks, those who went long ago are forgotten where orders are kept elsewhere: every ten minutes.
 const PURGE_EVERY: u32 = 3_000;
-/// How long a server that says nothing stays the one that closes periods.
-const TURN: Duration = Duration::from_secs(5);
 /// How many milliseconds whoever closes a period waits for those who read it from memory.
 const LEAVE_TRIES: u32 = 1_000;
 /// How many times as long as it took to write closed periods anew it waits before it looks for others.
@@ -96,7 +94,7 @@ pub(super) fn close_due_of(tally: &Tally, board: &Board) -> Result<(), Failure> 
     // What is closed stays closed, so a clock in doubt closes nothing.
     let Some(now) = tally.believed_now() else { return Ok(()) };
     if board.is_shared() {
-        return close_shared(tally, board, now);
+        return shared::close_due(tally, board, now);
     }
     let parts = if late(board, now).is_empty() {
         Vec::new()
@@ -113,47 +111,8 @@ pub(super) fn close_due_of(tally: &Tally, board: &Board) -> Result<(), Failure> 
     close(Place::of(tally), board, &parts, now)
 }
 
-/// The same of a board that other servers write to. That a period is closed is a change of the board, so no batch that was
-/// planned before it is written after it, whatever the clocks say; what the store has then is all there will be.
-fn close_shared(tally: &Tally, board: &Board, now: Micros) -> Result<(), Failure> {
-    let store = &*tally.store;
-    if late(board, now).is_empty() && surplus(board).is_empty() {
-        return Ok(());
-    }
-    if !store.take_turn(Task::Periods, TURN)? {
-        return Ok(());
-    }
-    let _one = tally.closing.lock().unwrap_or_else(PoisonError::into_inner);
-    let parts = seal_stored(store, board, now)?;
-    close(Place::of(tally), board, &parts, now)
-}
-
-/// Marks periods in the store as closed that are due, and gives them, oldest first.
-fn seal_stored(store: &dyn Store, board: &Board, now: Micros) -> Result<Vec<Part>, Failure> {
-    for _ in 0..servers::TRIES {
-        let revision = board.followed();
-        let due = late(board, now);
-        let open = |live: &&Arc<LivePart>| board.periods().closed(live.part).is_none();
-        let key = |live: &Arc<LivePart>| PartKey { board: board.no, part: live.part };
-        let mut rows: Vec<_> = due.iter().filter(open).map(|live| (key(live), Some(row(live)))).collect();
-        rows.sort_unstable_by_key(|(key, _)| *key);
-        if rows.is_empty() {
-            return Ok(due.iter().map(|live| live.part).collect());
-        }
-        let plan = Plan { boards: vec![board.no], alone: true, ..Plan::default() };
-        let as_planned = |loaded: &Loaded| loaded.boards[0].is_some() && loaded.boards[0] == revision;
-        servers::run(store, &plan, &mut |loaded| {
-            let parts = if as_planned(loaded) { rows.clone() } else { Vec::new() };
-            Changes { parts, ..Changes::default() }
-        })?;
-        servers::renew(store, board)?;
-    }
-    // Others change it all the time: the next look tries again.
-    Ok(Vec::new())
-}
-
 /// Periods in memory that take no more scores, oldest first.
-fn late(board: &Board, now: Micros) -> Vec<Arc<LivePart>> {
+pub(super) fn late(board: &Board, now: Micros) -> Vec<Arc<LivePart>> {
     let periods = board.periods();
     let of_rule = |state: &RuleState| {
         state.live.iter().filter(|live| !state.takes(live.span, now)).cloned().collect::<Vec<_>>()
@@ -188,13 +147,13 @@ fn seal(board: &Board, now: Micros) -> Vec<Part> {
 }
 
 /// As it is stored before its order is.
-fn row(live: &LivePart) -> PartRow {
+pub(super) fn row(live: &LivePart) -> PartRow {
     let LivePart { part, rule, span, .. } = *live;
     PartRow { part, rule, span, closed: true, version: 0, stale: false, total: 0 }
 }
 
 /// Stores the orders of sealed periods and takes them out of memory. Nothing else may change closed periods meanwhile.
-fn close(place: Place<'_>, board: &Board, parts: &[Part], now: Micros) -> Result<(), Failure> {
+pub(super) fn close(place: Place<'_>, board: &Board, parts: &[Part], now: Micros) -> Result<(), Failure> {
     let store = place.store;
     for part in parts {
         let basis = Basis::of(board, *part);
@@ -247,7 +206,7 @@ fn leave(live: Arc<LivePart>) {
 
 /// Closed periods beyond those that are kept. Ones without players are counted apart: they are hidden from lists, and
 /// are there because a player may be shown again or because they say where the next one begins.
-fn surplus(board: &Board) -> Vec<Part> {
+pub(super) fn surplus(board: &Board) -> Vec<Part> {
     let mut gone = Vec::new();
     for state in &board.periods().rules {
         let keep = state.rule.keep;
@@ -308,7 +267,7 @@ pub(super) fn refresh_due_of(tally: &Tally, board: &Board) -> Result<(), Failure
     if board.periods().stale().is_empty() {
         return Ok(());
     }
-    if board.is_shared() && !tally.store.take_turn(Task::Periods, TURN)? {
+    if board.is_shared() && !tally.store.take_turn(Task::Periods, shared::TURN)? {
         return Ok(());
     }
     let _one = tally.closing.lock().unwrap_or_else(PoisonError::into_inner);

@@ -12,6 +12,7 @@ mod middle;
 pub mod order;
 pub mod prizes;
 pub(crate) mod purge;
+mod shared;
 pub(crate) mod stale;
 pub mod view;
 pub(crate) mod walk;

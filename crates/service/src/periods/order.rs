@@ -17,8 +17,8 @@ use tally_ranking::{PartOrder, Source, Standings, StoredBlock};
 use tally_rules::event::{Event, Happened, PeriodClosed};
 use tally_rules::{Micros, PlayerId, Record};
 use tally_store::{
-    Block, BlockKey, BoardNo, Changes, DamagedRow, Gone, Loaded, Part, PartKey, PartRow, Plan, ScoreKey,
-    Store, StoreError, Topic,
+    Block, BlockKey, BoardNo, Changes, DamagedRow, Gone, Loaded, Part, PartKey, PartRow, Plan, Revisions,
+    ScoreKey, ShardSet, Store, StoreError, Topic,
 };
 
 /// Blocks of one transaction.
@@ -136,11 +136,11 @@ impl Naming {
 }
 
 /// What a closed part is when its order begins to be read.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Basis<'a> {
     board: &'a Board,
-    /// The revision of its board, where other servers change that too.
-    revision: Option<u64>,
+    /// The revisions of its board, where other servers change that too.
+    revisions: Option<Revisions>,
     /// How many batches of this server had changed its records.
     batches: u64,
 }
@@ -148,7 +148,7 @@ pub(crate) struct Basis<'a> {
 impl<'a> Basis<'a> {
     /// Of a part, as it is now.
     pub(crate) fn of(board: &'a Board, part: Part) -> Self {
-        Self { board, revision: board.followed(), batches: board.stale.count(part) }
+        Self { board, revisions: board.followed(), batches: board.stale.count(part) }
     }
 }
 
@@ -157,7 +157,7 @@ impl<'a> Basis<'a> {
 /// at once write the same. The part stays stale where a batch of this server has changed its records since.
 pub(crate) fn write(
     place: Place<'_>,
-    Basis { board, revision, batches }: Basis<'_>,
+    Basis { board, revisions, batches }: Basis<'_>,
     (row, naming): (&PartRow, Option<Naming>),
     order: &PartOrder,
     keep_empty: bool,
@@ -166,10 +166,19 @@ pub(crate) fn write(
     let (store, key) = (place.store, PartKey { board, part: row.part });
     let (version, changes) = (row.version + 1, order.changes());
     let run = |changes: Changes| {
-        let plan = Plan { boards: vec![board], alone: !changes.parts.is_empty(), ..Plan::default() };
+        // In the end every database holds still: what was read of it is what it has.
+        let alone = !changes.parts.is_empty();
+        let shards =
+            if alone && revisions.is_some() { ShardSet::first(store.shards()) } else { ShardSet::default() };
+        let plan = Plan { boards: vec![board], alone, shards, ..Plan::default() };
         let mut moved = false;
         let mut decide = |loaded: &Loaded| {
-            moved = revision.is_some() && loaded.boards[0].is_some() && loaded.boards[0] != revision;
+            moved = revisions.as_ref().is_some_and(|known| {
+                let mut elsewhere = loaded.boards_elsewhere.iter().map(|(shard, boards)| (*shard, boards[0]));
+                let is_other =
+                    |(shard, now): (usize, Option<u64>)| now.is_some_and(|now| now != known.of(shard));
+                is_other((0, loaded.boards[0])) || elsewhere.any(is_other)
+            });
             if moved || loaded.boards[0].is_none() { Changes::default() } else { changes.clone() }
         };
         servers::run(store, &plan, &mut decide).map(|_| moved)
@@ -184,7 +193,7 @@ pub(crate) fn write(
         moved |= run(Changes { blocks: std::mem::take(&mut blocks), ..Changes::default() })?;
         Ok(())
     })?;
-    let held = place.hold(revision.is_some())?;
+    let held = place.hold(revisions.is_some())?;
     if moved || order.changes() != changes {
         return Ok(Written::Moved);
     }

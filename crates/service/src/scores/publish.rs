@@ -5,6 +5,7 @@ use super::command::Request;
 use super::decide::Decision;
 use super::orders::Orders;
 use super::redefine::{Change, Redefinition};
+use super::standing::OnDatabase;
 use super::steps::{Commands, Move, Step, StepDone, StepReply};
 use crate::boards::Board;
 use crate::contests::play;
@@ -19,14 +20,26 @@ use tally_store::{BoardNo, Part, Store};
 
 /// The versions of what a batch has committed: one, or that of each database.
 pub(super) struct Versions<'a> {
-    pub(super) each: &'a [u64],
-    pub(super) store: &'a dyn Store,
+    each: Vec<u64>,
+    store: &'a dyn Store,
 }
 
-impl Versions<'_> {
+impl<'a> Versions<'a> {
+    pub(super) fn of(done: &[OnDatabase], store: &'a dyn Store) -> Self {
+        let each = match done {
+            [one] => vec![one.committed.version],
+            done => {
+                let mut each = vec![0; store.shards()];
+                done.iter().for_each(|one| each[one.shard] = one.committed.version);
+                each
+            }
+        };
+        Self { each, store }
+    }
+
     /// That of a player's database.
-    fn of(&self, player: &PlayerId) -> u64 {
-        match self.each {
+    fn of_player(&self, player: &PlayerId) -> u64 {
+        match &self.each[..] {
             [one] => *one,
             each => each.get(self.store.shard_of(player)).copied().unwrap_or_default(),
         }
@@ -39,7 +52,7 @@ impl Versions<'_> {
         movements: &[Movement],
         mut published: impl FnMut(usize, Published),
     ) {
-        if let ([_], _) | (_, Some(_)) = (self.each, order.memory()) {
+        if let ([_], _) | (_, Some(_)) = (&self.each[..], order.memory()) {
             return order.publish(movements, self.each[0], published);
         }
         for (shard, version) in self.each.iter().enumerate() {
@@ -182,7 +195,7 @@ fn move_held(
         let Some((_, _, order)) = order.filter(|_| !hidden.contains(player)) else { continue };
         let ranked = ranked && nth == 0;
         let moved = Movement { player: player.clone(), record: *record, ranked };
-        let published = order.publish(&moved, versions.of(player));
+        let published = order.publish(&moved, versions.of_player(player));
         first = published.unwrap_or(first);
     }
     first

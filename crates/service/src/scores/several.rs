@@ -8,18 +8,16 @@ use super::aim::Aims;
 use super::command::Request;
 use super::select::select;
 use super::slices::{Slice, Whole, cut};
-use super::standing::{Standing, Stood, Unready};
+use super::standing::{OnDatabase, Standing, Stood, Unready};
 use super::steps::{Commands, Step};
 use super::transact::Part;
 use super::work::{CHANGED, Decided, Open, ScoreWork, TRIES};
-use crate::boards::Board;
 use crate::clock::Judged;
 use crate::failure::Fault;
-use std::sync::Arc;
 use tally_lanes::{Failure, Pass, backoff};
 use tally_ranking::RankingError;
 use tally_rules::{PlayerId, Record};
-use tally_store::{BoardNo, Committed, PartRow, ShardSet};
+use tally_store::{BoardNo, PartRow, ShardSet};
 
 /// Why the databases after one whose commit is in doubt do nothing.
 const IN_DOUBT: &str = "what became of the part of another database is not known yet";
@@ -31,10 +29,7 @@ struct Progress {
     stood: Stood,
     pass: Pass,
     stale: Vec<(BoardNo, PartRow)>,
-    changed: Vec<Arc<Board>>,
-    versions: Vec<u64>,
-    /// Whether any has done its part.
-    is_begun: bool,
+    done: Vec<OnDatabase>,
 }
 
 /// A batch whose last transaction may have been committed.
@@ -80,9 +75,7 @@ impl ScoreWork {
             stood,
             pass,
             stale: Vec::new(),
-            changed: Vec::new(),
-            versions: vec![0; self.shared.store.shards()],
-            is_begun: false,
+            done: Vec::new(),
         };
         let (mut last, mut lost) = (None, None);
         for shard in shards.iter().collect::<Vec<_>>().into_iter().rev() {
@@ -101,7 +94,9 @@ impl ScoreWork {
                 Ok(part) => progress.join(shard, &slice, part),
                 Err(Failure::Unknown(fault)) => lost = Some((shard, slice, fault)),
                 // A guilty row is found by halving, as long as nothing is done.
-                Err(failure @ Failure::Row(_)) if !progress.is_begun && lost.is_none() && batch.len() > 1 => {
+                Err(failure @ Failure::Row(_))
+                    if progress.done.is_empty() && lost.is_none() && batch.len() > 1 =>
+                {
                     return Err(failure);
                 }
                 Err(failure) => {
@@ -115,7 +110,7 @@ impl ScoreWork {
                 self.open = Some(Open::Doubt(Box::new(Doubt { progress, slice, shard })));
                 Err(Failure::Unknown(fault))
             }
-            (None, Some(failure)) if !progress.is_begun => Err(failure),
+            (None, Some(failure)) if progress.done.is_empty() => Err(failure),
             (None, _) => Ok(progress.end()),
         }
     }
@@ -179,7 +174,7 @@ impl Doubt {
             Ok(part) => progress.join(shard, &slice, part),
             Err(fault) => progress.whole.fail(&slice, &fault),
         }
-        progress.is_begun.then(|| progress.end())
+        (!progress.done.is_empty()).then(|| progress.end())
     }
 }
 
@@ -188,15 +183,12 @@ impl Progress {
         let Part { decisions, stale, changed, committed } = part;
         self.whole.join(slice, decisions);
         self.stale.extend(stale);
-        self.changed.extend(changed);
-        self.versions[shard] = committed.version;
-        self.is_begun = true;
+        self.done.push(OnDatabase { shard, committed, changed });
     }
 
     fn end(self) -> Decided {
-        let Self { whole, aims, stood, pass, stale, changed, versions, .. } = self;
+        let Self { whole, aims, stood, pass, stale, done } = self;
         let (decisions, failed) = whole.end();
-        let stood = stood.committed(Committed::default(), changed);
-        Decided { decisions, failed, aims, stale, stood, versions, pass }
+        Decided { decisions, failed, aims, stale, stood, done, pass }
     }
 }

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Instant;
 use tally_ranking::{PUBLISHED_WITHIN, RankingError, Remote};
-use tally_store::{BoardChange, BoardNo, Changes, Committed, Loaded, Plan, ScoreKey};
+use tally_store::{BoardChange, BoardNo, Changes, Committed, Loaded, Plan, Revisions, ScoreKey};
 
 /// Why a batch has to be planned again, or cannot be decided now.
 #[derive(Debug)]
@@ -35,15 +35,23 @@ impl From<RankingError> for Unready {
     }
 }
 
-/// The boards of a batch that others may change, each with the revision that was known before anything else was asked.
+/// The boards of a batch that others may change, each with the revisions that were known before anything else was asked.
 pub(super) struct Standing {
-    boards: BTreeMap<BoardNo, (Arc<Board>, u64)>,
+    boards: BTreeMap<BoardNo, (Arc<Board>, Revisions)>,
 }
 
-/// What was committed, until it is published.
+/// What a batch has done on one database.
+#[derive(Debug)]
+pub(super) struct OnDatabase {
+    pub(super) shard: usize,
+    pub(super) committed: Committed,
+    /// Boards that it changed.
+    pub(super) changed: Vec<Arc<Board>>,
+}
+
+/// What a batch stands on until it is published.
 #[derive(Debug)]
 pub(super) struct Stood {
-    pub(super) committed: Committed,
     /// Whether what it writes is published outside.
     pub(super) marks: bool,
     /// Whether it may change what its boards are.
@@ -51,16 +59,14 @@ pub(super) struct Stood {
     /// When it was planned.
     began: Instant,
     changing: Vec<Changing>,
-    /// Boards that it changed.
-    changed: Vec<Arc<Board>>,
 }
 
 impl Standing {
     pub(super) fn of(batch: &[Request]) -> Self {
         let mut boards = BTreeMap::new();
         let mut add = |board: &Arc<Board>| {
-            if let Some(revision) = board.followed() {
-                boards.entry(board.no).or_insert_with(|| (Arc::clone(board), revision));
+            if board.is_shared() {
+                boards.entry(board.no).or_insert_with(|| (Arc::clone(board), board.revisions()));
             }
         };
         batch.iter().for_each(|request| request.each_board(&mut add));
@@ -75,24 +81,26 @@ impl Standing {
             matches!(request, Request::Ban(_) | Request::Erase(_) | Request::Redefine(_) | Request::Vanish(_))
         };
         let alone = !aims.opened.is_empty() || !aims.stale.is_empty() || batch.iter().any(changes);
-        let (committed, began) = (Committed::default(), Instant::now());
-        let (changing, changed) = (Vec::new(), Vec::new());
-        let mut stood = Stood { committed, marks, alone, began, changing, changed };
+        let mut stood = Stood { marks, alone, began: Instant::now(), changing: Vec::new() };
         if alone {
-            for (board, revision) in self.boards.values() {
-                stood.changing.push(board.change(*revision)?);
+            for (board, revisions) in self.boards.values() {
+                stood.changing.push(board.change(revisions)?);
             }
         }
         Some(stood)
     }
 
-    /// Boards that are not what the batch was planned on.
-    pub(super) fn moved(&self, plan: &Plan, loaded: &Loaded) -> Result<(), Unready> {
-        let moved = |(no, now): (&BoardNo, &Option<u64>)| {
-            let (board, stood) = self.boards.get(no)?;
-            now.is_some_and(|now| now != *stood).then(|| Arc::clone(board))
+    /// Boards that are not what the batch was planned on, for its transaction on one database.
+    pub(super) fn moved(&self, plan: &Plan, loaded: &Loaded, shard: usize) -> Result<(), Unready> {
+        let moved_on = |shard: usize, boards: &[Option<u64>]| {
+            let moved = |(no, now): (&BoardNo, &Option<u64>)| {
+                let (board, stood) = self.boards.get(no)?;
+                now.is_some_and(|now| now != stood.of(shard)).then(|| Arc::clone(board))
+            };
+            plan.boards.iter().zip(boards).filter_map(moved).collect::<Vec<_>>()
         };
-        let moved: Vec<_> = plan.boards.iter().zip(&loaded.boards).filter_map(moved).collect();
+        let mut moved = moved_on(shard, &loaded.boards);
+        moved.extend(loaded.boards_elsewhere.iter().flat_map(|(shard, boards)| moved_on(*shard, boards)));
         if moved.is_empty() { Ok(()) } else { Err(Unready::Moved(moved)) }
     }
 
@@ -116,11 +124,6 @@ impl Standing {
 }
 
 impl Stood {
-    pub(super) fn committed(mut self, committed: Committed, changed: Vec<Arc<Board>>) -> Self {
-        (self.committed, self.changed) = (committed, changed);
-        self
-    }
-
     /// Where this process was stopped for very long since it was planned, what it committed is not published any more.
     pub(super) fn check_age(&self, batch: &[Request]) {
         if self.began.elapsed() > PUBLISHED_WITHIN {
@@ -132,8 +135,10 @@ impl Stood {
 
     /// It is published: boards may be renewed again. What it changed is known here as of its revision; where that was lost
     /// with the answer, they are read again.
-    pub(super) fn end(self) {
-        self.changed.iter().for_each(|board| board.advance(self.committed.revision));
+    pub(super) fn end(self, done: &[OnDatabase]) {
+        for OnDatabase { shard, committed, changed } in done {
+            changed.iter().for_each(|board| board.advance(*shard, committed.revision));
+        }
         drop(self.changing);
     }
 }

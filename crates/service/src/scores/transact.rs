@@ -72,7 +72,7 @@ impl ScoreWork {
             times.read.record(has_read.duration_since(since));
             *read_at = Some(has_read);
             let all = standing
-                .moved(&reading.plan, loaded)
+                .moved(&reading.plan, loaded, shard)
                 .and_then(|()| decide::decide(batch, aims, &reading, loaded, (now, keep_micros)));
             let (changes, done) = match all {
                 Ok((changes, decisions)) => {

@@ -4,6 +4,7 @@
 //! many of them are folded into one. Not here: publishing them.
 
 use crate::boards::Board;
+use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tally_ranking::Remote;
 use tally_store::{BatchId, Store};
@@ -11,22 +12,23 @@ use tally_store::{BatchId, Store};
 /// So many are folded.
 const FOLD_AT: usize = 256;
 
-/// Those whose marks are in the store.
+/// Those whose marks are in the store, by database.
 #[derive(Debug, Default)]
-pub(crate) struct Unpublished(Mutex<Vec<BatchId>>);
+pub(crate) struct Unpublished(Mutex<BTreeMap<u8, Vec<BatchId>>>);
 
 impl Unpublished {
     /// Notes one more.
     pub(crate) fn add(&self, store: &dyn Store, batch: BatchId) {
-        let mut all = self.all();
+        let mut each = self.each();
+        let all = each.entry(batch.shard).or_default();
         all.push(batch);
         if !all.len().is_multiple_of(FOLD_AT) {
             return;
         }
-        match store.fold_marks(&all) {
+        match store.fold_marks(all) {
             Ok(None) => {}
             Ok(Some(folded)) => {
-                std::mem::replace(&mut *all, vec![folded]).into_iter().for_each(|one| store.published(one));
+                std::mem::replace(all, vec![folded]).into_iter().for_each(|one| store.published(one));
             }
             Err(error) => tracing::warn!(%error, "fold what is not published; it is tried again"),
         }
@@ -34,18 +36,19 @@ impl Unpublished {
 
     /// Lets go of those that were noted before, if all that waited is published now.
     pub(crate) fn settle(&self, store: &dyn Store, is_published: impl FnOnce() -> bool) {
-        let before = std::mem::take(&mut *self.all());
+        let before = std::mem::take(&mut *self.each());
         if before.is_empty() {
             return;
         }
         if is_published() {
-            before.into_iter().for_each(|batch| store.published(batch));
+            before.into_values().flatten().for_each(|batch| store.published(batch));
         } else {
-            self.all().extend(before);
+            let mut each = self.each();
+            before.into_iter().for_each(|(shard, some)| each.entry(shard).or_default().extend(some));
         }
     }
 
-    fn all(&self) -> MutexGuard<'_, Vec<BatchId>> {
+    fn each(&self) -> MutexGuard<'_, BTreeMap<u8, Vec<BatchId>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

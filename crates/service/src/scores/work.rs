@@ -10,7 +10,7 @@ use super::decide::Decision;
 use super::publish::Versions;
 use super::several::Doubt;
 use super::shared::Shared;
-use super::standing::{Standing, Stood, Unready};
+use super::standing::{OnDatabase, Standing, Stood, Unready};
 use super::steps::{Step, StepDone, StepReply};
 use super::transact::Part;
 use super::{publish, spread};
@@ -52,7 +52,7 @@ pub(super) struct ScoreWork {
 /// A batch whose transaction may have been committed.
 pub(super) enum Open {
     /// All of it is one transaction.
-    Whole(Aims, Stood, Pass),
+    Whole(Aims, Stood, usize, Pass),
     /// One of several databases is in doubt.
     Doubt(Box<Doubt>),
 }
@@ -67,8 +67,8 @@ pub(super) struct Decided {
     pub(super) stale: Vec<(BoardNo, PartRow)>,
     /// Its transaction, and what it stands on.
     pub(super) stood: Stood,
-    /// The version of what each database has committed.
-    pub(super) versions: Vec<u64>,
+    /// What each database has committed.
+    pub(super) done: Vec<OnDatabase>,
     /// Until it is published.
     pub(super) pass: Pass,
 }
@@ -188,16 +188,16 @@ impl Work for ScoreWork {
     fn resolve(&mut self, _batch: &[Request]) -> Result<Resolution<Decided, Fault>, Fault> {
         let (lost, _) = self.lost.as_ref().expect("a commit was lost");
         let done = self.shared.store.became(lost).inspect_err(|_| match &self.open {
-            Some(Open::Whole(_, _, pass)) => pass.stick(),
+            Some(Open::Whole(.., pass)) => pass.stick(),
             Some(Open::Doubt(doubt)) => doubt.stick(),
             None => {}
         })?;
         let (_, part) = self.lost.take().expect("a commit was lost");
         let not_done = Fault::StoreAway("the connection was lost before the commit".into());
         let decided = match (self.open.take().expect("a commit was lost"), done) {
-            (Open::Whole(aims, stood, pass), Some(committed)) => {
+            (Open::Whole(aims, stood, shard, pass), Some(committed)) => {
                 let part = Part { committed, changed: Vec::new(), ..part };
-                Some(decided(part, aims, stood, pass))
+                Some(decided(part, aims, stood, (shard, pass)))
             }
             (Open::Whole(..), None) => None,
             (Open::Doubt(doubt), Some(committed)) => doubt.end(Ok(Part { committed, ..part })),
@@ -207,20 +207,21 @@ impl Work for ScoreWork {
     }
 
     fn publish(&mut self, mut batch: Vec<Request>, decided: Decided) -> Vec<Result<Done, Refusal>> {
-        let Decided { mut decisions, mut failed, aims, stale, stood, versions, pass: _inside } = decided;
+        let Decided { mut decisions, mut failed, aims, stale, stood, done, pass: _inside } = decided;
         aims.install();
         if !stale.is_empty() {
             batch.iter().for_each(|request| request.each_board(|board| Stale::mark(board, &stale)));
         }
         stood.check_age(&batch);
-        let versions = Versions { each: &versions, store: &*self.shared.store };
+        let versions = Versions::of(&done, &*self.shared.store);
         let ranks = publish::publish(&mut batch, &mut decisions, &aims, &versions);
-        let marked = stood.committed.marked;
-        stood.end();
-        match marked {
-            Some(marked) if Standing::is_published(&batch) => self.shared.store.published(marked),
-            Some(marked) => self.shared.unpublished.add(&*self.shared.store, marked),
-            None => {}
+        stood.end(&done);
+        for marked in done.iter().filter_map(|one| one.committed.marked) {
+            if Standing::is_published(&batch) {
+                self.shared.store.published(marked);
+            } else {
+                self.shared.unpublished.add(&*self.shared.store, marked);
+            }
         }
         let rows = batch.iter().zip(decisions).zip(&aims.rows).zip(ranks).enumerate();
         rows.map(|(at, (((request, decision), rows), ranks))| match (request, decision) {
@@ -262,11 +263,11 @@ impl ScoreWork {
             return Ok(Err(Unready::Moved(Vec::new())));
         };
         match self.transact((batch, &aims), (&standing, &stood), (time, more), shard) {
-            Ok(Ok(part)) => Ok(Ok(decided(part, aims, stood, pass))),
+            Ok(Ok(part)) => Ok(Ok(decided(part, aims, stood, (shard, pass)))),
             Ok(Err(unready)) => Ok(Err(unready)),
             Err(failure) => {
                 if let Failure::Unknown(_) = &failure {
-                    self.open = Some(Open::Whole(aims, stood, pass));
+                    self.open = Some(Open::Whole(aims, stood, shard, pass));
                 }
                 Err(failure)
             }
@@ -312,8 +313,8 @@ impl ScoreWork {
 }
 
 /// A batch that is one transaction.
-fn decided(part: Part, aims: Aims, stood: Stood, pass: Pass) -> Decided {
+fn decided(part: Part, aims: Aims, stood: Stood, (shard, pass): (usize, Pass)) -> Decided {
     let Part { decisions, stale, changed, committed } = part;
-    let (versions, failed) = (vec![committed.version], BTreeMap::new());
-    Decided { decisions, failed, aims, stale, stood: stood.committed(committed, changed), versions, pass }
+    let done = vec![OnDatabase { shard, committed, changed }];
+    Decided { decisions, failed: BTreeMap::new(), aims, stale, stood, done, pass }
 }

@@ -14,7 +14,7 @@ use std::time::Duration;
 use tally_ranking::{Remote, Row, Standings};
 use tally_rules::{PlayerId, Record};
 use tally_store::plan::ALL_TIME;
-use tally_store::{BoardNo, Mark, Marked, Name, Part, PartKey, ScoreKey, Store, StoreError};
+use tally_store::{BoardNo, Mark, Marked, Name, Part, PartKey, Revisions, ScoreKey, Store, StoreError};
 
 /// A mark so old is not that of a server that is about to publish.
 pub(crate) const AGE: Duration = Duration::from_secs(3);
@@ -164,7 +164,9 @@ fn with_order(
     with: impl FnOnce(&Board, &Remote) -> Result<(), Failure>,
 ) -> Result<bool, Failure> {
     let Some(board) = boards.by_no(part.board) else {
-        return Ok(store.board(Name::No(part.board), Some(u64::MAX))?.is_none());
+        return Ok(store
+            .board(Name::No(part.board), Some(&Revisions::new(vec![u64::MAX; store.shards()])))?
+            .is_none());
     };
     if part.part == ALL_TIME {
         board.order.remote().map_or(Ok(()), |remote| with(&board, remote))?;

@@ -68,7 +68,7 @@ struct Looks {
 /// How far a server follows.
 #[derive(Debug)]
 pub(crate) struct Followed {
-    position: FeedPosition,
+    position: Vec<FeedPosition>,
     /// Boards that have changed and were not read again yet.
     left: BTreeSet<BoardNo>,
     /// The time of the last look.
@@ -78,9 +78,9 @@ pub(crate) struct Followed {
 impl Followed {
     /// Begins to follow: what is read of the store from now on is not older.
     pub(crate) fn begin(store: &dyn Store, at: Micros) -> Result<Self, Failure> {
-        let mut position = FeedPosition::default();
+        let mut position = Vec::new();
         loop {
-            let changed = store.changed(position)?;
+            let changed = store.changed(&position)?;
             position = changed.next;
             if !changed.more {
                 return Ok(Self { position, left: BTreeSet::new(), at });
@@ -96,7 +96,7 @@ impl Followed {
             self.left.extend(tally.store.boards()?.iter().map(|row| row.no));
         }
         loop {
-            let changed = tally.store.changed(self.position)?;
+            let changed = tally.store.changed(&self.position)?;
             self.left.extend(changed.boards);
             if changed.keys {
                 tally.keys.reload()?;
@@ -237,7 +237,7 @@ fn renew_no(tally: &Tally, no: BoardNo) -> Result<bool, Failure> {
     let broken = |refusal: tally_rules::Refusal| Fault::Broken(refusal.detail());
     let known = tally.boards.by_no(no);
     let at = known.as_ref().and_then(|board| board.known());
-    match (tally.store.board(Name::No(no), at)?, known) {
+    match (tally.store.board(Name::No(no), at.as_ref())?, known) {
         (Some(state), Some(board)) => {
             play::learn(&*tally.store, &board)?;
             Ok(board.renew(&state).map_err(broken)?)
@@ -263,7 +263,7 @@ pub(crate) fn renew(store: &dyn Store, board: &Board) -> Result<bool, Failure> {
     if !board.is_shared() {
         return Ok(true);
     }
-    let Some(state) = store.board(Name::No(board.no), board.known())? else { return Ok(false) };
+    let Some(state) = store.board(Name::No(board.no), board.known().as_ref())? else { return Ok(false) };
     // Before its revision: what is known as of that is not older.
     play::learn(store, board)?;
     board.renew(&state).map_err(|refusal| Fault::Broken(refusal.detail()))?;

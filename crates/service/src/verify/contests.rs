@@ -7,11 +7,12 @@
 //! (`owners`).
 
 use super::ahead::{Ahead, Put};
-use super::owed::{Debt, Marked};
+use super::owed::Marked;
 use super::walk::{PAGE_ROWS, Walk};
 use super::wallets::name_of_entry;
 use super::{Run, periods};
 use crate::failure::Failure;
+use crate::owed::{Debt, Debtor};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tally_rules::contest::record::Work;
@@ -191,31 +192,19 @@ fn say(books: &mut dyn Books, put: &mut Put<'_, About, Said>) -> Result<(), Stor
     })
 }
 
-/// Where members begin whose fees are to be paid back: behind a player, or with the first.
-fn first_unrefunded(record: &Record) -> Option<Option<&PlayerId>> {
-    match &record.work {
-        Work::Refund { after } => Some(after.as_ref()),
-        // It is called off, and what its start has left is cleared first.
-        Work::Clear if record.state == State::Cancelled => Some(None),
-        _ => None,
-    }
-}
-
 /// How many members and prizes each contest has against how many it counts.
 fn check_counts(books: &mut dyn Books, run: &mut Run<'_>) -> Result<(), StoreError> {
     each(books, |books, id, record| {
         run.replayed.contests += 1;
         let (mut members, mut unpaying) = (0_u64, Vec::new());
         let needs = record.contest.needs_members();
-        let of = format!("contest {}", id.as_str());
-        let from = first_unrefunded(record);
+        let of = Debtor::Contest(id.clone());
+        let from = record.fees_due();
         each_member(books, record, |player, member| {
             members += 1;
             let is_due = from.is_some_and(|after| after.is_none_or(|after| player > *after));
-            if let Some(fee) = record.contest.entry_fee.filter(|_| is_due) {
-                let (of, player) = (of.clone(), player.clone());
-                let (currency, amount) = (fee.currency, fee.amount.units());
-                run.replayed.owed.add(Debt { of, player, is_refund: true, currency, amount, why: None });
+            if is_due {
+                run.replayed.owed.add(Debt::of_fee(&of, record, player.clone(), member));
             }
             unpaying.extend((needs && member.is_none()).then_some(player));
         })?;
@@ -232,7 +221,7 @@ fn check_counts(books: &mut dyn Books, run: &mut Run<'_>) -> Result<(), StoreErr
             rows += 1;
             marked.note(no, &payout);
             open.extend(payout.paid.is_none().then_some(no));
-            run.replayed.owed.add_unpaid(&of, payout);
+            run.replayed.owed.add(Debt::of_payout(&of, payout));
         })?;
         marked.check(books, run, id.as_str())?;
         let ended = record.work == Work::None;

@@ -34,7 +34,7 @@ mod wallets;
 
 use crate::failure::Failure;
 use crate::wallets::HOME_META;
-pub use owed::{Debt, Owed};
+pub use owed::Owed;
 pub use scores::Scores;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

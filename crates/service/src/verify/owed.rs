@@ -4,9 +4,8 @@
 //! Not here: amounts that are not known yet, such as the prizes of a contest before it is settled.
 
 use super::Run;
+use crate::owed::Debt;
 use std::collections::BTreeMap;
-use std::fmt;
-use tally_rules::PlayerId;
 use tally_rules::contest::Payout;
 use tally_rules::contest::member::Unpaid;
 use tally_rules::ledger::{Currency, MemberId};
@@ -17,35 +16,6 @@ const LISTED_MAX: usize = 100;
 
 /// Members of one read.
 const READ: usize = 1_000;
-
-/// One payment that was not made.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Debt {
-    /// The contest or the period.
-    pub of: String,
-    /// The player it is owed to.
-    pub player: PlayerId,
-    /// Whether a fee is to be paid back; else it is a prize.
-    pub is_refund: bool,
-    /// The currency.
-    pub currency: Currency,
-    /// The amount in units.
-    pub amount: i64,
-    /// Why it could not be paid; `None` where its turn has not come.
-    pub why: Option<Unpaid>,
-}
-
-impl fmt::Display for Debt {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { of, player, currency, amount, .. } = self;
-        let what = if self.is_refund { "fee back" } else { "prize" };
-        write!(f, "{of}, player {}: {what} of {amount} {currency}, ", player.as_str().escape_debug())?;
-        match self.why {
-            Some(why) => write!(f, "not paid: {}", why.as_str()),
-            None => f.write_str("not paid yet"),
-        }
-    }
-}
 
 /// All that is owed.
 #[derive(Clone, Debug, Default)]
@@ -59,24 +29,13 @@ pub struct Owed {
 }
 
 impl Owed {
-    pub(super) fn add(&mut self, debt: Debt) {
+    pub(super) fn add(&mut self, debt: Option<Debt>) {
+        let Some(debt) = debt else { return };
         self.count += 1;
         *self.sums.entry(debt.currency).or_default() += i128::from(debt.amount);
         if self.first.len() < LISTED_MAX {
             self.first.push(debt);
         }
-    }
-
-    /// Adds a stored payment, unless it was made.
-    pub(super) fn add_unpaid(&mut self, of: &str, payout: Payout) {
-        let Payout { player, rank, currency, amount, paid, .. } = payout;
-        let why = match paid {
-            Some(Ok(_)) => return,
-            Some(Err(why)) => Some(why),
-            None => None,
-        };
-        let (of, amount) = (of.to_owned(), amount.units());
-        self.add(Debt { of, player, is_refund: rank == 0, currency, amount, why });
     }
 }
 
@@ -109,7 +68,7 @@ impl Marked {
                 Some(found[at].as_ref()?.closed_at.is_none())
             };
             for (no, _) in rows.iter().filter(|(_, member)| is_open(member) == Some(true)) {
-                let what = "it is marked member_closed, and its member is open: it is owed";
+                let what = "it is marked member_closed, and its member is open: it is owed, and paid after the next start of a server";
                 run.found("contest_prizes", format!("{of}/{no}"), what);
             }
         }

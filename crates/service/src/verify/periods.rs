@@ -8,6 +8,7 @@ use super::ahead::Put;
 use super::contests::{self, About, Said, each_payout};
 use super::owed::Marked;
 use super::walk::Walk;
+use crate::owed::{Debt, Debtor};
 use std::sync::Arc;
 use tally_rules::ledger::{Kind, TransferId, WalletKey};
 use tally_rules::period::Payment;
@@ -63,6 +64,7 @@ pub(super) fn check(books: &mut dyn Books, run: &mut Run<'_>) -> Result<u64, Sto
         periods += 1;
         let (mut rows, mut wrong, mut marked) = (0_u64, Vec::new(), Marked::default());
         let of = reference(payment);
+        let debtor = Debtor::Period { board: payment.board.clone(), period: payment.period.clone() };
         each_payout(books, payment.no, |no, payout| {
             rows += 1;
             marked.note(no, &payout);
@@ -71,7 +73,7 @@ pub(super) fn check(books: &mut dyn Books, run: &mut Run<'_>) -> Result<u64, Sto
                 Some(_) if no >= payment.done => wrong.push((no, "it is paid before its turn")),
                 _ => {}
             }
-            run.replayed.owed.add_unpaid(&format!("period {of}"), payout);
+            run.replayed.owed.add(Debt::of_payout(&debtor, payout));
         })?;
         marked.check(books, run, &of)?;
         if rows != u64::from(payment.count) {

@@ -96,6 +96,8 @@ pub struct LedgerChunk {
     pub refused: u64,
     /// Whether the file ends here.
     pub last: bool,
+    /// Players of its lines that a member had when somebody looked: if one is free by now, that look has to be done again.
+    pub taken: Vec<Handle>,
 }
 
 /// What came of a chunk.
@@ -181,7 +183,8 @@ pub(crate) enum Request {
     End(EndHold),
     /// Holds that were due when somebody looked.
     Expire(Vec<(HoldId, WalletKey)>),
-    Create(NewMember),
+    /// With the player, if a member had it when somebody looked: if it is free by now, that look has to be done again.
+    Create(NewMember, Option<Handle>),
     Close(CloseMember),
     Import(LedgerChunk),
     Change(ChangeMember),

@@ -43,7 +43,7 @@ const FIRST: usize = 0;
 pub(super) fn ids_of(request: &Request) -> usize {
     match request {
         Request::Chain(moves) => moves.len(),
-        Request::Hold(_) | Request::End(_) | Request::Create(_) | Request::Pay(_) => 1,
+        Request::Hold(_) | Request::End(_) | Request::Create(..) | Request::Pay(_) => 1,
         Request::Expire(_) | Request::Close(_) | Request::Change(_) => 0,
         Request::Import(chunk) => import::ids_of(chunk),
         Request::Contest(order) => order.ids(),
@@ -81,7 +81,7 @@ pub(super) fn read(batch: &[Request], ids: &[Uuid], settings: &LedgerSettings) -
                 ledger.holds.extend(due.iter().map(|(hold, _)| *hold));
                 ledger.wallets.extend(due.iter().map(|(_, wallet)| *wallet));
             }
-            Request::Create(new) => {
+            Request::Create(new, _) => {
                 let id = MemberId(ids[0]);
                 ledger.handles.extend(named(new, id).handles());
                 ledger.wallets.push(WalletKey { member: id, currency: home });
@@ -129,7 +129,7 @@ fn identities(request: &Request) -> impl Iterator<Item = &Identity> {
         Request::Chain(moves) => (moves, None),
         Request::Hold(new) => (&[], new.identity.as_ref()),
         Request::End(end) => (&[], end.identity.as_ref()),
-        Request::Create(new) => (&[], new.identity.as_ref()),
+        Request::Create(new, _) => (&[], new.identity.as_ref()),
         Request::Close(close) => (&[], close.identity.as_ref()),
         Request::Change(change) => (&[], change.identity.as_ref()),
         Request::Pay(pay) => (&[], pay.identity.as_ref()),
@@ -158,7 +158,7 @@ pub(super) fn decide(
             let ended = due.iter().filter(|(hold, _)| state.book.expire(*hold, now).is_some());
             Ok(Done::Expired(ended.count()))
         }
-        Request::Create(new) => state.create(new, &mut ids),
+        Request::Create(new, taken) => state.create(new, taken.as_slice(), &mut ids),
         Request::Close(close) => state.close(close),
         Request::Change(change) => state.change(change),
         Request::Pay(pay) => state.pay(pay, &mut ids),

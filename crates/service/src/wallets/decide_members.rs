@@ -32,10 +32,18 @@ fn taken(handle: &Handle) -> Refusal {
 }
 
 impl State<'_> {
-    pub(super) fn create(&mut self, new: &NewMember, ids: Ids<'_, '_>) -> Decision {
+    /// Whether one of these players, which had a member when somebody looked, has none by now: it may have left entries.
+    pub(super) fn is_free_since(&self, had: &[Handle]) -> bool {
+        had.iter().any(|handle| self.handles.get(handle).is_none())
+    }
+
+    pub(super) fn create(&mut self, new: &NewMember, had: &[Handle], ids: Ids<'_, '_>) -> Decision {
         let id = MemberId(next(ids));
         if let Some(Outcome::MemberMade(id)) = self.replay(new.identity.as_ref())? {
             return Ok(Done::Created(Created { id, replayed: true }));
+        }
+        if self.is_free_since(had) {
+            return Ok(Done::Stale);
         }
         let member = named(new, id);
         // In the order of handles, which is that of the refusals.

@@ -4,7 +4,8 @@
 //! nothing. What a line says of members by login is looked up first: a login never changes.
 
 use super::command::{Done, ImportLine, LedgerChunk, NewMember, Request};
-use super::members::left_behind;
+use super::members::{TRIES, look};
+use crate::contests::entries::Look;
 use crate::failure::{Failure, Fault, blocking};
 use crate::members::password::check_digest;
 use crate::tally::Tally;
@@ -65,29 +66,34 @@ pub struct Imported {
 
 /// Imports members, each with its wallet and its deposit.
 pub async fn members(tally: &Arc<Tally>, chunk: NewChunk<MemberLine>) -> Result<Imported, Failure> {
-    let mut refused = Vec::new();
-    let mut rows = Vec::with_capacity(chunk.rows.len());
     let players: BTreeSet<_> = chunk.rows.iter().filter_map(|(_, row)| row.player.clone()).collect();
-    let entered = match players.is_empty() {
-        true => BTreeMap::new(),
-        false => left_behind(tally, players).await?.into_iter().collect(),
-    };
-    for (line, row) in chunk.rows {
-        let balance = row.balance;
-        if let Some(contest) = row.player.as_ref().and_then(|player| entered.get(player)) {
-            refused.push(refused_line(line, &Refusal::PlayerInContest(contest.as_str().into())));
-            continue;
-        }
-        match new_member(tally, row) {
-            Ok(new) => rows.push((line, ImportLine::Member(Box::new(new), balance))),
-            Err((field, detail)) => {
-                refused.push(RefusedLine { line, field, code: "invalid_field", detail: detail.into() });
+    for _ in 0..TRIES {
+        let mut refused = Vec::new();
+        let mut rows = Vec::with_capacity(chunk.rows.len());
+        let look = match players.is_empty() {
+            true => Look::default(),
+            false => look(tally, players.clone()).await?,
+        };
+        let entered: BTreeMap<_, _> = look.left_behind.into_iter().collect();
+        for (line, row) in chunk.rows.iter().cloned() {
+            let balance = row.balance;
+            if let Some(contest) = row.player.as_ref().and_then(|player| entered.get(player)) {
+                refused.push(refused_line(line, &Refusal::PlayerInContest(contest.as_str().into())));
+                continue;
+            }
+            match new_member(tally, row) {
+                Ok(new) => rows.push((line, ImportLine::Member(Box::new(new), balance))),
+                Err((field, detail)) => {
+                    refused.push(RefusedLine { line, field, code: "invalid_field", detail: detail.into() });
+                }
             }
         }
+        let of = of_lines(chunk.digest, (chunk.lines_before, chunk.lines_after), chunk.last);
+        if let Some(imported) = done(tally, NewChunk { rows, ..of }, look.taken, refused).await? {
+            return Ok(imported);
+        }
     }
-    let chunk =
-        NewChunk { rows, ..of_lines(chunk.digest, (chunk.lines_before, chunk.lines_after), chunk.last) };
-    done(tally, chunk, refused).await
+    Err(Fault::Overloaded.into())
 }
 
 /// The member of a line, or what is wrong with which field.
@@ -142,7 +148,8 @@ pub async fn transfers(tally: &Arc<Tally>, chunk: NewChunk<TransferLine>) -> Res
     }
     let chunk =
         NewChunk { rows, ..of_lines(chunk.digest, (chunk.lines_before, chunk.lines_after), chunk.last) };
-    done(tally, chunk, refused).await
+    let imported = done(tally, chunk, Vec::new(), refused).await?;
+    imported.ok_or_else(|| Fault::Overloaded.into())
 }
 
 fn of_lines(digest: [u8; 32], (lines_before, lines_after): (u64, u64), last: bool) -> NewChunk<ImportLine> {
@@ -170,12 +177,13 @@ async fn members_of(
     .await
 }
 
-/// Puts a chunk into the lane; `before` are the lines that were refused on the way.
+/// Puts a chunk into the lane; `before` are the lines that were refused on the way. Nothing where a player that was taken is free.
 async fn done(
     tally: &Tally,
     chunk: NewChunk<ImportLine>,
+    taken: Vec<Handle>,
     before: Vec<RefusedLine>,
-) -> Result<Imported, Failure> {
+) -> Result<Option<Imported>, Failure> {
     let request = Request::Import(LedgerChunk {
         key: ImportKey { board: NO_BOARD, digest: chunk.digest },
         lines_before: chunk.lines_before,
@@ -183,14 +191,16 @@ async fn done(
         rows: chunk.rows,
         refused: before.len() as u64,
         last: chunk.last,
+        taken,
     });
     match tally.ledger.ask(request, Vec::new()).await? {
         Done::Imported(done) => {
             let mut refused = before;
             refused.extend(done.refused.iter().map(|(line, refusal)| refused_line(*line, refusal)));
             refused.sort_by_key(|row| row.line);
-            Ok(Imported { progress: done.progress, refused, replayed: done.replayed })
+            Ok(Some(Imported { progress: done.progress, refused, replayed: done.replayed }))
         }
+        Done::Stale => Ok(None),
         other => Err(Fault::Broken(format!("a chunk is answered as a chunk, not as {other:?}")).into()),
     }
 }

@@ -4,47 +4,51 @@
 
 use super::command::{ChangeMember, CloseMember, Created, Done, MemberChange, NewMember, Request, Set};
 use crate::blocking;
-use crate::contests::{entries, staff};
+use crate::contests::entries::{self, Look};
+use crate::contests::staff;
 use crate::failure::{Failure, Fault};
 use crate::members::find;
 use crate::requests::Running;
 use crate::tally::Tally;
 use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError};
-use tally_rules::contest::ContestId;
 use tally_rules::idempotency::Identity;
 use tally_rules::ledger::member::Handle;
 use tally_rules::ledger::{Member, MemberId};
 use tally_rules::{PlayerId, Refusal};
 
 /// How often a change is tried anew because another came between.
-const TRIES: usize = 8;
+pub(super) const TRIES: usize = 8;
 
-/// Makes a member. A player's name that a closed member released is refused while that member's entries are open or run.
+/// Makes a member. A player's name that a closed member released is refused while that member's entries are open or run. A member that closes
+/// meanwhile is seen; one that gets the name, applies and closes meanwhile is not.
 pub async fn create(tally: &Arc<Tally>, new: NewMember) -> Result<Created, Failure> {
-    let running = new.identity.as_ref().map(|one| tally.begin(&one.key)).transpose()?;
-    if !new.player_is_id {
-        let player = [new.member.player.clone()].into();
-        let found = left_behind(tally, player).await?.pop();
-        if let Some((_, contest)) = found
-            && !is_repeated(tally, new.identity.as_ref()).await?
-        {
-            return Err(Refusal::PlayerInContest(contest.as_str().into()).into());
+    for _ in 0..TRIES {
+        let running = new.identity.as_ref().map(|one| tally.begin(&one.key)).transpose()?;
+        let mut taken = None;
+        if !new.player_is_id {
+            let mut look = look(tally, [new.member.player.clone()].into()).await?;
+            if let Some((_, contest)) = look.left_behind.pop()
+                && !is_repeated(tally, new.identity.as_ref()).await?
+            {
+                return Err(Refusal::PlayerInContest(contest.as_str().into()).into());
+            }
+            taken = look.taken.pop();
+        }
+        let request = Request::Create(new.clone(), taken);
+        match tally.ledger.ask(request, running.into_iter().collect()).await? {
+            Done::Created(created) => return Ok(created),
+            Done::Stale => {}
+            done => return Err(unlike(&done)),
         }
     }
-    match tally.ledger.ask(Request::Create(new), running.into_iter().collect()).await? {
-        Done::Created(created) => Ok(created),
-        done => Err(unlike(&done)),
-    }
+    Err(Fault::Overloaded.into())
 }
 
-/// See [`entries::left_behind`].
-pub(super) async fn left_behind(
-    tally: &Arc<Tally>,
-    players: BTreeSet<PlayerId>,
-) -> Result<Vec<(PlayerId, ContestId)>, Failure> {
+/// See [`entries::look`].
+pub(super) async fn look(tally: &Arc<Tally>, players: BTreeSet<PlayerId>) -> Result<Look, Failure> {
     let tally = Arc::clone(tally);
-    blocking(move || entries::left_behind(&tally, &players)).await
+    blocking(move || entries::look(&tally, &players)).await
 }
 
 /// Whether a request was done before.

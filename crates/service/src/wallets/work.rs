@@ -90,7 +90,7 @@ impl LedgerWork {
     /// Members have their first wallet in the home currency, so from the first one on it is fixed.
     fn remember_home(&mut self, batch: &[Request]) -> Result<(), StoreError> {
         if !self.remembered
-            && batch.iter().any(|request| matches!(request, Request::Create(_) | Request::Import(_)))
+            && batch.iter().any(|request| matches!(request, Request::Create(..) | Request::Import(_)))
         {
             self.store.set_meta(HOME_META, self.settings.currencies.home().as_str().as_bytes())?;
             self.remembered = true;
@@ -114,7 +114,7 @@ impl Work for LedgerWork {
             Request::Payment(order) => u32::try_from(order.rows()).unwrap_or(u32::MAX),
             Request::Hold(_)
             | Request::End(_)
-            | Request::Create(_)
+            | Request::Create(..)
             | Request::Close(_)
             | Request::Change(_)
             | Request::Series(_)

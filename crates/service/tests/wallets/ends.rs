@@ -9,6 +9,7 @@ use crate::histories::{Hand, player_of};
 use crate::owed::running;
 use crate::prizes::{DAY, daily, put, score, table};
 use crate::world::{Kind, World, identity, new_member, refused, settings, start, start_set};
+use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
@@ -16,17 +17,18 @@ use tally_rules::contest::definition::Wish;
 use tally_rules::contest::record::Work;
 use tally_rules::contest::series::Wish as SeriesWish;
 use tally_rules::contest::{ContestId, State};
-use tally_rules::ledger::Member;
 use tally_rules::ledger::lines::MemberLine;
 use tally_rules::ledger::member::Login;
+use tally_rules::ledger::{Member, MemberId};
 use tally_rules::{BoardId, Definition, Micros, PlayerId, Refusal};
 use tally_service::contests::act::Actor;
+use tally_service::contests::command::What;
 use tally_service::contests::{apply, change, expire, finish, keeper, read, series, settle, start as begin};
 use tally_service::periods::{keeper as periods, prizes};
 use tally_service::wallets::command::{MemberChange, NewMember};
 use tally_service::wallets::import::{self, NewChunk};
 use tally_service::wallets::members;
-use tally_service::{Clock, Failure, Fault, Settings, Tally, boards};
+use tally_service::{Background, Clock, Failure, Fault, LaneByHand, Settings, Tally, boards};
 
 fn cup() -> ContestId {
     ContestId::new("cup").unwrap()
@@ -87,6 +89,60 @@ fn a_name_with_the_entry_of_a_closed_member_is_not_given_to_another() {
     }
 }
 
+/// Another server closes the member between the look at its name and the transaction that gives it to a new one.
+#[test]
+fn a_name_whose_member_closes_meanwhile_is_not_given_to_another() {
+    for kind in [Kind::Sqlite, Kind::MariaDb] {
+        let world = World::new(kind);
+        let tally = &world.tally;
+        let [ann, bob] = ["ann", "bob"].map(|name| world.create(heir(name, name)).unwrap().id);
+        let names = ["ann", "bob"].map(|name| PlayerId::new(name).unwrap());
+        change::create(tally, &cup(), &Actor::Server, &wish(false), None).unwrap();
+        change::open(tally, &cup(), &Actor::Admin, None).unwrap();
+        for name in &names {
+            apply::apply(tally, &cup(), &Actor::Server, name, None).unwrap();
+        }
+        let now = world.now();
+        let with =
+            Settings { background: Background::ByHand(|| ()), ledger: settings(), ..Settings::default() };
+        let own = &start_set(Arc::clone(&tally.store), Clock::of(move || now), with).unwrap();
+        let made = interleaved(&world, own, members::create(own, heir("ann", "new")), ann);
+        assert_eq!(refused(made), Refusal::PlayerInContest("cup".into()));
+        let row = MemberLine { player: Some(names[1].clone()), ..line("new bob") };
+        let rows = vec![(1, row), (2, line("other"))];
+        let chunk = NewChunk { digest: [7; 32], lines_before: 0, lines_after: 2, rows, last: true };
+        let done = interleaved(&world, own, import::members(own, chunk), bob).unwrap();
+        let shown: Vec<_> = done.refused.iter().map(|row| (row.line, row.code)).collect();
+        assert_eq!((shown, done.progress.taken, done.replayed), (vec![(1, "player_in_contest")], 1, false));
+        own.drain();
+        finish::cancel(tally, &cup(), &Actor::Admin, None).unwrap();
+        world.end(&[ann, bob]);
+    }
+}
+
+/// Does something on a server without threads, and closes a member elsewhere when it has come to the queue.
+fn interleaved<T>(
+    world: &World,
+    own: &Tally,
+    what: impl Future<Output = Result<T, Failure>>,
+    member: MemberId,
+) -> Result<T, Failure> {
+    world.wait(async {
+        let mut what = std::pin::pin!(what);
+        let mut is_closed = false;
+        loop {
+            if let Ok(done) = tokio::time::timeout(Duration::from_millis(1), what.as_mut()).await {
+                return done;
+            }
+            if !is_closed && own.ledger_stats().queued_requests == 1 {
+                members::close(&world.tally, member, true, None).await.unwrap();
+                is_closed = true;
+            }
+            tokio::task::block_in_place(|| while is_closed && own.step(LaneByHand::Ledger) {});
+        }
+    })
+}
+
 /// The same while the contest runs: the new member would score for the entry of the old one.
 #[test]
 fn a_name_in_a_contest_that_runs_stays_that_of_its_closed_member() {
@@ -113,11 +169,7 @@ fn a_closed_member_is_no_longer_staff_and_its_name_is_none_either() {
         let boss = world.create(heir("boss", "a")).unwrap().id;
         running(&world, &cup(), &wish(true), &[ann]);
         let weekly = ContestId::new("weekly").unwrap();
-        let text = |text: &str| Some(text.to_owned());
-        let (open, start, end) = (text("0 0 * * 1"), text("0 0 * * 2"), text("0 0 * * 3"));
-        let (template, time_zone) = (wish(false), text("UTC"));
-        let series = SeriesWish { template, open, start, end, time_zone, ..SeriesWish::default() };
-        series::create(tally, &weekly, &Actor::Server, &series, None).unwrap();
+        series::create(tally, &weekly, &Actor::Server, &weekly_series(), None).unwrap();
         // Nor does a renaming give or leave it.
         for (member, name) in [(bob, "boss"), (boss, "other")] {
             let change = MemberChange { player: PlayerId::new(name).ok(), ..MemberChange::default() };
@@ -137,6 +189,39 @@ fn a_closed_member_is_no_longer_staff_and_its_name_is_none_either() {
         finish::cancel(tally, &cup(), &actor, None).unwrap();
         world.end(&[ann, bob, boss, heir]);
     }
+}
+
+/// A series makes its staff that of contests that come, so a renaming neither gives nor leaves it, whatever contests there are.
+#[test]
+fn staff_of_a_series_is_not_renamed() {
+    for kind in [Kind::Sqlite, Kind::MariaDb] {
+        let world = World::new(kind);
+        let (tally, bob) = (&world.tally, world.member("bob", 0));
+        let boss = world.create(heir("boss", "a")).unwrap().id;
+        let weekly = ContestId::new("weekly").unwrap();
+        series::create(tally, &weekly, &Actor::Server, &weekly_series(), None).unwrap();
+        for (id, _) in read::list(tally, Some(State::Draft), None, 99).unwrap().rows {
+            finish::cancel(tally, &id, &Actor::Admin, None).unwrap();
+        }
+        let rename = |member, name| {
+            let change = MemberChange { player: PlayerId::new(name).ok(), ..MemberChange::default() };
+            world.wait(members::change(tally, member, change, None)).map(drop)
+        };
+        for (member, name) in [(bob, "boss"), (boss, "other")] {
+            assert_eq!(refused(rename(member, name)), Refusal::PlayerInContest("weekly".into()), "{name}");
+        }
+        series::delete(tally, &weekly, &Actor::Server, None).unwrap();
+        rename(boss, "other").unwrap();
+        rename(bob, "boss").unwrap();
+        world.end(&[bob, boss]);
+    }
+}
+
+fn weekly_series() -> SeriesWish {
+    let text = |text: &str| Some(text.to_owned());
+    let (open, start, end) = (text("0 0 * * 1"), text("0 0 * * 2"), text("0 0 * * 3"));
+    let (template, time_zone) = (wish(false), text("UTC"));
+    SeriesWish { template, open, start, end, time_zone, ..SeriesWish::default() }
 }
 
 fn line(login: &str) -> MemberLine {
@@ -300,8 +385,10 @@ fn leaderboards_of_contests_that_are_over_go_after_a_time() {
         let tally = &keeping(&world, &now, 4);
         let [settled, cancelled, waits, promised, fifth] =
             ["settled", "cancelled", "waits", "promised", "fifth"].map(|id| ContestId::new(id).unwrap());
-        let leaderboard =
-            Definition { periods: daily(table(7), 9).periods.unwrap(), ..Definition::default() };
+        // A year, so that no thread closes it before the leaderboards go.
+        let mut periods = daily(table(7), 9).periods.unwrap();
+        periods[0].schedule = "0 0 1 1 *".into();
+        let leaderboard = Definition { periods, ..Definition::default() };
         let promising = Wish { leaderboard: Some(leaderboard), ..wish(false) };
         let begin = |id: &ContestId, wish: &Wish| {
             change::create(tally, id, &Actor::Server, wish, None).unwrap();
@@ -337,6 +424,7 @@ fn leaderboards_of_contests_that_are_over_go_after_a_time() {
         assert_eq!(there(), [false, false, true, true]);
         open().unwrap();
         // The period of the last is closed and paid first.
+        now.fetch_add(60 * DAY, Ordering::SeqCst);
         periods::close_due(tally).unwrap();
         prizes::pay_due(tally).unwrap();
         assert_eq!(there(), [false, false, true, false]);
@@ -345,6 +433,44 @@ fn leaderboards_of_contests_that_are_over_go_after_a_time() {
         tally.drain();
         assert_eq!(world.balance(ann), 50 - FEE + 101 + 7);
         world.end(&[ann]);
+    }
+}
+
+/// A sorted set that has lost its last player stays until its room is needed. A contest needs it as a leaderboard does: when it opens,
+/// when its players are accepted, and when it starts.
+#[test]
+fn leaderboards_that_nobody_sees_make_room_for_those_of_contests() {
+    for kind in [Kind::Sqlite, Kind::MariaDb] {
+        let world = World::new(kind);
+        world.tally.drain();
+        let tally = &keeping(&world, &Arc::new(AtomicI64::new(world.now().0)), 3);
+        let fill = || {
+            for name in ["a", "b", "c"] {
+                boards::sorted_set(tally, &BoardId::new(name).unwrap()).unwrap();
+            }
+            assert_eq!(tally.boards.len(), 3);
+        };
+        let size = |size: u32| Some(size.try_into().ok());
+        let divided = Wish { prizes: None, capacity: Some(6), division_size: size(2), ..wish(false) };
+        change::create(tally, &cup(), &Actor::Server, &divided, None).unwrap();
+        fill();
+        change::open(tally, &cup(), &Actor::Admin, None).unwrap();
+        let players: Vec<_> = (0..6).map(|no| PlayerId::new(&format!("p{no}")).unwrap()).collect();
+        for player in &players {
+            apply::apply(tally, &cup(), &Actor::Server, player, None).unwrap();
+        }
+        fill();
+        let done = apply::decide(tally, &cup(), &Actor::Admin, &players, true, None).unwrap();
+        let What::Decided(rows) = done.what else { panic!("it is a decision") };
+        assert!(rows.iter().all(Result::is_ok), "{rows:?}");
+        fill();
+        let larger = Wish { division_size: size(3), ..Wish::default() };
+        change::patch(tally, &cup(), &Actor::Admin, &larger, None).unwrap();
+        fill();
+        begin::start(tally, &cup(), &Actor::Admin, None).unwrap();
+        assert_eq!(read::get(tally, &cup()).unwrap().members, 6);
+        tally.drain();
+        world.end(&[]);
     }
 }
 

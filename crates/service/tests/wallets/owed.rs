@@ -12,12 +12,13 @@ use tally_rules::contest::definition::{Fee, Wish};
 use tally_rules::contest::member::Unpaid;
 use tally_rules::contest::record::Work;
 use tally_rules::contest::series::Wish as SeriesWish;
-use tally_rules::contest::{ContestId, Payout, Prize, Record, State};
+use tally_rules::contest::{Contest, ContestId, Payout, Prize, Record, State};
 use tally_rules::ledger::{Currencies, MemberId, Move, Order, Uuid};
 use tally_rules::period::Payment;
 use tally_rules::{BoardId, Definition, Micros};
 use tally_service::contests::act::Actor;
 use tally_service::contests::{apply, change, finish, keeper, read, series, start as begin};
+use tally_service::owed::{self, Place};
 use tally_service::periods::{keeper as periods, prizes};
 use tally_service::scores::submit::{self, NewScore};
 use tally_service::wallets::{LedgerSettings, members};
@@ -55,6 +56,22 @@ fn payout(member: MemberId, rank: u32, currency: &str, paid: Option<Unpaid>) -> 
     Payout { player, member, division: None, rank, currency, amount, paid: paid.map(Err) }
 }
 
+/// All that is owed, walked in pages of one.
+fn listed(tally: &Tally) -> Vec<String> {
+    let (mut all, mut from) = (Vec::new(), None);
+    loop {
+        let page = owed::list(tally, from, 1).unwrap();
+        assert!(page.rows.len() <= 1 && page.damaged.is_empty(), "{page:?}");
+        all.extend(page.rows.iter().map(|debt| {
+            let what = if debt.is_refund { "fee" } else { "prize" };
+            format!("{}: {what} {} {}, {}", debt.of, debt.amount, debt.currency, debt.reason(tally))
+        }));
+        let Some(next) = page.next else { return all };
+        assert_eq!(Place::parse(&next.to_string()), Some(next.clone()));
+        from = Some(next);
+    }
+}
+
 /// A contest that these take part in.
 pub(crate) fn running(world: &World, id: &ContestId, wish: &Wish, members: &[MemberId]) -> Record {
     let tally = &world.tally;
@@ -80,8 +97,12 @@ fn what_a_missing_currency_keeps_back_is_paid_when_it_is_there() {
         let id = ContestId::new("cup").unwrap();
         let fee = Fee { currency: code("USD"), amount: amount(FEE) };
         running(&world, &id, &Wish { entry_fee: Some(Some(fee)), ..wish(false) }, &members);
+        // Or it would pay before one looks.
+        world.tally.drain();
         finish::cancel(&poor, &id, &Actor::Admin, None).unwrap();
         assert!(keeper::do_due(&poor).is_err());
+        let mut lacking = vec!["contest cup: fee 10 USD, currency_mismatch".to_owned(); 2];
+        assert_eq!(listed(&poor), lacking);
         let record = read::get(&world.tally, &id).unwrap();
         assert_eq!((record.state, record.work), (State::Cancelled, Work::Refund { after: None }));
         // The prizes of a period: those before the first that cannot be paid are paid.
@@ -96,11 +117,15 @@ fn what_a_missing_currency_keeps_back_is_paid_when_it_is_there() {
         );
         assert!(prizes::pay_due(&poor).is_err());
         assert_eq!((world.balance(members[0]), usd(&world, members[0])), (7, 40));
+        let pending = ["currency_mismatch", "pending"].into_iter().zip(["USD", "KRW"]);
+        let pending = pending.map(|(why, of)| format!("period gone/daily:1: prize 7 {of}, {why}"));
+        lacking.splice(0..0, pending);
+        assert_eq!(listed(&poor), lacking);
         poor.drain();
-        keeper::do_due(&world.tally).unwrap();
-        prizes::pay_due(&world.tally).unwrap();
+        other(&world, settings()).unwrap().drain();
         assert_eq!((world.balance(members[0]), usd(&world, members[0])), (14, 57));
         assert_eq!(usd(&world, members[1]), 50);
+        assert_eq!(listed(&world.tally), [""; 0]);
         let refunds = read::refunds(&world.tally, &id, 0, 9).unwrap();
         assert!(refunds.rows.iter().all(|(_, row)| matches!(row.paid, Some(Ok(_)))), "{refunds:?}");
         world.end(&members);
@@ -170,45 +195,102 @@ fn a_start_without_a_currency_in_use_is_refused() {
     }
 }
 
-/// As an earlier release left them: every piece is marked `member_closed`.
+/// As an earlier release left them: every piece is marked `member_closed`. Gives a member that is open, and one that is closed.
+fn left_by_an_earlier_release(world: &World) -> [MemberId; 2] {
+    let members = ["ann", "bob"].map(|name| world.member(name, 50));
+    let [ann, bob] = members;
+    let fee = Fee { currency: code("KRW"), amount: amount(7) };
+    let costs = Wish { entry_fee: Some(Some(fee)), ..wish(false) };
+    let [lost, won] = ["lost", "won"].map(|id| ContestId::new(id).unwrap());
+    let cancelled = running(world, &lost, &costs, &members);
+    let settled = running(world, &won, &wish(false), &members);
+    world.wait(members::close(&world.tally, bob, true, None)).unwrap();
+    let closed = Some(Unpaid::MemberClosed);
+    let payment_no = Uuid([7; 16]);
+    let (board, period) = (BoardId::new("gone").unwrap(), "daily:1".to_owned());
+    let payment = Payment { no: payment_no, board, period, count: 2, done: 2, at: Micros(5) };
+    let mut payouts: Vec<_> = [(cancelled.no, 0), (settled.no, 1), (payment_no, 1)]
+        .into_iter()
+        .flat_map(|(contest, rank)| {
+            let key = move |no| PayoutKey { contest, no };
+            (0..).map(key).zip([ann, bob].map(|member| payout(member, rank, "KRW", closed)))
+        })
+        .collect();
+    payouts.sort_by_key(|(key, _)| *key);
+    let contests = vec![
+        (lost, Record { state: State::Cancelled, ..cancelled }),
+        (won, Record { state: State::Settled, prizes: Some(2), ..settled }),
+    ];
+    let payments = vec![(PartKey { board: BoardNo(77), part: Part(5) }, payment)];
+    world.tally.drain();
+    store(world, ContestChanges { contests, payouts, payments, ..ContestChanges::default() });
+    members
+}
+
+/// What a closed member is still owed: a fee goes back to it, a prize does not.
+const OF_A_CLOSED_MEMBER: [&str; 2] =
+    ["contest won: prize 7 KRW, member_closed", "period gone/daily:1: prize 7 KRW, member_closed"];
+
 #[test]
 fn what_was_left_unpaid_by_mistake_is_paid_once_by_a_start() {
     for kind in [Kind::Sqlite, Kind::MariaDb] {
         let world = World::new(kind);
-        let members = ["ann", "bob"].map(|name| world.member(name, 50));
-        let [ann, bob] = members;
-        let fee = Fee { currency: code("KRW"), amount: amount(7) };
-        let costs = Wish { entry_fee: Some(Some(fee)), ..wish(false) };
-        let [lost, won] = ["lost", "won"].map(|id| ContestId::new(id).unwrap());
-        let cancelled = running(&world, &lost, &costs, &members);
-        let settled = running(&world, &won, &wish(false), &members);
-        world.wait(members::close(&world.tally, bob, true, None)).unwrap();
-        let closed = Some(Unpaid::MemberClosed);
-        let payment_no = Uuid([7; 16]);
-        let (board, period) = (BoardId::new("gone").unwrap(), "daily:1".to_owned());
-        let payment = Payment { no: payment_no, board, period, count: 2, done: 2, at: Micros(5) };
-        let mut payouts: Vec<_> = [(cancelled.no, 0), (settled.no, 1), (payment_no, 1)]
-            .into_iter()
-            .flat_map(|(contest, rank)| {
-                let key = move |no| PayoutKey { contest, no };
-                (0..).map(key).zip([ann, bob].map(|member| payout(member, rank, "KRW", closed)))
-            })
-            .collect();
-        payouts.sort_by_key(|(key, _)| *key);
-        let contests = vec![
-            (lost, Record { state: State::Cancelled, ..cancelled }),
-            (won, Record { state: State::Settled, prizes: Some(2), ..settled }),
-        ];
-        let payments = vec![(PartKey { board: BoardNo(77), part: Part(5) }, payment)];
-        store(&world, ContestChanges { contests, payouts, payments, ..ContestChanges::default() });
+        let [ann, bob] = left_by_an_earlier_release(&world);
         world.tally.store.set_meta("unpaid_checked", b"").unwrap();
         for _ in 0..2 {
             other(&world, settings()).unwrap().drain();
-            // A fee goes back to a closed member too, a prize does not.
             assert_eq!([world.balance(ann), world.balance(bob)], [50 - 7 + 3 * 7, 50]);
         }
-        world.end(&members);
+        assert_eq!(listed(&world.tally), OF_A_CLOSED_MEMBER);
+        world.end(&[ann, bob]);
     }
+}
+
+/// An earlier release has written them after the first start that looked for them: later starts do not, their scheduler does.
+#[test]
+fn what_is_left_unpaid_by_mistake_later_is_paid_once_by_the_scheduler() {
+    for kind in [Kind::Sqlite, Kind::MariaDb] {
+        let world = World::new(kind);
+        let [ann, bob] = left_by_an_earlier_release(&world);
+        assert_eq!(world.tally.store.meta("unpaid_checked").unwrap().unwrap(), b"1");
+        let next = other(&world, settings()).unwrap();
+        while listed(&next).len() > 2 {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        next.drain();
+        assert_eq!([world.balance(ann), world.balance(bob)], [50 - 7 + 3 * 7, 50]);
+        assert_eq!(listed(&world.tally), OF_A_CLOSED_MEMBER);
+        world.end(&[ann, bob]);
+    }
+}
+
+/// However many contests there are, a page costs so many reads, and the walk comes to its end.
+#[test]
+fn a_page_of_what_is_owed_is_bounded() {
+    let world = World::new(Kind::Sqlite);
+    let ann = world.member("ann", 0);
+    let settled = |number: u16| {
+        let id = ContestId::new(&format!("c{number:04}")).unwrap();
+        let mut no = [0; 16];
+        no[..2].copy_from_slice(&number.to_be_bytes());
+        let record = Record::new(Uuid(no), Contest::default(), None, Micros(1));
+        (id, Record { state: State::Settled, prizes: Some(1), ..record })
+    };
+    let contests: Vec<_> = (0..450).map(settled).collect();
+    let last = PayoutKey { contest: contests[449].1.no, no: 0 };
+    let payouts = vec![(last, payout(ann, 1, "KRW", Some(Unpaid::LimitExceeded)))];
+    store(&world, ContestChanges { contests, payouts, ..ContestChanges::default() });
+    let (mut counts, mut from) = (Vec::new(), None);
+    loop {
+        let page = owed::list(&world.tally, from, 100).unwrap();
+        counts.push(page.rows.len());
+        from = page.next;
+        if from.is_none() {
+            break;
+        }
+    }
+    assert_eq!(counts, [0, 0, 1]);
+    assert_eq!(listed(&world.tally), ["contest c0449: prize 7 KRW, limit_exceeded"]);
 }
 
 /// The prizes of a period that ends before its contest is cancelled are paid, those of one that ends after it are not.

@@ -10,7 +10,7 @@ use super::text::Script;
 use super::{bans, meta, parts};
 use crate::books_scores::Boards;
 use crate::plan::{BoardChange, BoardNo, BoardRow};
-use crate::servers::{Bans, BoardState, Name};
+use crate::servers::{Bans, BoardState, Name, Revisions};
 use crate::sqlite::codec::Input;
 use crate::sqlite::{encode_prizes, take_period_prizes};
 use crate::{DamagedRow, StoreError};
@@ -62,10 +62,13 @@ pub(super) fn read_one(
     let (revision, forgotten) = answers.two_numbers("revisions")?;
     let bans = match known {
         None => Bans::All(bans::read(answers)?),
-        Some(revision) => Bans::Since { revision, changes: bans::read_changes(answers)? },
+        Some(revision) => {
+            let revisions = Revisions::new(vec![revision]);
+            Bans::Since { revisions, changes: bans::read_changes(answers)? }
+        }
     };
     let parts = parts::read(answers)?;
-    Ok(Some((BoardState { row, revision, bans, parts }, forgotten)))
+    Ok(Some((BoardState { row, revisions: Revisions::new(vec![revision]), bans, parts }, forgotten)))
 }
 
 /// The answer, in order of number.
@@ -216,14 +219,14 @@ pub(super) fn write(
         let is_live = present.iter().any(|(live, _)| *live == no);
         match change {
             BoardChange::Create(row) => {
-                assert!(no >= next, "board {} was given before: the next is {}", no.0, next.0);
                 let name = row.id.as_str();
                 if present.iter().any(|(_, live)| live == name.as_bytes()) {
                     return Err(StoreError::Row(format!("boards: the name `{name}` is taken")));
                 }
                 check(no, &row.definition)?;
                 create(script, row);
-                next = BoardNo(no.0 + 1);
+                // A database behind the first hears of them in any order.
+                next = next.max(BoardNo(no.0 + 1));
                 present.push((no, name.as_bytes().to_vec()));
             }
             BoardChange::Redefine(..) | BoardChange::Delete(_) if !is_live => {

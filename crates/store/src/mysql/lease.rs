@@ -325,7 +325,7 @@ impl Shared {
         witnesses.look(self.connected(link)?, &self.pool.address.shown)?;
         let (begun, settled) = witnesses.begin(1);
         renewals.sent += 1;
-        let batch = BatchId { link: self.marker, sequence: renewals.sent };
+        let batch = BatchId { link: self.marker, sequence: renewals.sent, ..BatchId::default() };
         let asked = SystemTime::now();
         let mut before = 0;
         let said = self.say(link, |script| {

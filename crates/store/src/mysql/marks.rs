@@ -127,7 +127,7 @@ fn fold_on(link: &mut Link, batches: &[BatchId]) -> Result<BatchId, StoreError> 
         folded.add(version, decode(row.bytes()?).ok_or_else(undecodable)?);
         Ok(())
     })?;
-    let batch = BatchId { link: link.name, sequence: link.sequence + 1 };
+    let batch = BatchId { link: link.name, sequence: link.sequence + 1, ..BatchId::default() };
     let mut script = take_off(&batches);
     let marks = folded.encode();
     batches::put(&mut script, &batch, (Version::Number(folded.version), Some(&marks)), None);
@@ -183,7 +183,7 @@ pub(super) fn find(age: Duration, after: Option<BatchId>) -> Script {
     script.sql("SELECT link, sequence, version, marks FROM batches FORCE INDEX (PRIMARY) ");
     script.sql("WHERE marks IS NOT NULL AND version + ");
     script.number(u64::try_from(age.as_micros()).unwrap_or(u64::MAX)).sql(" <= ").sql(CLOCK);
-    if let Some(BatchId { link, sequence }) = after {
+    if let Some(BatchId { link, sequence, .. }) = after {
         script.sql(" AND (link > ").bytes(&link).sql(" OR link = ").bytes(&link);
         script.sql(" AND sequence > ").number(sequence).sql(")");
     }
@@ -195,7 +195,7 @@ pub(super) fn find(age: Duration, after: Option<BatchId>) -> Script {
 pub(super) fn read(mut answers: Answers) -> Result<Vec<Mark>, StoreError> {
     let mut all = Vec::new();
     answers.each(1, "batches", |row| {
-        let batch = BatchId { link: row.fixed()?, sequence: row.number()? };
+        let batch = BatchId { link: row.fixed()?, sequence: row.number()?, ..BatchId::default() };
         let version = row.number()?;
         let what = decode(row.bytes()?).ok_or_else(undecodable)?;
         all.push(Mark { batch, version, what });

@@ -74,7 +74,9 @@ use crate::plan::{
     BatchId, Block, BlockKey, BoardNo, BoardRow, Changes, Committed, ImportKey, ImportRow, KeyRow, Loaded,
     Part, PartKey, PartRow, Plan, ScoreKey,
 };
-use crate::servers::{BoardState, Changed, FeedPosition, LostCommits, Mark, Name, ScoreState, Task};
+use crate::servers::{
+    BoardState, Changed, FeedPosition, LostCommits, Mark, Name, Revisions, ScoreState, Task,
+};
 use crate::{DamagedRow, Ledger, Slow, Store, StoreError};
 pub(crate) use books::Snapshot;
 use connect::{Address, Flavour};
@@ -261,11 +263,12 @@ impl Store for MySqlStore {
         scores::states(&self.pool, keys)
     }
 
-    fn board(&self, name: Name<'_>, known: Option<u64>) -> Result<Option<BoardState>, StoreError> {
-        revisions::read_board(&self.pool, name, known)
+    fn board(&self, name: Name<'_>, known: Option<&Revisions>) -> Result<Option<BoardState>, StoreError> {
+        revisions::read_board(&self.pool, name, known.map(|known| known.of(0)))
     }
 
-    fn changed(&self, after: FeedPosition) -> Result<Changed, StoreError> {
+    fn changed(&self, after: &[FeedPosition]) -> Result<Changed, StoreError> {
+        let after = after.first().copied().unwrap_or_default();
         let mut follower = self.follower.lock().unwrap_or_else(PoisonError::into_inner);
         revisions::changed(&self.pool, self.lease.as_ref(), &mut follower, after)
     }

@@ -135,11 +135,11 @@ pub(super) fn changed(
 
 /// The answer, with the newest revision and the generation of the servers side by side.
 fn read_since(mut answers: Answers, after: FeedPosition) -> Result<(Changed, u64, u64), StoreError> {
-    let mut changed = Changed { next: after, ..Changed::default() };
+    let (mut changed, mut next) = (Changed::default(), after);
     let mut rows = 0;
     answers.each(2, "revisions", |row| {
         let (board, revision) = (BoardNo(row.small()?), row.number()?);
-        changed.next = FeedPosition { revision, board };
+        next = FeedPosition { revision, board };
         match board {
             NUMBERS => {}
             KEYS => changed.keys = true,
@@ -148,7 +148,7 @@ fn read_since(mut answers: Answers, after: FeedPosition) -> Result<(Changed, u64
         rows += 1;
         Ok(())
     })?;
-    changed.more = rows == CHANGES_MAX;
+    (changed.next, changed.more) = (vec![next], rows == CHANGES_MAX);
     let (newest, generation) = answers.two_numbers("revisions")?;
     Ok((changed, newest, generation))
 }
@@ -166,7 +166,7 @@ pub(super) fn read_board(
         let Some((state, forgotten)) = boards::read_one(&mut answers, known)? else { return Ok(None) };
         if known.is_some_and(|known| known < forgotten) {
             known = None;
-        } else if before == Some(state.revision) {
+        } else if before == Some(state.revisions.of(0)) {
             return Ok(Some(state));
         }
     }

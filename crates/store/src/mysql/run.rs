@@ -309,7 +309,7 @@ pub(super) fn commit(
     mut script: Script,
     &Last { version, revised, marks, guessed }: &Last<'_>,
 ) -> Result<Committed, Stop> {
-    let batch = BatchId { link: link.name, sequence: link.sequence + 1 };
+    let batch = BatchId { link: link.name, sequence: link.sequence + 1, ..BatchId::default() };
     // Others take a row that stays for one that nobody has published.
     let (begun, settled) = pool.witnesses.begin(if lease.is_some() { batches::SETTLED_MIN } else { 1 });
     batches::delete(&mut script, &settled);

@@ -314,7 +314,7 @@ fn readers_leave_connections_to_transactions() {
         let player = PlayerId::new("ann").unwrap();
         let changes = Changes { profiles: vec![(player, Some(Profile::default()))], ..Changes::default() };
         store.run(&Plan::default(), &mut |_| changes.clone()).unwrap();
-        assert_eq!(store.became(&BatchId { link: [1; 16], sequence: 1 }), Ok(None));
+        assert_eq!(store.became(&BatchId { link: [1; 16], sequence: 1, ..BatchId::default() }), Ok(None));
         drop(readers);
         assert_eq!(store.boards(), Ok(Vec::new()));
     }

@@ -160,7 +160,7 @@ impl Witnesses {
         let (statements, mut answers) = (script.len(), link.send(&script)?);
         let mut found = Vec::new();
         answers.each(statements, "batches", |row: &mut Fields<'_>| {
-            found.push(Batch { link: row.fixed()?, sequence: row.number()? });
+            found.push(Batch { link: row.fixed()?, sequence: row.number()?, ..Batch::default() });
             Ok(())
         })?;
         let present = self.markers().witnesses.clone();
@@ -182,7 +182,7 @@ mod tests {
     use super::*;
 
     fn batch(sequence: u64) -> Batch {
-        Batch { link: [1; 16], sequence }
+        Batch { link: [1; 16], sequence, ..Batch::default() }
     }
 
     fn names(witnesses: &Witnesses) -> Vec<u64> {

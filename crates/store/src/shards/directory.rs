@@ -1,15 +1,17 @@
-//! What every database needs of boards: which there are, how they are defined, and which of their periods are forgotten.
+//! What every database needs of boards: which there are, how they are defined, and which of their periods are over or forgotten.
 //!
 //! The first database has it, and a change is true when it is committed there. Then each other database is told, in a
-//! transaction of its own. One that cannot be told lags: before it is used again, all that it lacks is read from the first and
-//! applied, as often as needed. That is safe to repeat: a board is created where it is not there and deleted where it is. What the
-//! first still has to purge says what is gone, so the first purges last. A start compares all databases, because a process may
-//! have been killed in between. Not here: several processes that change boards; the leases keep the second away.
+//! transaction of its own that holds its boards still and writes what the first says by then: so it does not matter who tells, when, and
+//! how often. One that cannot be told lags: before it is used again, all that it lacks is read from the first. A start compares
+//! all databases, because a process may have been killed in between; servers side by side also find it where they read a board anew,
+//! or where a database does not know a board. What the first still has to purge says what is gone, so the first purges last.
+//! Not here: what a server knows of boards.
 
 use super::Inner;
 use super::split::FIRST;
 use crate::mysql::MySqlStore;
-use crate::plan::{BatchId, BoardChange, BoardNo, BoardRow, Changes, Gone, Plan};
+use crate::plan::{BatchId, BoardChange, BoardNo, BoardRow, Changes, Gone, PartKey, Plan};
+use crate::servers::{Name, Revisions};
 use crate::{ScoreBooks, Store, StoreError};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,6 +25,32 @@ pub(super) const NEXT_BOARD: &str = "store.next_board";
 
 /// How often a database is told where other transactions are in the way.
 const TRIES: usize = 5;
+
+/// What has changed on the first database that the others have to know.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Told {
+    pub(super) boards: BTreeSet<BoardNo>,
+    /// Periods that take no more scores.
+    pub(super) closed: BTreeSet<PartKey>,
+    /// Periods that are forgotten.
+    pub(super) gone: BTreeSet<PartKey>,
+}
+
+impl Told {
+    pub(super) fn of_board(no: BoardNo) -> Self {
+        Self { boards: [no].into(), ..Self::default() }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self == &Self::default()
+    }
+
+    /// The boards whose revisions are held.
+    fn held(&self) -> Vec<BoardNo> {
+        let parts = self.closed.iter().chain(&self.gone).map(|part| part.board);
+        self.boards.iter().copied().chain(parts).collect::<BTreeSet<_>>().into_iter().collect()
+    }
+}
 
 /// See the head of the file.
 #[derive(Debug, Default)]
@@ -62,24 +90,58 @@ impl Directory {
 }
 
 impl Inner {
-    /// Tells the databases behind the first of a change that is done there. One that does not hear of it lags. The caller holds
-    /// [`Directory::change`].
-    pub(super) fn tell(&self, changes: &Changes) {
-        std::thread::scope(|scope| {
-            for shard in 1..self.all.len() {
-                scope.spawn(move || {
-                    let _one = locked(&self.directory.telling[shard]);
-                    let unheard = self.directory.lags(shard) || self.silent.is_recent(shard);
-                    let apply = |_| match apply(&self.all[shard], changes) {
-                        Err(StoreError::Conflict(_)) => None,
-                        done => Some(done.is_ok()),
-                    };
-                    if unheard || !(0..TRIES).find_map(apply).unwrap_or(false) {
-                        self.directory.set_lagging(shard);
-                    }
-                });
+    /// Tells the databases behind the first of a change that is done there; whether all have heard of it. One that has not lags.
+    /// The caller holds [`Directory::change`].
+    pub(super) fn tell(&self, told: &Told) -> bool {
+        let tell = |shard: usize| {
+            // One that lags hears of everything first.
+            let asked = !self.silent.is_recent(shard) && self.catch_up(shard).is_ok();
+            let _one = locked(&self.directory.telling[shard]);
+            let heard = asked && self.sync(shard, told).is_ok();
+            if !heard {
+                self.directory.set_lagging(shard);
             }
+            heard
+        };
+        std::thread::scope(|scope| {
+            let all: Vec<_> = (1..self.all.len()).map(|shard| scope.spawn(move || tell(shard))).collect();
+            all.into_iter().all(|one| one.join().unwrap_or(false))
+        })
+    }
+
+    /// Brings some of what a database knows to what the first says now.
+    pub(super) fn sync(&self, shard: usize, told: &Told) -> Result<(), StoreError> {
+        let mut tries = 1;
+        loop {
+            match self.sync_once(shard, told) {
+                // Nothing holds a board that is not there: another server may have made it meanwhile.
+                Err(StoreError::Conflict(_) | StoreError::Row(_)) if tries < TRIES => tries += 1,
+                done => return done,
+            }
+        }
+    }
+
+    /// While the boards are held there, nobody else tells this database of them: so what the first says meanwhile is not older than
+    /// what anybody has written here.
+    fn sync_once(&self, shard: usize, told: &Told) -> Result<(), StoreError> {
+        let (first, there) = (&self.all[FIRST], &self.all[shard]);
+        let plan = Plan { boards: told.held(), alone: true, ..Plan::default() };
+        let mut failed = None;
+        let done = there.run(&plan, &mut |loaded| {
+            let live = |no: &BoardNo| {
+                let place = plan.boards.binary_search(no).expect("it was asked for");
+                loaded.boards[place].is_some()
+            };
+            let read = lacks(first, there, told, live);
+            read.unwrap_or_else(|error| {
+                failed = Some(error);
+                Changes::default()
+            })
         });
+        match failed {
+            Some(error) => Err(error),
+            None => done.map(drop),
+        }
     }
 
     /// Nobody knows whether a change was committed on the first: who needs another database finds out before.
@@ -124,8 +186,10 @@ impl Inner {
 
     /// Tells a database everything that it lacks.
     fn compare(&self, shard: usize) -> Result<(), StoreError> {
-        let (first, there) = (View::of(&self.all[FIRST])?, View::of(&self.all[shard])?);
-        let changes = first.changes_of(&there).ok_or_else(|| {
+        // In this order: what is told is true on the first before.
+        let there = View::of(&self.all[shard])?;
+        let first = View::of(&self.all[FIRST])?;
+        let told = first.told_to(&there, self.shared).ok_or_else(|| {
             StoreError::Layout(format!(
                 "{} and {} are of different moments: their leaderboards do not fit together. Restore backups of one moment \
                  (nothing was changed)",
@@ -133,11 +197,89 @@ impl Inner {
                 self.all[shard].url()
             ))
         })?;
-        for boards in changes.boards.chunks(TOLD_MAX) {
-            apply(&self.all[shard], &Changes { boards: boards.to_vec(), ..Changes::default() })?;
+        let boards: Vec<BoardNo> = told.boards.iter().copied().collect();
+        for boards in boards.chunks(TOLD_MAX) {
+            self.sync(shard, &Told { boards: boards.iter().copied().collect(), ..Told::default() })?;
         }
-        apply(&self.all[shard], &Changes { boards: Vec::new(), ..changes })
+        if told.gone.is_empty() {
+            Ok(())
+        } else {
+            self.sync(shard, &Told { gone: told.gone, ..Told::default() })
+        }
     }
+
+    /// Whether a database that does not know some boards has not heard of them: then it has now.
+    pub(super) fn was_behind(&self, shard: usize, unknown: &[BoardNo]) -> Result<bool, StoreError> {
+        let mut told = Told::default();
+        for no in unknown {
+            if row_of(&self.all[FIRST], *no)?.is_some() {
+                told.boards.insert(*no);
+            }
+        }
+        if told.is_empty() {
+            return Ok(false);
+        }
+        self.sync(shard, &told)?;
+        Ok(true)
+    }
+}
+
+/// A live board as a database has it.
+fn row_of(store: &MySqlStore, no: BoardNo) -> Result<Option<BoardRow>, StoreError> {
+    Ok(store.board(Name::No(no), Some(&no_bans()))?.map(|state| state.row))
+}
+
+/// Nothing of a board's bans is wanted.
+fn no_bans() -> Revisions {
+    Revisions::new(vec![u64::MAX])
+}
+
+/// What a database lacks of what it is told. `live` says which boards it has.
+fn lacks(
+    first: &MySqlStore,
+    there: &MySqlStore,
+    told: &Told,
+    live: impl Fn(&BoardNo) -> bool,
+) -> Result<Changes, StoreError> {
+    let mut changes = Changes::default();
+    let mut new = Vec::new();
+    for no in &told.boards {
+        match (row_of(first, *no)?, live(no)) {
+            (Some(row), false) => {
+                // Its name may be that of one that is gone, which nobody has told of either.
+                let old = there.board(Name::Id(&row.id), Some(&no_bans()))?;
+                let old = old.map(|state| state.row.no).filter(|old| !told.boards.contains(old));
+                changes.boards.extend(old.map(BoardChange::Delete));
+                new.push(BoardChange::Create(row));
+            }
+            (Some(row), true) => {
+                if row_of(there, *no)?.is_none_or(|known| known.definition != row.definition) {
+                    changes.boards.push(BoardChange::Redefine(*no, row.definition));
+                }
+            }
+            (None, true) => changes.boards.push(BoardChange::Delete(*no)),
+            (None, false) => {}
+        }
+    }
+    // So a name is free before it is taken: numbers ascend.
+    changes.boards.extend(new);
+    changes.boards.sort_unstable_by_key(BoardChange::no);
+    changes.boards.dedup_by_key(|change| change.no());
+    for part in told.closed.iter().filter(|part| live(&part.board)) {
+        let rows = first.parts(part.board)?;
+        if let Some(row) = rows.into_iter().find(|row| row.part == part.part && row.closed) {
+            changes.parts.push((*part, Some(row)));
+        }
+    }
+    if !told.gone.is_empty() {
+        let purge = first.snapshot()?.to_purge()?;
+        for part in told.gone.iter().filter(|part| purge.parts.contains(part)) {
+            changes.parts.push((*part, None));
+            changes.gone.push(Gone::Part(*part));
+        }
+    }
+    changes.parts.sort_unstable_by_key(|(key, _)| *key);
+    Ok(changes)
 }
 
 /// What a database knows of boards.
@@ -147,7 +289,7 @@ struct View {
     boards: BTreeMap<BoardNo, Option<BoardRow>>,
     /// Boards and periods that it has to purge.
     deleted: BTreeSet<BoardNo>,
-    forgotten: BTreeSet<crate::PartKey>,
+    forgotten: BTreeSet<PartKey>,
     /// The number of its next board.
     next: u32,
 }
@@ -164,51 +306,27 @@ impl View {
         Ok(Self { boards, deleted: purge.boards, forgotten: purge.parts, next })
     }
 
-    /// What another database has to change to know the same; nothing where it knows of boards that this one never had, or has
-    /// lost one that is here: then this one was put back to an earlier moment.
-    fn changes_of(&self, there: &Self) -> Option<Changes> {
+    /// What another database has to be told to know the same; nothing where it knows of boards that this one never had, or has
+    /// lost one that is here: then this one was put back to an earlier moment. Servers side by side tell of boards in any order, so
+    /// one that is missing may be new.
+    fn told_to(&self, there: &Self, side_by_side: bool) -> Option<Told> {
         let is_known = |no: &BoardNo| self.boards.contains_key(no) || self.deleted.contains(no);
-        let is_lost = |no: &BoardNo| no.0 < there.next && !there.boards.contains_key(no);
+        let is_lost = |no: &BoardNo| !side_by_side && no.0 < there.next && !there.boards.contains_key(no);
         if !there.boards.keys().all(is_known) || self.boards.keys().any(is_lost) {
             return None;
         }
-        let mut boards = BTreeMap::new();
-        for no in self.deleted.iter().filter(|no| there.boards.contains_key(no)) {
-            boards.insert(*no, BoardChange::Delete(*no));
-        }
-        for row in self.boards.values().flatten() {
-            match there.boards.get(&row.no) {
-                None => drop(boards.insert(row.no, BoardChange::Create(row.clone()))),
-                Some(Some(known)) if known.definition == row.definition => {}
-                Some(_) => {
-                    boards.insert(row.no, BoardChange::Redefine(row.no, row.definition.clone()));
-                }
-            }
-        }
-        Some(Changes {
-            boards: boards.into_values().collect(),
-            parts: self.forgotten.iter().map(|part| (*part, None)).collect(),
-            gone: self.forgotten.iter().map(|part| Gone::Part(*part)).collect(),
-            ..Changes::default()
+        let deleted = self.deleted.iter().filter(|no| there.boards.contains_key(no)).copied();
+        let differs = |row: &&BoardRow| match there.boards.get(&row.no) {
+            Some(Some(known)) => known.definition != row.definition,
+            _ => true,
+        };
+        let changed = self.boards.values().flatten().filter(differs).map(|row| row.no);
+        Some(Told {
+            boards: deleted.chain(changed).collect(),
+            gone: self.forgotten.iter().copied().collect(),
+            ..Told::default()
         })
     }
-}
-
-/// Changes boards of one database, as far as that is not done yet.
-fn apply(store: &MySqlStore, changes: &Changes) -> Result<(), StoreError> {
-    if changes.is_empty() {
-        return Ok(());
-    }
-    let boards = changes.boards.iter().map(BoardChange::no).collect();
-    let plan = Plan { boards, alone: true, ..Plan::default() };
-    let done = store.run(&plan, &mut |loaded| {
-        let is_due = |(change, live): &(&BoardChange, &Option<u64>)| {
-            live.is_none() == matches!(change, BoardChange::Create(_))
-        };
-        let boards = changes.boards.iter().zip(&loaded.boards).filter(is_due);
-        Changes { boards: boards.map(|(change, _)| change.clone()).collect(), ..changes.clone() }
-    });
-    done.map(drop)
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -218,7 +336,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Part, PartKey};
+    use crate::Part;
     use tally_rules::{BoardId, Definition, Micros};
 
     fn view(boards: &[(u32, bool)], deleted: &[u32]) -> View {
@@ -243,27 +361,23 @@ mod tests {
         first.forgotten.insert(part);
         // Board 4 came and went while it was away.
         let there = view(&[(1, true), (2, true), (3, true)], &[]);
-        let told = first.changes_of(&there).unwrap();
-        let definition = |no: u32| first.boards[&BoardNo(no)].clone().unwrap();
-        assert_eq!(
-            told.boards,
-            [
-                BoardChange::Delete(BoardNo(1)),
-                BoardChange::Redefine(BoardNo(3), definition(3).definition),
-                BoardChange::Create(definition(5)),
-            ]
-        );
-        assert_eq!((told.parts, told.gone), (vec![(part, None)], vec![Gone::Part(part)]));
+        for side_by_side in [false, true] {
+            let told = first.told_to(&there, side_by_side).unwrap();
+            assert_eq!(told.boards, [1, 3, 5].map(BoardNo).into());
+            assert_eq!((told.closed, told.gone), (BTreeSet::new(), [part].into()));
+        }
         first.forgotten.clear();
-        assert!(first.changes_of(&first).unwrap().is_empty());
+        assert!(first.told_to(&first, false).unwrap().is_empty());
     }
 
     #[test]
     fn databases_of_different_moments_are_told_apart() {
         let first = view(&[(2, true), (5, true)], &[1]);
         // One that the first never had, and one that is gone there and not here.
-        for other in [view(&[(2, true), (6, true)], &[]), view(&[(5, true)], &[2])] {
-            assert!(first.changes_of(&other).is_none());
-        }
+        let (unknown, lost) = (view(&[(2, true), (6, true)], &[]), view(&[(5, true)], &[2]));
+        assert!([&unknown, &lost].iter().all(|other| first.told_to(other, false).is_none()));
+        // Beside other servers the one that is missing may be one that nobody has told it of yet.
+        assert!(first.told_to(&unknown, true).is_none());
+        assert_eq!(first.told_to(&lost, true), Some(Told::of_board(BoardNo(2))));
     }
 }

@@ -2,17 +2,18 @@
 //!
 //! - `home`: which shard a player's records are in
 //! - `split`: plans and changes shard by shard; `run`: a transaction on each; `reads`: everything else that is asked
-//! - `directory`: boards, which are true on the first shard and told to the others
+//! - `directory`: boards, which are true on the first shard and told to the others; `feeds`: what other servers have changed
 //! - `layout`: which shard a database is, so that a wrong list is refused; `reshard`, `moving`: another number of them
 //! - `upgrade`: what earlier releases may have left
 //!
-//! No transaction spans two databases. A lease on every shard keeps a second process from writing; they are taken in order, so whoever has the first may have
-//! the others. While a shard is away, what concerns it fails and what concerns others does not. Not here: databases
-//! that are no MySQL or MariaDB, and servers that share the shards.
+//! No transaction spans two databases. Servers with ranks outside write side by side; one with ranks in memory keeps others away by a
+//! lease on every shard: they are taken in order, so whoever has the first may have the others. While a shard is away, what concerns
+//! it fails and what concerns others does not. Not here: databases that are no MySQL or MariaDB.
 
 mod books;
 mod contests;
 mod directory;
+mod feeds;
 mod home;
 mod layout;
 mod ledger;
@@ -33,17 +34,18 @@ use crate::plan::{
     BatchId, Block, BlockKey, BoardNo, BoardRow, Changes, Committed, ImportKey, ImportRow, KeyRow, Loaded,
     Part, PartKey, PartRow, Plan, ScoreKey,
 };
+use crate::servers::{BoardState, Changed, FeedPosition, Mark, Name, Revisions, ScoreState, Task};
 use crate::{DamagedRow, Ledger, LostCommits, SHARDS_MAX, Slow, Store, StoreError};
-use directory::Directory;
+use directory::{Directory, Told};
+use feeds::Feeds;
+use run::batch_of;
 use silent::Silent;
 use split::FIRST;
-use std::collections::{BTreeSet, VecDeque};
-use std::sync::{Arc, Mutex};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
 use tally_rules::profile::Profile;
 use tally_rules::{Micros, PlayerId, Record};
-
-/// Transactions whose end was lost and may be asked about; a caller asks about one at a time.
-const LOST_MAX: usize = 256;
 
 /// Several databases that are one store.
 #[derive(Debug)]
@@ -56,7 +58,9 @@ struct Inner {
     all: Vec<Arc<MySqlStore>>,
     directory: Directory,
     silent: Silent,
-    lost: Mutex<VecDeque<(BatchId, usize)>>,
+    feeds: Feeds,
+    /// Whether other servers may write as well.
+    shared: bool,
 }
 
 impl Shards {
@@ -75,17 +79,17 @@ impl Shards {
         let all = connect(urls, options, tell)?;
         layout::check(&all)?;
         upgrade::upgrade(&all)?;
-        let inner = Inner::new(all);
+        let inner = Inner::new(all, options.beside.is_some());
         inner.catch_up_all()?;
         Ok(Self { inner })
     }
 
     /// Opens them beside a process that writes: for reading only, and nothing is mended.
     pub fn observe(urls: &[String], options: &Options) -> Result<Self, StoreError> {
-        let options = Options { writer: None, ..options.clone() };
+        let options = Options { writer: None, beside: None, ..options.clone() };
         let all = connect(urls, &options, &mut |_| ())?;
         layout::check_set(&all)?;
-        Ok(Self { inner: Inner::new(all) })
+        Ok(Self { inner: Inner::new(all, false) })
     }
 
     /// The databases, in order.
@@ -115,9 +119,23 @@ fn connect(
 }
 
 impl Inner {
-    fn new(all: Vec<Arc<MySqlStore>>) -> Self {
+    fn new(all: Vec<Arc<MySqlStore>>, shared: bool) -> Self {
         let directory = Directory::of(all.len());
-        Self { all, directory, silent: Silent::default(), lost: Mutex::default() }
+        Self { all, directory, silent: Silent::default(), feeds: Feeds::default(), shared }
+    }
+
+    /// The database of a transaction, and the transaction as that one knows it.
+    fn place(&self, batch: BatchId) -> (&MySqlStore, BatchId) {
+        (&self.all[usize::from(batch.shard)], BatchId { shard: 0, ..batch })
+    }
+
+    /// Some transactions by their databases.
+    fn places(batches: &[BatchId]) -> BTreeMap<usize, Vec<BatchId>> {
+        let mut places: BTreeMap<usize, Vec<BatchId>> = BTreeMap::new();
+        for batch in batches {
+            places.entry(batch.shard.into()).or_default().push(BatchId { shard: 0, ..*batch });
+        }
+        places
     }
 
     /// A shard as people count and as messages show it.
@@ -149,14 +167,7 @@ impl Store for Shards {
         if let Some(lost) = self.lost() {
             return Err(StoreError::Away(lost.to_string()));
         }
-        // One server writes. Nobody else changes boards or publishes, so neither revisions nor marks mean anything, and
-        // those of several databases would be several.
-        let plan = &Plan { marks: false, alone: false, ..plan.clone() };
-        let committed = self.inner.run(plan, &mut |loaded| {
-            let boards = loaded.boards.iter().map(|revision| revision.map(|_| 0)).collect();
-            decide(&Loaded { boards, ..loaded.clone() })
-        })?;
-        Ok(Committed { version: committed.version, ..Committed::default() })
+        self.inner.run(plan, decide)
     }
 
     fn id(&self) -> Result<Option<[u8; 16]>, StoreError> {
@@ -168,8 +179,43 @@ impl Store for Shards {
         all.max_by_key(|ahead| ahead.abs()).unwrap_or(0)
     }
 
+    /// Another one where any of them has begun another.
     fn generation(&self) -> u64 {
-        self.inner.all[FIRST].generation()
+        self.inner.all.iter().fold(0, |all, store| all.rotate_left(7) ^ store.generation())
+    }
+
+    fn board(&self, name: Name<'_>, known: Option<&Revisions>) -> Result<Option<BoardState>, StoreError> {
+        self.inner.board(name, known)
+    }
+
+    fn changed(&self, after: &[FeedPosition]) -> Result<Changed, StoreError> {
+        self.inner.changed(after)
+    }
+
+    fn take_turn(&self, task: Task, time: Duration) -> Result<bool, StoreError> {
+        self.inner.ask(FIRST, |store| store.take_turn(task, time))
+    }
+
+    fn published(&self, batch: BatchId) {
+        let (store, batch) = self.inner.place(batch);
+        store.published(batch);
+    }
+
+    fn marks(&self, age: Duration, after: Option<BatchId>) -> Result<Vec<Mark>, StoreError> {
+        self.inner.marks(age, after)
+    }
+
+    fn fold_marks(&self, batches: &[BatchId]) -> Result<Option<BatchId>, StoreError> {
+        // One for each database would be several: only those of one are folded.
+        let mut places = Inner::places(batches).into_iter();
+        let (Some((shard, batches)), None) = (places.next(), places.next()) else { return Ok(None) };
+        let folded = self.inner.ask(shard, |store| store.fold_marks(&batches))?;
+        Ok(folded.map(|batch| batch_of(shard, batch)))
+    }
+
+    fn take_marks_off(&self, batches: &[BatchId]) -> Result<(), StoreError> {
+        let mut places = Inner::places(batches).into_iter();
+        places.try_for_each(|(shard, batches)| self.inner.ask(shard, |store| store.take_marks_off(&batches)))
     }
 
     fn became(&self, batch: &BatchId) -> Result<Option<Committed>, StoreError> {
@@ -200,7 +246,21 @@ impl Store for Shards {
         limit: usize,
         each: &mut dyn FnMut(PlayerId, Record, u64),
     ) -> Result<usize, StoreError> {
-        self.inner.walk((board, part), after, limit, each)
+        let each = &mut |player: PlayerId, record: Option<Record>, version| {
+            record.into_iter().for_each(|record| each(player.clone(), record, version));
+        };
+        self.inner.walk((board, part, false), after, limit, each)
+    }
+
+    fn walk_states(
+        &self,
+        board: BoardNo,
+        part: Part,
+        after: Option<&PlayerId>,
+        limit: usize,
+        each: &mut dyn FnMut(PlayerId, Option<Record>, u64),
+    ) -> Result<usize, StoreError> {
+        self.inner.walk((board, part, true), after, limit, each)
     }
 
     fn walk_shard(
@@ -223,7 +283,11 @@ impl Store for Shards {
     }
 
     fn records(&self, keys: &[ScoreKey]) -> Result<Vec<Option<Record>>, StoreError> {
-        self.inner.records(keys)
+        self.inner.of_players(keys, |key| &key.player, MySqlStore::records)
+    }
+
+    fn states(&self, keys: &[ScoreKey]) -> Result<Vec<Option<ScoreState>>, StoreError> {
+        self.inner.of_players(keys, |key| &key.player, MySqlStore::states)
     }
 
     fn count_scores(&self, board: BoardNo, part: Part) -> Result<u64, StoreError> {
@@ -244,6 +308,14 @@ impl Store for Shards {
 
     fn bans(&self, board: BoardNo) -> Result<Vec<PlayerId>, StoreError> {
         self.inner.bans(board)
+    }
+
+    fn banned(&self, board: BoardNo, players: &[PlayerId]) -> Result<HashSet<PlayerId>, StoreError> {
+        let each = |store: &MySqlStore, players: &[PlayerId]| {
+            let banned = store.banned(board, players)?;
+            Ok(players.iter().map(|player| banned.get(player).cloned()).collect())
+        };
+        Ok(self.inner.of_players(players, |player| player, each)?.into_iter().flatten().collect())
     }
 
     fn profiles(&self, players: &[PlayerId]) -> Result<Vec<Result<Option<Profile>, StoreError>>, StoreError> {
@@ -269,7 +341,13 @@ impl Store for Shards {
     fn purge_part(&self, part: PartKey, limit: usize) -> Result<bool, StoreError> {
         // The first is the last: what it has to purge says what is gone.
         let _changing = self.inner.directory.change();
-        let one = |shard| self.inner.ask(shard, |store| store.purge_part(part, limit));
+        let one = |shard| {
+            if shard != FIRST && self.inner.shared {
+                // Whoever forgot it may have ended before the others were told.
+                self.inner.sync(shard, &Told { gone: [part].into(), ..Told::default() })?;
+            }
+            self.inner.ask(shard, |store| store.purge_part(part, limit))
+        };
         (0..self.inner.all.len()).rev().try_fold(true, |done, shard| Ok(one(shard)? && done))
     }
 

@@ -4,11 +4,13 @@
 
 use super::Inner;
 use super::home::home;
+use super::run::batch_of;
 use super::split::FIRST;
 use crate::mysql::MySqlStore;
-use crate::plan::{BatchId, BoardNo, Committed, Part, PartRow, ScoreKey};
-use crate::{Store, StoreError};
+use crate::plan::{BatchId, BoardNo, Committed, Part, PartRow};
+use crate::{Mark, ScoreBooks, Store, StoreError};
 use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
 
 use tally_rules::{PlayerId, Record};
 
@@ -18,7 +20,7 @@ const FETCH_MIN: usize = 256;
 /// One shard's next records in a walk.
 struct Cursor {
     shard: usize,
-    next: VecDeque<(PlayerId, Record, u64)>,
+    next: VecDeque<(PlayerId, Option<Record>, u64)>,
     last: Option<PlayerId>,
     ended: bool,
 }
@@ -53,6 +55,10 @@ impl Inner {
     /// Deletes rows of what is gone. Those of the first say what is gone: they stay until all others know.
     pub(super) fn purge_deleted(&self, limit: usize) -> Result<usize, StoreError> {
         let _changing = self.directory.change();
+        if self.shared && !self.all[FIRST].snapshot()?.to_purge()?.boards.is_empty() {
+            // Another server may have deleted a board and ended before the others were told.
+            self.catch_up_all()?;
+        }
         let done = self.up_to(1, limit, MySqlStore::purge_deleted)?;
         if done == limit || self.directory.lagging() > 0 {
             return Ok(done);
@@ -86,30 +92,47 @@ impl Inner {
 
     /// See [`Store::became`].
     pub(super) fn became(&self, batch: &BatchId) -> Result<Option<Committed>, StoreError> {
-        let ask = |shard: usize| self.all[shard].became(batch).map_err(|error| self.of_one(shard, error));
-        if let Some(shard) = self.shard_of_lost(batch) {
-            return ask(shard);
-        }
-        for shard in 0..self.all.len() {
-            if let Some(committed) = ask(shard)? {
-                return Ok(Some(committed));
-            }
-        }
-        Ok(None)
+        let (shard, (store, batch)) = (usize::from(batch.shard), self.place(*batch));
+        let committed = store.became(&batch).map_err(|error| self.of_one(shard, error))?;
+        Ok(committed.map(|committed| {
+            let marked = committed.marked.map(|batch| batch_of(shard, batch));
+            Committed { marked, ..committed }
+        }))
     }
 
-    pub(super) fn records(&self, keys: &[ScoreKey]) -> Result<Vec<Option<Record>>, StoreError> {
+    /// See [`Store::marks`]: those of one database after the other.
+    pub(super) fn marks(&self, age: Duration, after: Option<BatchId>) -> Result<Vec<Mark>, StoreError> {
+        let first = after.map_or(0, |batch| usize::from(batch.shard));
+        for shard in first..self.all.len() {
+            let after = after.filter(|batch| usize::from(batch.shard) == shard);
+            let after = after.map(|batch| BatchId { shard: 0, ..batch });
+            let marks = self.ask(shard, |store| store.marks(age, after))?;
+            if !marks.is_empty() {
+                let of_shard = |mark: Mark| Mark { batch: batch_of(shard, mark.batch), ..mark };
+                return Ok(marks.into_iter().map(of_shard).collect());
+            }
+        }
+        Ok(Vec::new())
+    }
+
+    /// What the databases of some players have of them, in their order.
+    pub(super) fn of_players<K: Clone, T: Clone>(
+        &self,
+        keys: &[K],
+        player: impl Fn(&K) -> &PlayerId,
+        read: impl Fn(&MySqlStore, &[K]) -> Result<Vec<Option<T>>, StoreError>,
+    ) -> Result<Vec<Option<T>>, StoreError> {
         let mut by_shard: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for (place, key) in keys.iter().enumerate() {
-            by_shard.entry(home(&key.player, self.all.len())).or_default().push(place);
+            by_shard.entry(home(player(key), self.all.len())).or_default().push(place);
         }
-        let mut records = vec![None; keys.len()];
+        let mut all = vec![None; keys.len()];
         for (shard, places) in by_shard {
-            let wanted: Vec<ScoreKey> = places.iter().map(|place| keys[*place].clone()).collect();
-            let found = self.ask(shard, |store| store.records(&wanted))?;
-            places.into_iter().zip(found).for_each(|(place, record)| records[place] = record);
+            let wanted: Vec<K> = places.iter().map(|place| keys[*place].clone()).collect();
+            let found = self.ask(shard, |store| read(store, &wanted))?;
+            places.into_iter().zip(found).for_each(|(place, one)| all[place] = one);
         }
-        Ok(records)
+        Ok(all)
     }
 
     /// A period's row of the first shard holds; one that has only begun may be on any.
@@ -132,13 +155,13 @@ impl Inner {
         Ok(players)
     }
 
-    /// A walk over all shards in order of players.
+    /// A walk over all shards in order of players; with those that were removed not long ago where that is asked for.
     pub(super) fn walk(
         &self,
-        of: (BoardNo, Part),
+        of: (BoardNo, Part, bool),
         after: Option<&PlayerId>,
         limit: usize,
-        each: &mut dyn FnMut(PlayerId, Record, u64),
+        each: &mut dyn FnMut(PlayerId, Option<Record>, u64),
     ) -> Result<usize, StoreError> {
         let fetch = (limit / self.all.len()).max(FETCH_MIN).min(limit);
         let cursor = |shard| Cursor { shard, next: VecDeque::new(), last: after.cloned(), ended: limit == 0 };
@@ -160,16 +183,21 @@ impl Inner {
     fn fill(
         &self,
         cursor: &mut Cursor,
-        (board, part): (BoardNo, Part),
+        (board, part, with_removed): (BoardNo, Part, bool),
         fetch: usize,
     ) -> Result<(), StoreError> {
         if !cursor.next.is_empty() || cursor.ended {
             return Ok(());
         }
         let (next, last) = (&mut cursor.next, &cursor.last);
-        let mut each = |player, record, version| next.push_back((player, record, version));
-        let count = self
-            .ask(cursor.shard, |store| store.walk_versions(board, part, last.as_ref(), fetch, &mut each))?;
+        let count = self.ask(cursor.shard, |store| {
+            if with_removed {
+                let mut each = |player, record, version| next.push_back((player, record, version));
+                return store.walk_states(board, part, last.as_ref(), fetch, &mut each);
+            }
+            let mut each = |player, record, version| next.push_back((player, Some(record), version));
+            store.walk_versions(board, part, last.as_ref(), fetch, &mut each)
+        })?;
         cursor.ended = count < fetch;
         cursor.last = cursor.next.back().map(|(player, ..)| player.clone());
         Ok(())

@@ -182,7 +182,7 @@ impl Lists {
         if self.old > 1 {
             layout::check_marks(old)?;
             upgrade(old)?;
-            Inner::new(old.to_vec()).catch_up_all()?;
+            Inner::new(old.to_vec(), false).catch_up_all()?;
         }
         for store in new {
             if !store.is_new()? || layout::read_calm(store)?.is_some() {

@@ -8,13 +8,13 @@
 //!
 //! Not here: batches of players of several databases, whose callers ask for each database by itself.
 
+use super::Inner;
+use super::directory::Told;
 use super::split::{self, FIRST, Split};
-use super::{Inner, LOST_MAX};
 use crate::mysql::{MySqlStore, Noted};
-use crate::plan::{BatchId, Changes, Committed, Loaded, Plan};
+use crate::plan::{BatchId, BoardNo, Changes, Committed, Loaded, Plan};
 use crate::{ShardSet, Store, StoreError};
 use std::collections::BTreeMap;
-use std::sync::PoisonError;
 
 type Decide<'a> = &'a mut dyn FnMut(&Loaded) -> Changes;
 
@@ -24,6 +24,8 @@ struct Needs {
     shards: ShardSet,
     /// Whether it changes what every database must know of boards.
     boards: bool,
+    /// Whether a board that a database does not know is gone, as the first has said.
+    sure: bool,
 }
 
 /// A transaction under way.
@@ -34,9 +36,13 @@ struct Run<'a> {
     plans: Vec<(usize, Plan)>,
     loaded: BTreeMap<usize, Loaded>,
     version: u64,
+    /// What is committed, by database.
+    committed: BTreeMap<usize, Committed>,
     parts: BTreeMap<usize, Changes>,
     /// What the others have to be told of boards.
-    told: Changes,
+    told: Told,
+    /// Boards that a database behind the first does not know.
+    unknown: Vec<(usize, Vec<BoardNo>)>,
     /// What it would have needed.
     more: Option<Needs>,
     /// Databases whose part is done.
@@ -49,7 +55,7 @@ impl Inner {
     /// See [`crate::Store::run`].
     pub(super) fn run(&self, plan: &Plan, decide: Decide<'_>) -> Result<Committed, StoreError> {
         plan.assert_sorted();
-        let mut needs = Needs { shards: split::concerned(plan, self.all.len()), boards: false };
+        let mut needs = Needs { shards: split::concerned(plan, self.all.len()), boards: false, sure: false };
         loop {
             let _changing = needs.boards.then(|| self.directory.change());
             match self.attempt(needs, plan, decide)? {
@@ -81,20 +87,31 @@ impl Inner {
         if let Some(more) = run.more {
             return Ok(Err(more));
         }
+        if !run.unknown.is_empty() {
+            for (shard, unknown) in &run.unknown {
+                self.was_behind(*shard, unknown).map_err(|error| self.fault(*shard, error, true))?;
+            }
+            return Ok(Err(Needs { sure: true, ..needs }));
+        }
         if let Some((shard, error)) = run.stopped.take() {
             return Err(self.stopped(&run, shard, error));
         }
         needs.shards.iter().for_each(|shard| self.silent.take(shard));
-        if !run.told.is_empty() {
-            self.tell(&run.told);
+        if !run.told.is_empty() && !self.tell(&run.told) && !run.told.closed.is_empty() {
+            // What is written there by whoever has not heard of it would be missing in the order of the period.
+            return Err(StoreError::Partly("a database has not heard that a period is over".into()));
         }
-        Ok(Ok(Committed { version: run.version, ..Committed::default() }))
+        let main = run.committed.get(&run.split.main()).copied().unwrap_or_default();
+        Ok(Ok(Committed { version: run.version, ..main }))
     }
 
     fn run_on_one(&self, shard: usize, plan: &Plan, run: &mut Run<'_>, decide: Decide<'_>) {
         let found = vec![Some(shard); plan.requests.len()];
         let done = self.all[shard].run(plan, &mut |loaded| {
-            run.decided(decide(loaded), &found);
+            run.unknown(shard, plan, loaded);
+            if run.unknown.is_empty() {
+                run.decided(decide(loaded), &found);
+            }
             run.part(shard).changes
         });
         run.end(shard, done);
@@ -112,9 +129,12 @@ impl Inner {
                 return run.part(shard);
             }
             run.loaded.insert(shard, loaded.clone());
+            run.unknown(shard, &plan, loaded);
             run.version = run.version.max(version);
             if is_last {
-                run.decide(decide);
+                if run.unknown.is_empty() {
+                    run.decide(decide);
+                }
             } else {
                 self.descend(at + 1, run, decide);
                 is_inside_done = true;
@@ -158,22 +178,19 @@ impl Inner {
             }
             StoreError::LostAtCommit { batch, why } => {
                 self.silent.put(shard);
-                let mut lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
-                lost.push_back((batch, shard));
-                if lost.len() > LOST_MAX {
-                    lost.pop_front();
+                StoreError::LostAtCommit {
+                    batch: batch_of(shard, batch),
+                    why: format!("{}: {why}", self.name(shard)),
                 }
-                StoreError::LostAtCommit { batch, why: format!("{}: {why}", self.name(shard)) }
             }
             error => error,
         }
     }
+}
 
-    /// Which shard has a transaction whose end was lost.
-    pub(super) fn shard_of_lost(&self, batch: &BatchId) -> Option<usize> {
-        let lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
-        lost.iter().rev().find(|(other, _)| other == batch).map(|(_, shard)| *shard)
-    }
+/// A transaction with its database.
+pub(super) fn batch_of(shard: usize, batch: BatchId) -> BatchId {
+    BatchId { shard: u8::try_from(shard).expect("there are 64 at most"), ..batch }
 }
 
 impl<'a> Run<'a> {
@@ -190,11 +207,23 @@ impl<'a> Run<'a> {
             plans,
             loaded: BTreeMap::new(),
             version: 0,
+            committed: BTreeMap::new(),
             parts: BTreeMap::new(),
-            told: Changes::default(),
+            told: Told::default(),
+            unknown: Vec::new(),
             more: None,
             done: ShardSet::default(),
             stopped: None,
+        }
+    }
+
+    /// Notes boards that a database does not know: it may have missed that they were made.
+    fn unknown(&mut self, shard: usize, plan: &Plan, loaded: &Loaded) {
+        self.unknown.retain(|(other, _)| *other != shard);
+        let unknown = plan.boards.iter().zip(&loaded.boards).filter(|(_, live)| live.is_none());
+        let unknown: Vec<BoardNo> = unknown.map(|(no, _)| *no).collect();
+        if shard != FIRST && !self.needs.sure && !unknown.is_empty() {
+            self.unknown.push((shard, unknown));
         }
     }
 
@@ -230,7 +259,7 @@ impl<'a> Run<'a> {
 
     /// What one database writes.
     fn part(&self, shard: usize) -> Noted {
-        if self.stopped.is_some() || self.more.is_some() {
+        if self.stopped.is_some() || self.more.is_some() || !self.unknown.is_empty() {
             return Noted::default();
         }
         let changes = self.parts.get(&shard).cloned().unwrap_or_default();
@@ -242,6 +271,8 @@ impl<'a> Run<'a> {
         match done {
             Ok(committed) => {
                 self.version = self.version.max(committed.version);
+                let marked = committed.marked.map(|batch| batch_of(shard, batch));
+                self.committed.insert(shard, Committed { marked, ..committed });
                 if self.stopped.is_none() && self.parts.contains_key(&shard) {
                     self.done.insert(shard);
                 }

@@ -4,8 +4,9 @@
 //! all databases, so that a transaction sees itself that its board is there. Everything else is on the first. Pure. Not here:
 //! transactions, and how the others learn of boards (`directory`).
 
+use super::directory::Told;
 use super::home::home;
-use crate::plan::{Changes, Gone, Loaded, Plan};
+use crate::plan::{BoardChange, Changes, Gone, Loaded, Plan};
 use crate::{LedgerPlan, ShardSet};
 use std::collections::BTreeMap;
 use tally_rules::idempotency::Stored;
@@ -41,7 +42,7 @@ pub(super) fn concerned(plan: &Plan, all: usize) -> ShardSet {
 }
 
 /// The only one that a caller has named.
-fn hinted(plan: &Plan) -> Option<usize> {
+pub(super) fn hinted(plan: &Plan) -> Option<usize> {
     plan.shards.lowest().filter(|_| plan.shards.len() == 1)
 }
 
@@ -63,6 +64,11 @@ impl<'a> Split<'a> {
         self.shards.lowest().unwrap_or(FIRST)
     }
 
+    /// The one that the caller has named, or that commits first: what is committed there is what the caller hears of.
+    pub(super) fn main(&self) -> usize {
+        hinted(self.plan).unwrap_or_else(|| self.lowest())
+    }
+
     /// Which has the positions of its imports: each database has its own.
     fn of_imports(&self) -> usize {
         hinted(self.plan).unwrap_or(FIRST)
@@ -76,6 +82,8 @@ impl<'a> Split<'a> {
         let of_first = |wanted: bool| wanted && first;
         Plan {
             durability: plan.durability,
+            alone: plan.alone,
+            marks: plan.marks,
             boards: plan.boards.clone(),
             board_names: if of_first(true) { plan.board_names.clone() } else { Vec::new() },
             scores: scores.map(|(key, _)| key.clone()).collect(),
@@ -105,11 +113,14 @@ impl<'a> Split<'a> {
                 }
             }
         }
-        let boards = read.get(&self.lowest()).map_or_else(Vec::new, |loaded| loaded.boards.clone());
+        let main = self.main();
+        let boards = read.get(&main).map_or_else(Vec::new, |loaded| loaded.boards.clone());
+        let elsewhere = read.iter().filter(|(shard, _)| **shard != main);
         let first = read.get(&FIRST).cloned().unwrap_or_default();
         let imports = read.get(&self.of_imports()).map_or_else(Vec::new, |loaded| loaded.imports.clone());
         let loaded = Loaded {
             boards,
+            boards_elsewhere: elsewhere.map(|(shard, loaded)| (*shard, loaded.boards.clone())).collect(),
             board_names: first.board_names,
             next_board: first.next_board,
             scores: self.homes.iter().map(&mut score).collect(),
@@ -126,7 +137,7 @@ impl<'a> Split<'a> {
         &self,
         changes: Changes,
         found: &[Option<usize>],
-    ) -> (BTreeMap<usize, Changes>, Changes) {
+    ) -> (BTreeMap<usize, Changes>, Told) {
         let mut parts = Parts::default();
         for (key, record) in changes.scores {
             parts.of(home(&key.player, self.all)).scores.push((key, record));
@@ -147,31 +158,34 @@ impl<'a> Split<'a> {
         if !changes.imports.is_empty() {
             parts.of(self.of_imports()).imports = changes.imports;
         }
-        let mut told = Changes { boards: changes.boards, ..Changes::default() };
+        let mut told =
+            Told { boards: changes.boards.iter().map(BoardChange::no).collect(), ..Told::default() };
+        let mut of_first = Changes { boards: changes.boards, ..Changes::default() };
         for (key, row) in changes.parts {
             match row {
                 // A period that begins is noted beside its first record; the rest of its life is on the first shard.
                 Some(row) if !row.closed => parts.of(self.lowest()).parts.push((key, Some(row))),
-                Some(row) => parts.of(FIRST).parts.push((key, Some(row))),
-                None => told.parts.push((key, None)),
+                Some(row) => {
+                    // Its order is not written yet: nobody may write to it any more, wherever that is.
+                    if row.version == 0 {
+                        told.closed.insert(key);
+                    }
+                    of_first.parts.push((key, Some(row)));
+                }
+                None => of_first.parts.push((key, None)),
             }
         }
-        let mut blocks = Vec::new();
-        for gone in changes.gone {
-            match gone {
-                Gone::Part(_) => told.gone.push(gone),
-                Gone::Blocks(..) => blocks.push(gone),
-            }
-        }
+        told.gone.extend(changes.gone.iter().filter_map(|gone| match gone {
+            Gone::Part(part) => Some(*part),
+            Gone::Blocks(..) => None,
+        }));
         let first = Changes {
             profiles: changes.profiles,
             blocks: changes.blocks,
             keys: changes.keys,
             ledger: changes.ledger,
-            gone: blocks.into_iter().chain(told.gone.iter().copied()).collect(),
-            boards: told.boards.clone(),
-            parts: told.parts.clone(),
-            ..Changes::default()
+            gone: changes.gone,
+            ..of_first
         };
         if !first.is_empty() {
             let part = parts.of(FIRST);

@@ -4,8 +4,13 @@ use crate::world::World;
 use tally_testkit::Request;
 use tally_testkit::routes::all;
 
-const LISTS: [&str; 4] =
-    ["/v1/leaderboards", "/v1/keys", "/v1/leaderboards/b/scores", "/v1/leaderboards/b/periods"];
+const LISTS: [&str; 5] = [
+    "/v1/leaderboards",
+    "/v1/keys",
+    "/v1/leaderboards/b/scores",
+    "/v1/leaderboards/b/periods",
+    "/v1/ledger/owed",
+];
 const PAGE: &str = "/v1/leaderboards/b/scores";
 const AROUND: &str = "/v1/leaderboards/b/players/p/around";
 
@@ -48,6 +53,7 @@ const PARAMETERS: &[(&str, &[&str])] = &[
     ("/v1/contest-series/{series}", &[]),
     ("/v1/ledger/accounts", &[]),
     ("/v1/ledger/trial-balance", &[]),
+    ("/v1/ledger/owed", &["limit", "cursor"]),
     ("/v1/ledger/transactions/{transaction}", &[]),
 ];
 

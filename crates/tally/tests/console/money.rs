@@ -92,6 +92,57 @@ fn money_is_found_moved_and_in_balance() {
     console.end();
 }
 
+#[test]
+fn what_is_owed_is_shown_with_its_reason() {
+    let mut console = Console::empty();
+    let mut client = console.server.client();
+    let ann =
+        client.post("/v1/members", &json!({"login_id": "ann", "name": "Ann", "player": "ann"})).expect(201);
+    let prizes = json!([{"from": 1, "to": 1, "currency": "KRW", "amount": 500}]);
+    client.post("/v1/contests", &json!({"id": "cup", "title": "Cup", "prizes": prizes})).expect(201);
+    let nothing = json!({});
+    for (path, body) in [
+        ("contests/cup/open", &nothing),
+        ("contests/cup/applications", &json!({"player": "ann"})),
+        ("contests/cup/applications/accept", &json!({"players": ["ann"]})),
+        ("contests/cup/start", &nothing),
+        ("leaderboards/contest:cup/scores", &json!({"player": "ann", "score": 1})),
+        ("contests/cup/finish", &nothing),
+        (&format!("members/{}/close", ann["id"].as_str().expect("an id")), &nothing),
+        ("contests/cup/settle", &nothing),
+    ] {
+        let status = client.post(&format!("/v1/{path}"), body).status;
+        assert!(status < 300, "{path}: {status}");
+    }
+    console.show("#/");
+    console.sees("Some prizes could not be paid");
+    console.click("What is owed");
+    console.sees_row(&["cup", "ann", "prize", "500 KRW", "the member is closed"]);
+    console.check("owed");
+    console.picture("owed");
+    console.page.resize(360, 780, true);
+    console.check("owed on a phone");
+    console.picture("owed-phone");
+    console.click("Look again");
+    console.sees_row(&["cup", "ann"]);
+    console.show("#/wallets");
+    console.click("What is owed");
+    console.sees_row(&["cup", "ann"]);
+
+    // A reader sees rank, player and prize: neither the wallet nor whether it is paid.
+    let admin = client.post("/v1/keys", &json!({"role": "admin"})).expect(201);
+    let mut admin = console.server.client().with_key(admin["key"].as_str().expect("a key"));
+    let reader = admin.post("/v1/keys", &json!({"role": "reader"})).expect(201);
+    console.show("#/contests/cup");
+    console.sees("A key is needed");
+    console.fill("API key", reader["key"].clone());
+    console.click("Use this key");
+    console.sees_row(&["ann", "500 KRW", "–"]);
+    console.page.wait("document.querySelector('main td a.name') === null");
+    console.page.allow("status of 401");
+    console.end();
+}
+
 fn hold(console: &mut Console, ending: &str, state: &str) {
     console.page.wait("help.seen(document.querySelectorAll('input[name=amount]')[1])");
     console.page.eval("document.querySelectorAll('input[name=amount]')[1].value = '3000'; true");

@@ -63,6 +63,7 @@ fn what_is_empty_says_what_to_do() {
         ("#/boards", "empty-boards", "Make one, then send scores"),
         ("#/contests", "empty-contests", "No contest yet"),
         ("#/wallets", "empty-wallets", "trial balance"),
+        ("#/owed", "empty-owed", "Nothing is owed"),
         ("#/settings", "empty-settings", "Protected mode"),
     ] {
         console.show(hash);

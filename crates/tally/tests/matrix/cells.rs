@@ -65,19 +65,17 @@ const FAULTS: [Fault; 13] = [
 ];
 
 /// The cells of the test command: each kind of ranks, and the faults that stopped servers before.
-const SHORT: [&str; 5] = [
+const SHORT: [&str; 6] = [
     "memory-1-frozen",
     "redis-1-frozen",
     "redis-1-message-held",
     "redis-1-clock+25h",
+    "redis-2-message-held",
     "cluster-1-commit-unanswered",
 ];
 
-/// Why ranks in Redis do not run on two databases.
-const ON_TWO: &str = "ranks in Redis are refused on several databases";
-
 /// Cells that do not run, by a part of their names.
-const OPEN: [(&str, &str); 2] = [("redis-2-", ON_TWO), ("cluster-2-", ON_TWO)];
+const OPEN: [(&str, &str); 0] = [];
 
 impl Fault {
     fn needs_redis(self) -> bool {
@@ -86,9 +84,9 @@ impl Fault {
 }
 
 impl Cell {
-    /// How many servers run from the beginning. Several on several databases are refused.
+    /// How many servers run from the beginning.
     pub(crate) fn servers(self) -> usize {
-        if self.ranks == Ranks::Memory || self.databases > 1 { 1 } else { 2 }
+        if self.ranks == Ranks::Memory { 1 } else { 2 }
     }
 
     /// Whether another server takes over from the only one, which does not answer.
@@ -174,6 +172,6 @@ fn cells_are_found_by_name() {
     assert_eq!(short().len(), SHORT.len());
     let one = named("memory-1-frozen");
     assert_eq!(one, [Cell { ranks: Ranks::Memory, databases: 1, fault: Fault::Frozen }]);
-    assert_eq!(named("clock+25h").len(), 4);
+    assert_eq!(named("clock+25h").len(), 6);
     assert_eq!(named("no such cell"), []);
 }

@@ -121,6 +121,14 @@ fn a_filled_store_keeps_its_currencies() {
     world.server.restart();
     world.client = world.server.client();
     assert_eq!(currencies(&mut world, &ann), ["KRW", "USD"]);
+    // Amounts are in the smallest unit, wherever people put the point.
+    let before = world.get(&format!("/v1/wallets/{ann}"));
+    world.server.terminate();
+    write("[wallet]\ncurrency = \"KRW\"\n[currencies]\nKRW = 8\nUSD = 0\nEUR = 3\n");
+    world.server.restart();
+    world.client = world.server.client();
+    assert_eq!(world.get(&format!("/v1/wallets/{ann}")), before);
+    world.post("/v1/withdrawals", &json!({"from": ann, "currency": "USD", "amount": 50})).expect(201);
 }
 
 #[test]

@@ -148,4 +148,5 @@ fn reads(tour: &mut Tour<'_>, ann: &str) {
     tour.refused("listTransactions", 404, "wallet_not_found", &of("USD"));
     tour.example("listAccounts", 200);
     tour.example("getTrialBalance", 200);
+    tour.good("listOwed", 200, Request::new("GET", "/v1/ledger/owed"));
 }

@@ -11,7 +11,11 @@ use tally_wire::resp::Reply;
 
 #[test]
 fn what_one_server_does_holds_on_the_others_at_once() {
-    let servers = Servers::start(3);
+    [1, 2].into_iter().for_each(at_once);
+}
+
+fn at_once(databases: usize) {
+    let servers = Servers::over(databases, 3);
     let mut clients = servers.clients();
     let [a, b, c] = &mut clients[..] else { panic!("three") };
     // A board and its scores, each at another server.
@@ -90,12 +94,16 @@ fn a_key_that_is_revoked_on_one_ends_on_all() {
 /// One client, each operation at any server: every answer is that of the one model.
 #[test]
 fn soak_random_operations_at_any_server_equal_one_model() {
+    [1, 2].into_iter().for_each(random_operations);
+}
+
+fn random_operations(databases: usize) {
     const PLAYERS: [&str; 8] = ["a", "b", "c", "d", "e", "f", "g", "h"];
-    let servers = Servers::start(3);
+    let servers = Servers::over(databases, 3);
     let mut clients = servers.clients();
     let mut rng = Rng::of("servers");
     let mut boards: BTreeMap<String, Board> = BTreeMap::new();
-    for _ in 0..soak(250) {
+    for _ in 0..soak(250) / databases {
         let client = &mut clients[usize::try_from(rng.below(3)).unwrap()];
         let name = format!("b{}", rng.below(3));
         let player = *rng.pick(&PLAYERS);

@@ -85,7 +85,7 @@ fn one_is_killed_while_all_write_and_nothing_acknowledged_is_lost() {
 
 #[test]
 fn one_is_frozen_while_all_write_and_goes_on() {
-    let mut servers = Servers::start(3);
+    let mut servers = Servers::over(2, 3);
     let gone: BTreeSet<String> = (0..30).map(|nth| format!("p{nth}")).collect();
     let mut added = disturb(&mut servers, |all| {
         // A client that waits for its answer goes on when the server does.

@@ -1,4 +1,4 @@
-//! Servers side by side on one database and one Redis, and how they are asked.
+//! Servers side by side on one database, or several, and one Redis, and how they are asked.
 
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
@@ -19,8 +19,13 @@ pub(crate) struct Servers {
 
 impl Servers {
     pub(crate) fn start(count: usize) -> Self {
+        Self::over(1, count)
+    }
+
+    /// The same over so many databases.
+    pub(crate) fn over(databases: usize, count: usize) -> Self {
         let redis = ScratchRedis::start(RedisKind::Redis7, &[]);
-        Self { all: start_on(&format!("redis://{}", redis.address()), count), redis }
+        Self { all: start_over(databases, &format!("redis://{}", redis.address()), count), redis }
     }
 
     pub(crate) fn clients(&self) -> Vec<Client> {
@@ -30,10 +35,16 @@ impl Servers {
 
 /// Servers side by side on one new database, whose orders are there.
 pub(crate) fn start_on(ranking: &str, count: usize) -> Vec<TestTally> {
-    start_at(&ScratchDatabase::shared(DatabaseKind::MariaDb10).create_database(), ranking, count)
+    start_over(1, ranking, count)
 }
 
-/// The same on this database.
+fn start_over(databases: usize, ranking: &str, count: usize) -> Vec<TestTally> {
+    let server = ScratchDatabase::shared(DatabaseKind::MariaDb10);
+    let urls: Vec<String> = (0..databases).map(|_| server.create_database()).collect();
+    start_at(&urls.join(","), ranking, count)
+}
+
+/// The same on these databases.
 pub(crate) fn start_at(url: &str, ranking: &str, count: usize) -> Vec<TestTally> {
     let one = |_| {
         let mut server = TestTally::stopped(TALLY);

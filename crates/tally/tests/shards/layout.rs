@@ -80,18 +80,3 @@ fn a_list_that_is_not_the_stores_is_refused() {
     world.stopped(&[0]).run(&flags).expect(2);
     drop(world.started(&[0, 1]));
 }
-
-/// Redis follows revisions of leaderboards, which several databases do not have.
-#[test]
-fn ranks_in_redis_are_refused() {
-    let world = World::of(2);
-    let redis = ScratchRedis::start(RedisKind::Redis7, &[]);
-    let mut server = world.stopped(&[0, 1]);
-    server.set("TALLY_RANKING_URL", &format!("redis://{}", redis.address()));
-    server.allow("ranks in Redis need a store of one database");
-    server.launch();
-    assert_eq!(server.wait_exit(), Some(1));
-    assert!(server.log().iter().any(|line| line.contains("ranks in Redis need a store of one database")));
-    // With ranks in memory it starts, on the same rows.
-    world.started(&[0, 1]);
-}

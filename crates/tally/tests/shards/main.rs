@@ -10,7 +10,7 @@ mod reshard;
 
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
-use tally_testkit::{Client, DatabaseKind, RedisKind, Request, ScratchDatabase, ScratchRedis, TestTally};
+use tally_testkit::{Client, DatabaseKind, Request, ScratchDatabase, TestTally};
 
 const TALLY: &str = env!("CARGO_BIN_EXE_tally");
 const SECRET: &str = "0707070707070707070707070707070707070707070707070707070707070707";

@@ -1,13 +1,17 @@
-//! `/v1/ledger`: what every account came to, whether it balances, and one movement from both sides.
+//! `/v1/ledger`: what every account came to, whether it balances, what is owed, and one movement from both sides.
 
 use crate::http::answer::{self, Answer};
 use crate::http::call::Call;
+use crate::http::keys::{blocking, invalid_cursor};
 use crate::http::problem;
 use serde_json::{Value, json};
 use tally_rules::ledger::account::{Account, Totals};
 use tally_rules::ledger::{Entry, MemberId};
+use tally_service::Tally;
+use tally_service::owed::{self, Debt, Debtor, Place};
 use tally_service::wallets::read;
 use tally_wire::api::wallets::{AccountAnswer, TransactionAnswer};
+use tally_wire::cursor::{self, Names};
 use tally_wire::{Problem, time};
 
 /// `GET /v1/ledger/accounts`
@@ -30,6 +34,42 @@ async fn totals(mut call: Call) -> Result<Totals, Problem> {
 
 fn rows(totals: &Totals) -> Vec<AccountAnswer> {
     totals.rows().map(|(key, total)| AccountAnswer::new(key, total)).collect()
+}
+
+/// `GET /v1/ledger/owed?limit=&cursor=`
+pub(in crate::http) async fn owed(mut call: Call) -> Result<Answer, Problem> {
+    let (limit, text) = (call.query.limit(), call.query.text("cursor"));
+    call.finish_query()?;
+    let (tally, asked) = (call.tally()?, call.tally()?);
+    let from = text.map(|text| {
+        let place = cursor::decode_name(Names::Owed, &text).and_then(|place| Place::parse(&place));
+        place.ok_or_else(invalid_cursor)
+    });
+    let from = from.transpose()?;
+    let page = blocking(move || owed::list(&asked, from, limit)).await?;
+    let items: Vec<Value> = page.rows.iter().map(|debt| shown(&tally, debt)).collect();
+    let mut body = json!({"items": items});
+    if let Some(next) = page.next {
+        body["next_cursor"] = json!(cursor::encode_name(Names::Owed, &next.to_string()));
+    }
+    answer::name_damaged(&mut body, &page.damaged);
+    Ok(answer::ok(&body))
+}
+
+fn shown(tally: &Tally, debt: &Debt) -> Value {
+    let mut answer = match &debt.of {
+        Debtor::Contest(id) => json!({"contest": id.as_str()}),
+        Debtor::Period { board, period } => json!({"board": board.as_str(), "period": period}),
+    };
+    answer["type"] = json!(if debt.is_refund { "refund" } else { "prize" });
+    answer["player"] = json!(debt.player.as_str());
+    answer["currency"] = json!(debt.currency.as_str());
+    answer["amount"] = json!(debt.amount.to_string());
+    answer["reason"] = json!(debt.reason(tally));
+    if let Some(member) = debt.member {
+        answer["member"] = json!(member.0.to_string());
+    }
+    answer
 }
 
 /// `GET /v1/ledger/transactions/{transaction}`

@@ -23,6 +23,7 @@ fn ids_of_line(line: &ImportLine) -> usize {
 /// Everything its lines read.
 pub(super) fn read(plan: &mut Plan, chunk: &LedgerChunk, ids: &[Uuid], home: Currency) {
     plan.imports.push(chunk.key.clone());
+    plan.ledger.handles.extend(chunk.taken.iter().cloned());
     let mut ids = ids;
     for (_, line) in &chunk.rows {
         let (own, rest) = ids.split_at(ids_of_line(line));
@@ -53,6 +54,9 @@ impl State<'_> {
         if chunk.lines_before != progress.lines {
             return Err(Refusal::ImportOutOfOrder(progress.lines));
         }
+        if self.is_free_since(&chunk.taken) {
+            return Ok(Done::Stale);
+        }
         let (mut ids, mut refused) = (own.iter(), Vec::new());
         for (number, line) in &chunk.rows {
             match self.line(line, &mut ids) {
@@ -71,7 +75,7 @@ impl State<'_> {
         match line {
             ImportLine::Member(new, deposit) => {
                 let id = MemberId(*ids.as_slice().first().expect("as many ids as the lines may use"));
-                let made = self.create(new, ids);
+                let made = self.create(new, &[], ids);
                 let transfer = TransferId(next(ids));
                 made?;
                 let Some(amount) = *deposit else { return Ok(()) };

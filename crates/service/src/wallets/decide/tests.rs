@@ -1,6 +1,12 @@
 //! Batches in memory: hot wallets, chains that leave nothing, and one effect for each key.
 
 use super::*;
+use crate::contests::command::{Act, ContestDone, ContestOrder, What};
+use std::collections::BTreeSet;
+use tally_rules::PlayerId;
+use tally_rules::contest::definition::Fee;
+use tally_rules::contest::record::Work;
+use tally_rules::contest::{By, Contest, Enrolled, State as Stands};
 use tally_rules::idempotency::{Fingerprint, KEEP_DEFAULT_MICROS};
 use tally_rules::ledger::{Amount, Currency, Move, Order, Wallet};
 
@@ -75,4 +81,54 @@ fn the_same_key_has_one_effect_within_a_batch_and_within_a_chain() {
     let key = changes.ledger.entries[0].0;
     let again = Ok(Moved::Replayed(key));
     assert_eq!(decisions[1], Ok(Done::Chain(vec![again.clone(), again])));
+}
+
+/// Pays back the fees of members of a cancelled contest, as their last piece; only some of them have a wallet.
+fn refunded(record: &Record, members: &[u8], wallets: &BTreeSet<u8>) -> (Changes, Decision) {
+    let row = |number: &u8| {
+        let enrolled = Enrolled { place: u32::from(*number), division: None, member: Some(member(*number)) };
+        (PlayerId::new(&format!("p{number}")).unwrap(), enrolled)
+    };
+    let act = Act::Refund(members.iter().map(row).collect(), true);
+    let (id, seen) = (ContestId::new("cup").unwrap(), Some(Box::new(record.clone())));
+    let (by, at, boards, identity) = (By::Clock, None, Vec::new(), None);
+    let batch = [Request::Contest(Box::new(ContestOrder { id, seen, by, at, act, boards, identity }))];
+    let settings = LedgerSettings::default();
+    let ids: Vec<Uuid> = (0..ids_of(&batch[0])).map(|at| Uuid::new(Micros(at as i64), 4)).collect();
+    let plan = read(&batch, &ids, &settings);
+    let mut loaded = Loaded::default();
+    loaded.ledger.contests.contests = vec![Some(record.clone())];
+    let of = |key: &WalletKey| wallets.contains(&key.member.0.0[0]).then(Wallet::default);
+    loaded.ledger.wallets = plan.ledger.wallets.iter().map(of).collect();
+    let (changes, mut decisions) =
+        decide(&batch, &ids, (&plan, &loaded), &settings, (NOW, KEEP_DEFAULT_MICROS));
+    (changes, decisions.remove(0))
+}
+
+/// The places whose fees were paid back.
+fn places(changes: &Changes) -> Vec<u32> {
+    assert_eq!(changes.ledger.transfers.len(), changes.ledger.contests.payouts.len());
+    changes.ledger.contests.payouts.iter().map(|(key, _)| key.no).collect()
+}
+
+/// The wallet of one cannot be found, as a lost row would have it. Those before it are paid, it is neither marked nor passed over, and
+/// those behind it wait with it.
+#[test]
+fn a_fee_that_cannot_be_paid_back_stops_its_piece_and_is_tried_again() {
+    let fee = Fee { currency: Currency::parse("KRW").unwrap(), amount: Amount::new(7).unwrap() };
+    let contest = Contest { entry_fee: Some(fee), ..Contest::default() };
+    let mut record = Record::new(Uuid([9; 16]), contest, None, Micros(1));
+    (record.state, record.members) = (Stands::Cancelled, 3);
+    record.work = Work::Refund { after: None };
+    let without = BTreeSet::from([1, 3]);
+    let (changes, decision) = refunded(&record, &[1, 2, 3], &without);
+    let Ok(Done::Contest(ContestDone { record, what, .. })) = decision else { panic!("{decision:?}") };
+    assert_eq!((places(&changes), what), (vec![1], What::Paid(vec![Ok(())])));
+    assert_eq!(record.work, Work::Refund { after: PlayerId::new("p1").ok() });
+    let (changes, decision) = refunded(&record, &[2, 3], &without);
+    assert_eq!((places(&changes), decision), (vec![], Err(Refusal::RecipientNotFound)));
+    let (changes, decision) = refunded(&record, &[2, 3], &BTreeSet::from([1, 2, 3]));
+    let Ok(Done::Contest(ContestDone { record, what, .. })) = decision else { panic!("{decision:?}") };
+    assert_eq!((places(&changes), what), (vec![2, 3], What::Paid(vec![Ok(()); 2])));
+    assert_eq!(record.work, Work::None);
 }

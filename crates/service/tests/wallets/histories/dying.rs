@@ -133,7 +133,8 @@ impl Store for Dying {
         }
         let mut state = self.state.lock().unwrap();
         state.is_deaf = end == End::Unknown;
-        let batch = BatchId { link: *b"nobody has heard", sequence: state.lost.len() as u64 };
+        let batch =
+            BatchId { link: *b"nobody has heard", sequence: state.lost.len() as u64, ..BatchId::default() };
         state.lost.insert(batch, done);
         Err(StoreError::LostAtCommit { batch, why: "the test cut it".into() })
     }

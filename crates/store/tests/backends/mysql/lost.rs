@@ -2,7 +2,7 @@
 
 use super::*;
 use std::sync::atomic::{AtomicBool, Ordering};
-use tally_store::{FeedPosition, LostCommits};
+use tally_store::LostCommits;
 
 for_both!(
     a_store_refuses_a_database_that_has_lost_its_commits,
@@ -107,16 +107,16 @@ fn servers_side_by_side_begin_a_new_generation(kind: DatabaseKind) {
     let long = Options { lease: Duration::from_secs(3600), ..beside() };
     let [first, second] = [(); 2].map(|()| MySqlStore::open(&url, &long).unwrap());
     assert_eq!(first.generation(), second.generation());
-    first.changed(FeedPosition::default()).unwrap();
+    first.changed(&[]).unwrap();
     // Who has found a loss begins a new one, and the others read everything anew as well.
     let anew = MySqlStore::open(&url, &Options { anew: true, ..long.clone() }).unwrap();
     assert!(anew.generation() > first.generation());
-    is_away(&first.changed(FeedPosition::default()));
+    is_away(&first.changed(&[]));
     assert!(first.lost().is_some_and(|lost| lost.by_others));
     is_away(&add(&first, |_| ()));
     let joined = MySqlStore::open(&url, &long).unwrap();
     assert_eq!(joined.generation(), anew.generation());
-    joined.changed(FeedPosition::default()).unwrap();
+    joined.changed(&[]).unwrap();
     add(&joined, |_| ()).unwrap();
 }
 
@@ -125,13 +125,13 @@ fn a_revision_that_is_gone_is_noticed(kind: DatabaseKind) {
     let url = server.create_database();
     let (store, other) = (open(&url), open(&url));
     crate::contract::create(&other, "b", &tally_rules::Definition::default()).unwrap();
-    let seen = store.changed(FeedPosition::default()).unwrap().next;
-    assert_eq!(store.changed(seen).unwrap().next, seen);
+    let seen = store.changed(&[]).unwrap().next;
+    assert_eq!(store.changed(&seen).unwrap().next, seen);
     let name = url.rsplit('/').next().unwrap();
     server.sql(&format!("UPDATE {name}.revisions SET revision = revision - 1"));
-    is_away(&store.changed(seen));
+    is_away(&store.changed(&seen));
     let lost = store.lost().unwrap();
-    assert_eq!((lost.present, lost.newest), (seen.revision - 1, seen.revision));
+    assert_eq!((lost.present, lost.newest), (seen[0].revision - 1, seen[0].revision));
 }
 
 fn a_database_that_lost_everything_is_not_made_again(kind: DatabaseKind) {

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use tally_rules::{BoardId, Definition, PlayerId};
 use tally_store::{
     BanKey, Bans, BoardChange, BoardNo, BoardState, Changed, FeedPosition, KeyChange, Marked, Name, Part,
-    PartKey, Task,
+    PartKey, Revisions, Task,
 };
 
 for_both!(
@@ -28,17 +28,17 @@ fn ban(board: BoardNo, player: &str, hidden: bool) -> Changes {
 }
 
 /// What changed since; the follower goes on from there.
-fn next(store: &dyn Store, from: &mut FeedPosition) -> Changed {
-    let changed = store.changed(*from).unwrap();
+fn next(store: &dyn Store, from: &mut Vec<FeedPosition>) -> Changed {
+    let changed = store.changed(from).unwrap();
     assert!(changed.next >= *from && !changed.more);
-    *from = changed.next;
+    from.clone_from(&changed.next);
     changed
 }
 
 fn every_change_has_a_revision_that_followers_hear_of(kind: DatabaseKind) {
     let url = ScratchDatabase::shared(kind).create_database();
     let (store, other) = (open(&url), open(&url));
-    let mut from = FeedPosition::default();
+    let mut from = Vec::new();
     next(&other, &mut from);
     let board = create(&store, "b", &Definition::default()).unwrap();
     let elsewhere = create(&store, "c", &Definition::default()).unwrap();
@@ -57,7 +57,7 @@ fn every_change_has_a_revision_that_followers_hear_of(kind: DatabaseKind) {
         let done = store.run(&plan, &mut |_| change.clone()).unwrap();
         let changed = next(&other, &mut from);
         assert_eq!((changed.boards, changed.keys), (vec![board], false), "{change:?}");
-        assert_eq!(other.board(Name::No(board), None).unwrap().unwrap().revision, done.revision);
+        assert_eq!(other.board(Name::No(board), None).unwrap().unwrap().revisions.of(0), done.revision);
     }
     let state = other.board(Name::Id(&BoardId::new("b").unwrap()), None).unwrap().unwrap();
     let BoardState { row, bans, parts, .. } = state;
@@ -65,7 +65,7 @@ fn every_change_has_a_revision_that_followers_hear_of(kind: DatabaseKind) {
     assert_eq!((bans, parts), (Bans::All(vec![PlayerId::new("p").unwrap()]), vec![part]));
     // Records are nothing that servers keep.
     add(&store, |_| ()).unwrap();
-    assert_eq!(next(&other, &mut from), Changed { next: from, ..Changed::default() });
+    assert_eq!(next(&other, &mut from), Changed { next: from.clone(), ..Changed::default() });
     let keys = vec![KeyChange::Create(key_row("k", 1))];
     write(&store, &Changes { keys, ..Changes::default() }).unwrap();
     let changed = next(&other, &mut from);
@@ -104,16 +104,17 @@ fn a_follower_misses_nothing_whoever_writes(kind: DatabaseKind) {
             .collect();
         let follower = scope.spawn(|| {
             let store = open(&url);
-            let (mut from, mut copies) = (FeedPosition::default(), BTreeMap::new());
+            let (mut from, mut copies) = (Vec::new(), BTreeMap::new());
             loop {
                 let last = done.load(Ordering::SeqCst);
                 for board in next(&store, &mut from).boards {
-                    let (known, banned): &mut (u64, HashSet<PlayerId>) = copies.entry(board).or_default();
-                    let at = Some(*known).filter(|known| *known > 0);
+                    let (known, banned): &mut (Revisions, HashSet<PlayerId>) =
+                        copies.entry(board).or_default();
+                    let at = Some(&*known).filter(|known| known.are_known());
                     let state = store.board(Name::No(board), at).unwrap().unwrap();
                     assert!(at.is_none() || matches!(state.bans, Bans::Since { .. }));
-                    assert!(state.bans.apply(*known, banned));
-                    *known = state.revision;
+                    assert!(state.bans.apply(known, banned));
+                    *known = state.revisions;
                 }
                 if last {
                     return copies;
@@ -124,11 +125,11 @@ fn a_follower_misses_nothing_whoever_writes(kind: DatabaseKind) {
             writer.join().unwrap();
         }
         done.store(true, Ordering::SeqCst);
-        for (board, (revision, banned)) in follower.join().unwrap() {
+        for (board, (revisions, banned)) in follower.join().unwrap() {
             let state = store.board(Name::No(board), None).unwrap().unwrap();
             let mut stored = HashSet::new();
-            state.bans.apply(0, &mut stored);
-            assert_eq!((revision, banned), (state.revision, stored));
+            state.bans.apply(&Revisions::default(), &mut stored);
+            assert_eq!((revisions, banned), (state.revisions, stored));
         }
     });
 }
@@ -138,7 +139,7 @@ fn a_follower_gets_past_a_transaction_on_thousands_of_boards(kind: DatabaseKind)
     let server = ScratchDatabase::shared(kind);
     let url = server.create_database();
     let (store, other) = (open(&url), open(&url));
-    let mut from = FeedPosition::default();
+    let mut from = Vec::new();
     next(&other, &mut from);
     let rows: Vec<String> = (1..=2_500).map(|no| format!("({no}, 1, 0)")).collect();
     let name = url.rsplit('/').next().unwrap();
@@ -150,7 +151,7 @@ fn a_follower_gets_past_a_transaction_on_thousands_of_boards(kind: DatabaseKind)
         write(&store, &Changes { bans, ..Changes::default() }).unwrap();
         let mut seen = Vec::new();
         loop {
-            let changed = other.changed(from).unwrap();
+            let changed = other.changed(&from).unwrap();
             assert!(changed.next > from || !changed.more, "the feed stands still at {from:?}");
             from = changed.next;
             seen.extend(changed.boards);
@@ -194,7 +195,7 @@ fn a_board_is_read_as_of_its_revision(kind: DatabaseKind) {
                 while writing.load(Ordering::SeqCst) > 0 {
                     let state = store.board(name, None).unwrap().unwrap();
                     let Bans::All(bans) = state.bans else { panic!("all were asked for") };
-                    seen.push((state.revision, bans));
+                    seen.push((state.revisions.of(0), bans));
                 }
                 seen
             })
@@ -219,21 +220,21 @@ fn only_bans_that_are_new_are_read(kind: DatabaseKind) {
     let board = create(&store, "b", &Definition::default()).unwrap();
     let player = |name: &str| PlayerId::new(name).unwrap();
     let set = |name: &str, banned| write(&store, &ban(board, name, banned)).unwrap();
-    let state = |known| store.board(Name::No(board), known).unwrap().unwrap();
+    let state = |known: Option<&Revisions>| store.board(Name::No(board), known).unwrap().unwrap();
     set("a", true);
     set("b", true);
-    let known = state(None).revision;
+    let known = state(None).revisions;
     let since = |changes: &[(&str, bool)]| Bans::Since {
-        revision: known,
+        revisions: known.clone(),
         changes: changes.iter().map(|(name, banned)| (player(name), *banned)).collect(),
     };
-    assert_eq!(state(Some(known)).bans, since(&[]));
+    assert_eq!(state(Some(&known)).bans, since(&[]));
     set("c", true);
     set("a", false);
-    assert_eq!(state(Some(known)).bans, since(&[("a", false), ("c", true)]));
+    assert_eq!(state(Some(&known)).bans, since(&[("a", false), ("c", true)]));
     set("a", true);
     set("c", false);
-    assert_eq!(state(Some(known)).bans, since(&[("a", true), ("c", false)]));
+    assert_eq!(state(Some(&known)).bans, since(&[("a", true), ("c", false)]));
     assert_eq!(store.banned(board, &["c", "b", "a"].map(player)).unwrap(), ["a", "b"].map(player).into());
     // Lifted bans are kept an hour. A server that knows less than what is forgotten reads all.
     let name = url.rsplit('/').next().unwrap();
@@ -242,19 +243,19 @@ fn only_bans_that_are_new_are_read(kind: DatabaseKind) {
     assert_eq!(server.sql(&format!("SELECT COUNT(*) FROM {name}.lifted_bans")).trim(), "0");
     server.sql(&format!(
         "UPDATE {name}.revisions SET bans_forgotten = {} WHERE board = {}",
-        known + 1,
+        known.of(0) + 1,
         board.0
     ));
-    assert_eq!(state(Some(known)).bans, Bans::All(vec![player("a"), player("b")]));
-    let now = state(None).revision;
-    assert_eq!(state(Some(now)).bans, Bans::Since { revision: now, changes: vec![] });
+    assert_eq!(state(Some(&known)).bans, Bans::All(vec![player("a"), player("b")]));
+    let now = state(None).revisions;
+    assert_eq!(state(Some(&now)).bans, Bans::Since { revisions: now, changes: vec![] });
 }
 
 fn a_transaction_knows_which_revision_it_stands_on(kind: DatabaseKind) {
     let url = ScratchDatabase::shared(kind).create_database();
     let (store, other) = (open(&url), open(&url));
     let board = create(&store, "b", &Definition::default()).unwrap();
-    let known = store.board(Name::No(board), None).unwrap().unwrap().revision;
+    let known = store.board(Name::No(board), None).unwrap().unwrap().revisions.of(0);
     let plan = Plan { boards: vec![board], ..counter() };
     let mut seen = Vec::new();
     // Somebody who hides a player waits until this one has ended.

@@ -98,7 +98,7 @@ fn what_concerns_one_shard_asks_no_other() {
     };
     store
         .run(&plan, &mut |loaded| {
-            assert_eq!(loaded.boards, [Some(0)]);
+            assert!(loaded.boards[0].is_some());
             changes.clone()
         })
         .unwrap();

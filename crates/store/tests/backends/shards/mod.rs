@@ -6,6 +6,7 @@ mod hints;
 mod kill;
 mod layout;
 mod reshard;
+mod servers;
 mod upgrade;
 
 use crate::contract::{Backend, key, plan_of, record, scores, store_contract};

@@ -1,0 +1,154 @@
+//! What contests and periods owe and have not paid: prizes that are written down, and fees to pay back.
+//!
+//! Lists are read a page at a time, by a walk that costs a bounded number of reads (`walk`). Blocks. Not here: amounts that are not known
+//! yet, such as the prizes of a contest before it is settled.
+
+mod walk;
+
+use crate::contests::repay;
+use crate::damaged::DamagedRow;
+use crate::failure::Failure;
+use crate::tally::Tally;
+use std::fmt;
+use tally_rules::contest::member::Unpaid;
+use tally_rules::contest::{ContestId, Payout, Record};
+use tally_rules::ledger::{Currency, MemberId};
+use tally_rules::{BoardId, PlayerId, Refusal};
+pub use walk::Place;
+use walk::{Key, Walk};
+
+/// What owes a payment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Debtor {
+    /// A contest.
+    Contest(ContestId),
+    /// A closed period of a leaderboard.
+    Period {
+        /// The leaderboard.
+        board: BoardId,
+        /// The period's name.
+        period: String,
+    },
+}
+
+impl fmt::Display for Debtor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Contest(id) => write!(f, "contest {}", id.as_str()),
+            Self::Period { board, period } => write!(f, "period {}/{period}", board.as_str()),
+        }
+    }
+}
+
+/// One payment that was not made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Debt {
+    /// What owes it.
+    pub of: Debtor,
+    /// The player it is owed to.
+    pub player: PlayerId,
+    /// The member whose wallet gets it.
+    pub member: Option<MemberId>,
+    /// Whether a fee is to be paid back; else it is a prize.
+    pub is_refund: bool,
+    /// The currency.
+    pub currency: Currency,
+    /// The amount in units.
+    pub amount: i64,
+    /// Why it could not be paid; `None` where its turn has not come.
+    pub why: Option<Unpaid>,
+}
+
+impl Debt {
+    /// A stored payment, unless it was made.
+    pub(crate) fn of_payout(of: &Debtor, payout: Payout) -> Option<Self> {
+        let Payout { player, member, rank, currency, amount, paid, .. } = payout;
+        let why = match paid {
+            Some(Ok(_)) => return None,
+            Some(Err(why)) => Some(why),
+            None => None,
+        };
+        let (of, member, amount) = (of.clone(), Some(member), amount.units());
+        Some(Self { of, player, member, is_refund: rank == 0, currency, amount, why })
+    }
+
+    /// A fee of a cancelled contest that was not paid back yet.
+    pub(crate) fn of_fee(
+        of: &Debtor,
+        record: &Record,
+        player: PlayerId,
+        member: Option<MemberId>,
+    ) -> Option<Self> {
+        let fee = record.contest.entry_fee?;
+        let (of, currency, amount) = (of.clone(), fee.currency, fee.amount.units());
+        Some(Self { of, player, member, is_refund: true, currency, amount, why: None })
+    }
+
+    /// The stable word for why it is not paid: `pending` where the scheduler will pay it.
+    pub fn reason(&self, tally: &Tally) -> &'static str {
+        match self.why {
+            Some(why) => why.as_str(),
+            None if tally.settings.ledger.currencies.digits(self.currency).is_none() => {
+                Refusal::CurrencyMismatch.code()
+            }
+            None => "pending",
+        }
+    }
+}
+
+impl fmt::Display for Debt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { of, player, currency, amount, .. } = self;
+        let what = if self.is_refund { "fee back" } else { "prize" };
+        write!(f, "{of}, player {}: {what} of {amount} {currency}, ", player.as_str().escape_debug())?;
+        match self.why {
+            Some(why) => write!(f, "not paid: {}", why.as_str()),
+            None => f.write_str("not paid yet"),
+        }
+    }
+}
+
+/// A page of debts.
+#[derive(Debug, Default)]
+pub struct Page {
+    /// At most as many as were asked for; fewer do not mean the end.
+    pub rows: Vec<Debt>,
+    /// Damaged rows that were met.
+    pub damaged: Vec<DamagedRow>,
+    /// Where the next page begins; nothing at the end.
+    pub next: Option<Place>,
+}
+
+/// At most `limit` debts from that place on.
+pub fn list(tally: &Tally, from: Option<Place>, limit: usize) -> Result<Page, Failure> {
+    Ok(Walk::from(tally, from, limit)?.page)
+}
+
+/// Payments that are marked `member_closed` although the member is open: earlier releases did that by mistake. The first start of a
+/// release that knows pays them at once (`contests::repay`). A server of an earlier release may write more of them beside it, or after it,
+/// so each process looks for them once more, a page at a time.
+#[derive(Debug, Default)]
+pub(crate) struct Mistakes {
+    /// Where the next page begins.
+    next: Option<Place>,
+    is_done: bool,
+}
+
+impl Mistakes {
+    /// Pays those of the next page, unless all pages have had their turn.
+    pub(crate) fn pay(&mut self, tally: &Tally) -> Result<(), Failure> {
+        if self.is_done {
+            return Ok(());
+        }
+        let walk = Walk::from(tally, self.next.clone(), usize::MAX)?;
+        for key in walk.marked {
+            match key {
+                Key::Contest(id) => repay::all_of_contest(tally, &id)?,
+                Key::Period(key) => repay::all_of_period(tally, key)?,
+            };
+        }
+        self.next = walk.page.next;
+        self.is_done = self.next.is_none();
+        Ok(())
+    }
+}

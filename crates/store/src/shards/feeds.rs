@@ -1,0 +1,134 @@
+//! What other servers have changed on each database, and a board as all of them have it.
+//!
+//! The first is asked and waited for: it has the keys and the names. The others are asked at the same time, and one that takes long
+//! is not waited for: its changes are heard with a later question, so a database that is away stops no answers that do not need
+//! it. Not here: what a database has not been told (`directory`).
+
+use super::Inner;
+use super::directory::Told;
+use super::split::FIRST;
+use crate::mysql::MySqlStore;
+use crate::servers::{Bans, BoardState, Changed, FeedPosition, Name, Revisions};
+use crate::{Store, StoreError};
+use std::collections::BTreeMap;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// How long one of the others is waited for.
+const PATIENCE: Duration = Duration::from_millis(200);
+
+/// An answer that is on its way from a database.
+type Asked = Receiver<Result<Changed, StoreError>>;
+
+/// Questions that were not answered in time.
+#[derive(Debug, Default)]
+pub(super) struct Feeds(Mutex<BTreeMap<usize, Asked>>);
+
+impl Inner {
+    /// See [`Store::changed`].
+    pub(super) fn changed(&self, after: &[FeedPosition]) -> Result<Changed, StoreError> {
+        let mut feeds = self.feeds.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = |shard: usize| after.get(shard).copied().unwrap_or_default();
+        for shard in 1..self.all.len() {
+            if !feeds.contains_key(&shard) && !self.silent.is_recent(shard) {
+                feeds.insert(shard, ask(&self.all[shard], at(shard))?);
+            }
+        }
+        let mut changed = self.all[FIRST].changed(&[at(FIRST)])?;
+        changed.next.extend((1..self.all.len()).map(at));
+        for shard in 1..self.all.len() {
+            let Some(asked) = feeds.remove(&shard) else { continue };
+            match asked.recv_timeout(PATIENCE) {
+                Ok(Ok(there)) => {
+                    self.silent.take(shard);
+                    changed.next[shard] = there.next.first().copied().unwrap_or_default();
+                    changed.boards.extend(there.boards);
+                    changed.more |= there.more;
+                }
+                Ok(Err(error)) => {
+                    self.silent.put(shard);
+                    tracing::debug!(%error, shard, "ask what has changed; it is asked again");
+                }
+                Err(RecvTimeoutError::Timeout) => drop(feeds.insert(shard, asked)),
+                Err(RecvTimeoutError::Disconnected) => {}
+            }
+        }
+        Ok(changed)
+    }
+
+    /// See [`Store::board`]. A database that does not know it as the first does is told.
+    pub(super) fn board(
+        &self,
+        name: Name<'_>,
+        known: Option<&Revisions>,
+    ) -> Result<Option<BoardState>, StoreError> {
+        let of = |shard: usize, known: Option<&Revisions>| {
+            known.map(|known| Revisions::new(vec![known.of(shard)]))
+        };
+        let ask = |shard: usize, name: Name<'_>, known: Option<&Revisions>| {
+            self.ask(shard, |store| store.board(name, of(shard, known).as_ref()))
+        };
+        let Some(first) = ask(FIRST, name, known)? else {
+            if let Name::No(no) = name {
+                for shard in 1..self.all.len() {
+                    if ask(shard, name, known)?.is_some() {
+                        self.sync(shard, &Told::of_board(no))?;
+                    }
+                }
+            }
+            return Ok(None);
+        };
+        let name = Name::No(first.row.no);
+        let mut all = vec![first];
+        for shard in 1..self.all.len() {
+            let is_told = |state: &BoardState| state.row.definition == all[FIRST].row.definition;
+            let mut there = ask(shard, name, known)?;
+            if !there.as_ref().is_some_and(is_told) {
+                self.sync(shard, &Told::of_board(all[FIRST].row.no))?;
+                there = ask(shard, name, known)?;
+            }
+            let changing = || StoreError::Conflict("a board is made and deleted by others".into());
+            all.push(there.ok_or_else(changing)?);
+        }
+        if known.is_some() && all.iter().any(|state| matches!(state.bans, Bans::All(_))) {
+            // One of them has forgotten what was lifted.
+            return self.board(name, None);
+        }
+        Ok(Some(merged(all, known)))
+    }
+}
+
+/// Asks one database in a thread, whose answer can be waited for.
+fn ask(store: &Arc<MySqlStore>, after: FeedPosition) -> Result<Asked, StoreError> {
+    let (answer, asked) = sync_channel(1);
+    let store = Arc::clone(store);
+    let run = move || drop(answer.send(store.changed(&[after])));
+    let thread = std::thread::Builder::new().name("feed".into()).spawn(run);
+    thread.map_err(|error| StoreError::Away(format!("start a thread: {error}")))?;
+    Ok(asked)
+}
+
+/// A board of all databases, the first one's first.
+fn merged(all: Vec<BoardState>, known: Option<&Revisions>) -> BoardState {
+    let row = all[FIRST].row.clone();
+    let revisions = Revisions::new(all.iter().map(|state| state.revisions.of(0)).collect());
+    let (mut banned, mut changes, mut parts) = (Vec::new(), Vec::new(), BTreeMap::new());
+    for state in all {
+        match state.bans {
+            Bans::All(players) => banned.extend(players),
+            Bans::Since { changes: some, .. } => changes.extend(some),
+        }
+        for part in state.parts {
+            // A period's row of the first database holds; one that has only begun may be on any.
+            parts.entry(part.part).or_insert(part);
+        }
+    }
+    banned.sort_unstable();
+    changes.sort_unstable();
+    let bans = match known {
+        Some(known) => Bans::Since { revisions: known.clone(), changes },
+        None => Bans::All(banned),
+    };
+    BoardState { row, revisions, bans, parts: parts.into_values().collect() }
+}

@@ -1,0 +1,228 @@
+//! Several servers side by side on several databases: what each hears of the others, and what one leaves that dies in between.
+
+use super::*;
+use crate::contract::create;
+use tally_rules::Definition;
+use tally_rules::period::Span;
+use tally_rules::{BoardId, Micros};
+use tally_store::{
+    BanKey, Bans, BoardChange, BoardNo, FeedPosition, Marked, Name, Part, PartKey, PartRow, Revisions,
+    ShardSet,
+};
+
+const BOARD: BoardNo = BoardNo(1);
+
+fn beside(urls: &[String], who: &str) -> Shards {
+    Shards::open(urls, &Options { beside: Some(who.into()), ..impatient() }).unwrap()
+}
+
+fn databases() -> Vec<String> {
+    Databases::new(DatabaseKind::MariaDb10, 2).urls
+}
+
+/// A player of a database.
+fn player(store: &dyn Store, shard: usize, nth: usize) -> PlayerId {
+    let all = (0..).map(|number| PlayerId::new(&format!("p{number}")).unwrap());
+    all.filter(|player| store.shard_of(player) == shard).nth(nth).unwrap()
+}
+
+fn ban(player: PlayerId, hidden: bool) -> Changes {
+    Changes { bans: vec![(BanKey { board: BOARD, player }, hidden)], ..Changes::default() }
+}
+
+fn alter(store: &dyn Store, changes: &Changes) -> Result<(), StoreError> {
+    let plan = Plan { boards: vec![BOARD], alone: true, ..Plan::default() };
+    store.run(&plan, &mut |_| changes.clone()).map(drop)
+}
+
+fn next(store: &dyn Store, at: &mut Vec<FeedPosition>) -> Vec<BoardNo> {
+    let changed = store.changed(at).unwrap();
+    *at = changed.next;
+    changed.boards
+}
+
+fn state(store: &dyn Store, known: Option<&Revisions>) -> (Revisions, Bans) {
+    let state = store.board(Name::No(BOARD), known).unwrap().unwrap();
+    (state.revisions, state.bans)
+}
+
+#[test]
+fn what_one_changes_on_any_database_the_other_hears() {
+    let urls = databases();
+    let (first, second) = (beside(&urls, "first"), beside(&urls, "second"));
+    create(&first, "b", &Definition::default()).unwrap();
+    let mut at = Vec::new();
+    next(&second, &mut at);
+    assert_eq!(next(&second, &mut at), []);
+    for shard in [0, 1] {
+        let (before, _) = state(&second, None);
+        let who = player(&first, shard, 0);
+        alter(&first, &ban(who.clone(), true)).unwrap();
+        assert_eq!(next(&second, &mut at), [BOARD], "of database {shard}");
+        let (after, bans) = state(&second, Some(&before));
+        assert_eq!(bans, Bans::Since { revisions: before.clone(), changes: vec![(who, true)] });
+        let changed = [0, 1].map(|shard| after.of(shard) != before.of(shard));
+        assert_eq!(changed, [shard == 0, shard == 1], "{before:?} {after:?}");
+    }
+    // A transaction sees the revision of its own database.
+    let (known, bans) = state(&second, None);
+    let mut banned: Vec<PlayerId> = (0..2).map(|shard| player(&first, shard, 0)).collect();
+    banned.sort_unstable();
+    assert_eq!(bans, Bans::All(banned));
+    for shard in [0, 1] {
+        let plan = Plan { boards: vec![BOARD], shards: ShardSet::of(shard), ..Plan::default() };
+        second
+            .run(&plan, &mut |loaded| {
+                assert_eq!(loaded.boards, [Some(known.of(shard))]);
+                Changes::default()
+            })
+            .unwrap();
+    }
+}
+
+#[test]
+fn a_database_that_was_never_told_is_told_by_whoever_finds_it() {
+    let server = ScratchDatabase::shared(DatabaseKind::MariaDb10);
+    let urls = databases();
+    let (first, second) = (beside(&urls, "first"), beside(&urls, "second"));
+    for name in ["a", "b", "c", "c2"] {
+        create(&first, name, &Definition::default()).unwrap();
+    }
+    let [one, other] = [0, 1].map(|at| urls[at as usize].rsplit('/').next().unwrap().to_owned());
+    // As if the first server had died in between, three times: the other database does not know board 4, which has the name of 3 since,
+    // knows board 1 as it was, and has not heard that boards 2 and 3 are gone.
+    server.sql(&format!("DELETE FROM {other}.boards WHERE `no` = 4"));
+    server.sql(&format!("DELETE FROM {other}.revisions WHERE board = 4"));
+    server.sql(&format!("UPDATE {one}.boards SET implicit = 1 WHERE `no` = 1"));
+    server.sql(&format!("DELETE FROM {one}.boards WHERE `no` IN (2, 3)"));
+    server.sql(&format!("UPDATE {one}.boards SET id = 'c' WHERE `no` = 4"));
+    server.sql(&format!("UPDATE {one}.revisions SET gone = 1 WHERE board IN (2, 3)"));
+    server.sql(&format!("INSERT INTO {one}.deleted_boards VALUES (2), (3)"));
+    let who = player(&second, 1, 0);
+    let key = key(4, 0, who.as_str());
+    let plan = Plan { boards: vec![BoardNo(4)], scores: vec![key.clone()], ..Plan::default() };
+    let mut live = Vec::new();
+    second
+        .run(&plan, &mut |loaded| {
+            live.clone_from(&loaded.boards);
+            scores(vec![(key.clone(), Some(record(5)))])
+        })
+        .unwrap();
+    assert!(live[0].is_some());
+    assert_eq!(second.records(&[key]).unwrap(), [Some(record(5))]);
+    assert!(second.board(Name::No(BOARD), None).unwrap().unwrap().row.definition.implicit);
+    let of_other =
+        |what: &str| server.sql(&format!("SELECT {what} FROM {other}.boards WHERE `no` IN (1, 2)"));
+    assert_eq!(of_other("implicit").split_whitespace().next(), Some("1"));
+    assert!(second.board(Name::No(BoardNo(2)), None).unwrap().is_none());
+    assert_eq!(of_other("`no`").trim(), "1");
+    // Where it really is gone it stays so.
+    let plan = Plan { boards: vec![BoardNo(2)], shards: ShardSet::of(1), ..Plan::default() };
+    second
+        .run(&plan, &mut |loaded| {
+            assert_eq!(loaded.boards, [None]);
+            Changes::default()
+        })
+        .unwrap();
+    while second.purge_deleted(100).unwrap() > 0 {}
+    assert_eq!(server.sql(&format!("SELECT COUNT(*) FROM {other}.deleted_boards")).trim(), "0");
+}
+
+#[test]
+fn the_last_who_tells_says_what_is_true_by_then() {
+    let urls = databases();
+    let (first, second) = (beside(&urls, "first"), beside(&urls, "second"));
+    create(&first, "b", &Definition::default()).unwrap();
+    std::thread::scope(|scope| {
+        for (store, implicit) in [(&first, true), (&second, false)] {
+            scope.spawn(move || {
+                for nth in 0..30 {
+                    let definition =
+                        Definition { implicit: implicit == (nth % 2 == 0), ..Definition::default() };
+                    let change = BoardChange::Redefine(BOARD, definition);
+                    loop {
+                        match alter(store, &Changes { boards: vec![change.clone()], ..Changes::default() }) {
+                            Err(StoreError::Conflict(_)) => {}
+                            done => break done.unwrap(),
+                        }
+                    }
+                }
+            });
+        }
+    });
+    let rows: Vec<_> = first.each().iter().map(|store| store.boards().unwrap()).collect();
+    assert_eq!(rows[0], rows[1]);
+    assert_eq!(rows[0][0].id, BoardId::new("b").unwrap());
+}
+
+#[test]
+fn a_period_is_over_when_every_database_knows() {
+    let world = World::new();
+    let (first, second) = (beside(&world.through, "first"), beside(&world.urls, "second"));
+    create(&first, "b", &Definition::default()).unwrap();
+    let span = Span { start: Micros(0), end: Micros(9) };
+    let row = |closed| PartRow { part: Part(7), rule: 0, span, closed, version: 0, stale: false, total: 0 };
+    let part = PartKey { board: BOARD, part: Part(7) };
+    let parts = |closed| Changes { parts: vec![(part, Some(row(closed)))], ..Changes::default() };
+    // It begins with a record of the second database, as both servers may have seen it.
+    let plan = Plan { boards: vec![BOARD], alone: true, shards: ShardSet::of(1), ..Plan::default() };
+    second.run(&plan, &mut |_| parts(false)).unwrap();
+    let (open, _) = state(&second, None);
+    world.cut_off(1);
+    let done = alter(&first, &parts(true));
+    assert!(matches!(done, Err(StoreError::Partly(_))), "{done:?}");
+    let (half, _) = state(&second, None);
+    assert_eq!((half.of(0) > open.of(0), half.of(1)), (true, open.of(1)));
+    world.proxies[1].pass();
+    loop {
+        match alter(&first, &parts(true)) {
+            Err(StoreError::Partly(_)) => std::thread::yield_now(),
+            done => break done.unwrap(),
+        }
+    }
+    let (over, _) = state(&second, None);
+    assert!(over.of(1) > open.of(1), "whoever planned with {open:?} plans again");
+    assert_eq!(second.parts(BOARD).unwrap(), [row(true)]);
+}
+
+#[test]
+fn marks_of_every_database_are_found_and_taken_off() {
+    let urls = databases();
+    let (first, second) = (beside(&urls, "first"), beside(&urls, "second"));
+    create(&first, "b", &Definition::default()).unwrap();
+    let keys = [0, 1].map(|shard| key(BOARD.0, 0, player(&first, shard, 0).as_str()));
+    let mut left = Vec::new();
+    for key in &keys {
+        let plan = Plan { boards: vec![BOARD], scores: vec![key.clone()], marks: true, ..Plan::default() };
+        let done = first.run(&plan, &mut |_| scores(vec![(key.clone(), Some(record(1)))])).unwrap();
+        left.push(done.marked.unwrap());
+    }
+    let (mut found, mut after) = (Vec::new(), None);
+    while let Some(last) = second
+        .marks(Duration::ZERO, after)
+        .unwrap()
+        .into_iter()
+        .inspect(|mark| found.push(mark.clone()))
+        .last()
+    {
+        after = Some(last.batch);
+    }
+    let what: Vec<_> = found.iter().map(|mark| (mark.batch, mark.what.clone())).collect();
+    let wanted: Vec<_> =
+        left.iter().zip(&keys).map(|(batch, key)| (*batch, Marked::Records(vec![key.clone()]))).collect();
+    assert_eq!(what, wanted);
+    for (batch, mark) in left.iter().zip(&found) {
+        assert_eq!(second.became(batch).unwrap().map(|done| done.version), Some(mark.version));
+    }
+    // Those of one database can be one; of several each stays.
+    assert_eq!(first.fold_marks(&left).unwrap(), None);
+    let folded = first.fold_marks(&left[1..]).unwrap().unwrap();
+    assert_eq!(second.marks(Duration::ZERO, Some(left[0])).unwrap()[0].batch, folded);
+    second.take_marks_off(&[left[0], folded]).unwrap();
+    assert!(second.marks(Duration::ZERO, None).unwrap().is_empty());
+    let states = second.states(&keys).unwrap();
+    assert!(
+        states.iter().all(|state| matches!(state, Some((Some(_), version)) if *version > 0)),
+        "{states:?}"
+    );
+}
