@@ -23,6 +23,8 @@ pub struct Limits {
     /// Time that running requests get when the service goes down; past it their connections are cut. Their work is
     /// done all the same.
     pub drain_timeout: Duration,
+    /// Whether this machine needs a credential even before the first key was made.
+    pub keys_required: bool,
     /// Host names under which a caller without a credential may ask, beside loopback names and IP addresses.
     pub hosts: Vec<String>,
     /// Web origins that may read with a browser.
@@ -81,6 +83,7 @@ impl Default for Limits {
             key_streams_max: 2_000,
             member_streams_max: 10,
             drain_timeout: Duration::from_secs(20),
+            keys_required: false,
             hosts: Vec::new(),
             cors_origins: Vec::new(),
             trusted_proxies: Vec::new(),

@@ -58,6 +58,7 @@ settings! {
     "events.streams_max" = "4000" "Streams of events at once, each on a connection of its own; past it 503.";
     "events.key_streams_max" = "2000" "The same of one API key; past it 429.";
     "events.member_streams_max" = "10" "The same of one member; past it 429.";
+    "keys.required" = "false" "Whether this machine needs a credential even before the first key is made; all others need one always.";
     "resp.listen" = "127.0.0.1:8421" "Where the Redis protocol listens, or `off`.";
     "resp.durability" = "commit" "When its writes are answered: `commit`, durable; `relaxed`, at once and durable within a second.";
     "resp.connections_max" = "10000" "Open connections of the Redis protocol; further ones wait unaccepted.";
@@ -102,6 +103,7 @@ settings! {
     "limits.boards" = "10000" "Leaderboards.";
     "limits.keys" = "1000" "API keys.";
     "log.format" = "text" "`text` or `json`, on stderr.";
+    "log.audit_file" = "" "File to which security events are appended as JSON, a line each, beside the log; SIGHUP opens it again. Empty: the log only.";
     "log.level" = "info" "error, warn, info, debug or trace.";
 }
 

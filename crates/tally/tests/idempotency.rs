@@ -202,7 +202,7 @@ fn a_key_is_made_and_revoked_once() {
     let again = local.send(&create);
     assert_eq!((again.status, replays(&again)), (201, created.clone()));
     assert_eq!(local.get("/v1/keys").expect(200)["items"].as_array().map(Vec::len), Some(1));
-    let revoke = format!("/v1/keys/{}", created["id"].as_str().expect("an id"));
+    let revoke = format!("/v1/keys/{}?force=true", created["id"].as_str().expect("an id"));
     let revoke = Request::new("DELETE", revoke).idempotent("revoke");
     local.send(&revoke).expect(204);
     let again = local.send(&revoke);

@@ -4,6 +4,7 @@ use super::guard::{self, Judged};
 use super::routes::Route;
 use super::{problem, proxies};
 use crate::gate::Gate;
+use crate::way::Way;
 use bytes::Bytes;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::HeaderMap;
@@ -33,6 +34,8 @@ const ACTING_PLAYER: &str = "Tally-Acting-Player";
 #[derive(Clone)]
 pub(super) struct Peer {
     pub(super) address: SocketAddr,
+    /// How far that can be trusted.
+    pub(super) way: Way,
     /// Closes the connection at once.
     pub(super) cut: Arc<Notify>,
 }
@@ -53,7 +56,7 @@ impl Presence {
 
     /// Whether the same request would still be let in, as the same caller.
     pub(super) async fn still_may(&self, caller: &Caller) -> bool {
-        let judged = guard::judge(&self.gate, self.peer.address, &self.headers, self.route).await;
+        let judged = guard::judge(&self.gate, self.peer.way, &self.headers, self.route).await;
         match judged {
             Ok(judged) => judged.caller == *caller,
             // The store does not answer now: that takes no right, and nothing can be read meanwhile.

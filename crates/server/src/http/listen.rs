@@ -6,6 +6,7 @@ use crate::accept;
 use crate::gate::Gate;
 use crate::limits::{HEAD_BYTES_MAX, HEADERS_MAX};
 use crate::tls::{Stream, Tls};
+use crate::way::Way;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -52,6 +53,8 @@ async fn accept_all(
     mut stopped: oneshot::Receiver<()>,
 ) {
     let scheme = if tls.is_some() { "https" } else { "http" };
+    // It is bound, so it has an address.
+    let Ok(address) = listener.local_addr() else { return };
     let dispatch = Arc::new(Dispatch::new(Arc::clone(&gate), scheme));
     let permits = Arc::new(Semaphore::new(gate.limits.connections_max));
     let graceful = GracefulShutdown::new();
@@ -68,7 +71,7 @@ async fn accept_all(
             // A broken connection is the client's affair.
             if let Ok(stream) = Stream::accept(tls.as_ref(), stream, gate.limits.head_timeout).await {
                 let cut = Arc::new(Notify::new());
-                let peer = Peer { address: peer, cut: Arc::clone(&cut) };
+                let peer = Peer { address: peer, way: Way::of(&gate, peer, address), cut: Arc::clone(&cut) };
                 let served = watcher.watch(serve(&gate, dispatch, stream, peer));
                 tokio::select! {
                     _ = served => {}

@@ -6,7 +6,6 @@ use super::keys::{blocking, invalid_cursor};
 use super::{members, problem};
 use crate::limits::SIGN_IN_BYTES_MAX;
 use hyper::StatusCode;
-use hyper::header::{CACHE_CONTROL, HeaderValue};
 use serde_json::json;
 use tally_rules::BoardId;
 use tally_rules::idempotency::Identity;
@@ -33,9 +32,7 @@ pub(super) async fn sign_in(mut call: Call) -> Result<Answer, Problem> {
     match signed_in.map_err(|failure| problem::of_failure(&failure))? {
         SignedIn::Token(token, seconds) => {
             let data = json!({"accessToken": token, "tokenType": "Bearer", "expiresIn": seconds});
-            let mut answer = answer::ok(&json!({"data": data}));
-            answer.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-            Ok(answer)
+            Ok(answer::ok(&json!({"data": data})))
         }
         SignedIn::Wrong => {
             let detail = "login and password do not belong together";

@@ -2,6 +2,7 @@
 //! its operation sees it, `answer` and `problem` are what goes back. Each operation is one file.
 
 mod answer;
+mod audit;
 mod call;
 mod console;
 mod contests;

@@ -56,7 +56,8 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
 ) {
     let (input, out) = (Vec::new(), Vec::new());
     let mut pipe = Pipe { stream, input, start: 0, filled: 0, out, fresh: false, ended: false };
-    if denied(&session) {
+    if session.denied() {
+        session.refused("connection", None);
         Encoder::new(&mut pipe.out, session.protocol).error(error::DENIED);
         let _ = pipe.write(session.door.settings.write_timeout).await;
         return;
@@ -183,12 +184,6 @@ async fn flush(session: &mut Session, log: &mut Arc<Log>, out: &mut Vec<u8>) {
         Some(log) if log.bytes() <= KEPT_BYTES => log.clear(),
         _ => *log = Arc::new(Log::default()),
     }
-}
-
-/// Whether somebody from elsewhere came while no key exists.
-fn denied(session: &Session) -> bool {
-    let local = session.client.peer.ip().to_canonical().is_loopback();
-    !local && session.door.gate.keys().is_some_and(|keys| keys.protected_mode())
 }
 
 async fn sleep(time: Option<Duration>) {
