@@ -1,22 +1,25 @@
 # tally in a small image. Not built by the project's own checks: read it before you rely on it.
 #
 #   docker build -t tally .
-#   docker run -p 8420:8420 -p 8421:8421 -v tally-data:/var/lib/tally tally
+#   docker run -p 127.0.0.1:8420:8420 -p 127.0.0.1:8421:8421 -v tally-data:/var/lib/tally tally
 #
-# Without an API key only the container itself may ask (protected mode). Make one first:
+# Every request needs an API key. Make one first:
 #   docker exec CONTAINER tally keys create --role admin
 
 FROM rust:1.95-bookworm AS build
 WORKDIR /src
 COPY . .
-RUN cargo build --release --locked --package tally
+# `docker build --build-arg COMMIT=$(git rev-parse HEAD)`: `tally --version --verbose` says it.
+ARG COMMIT=unknown
+RUN TALLY_BUILD_COMMIT=$COMMIT cargo build --release --locked --package tally
 
 FROM debian:bookworm-slim
-RUN useradd --system --uid 8420 --home-dir /var/lib/tally --create-home tally
+RUN useradd --system --uid 8420 --home-dir /var/lib/tally --create-home tally \
+    && chmod 700 /var/lib/tally
 COPY --from=build /src/target/release/tally /usr/local/bin/tally
 USER tally
 # Settings by the environment, so that every `tally` in the container works on the same data.
-ENV TALLY_DATA_DIR=/var/lib/tally \
+ENV TALLY_DATA=/var/lib/tally \
     TALLY_HTTP_LISTEN=0.0.0.0:8420 \
     TALLY_RESP_LISTEN=0.0.0.0:8421
 VOLUME /var/lib/tally

@@ -11,7 +11,7 @@ use anyhow::Result;
 
 use crate::process::{self, Steps};
 use crate::testing::Totals;
-use crate::{check, packages, programs, readme, testing};
+use crate::{check, deny, packages, programs, readme, testing};
 
 /// Cases of one property under Miri, which runs some hundred times slower than the machine.
 const MIRI_CASES: &str = "4";
@@ -38,6 +38,7 @@ fn all(steps: &mut Steps, totals: &mut Option<Totals>) -> Result<()> {
     steps.step("packages", packages::ensure)?;
     steps.step("format", || process::run(&mut process::cargo(&["fmt", "--all", "--check"])?))?;
     steps.step("check", check::main)?;
+    steps.step("dependencies", deny::main)?;
     steps.step("clippy", || {
         let mut command = process::cargo(&["clippy", "--workspace", "--all-targets"])?;
         process::run(command.args(process::locked()).args(["--", "-D", "warnings"]))

@@ -28,7 +28,12 @@ pub(crate) fn ensure() -> Result<()> {
 }
 
 /// Makes a folder from lists, unless it was made from the same ones.
-fn make(folder: &Path, lists: &Path, names: &[&str], fetch: fn(&Path) -> Result<()>) -> Result<()> {
+pub(crate) fn make(
+    folder: &Path,
+    lists: &Path,
+    names: &[&str],
+    fetch: fn(&Path) -> Result<()>,
+) -> Result<()> {
     let texts = names.iter().map(|name| {
         let path = lists.join(name);
         std::fs::read_to_string(&path).with_context(|| format!("read {}", path.display()))
@@ -50,7 +55,7 @@ fn make(folder: &Path, lists: &Path, names: &[&str], fetch: fn(&Path) -> Result<
     std::fs::write(&done, wanted).context("say that it is done")
 }
 
-fn python(folder: &Path) -> Result<()> {
+pub(crate) fn python(folder: &Path) -> Result<()> {
     let make = ["-m", "venv", "environment"];
     process::run(Command::new("python3").args(make).current_dir(folder).stdin(Stdio::null()))?;
     let fetch = ["-m", "pip", "install", "--quiet", "--require-hashes", "-r", "requirements.txt"];

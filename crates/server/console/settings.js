@@ -58,17 +58,28 @@ function keys(signal) {
   const revoke = async ({ id, name }) => {
     const text = id === own() ? "This is the key of this tab: the console asks for another one then." : "Whoever uses it is refused within a second, on every server.";
     if (!(await confirmTyped("Revoke this key?", text, name || id, "Revoke"))) return;
-    await change("DELETE", `/v1/keys/${part(id)}`);
+    if (!(await revoked(id, name))) return;
     toast("ok", `Key ${name || id} is revoked`);
     if (id === own()) useKey(null);
     await all.reload();
+  };
+  const revoked = async (id, name) => {
+    try {
+      await change("DELETE", `/v1/keys/${part(id)}`);
+    } catch (error) {
+      if (error.code !== "last_admin_key") throw error;
+      const text = "No key of role admin is left then: only commands on the server's machine can make one.";
+      if (!(await confirmTyped("Revoke the last admin key?", text, name || id, "Revoke it all the same"))) return false;
+      await change("DELETE", `/v1/keys/${part(id)}?force=true`);
+    }
+    return true;
   };
   const view = table("API keys", [
     { label: "Key", cell: ({ id, name, role, created_at: at }) => [h("span", { class: "strong name" }, name || "no name"), " ", chip(role, role === "admin" ? "warn" : ""), id === own() && [" ", chip("this tab", "live")], h("span", { class: "under name" }, `${id} · ${date(at)}`)] },
     { label: "Actions", kind: "actions", cell: (one) => button("Revoke", () => revoke(one), { kind: "small danger", failed }) },
   ], { key: ({ id }) => id });
   const make = () => button("New key", () => create(shown, all), { kind: "main small", icon: "plus", failed });
-  const nothing = () => empty("Protected mode", "No key exists, so only this machine may ask, and it may do everything. The first key ends that at once.", make());
+  const nothing = () => empty("Protected mode", "No key was made yet, so this machine alone may ask, and it may do everything. The first key ends that for good.", make());
   const all = list(view, (cursor) => get("/v1/keys", { limit: 100, cursor }, signal), nothing);
   set(place, all.element);
   all.reload().catch((error) => inline(place, error));
@@ -78,7 +89,7 @@ function keys(signal) {
 function create(shown, all) {
   const first = all.items().length === 0;
   dialog("New API key", (box) => {
-    const about = first && notice("warn", h("p", { class: "strong" }, "This is the first key"), h("p", { class: "small" }, "Protected mode ends at once: from then on every request needs a key, this console too. Make an admin key first."));
+    const about = first && notice("warn", h("p", { class: "strong" }, "This is the first key"), h("p", { class: "small" }, "Protected mode ends at once and for good: from then on every request needs a key, this console too. Make an admin key first."));
     const content = [
       about,
       field({ name: "name", label: "What it is for", placeholder: "game server 1", maxlength: 128 }),

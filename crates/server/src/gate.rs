@@ -7,6 +7,7 @@
 
 use crate::limits::Limits;
 use crate::metrics::Metrics;
+use crate::security::{Event, Security};
 use crate::streams::Streams;
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -34,6 +35,8 @@ pub struct Gate {
     pub(crate) bodies: Arc<Semaphore>,
     /// Streams of events that are open.
     pub(crate) streams: Arc<Streams>,
+    /// Where security events go.
+    pub security: Security,
     /// Presented by commands of this machine: it stands in the data directory.
     pub local_token: String,
     /// What `/v1/status` says of the settings, for admins.
@@ -86,6 +89,7 @@ impl Gate {
         progress: Arc<Progress>,
         limits: Limits,
         traces: Option<Arc<Traces>>,
+        security: Security,
         local_token: String,
         settings: Value,
     ) -> Arc<Self> {
@@ -96,6 +100,7 @@ impl Gate {
             limits,
             metrics: Metrics::new(),
             traces,
+            security,
             local_token,
             settings,
             started: Instant::now(),
@@ -160,8 +165,19 @@ impl Gate {
         self.lost.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Counts a security event and notes it; what any caller can cause is `bounded`.
+    pub(crate) fn security_event(&self, event: &Event<'_>, bounded: bool) {
+        self.metrics.security_events(event.name).inc();
+        if bounded {
+            self.security.note_bounded(event);
+        } else {
+            self.security.note(event);
+        }
+    }
+
     /// Nothing new is taken from now on.
     pub fn drain(&self) {
+        self.security.end();
         self.draining.store(true, Ordering::Release);
         self.drained.send_replace(true);
     }

@@ -14,12 +14,16 @@ pub mod limits;
 pub mod metrics;
 mod progress;
 pub mod resp;
+mod security;
 mod streams;
 pub mod tls;
 mod traces;
+mod way;
 
 pub use accept::ConnectionLimits;
 pub use gate::{Finding, Gate};
 pub use http::listen::{HttpServer, start};
+pub use http::proxies::Network;
 pub use limits::Limits;
+pub use security::Security;
 pub use tls::Tls;

@@ -1,6 +1,7 @@
 //! Every bound of the doors, with its unit and what happens at it.
 
 use crate::accept::ConnectionLimits;
+use crate::http::proxies::Network;
 use std::time::Duration;
 
 /// Bounds and access settings of the HTTP door.
@@ -27,10 +28,14 @@ pub struct Limits {
     /// Time that running requests get when the service goes down; past it their connections are cut. Their work is
     /// done all the same.
     pub drain_timeout: Duration,
+    /// Whether this machine needs a credential even before the first key was made.
+    pub keys_required: bool,
     /// Host names under which a caller without a credential may ask, beside loopback names and IP addresses.
     pub hosts: Vec<String>,
     /// Web origins that may read with a browser.
     pub cors_origins: Vec<String>,
+    /// Proxies whose `X-Forwarded-For` says the client's address.
+    pub trusted_proxies: Vec<Network>,
     /// Whether `/metrics` needs no key.
     pub metrics_open: bool,
 }
@@ -52,6 +57,8 @@ pub const BODY_BYTES_FREE: usize = 64 * 1024;
 
 /// Time for a head on a reserved connection for health checks and this machine.
 pub const RESERVED_HEAD_TIMEOUT: Duration = Duration::from_secs(5);
+/// Bytes of a body that signs in, which needs no credential; past it 413.
+pub const SIGN_IN_BYTES_MAX: usize = 4 * 1024;
 
 /// Rows of one batch.
 pub const BATCH_ROWS_MAX: usize = 1_000;
@@ -94,8 +101,10 @@ impl Default for Limits {
             key_streams_max: 2_000,
             member_streams_max: 10,
             drain_timeout: Duration::from_secs(20),
+            keys_required: false,
             hosts: Vec::new(),
             cors_origins: Vec::new(),
+            trusted_proxies: Vec::new(),
             metrics_open: false,
         }
     }

@@ -5,6 +5,7 @@
 
 use crate::gate::Gate;
 use crate::resp::counts::AllCounts;
+use crate::security;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -58,6 +59,7 @@ pub struct Metrics {
     pub event_streams: Gauge,
     /// What was sent on them, by event.
     events_sent: Family<Sent, Counter>,
+    security_events: Family<Sent, Counter>,
     /// Streams that were closed because nobody read them.
     pub event_streams_slow: Counter,
 }
@@ -102,6 +104,11 @@ impl Metrics {
         for event in events::ALL {
             drop(events_sent.get_or_create(&Sent { event }));
         }
+        let security_events = Family::<Sent, Counter>::default();
+        registry.register("security_events", "Security events, by event", security_events.clone());
+        for event in security::EVENTS {
+            drop(security_events.get_or_create(&Sent { event }));
+        }
         let event_streams_slow = Counter::default();
         let help = "Streams of events closed because their clients did not read";
         registry.register("event_streams_slow", help, event_streams_slow.clone());
@@ -114,6 +121,7 @@ impl Metrics {
             resp_counts: AllCounts::default(),
             event_streams,
             events_sent,
+            security_events,
             event_streams_slow,
         }
     }
@@ -130,6 +138,11 @@ impl Metrics {
     /// Events of that name that were sent.
     pub fn events_sent(&self, event: &'static str) -> Counter {
         self.events_sent.get_or_create(&Sent { event }).clone()
+    }
+
+    /// Security events of that name.
+    pub(crate) fn security_events(&self, event: &'static str) -> Counter {
+        self.security_events.get_or_create(&Sent { event }).clone()
     }
 
     /// The text that Prometheus reads.

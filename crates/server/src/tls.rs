@@ -1,14 +1,13 @@
 //! Encrypted connections, where a certificate is configured: the same for both doors.
 //!
 //! What a door serves is a `Stream`, encrypted or not. The handshake happens in the connection's own task and within a
-//! time, so that somebody who connects and says nothing holds up nobody else. Not here: certificates of clients, and
-//! reading a certificate again without a restart.
+//! time, so that somebody who connects and says nothing holds up nobody else. Not here: certificates of clients.
 
 use crate::progress::{Linger, Socket};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -23,26 +22,48 @@ use tokio_rustls::server::TlsStream;
 /// What a door needs to answer encrypted connections.
 #[derive(Clone)]
 pub struct Tls {
-    acceptor: TlsAcceptor,
+    files: Arc<(PathBuf, PathBuf)>,
+    /// Of the files as they were read last; shared by all clones.
+    acceptor: Arc<RwLock<TlsAcceptor>>,
 }
 
 impl Tls {
     /// Reads a certificate with its chain and its private key, both in PEM files.
     pub fn load(certificate: &Path, key: &Path) -> Result<Self, String> {
-        let of = |path: &Path, why: &dyn std::fmt::Display| format!("{}: {why}", path.display());
-        let chain = CertificateDer::pem_file_iter(certificate)
-            .and_then(Iterator::collect::<Result<Vec<_>, _>>)
-            .map_err(|why| of(certificate, &why))?;
-        if chain.is_empty() {
-            return Err(of(certificate, &"no certificate is in it"));
-        }
-        let private = PrivateKeyDer::from_pem_file(key).map_err(|why| of(key, &why))?;
-        let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
-            .with_safe_default_protocol_versions()
-            .and_then(|versions| versions.with_no_client_auth().with_single_cert(chain, private))
-            .map_err(|why| of(certificate, &why))?;
-        Ok(Self { acceptor: TlsAcceptor::from(Arc::new(config)) })
+        let acceptor = Arc::new(RwLock::new(read(certificate, key)?));
+        Ok(Self { files: Arc::new((certificate.to_owned(), key.to_owned())), acceptor })
     }
+
+    /// Reads the same files again: new connections get what is in them now.
+    ///
+    /// # Errors
+    ///
+    /// If they cannot be read; what was read before stays.
+    pub fn reload(&self) -> Result<(), String> {
+        let acceptor = read(&self.files.0, &self.files.1)?;
+        *self.acceptor.write().unwrap_or_else(PoisonError::into_inner) = acceptor;
+        Ok(())
+    }
+
+    fn acceptor(&self) -> TlsAcceptor {
+        self.acceptor.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+fn read(certificate: &Path, key: &Path) -> Result<TlsAcceptor, String> {
+    let of = |path: &Path, why: &dyn std::fmt::Display| format!("{}: {why}", path.display());
+    let chain = CertificateDer::pem_file_iter(certificate)
+        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+        .map_err(|why| of(certificate, &why))?;
+    if chain.is_empty() {
+        return Err(of(certificate, &"no certificate is in it"));
+    }
+    let private = PrivateKeyDer::from_pem_file(key).map_err(|why| of(key, &why))?;
+    let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .and_then(|versions| versions.with_no_client_auth().with_single_cert(chain, private))
+        .map_err(|why| of(certificate, &why))?;
+    Ok(TlsAcceptor::from(Arc::new(config)))
 }
 
 /// How long a client may take.
@@ -72,7 +93,7 @@ impl Stream {
         let _ = tcp.set_nodelay(true);
         let socket = Socket::new(tcp, patience.write, linger);
         let Some(tls) = tls else { return Ok(Self::Plain(socket)) };
-        let shaken = tokio::time::timeout(patience.handshake, tls.acceptor.accept(socket)).await;
+        let shaken = tokio::time::timeout(patience.handshake, tls.acceptor().accept(socket)).await;
         Ok(Self::Encrypted(Box::new(shaken.map_err(|_| io::ErrorKind::TimedOut)??)))
     }
 }

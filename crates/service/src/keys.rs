@@ -1,8 +1,8 @@
 //! API keys: who a caller is.
 //!
 //! A key reads `tally_<id>_<secret>`. The store has a digest of the secret only; the secrets are 256 random bits, so
-//! a plain digest cannot be guessed from. While no key exists the service is in protected mode; the doors decide
-//! what that means for a connection.
+//! a plain digest cannot be guessed from. Until the first key was made the service is in protected mode; the listeners
+//! decide what that means for a connection. Revoking the last key does not bring it back.
 
 use crate::boards::run_once;
 use crate::clock::Clock;
@@ -92,8 +92,8 @@ pub struct Keys {
     /// One change at a time.
     changing: Mutex<()>,
     rows: RwLock<HashMap<Arc<str>, KeyRow>>,
-    /// Whether there are keys that cannot be read: no caller gets in with them, and they count as keys.
-    damaged: AtomicBool,
+    /// Whether a key was ever made. One that cannot be read lets nothing in, and counts.
+    made: AtomicBool,
     /// Of keys and of leaderboards.
     pub(crate) doubts: Doubts,
 }
@@ -115,7 +115,7 @@ impl Keys {
             keys_max: settings.keys_max,
             changing: Mutex::new(()),
             rows,
-            damaged: AtomicBool::new(false),
+            made: AtomicBool::new(false),
             doubts: Doubts::default(),
         };
         keys.reload()?;
@@ -131,19 +131,21 @@ impl Keys {
 
     fn read_again(&self) -> Result<(), Failure> {
         let stored = self.store.keys()?;
-        if !self.damaged_rows().is_empty() {
-            self.damaged.store(true, Ordering::Release);
+        let damaged = !self.damaged_rows().is_empty();
+        if damaged {
             damaged::log_all(&*self.store);
+        }
+        if damaged || !stored.is_empty() || (self.protected_mode() && self.store.had_keys()?) {
+            self.made.store(true, Ordering::Release);
         }
         let rows = stored.into_iter().map(|row| (Arc::clone(&row.id), row)).collect();
         *self.rows.write().unwrap_or_else(PoisonError::into_inner) = rows;
         Ok(())
     }
 
-    /// Whether no key exists: then this machine, and nobody else, needs none.
+    /// Whether no key was ever made: then this machine, and no other, needs none.
     pub fn protected_mode(&self) -> bool {
-        !self.damaged.load(Ordering::Acquire)
-            && self.rows.read().unwrap_or_else(PoisonError::into_inner).is_empty()
+        !self.made.load(Ordering::Acquire)
     }
 
     /// Who presents this token; `None` where nobody does.
@@ -183,14 +185,7 @@ impl Keys {
     pub fn create(&self, role: Role, name: &str, identity: Option<&Identity>) -> Result<Created, Failure> {
         let _one = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let now = self.clock.now();
-        let (id, secret) = self.invent(identity)?;
-        let row = KeyRow {
-            id: id.into(),
-            hash: *blake3::hash(secret.as_bytes()).as_bytes(),
-            role,
-            name: name.to_owned(),
-            created_at: now,
-        };
+        let (row, token) = self.invent(identity, (role, name), now)?;
         self.read_again()?;
         let full = self.rows.read().unwrap_or_else(PoisonError::into_inner).len() >= self.keys_max;
         let stored = self.once(identity, now, |changes| {
@@ -200,23 +195,34 @@ impl Keys {
             changes.keys.push(KeyChange::Create(row.clone()));
             Ok(Outcome::KeyCreated)
         })?;
-        let token = format!("tally_{}_{secret}", row.id);
         if let Some(first) = stored {
-            return Ok(Created { row: KeyRow { created_at: first.at, ..row }, token, replayed: true });
+            let (row, token) = self.invent(identity, (role, name), first.at)?;
+            return Ok(Created { row, token, replayed: true });
         }
+        self.made.store(true, Ordering::Release);
         self.rows.write().unwrap_or_else(PoisonError::into_inner).insert(Arc::clone(&row.id), row.clone());
         Ok(Created { row, token, replayed: false })
     }
 
-    /// Ends a key. Blocks on the store. Says whether it was a replay.
-    pub fn revoke(&self, id: &str, identity: Option<&Identity>) -> Result<bool, Failure> {
+    /// Ends a key, the last one of role admin by `force` only. Blocks on the store. Says whether it was a replay.
+    pub fn revoke(&self, id: &str, force: bool, identity: Option<&Identity>) -> Result<bool, Failure> {
         let _one = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let now = self.clock.now();
         self.read_again()?;
-        let present =
-            self.rows.read().unwrap_or_else(PoisonError::into_inner).get(id).map(|row| Arc::clone(&row.id));
+        let (present, last_admin) = {
+            let rows = self.rows.read().unwrap_or_else(PoisonError::into_inner);
+            let others = rows.values().any(|row| row.role == Role::Admin && &*row.id != id);
+            let found = rows.get(id);
+            (
+                found.map(|row| Arc::clone(&row.id)),
+                found.is_some_and(|row| row.role == Role::Admin) && !others,
+            )
+        };
         let stored = self.once(identity, now, |changes| {
             let id = present.clone().ok_or(Refusal::KeyNotFound)?;
+            if last_admin && !force {
+                return Err(Refusal::LastAdminKey);
+            }
             changes.keys.push(KeyChange::Revoke(id, now));
             Ok(Outcome::Removed)
         });
@@ -241,8 +247,14 @@ impl Keys {
         servers::again(|| run_once(place, &plan, identity, (now, keep_micros), |_, changes| change(changes)))
     }
 
-    /// An id and a secret: random, or for a request that may be retried, the same for every retry of it.
-    fn invent(&self, identity: Option<&Identity>) -> Result<(String, String), Failure> {
+    /// A key and its token: random, or for a request that may be retried, the same for every retry of it. The instant is
+    /// part of it: a request whose key was forgotten makes another API key.
+    fn invent(
+        &self,
+        identity: Option<&Identity>,
+        (role, name): (Role, &str),
+        at: Micros,
+    ) -> Result<(KeyRow, String), Failure> {
         let mut seed = [0; 32];
         match identity {
             None => getrandom::fill(&mut seed)
@@ -250,6 +262,7 @@ impl Keys {
             Some(identity) => {
                 let mut hasher = blake3::Hasher::new_keyed(&self.secret.derive(Use::ApiKey));
                 hasher.update(&identity.fingerprint.0);
+                hasher.update(&at.0.to_le_bytes());
                 hasher.update(identity.key.scope.as_bytes());
                 hasher.update(&[0]);
                 hasher.update(identity.key.key.as_bytes());
@@ -258,7 +271,10 @@ impl Keys {
         }
         let id = hex(blake3::keyed_hash(&seed, b"id").as_bytes());
         let secret = hex(blake3::keyed_hash(&seed, b"secret").as_bytes());
-        Ok((id[..ID_CHARS].to_owned(), secret))
+        let id: Arc<str> = id[..ID_CHARS].into();
+        let token = format!("tally_{id}_{secret}");
+        let hash = *blake3::hash(secret.as_bytes()).as_bytes();
+        Ok((KeyRow { id, hash, role, name: name.to_owned(), created_at: at }, token))
     }
 }
 

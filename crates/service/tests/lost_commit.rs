@@ -129,7 +129,7 @@ fn a_key_whose_revocation_was_lost_works_only_where_it_is_known_to_be_there() {
     for cut in [Cut::Answer, Cut::Before] {
         let (proxy, tally) = behind_proxy();
         let made = tally.keys.create(Role::Admin, "one", None).unwrap();
-        lose(&proxy, cut, || tally.keys.revoke(&made.row.id, None));
+        lose(&proxy, cut, || tally.keys.revoke(&made.row.id, true, None));
         assert!(tally.keys.authenticate(&made.token).is_none(), "it may be revoked");
         proxy.pass();
         match cut {

@@ -97,6 +97,9 @@ pub trait Store: Send + Sync + 'static {
     /// [noted](Self::damaged).
     fn keys(&self) -> Result<Vec<KeyRow>, StoreError>;
 
+    /// Whether an API key was ever made, revoked or not.
+    fn had_keys(&self) -> Result<bool, StoreError>;
+
     /// Walks the records of one part of a board in order of player bytes, at most `limit` of them, from the first one
     /// after `after`, each with the version of the transaction that wrote it, where the backend has such. Returns how many
     /// there were; fewer than `limit` means the end. A row that cannot be read is left out, and [noted](Self::damaged).

@@ -22,7 +22,8 @@ Examples:
   tally serve --demo                        try it: boards of real football results
   tally serve                               serve ./tally-data on 127.0.0.1:8420
   tally import scores goals goals.csv --player scorer --score-value 1 --create update=sum
-  tally keys create --role server --name game-1"
+  tally keys create --role server --name game-1
+  tally --version --verbose                 commit, compiler and dependencies of this binary"
 )]
 pub(crate) struct Cli {
     /// Configuration file; every setting has a default
@@ -201,11 +202,14 @@ pub(crate) struct ServeArgs {
 }
 
 /// Where a command works: the server of the data directory, or another place.
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Default)]
 pub(crate) struct TargetArgs {
-    /// Address of a server elsewhere, such as http://10.0.0.5:8420
+    /// Address of a server elsewhere, such as https://tally.example or http://10.0.0.5:8420
     #[arg(long, global = true, value_name = "URL")]
     pub(crate) url: Option<String>,
+    /// PEM file with the authorities that its certificate may be of; without it, those that browsers know
+    #[arg(long, global = true, value_name = "FILE", requires = "url")]
+    pub(crate) ca: Option<PathBuf>,
     /// Key for that server
     #[arg(long, global = true, value_name = "KEY", env = "TALLY_KEY", hide_env_values = true)]
     pub(crate) key: Option<String>,
@@ -333,6 +337,9 @@ pub(crate) enum KeysWhat {
     Revoke {
         /// The id between the underscores of the key
         id: String,
+        /// Revoke it even if it is the last key of role admin
+        #[arg(long)]
+        force: bool,
     },
 }
 

@@ -2,9 +2,11 @@
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
+use std::path::Path;
 use std::time::Duration;
 use ureq::Agent;
 use ureq::http::{Method, Request};
+use ureq::tls::{PemItem, RootCerts, TlsConfig, parse_pem};
 
 /// How long a server that is loading is waited for between two questions.
 const READY_PAUSE: Duration = Duration::from_millis(50);
@@ -27,13 +29,16 @@ pub(crate) struct Answer {
 }
 
 impl Client {
-    pub(crate) fn new(base: String, key: Option<String>) -> Self {
+    /// For a server with a certificate: of one of the authorities in `ca`, or else of one that browsers know.
+    pub(crate) fn new(base: String, key: Option<String>, ca: Option<&Path>) -> Result<Self> {
+        let roots = ca.map(authorities).transpose()?.unwrap_or(RootCerts::WebPki);
         let config = Agent::config_builder()
             .http_status_as_error(false)
+            .tls_config(TlsConfig::builder().root_certs(roots).build())
             .timeout_connect(Some(Duration::from_secs(5)))
             .timeout_global(Some(Duration::from_secs(120)))
             .build();
-        Self { base, key, agent: config.new_agent() }
+        Ok(Self { base, key, agent: config.new_agent() })
     }
 
     /// The address that it asks.
@@ -105,6 +110,21 @@ impl Client {
             response.body_mut().with_config().limit(64 << 20).read_to_string().context("read the answer")?;
         Ok(Answer { status, body: serde_json::from_str(&text).unwrap_or(Value::Null) })
     }
+}
+
+fn authorities(file: &Path) -> Result<RootCerts> {
+    let pem = std::fs::read(file).with_context(|| format!("read {}", file.display()))?;
+    let certificates = parse_pem(&pem).filter_map(|item| match item {
+        Ok(PemItem::Certificate(certificate)) => Some(Ok(certificate)),
+        Ok(_) => None,
+        Err(error) => Some(Err(error)),
+    });
+    let all = certificates.collect::<Result<Vec<_>, _>>();
+    let all = all.with_context(|| format!("read the certificates in {}", file.display()))?;
+    if all.is_empty() {
+        bail!("no certificate is in {}", file.display());
+    }
+    Ok(RootCerts::new_with_certs(&all))
 }
 
 /// A problem as one sentence.

@@ -11,6 +11,7 @@ use tally_rules::ledger::member::{Login, Phone};
 use tally_rules::ledger::pin::is_pin;
 use tally_service::members::password;
 use tally_wire::api::ledger_imports::read_amount;
+use tally_wire::api::members::check_password;
 
 /// Every column there may be.
 const COLUMNS: [&str; 8] =
@@ -31,6 +32,7 @@ pub(crate) struct Lines<R> {
     reader: Reader<R>,
     header: Vec<String>,
     places: [Option<usize>; COLUMNS.len()],
+    password_length_min: usize,
 }
 
 impl Row {
@@ -59,7 +61,7 @@ impl<R: Read> csv_records::Lines for Lines<R> {
 
 impl<R: Read> Lines<R> {
     /// Reads the header; a column that means nothing is an error that names those that do.
-    pub(crate) fn new(input: R) -> anyhow::Result<Self> {
+    pub(crate) fn new(input: R, password_length_min: usize) -> anyhow::Result<Self> {
         let mut reader = ReaderBuilder::new().flexible(true).from_reader(input);
         let names = reader.byte_headers()?.iter();
         let header: Vec<String> = names
@@ -76,7 +78,7 @@ impl<R: Read> Lines<R> {
         if header.iter().enumerate().any(|(at, name)| header[..at].contains(name)) {
             return Err(Usage("a column is there twice".into()).into());
         }
-        Ok(Self { reader, header, places })
+        Ok(Self { reader, header, places, password_length_min })
     }
 
     /// Names of the columns.
@@ -105,19 +107,19 @@ impl<R: Read> Lines<R> {
         if row.get("balance") == Some("0") {
             row.values[COLUMNS.len() - 1] = None;
         }
-        check(&row).map_err(|(column, why)| format!("{column}: {why}"))?;
+        check(&row, self.password_length_min).map_err(|(column, why)| format!("{column}: {why}"))?;
         Ok(row)
     }
 }
 
 /// What is wrong with which field of a row.
-fn check(row: &Row) -> Result<(), (&'static str, &'static str)> {
+fn check(row: &Row, password_length_min: usize) -> Result<(), (&'static str, &'static str)> {
     let login = row.get("login_id").ok_or(("login_id", "is required"))?;
     Login::new(login).map_err(|bad| ("login_id", bad.0))?;
     match (row.get("password"), row.get("password_hash")) {
         (Some(_), Some(_)) => return Err(("password_hash", "must not be there beside a password")),
-        (Some(text), None) if text.len() > password::GIVEN_BYTES_MAX => {
-            return Err(("password", "must be at most 256 bytes"));
+        (Some(text), None) => {
+            check_password(text, password_length_min).map_err(|why| ("password", why))?;
         }
         (None, Some(text)) => password::check_digest(text).map_err(|bad| ("password_hash", bad))?,
         _ => {}
@@ -165,7 +167,7 @@ mod tests {
         ];
         for (text, wanted) in rows {
             let text = format!("login_id,pin,phone_number,balance\n{text}\n");
-            let line = Lines::new(text.as_bytes()).unwrap().next().unwrap().unwrap();
+            let line = Lines::new(text.as_bytes(), 8).unwrap().next().unwrap().unwrap();
             assert_eq!((line.number, line.end), (2, 2));
             assert_eq!(line.read.err().as_deref(), wanted, "{text}");
         }
@@ -178,7 +180,7 @@ mod tests {
             ("pin\n", "there is no column `login_id`"),
             ("login_id,pin,pin\n", "a column is there twice"),
         ] {
-            let error = Lines::new(header.as_bytes()).err().unwrap().to_string();
+            let error = Lines::new(header.as_bytes(), 8).err().unwrap().to_string();
             assert!(error.contains(wanted), "{error}");
         }
     }

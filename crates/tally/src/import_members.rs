@@ -25,10 +25,10 @@ const PASSWORD_ROWS: usize = 200;
 
 /// Runs the subcommand.
 pub(crate) fn run(cli: &Cli, args: &ImportMembersArgs) -> Result<ExitCode> {
-    let cost = member_settings::members(&Config::load(cli)?)?.cost;
-    let lines = Lines::new(open(&args.file)?)?;
+    let settings = member_settings::members(&Config::load(cli)?)?;
+    let lines = Lines::new(open(&args.file)?, settings.password_length_min)?;
     let target = Target::find(cli, &args.target)?;
-    let imported = import(&target.client, args, lines, cost);
+    let imported = import(&target.client, args, lines, settings.cost);
     target.finish();
     imported
 }

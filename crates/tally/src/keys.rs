@@ -30,8 +30,9 @@ pub(crate) fn run(cli: &Cli, args: &KeysArgs) -> Result<ExitCode> {
             eprintln!("This key is shown once. Send it as `Authorization: Bearer {key}`.");
         }
         KeysWhat::List => list(client, &mut out)?,
-        KeysWhat::Revoke { id } => {
-            client.ask(&Method::DELETE, &format!("/v1/keys/{}", segment(id)), None)?;
+        KeysWhat::Revoke { id, force } => {
+            let force = if *force { "?force=true" } else { "" };
+            client.ask(&Method::DELETE, &format!("/v1/keys/{}{force}", segment(id)), None)?;
             writeln!(out, "revoked {id}")?;
         }
     }

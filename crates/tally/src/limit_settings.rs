@@ -3,6 +3,7 @@
 //! Not here: what happens at each limit, see `docs/operate/security.md`.
 
 use crate::config::{Config, Usage};
+use crate::member_settings;
 use tally_server::{ConnectionLimits, Limits};
 
 /// Connections of a protocol, whose bound that setting is.
@@ -32,7 +33,9 @@ pub(crate) fn limits(config: &Config) -> Result<Limits, Usage> {
         key_streams_max: config.count("events.key_streams_max")?,
         member_streams_max: config.count("events.member_streams_max")?,
         drain_timeout: config.duration("http.drain_timeout")?,
+        keys_required: config.parse("keys.required", "true or false")?,
         hosts: config.list("http.hosts"),
+        trusted_proxies: member_settings::trusted_proxies(config)?,
         cors_origins: config.list("http.cors_origins"),
         metrics_open: config.parse("metrics.open", "true or false")?,
     })

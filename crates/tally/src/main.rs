@@ -38,6 +38,7 @@ mod store;
 mod target;
 mod trace_settings;
 mod verify;
+mod version;
 
 use clap::{CommandFactory, Parser};
 use cli::{Cli, Command};
@@ -48,6 +49,11 @@ use std::process::ExitCode;
 static ALLOCATOR: tally_memory::Allocator = tally_memory::Allocator;
 
 fn main() -> ExitCode {
+    // What a command writes is of players and money, or a secret: other accounts of the machine do not read it.
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
+    if let Some(text) = version::asked(std::env::args().skip(1)) {
+        return print(text.as_bytes()).unwrap_or(ExitCode::SUCCESS);
+    }
     // clap exits with 2 for wrong usage and 0 for help by itself.
     let cli = Cli::parse();
     let done = match &cli.command {

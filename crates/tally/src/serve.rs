@@ -1,16 +1,17 @@
 //! `tally serve`: listen, load, answer, drain. `reload`: all of it again but to listen, after the database has lost commits.
 
+mod hangup;
+mod progress;
 mod reload;
 
 use crate::cli::{Cli, ServeArgs};
 use crate::config::{Config, Usage};
 use crate::data_dir::{DataDir, new_token};
-use crate::doctor::Standing;
+use crate::doctor::{Standing, files};
 use crate::store::{self, Opened, Opening, Parted};
 use crate::{demo, limit_settings, log, member_settings, money_settings, trace_settings};
 use anyhow::{Context, Result, bail};
-use indicatif::{ProgressBar, ProgressStyle};
-use std::io::{IsTerminal, Write};
+use progress::{announce_ready, show_progress};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use std::time::{Duration, Instant};
 use tally_ranking::RedisDesks;
 use tally_rules::clock::ClockBounds;
 use tally_server::resp::{self, RespServer};
-use tally_server::{Gate, HttpServer, Tls};
+use tally_server::{Gate, HttpServer, Security, Tls};
 use tally_service::{Keys, Progress, Ranking, Settings, Tally, clock};
 use tally_store::Store;
 use tally_traces::Traces;
@@ -108,41 +109,6 @@ enum End {
     Parted(Parted),
 }
 
-/// Shows how far the start has come, on a terminal only; ends when it is dropped.
-async fn show_progress(gate: &Gate) -> std::convert::Infallible {
-    if !std::io::stderr().is_terminal() {
-        return std::future::pending().await;
-    }
-    let bar = ProgressBar::new(0);
-    if let Ok(style) =
-        ProgressStyle::with_template("{msg:10} {bar:40} {human_pos}/{human_len} rows, {eta} left")
-    {
-        bar.set_style(style);
-    }
-    loop {
-        tokio::time::sleep(Duration::from_millis(100)).await;
-        let at = gate.progress.snapshot();
-        bar.set_message(at.phase);
-        bar.set_length(at.total);
-        bar.set_position(at.done);
-    }
-}
-
-fn announce_ready(server: &Server, started: Instant) -> Result<()> {
-    let resp = server.resp_address().map_or_else(|| "off".into(), |address| address.to_string());
-    let mut out = std::io::stdout().lock();
-    writeln!(
-        out,
-        "ready http={} resp={resp} store={} ranking={} in={:.3}",
-        server.address(),
-        server.store.shown,
-        server.ranking.shown(),
-        started.elapsed().as_secs_f64()
-    )?;
-    out.flush()?;
-    Ok(())
-}
-
 /// Where a server listens.
 pub(crate) struct Listen {
     http: String,
@@ -216,7 +182,9 @@ impl Server {
         let traces = listen.traces.as_ref().map(|traces| Traces::start(traces, runtime.handle()));
         let traces = traces.transpose();
         let traces = traces.map_err(|why| Usage(format!("setting `traces.url` {why}")))?;
-        let gate = Gate::new(progress, limits, traces, token.clone(), config.to_json());
+        let audit = Some(config.text("log.audit_file")).filter(|path| signals && !path.is_empty());
+        let security = Security::start(audit.map(Into::into)).context("open `log.audit_file`")?;
+        let gate = Gate::new(progress, limits, traces, security, token.clone(), config.to_json());
         // A store may have to be waited for, and health can be asked meanwhile.
         gate.progress.wait(Some("store"));
         let http = runtime.block_on(tally_server::start(Arc::clone(&gate), &listen.http, listen.tls.clone()));
@@ -229,11 +197,16 @@ impl Server {
             Ok::<_, std::io::Error>((signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?))
         };
         let signals = signals.then(hear).transpose().context("hear signals")?;
+        if signals.is_some() {
+            hangup::listen(&runtime, listen.tls.clone(), Arc::clone(&gate))?;
+        }
         let http = http.with_context(|| format!("listen on {}", listen.http))?;
-        // Commands of this machine need no certificate: they have a door of their own and the token.
-        let local = match &listen.tls {
-            None => None,
-            Some(_) => Some(
+        // Commands of this machine need no certificate, and the token works on the loopback interface only.
+        let reaches = http.address.ip().to_canonical();
+        let own = listen.tls.is_some() || !(reaches.is_loopback() || reaches.is_unspecified());
+        let local = match own {
+            false => None,
+            true => Some(
                 runtime
                     .block_on(tally_server::start(Arc::clone(&gate), "127.0.0.1:0", None))
                     .context("listen for commands of this machine")?,
@@ -251,6 +224,7 @@ impl Server {
         };
         store.announce(&found)?;
         let resp_address = resp.as_ref().map(|resp| resp.address.to_string());
+        files::log(&data, &place);
         data.announce(&found, resp_address.as_deref(), &token)?;
         Ok(Self { gate, http: Some(http), local, resp, store, ranking, applications, data, runtime, signals })
     }

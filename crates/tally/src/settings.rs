@@ -48,6 +48,7 @@ settings! {
     "applications.timeout" = "2s" "How long that Redis may take to answer; past it it is away.";
     "http.listen" = "127.0.0.1:8420" "Where HTTP listens.";
     "http.hosts" = "" "Host names, comma-separated, under which callers without a key may ask, beside loopback and IP addresses.";
+    "http.trusted_proxies" = "" "Proxies, comma-separated addresses or networks such as `10.0.0.0/8`, whose `X-Forwarded-For` says the client's address; without them all clients behind a proxy count as one where wrong passwords are counted.";
     "http.cors_origins" = "" "Web origins, comma-separated, that may read with a browser.";
     "http.body_bytes_max" = "2097152" "Bytes of a request's body; past it 413.";
     "http.bodies_bytes_max" = "268435456" "Bytes of all bodies that are being received, beyond 64 KiB of each; past it 503.";
@@ -59,6 +60,7 @@ settings! {
     "events.streams_max" = "4000" "Streams of events at once, each on a connection of its own; past it 503.";
     "events.key_streams_max" = "2000" "The same of one API key; past it 429.";
     "events.member_streams_max" = "10" "The same of one member; past it 429.";
+    "keys.required" = "false" "Whether this machine needs a credential even before the first key is made; all others need one always.";
     "resp.listen" = "127.0.0.1:8421" "Where the Redis protocol listens, or `off`.";
     "resp.durability" = "commit" "When its writes are answered: `commit`, durable; `relaxed`, at once and durable within a second.";
     "resp.connections_max" = "10000" "Open connections of the Redis protocol; further ones wait. The last tenth, up to 16, is for clients of this machine.";
@@ -89,17 +91,18 @@ settings! {
     "wallet.transfer_max" = "off" "The most that one transfer may be, in the smallest unit, or `off`; `transfer_max_USD` is that of one currency.";
     "wallet.day_max" = "off" "The most that may be transferred from one wallet on one day of UTC, in the smallest unit, or `off`; `day_max_USD` is that of one currency.";
     "members.phone_country" = "" "Prefix of the country at home, such as `82`: `+82 10-…` and `010-…` are then the same phone number. Numbers that are stored stay as they are, so set it before the first member.";
+    "members.password_length_min" = "8" "Characters that a new password has at least, at most 64; passwords that are stored, and digests that are imported, stay.";
     "members.password_memory_kib" = "19456" "Memory that the digest of a new password takes (argon2id), in KiB.";
     "members.password_passes" = "2" "How often the digest of a new password passes over that memory.";
-    "members.passwords_at_once" = "auto" "Passwords that are digested at once; `auto` is half of the machine's processors.";
-    "members.passwords_waiting_max" = "500" "Passwords that wait to be digested; past it 503.";
+    "members.passwords_at_once" = "auto" "Passwords of members that sign in that are digested at once, and as many that API keys set; `auto` is half of the machine's processors.";
+    "members.passwords_waiting_max" = "500" "Passwords that wait to be digested, of each of the two kinds; past it 503.";
     "members.cache_entries" = "200000" "Phone numbers, and members, that are kept in memory.";
     "members.cache_policy" = "s3-fifo" "Which goes first where there is no room: `s3-fifo`, what was asked for once before what is asked for often; `lru`, what was not asked for the longest.";
     "members.cache_time" = "12h" "How long each is kept.";
     "members.cache_shared_time" = "1s" "The same where other servers write to the same store: their changes of names, numbers and passwords are seen within it.";
     "auth.token_ttl" = "1h" "How long a member is signed in.";
-    "pin.attempts" = "5" "Wrong PINs in a row before the PIN is locked.";
-    "pin.lock" = "15m" "How long it is locked.";
+    "pin.attempts" = "5" "Wrong PINs in a row before the PIN is locked, at most 20.";
+    "pin.lock" = "15m" "How long it is locked for the first time; each lock after it is twice as long, up to a day, until the right PIN comes.";
     "contests.members_max" = "100000" "Members of a contest.";
     "contests.paying_members_max" = "10000" "Members of a contest that costs something to take part in.";
     "contests.applications_max" = "1000000" "Applications that a contest has at a time.";
@@ -107,6 +110,7 @@ settings! {
     "limits.boards" = "10000" "Leaderboards.";
     "limits.keys" = "1000" "API keys.";
     "log.format" = "text" "`text` or `json`, on stderr.";
+    "log.audit_file" = "" "File to which security events are appended as JSON, a line each, beside the log; SIGHUP opens it again. Empty: the log only.";
     "log.level" = "info" "error, warn, info, debug or trace.";
 }
 

@@ -41,7 +41,7 @@ impl Target {
         let server = Server::listen(&config, &Listen::own(), false)?;
         server.load_now(&config)?;
         let running = data.running().context("find the server just started")?;
-        Ok(Self { client: local(&running.http, &running.token), own: Some(server) })
+        Ok(Self { client: local(&running.http, &running.token)?, own: Some(server) })
     }
 
     /// The data directory, where no server is to be asked instead: neither one that runs there nor one given by its URL.
@@ -53,12 +53,11 @@ impl Target {
     /// The server elsewhere or of the data directory, where there is one; and the directory, where that was asked.
     fn present(config: &Config, args: &TargetArgs) -> Result<(Option<Self>, Option<DataDir>)> {
         if let Some(url) = &args.url {
-            if !url.starts_with("http://") {
-                bail!(Usage(
-                    "--url must begin with http:// (put a TLS proxy of your own before the server)".into()
-                ));
+            if !url.starts_with("http://") && !url.starts_with("https://") {
+                bail!(Usage("--url must begin with https:// or http://".into()));
             }
-            let client = Client::new(url.trim_end_matches('/').to_owned(), args.key.clone());
+            let url = url.trim_end_matches('/').to_owned();
+            let client = Client::new(url, args.key.clone(), args.ca.as_deref())?;
             return Ok((Some(Self { client, own: None }), None));
         }
         if args.key.is_some() && std::env::var_os("TALLY_KEY").is_none() {
@@ -66,7 +65,7 @@ impl Target {
         }
         let data = DataDir::open(config)?;
         if let Some(running) = data.running() {
-            let client = local(&running.http, &running.token);
+            let client = local(&running.http, &running.token)?;
             if client.is_there() {
                 client.wait_until_ready()?;
                 return Ok((Some(Self { client, own: None }), Some(data)));
@@ -88,6 +87,6 @@ impl Target {
     }
 }
 
-fn local(http: &str, token: &str) -> Client {
-    Client::new(format!("http://{http}"), Some(format!("{LOCAL_PREFIX}{token}")))
+fn local(http: &str, token: &str) -> Result<Client> {
+    Client::new(format!("http://{http}"), Some(format!("{LOCAL_PREFIX}{token}")), None)
 }

@@ -118,6 +118,22 @@ fn ready_is_one_line_and_the_address_is_real() {
 }
 
 #[test]
+fn a_binary_says_what_it_was_built_from() {
+    let short = tally_testkit::command::run(TALLY, &["--version"]);
+    assert_eq!(short.expect(0).lines().count(), 1, "{short:?}");
+    for args in [["--version", "--verbose"], ["--verbose", "-V"]] {
+        let told = tally_testkit::command::run(TALLY, &args);
+        let text = told.expect(0);
+        for line in ["tally ", "commit: ", "compiler: rustc 1.", "target: ", "  rusqlite 0.", "  ring 0."] {
+            assert!(text.lines().any(|one| one.starts_with(line)), "{line:?} is missing in {text}");
+        }
+        let digests = text.lines().filter(|line| line.contains(" sha256:")).count();
+        assert!(digests > 200, "{digests} packages");
+    }
+    tally_testkit::command::run(TALLY, &["--verbose"]).expect(2);
+}
+
+#[test]
 fn keys_without_and_with_a_server() {
     let mut server = TestTally::stopped(TALLY);
     let made = server.run(&["keys", "create", "--role", "admin", "--name", "first"]);
@@ -134,7 +150,7 @@ fn keys_without_and_with_a_server() {
     server.client().with_key(&admin).get("/v1/keys").expect(200);
     let reader = server.run(&["keys", "create", "--role", "reader"]).expect(0).trim().to_owned();
     server.client().with_key(&reader).get("/v1/leaderboards").expect(200);
-    let revoked = server.run(&["keys", "revoke", &id]);
+    let revoked = server.run(&["keys", "revoke", &id, "--force"]);
     revoked.expect(0);
     server.client().with_key(&admin).get("/v1/keys").refused(401, "unauthorized");
     let again = server.run(&["keys", "revoke", &id]);

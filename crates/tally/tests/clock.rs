@@ -42,7 +42,7 @@ fn server(clock: &WallClock, settings: &[(&str, &str)]) -> TestTally {
 /// A board of days, the best of each gets a prize; and the member who plays for it.
 fn prepare(server: &TestTally) -> String {
     let mut local = server.local();
-    let member = json!({"login_id": "ann", "password": "ann", "name": "ann", "player": "ann"});
+    let member = json!({"login_id": "ann", "password": "ann's password", "name": "ann", "player": "ann"});
     let id = local.post("/v1/members", &member).expect(201)["id"].as_str().expect("an id").to_owned();
     let prizes = json!([{"from": 1, "to": 1, "currency": "KRW", "amount": PRIZE}]);
     let days = json!({"name": "daily", "schedule": "0 0 * * *", "keep": 9, "prizes": prizes});

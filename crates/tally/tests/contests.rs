@@ -17,10 +17,13 @@ const CHEAP: [(&str, &str); 2] =
 /// A member with money, signed in; gives its id and its token.
 fn member(server: &TestTally, name: &str, units: u64) -> (String, String) {
     let mut local = server.local();
-    let body = json!({"login_id": name, "password": name, "name": name, "player": name});
+    let body =
+        json!({"login_id": name, "password": format!("{name}'s password"), "name": name, "player": name});
     let id = local.post("/v1/members", &body).expect(201)["id"].as_str().expect("an id").to_owned();
     local.post("/v1/deposits", &json!({"to": id, "amount": units})).expect(201);
-    let signed_in = server.client().post("/auth/signin", &json!({"loginId": name, "password": name}));
+    let signed_in = server
+        .client()
+        .post("/auth/signin", &json!({"loginId": name, "password": format!("{name}'s password")}));
     let token = signed_in.expect(200)["data"]["accessToken"].as_str().expect("a token").to_owned();
     (id, token)
 }
@@ -48,8 +51,10 @@ fn acting(client: &mut Client, player: &str, path: &str, body: &Value) -> Answer
 
 /// A reader, and a member that is not staff, see of a list neither wallets nor transactions.
 fn assert_reduced(server: &TestTally, path: &str) {
-    let signed_in =
-        server.client().post("/auth/signin", &json!({"loginId": "ann", "password": "ann"})).expect(200);
+    let signed_in = server
+        .client()
+        .post("/auth/signin", &json!({"loginId": "ann", "password": "ann's password"}))
+        .expect(200);
     let token = signed_in["data"]["accessToken"].as_str().expect("a token");
     let reader = key(server, "reader");
     for who in [&reader, token] {

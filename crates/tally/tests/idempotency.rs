@@ -3,6 +3,7 @@
 //! Sums count effects, so most boards here are sums. Not here: retries across kills under load (`kill.rs`).
 
 use serde_json::{Value, json};
+use std::time::{Duration, Instant};
 use tally_testkit::audit::walk;
 use tally_testkit::{Answer, Client, Request, TestTally};
 
@@ -201,7 +202,7 @@ fn a_key_is_made_and_revoked_once() {
     let again = local.send(&create);
     assert_eq!((again.status, replays(&again)), (201, created.clone()));
     assert_eq!(local.get("/v1/keys").expect(200)["items"].as_array().map(Vec::len), Some(1));
-    let revoke = format!("/v1/keys/{}", created["id"].as_str().expect("an id"));
+    let revoke = format!("/v1/keys/{}?force=true", created["id"].as_str().expect("an id"));
     let revoke = Request::new("DELETE", revoke).idempotent("revoke");
     local.send(&revoke).expect(204);
     let again = local.send(&revoke);
@@ -335,6 +336,34 @@ fn a_storm_of_equal_requests_has_one_effect() {
         }
         assert_eq!(score(&mut server.client(), "p"), json!(1 + 10 * (round + 1)));
     }
+}
+
+/// An API key made under a key for retries that is forgotten is another API key.
+#[test]
+fn an_api_key_is_made_again_after_its_request_is_forgotten() {
+    let server = TestTally::start_set(TALLY, &[("TALLY_IDEMPOTENCY_KEEP", "1s")]);
+    let create =
+        Request::new("POST", "/v1/keys").json(&json!({"role": "reader", "name": "n"})).idempotent("create");
+    let mut local = server.local();
+    let first = local.send(&create).expect(201);
+    let begun = Instant::now();
+    let second = loop {
+        let answer = local.send(&create);
+        let key = answer.expect(201);
+        if !answer.is_replay() {
+            break key;
+        }
+        assert_eq!(key, first);
+        assert!(begun.elapsed() < Duration::from_secs(30), "it is never forgotten");
+        std::thread::sleep(Duration::from_millis(50));
+    };
+    assert_ne!((&second["id"], &second["key"]), (&first["id"], &first["key"]));
+    for key in [&first, &second] {
+        let token = key["key"].as_str().expect("a token");
+        server.client().with_key(token).get("/v1/leaderboards").expect(200);
+    }
+    let again = local.send(&create);
+    assert!(!again.is_replay() || again.json() == second, "{}", again.text());
 }
 
 #[test]

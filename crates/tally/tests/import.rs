@@ -265,6 +265,7 @@ of two lines\",,0
 fay,,,,,ann,
 gus,,,,,,1.5
 hal,,,,,,1000000000000000
+ian,1234567,,,,,
 ";
 
 #[test]
@@ -280,7 +281,7 @@ fn members_are_imported_once_with_and_without_a_server() {
         };
         let done = import(&["--strict"]);
         assert!(done.expect(1).contains("imported 4 members"), "{}", done.stdout);
-        assert!(done.stdout.contains("5 rejected"), "{}", done.stdout);
+        assert!(done.stdout.contains("6 rejected"), "{}", done.stdout);
         let rejects = std::fs::read_to_string(path.with_extension("rejects.csv")).expect("it is there");
         for line in [
             "4,pin: must be 4 to 8 digits,cid",
@@ -288,6 +289,7 @@ fn members_are_imported_once_with_and_without_a_server() {
             "6,phone_number: ",
             "9,player: ",
             "10,balance: must be",
+            "12,password: must have more characters",
         ] {
             assert!(rejects.contains(&format!("\n{line}")), "no {line:?} in {rejects}");
         }

@@ -20,7 +20,7 @@ fn start() -> TestTally {
 
 fn make(server: &TestTally, login: &str, phone: &str) -> String {
     let body = json!({
-        "login_id": login, "password": format!("{login}'s"), "pin": "0042", "phone_number": phone,
+        "login_id": login, "password": format!("{login}'s password"), "pin": "0042", "phone_number": phone,
         "name": login.to_uppercase(), "player": login,
     });
     let made = server.local().post("/v1/members", &body).expect(201);
@@ -32,7 +32,7 @@ fn sign_in(server: &TestTally, login: &str, password: &str) -> Answer {
 }
 
 fn token(server: &TestTally, login: &str) -> String {
-    let answer = sign_in(server, login, &format!("{login}'s")).expect(200);
+    let answer = sign_in(server, login, &format!("{login}'s password")).expect(200);
     assert_eq!(answer["data"]["tokenType"], "Bearer");
     answer["data"]["accessToken"].as_str().expect("a token").to_owned()
 }
@@ -82,9 +82,8 @@ fn a_member_signs_in_and_sees_what_is_its_own() {
 #[test]
 fn a_retry_makes_one_member_and_names_are_taken_once() {
     let server = start();
-    let body = json!({"login_id": "ann", "name": "Ann", "phone_number": "010-1", "password": "x"});
-    let body =
-        json!({"phone_number": "010-1111", "login_id": body["login_id"], "name": "Ann", "password": "x"});
+    let body = json!({"login_id": "ann", "name": "Ann", "phone_number": "010-1", "password": "a password"});
+    let body = json!({"phone_number": "010-1111", "login_id": body["login_id"], "name": "Ann", "password": "a password"});
     let request = Request::new("POST", "/v1/members").json(&body).idempotent("k");
     let mut local = server.local();
     let first = local.send(&request).expect(201);
@@ -101,6 +100,46 @@ fn a_retry_makes_one_member_and_names_are_taken_once() {
     assert_eq!(local.get("/v1/members?login_id=b").expect(200), json!({"items": []}));
 }
 
+/// What a request sets is part of what its key stands for; what it only proves is not, and is checked every time.
+#[test]
+fn a_key_stands_for_the_secrets_that_are_set_and_not_for_those_that_are_checked() {
+    let server = start();
+    let member = |password: &str, pin: &str| {
+        let body = json!({"login_id": "ann", "name": "Ann", "phone_number": "010-1111", "password": password, "pin": pin});
+        server.local().send(&Request::new("POST", "/v1/members").json(&body).idempotent("make"))
+    };
+    let made = member("first password", "1234").expect(201);
+    assert!(member("first password", "1234").is_replay());
+    member("other password", "1234").refused(422, "idempotency_key_reused");
+    member("first password", "4321").refused(422, "idempotency_key_reused");
+    let path = format!("/v1/members/{}", made["id"].as_str().expect("an id"));
+    let set = |body: Value| server.local().send(&Request::new("PATCH", &path).json(&body).idempotent("set"));
+    set(json!({"password": "second password", "pin": "2345"})).expect(200);
+    for body in [
+        json!({"password": "third password", "pin": "2345"}),
+        json!({"password": "second password", "pin": "3456"}),
+        json!({"password": "second password"}),
+        json!({"pin": "2345"}),
+        json!({}),
+    ] {
+        set(body).refused(422, "idempotency_key_reused");
+    }
+    assert!(set(json!({"password": "second password", "pin": "2345"})).is_replay());
+    sign_in(&server, "ann", "third password").refused(401, "invalid_credentials");
+    let token = sign_in(&server, "ann", "second password").expect(200)["data"]["accessToken"].clone();
+
+    make(&server, "bob", "010-2222");
+    server.local().post("/v1/deposits", &json!({"to": made["id"], "amount": 10})).expect(201);
+    let mut client = server.client().with_key(token.as_str().expect("a token"));
+    pay(&mut client, "pay", "010-2222", 1, &json!("2345")).expect(201);
+    pay(&mut client, "pay", "010-2222", 1, &json!("9999")).refused(403, "invalid_pin");
+    set(json!({"password": "second password", "pin": "2345"})).expect(200);
+    let again = Request::new("PATCH", &path).json(&json!({"pin": "3456"})).idempotent("again");
+    server.local().send(&again).expect(200);
+    pay(&mut client, "pay", "010-2222", 1, &json!("2345")).refused(403, "invalid_pin");
+    assert!(pay(&mut client, "pay", "010-2222", 1, &json!("3456")).is_replay());
+}
+
 #[test]
 fn a_token_ends_with_its_time_its_password_and_its_secret_and_not_with_the_server() {
     let mut server = start();
@@ -112,11 +151,11 @@ fn a_token_ends_with_its_time_its_password_and_its_secret_and_not_with_the_serve
     ann.get("/v1/me").expect(200);
     patch(&server, &id, &json!({"name": "Ann"})).expect(200);
     assert_eq!(ann.get("/v1/me").expect(200)["name"], "Ann");
-    patch(&server, &id, &json!({"password": "new"})).expect(200);
+    patch(&server, &id, &json!({"password": "new password"})).expect(200);
     ann.get("/v1/me").refused(401, "unauthorized");
     pay(&mut ann, "k", "010-1111", 1, &json!(42)).refused(401, "unauthorized");
-    sign_in(&server, "ann", "ann's").refused(401, "invalid_credentials");
-    let second = sign_in(&server, "ann", "new").expect(200)["data"]["accessToken"].clone();
+    sign_in(&server, "ann", "ann's password").refused(401, "invalid_credentials");
+    let second = sign_in(&server, "ann", "new password").expect(200)["data"]["accessToken"].clone();
     let second = second.as_str().expect("a token");
     server.client().with_key(second).get("/v1/me").expect(200);
     // alg none, another algorithm, another signature
@@ -134,7 +173,7 @@ fn a_token_ends_with_its_time_its_password_and_its_secret_and_not_with_the_serve
     server.set("TALLY_AUTH_TOKEN_TTL", "1s");
     server.terminate();
     server.restart();
-    let short = sign_in(&server, "ann", "new").expect(200);
+    let short = sign_in(&server, "ann", "new password").expect(200);
     assert_eq!(short["data"]["expiresIn"], 1);
     let mut ann = server.client().with_key(short["data"]["accessToken"].as_str().expect("a token"));
     let waited = Instant::now();
@@ -163,16 +202,101 @@ fn who_guesses_a_password_waits_and_an_unknown_login_is_told_alike() {
         sign_in(&server, "ann", "wrong").refused(401, "invalid_credentials");
     }
     let mut last = 0;
-    for (login, password) in [("ann", "ann's"), ("ann", "wrong")] {
+    for (login, password) in [("ann", "ann's password"), ("ann", "wrong")] {
         let answer = sign_in(&server, login, password);
         answer.refused(429, "too_many_attempts");
         last = answer.header("retry-after").and_then(|text| text.parse().ok()).expect("seconds");
     }
     assert!((1..=900).contains(&last), "{last}");
-    sign_in(&server, "bob", "bob's").expect(200);
+    sign_in(&server, "bob", "bob's password").expect(200);
     std::thread::sleep(Duration::from_secs(last));
-    sign_in(&server, "ann", "ann's").expect(200);
+    sign_in(&server, "ann", "ann's password").expect(200);
     sign_in(&server, "ann", "wrong").refused(401, "invalid_credentials");
+}
+
+/// Signs in through a proxy on this machine that says where the client is.
+fn sign_in_from(server: &TestTally, client: &str, login: &str, password: &str) -> Answer {
+    let body = json!({"loginId": login, "password": password});
+    let request = Request::new("POST", "/auth/signin").json(&body);
+    server.client().send(&request.header("X-Forwarded-For", client))
+}
+
+fn start_behind_proxies() -> TestTally {
+    TestTally::start_set(
+        TALLY,
+        &[&CHEAP[..], &[("TALLY_HTTP_TRUSTED_PROXIES", "127.0.0.1, 10.0.0.0/8")]].concat(),
+    )
+}
+
+#[test]
+fn guesses_from_elsewhere_lock_no_member_out_of_where_it_signed_in() {
+    let server = start_behind_proxies();
+    make(&server, "ann", "010-1111");
+    let home = "192.0.2.1";
+    sign_in_from(&server, home, "ann", "ann's password").expect(200);
+    for host in 0..50 {
+        let client = format!("198.51.100.{host}");
+        sign_in_from(&server, &client, "ann", "wrong").refused(401, "invalid_credentials");
+    }
+    let guess = || sign_in_from(&server, "198.51.100.99", "ann", "ann's password");
+    guess().refused(429, "too_many_attempts");
+    sign_in_from(&server, home, "ann", "ann's password").expect(200);
+    // What the client itself writes before what the proxies append is not where it is.
+    let forged = format!("{home}, 203.0.113.7, 10.1.1.1");
+    sign_in_from(&server, &forged, "ann", "ann's password").refused(429, "too_many_attempts");
+    guess().refused(429, "too_many_attempts");
+}
+
+#[test]
+fn an_address_that_tries_many_logins_waits_and_no_other_does() {
+    let server = start_behind_proxies();
+    make(&server, "ann", "010-1111");
+    make(&server, "bob", "010-2222");
+    // A host has all addresses of its network.
+    let host = |nth: usize| format!("2001:db8::{nth:x}");
+    sign_in_from(&server, &host(0), "ann", "ann's password").expect(200);
+    let (mut refused, mut nth) = (0, 0);
+    while refused == 0 {
+        let answer = sign_in_from(&server, &host(nth), &format!("unknown {nth}"), "wrong");
+        refused += usize::from(answer.status == 429);
+        nth += 1;
+        assert!(nth < 1_000, "it never waits");
+    }
+    assert!(nth > 100, "{nth}");
+    // The member that signed in there may again, and every other address is as it was.
+    sign_in_from(&server, &host(7), "ann", "ann's password").expect(200);
+    sign_in_from(&server, "2001:db8:1::1", "bob", "bob's password").expect(200);
+}
+
+#[test]
+fn a_header_of_no_trusted_proxy_says_nothing() {
+    const WARNING: &str = "not in `http.trusted_proxies`";
+    let mut server = start();
+    server.allow(WARNING);
+    make(&server, "ann", "010-1111");
+    for host in 0..5 {
+        let client = format!("198.51.100.{host}");
+        sign_in_from(&server, &client, "ann", "wrong").refused(401, "invalid_credentials");
+    }
+    sign_in_from(&server, "198.51.100.5", "ann", "wrong").refused(429, "too_many_attempts");
+    server.terminate();
+    assert_eq!(server.log().iter().filter(|line| line.contains(WARNING)).count(), 1, "it is logged once");
+}
+
+#[test]
+fn a_body_that_signs_in_is_small() {
+    let server = start();
+    make(&server, "ann", "010-1111");
+    let body = |spaces: usize| {
+        let body = r#"{"loginId":"ann","password":"ann's password"}"#;
+        format!("{body}{}", " ".repeat(spaces - body.len()))
+    };
+    let sign_in = |bytes| {
+        let request = Request::new("POST", "/auth/signin").body("application/json", body(bytes));
+        server.client().send(&request)
+    };
+    sign_in(4_096).expect(200);
+    sign_in(4_097).refused(413, "payload_too_large");
 }
 
 #[test]
@@ -185,11 +309,12 @@ fn a_closed_member_is_closed_everywhere_and_keeps_its_history() {
     let closed = server.local().send(&close).expect(200);
     assert!(closed["closed_at"].is_string(), "{closed}");
     assert!(server.local().send(&close).is_replay());
-    sign_in(&server, "ann", "ann's").refused(401, "invalid_credentials");
+    sign_in(&server, "ann", "ann's password").refused(401, "invalid_credentials");
     for path in ["/v1/me", "/v1/me/wallet", "/v1/leaderboards"] {
         closed_client.get(path).refused(401, "unauthorized");
     }
     pay(&mut closed_client, "k", "010-2222", 1, &json!("0042")).refused(401, "unauthorized");
+    server.local().post("/v1/deposits", &json!({"to": bob, "amount": 1})).expect(201);
     pay(&mut client, "k", "010-1111", 1, &json!("0042")).refused(404, "recipient_not_found");
     patch(&server, &ann, &json!({"name": "X"})).refused(409, "member_closed");
     server.local().get(&format!("/v1/members/{ann}")).expect(200);
@@ -255,7 +380,7 @@ fn a_load_scripts_requests_are_taken_as_they_are() {
     let mut server = start();
     let (ann, _) = (make(&server, "ann", "01011111111"), make(&server, "bob", "010-2222-2222"));
     server.local().post("/v1/deposits", &json!({"to": ann, "amount": 100_000})).expect(201);
-    let body = r#"{"loginId":"ann","password":"ann's"}"#;
+    let body = r#"{"loginId":"ann","password":"ann's password"}"#;
     let request = Request::new("POST", "/auth/signin").body("application/json", body);
     let token = server.client().send(&request).expect(200)["data"]["accessToken"].clone();
     let mut member = server.client().with_key(token.as_str().expect("a token"));

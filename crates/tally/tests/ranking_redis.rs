@@ -171,9 +171,10 @@ fn a_members_boards_are_asked_all_at_once() {
         rows.extend((!nth.is_multiple_of(3)).then(|| score("ann".into(), 11)));
         client.post("/v1/scores/batch", &json!({"scores": rows})).expect(200);
     }
-    let ann = json!({"login_id": "ann", "password": "ann's", "name": "Ann", "player": "ann"});
+    let ann = json!({"login_id": "ann", "password": "ann's password", "name": "Ann", "player": "ann"});
     client.post("/v1/members", &ann).expect(201);
-    let signed = server.client().post("/auth/signin", &json!({"loginId": "ann", "password": "ann's"}));
+    let signed =
+        server.client().post("/auth/signin", &json!({"loginId": "ann", "password": "ann's password"}));
     let token = signed.expect(200)["data"]["accessToken"].as_str().expect("a token").to_owned();
     let mut ann = server.client().with_key(&token);
     let ranked = |nth: &usize| !nth.is_multiple_of(3);

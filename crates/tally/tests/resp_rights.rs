@@ -4,6 +4,7 @@
 //! connection gets and loses its rights. Not here: what the commands do.
 
 use serde_json::json;
+use std::net::Ipv4Addr;
 use tally_testkit::{RespClient, TestTally};
 use tally_wire::resp::Reply;
 
@@ -244,6 +245,29 @@ fn the_first_key_ends_what_needed_none() {
     assert_eq!(queueing.call(&["EXEC"]), error(NO_AUTH));
     assert_eq!(open.call(&["AUTH", made["key"].as_str().expect("it is shown")]), ok());
     assert_eq!(open.call(&words("ZSCORE b ann")), Reply::Bulk(b"1".to_vec()));
+}
+
+#[test]
+fn revoking_the_last_key_opens_nothing() {
+    let server = TestTally::start(TALLY);
+    let mut local = server.local();
+    let made = local.post("/v1/keys", &json!({"role": "reader"})).expect(201);
+    local.delete(&format!("/v1/keys/{}", made["id"].as_str().expect("an id"))).expect(204);
+    assert_eq!(connect(&server).call(&words("ZADD b 1 ann")), error(NO_AUTH));
+}
+
+#[test]
+fn without_keys_only_a_listener_of_the_loopback_interface_answers() {
+    let mut server = TestTally::stopped(TALLY);
+    server.listen_on(Ipv4Addr::UNSPECIFIED.into());
+    server.restart();
+    let denied = |server: &TestTally| code(&connect(server).call(&words("ZADD b 1 ann")));
+    assert_eq!(denied(&server), "DENIED");
+    let always = TestTally::start_set(TALLY, &[("TALLY_KEYS_REQUIRED", "true")]);
+    assert_eq!(denied(&always), "DENIED");
+    let made = always.local().post("/v1/keys", &json!({"role": "server"})).expect(201);
+    let mut client = with_key(&always, made["key"].as_str().expect("it is shown"));
+    assert_eq!(client.call(&words("ZADD b 1 ann")), Reply::Integer(1));
 }
 
 #[test]

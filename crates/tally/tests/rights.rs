@@ -4,8 +4,9 @@
 //! leave no trace. Not here: what an allowed request answers.
 
 use serde_json::{Value, json};
+use std::net::Ipv4Addr;
 use tally_testkit::routes::{Route, all};
-use tally_testkit::{Answer, Client, Request, TestTally};
+use tally_testkit::{Answer, Client, EventStream, Request, TestTally};
 
 const TALLY: &str = env!("CARGO_BIN_EXE_tally");
 
@@ -205,7 +206,8 @@ fn try_all(
 
 #[test]
 fn a_proxy_makes_nobody_admin() {
-    let server = TestTally::start(TALLY);
+    let mut server = TestTally::start(TALLY);
+    server.allow("not in `http.trusted_proxies`");
     prepare(&mut server.local());
     let proxies = [
         ("Forwarded", "for=192.0.2.1"),
@@ -214,6 +216,8 @@ fn a_proxy_makes_nobody_admin() {
         ("X-Forwarded-Proto", "https"),
         ("X-Forwarded-For", "127.0.0.1"),
         ("x-forwarded-port", "443"),
+        ("Via", "1.1 proxy"),
+        ("X-Real-IP", "127.0.0.1"),
     ];
     for (name, value) in proxies {
         try_all(
@@ -225,11 +229,118 @@ fn a_proxy_makes_nobody_admin() {
     }
 }
 
+/// What other proxies add is known, too; one route is enough to see it.
+#[test]
+fn no_proxy_is_taken_for_this_machine() {
+    let server = TestTally::start(TALLY);
+    let mut client = server.client();
+    let ask = Request::new("GET", "/v1/leaderboards");
+    for name in [
+        "CF-Connecting-IP",
+        "CF-Ray",
+        "CDN-Loop",
+        "True-Client-IP",
+        "X-Client-IP",
+        "X-Cluster-Client-IP",
+        "Fastly-Client-IP",
+        "X-Azure-ClientIP",
+        "X-Original-Forwarded-For",
+        "X-Original-Host",
+        "X-Envoy-External-Address",
+        "X-Forwarded",
+        "Proxy-Connection",
+    ] {
+        check(&client.send(&ask.clone().header(name, "127.0.0.1")), UNAUTHORIZED, name);
+    }
+    check(&client.send(&ask), Allowed, "no proxy");
+    // nginx with nothing but `proxy_pass` adds no header, and speaks HTTP/1.0.
+    let old =
+        server.client().raw(b"GET /v1/leaderboards HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n").expect("an answer");
+    assert_eq!(old.status, 401, "{}", old.text());
+    // The token of this machine is a credential: how it came does not matter, as long as it came from here.
+    check(&server.local().send(&ask.header("Via", "1.1 proxy")), Allowed, "the token");
+}
+
+#[test]
+fn one_request_has_one_host() {
+    let server = TestTally::start(TALLY);
+    let ask = |head: &str| {
+        let head = format!("GET /v1/leaderboards {head}\r\n\r\n");
+        server.client().raw(head.as_bytes()).expect("an answer").status
+    };
+    assert_eq!(ask("HTTP/1.1\r\nHost: localhost\r\nHost: localhost"), 400);
+    assert_eq!(ask("HTTP/1.1\r\nHost: localhost\r\nHost: evil.example"), 400);
+    assert_eq!(ask("HTTP/1.1\r\nHost: localhost"), 200);
+    let absolute = |path: &str, host: &str| {
+        let head = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n");
+        server.client().raw(head.as_bytes()).expect("an answer").status
+    };
+    assert_eq!(absolute("http://localhost/v1/leaderboards", "localhost"), 200);
+    assert_eq!(absolute("http://evil.example/v1/leaderboards", "localhost"), 400);
+    // Paths that need no credential are no exception.
+    assert_eq!(absolute("http://evil.example/healthz", "localhost"), 400);
+}
+
+/// Other machines reach a listener on all addresses, and so do proxies beside the server in its pod.
+#[test]
+fn a_listener_for_others_needs_a_credential_from_everyone() {
+    let mut server = TestTally::stopped(TALLY);
+    server.listen_on(Ipv4Addr::UNSPECIFIED.into());
+    server.restart();
+    check(&server.client().get("/v1/leaderboards"), UNAUTHORIZED, "the loopback interface");
+    server.local().get("/v1/leaderboards").expect(200);
+    server.run(&["keys", "list"]).expect(0);
+}
+
+#[test]
+fn keys_can_be_required_from_the_start() {
+    let server = TestTally::start_set(TALLY, &[("TALLY_KEYS_REQUIRED", "true")]);
+    check(&server.client().get("/v1/leaderboards"), UNAUTHORIZED, "the loopback interface");
+    server.run(&["keys", "create", "--role", "admin"]).expect(0);
+    let wrong = TestTally::stopped(TALLY);
+    let mut command = tally_testkit::command::command(TALLY, &["serve"]);
+    command.arg("--data").arg(wrong.data()).env("TALLY_KEYS_REQUIRED", "never");
+    assert_eq!(command.output().expect("it runs").status.code(), Some(2));
+}
+
+/// The token of this machine is in a file. A copy of it elsewhere is of no use.
+#[test]
+fn the_token_of_this_machine_works_on_this_machine_only() {
+    let Some(elsewhere) = tally_testkit::own_address() else { return };
+    let mut server = TestTally::stopped(TALLY);
+    server.listen_on(Ipv4Addr::UNSPECIFIED.into());
+    server.restart();
+    let mut far = Client::new((elsewhere, server.address().port()).into());
+    far = far.with_key(&format!("tally_local_{}", server.token()));
+    check(&far.get("/v1/leaderboards"), UNAUTHORIZED, "another address of this machine");
+    server.local().get("/v1/leaderboards").expect(200);
+    // A server that does not listen on the loopback interface has a listener there for commands.
+    let mut distant = TestTally::stopped(TALLY);
+    distant.listen_on(elsewhere);
+    distant.restart();
+    assert!(distant.address().ip().is_loopback() && !distant.resp().ip().is_loopback());
+    distant.run(&["keys", "create", "--role", "admin"]).expect(0);
+}
+
 #[test]
 fn browsers_sent_by_others_are_refused() {
     let server = TestTally::start(TALLY);
     prepare(&mut server.local());
-    for host in ["evil.example", "evil.example:80", "localhost.evil.example", "127.0.0.1.evil.example", ""] {
+    for host in [
+        "evil.example",
+        "evil.example:80",
+        "localhost.evil.example",
+        "127.0.0.1.evil.example",
+        "",
+        "[::1].evil.example",
+        "[::1]evil",
+        "127.0.0.1:evil",
+        "[::1",
+        "localhost:80:80",
+        "user@localhost",
+        "localhost:",
+        "localhost:99999",
+    ] {
         let excepted = |route: &Route| route.path == "/metrics";
         let refused = |route: &Route| if excepted(route) { Allowed } else { Refused(403, "host_refused") };
         try_all(&server, &format!("host {host:?}"), |request| request.header("Host", host), refused);
@@ -325,14 +436,112 @@ fn members_have_what_is_their_own() {
     let server = TestTally::start(TALLY);
     prepare(&mut server.local());
     create_key(&mut server.local(), "admin");
-    let signer = json!({"loginId": "signer", "password": "open sesame"});
-    let token = server.client().post("/auth/signin", &signer).expect(200)["data"]["accessToken"].clone();
-    let token = token.as_str().expect("a token");
-    try_all(&server, "a member", |request| request.key(token), of_member);
-    let acting = Request::new("GET", "/v1/me").key(token).header("Tally-Acting-Player", "p");
+    let token = sign_in(&server).expect("the password is right");
+    try_all(&server, "a member", |request| request.key(&token), of_member);
+    let acting = Request::new("GET", "/v1/me").key(&token).header("Tally-Acting-Player", "p");
     check(&server.client().send(&acting), FORBIDDEN, "a member for somebody else");
-    let mut player = server.client().with_key(token);
+    let mut player = server.client().with_key(&token);
     player.get("/v1/players/p").refused(404, "player_not_found");
+}
+
+/// A member that has signed in, and listens to everything it may listen to.
+struct SignedIn {
+    id: String,
+    token: String,
+    held: Client,
+    streams: Vec<(Route, EventStream)>,
+}
+
+impl SignedIn {
+    fn new(server: &TestTally) -> Self {
+        prepare(&mut server.local());
+        create_key(&mut server.local(), "admin");
+        let token = sign_in(server).expect("the password is right");
+        let mut held = server.client().with_key(&token);
+        let id = held.get("/v1/me").expect(200)["id"].as_str().expect("an id").to_owned();
+        let listen = |(number, route): (usize, Route)| {
+            let opened = EventStream::open(server.address(), &request(&route, number).key(&token));
+            (route, opened.unwrap_or_else(|answer| panic!("{}", answer.text())))
+        };
+        let streams = all().into_iter().enumerate().filter(|(_, route)| route.path.ends_with("/events"));
+        let streams: Vec<_> = streams.map(listen).collect();
+        assert_eq!(streams.len(), 3, "a leaderboard's, a contest's and its own");
+        Self { id, token, held, streams }
+    }
+
+    fn act(&self, method: &str, what: &str, body: Option<&Value>) -> Request {
+        let request = Request::new(method, format!("/v1/members/{}{what}", self.id));
+        body.map_or(request.clone(), |body| request.json(body))
+    }
+}
+
+fn sign_in(server: &TestTally) -> Option<String> {
+    let signer = json!({"loginId": "signer", "password": "open sesame"});
+    let answer = server.client().post("/auth/signin", &signer);
+    (answer.status == 200).then(|| answer.json()["data"]["accessToken"].as_str().expect("a token").to_owned())
+}
+
+#[test]
+fn what_ends_a_token_ends_it_at_every_route_and_every_open_stream() {
+    let patched = |body: Value| ("PATCH", "", Some(body));
+    for (name, (method, what, body)) in [
+        ("signed out", ("POST", "/sign-out", None)),
+        ("closed", ("POST", "/close", None)),
+        ("another password", patched(json!({"password": "another one"}))),
+        ("the same password again", patched(json!({"password": "open sesame"}))),
+        ("no password", patched(json!({"password": null, "name": "Other"}))),
+    ] {
+        let server = TestTally::start(TALLY);
+        let mut member = SignedIn::new(&server);
+        server.local().send(&member.act(method, what, body.as_ref())).expect(200);
+        check(&member.held.get("/v1/me"), UNAUTHORIZED, name);
+        for (route, stream) in &mut member.streams {
+            assert_eq!(stream.rest(), [], "{name}: {}", route.path);
+        }
+        try_all(&server, name, |request| request.key(&member.token), |_| UNAUTHORIZED);
+        // A later token is good, where the password still is.
+        let again = sign_in(&server);
+        assert_eq!(again.is_some(), ["signed out", "the same password again"].contains(&name), "{name}");
+        if let Some(token) = again {
+            try_all(&server, name, |request| request.key(&token), of_member);
+        }
+    }
+}
+
+#[test]
+fn what_changes_a_member_otherwise_leaves_its_token_and_its_streams() {
+    let server = TestTally::start(TALLY);
+    let mut member = SignedIn::new(&server);
+    let mut local = server.local();
+    for body in [
+        json!({"name": "Other"}),
+        json!({"player": "renamed"}),
+        json!({"phone_number": "010-1234"}),
+        json!({"phone_number": null}),
+        json!({"pin": "0042"}),
+    ] {
+        local.send(&member.act("PATCH", "", Some(&body))).expect(200);
+    }
+    local.send(&member.act("POST", "/unlock-pin", None)).expect(200);
+    let me = member.held.get("/v1/me").expect(200);
+    assert_eq!((&me["name"], &me["player"]), (&json!("Other"), &json!("renamed")));
+    // Longer than between two looks at who listens.
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    for (number, route) in all().iter().enumerate().filter(|(_, route)| route.path.ends_with("/events")) {
+        let done = match route.path.as_str() {
+            "/v1/me/events" => local.post("/v1/deposits", &json!({"to": member.id, "amount": 1})),
+            path if path.starts_with("/v1/contests/") => {
+                local.send(&Request::new("POST", format!("/v1/contests/c{number}/open")))
+            }
+            _ => {
+                local.post(&format!("/v1/leaderboards/b{number}/scores"), &json!({"player": "p", "score": 2}))
+            }
+        };
+        assert!((200..300).contains(&done.status), "{}", done.text());
+        let (_, stream) = member.streams.iter_mut().find(|(other, _)| other == route).expect("it is open");
+        assert!(stream.read().is_some(), "{} has ended", route.path);
+    }
+    try_all(&server, "a renamed member", |request| request.key(&member.token), of_member);
 }
 
 #[test]
@@ -361,7 +570,7 @@ fn the_first_key_ends_protected_mode_and_revoking_ends_a_key() {
 
     let mut held = server.client().with_key(&admin);
     held.get("/v1/keys").expect(200);
-    server.local().delete(&format!("/v1/keys/{admin_id}")).expect(204);
+    server.local().delete(&format!("/v1/keys/{admin_id}?force=true")).expect(204);
     check(&held.get("/v1/keys"), UNAUTHORIZED, "a revoked key on its open connection");
     try_all(&server, "a revoked key", |request| request.key(&admin), |_| UNAUTHORIZED);
     server.local().delete(&format!("/v1/keys/{admin_id}")).refused(404, "key_not_found");
@@ -380,16 +589,35 @@ fn the_first_key_ends_protected_mode_and_revoking_ends_a_key() {
 }
 
 #[test]
-fn without_any_key_left_it_is_as_before_the_first_and_stays_so() {
+fn revoking_the_last_key_opens_nothing() {
     let mut server = TestTally::start(TALLY);
     let (id, _) = create_key(&mut server.local(), "admin");
     check(&server.client().get("/v1/leaderboards"), UNAUTHORIZED, "nobody while a key exists");
-    server.local().delete(&format!("/v1/keys/{id}")).expect(204);
-    let now = server.client().get("/v1/leaderboards").status;
+    server.local().delete(&format!("/v1/keys/{id}?force=true")).expect(204);
+    check(&server.client().get("/v1/leaderboards"), UNAUTHORIZED, "nobody after the last key");
     server.terminate();
     server.restart();
-    assert_eq!(server.client().get("/v1/leaderboards").status, now, "a restart changes nothing about it");
-    assert_eq!(now, 200, "no key exists");
+    check(&server.client().get("/v1/leaderboards"), UNAUTHORIZED, "nobody after a restart");
+    // Commands of this machine have its token, so there is a way back.
+    let made = server.run(&["keys", "create", "--role", "reader"]);
+    check(&server.client().with_key(made.expect(0).trim()).get("/v1/leaderboards"), Allowed, "a new key");
+}
+
+#[test]
+fn the_last_admin_key_is_revoked_by_force_only() {
+    let server = TestTally::start(TALLY);
+    let mut local = server.local();
+    create_key(&mut local, "server");
+    let ((first, _), (second, _)) = (create_key(&mut local, "admin"), create_key(&mut local, "admin"));
+    local.delete(&format!("/v1/keys/{first}")).expect(204);
+    local.delete(&format!("/v1/keys/{second}")).refused(409, "last_admin_key");
+    local.delete(&format!("/v1/keys/{second}?force=false")).refused(409, "last_admin_key");
+    local.delete(&format!("/v1/keys/{second}?force=yes")).refused(400, "invalid_parameter");
+    let refused = server.run(&["keys", "revoke", &second]);
+    assert!(refused.stderr.contains("--force"), "{}", refused.stderr);
+    assert_eq!(local.get("/v1/keys").expect(200)["items"].as_array().map(Vec::len), Some(2));
+    server.run(&["keys", "revoke", &second, "--force"]).expect(0);
+    assert_eq!(local.get("/v1/keys").expect(200)["items"].as_array().map(Vec::len), Some(1));
 }
 
 #[test]

@@ -40,3 +40,12 @@ pub use rng::Rng;
 pub use server::TestTally;
 pub use tally_wire::resp::Reply;
 pub use wall_clock::WallClock;
+
+/// An address of this machine that is not of the loopback interface, if it has one.
+pub fn own_address() -> Option<std::net::IpAddr> {
+    // A socket that is connected says where it would send from; nothing is sent.
+    let socket = std::net::UdpSocket::bind("0.0.0.0:0").ok()?;
+    socket.connect("192.0.2.1:9").ok()?;
+    let address = socket.local_addr().ok()?.ip();
+    (!address.is_loopback() && !address.is_unspecified()).then_some(address)
+}

@@ -8,7 +8,8 @@ use crate::http::Client;
 use crate::{audit, backends};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -70,7 +71,10 @@ impl TestTally {
 
     /// An empty data directory without a server.
     pub fn stopped(binary: &str) -> Self {
-        let dir = TempDir::with_prefix("tally-test-").expect("a temporary directory can be made");
+        // A server warns of a directory that others may read.
+        let private = std::fs::Permissions::from_mode(0o700);
+        let dir = tempfile::Builder::new().prefix("tally-test-").permissions(private).tempdir();
+        let dir = dir.expect("a temporary directory can be made");
         Self {
             binary: binary.into(),
             args: Vec::new(),
@@ -134,6 +138,11 @@ impl TestTally {
     /// Lets it listen where it listens now after every restart, for clients that connect again by themselves.
     pub fn stay(&mut self) {
         self.listen = [self.address().to_string(), self.resp().to_string()];
+    }
+
+    /// Lets it listen on this address from the next start on, instead of 127.0.0.1.
+    pub fn listen_on(&mut self, address: IpAddr) {
+        self.listen = [SocketAddr::new(address, 0).to_string(), SocketAddr::new(address, 0).to_string()];
     }
 
     /// Announces that lines of WARN or ERROR with this text may come.

@@ -7,6 +7,7 @@
 pub mod api;
 pub mod cursor;
 pub mod fields;
+pub mod host;
 pub mod numbers;
 pub mod problem;
 pub mod query;

@@ -60,6 +60,18 @@ impl Query {
         number
     }
 
+    /// Takes `true` or `false`; false where it is not given.
+    pub fn flag(&mut self, name: &'static str) -> bool {
+        match self.text(name).as_deref() {
+            None | Some("false") => false,
+            Some("true") => true,
+            Some(_) => {
+                self.wrong(name, "must be true or false");
+                false
+            }
+        }
+    }
+
     /// Takes `limit`, with its default.
     pub fn limit(&mut self) -> usize {
         let number = self.number("limit", 1, LIMIT_MAX as u64);

@@ -1,4 +1,4 @@
-//! `cargo metadata`, reduced to what the rules ask: names, licences, declared dependencies, and the resolved graph.
+//! `cargo metadata`, reduced to what the rules ask: names, declared dependencies, and the resolved graph.
 //!
 //! Read through `serde_json::Value`, because half a dozen fields do not justify a derive macro in a crate that has to
 //! compile in seconds. A field that is missing is an error with its name, not a default.
@@ -30,7 +30,6 @@ pub(crate) struct Package {
     pub(crate) member: bool,
     /// From the root of the workspace, for members; whole for others.
     pub(crate) manifest: String,
-    pub(crate) licence: Option<String>,
     pub(crate) declared: Vec<Dependency>,
     /// Names of the packages that this one really links, dev-dependencies apart.
     pub(crate) linked: Vec<String>,
@@ -54,7 +53,6 @@ pub(crate) fn parse(json: &[u8]) -> Result<Vec<Package>> {
             name: text(package, "name")?.to_owned(),
             member: members.contains(&id),
             manifest: manifest.strip_prefix(&root).map(str::to_owned).unwrap_or(manifest),
-            licence: package.get("license").and_then(Value::as_str).map(str::to_owned),
             declared: declared(package)?,
             linked: linked.remove(id).unwrap_or_default(),
         });
@@ -114,10 +112,10 @@ mod tests {
     const SAMPLE: &str = r#"{
         "workspace_root": "/r", "workspace_members": ["1"],
         "packages": [
-            {"id": "1", "name": "a", "manifest_path": "/r/crates/a/Cargo.toml", "license": "MIT", "dependencies": [
+            {"id": "1", "name": "a", "manifest_path": "/r/crates/a/Cargo.toml", "dependencies": [
                 {"name": "b", "kind": null}, {"name": "b", "kind": "build"}, {"name": "c", "kind": "dev"}]},
-            {"id": "2", "name": "b", "manifest_path": "/else/Cargo.toml", "license": null, "dependencies": []},
-            {"id": "3", "name": "c", "manifest_path": "/else/Cargo.toml", "license": null, "dependencies": []}],
+            {"id": "2", "name": "b", "manifest_path": "/else/Cargo.toml", "dependencies": []},
+            {"id": "3", "name": "c", "manifest_path": "/else/Cargo.toml", "dependencies": []}],
         "resolve": {"nodes": [
             {"id": "1", "deps": [{"pkg": "2", "dep_kinds": [{"kind": "dev"}, {"kind": null}]},
                                  {"pkg": "3", "dep_kinds": [{"kind": "dev"}]}]},
@@ -132,7 +130,6 @@ mod tests {
         assert_eq!(a.declared[2], Dependency { name: "c".into(), kind: Kind::Dev });
         assert_eq!(a.linked, ["b"]);
         assert!(!packages[1].member);
-        assert_eq!(packages[1].licence, None);
     }
 
     #[test]

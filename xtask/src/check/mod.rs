@@ -10,7 +10,6 @@
 mod edge_rules;
 mod edges;
 mod exemptions;
-mod licences;
 mod links;
 mod lints;
 mod map;
@@ -56,7 +55,6 @@ const RULES: &[(&str, Rule)] = &[
     (text::HEAD, text::heads),
     (text::MARKS, text::marks),
     (text::MACHINE_PATHS, text::machine_paths),
-    (licences::RULE, licences::check),
     (links::RULE, links::check),
     (map::RULE, map::check),
     (map::PATHS, map::paths),

@@ -94,6 +94,10 @@ impl Store for Timed {
         self.inner.keys()
     }
 
+    fn had_keys(&self) -> Result<bool, StoreError> {
+        self.inner.had_keys()
+    }
+
     fn walk_versions(
         &self,
         board: BoardNo,

@@ -135,6 +135,28 @@ impl<'a> Book<'a> {
         Ok(())
     }
 
+    /// Whether a member could transfer that much, without a look at the other side.
+    pub fn can_transfer(
+        &self,
+        from: MemberId,
+        (currency, amount): (Currency, Amount),
+        now: Micros,
+    ) -> Result<(), Refusal> {
+        let wallet = self.wallet(&WalletKey { member: from, currency }).ok_or(Refusal::WalletNotFound)?;
+        self.spend(wallet, (currency, amount), now)?.debit(amount)
+    }
+
+    /// The wallet that a transfer leaves, with what it has spent within its limits.
+    fn spend(
+        &self,
+        wallet: Wallet,
+        (currency, amount): (Currency, Amount),
+        now: Micros,
+    ) -> Result<Wallet, Refusal> {
+        let limits = self.limits.get(&currency).copied().unwrap_or_default();
+        Ok(Wallet { spent: limits.judge(wallet.spent, amount, now)?, ..wallet })
+    }
+
     /// Does one order.
     pub fn post(&mut self, id: TransferId, order: &Order, now: Micros) -> Result<Posted, Refusal> {
         let (from, to) = order.what.sides();
@@ -153,8 +175,7 @@ impl<'a> Book<'a> {
             return Err(Refusal::MemberClosed);
         }
         if let (Some(wallet), Move::Transfer { .. }) = (&mut source, order.what) {
-            let limits = self.limits.get(&order.currency).copied().unwrap_or_default();
-            wallet.spent = limits.judge(wallet.spent, order.amount, now)?;
+            *wallet = self.spend(*wallet, (order.currency, order.amount), now)?;
         }
         // The limit of the balance that grows comes before the want of money, so it is asked first.
         let mut target = to.map(|to| self.wallet(&key(to)).unwrap_or_default());

@@ -31,13 +31,27 @@ pub fn is_pin(text: &str) -> bool {
     DIGITS.contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// How many wrong ones in a row lock it, and for how long.
+/// The longest lock, unless the rule's own is longer: a day.
+const LOCK_MAX_MICROS: i64 = 24 * 3_600 * SECOND;
+
+/// The most attempts before a lock: what is counted, a byte, has room for the locks up to the longest.
+pub const ATTEMPTS_MAX: u8 = 20;
+
+/// How many wrong ones in a row lock it, and for how long. As many more lock it for twice as long, up to a day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PinRule {
     /// Wrong ones in a row.
     pub attempts: u8,
-    /// Microseconds.
+    /// Microseconds of the first lock.
     pub lock_micros: i64,
+}
+
+impl PinRule {
+    /// How long it is locked for the `nth` time in a row.
+    fn lock(self, nth: u8) -> i64 {
+        let doublings = u32::from(nth.saturating_sub(1)).min(40);
+        self.lock_micros.saturating_mul(1 << doublings).min(LOCK_MAX_MICROS.max(self.lock_micros))
+    }
 }
 
 impl Default for PinRule {
@@ -63,10 +77,12 @@ pub fn attempt(before: Attempts, right: bool, now: Micros, rule: PinRule) -> (At
     if right {
         return (Attempts::default(), Ok(()));
     }
-    // A lock that is over begins a new count.
-    let counted = if before.locked_until.is_some() { 0 } else { before.wrong };
+    let attempts = rule.attempts.max(1);
+    // A count that is full repeats its last round.
+    let counted =
+        if before.wrong == u8::MAX / attempts * attempts { before.wrong - attempts } else { before.wrong };
     let wrong = counted.saturating_add(1);
-    let locked_until = (wrong >= rule.attempts).then(|| now.plus(rule.lock_micros));
+    let locked_until = wrong.is_multiple_of(attempts).then(|| now.plus(rule.lock(wrong / attempts)));
     (Attempts { wrong, locked_until }, Err(Refusal::InvalidPin))
 }
 
@@ -119,6 +135,47 @@ mod tests {
             (61, 'w', "invalid_pin"),
             (62, 'r', "ok"),
         ]);
+    }
+
+    #[test]
+    fn each_lock_is_twice_the_last_up_to_a_day() {
+        let rule = PinRule { attempts: 5, lock_micros: 15 * 60 * SECOND };
+        let (mut attempts, mut now, mut locks) = (Attempts::default(), Micros(0), Vec::new());
+        for _ in 0..60 {
+            for wrong in 1..=5 {
+                let (after, judged) = attempt(attempts, false, now, rule);
+                assert_eq!((judged, after.locked_until.is_some()), (Err(Refusal::InvalidPin), wrong == 5));
+                attempts = after;
+            }
+            let until = attempts.locked_until.unwrap();
+            assert!(attempt(attempts, true, Micros(until.0 - 1), rule).1.is_err());
+            locks.push(until.since(now) / (60 * SECOND));
+            now = until;
+        }
+        assert_eq!(locks[..9], [15, 30, 60, 120, 240, 480, 960, 1_440, 1_440]);
+        assert!(locks[9..].iter().all(|lock| *lock == 1_440), "{locks:?}");
+        // A right one is the end of it.
+        let (fresh, judged) = attempt(attempts, true, now, rule);
+        assert_eq!((fresh, judged), (Attempts::default(), Ok(())));
+    }
+
+    #[test]
+    fn a_lock_grows_to_a_day_whatever_is_set() {
+        for attempts in 1..=ATTEMPTS_MAX {
+            let rule = PinRule { attempts, lock_micros: 60 * SECOND };
+            let (mut after, mut now, mut last) = (Attempts::default(), Micros(0), 0);
+            for _ in 0..300 {
+                after = attempt(after, false, now, rule).0;
+                if let Some(until) = after.locked_until {
+                    assert!(until.since(now) >= last, "it never shrinks");
+                    last = until.since(now);
+                    now = until;
+                }
+            }
+            assert_eq!(last, LOCK_MAX_MICROS, "{attempts}");
+            let longer = PinRule { attempts, lock_micros: 2 * LOCK_MAX_MICROS };
+            assert_eq!([longer.lock(1), longer.lock(2)], [2 * LOCK_MAX_MICROS; 2]);
+        }
     }
 
     #[test]

@@ -73,7 +73,7 @@ impl Body for Content {
 }
 
 /// The header that says that an answer is an earlier one.
-const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
+pub(super) const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
 /// An answer of JSON.
 pub(super) fn json(status: StatusCode, value: &impl Serialize) -> Answer {

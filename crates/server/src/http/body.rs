@@ -37,13 +37,13 @@ impl Unread {
     }
 
     /// Receives it; nothing where there is none.
-    pub(super) async fn receive(&self, gate: &Gate) -> Result<Received, Problem> {
+    pub(super) async fn receive(&self, gate: &Gate, bytes_max: usize) -> Result<Received, Problem> {
         let Some(body) = self.take() else { return Ok(Received::default()) };
-        let most = gate.limits.body_bytes_max;
+        let most = bytes_max.min(gate.limits.body_bytes_max);
         if body.size_hint().lower() > most as u64 {
             return Err(too_large(most));
         }
-        let received = tokio::time::timeout(gate.limits.body_timeout, collect(gate, body)).await;
+        let received = tokio::time::timeout(gate.limits.body_timeout, collect(gate, body, most)).await;
         received.unwrap_or_else(|_| {
             Err(Problem::new(408, "body_timeout", "the body did not arrive in time")
                 .header("connection", "close"))
@@ -70,15 +70,15 @@ fn too_large(most: usize) -> Problem {
     Problem::new(413, "payload_too_large", detail).header("connection", "close")
 }
 
-async fn collect(gate: &Gate, mut body: Incoming) -> Result<Received, Problem> {
+async fn collect(gate: &Gate, mut body: Incoming, most: usize) -> Result<Received, Problem> {
     let (mut first, mut all) = (Bytes::new(), BytesMut::new());
     let (mut total, mut part) = (0, None::<OwnedSemaphorePermit>);
     while let Some(frame) = body.frame().await {
         let broken = |_| Problem::new(400, "malformed_body", "the body did not arrive whole");
         let Ok(data) = frame.map_err(broken)?.into_data() else { continue };
         total += data.len();
-        if total > gate.limits.body_bytes_max {
-            return Err(too_large(gate.limits.body_bytes_max));
+        if total > most {
+            return Err(too_large(most));
         }
         let counted = total.saturating_sub(BODY_BYTES_FREE).div_ceil(1 << 10);
         let more = counted - part.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);

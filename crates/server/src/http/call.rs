@@ -2,16 +2,17 @@
 
 use super::body::Unread;
 use super::guard::{self, Judged};
-use super::problem;
 use super::routes::Route;
+use super::{problem, proxies};
 use crate::gate::Gate;
 use crate::progress::Linger;
+use crate::way::Way;
 use bytes::Bytes;
 use hyper::HeaderMap;
 use hyper::header::CONTENT_TYPE;
 use hyper::http::request::Parts;
 use serde_json::Value;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use tally_rules::contest::ContestId;
 use tally_rules::idempotency::{Fingerprint, Identity, RequestKey};
@@ -33,6 +34,8 @@ const ACTING_PLAYER: &str = "Tally-Acting-Player";
 #[derive(Clone)]
 pub(super) struct Peer {
     pub(super) address: SocketAddr,
+    /// How far that can be trusted.
+    pub(super) way: Way,
     /// Closes the connection at once.
     pub(super) cut: Arc<Notify>,
     /// Closes it in two steps, when it closes.
@@ -57,7 +60,7 @@ impl Presence {
 
     /// Whether the same request would still be let in, as the same caller.
     pub(super) async fn still_may(&self, caller: &Caller) -> bool {
-        let judged = guard::judge(&self.gate, self.peer.address, &self.headers, self.route).await;
+        let judged = guard::judge(&self.gate, self.peer.way, &self.headers, self.route).await;
         match judged {
             Ok(judged) => judged.caller == *caller,
             // The store does not answer now: that takes no right, and nothing can be read meanwhile.
@@ -100,6 +103,11 @@ impl Call {
     /// The service, if it can answer.
     pub(super) fn tally(&self) -> Result<Arc<Tally>, Problem> {
         self.gate.ready().map_err(|not_ready| problem::of_not_ready(&not_ready))
+    }
+
+    /// The address of the client, behind proxies that are trusted.
+    pub(super) fn client_address(&self) -> IpAddr {
+        proxies::client(self.peer.address.ip(), &self.parts.headers, &self.gate.limits.trusted_proxies)
     }
 
     /// The board of the path.
@@ -164,15 +172,24 @@ impl Call {
 
     /// The whole body, within its bound.
     pub(super) async fn bytes(&mut self) -> Result<Bytes, Problem> {
-        let received = self.body.receive(&self.gate).await?;
+        self.bytes_within(self.gate.limits.body_bytes_max).await
+    }
+
+    async fn bytes_within(&mut self, bytes_max: usize) -> Result<Bytes, Problem> {
+        let received = self.body.receive(&self.gate, bytes_max).await?;
         self.body_part = received.part;
         Ok(received.bytes)
     }
 
     /// The body as JSON.
     pub(super) async fn json(&mut self) -> Result<Value, Problem> {
+        self.json_within(self.gate.limits.body_bytes_max).await
+    }
+
+    /// The same within a smaller bound.
+    pub(super) async fn json_within(&mut self, bytes_max: usize) -> Result<Value, Problem> {
         self.check_content_type("application/json")?;
-        let bytes = self.bytes().await?;
+        let bytes = self.bytes_within(bytes_max).await?;
         serde_json::from_slice(&bytes).map_err(|error| malformed(&error))
     }
 
@@ -231,12 +248,9 @@ impl Call {
             path.push('\0');
             path.push_str(&self.param(name)?);
         }
-        let mut body = body.cloned().unwrap_or(Value::Null);
-        if let Some(object) = body.as_object_mut() {
-            object.remove("password");
-            object.remove("pin");
-        }
-        Ok(tally.fingerprints.of(self.parts.method.as_str(), &path, body.to_string().as_bytes()))
+        // With what is secret in it: a retry that sets another password is another request. The digest is keyed.
+        let body = body.map_or_else(|| Value::Null.to_string(), Value::to_string);
+        Ok(tally.fingerprints.of(self.parts.method.as_str(), &path, body.as_bytes()))
     }
 
     /// What is needed to judge its caller again.

@@ -4,16 +4,17 @@ use super::answer::Answer;
 use super::body::Unread;
 use super::call::{Call, Peer};
 use super::routes::{OPEN_PATHS, ROUTES, Route};
-use super::{console, guard, problem, service};
+use super::{audit, console, guard, problem, service};
 use crate::gate::Gate;
 use crate::metrics::RouteMetrics;
 use crate::traces::HttpFollowed;
 use hyper::body::Incoming;
-use hyper::header::{EXPECT, HeaderName, HeaderValue, ORIGIN};
+use hyper::header::{CACHE_CONTROL, EXPECT, HeaderName, HeaderValue, ORIGIN, X_CONTENT_TYPE_OPTIONS};
 use hyper::{Method, Request};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
+use tally_rules::role::Right;
 use tally_wire::Problem;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -77,6 +78,7 @@ impl Dispatch {
         } else {
             tracing::debug!(request_id = %id, %method, path, status, took = ?started.elapsed(), "request");
         }
+        answer.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         if let Ok(id) = HeaderValue::from_str(&id) {
             answer.headers_mut().insert(REQUEST_ID, id);
         }
@@ -95,11 +97,14 @@ impl Dispatch {
     ) -> (Answer, &RouteMetrics) {
         if peer.reserved
             && !HEALTH_PATHS.contains(&path)
-            && !guard::is_this_machine(&self.gate, &peer, &request)
+            && !guard::is_this_machine(&self.gate, peer.way, request.headers())
         {
             let full =
                 Problem::new(503, "too_many_connections", "all connections are in use; nothing was done");
             return (problem::render(&full.retry_after(1), path, id), &self.unmatched);
+        }
+        if let Err(wrong) = guard::check_one_host(&request) {
+            return (problem::render(&wrong, path, id), &self.unmatched);
         }
         if OPEN_PATHS.contains(&path) || console::has(path) {
             let head = (request.method(), request.headers());
@@ -123,25 +128,45 @@ impl Dispatch {
         if let Some(followed) = followed {
             followed.route(route.path);
         }
-        let operated = self.operate((peer, request), route, params, followed).await;
-        (operated.unwrap_or_else(|wrong| problem::render(&wrong, path, id)), metrics)
+        let operated = self.operate((peer, request), (route, path, id), params, followed).await;
+        let mut answer = operated.unwrap_or_else(|wrong| problem::render(&wrong, path, id));
+        // Keys, tokens, money and settings are in no cache; what every reader may see, a cache may keep if it is told to.
+        if route.right != Right::Read {
+            answer.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        }
+        (answer, metrics)
     }
 
     async fn operate(
         &self,
-        (peer, request): (Peer, Request<Unread>),
-        route: &'static Route,
+        (mut peer, request): (Peer, Request<Unread>),
+        (route, path, id): (&'static Route, &str, &str),
         params: Vec<(&'static str, String)>,
         followed: Option<&HttpFollowed>,
     ) -> Result<Answer, Problem> {
         let (parts, body) = request.into_parts();
-        let judged = guard::judge(&self.gate, peer.address, &parts.headers, route).await?;
+        peer.way = peer.way.of_request(&parts);
+        let from = (peer.address.ip(), id);
+        let judged =
+            guard::judge(&self.gate, peer.way, &parts.headers, route).await.inspect_err(|wrong| {
+                let actor = audit::claimed(&parts.headers, route.right);
+                audit::refused(&self.gate, from, (route.method, path), &actor, wrong);
+            })?;
+        let caller = judged.caller.clone();
         let call = Call::new(Arc::clone(&self.gate), (judged, peer), route, parts, body, params);
         let operated = (route.run)(call);
-        match followed {
+        let operated = match followed {
             None => operated.await,
             Some(followed) => tally_service::traces::follow(followed.sink(), operated).await,
+        };
+        match &operated {
+            Ok(answer) => audit::done(&self.gate, from, (route, path), &caller, answer),
+            Err(wrong) if audit::is_event(wrong) => {
+                audit::refused(&self.gate, from, (route.method, path), &audit::actor(&caller), wrong);
+            }
+            Err(_) => {}
         }
+        operated
     }
 
     /// The caller's id where it sent a sensible one, else one of ours.

@@ -1,23 +1,58 @@
 //! Who asks, and whether they may.
 //!
 //! A presented credential is always judged: a bad one is refused, never a fall back to less. Without one, only this
-//! machine may ask, only while no key exists, and not through a browser that was sent here by a foreign page: the
-//! `Host` must be ours (against DNS rebinding) and so must the `Origin`.
+//! machine may ask, only until the first key was made, and neither through a proxy nor through a browser that was
+//! sent here by a foreign page: the `Host` must be ours (against DNS rebinding) and so must the `Origin`.
 
-use super::call::Peer;
+use super::call::bad_parameter;
 use super::problem;
 use super::routes::{METRICS_PATH, Route};
 use crate::gate::{Gate, LOCAL_PREFIX, NotReady};
+use crate::way::Way;
+use hyper::HeaderMap;
 use hyper::header::{AUTHORIZATION, HOST, HeaderName, ORIGIN};
-use hyper::{HeaderMap, Request};
-use std::net::{IpAddr, SocketAddr};
+use hyper::http::request::Parts;
+use hyper::{Request, Version};
 use tally_rules::Micros;
 use tally_rules::role::Right;
 use tally_service::{Caller, Failure, Who};
-use tally_wire::Problem;
+use tally_wire::{Problem, host};
 
 /// What every API key begins with. Anything else is taken for a member's token.
 const KEY_PREFIX: &str = "tally_";
+
+impl Way {
+    /// The way of one request on a connection that came this way.
+    pub(super) fn of_request(self, parts: &Parts) -> Self {
+        // nginx with nothing but `proxy_pass` adds no header and speaks HTTP/1.0.
+        let proxied = parts.version < Version::HTTP_11 || parts.headers.keys().any(is_of_proxy);
+        if self == Self::Direct && proxied { Self::Local } else { self }
+    }
+}
+
+/// Whether a header is one that proxies add. One is enough, whatever it says.
+fn is_of_proxy(name: &HeaderName) -> bool {
+    const EXACT: [&str; 5] = ["forwarded", "via", "cdn-loop", "proxy-connection", "x-forwarded"];
+    const STARTS: [&str; 6] = ["cf-", "cloudfront-", "x-azure-", "x-envoy-", "x-forwarded-", "x-original-"];
+    let name = name.as_str();
+    EXACT.contains(&name) || name.ends_with("-ip") || STARTS.iter().any(|start| name.starts_with(start))
+}
+
+/// Refuses a request whose host is ambiguous: a proxy may have judged another one than this server.
+pub(super) fn check_one_host<B>(request: &Request<B>) -> Result<(), Problem> {
+    let mut hosts = request.headers().get_all(HOST).iter();
+    let first = hosts.next();
+    let other = match request.uri().authority() {
+        None => false,
+        Some(target) => {
+            first.is_none_or(|host| !host.as_bytes().eq_ignore_ascii_case(target.as_str().as_bytes()))
+        }
+    };
+    if hosts.next().is_none() && !other {
+        return Ok(());
+    }
+    Err(bad_parameter("Host", "must be sent once, and be that of the request's target"))
+}
 
 /// Who asks, as far as it was judged.
 pub(super) struct Judged {
@@ -35,13 +70,13 @@ impl From<Caller> for Judged {
 /// Judges a request: who asks, and whether it has the right.
 pub(super) async fn judge(
     gate: &Gate,
-    peer: SocketAddr,
+    way: Way,
     headers: &HeaderMap,
     route: &Route,
 ) -> Result<Judged, Problem> {
     let (right, metrics) = (route.right, route.path == METRICS_PATH);
     let judged = if headers.contains_key(AUTHORIZATION) {
-        presented(gate, headers).await?
+        presented(gate, way, headers).await?
     } else if metrics && gate.limits.metrics_open {
         Caller::local().into()
     } else {
@@ -50,7 +85,7 @@ pub(super) async fn judge(
             check_host(gate, headers)?;
         }
         check_origin(gate, headers, right)?;
-        if right == Right::Open { Caller::nobody().into() } else { anonymous(gate, peer, headers)?.into() }
+        if right == Right::Open { Caller::nobody().into() } else { anonymous(gate, way)?.into() }
     };
     if judged.caller.may(right) {
         return Ok(judged);
@@ -76,6 +111,12 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
     token.filter(|_| all.next().is_none())
 }
 
+/// The id of the key that a request presents, if it has the form of one: 12 hexadecimal digits.
+pub(super) fn claimed_key(headers: &HeaderMap) -> Option<&str> {
+    let (id, _) = bearer(headers)?.strip_prefix(KEY_PREFIX)?.split_once('_')?;
+    (id.len() == 12 && id.bytes().all(|byte| byte.is_ascii_hexdigit())).then_some(id)
+}
+
 /// Whether the token of a member who was judged before has not run out. Asks nobody.
 pub(super) fn token_holds(gate: &Gate, headers: &HeaderMap) -> bool {
     let tally = gate.loaded();
@@ -85,19 +126,17 @@ pub(super) fn token_holds(gate: &Gate, headers: &HeaderMap) -> bool {
 }
 
 /// Whether a command of this machine asks.
-pub(super) fn is_this_machine<T>(gate: &Gate, peer: &Peer, request: &Request<T>) -> bool {
-    let local = bearer(request.headers()).and_then(|token| token.strip_prefix(LOCAL_PREFIX));
-    let ours = local.is_some_and(|local| same(local.as_bytes(), gate.local_token.as_bytes()));
-    ours && peer.address.ip().to_canonical().is_loopback()
+pub(super) fn is_this_machine(gate: &Gate, way: Way, headers: &HeaderMap) -> bool {
+    let local = bearer(headers).and_then(|token| token.strip_prefix(LOCAL_PREFIX));
+    let is_ours = |local: &str| same(local.as_bytes(), gate.local_token.as_bytes());
+    way != Way::Foreign && local.is_some_and(is_ours)
 }
 
-async fn presented(gate: &Gate, headers: &HeaderMap) -> Result<Judged, Problem> {
+async fn presented(gate: &Gate, way: Way, headers: &HeaderMap) -> Result<Judged, Problem> {
     let Some(token) = bearer(headers) else {
         return Err(unauthorized("send the key as `Authorization: Bearer tally_…`"));
     };
-    if let Some(local) = token.strip_prefix(LOCAL_PREFIX)
-        && same(local.as_bytes(), gate.local_token.as_bytes())
-    {
+    if is_this_machine(gate, way, headers) {
         return Ok(Caller::local().into());
     }
     if !token.starts_with(KEY_PREFIX) {
@@ -129,23 +168,17 @@ pub(super) fn signed_out() -> Problem {
     unauthorized("the token is not one of ours, or has ended: sign in again")
 }
 
-fn anonymous(gate: &Gate, peer: SocketAddr, headers: &HeaderMap) -> Result<Caller, Problem> {
+fn anonymous(gate: &Gate, way: Way) -> Result<Caller, Problem> {
     let keys = gate.keys().ok_or_else(|| starting(gate))?;
     if !keys.protected_mode() {
         return Err(unauthorized("a key is needed: `Authorization: Bearer tally_…`"));
     }
-    // Any of them: a proxy that says one thing of a foreign caller is enough.
-    let by_proxy = |name: &HeaderName| {
-        let name = name.as_str();
-        name == "forwarded" || name == "x-real-ip" || name.starts_with("x-forwarded-")
-    };
-    let forwarded = headers.keys().any(by_proxy);
-    if peer.ip().to_canonical().is_loopback() && !forwarded {
+    if way == Way::Direct {
         return Ok(Caller::local());
     }
     Err(unauthorized(
-        "protected mode: without a key only this machine itself may ask, and not through a proxy; \
-         make one there with `tally keys create --role admin`",
+        "protected mode: without a key only this machine itself may ask, over a listener of the loopback interface and \
+         not through a proxy; make a key there with `tally keys create --role admin`",
     ))
 }
 
@@ -179,13 +212,8 @@ fn host(headers: &HeaderMap) -> &str {
 }
 
 fn our_host(gate: &Gate, host: &str) -> bool {
-    // [::1]:8420, 127.0.0.1:8420, name:8420, name
-    let name = if let Some(rest) = host.strip_prefix('[') {
-        rest.split(']').next().unwrap_or_default()
-    } else {
-        host.rsplit_once(':').map_or(host, |(name, _)| name)
-    };
-    name.parse::<IpAddr>().is_ok()
+    let Some(name) = host::name(host) else { return false };
+    host::is_address(name)
         || name.eq_ignore_ascii_case("localhost")
         || name.to_ascii_lowercase().ends_with(".localhost")
         || gate.limits.hosts.iter().any(|known| known.eq_ignore_ascii_case(name))

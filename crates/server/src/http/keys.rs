@@ -1,6 +1,7 @@
 //! API keys: list, create, revoke.
 
 use super::answer::{self, Answer};
+use super::audit::Detail;
 use super::call::{Call, bad_parameter};
 use super::problem;
 use hyper::StatusCode;
@@ -50,11 +51,14 @@ pub(super) async fn create(mut call: Call) -> Result<Answer, Problem> {
     let created = blocking(move || keys.create(role, &name, identity.as_ref())).await?;
     let row = &created.row;
     let body = keys::write(&row.id, row.role, &row.name, row.created_at, Some(&created.token));
-    Ok(answer::replayed(answer::json(StatusCode::CREATED, &body), created.replayed))
+    let mut answer = answer::replayed(answer::json(StatusCode::CREATED, &body), created.replayed);
+    answer.extensions_mut().insert(Detail(format!("key {} ({})", row.id, row.role)));
+    Ok(answer)
 }
 
 /// `DELETE /v1/keys/{id}`
 pub(super) async fn revoke(mut call: Call) -> Result<Answer, Problem> {
+    let force = call.query.flag("force");
     call.finish_query()?;
     call.no_body().await?;
     let tally = call.tally()?;
@@ -64,7 +68,7 @@ pub(super) async fn revoke(mut call: Call) -> Result<Answer, Problem> {
     }
     let identity = call.identity(&tally, None)?;
     let keys = Arc::clone(&tally.keys);
-    let replayed = blocking(move || keys.revoke(&id, identity.as_ref())).await?;
+    let replayed = blocking(move || keys.revoke(&id, force, identity.as_ref())).await?;
     Ok(answer::replayed(answer::none(), replayed))
 }
 

@@ -7,6 +7,7 @@ use crate::gate::Gate;
 use crate::limits::{HEAD_BYTES_MAX, HEADERS_MAX, RESERVED_HEAD_TIMEOUT};
 use crate::progress::Linger;
 use crate::tls::{Patience, Stream, Tls};
+use crate::way::Way;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -57,6 +58,8 @@ async fn accept_all(
     mut stopped: oneshot::Receiver<()>,
 ) {
     let scheme = if tls.is_some() { "https" } else { "http" };
+    // It is bound, so it has an address.
+    let Ok(address) = listener.local_addr() else { return };
     let dispatch = Arc::new(Dispatch::new(Arc::clone(&gate), scheme));
     let rejection = if tls.is_some() { b"".as_slice() } else { FULL };
     let mut acceptor = Acceptor::new(listener, gate.limits.connections, true, rejection);
@@ -76,7 +79,9 @@ async fn accept_all(
             // A broken connection is the client's affair.
             if let Ok(stream) = Stream::accept(tls.as_ref(), stream, patience, linger.clone()).await {
                 let cut = Arc::new(Notify::new());
-                let peer = Peer { address: peer, cut: Arc::clone(&cut), linger, reserved: slot.reserved };
+                let way = Way::of(&gate, peer, address);
+                let peer =
+                    Peer { address: peer, way, cut: Arc::clone(&cut), linger, reserved: slot.reserved };
                 let served = watcher.watch(serve(&gate, dispatch, stream, peer));
                 tokio::select! {
                     _ = served => {}

@@ -4,8 +4,8 @@ use super::answer::{self, Answer};
 use super::call::{Call, bad_parameter};
 use super::keys::{blocking, invalid_cursor};
 use super::{members, problem};
+use crate::limits::SIGN_IN_BYTES_MAX;
 use hyper::StatusCode;
-use hyper::header::{CACHE_CONTROL, HeaderValue};
 use serde_json::json;
 use tally_rules::BoardId;
 use tally_rules::idempotency::Identity;
@@ -25,16 +25,14 @@ use tally_wire::{Problem, time};
 pub(super) async fn sign_in(mut call: Call) -> Result<Answer, Problem> {
     call.finish_query()?;
     let tally = call.tally()?;
-    let body = call.json().await?;
+    let body = call.json_within(SIGN_IN_BYTES_MAX).await?;
     let (login, password) = read_sign_in(body).map_err(Problem::fields)?;
     let known = Login::new(&login).ok();
-    let signed_in = signin::sign_in(&tally, (&login, known), password, call.peer.address.ip()).await;
+    let signed_in = signin::sign_in(&tally, (&login, known), password, call.client_address()).await;
     match signed_in.map_err(|failure| problem::of_failure(&failure))? {
         SignedIn::Token(token, seconds) => {
             let data = json!({"accessToken": token, "tokenType": "Bearer", "expiresIn": seconds});
-            let mut answer = answer::ok(&json!({"data": data}));
-            answer.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-            Ok(answer)
+            Ok(answer::ok(&json!({"data": data})))
         }
         SignedIn::Wrong => {
             let detail = "login and password do not belong together";
@@ -118,8 +116,13 @@ pub(super) async fn transfer(mut call: Call) -> Result<Answer, Problem> {
         amount,
         identity,
     };
-    let Payment::Paid(receipt) = pay::pay(&tally, new).await.map_err(failed)? else {
-        return Err(super::guard::signed_out());
+    let receipt = match pay::pay(&tally, new).await.map_err(failed)? {
+        Payment::Paid(receipt) => receipt,
+        Payment::SignedOut => return Err(super::guard::signed_out()),
+        Payment::Wait(seconds) => {
+            let detail = "too many phone numbers that no member has; wait before the next transfer";
+            return Err(Problem::new(429, "too_many_attempts", detail).retry_after(seconds));
+        }
     };
     let (key, entry) = (receipt.posted.key, receipt.posted.entry);
     let name = match entry.counterparty {

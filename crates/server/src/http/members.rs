@@ -16,7 +16,7 @@ use tally_service::members::find;
 use tally_service::wallets::command::{MemberChange, NewMember, Set};
 use tally_service::{Failure, Tally, wallets};
 use tally_wire::Problem;
-use tally_wire::api::members::{self, Changed};
+use tally_wire::api::members::{self, Changed, MemberRules};
 
 /// `POST /v1/members`
 pub(super) async fn create(mut call: Call) -> Result<Answer, Problem> {
@@ -24,7 +24,7 @@ pub(super) async fn create(mut call: Call) -> Result<Answer, Problem> {
     let tally = call.tally()?;
     let body = call.json().await?;
     let identity = call.identity(&tally, Some(&body))?;
-    let new = members::read_new(body, country(&tally)).map_err(Problem::fields)?;
+    let new = members::read_new(body, rules(&tally)).map_err(Problem::fields)?;
     let failed = |failure: Failure| problem::of_failure(&failure);
     let password = match new.password {
         Some(password) => Some(tally.members.digest(password).await.map_err(failed)?),
@@ -83,7 +83,7 @@ pub(super) async fn change(mut call: Call) -> Result<Answer, Problem> {
     let (tally, id) = (call.tally()?, call.member()?);
     let body = call.json().await?;
     let identity = call.identity(&tally, Some(&body))?;
-    let wanted = members::read_change(body, country(&tally)).map_err(Problem::fields)?;
+    let wanted = members::read_change(body, rules(&tally)).map_err(Problem::fields)?;
     let failed = |failure: Failure| problem::of_failure(&failure);
     let password = match wanted.password {
         Changed::Kept => Set::Keep,
@@ -147,6 +147,10 @@ pub(super) async fn close(mut call: Call) -> Result<Answer, Problem> {
     let closed = wallets::members::close(&tally, member, force, identity).await;
     let replayed = closed.map_err(|failure| problem::of_failure(&failure))?;
     Ok(answer::replayed(answer::ok(&show(tally, member).await?), replayed))
+}
+
+fn rules(tally: &Tally) -> MemberRules<'_> {
+    MemberRules { country: country(tally), password_length_min: tally.members.settings().password_length_min }
 }
 
 /// The prefix of the country at home.

@@ -1,7 +1,8 @@
-//! HTTP: `listen` takes connections, `dispatch` finds the route, `guard` judges who asks, `call` is one request as
+//! HTTP: `listen` takes connections, `dispatch` finds the route, `guard` judges who asks, `proxies` where from, `call` is one request as
 //! its operation sees it, `answer` and `problem` are what goes back. Each operation is one file.
 
 mod answer;
+mod audit;
 mod body;
 mod call;
 mod console;
@@ -19,6 +20,7 @@ mod members;
 mod openapi;
 mod players;
 mod problem;
+pub mod proxies;
 mod routes;
 mod service;
 mod wallets;

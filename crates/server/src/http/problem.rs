@@ -60,7 +60,8 @@ pub(super) fn of_refusal(refusal: &Refusal) -> Problem {
         | Refusal::ApplicationsLost
         | Refusal::AlreadyApplied
         | Refusal::AlreadyRejected
-        | Refusal::BoardInUse => 409,
+        | Refusal::BoardInUse
+        | Refusal::LastAdminKey => 409,
         Refusal::IdempotencyKeyReused
         | Refusal::InvalidDefinition(_)
         | Refusal::ReservedName
@@ -83,11 +84,11 @@ pub(super) fn of_refusal(refusal: &Refusal) -> Problem {
         | Refusal::PlayerWithoutWallet
         | Refusal::InvalidApplications(_) => 422,
     };
-    completed(refusal, Problem::new(status, refusal.code(), refusal.detail()))
+    with_more(Problem::new(status, refusal.code(), refusal.detail()), refusal)
 }
 
-/// What a refusal says beside its code.
-fn completed(refusal: &Refusal, mut problem: Problem) -> Problem {
+/// What some refusals say beside their code.
+fn with_more(mut problem: Problem, refusal: &Refusal) -> Problem {
     match refusal {
         Refusal::ContestState(state) | Refusal::ContestFrozen { state, .. } => {
             problem.more.insert("state".into(), state.as_str().into());

@@ -73,7 +73,8 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
     mut stopped: watch::Receiver<bool>,
 ) {
     let mut pipe = Pipe::new(stream, Holding::new(Arc::clone(&session.door), Arc::clone(&session.client)));
-    if denied(&session) {
+    if session.denied() {
+        session.refused("connection", None);
         Encoder::new(&mut pipe.out, session.protocol).error(error::DENIED);
         let _ = pipe.write().await;
         return;
@@ -219,12 +220,6 @@ async fn flush(session: &mut Session, log: &mut Arc<Log>, out: &mut Vec<u8>) {
         Some(log) if log.bytes() <= KEPT_LOG_BYTES => log.clear(),
         _ => *log = Arc::new(Log::default()),
     }
-}
-
-/// Whether somebody from elsewhere came while no key exists.
-fn denied(session: &Session) -> bool {
-    let local = session.client.peer.ip().to_canonical().is_loopback();
-    !local && session.door.gate.keys().is_some_and(|keys| keys.protected_mode())
 }
 
 async fn until(time: Option<Instant>) {

@@ -37,7 +37,7 @@ pub(super) const TOO_MANY_IN_MULTI: &str =
 pub(super) const CROSS_SLOT: &str = "CROSSSLOT Players in transaction are in several databases of the store, or are chosen \
      by rank; nothing was done";
 pub(super) const DENIED: &str = "DENIED tally is running in protected mode because no API key exists. In this mode \
-     connections are only accepted from the loopback interface. If you want to connect from external computers, make a \
+     connections are only accepted from the loopback interface, on a listener of that interface. If you want to connect from external computers, make a \
      key on the host itself with: tally keys create --role server";
 
 /// An error, made when it is needed.
@@ -84,6 +84,7 @@ pub(super) fn of_refusal(refusal: &Refusal) -> Wrong {
         | Refusal::PlayerNotRanked
         | Refusal::PlayerNotFound
         | Refusal::KeyNotFound
+        | Refusal::LastAdminKey
         | Refusal::ImportRepeated
         | Refusal::ImportOutOfOrder(_)
         // Of money, which this door does not move.

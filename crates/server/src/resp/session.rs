@@ -11,6 +11,8 @@ use super::run::REPLIES_BYTES_MAX;
 use super::spec::{self, Kind, Spec};
 use super::target::{self, Reading};
 use crate::gate::Serving;
+use crate::security::Event;
+use crate::way::Way;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -61,6 +63,7 @@ pub(super) struct Multi {
 pub(super) struct Session {
     pub(super) door: Arc<Door>,
     pub(super) client: Arc<Client>,
+    way: Way,
     pub(super) protocol: Protocol,
     pub(super) relaxed: bool,
     pub(super) multi: Option<Multi>,
@@ -89,12 +92,14 @@ pub(super) enum Taken {
 impl Session {
     pub(super) fn new(door: Arc<Door>, client: Arc<Client>, counts: Arc<Counts>) -> Self {
         let relaxed = door.settings.relaxed;
+        let way = Way::of(&door.gate, client.peer, door.address);
         let protocol = Protocol::Resp2;
         let (presented, caller, serving) = (None, None, None);
         let (multi, burst, judged) = (None, Burst::default(), false);
         let mut new = Self {
             door,
             client,
+            way,
             protocol,
             relaxed,
             multi,
@@ -107,6 +112,11 @@ impl Session {
         };
         new.judge();
         new
+    }
+
+    /// Whether nothing that this connection asks could be answered, because no key exists.
+    pub(super) fn denied(&self) -> bool {
+        self.way != Way::Direct && self.door.gate.keys().is_some_and(|keys| keys.protected_mode())
     }
 
     /// Who asks, if it is known.
@@ -130,10 +140,23 @@ impl Session {
         let known = user.is_none_or(|user| user == b"default");
         let token = std::str::from_utf8(password).ok().filter(|_| known);
         let caller = token.and_then(|token| keys.authenticate(token));
-        let caller = caller.ok_or_else(|| Wrong::from(error::WRONG_PASS))?;
+        let Some(caller) = caller else {
+            self.refused("AUTH", token);
+            return Err(error::WRONG_PASS.into());
+        };
         self.presented = Some(caller.clone());
         self.caller = Some(caller);
         Ok(())
+    }
+
+    /// Notes that a credential, or a connection without one, was refused.
+    pub(super) fn refused(&self, subject: &str, token: Option<&str>) {
+        let id = token.and_then(|token| token.strip_prefix("tally_")?.split_once('_')).map(|(id, _)| id);
+        let id = id.filter(|id| id.len() == 12 && id.bytes().all(|byte| byte.is_ascii_hexdigit()));
+        let actor = id.map_or_else(|| "no key".to_owned(), |id| format!("claims key {id}"));
+        let address = self.client.peer.ip();
+        let event = Event { name: "credential_refused", actor: &actor, address, request: "", subject };
+        self.door.gate.security_event(&event, true);
     }
 
     /// Judges anew who asks.
@@ -145,11 +168,10 @@ impl Session {
     fn judge_by(&mut self, keys: Option<&Keys>) {
         let Some(keys) = keys else { return };
         self.judged = true;
-        let local = self.client.peer.ip().to_canonical().is_loopback();
         self.caller = match &self.presented {
             Some(caller) if keys.is_live(caller) => self.presented.clone(),
             Some(_) => None,
-            None if local && keys.protected_mode() => Some(Caller::local()),
+            None if self.way == Way::Direct && keys.protected_mode() => Some(Caller::local()),
             None => None,
         };
     }

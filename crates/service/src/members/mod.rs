@@ -1,11 +1,13 @@
 //! Members: who they are, what they sign in with, and what each may do with what is its own.
 //!
 //! [`password`] and [`pin`] make and compare what is secret, [`token`] is what a member presents after signing in
-//! ([`signin`]), `throttle` slows down whoever guesses, [`find`] looks somebody up and [`cache`] keeps who was looked up; `mend`
+//! ([`signin`]), `throttle` and `budget` slow guesses down, `digests` queues slow digests, [`find`] looks somebody up and [`cache`] keeps who was looked up; `mend`
 //! corrects phone numbers that earlier versions stored. A member is made, changed and closed in the ledger's lane (`wallets::members`), because a member has a wallet from the
 //! start. Not here: money.
 
+pub(crate) mod budget;
 pub mod cache;
+mod digests;
 mod evict;
 pub mod find;
 pub(crate) mod mend;
@@ -19,28 +21,35 @@ pub mod token;
 use crate::failure::{Failure, Fault};
 use crate::secret::{Secret, Use};
 use crate::tally::Tally;
+use budget::Budget;
 use cache::{CacheSettings, Holder, MemberCache};
+use digests::Digests;
 use password::Cost;
 use pin::PinKey;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tally_rules::ledger::member::{Handle, Phone};
 use tally_rules::ledger::{Member, MemberId};
 use throttle::Throttle;
 use token::Tokens;
-use tokio::sync::Semaphore;
+
+/// Unknown phone numbers that a member may transfer to before it waits; one more after each interval. As many of
+/// its transfers to phone numbers may be under way.
+const UNKNOWN_RECIPIENTS: u32 = 100;
+const UNKNOWN_RECIPIENTS_INTERVAL_S: i64 = 300;
 
 /// What can be set about members.
 #[derive(Clone, Debug)]
 pub struct MemberSettings {
     /// The prefix of the country at home, such as `82`: with it and without it a phone number is the same.
     pub phone_country: Option<Arc<str>>,
+    /// The fewest characters of a new password.
+    pub password_length_min: usize,
     /// What the digest of a new password costs.
     pub cost: Cost,
-    /// Passwords that are digested at once; further ones wait.
+    /// Passwords of members that sign in that are digested at once, and as many that API keys set; further ones wait.
     pub passwords_at_once: usize,
-    /// How many wait; past it nothing is done.
+    /// How many of each wait; past it nothing is done.
     pub passwords_waiting_max: usize,
     /// How long a token is good.
     pub token_time: Duration,
@@ -52,6 +61,7 @@ impl Default for MemberSettings {
     fn default() -> Self {
         Self {
             phone_country: None,
+            password_length_min: 8,
             cost: Cost::default(),
             passwords_at_once: 2,
             passwords_waiting_max: 500,
@@ -70,21 +80,15 @@ pub struct Members {
     /// Who was looked up.
     pub cache: MemberCache,
     throttle: Throttle,
+    /// Transfers of a member to phone numbers that no member has.
+    pub(crate) recipients: Arc<Budget<MemberId>>,
     settings: MemberSettings,
-    /// A digest needs much memory and a processor for itself, so few are made at once.
-    digesting: Arc<Semaphore>,
-    waiting: AtomicUsize,
+    /// Of members that sign in.
+    signing_in: Digests,
+    /// Of passwords that API keys set: a crowd that signs in does not keep an administrator waiting.
+    setting: Digests,
     /// Compared where there is nothing to compare, so that this takes as long.
     nobodys: Arc<str>,
-}
-
-/// One that waits.
-struct Wait<'a>(&'a AtomicUsize);
-
-impl Drop for Wait<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::AcqRel);
-    }
 }
 
 impl Members {
@@ -96,8 +100,9 @@ impl Members {
             tokens: Tokens::new(secret, settings.token_time),
             cache: MemberCache::new(settings.cache),
             throttle: Throttle::new(blake3::derive_key("tally 2026 names of failed logins", &key)),
-            digesting: Arc::new(Semaphore::new(settings.passwords_at_once)),
-            waiting: AtomicUsize::new(0),
+            recipients: Budget::new(UNKNOWN_RECIPIENTS, UNKNOWN_RECIPIENTS_INTERVAL_S),
+            signing_in: Digests::new(settings),
+            setting: Digests::new(settings),
             nobodys: password::digest("nobody's", settings.cost)?,
             settings: settings.clone(),
         })
@@ -110,33 +115,13 @@ impl Members {
 
     /// How many passwords wait to be digested.
     pub fn waiting(&self) -> usize {
-        self.waiting.load(Ordering::Acquire)
+        self.signing_in.waiting() + self.setting.waiting()
     }
 
     /// The digest of a new password.
     pub async fn digest(&self, password: String) -> Result<Arc<str>, Failure> {
         let cost = self.settings.cost;
-        self.digesting(move || password::digest(&password, cost)).await?.map_err(Failure::Fault)
-    }
-
-    /// Runs what digests a password away from the threads that serve connections, few at once.
-    async fn digesting<T: Send + 'static>(
-        &self,
-        work: impl FnOnce() -> T + Send + 'static,
-    ) -> Result<T, Failure> {
-        let waiting = Wait(&self.waiting);
-        if waiting.0.fetch_add(1, Ordering::AcqRel) >= self.settings.passwords_waiting_max {
-            return Err(Fault::Overloaded.into());
-        }
-        let permit = Arc::clone(&self.digesting).acquire_owned().await;
-        let permit = permit.map_err(|_| Fault::Draining)?;
-        drop(waiting);
-        crate::blocking(move || {
-            let done = work();
-            drop(permit);
-            Ok(done)
-        })
-        .await
+        self.setting.run(move || password::digest(&password, cost)).await?.map_err(Failure::Fault)
     }
 
     /// The member of that id, as it was not long ago: not its attempts.
@@ -160,5 +145,54 @@ impl Members {
         let found = crate::blocking(move || Ok(asked.store.ledger().member_of(&handle)?)).await?;
         self.cache.keep_phone(moment, phone, Holder(found));
         Ok(found)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+
+    fn members() -> Arc<Members> {
+        let settings = MemberSettings {
+            cost: Cost::new(8, 1).unwrap(),
+            passwords_at_once: 1,
+            passwords_waiting_max: 1,
+            ..MemberSettings::default()
+        };
+        Arc::new(Members::new(&Secret::new([1; 32]), &settings).unwrap())
+    }
+
+    #[test]
+    fn an_unknown_login_costs_what_a_new_password_costs() {
+        let members = members();
+        assert!(!password::is_outdated(&members.nobodys, members.settings.cost));
+    }
+
+    #[tokio::test]
+    async fn a_crowd_that_signs_in_is_bounded_and_stops_no_administrator() {
+        let members = members();
+        let (go, wait) = mpsc::channel::<()>();
+        let sign_in = |work: Box<dyn FnOnce() + Send>| {
+            let members = Arc::clone(&members);
+            tokio::spawn(async move { members.signing_in.run(work).await })
+        };
+        let (begun, has_begun) = tokio::sync::oneshot::channel();
+        let first = sign_in(Box::new(move || {
+            begun.send(()).unwrap();
+            wait.recv().unwrap();
+        }));
+        has_begun.await.unwrap();
+        let second = sign_in(Box::new(|| {}));
+        while members.waiting() == 0 {
+            tokio::task::yield_now().await;
+        }
+        let third = sign_in(Box::new(|| {})).await.unwrap();
+        assert!(matches!(third, Err(Failure::Fault(Fault::Overloaded))));
+        members.digest("open sesame".into()).await.unwrap();
+        go.send(()).unwrap();
+        first.await.unwrap().unwrap();
+        second.await.unwrap().unwrap();
+        assert_eq!(members.waiting(), 0);
     }
 }

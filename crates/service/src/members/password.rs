@@ -9,9 +9,6 @@ use argon2::{Algorithm, Argon2, Params, PasswordHasher, PasswordVerifier, Versio
 use std::sync::Arc;
 use tally_rules::ledger::member::PASSWORD_BYTES_MAX;
 
-/// The longest password, in bytes.
-pub const GIVEN_BYTES_MAX: usize = 256;
-
 /// What a digest may cost at most: else whoever brings one along could stop the server with it.
 const MEMORY_KIB_MAX: u32 = 256 * 1024;
 const PASSES_MAX: u32 = 16;
@@ -56,6 +53,16 @@ pub fn is_right(password: &str, digest: &str) -> bool {
     Argon2::default().verify_password(password.as_bytes(), &digest).is_ok()
 }
 
+/// Whether a digest costs something else than a new one would: until it is made anew, its time tells it apart.
+pub fn is_outdated(digest: &str, cost: Cost) -> bool {
+    let Ok(digest) = PasswordHash::new(digest) else { return false };
+    let params = Params::try_from(&digest).map(|params| (params.m_cost(), params.t_cost(), params.p_cost()));
+    let is_ours = digest.algorithm.as_str() == Algorithm::Argon2id.as_str()
+        && digest.version == Some(Version::V0x13.into())
+        && params.is_ok_and(|params| params == (cost.memory_kib, cost.passes, 1));
+    !is_ours
+}
+
 /// Whether a text is a digest that can be kept: what is wrong with it, after "must".
 pub fn check_digest(text: &str) -> Result<(), &'static str> {
     const WRONG: &str =
@@ -88,6 +95,10 @@ mod tests {
         assert!(is_right("correct horse", &one) && is_right("correct horse", &other));
         assert!(!is_right("correct hors", &one) && !is_right("", &one) && !is_right("correct horse", "x"));
         assert_eq!(check_digest(&one), Ok(()));
+        assert!(!is_outdated(&one, cost) && is_outdated(&one, Cost::new(64, 2).unwrap()));
+        for (ours, other) in [("argon2id", "argon2i"), ("v=19", "v=16"), ("p=1", "p=2"), ("m=64", "m=128")] {
+            assert!(is_outdated(&one.replacen(ours, other, 1), cost), "{other}");
+        }
     }
 
     #[test]

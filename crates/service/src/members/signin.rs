@@ -1,13 +1,16 @@
 //! Signing in: a login and its password for a token.
 //!
 //! An unknown login, one without a password and a wrong password are told alike and take as long: something is compared
-//! in any case. Who guesses is slowed down before and again when its turn has come, so that guesses at the same time
-//! gain nothing. Not here: what a token may do.
+//! in any case. Guesses are slowed down before and again when their turn has come, so that guesses at the same time
+//! gain nothing. A digest of another cost, from an import or before a
+//! setting, is made anew with the right password: else its time would tell its member apart. Not here: what a token may do.
 
 use super::token::Said;
 use super::{find, password};
 use crate::failure::Failure;
 use crate::tally::Tally;
+use crate::wallets;
+use crate::wallets::command::{MemberChange, Rehashed};
 use std::net::IpAddr;
 use std::sync::Arc;
 use tally_rules::ledger::member::{Handle, Login};
@@ -31,14 +34,15 @@ pub async fn sign_in(
     from: IpAddr,
 ) -> Result<SignedIn, Failure> {
     let members = &tally.members;
-    if let Some(seconds) = members.throttle.wait(given, from, tally.now()) {
-        return Ok(SignedIn::Wait(seconds));
-    }
-    let (asked, name) = (Arc::clone(tally), given.to_owned());
-    let judge = move || {
+    let attempt = match members.throttle.begin(given, from, tally.now()) {
+        Ok(attempt) => attempt,
+        Err(seconds) => return Ok(SignedIn::Wait(seconds)),
+    };
+    let asked = Arc::clone(tally);
+    let judge = move || -> Result<_, Failure> {
         let throttle = &asked.members.throttle;
-        if let Some(seconds) = throttle.wait(&name, from, asked.now()) {
-            return Ok(SignedIn::Wait(seconds));
+        if let Some(seconds) = throttle.wait(&attempt, asked.now()) {
+            return Ok((SignedIn::Wait(seconds), None));
         }
         let found = match login {
             Some(login) => find::by_handle(&asked, &Handle::Login(login))?,
@@ -47,13 +51,29 @@ pub async fn sign_in(
         let digest = found.as_ref().and_then(|(_, member)| member.password.clone());
         let right = password::is_right(&password, digest.as_ref().unwrap_or(&asked.members.nobodys));
         let Some((id, member)) = found.filter(|_| right && digest.is_some()) else {
-            throttle.failed(&name, from, asked.now());
-            return Ok(SignedIn::Wrong);
+            throttle.failed(&attempt, asked.now());
+            return Ok((SignedIn::Wrong, None));
         };
-        throttle.succeeded(&name, from);
+        throttle.succeeded(&attempt);
+        let cost = asked.members.settings.cost;
+        let rehashed = match digest {
+            Some(from) if password::is_outdated(&from, cost) => {
+                Some(Rehashed { to: password::digest(&password, cost)?, from })
+            }
+            _ => None,
+        };
         let tokens = &asked.members.tokens;
         let said = Said { member: id, tokens_from: member.tokens_from };
-        Ok(SignedIn::Token(tokens.give(said, asked.now())?, tokens.seconds()))
+        let token = SignedIn::Token(tokens.give(said, asked.now())?, tokens.seconds());
+        Ok((token, rehashed.map(|rehashed| (id, rehashed))))
     };
-    members.digesting(judge).await?
+    let (signed_in, rehashed) = members.signing_in.run(judge).await??;
+    if let Some((id, rehashed)) = rehashed {
+        let change = MemberChange { rehashed: Some(rehashed), ..MemberChange::default() };
+        // The password was right, whatever becomes of this; the next time it is tried again.
+        if let Err(failure) = wallets::members::change(tally, id, change, None).await {
+            tracing::warn!(%failure, member = %id.0, "store a digest of today's cost");
+        }
+    }
+    Ok(signed_in)
 }

@@ -138,6 +138,17 @@ pub struct MemberChange {
     pub unlock_pin: bool,
     /// Whether tokens that were given until now end.
     pub sign_out: bool,
+    /// Another digest of the same password; it ends no token.
+    pub rehashed: Option<Rehashed>,
+}
+
+/// A digest in place of the one that it was made beside; where that is gone, the password was changed meanwhile.
+#[derive(Clone, Debug)]
+pub struct Rehashed {
+    /// The digest before.
+    pub from: Arc<str>,
+    /// The digest from now on.
+    pub to: Arc<str>,
 }
 
 /// A member to be changed.

@@ -6,9 +6,10 @@
 //! [`Done::Stale`], and whoever asks reads again.
 
 use super::command::{
-    ChangeMember, CloseMember, Created, Done, MemberChange, Moved, NewMember, NewPayment, Set,
+    ChangeMember, CloseMember, Created, Done, MemberChange, Moved, NewMember, NewPayment, Rehashed, Set,
 };
 use super::decide::{Decision, Ids, State, next};
+use std::sync::Arc;
 use tally_rules::ledger::member::Handle;
 use tally_rules::ledger::pin::{self, Attempts};
 use tally_rules::ledger::{Member, MemberId, Move, Order, TransferId};
@@ -132,6 +133,10 @@ impl State<'_> {
         if holder != pay.to {
             return Ok(Done::Stale);
         }
+        // Money first: a member that cannot pay does not learn which numbers others have.
+        if holder != Some(pay.from) {
+            self.book.can_transfer(pay.from, (pay.currency, pay.amount), self.now)?;
+        }
         let to = holder.ok_or(Refusal::RecipientNotFound)?;
         let what = Move::Transfer { from: pay.from, to };
         let order = Order { what, currency: pay.currency, amount: pay.amount, reference: None };
@@ -152,13 +157,19 @@ fn changed(before: &Member, change: &MemberChange, now: Micros) -> Member {
     // Tokens that were given until now end with the password; not even a clock set back makes the instant an old one.
     let ends_tokens = change.sign_out || change.password != Set::Keep;
     let tokens_from = if ends_tokens { now.max(before.tokens_from.plus(1)) } else { before.tokens_from };
+    let mut password = set(&before.password, &change.password);
+    if let Some(Rehashed { from, to }) = &change.rehashed
+        && password.as_ref() == Some(from)
+    {
+        password = Some(Arc::clone(to));
+    }
     let fresh = change.unlock_pin || matches!(change.pin, Set::To(_));
     Member {
         login: before.login.clone(),
         phone: set(&before.phone, &change.phone),
         player: change.player.clone().unwrap_or_else(|| before.player.clone()),
         name: change.name.clone().unwrap_or_else(|| before.name.clone()),
-        password: set(&before.password, &change.password),
+        password,
         pin: set(&before.pin, &change.pin),
         attempts: if fresh { Attempts::default() } else { before.attempts },
         tokens_from,

@@ -16,6 +16,7 @@ mod owed;
 mod payments;
 mod prizes;
 mod series;
+mod signing_in;
 mod story;
 mod verify;
 mod verify_contests;

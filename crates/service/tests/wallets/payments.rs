@@ -77,6 +77,12 @@ fn the_pin_is_judged_first(kind: Kind) {
     world.advance(899 * SECOND);
     assert_eq!(refused(pay(&world, ann, "0042", "010-1111", None)), locked(1));
     world.advance(SECOND);
+    // The next lock is twice as long, and the right PIN ends that.
+    for _ in 0..5 {
+        assert_eq!(refused(pay(&world, ann, "0043", "010-1111", None)), Refusal::InvalidPin);
+    }
+    assert_eq!(refused(pay(&world, ann, "0042", "010-1111", None)), locked(1_800));
+    world.advance(1_800 * SECOND);
     assert_eq!(paid(pay(&world, ann, "0042", "010-1111", None)), (false, Some(bob)));
     // Who has no PIN cannot know it.
     assert_eq!(refused(pay(&world, eve, "0042", "010-1111", None)), Refusal::InvalidPin);
@@ -92,6 +98,44 @@ fn the_pin_is_judged_before_anything_is_told_in_a_file() {
 #[test]
 fn the_pin_is_judged_before_anything_is_told_on_mariadb() {
     the_pin_is_judged_first(Kind::MariaDb);
+}
+
+fn numbers_are_not_told(kind: Kind) {
+    let world = World::new(kind);
+    let [ann, bob, eve] = people(&world);
+    let probe = |to: &str| pay(&world, ann, "0042", to, None);
+    // Ann can pay: 100 numbers that no member has, and one more every five minutes.
+    for number in 0..100 {
+        assert_eq!(refused(probe(&format!("010-9{number:03}"))), Refusal::RecipientNotFound);
+    }
+    assert_eq!(probe("010-9999").unwrap(), Payment::Wait(300));
+    assert_eq!(probe("010-1111").unwrap(), Payment::Wait(300), "whether somebody has it or not");
+    world.advance(299 * SECOND);
+    assert_eq!(probe("010-1111").unwrap(), Payment::Wait(1));
+    world.advance(SECOND);
+    // What is paid costs nothing of it, and is replayed.
+    for _ in 0..3 {
+        assert_eq!(paid(pay(&world, ann, "0042", "010-1111", Some("k"))).1, Some(bob));
+    }
+    assert_eq!(refused(probe("010-9999")), Refusal::RecipientNotFound);
+    assert_eq!(probe("010-1111").unwrap(), Payment::Wait(300));
+    // With less than is asked for, whether somebody has the number makes no difference, and counts for nothing.
+    world.post(order(Move::Withdrawal { from: ann }, 985), None).unwrap();
+    world.advance(300 * SECOND);
+    for number in ["010-1111", "010-9999"].repeat(60) {
+        assert_eq!(refused(probe(number)), Refusal::InsufficientFunds, "{number}");
+    }
+    world.end(&[ann, bob, eve]);
+}
+
+#[test]
+fn phone_numbers_are_not_told_in_a_file() {
+    numbers_are_not_told(Kind::Sqlite);
+}
+
+#[test]
+fn phone_numbers_are_not_told_on_mariadb() {
+    numbers_are_not_told(Kind::MariaDb);
 }
 
 /// Whoever does not know the PIN learns nothing from the time either: the same is asked and kept.

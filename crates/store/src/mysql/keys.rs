@@ -9,6 +9,8 @@ use crate::plan::{KeyChange, KeyRow};
 use tally_rules::Micros;
 use tally_rules::role::Role;
 
+const LAST: &str = "SELECT COALESCE(MAX(`no`), 0) FROM api_keys";
+
 /// Asks for every key that was not revoked.
 pub(super) fn select_all() -> Script {
     let mut script = Script::default();
@@ -38,9 +40,21 @@ pub(super) fn read_all(mut answers: Answers) -> Result<Vec<KeyRow>, StoreError> 
     Ok(found)
 }
 
+/// Asks for the number of the last key.
+pub(super) fn select_had() -> Script {
+    let mut script = Script::default();
+    script.statement(LAST);
+    script
+}
+
+/// Whether there is one.
+pub(super) fn read_had(mut answers: Answers) -> Result<bool, StoreError> {
+    Ok(answers.one_number("api_keys")? > 0)
+}
+
 /// Asks for what changes refer to: the last number, then which ids are taken. How many statements that takes.
 pub(super) fn select_present(script: &mut Script, changes: &[KeyChange]) -> usize {
-    script.statement("SELECT COALESCE(MAX(`no`), 0) FROM api_keys");
+    script.statement(LAST);
     1 + script.keys("SELECT id FROM api_keys WHERE id IN (", changes, ") FOR UPDATE", |row, change| {
         row.bytes(change.id().as_bytes());
     })

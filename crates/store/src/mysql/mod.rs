@@ -9,11 +9,10 @@
 //! - `lease`, `leases`: how a server that keeps orders in memory stays the only one that writes; `moving`: rows to another database; `revisions`, `turns`, `marks`: how several servers share a store
 //! - `witness`: whether the database has lost commits; `replication`: which kinds are refused; `migrate`: whose database it is, and its schema; `purge`: what is deleted at leisure; `check`; `books`: the ledger of one moment; a file for each table, with its statements and the one place where its rows become types
 //!
-//! **Present and absent.** Transactions are READ COMMITTED and lock every row they read, in order of tables and keys. A
-//! key that has no row is not locked: locking the gap where it would be (REPEATABLE READ) deadlocks whenever two
-//! transactions then fill one gap, which is every batch of new players. Instead the second message inserts such a key
-//! without ON DUPLICATE KEY, or inserts and deletes it where nothing is to be written: a row that came meanwhile makes
-//! that a duplicate, which is a conflict, and the batch is decided again.
+//! **Present and absent.** Transactions are READ COMMITTED and lock every row they read, in order of tables and keys. A key that has no row is not locked: locking the gap
+//! where it would be (REPEATABLE READ) deadlocks whenever two transactions then fill one gap, which is every batch of new players. Instead the second message inserts such a
+//! key without ON DUPLICATE KEY, or inserts and deletes it where nothing is to be written: a row that came meanwhile makes that a duplicate, which is a conflict, and the
+//! batch is decided again.
 //!
 //! Not here: TLS, more than one database, and any retry but that of a connection that was lost while idle.
 
@@ -227,6 +226,10 @@ impl Store for MySqlStore {
 
     fn keys(&self) -> Result<Vec<KeyRow>, StoreError> {
         keys::read_all(self.pool.ask(&keys::select_all())?)
+    }
+
+    fn had_keys(&self) -> Result<bool, StoreError> {
+        keys::read_had(self.pool.ask(&keys::select_had())?)
     }
 
     fn walk_versions(

@@ -234,6 +234,10 @@ impl Store for Shards {
         self.inner.ask(FIRST, |store| store.keys())
     }
 
+    fn had_keys(&self) -> Result<bool, StoreError> {
+        self.inner.ask(FIRST, |store| store.had_keys())
+    }
+
     fn walk_versions(
         &self,
         board: BoardNo,

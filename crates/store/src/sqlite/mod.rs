@@ -212,6 +212,10 @@ impl Store for SqliteStore {
         reads::keys(&self.shared)
     }
 
+    fn had_keys(&self) -> Result<bool, StoreError> {
+        reads::had_keys(&self.shared)
+    }
+
     fn walk_versions(
         &self,
         board: BoardNo,

@@ -107,6 +107,12 @@ pub(super) fn keys(shared: &Shared) -> Result<Vec<KeyRow>, StoreError> {
     })
 }
 
+/// Whether a key was ever made: revoked ones stay.
+pub(super) fn had_keys(shared: &Shared) -> Result<bool, StoreError> {
+    let look = |overlay: &Overlay| overlay.range::<Keys>(Bound::Unbounded, |_| true, 1).0;
+    shared.read(look, |newer, tables| Ok(!newer.is_empty() || keys::last(tables)? > 0))
+}
+
 pub(super) fn hidden(shared: &Shared, board: BoardNo) -> Result<Vec<PlayerId>, StoreError> {
     let from = BanKey { board, player: first_player() };
     let look = |overlay: &Overlay| {

@@ -4,13 +4,14 @@
 //! no server runs, one of this command's own loads the store, which proves the same of the next start.
 //!
 //! - `clock`: the server's; `settings`: of the database; `pool`: its connections; `applications`: the Redis that has those of contests; `traces`: their
-//!   collector; `ranks`: the orders
+//!   collector; `ranks`: the orders; `files`: which other accounts may read
 //! - `standing`: what of this a running server has looked at all the time
 //!
 //! Not here: mending anything.
 
 mod applications;
 mod clock;
+pub(crate) mod files;
 mod pool;
 mod ranks;
 mod settings;
@@ -81,9 +82,10 @@ pub(crate) fn run(cli: &Cli, args: &DoctorArgs) -> Result<ExitCode> {
     let place = data.place(&config)?;
     let mut report = Report::printed();
     report.ok(&format!("tally {}", env!("CARGO_PKG_VERSION")));
+    files::examine(&mut report, &data, &place);
     applications::examine(&mut report, store::applications(&config)?.as_ref());
     traces::examine(&mut report, &config)?;
-    let target = Target::find(cli, &TargetArgs { url: None, key: None })?;
+    let target = Target::find(cli, &TargetArgs::default())?;
     let examined = examine(&mut report, (&config, &place, data.path()), &target, args);
     target.finish();
     examined?;
@@ -95,7 +97,7 @@ pub(crate) fn ranks_agree(cli: &Cli) -> Result<bool> {
     let config = Config::load(cli)?;
     let data = DataDir::open(&config)?;
     let mut report = Report::printed();
-    let target = Target::find(cli, &TargetArgs { url: None, key: None })?;
+    let target = Target::find(cli, &TargetArgs::default())?;
     let compared = compare(&mut report, (&config, &data.place(&config)?, data.path()), &target);
     target.finish();
     compared?;

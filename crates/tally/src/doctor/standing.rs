@@ -32,6 +32,7 @@ impl Standing {
             if let Ok(Some(findings)) = found {
                 gate.set_findings(findings);
             }
+            gate.security.flush();
             tokio::time::sleep(PAUSE).await;
         }
     }

@@ -134,11 +134,11 @@ impl Drop for World {
 /// The member who asks for itself.
 fn own() -> Value {
     let phone = "010-1234-5678";
-    json!({"login_id": "own", "name": "Own", "password": "sesame", "pin": "0042", "phone_number": phone})
+    json!({"login_id": "own", "name": "Own", "password": "open sesame", "pin": "0042", "phone_number": phone})
 }
 
 fn sign_in() -> Value {
-    json!({"loginId": "own", "password": "sesame"})
+    json!({"loginId": "own", "password": "open sesame"})
 }
 
 /// What it may send to `/transfer/phone-num`.

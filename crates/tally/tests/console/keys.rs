@@ -12,6 +12,7 @@ fn keys_are_made_asked_for_and_revoked() {
     roles(&mut console, &key);
     console.page.allow("status of 401");
     console.page.allow("status of 403");
+    console.page.allow("status of 409");
     console.end();
 }
 
@@ -80,8 +81,13 @@ fn roles(console: &mut Console, admin: &str) {
     console.sees("Key watcher is revoked");
     console.click("Revoke");
     console.sees("the console asks for another one");
-    console.confirm("desk", "Revoke");
-    console.sees("Protected mode");
+    // Another question follows at once.
+    console.page.insert("desk");
+    console.click("Revoke");
+    console.sees("Revoke the last admin key?");
+    console.confirm("desk", "Revoke it all the same");
+    // Without any key it stays closed.
+    console.sees("A key is needed");
 }
 
 /// A server's key acts on a contest as one of its staff.

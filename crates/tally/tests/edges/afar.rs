@@ -122,5 +122,5 @@ fn the_place_may_stand_behind_the_command() {
     let listed = here.set(&[&["keys", "list"], &place[..], &["--key", &admin]].concat(), &[]);
     assert_eq!(listed.expect(0).lines().count(), 2);
     let id = admin.split('_').nth(1).expect("an id");
-    here.set(&[&["keys", "revoke", id], &place[..], &["--key", &admin]].concat(), &[]).expect(0);
+    here.set(&[&["keys", "revoke", id, "--force"], &place[..], &["--key", &admin]].concat(), &[]).expect(0);
 }

@@ -43,7 +43,7 @@ impl World {
     /// A member that pays by itself, at that number: with its id, a token.
     pub(crate) fn payer(&mut self, name: &str, phone: &str, units: u64) -> (String, String) {
         let body = json!({
-            "login_id": name, "name": name, "phone_number": phone, "password": name, "pin": format!("{PIN:04}"),
+            "login_id": name, "name": name, "phone_number": phone, "password": format!("{name}'s password"), "pin": format!("{PIN:04}"),
         });
         let made = self.client.post("/v1/members", &body).expect(201);
         let id = made["id"].as_str().expect("an id").to_owned();
@@ -51,8 +51,10 @@ impl World {
         if units > 0 {
             self.client.post("/v1/deposits", &json!({"to": id, "amount": units})).expect(201);
         }
-        let signed_in =
-            self.client.post("/auth/signin", &json!({"loginId": name, "password": name})).expect(200);
+        let signed_in = self
+            .client
+            .post("/auth/signin", &json!({"loginId": name, "password": format!("{name}'s password")}))
+            .expect(200);
         (id, signed_in["data"]["accessToken"].as_str().expect("a token").to_owned())
     }
 

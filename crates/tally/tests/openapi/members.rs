@@ -57,11 +57,11 @@ pub(crate) fn payments(tour: &mut Tour<'_>) {
     tour.refused(id, 422, "same_wallet", &pay("01012345678", json!(5), json!(42)));
     tour.refused(id, 422, "invalid_amount", &pay(bob, json!(0), json!(42)));
     tour.refused(id, 422, "limit_exceeded", &pay(bob, json!("9999999999999999"), json!(42)));
-    tour.refused(id, 404, "recipient_not_found", &pay("0109999", json!(5), json!(42)));
     let keyless = Request { headers: Vec::new(), ..pay(bob, json!(5), json!(42)) };
     tour.refused(id, 400, "idempotency_key_required", &keyless);
     let deposit = json!({"to": tour.member, "amount": 5_000});
     tour.good("deposit", 201, Request::new("POST", "/v1/deposits").json(&deposit));
+    tour.refused(id, 404, "recipient_not_found", &pay("0109999", json!(5), json!(42)));
     tour.example(id, 201);
     tour.example("getMyWallet", 200);
     tour.example("listMyTransactions", 200);
@@ -81,6 +81,12 @@ pub(crate) fn payments(tour: &mut Tour<'_>) {
     }
     tour.refused(id, 423, "pin_locked", &pay(bob, json!(5), json!("0042")));
     tour.example("unlockPin", 200);
+    let body = json!({"phoneNumber": "0109999", "amount": 5, "password": 42});
+    let unknown = Request::new("POST", "/transfer/phone-num").json(&body).idempotent("unknown");
+    for _ in 1..100 {
+        tour.refused(id, 404, "recipient_not_found", &unknown);
+    }
+    tour.refused(id, 429, "too_many_attempts", &unknown);
     let sign_in = |login: &str| {
         Request::new("POST", "/auth/signin").json(&json!({"loginId": login, "password": "nope"}))
     };

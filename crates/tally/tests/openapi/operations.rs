@@ -410,7 +410,10 @@ fn endings(tour: &mut Tour<'_>) {
     let created = tour.example("createKey", 201);
     let id = created["id"].as_str().expect("an id").to_owned();
     tour.good("listKeys", 200, Request::new("GET", "/v1/keys?limit=1"));
-    tour.good("revokeKey", 204, Request::new("DELETE", format!("/v1/keys/{id}")));
+    tour.good("revokeKey", 204, Request::new("DELETE", format!("/v1/keys/{id}?force=false")));
+    let admin = Request::new("POST", "/v1/keys").json(&json!({"role": "admin"}));
+    let admin = tour.local.send(&admin).expect(201)["id"].as_str().expect("an id").to_owned();
+    tour.refused("revokeKey", 409, "last_admin_key", &Request::new("DELETE", format!("/v1/keys/{admin}")));
     for id in ["removePlayer", "erasePlayer", "deleteLeaderboard"] {
         tour.example(id, 204);
     }

@@ -8,6 +8,7 @@ mod behind;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{Duration, Instant};
 use tally_testkit::http::Client;
 use tally_testkit::server::TestTally;
 
@@ -18,9 +19,14 @@ fn file(name: &str) -> PathBuf {
 }
 
 fn encrypted() -> (TestTally, SocketAddr) {
+    let path = |name| file(name).to_str().expect("a path").to_owned();
+    encrypted_by(&path("certificate.pem"), &path("key.pem"))
+}
+
+fn encrypted_by(certificate: &str, key: &str) -> (TestTally, SocketAddr) {
     let mut server = TestTally::stopped(TALLY);
-    server.set("TALLY_TLS_CERTIFICATE", file("certificate.pem").to_str().expect("a path"));
-    server.set("TALLY_TLS_KEY", file("key.pem").to_str().expect("a path"));
+    server.set("TALLY_TLS_CERTIFICATE", certificate);
+    server.set("TALLY_TLS_KEY", key);
     let line = server.restart();
     let http = line.split(' ').find_map(|word| word.strip_prefix("http=")).expect("it says where");
     let http = http.parse().expect("an address");
@@ -58,6 +64,68 @@ fn commands_of_this_machine_need_no_certificate() {
     made.expect(0);
     // Nobody else may come in there: it is on the loopback interface, and a key exists.
     Client::new(server.address()).get("/v1/leaderboards").expect(401);
+}
+
+#[test]
+fn the_command_line_reaches_an_encrypted_server() {
+    let [ca, certificate, key] = ["ca.pem", "server.pem", "server-key.pem"].map(tally_testkit::tls::file);
+    let (server, http) = encrypted_by(&certificate, &key);
+    let made = server.run(&["keys", "create", "--role", "admin"]);
+    let (url, key) = (format!("https://localhost:{}/", http.port()), made.expect(0).trim());
+    let list = ["keys", "list", "--url", &url, "--key", key];
+    let asked = server.run(&[&list[..], &["--ca", &ca]].concat());
+    assert!(asked.expect(0).contains("admin"), "{asked:?}");
+    // Any other authority is not believed.
+    let unknown = server.run(&list);
+    unknown.expect(1);
+    assert!(unknown.stderr.contains("certificate"), "{}", unknown.stderr);
+    let key_file = server.run(&[&list[..], &["--ca", file("key.pem").to_str().expect("a path")]].concat());
+    key_file.expect(1);
+    assert!(key_file.stderr.contains("no certificate is in"), "{}", key_file.stderr);
+    server.run(&["keys", "list", "--url", "ftp://localhost"]).expect(2);
+}
+
+/// What a certificate's renewal needs: a new one for new connections, and the process goes on.
+#[test]
+fn sighup_reads_the_certificate_again() {
+    let mut server = TestTally::stopped(TALLY);
+    let here = [server.data().join("c.pem"), server.data().join("k.pem")];
+    let put = |certificate: &Path, key: &Path| {
+        std::fs::copy(certificate, &here[0]).expect("it is written");
+        std::fs::copy(key, &here[1]).expect("it is written");
+    };
+    put(&file("certificate.pem"), &file("key.pem"));
+    let [certificate, key] = here.clone().map(|path| path.to_str().expect("a path").to_owned());
+    server.set("TALLY_TLS_CERTIFICATE", &certificate);
+    server.set("TALLY_TLS_KEY", &key);
+    let line = server.restart();
+    let http = line.split(' ').find_map(|word| word.strip_prefix("http=")).expect("it says where");
+    let url = format!("https://localhost:{}/readyz", http.rsplit(':').next().expect("a port"));
+    let is_of =
+        |authority: &Path| told(Command::new("curl").args(["-sS", "--cacert"]).arg(authority).arg(&url)).0;
+    let [ca, renewed, renewed_key] = ["ca.pem", "server.pem", "server-key.pem"].map(tally_testkit::tls::file);
+    assert!(is_of(&file("certificate.pem")) && !is_of(Path::new(&ca)));
+    put(Path::new(&renewed), Path::new(&renewed_key));
+    server.signal("HUP");
+    wait_until("the new one is used", || is_of(Path::new(&ca)));
+    assert!(!is_of(&file("certificate.pem")));
+    // Files that are none change nothing.
+    server.allow("the certificate before stays in use");
+    std::fs::write(&certificate, "nothing").expect("it is written");
+    server.signal("HUP");
+    let said = |server: &TestTally| server.log().iter().any(|line| line.contains("stays in use"));
+    wait_until("it is said", || said(&server));
+    assert!(is_of(Path::new(&ca)));
+    put(Path::new(&renewed), Path::new(&renewed_key));
+}
+
+#[track_caller]
+fn wait_until(what: &str, done: impl Fn() -> bool) {
+    let started = Instant::now();
+    while !done() {
+        assert!(started.elapsed() < Duration::from_secs(60), "{what}: not yet");
+        std::thread::sleep(Duration::from_millis(10));
+    }
 }
 
 #[test]

@@ -34,13 +34,22 @@ pub struct NewMember {
     pub player: Option<PlayerId>,
 }
 
-/// Reads the body of `POST /v1/members`. `country` is the prefix of the country at home.
-pub fn read_new(body: Value, country: Option<&str>) -> Result<NewMember, Vec<FieldError>> {
+/// What the settings say of the fields of a member.
+#[derive(Clone, Copy, Debug)]
+pub struct MemberRules<'a> {
+    /// The prefix of the country at home.
+    pub country: Option<&'a str>,
+    /// The fewest characters of a new password.
+    pub password_length_min: usize,
+}
+
+/// Reads the body of `POST /v1/members`.
+pub fn read_new(body: Value, rules: MemberRules<'_>) -> Result<NewMember, Vec<FieldError>> {
     let mut fields = Fields::new("", body)?;
     let login = fields.required("login_id", login);
-    let password = fields.optional("password", password);
+    let password = fields.optional("password", |value| password(value, rules.password_length_min));
     let pin = fields.optional("pin", new_pin);
-    let phone = fields.optional("phone_number", |value| phone(value, country));
+    let phone = fields.optional("phone_number", |value| phone(value, rules.country));
     let name = fields.required("name", name);
     let player = fields.optional("player", player);
     fields.finish()?;
@@ -71,7 +80,7 @@ pub struct MemberChange {
 }
 
 /// Reads the body of `PATCH /v1/members/{member}`.
-pub fn read_change(body: Value, country: Option<&str>) -> Result<MemberChange, Vec<FieldError>> {
+pub fn read_change(body: Value, rules: MemberRules<'_>) -> Result<MemberChange, Vec<FieldError>> {
     fn or_null<T>(
         fields: &mut Fields,
         name: &'static str,
@@ -87,8 +96,8 @@ pub fn read_change(body: Value, country: Option<&str>) -> Result<MemberChange, V
     let change = MemberChange {
         name: fields.optional("name", name),
         player: fields.optional("player", player),
-        phone: or_null(&mut fields, "phone_number", |value| phone(value, country)),
-        password: or_null(&mut fields, "password", password),
+        phone: or_null(&mut fields, "phone_number", |value| phone(value, rules.country)),
+        password: or_null(&mut fields, "password", |value| password(value, rules.password_length_min)),
         pin: or_null(&mut fields, "pin", new_pin),
     };
     fields.finish()?;
@@ -162,11 +171,21 @@ pub fn phone(value: &Value, country: Option<&str>) -> Result<Phone, &'static str
     Phone::parse(&text(value)?, country).map_err(|bad| bad.0)
 }
 
-/// Reads a password.
-pub fn password(value: &Value) -> Result<String, &'static str> {
+/// Reads a password that is to be.
+fn password(value: &Value, length_min: usize) -> Result<String, &'static str> {
     let text = text(value)?;
-    let possible = (1..=PASSWORD_BYTES_MAX).contains(&text.len());
-    if possible { Ok(text) } else { Err("must be 1 to 256 bytes") }
+    check_password(&text, length_min).map(|()| text)
+}
+
+/// What is wrong with a password that is to be: characters count, because users count those.
+pub fn check_password(text: &str, length_min: usize) -> Result<(), &'static str> {
+    if text.len() > PASSWORD_BYTES_MAX {
+        return Err("must be at most 256 bytes");
+    }
+    if text.chars().count() < length_min {
+        return Err("must have more characters: at least as many as `members.password_length_min` says");
+    }
+    Ok(())
 }
 
 fn player(value: &Value) -> Result<PlayerId, &'static str> {
@@ -221,13 +240,24 @@ mod tests {
     #[test]
     fn every_wrong_field_is_named_and_what_is_right_is_in_its_normal_form() {
         let body = json!({"login_id": "", "password": "", "pin": 42, "phone_number": "1", "name": "", "player": "", "x": 1});
-        let errors = read_new(body, None).err().unwrap();
+        let rules = |country| MemberRules { country, password_length_min: 8 };
+        let errors = read_new(body, rules(None)).err().unwrap();
         let pointers: Vec<_> = errors.iter().map(|error| error.pointer.as_str()).collect();
         assert_eq!(pointers, ["/login_id", "/password", "/pin", "/phone_number", "/name", "/player", "/x"]);
         let body = json!({"login_id": "ann", "pin": 1234, "phone_number": "+82 10-1234-5678", "name": "Ann"});
-        let new = read_new(body, Some("82")).ok().unwrap();
+        let new = read_new(body, rules(Some("82"))).ok().unwrap();
         assert_eq!(new.phone.unwrap().as_str(), "01012345678");
         assert_eq!((new.pin.as_deref(), new.password, new.player), (Some("1234"), None, None));
+    }
+
+    #[test]
+    fn a_new_password_has_a_least_length_in_characters() {
+        for (text, wanted) in
+            [("", false), ("1234567", false), ("12345678", true), ("ééééééé", false), ("éééééééé", true)]
+        {
+            assert_eq!(check_password(text, 8).is_ok(), wanted, "{text}");
+        }
+        assert!(check_password(&"x".repeat(256), 8).is_ok() && check_password(&"x".repeat(257), 8).is_err());
     }
 
     #[test]

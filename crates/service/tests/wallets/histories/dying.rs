@@ -160,6 +160,10 @@ impl Store for Dying {
         self.inner.keys()
     }
 
+    fn had_keys(&self) -> Result<bool, StoreError> {
+        self.inner.had_keys()
+    }
+
     fn walk_versions(
         &self,
         board: BoardNo,

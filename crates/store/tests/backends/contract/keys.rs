@@ -44,7 +44,9 @@ pub(crate) fn a_revoked_key_is_gone_and_its_id_taken(backend: &dyn Backend) {
 
 pub(crate) fn revoking_what_is_not_there_changes_nothing(backend: &dyn Backend) {
     let store = open(backend);
+    assert!(!store.had_keys().unwrap());
     put(&*store, KeyChange::Create(key_row("a", 1))).unwrap();
+    assert!(store.had_keys().unwrap());
     for id in ["b", "A", "a "] {
         put(&*store, KeyChange::Revoke(id.into(), Micros(2))).unwrap();
     }
@@ -53,6 +55,9 @@ pub(crate) fn revoking_what_is_not_there_changes_nothing(backend: &dyn Backend) 
         put(&*store, KeyChange::Revoke("a".into(), Micros(at))).unwrap();
         assert_eq!(store.keys().unwrap(), []);
     }
+    assert!(store.had_keys().unwrap());
+    drop(store);
+    assert!(open(backend).had_keys().unwrap());
 }
 
 pub(crate) fn remembered_values_read_back(backend: &dyn Backend) {

@@ -1,0 +1,96 @@
+//! Which requests and answers of HTTP are security events.
+//!
+//! Not here: where events go, and how they are bounded (`security.rs`).
+
+use super::answer::{self, Answer};
+use super::guard;
+use super::routes::Route;
+use crate::gate::Gate;
+use crate::security::Event;
+use hyper::HeaderMap;
+use std::net::IpAddr;
+use tally_rules::role::Right;
+use tally_service::{Caller, Who};
+use tally_wire::Problem;
+
+/// More about a request for its event, from the operation. It is an extension of the answer, and never sent.
+#[derive(Clone)]
+pub(super) struct Detail(pub(super) String);
+
+/// Notes what a caller had the right to and has done.
+pub(super) fn done(
+    gate: &Gate,
+    (address, request): (IpAddr, &str),
+    (route, path): (&Route, &str),
+    caller: &Caller,
+    answer: &Answer,
+) {
+    let name = match (route.method, route.path) {
+        ("POST", "/v1/keys") => "key_created",
+        ("DELETE", "/v1/keys/{id}") => "key_revoked",
+        ("PATCH", "/v1/members/{member}") => "member_changed",
+        ("POST", "/v1/members/{member}/close") => "member_closed",
+        ("POST", "/v1/members/{member}/sign-out") => "member_signed_out",
+        ("POST", "/v1/members/{member}/unlock-pin") => "pin_unlocked",
+        _ => return,
+    };
+    if answer.headers().contains_key(answer::REPLAYED) {
+        return;
+    }
+    let detail = answer.extensions().get::<Detail>().map_or("", |Detail(detail)| detail);
+    let subject = format!("{} {path} {detail}", route.method);
+    let actor = actor(caller);
+    gate.security_event(&Event { name, actor: &actor, address, request, subject: subject.trim_end() }, false);
+}
+
+/// Whether a problem is an event.
+pub(super) fn is_event(problem: &Problem) -> bool {
+    name_of(problem).is_some()
+}
+
+/// Notes what was refused, if it is an event: to a caller that was judged, or to one that only claims to be somebody.
+pub(super) fn refused(
+    gate: &Gate,
+    (address, request): (IpAddr, &str),
+    (method, path): (&str, &str),
+    actor: &str,
+    problem: &Problem,
+) {
+    let Some(name) = name_of(problem) else { return };
+    // A path is as long as its client wants.
+    let subject: String = format!("{method} {path}").chars().take(200).collect();
+    gate.security_event(&Event { name, actor, address, request, subject: &subject }, true);
+}
+
+fn name_of(problem: &Problem) -> Option<&'static str> {
+    match (problem.status, problem.code) {
+        (401, "unauthorized") => Some("credential_refused"),
+        (401, "invalid_credentials") | (429, "too_many_attempts") => Some("sign_in_failed"),
+        (403, "host_refused") => Some("host_refused"),
+        (403, "origin_refused") => Some("origin_refused"),
+        (403, "invalid_pin") => Some("pin_refused"),
+        (403, "forbidden") => Some("permission_denied"),
+        (423, "pin_locked") => Some("pin_locked"),
+        _ => None,
+    }
+}
+
+/// A caller that was judged.
+pub(super) fn actor(caller: &Caller) -> String {
+    match caller.who {
+        Who::Nobody => "none".into(),
+        Who::Key(_) if *caller == Caller::local() => "this machine".into(),
+        Who::Key(role) => format!("key {} ({role})", caller.scope),
+        Who::Member(id) => format!("member {}", id.0),
+    }
+}
+
+/// What a caller that was refused claims to be: the id of a key is no secret, the rest is not told.
+pub(super) fn claimed(headers: &HeaderMap, right: Right) -> String {
+    match guard::claimed_key(headers) {
+        Some(id) => format!("claims key {id}"),
+        None if headers.contains_key(hyper::header::AUTHORIZATION) => "claims a token".into(),
+        None if right == Right::Open => "none".into(),
+        None => "no credential".into(),
+    }
+}

@@ -1,0 +1,33 @@
+//! How far the way of a connection can be trusted: the same for both protocols.
+//!
+//! Not here: what a request says of its way (`http/guard.rs`), and what follows from all that.
+
+use crate::gate::Gate;
+use std::net::SocketAddr;
+
+/// How far the way of a connection or a request can be trusted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// From another machine.
+    Foreign,
+    /// From this machine, maybe on behalf of another one.
+    Local,
+    /// From this machine, on a listener that no other machine reaches, without a sign of a proxy.
+    Direct,
+}
+
+impl Way {
+    /// The way of a connection from `peer` to a listener at `address`.
+    pub(crate) fn of(gate: &Gate, peer: SocketAddr, address: SocketAddr) -> Self {
+        // A listener for other machines is one that is used by others: also by proxies on this machine.
+        match (is_loopback(peer), is_loopback(address) && !gate.limits.keys_required) {
+            (true, true) => Self::Direct,
+            (true, false) => Self::Local,
+            (false, _) => Self::Foreign,
+        }
+    }
+}
+
+fn is_loopback(address: SocketAddr) -> bool {
+    address.ip().to_canonical().is_loopback()
+}
