@@ -32,8 +32,9 @@ pub(crate) fn bodies(bytes: &[u8]) {
     said(contests::read_new_series(one()));
     said(contests::read_series_patch(one()));
     for country in [None, Some("82")] {
-        said(members::read_new(one(), country));
-        said(members::read_change(one(), country));
+        let rules = members::MemberRules { country, password_length_min: 8 };
+        said(members::read_new(one(), rules));
+        said(members::read_change(one(), rules));
         said(members::read_payment(one(), country));
     }
     said(members::read_close(Some(one())));
