@@ -149,14 +149,18 @@ fn create(
     let unseen = tally.boards.get(id);
     let mut plan = plan(id, identity);
     plan.alone = true;
-    plan.boards.extend(unseen.as_ref().map(|board| board.no));
+    if let Some(unseen) = &unseen {
+        plan.boards.push(unseen.no);
+        // Every database holds still: a first score may be on its way to any.
+        plan.shards = ShardSet::first(tally.store.shards());
+    }
     let _still = unseen.as_ref().map_or(Ok(None), |_| still(tally))?;
     let (mut new, mut is_taken) = (None, false);
     let stored = tally.once(&plan, identity, now, |loaded, changes| {
         let old = loaded.board_names[0].as_ref();
         let replaced = |old: &BoardRow| {
             let unseen = unseen.as_ref().filter(|unseen| unseen.no == old.no);
-            unseen.is_some_and(|unseen| may_go(tally, unseen, loaded.boards[0]))
+            unseen.is_some_and(|unseen| may_go(tally, unseen, loaded))
         };
         is_taken = old.is_some_and(|old| !replaced(old));
         if is_taken {
@@ -235,7 +239,7 @@ pub(crate) fn read_again(tally: &Tally) -> Result<(), Failure> {
 
 /// Whether a board goes that nobody sees any more. Asked in the transaction that deletes it: where others write too, that
 /// one has locked the board's row, so the store holds still.
-fn may_go(tally: &Tally, board: &Board, revision: Option<u64>) -> bool {
+fn may_go(tally: &Tally, board: &Board, loaded: &Loaded) -> bool {
     // A record that cannot be read is one all the same.
     if damaged::has_records(&*tally.store, board.no, ALL_TIME) {
         return false;
@@ -243,7 +247,10 @@ fn may_go(tally: &Tally, board: &Board, revision: Option<u64>) -> bool {
     if !board.is_shared() {
         return !board.is_there();
     }
-    let known = revision == Some(board.revisions().of(FIRST));
+    let revisions = board.revisions();
+    let is_known = |shard: usize, boards: &[Option<u64>]| boards[0] == Some(revisions.of(shard));
+    let known = is_known(FIRST, &loaded.boards)
+        && loaded.boards_elsewhere.iter().all(|(shard, boards)| is_known(*shard, boards));
     let shown = !board.is_implicit() || board.hides_anybody();
     known && !shown && {
         let found = tally.store.walk_scores(board.no, ALL_TIME, None, 1, &mut |_, _| {});
@@ -287,11 +294,13 @@ fn sweep(tally: &Tally) -> Result<(), Failure> {
 
 /// Deletes a board that nobody sees, whoever else writes.
 fn vanish(tally: &Tally, board: &Board) -> Result<bool, Failure> {
-    let plan = Plan { boards: vec![board.no], alone: true, ..Plan::default() };
+    // Every database holds still: a first score may be on its way to any.
+    let shards = ShardSet::first(tally.store.shards());
+    let plan = Plan { boards: vec![board.no], alone: true, shards, ..Plan::default() };
     let mut gone = false;
     // Once: who waits for room waits for the lock as well.
     tally.keys.doubts.run(&*tally.store, &plan, &mut |loaded| {
-        gone = may_go(tally, board, loaded.boards[0]);
+        gone = may_go(tally, board, loaded);
         let boards = if gone { vec![BoardChange::Delete(board.no)] } else { Vec::new() };
         Changes { boards, ..Changes::default() }
     })?;

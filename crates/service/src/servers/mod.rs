@@ -112,16 +112,19 @@ impl Followed {
 
     /// Reads changed boards again, for so long that the next look is in time. The newest come first: a request may wait for a name.
     fn read(&mut self, tally: &Tally) -> Result<(), Failure> {
-        let began = Instant::now();
+        let (began, mut failed) = (Instant::now(), Ok(()));
         for no in self.left.iter().rev().take(BOARDS_AT_ONCE).copied().collect::<Vec<_>>() {
-            if renew_no(tally, no)? {
-                self.left.remove(&no);
+            match renew_no(tally, no) {
+                Ok(true) => drop(self.left.remove(&no)),
+                Ok(false) => {}
+                // Another one may be readable.
+                Err(failure) => failed = Err(failure),
             }
             if began.elapsed() > READ_MAX {
                 break;
             }
         }
-        Ok(())
+        failed
     }
 }
 

@@ -16,6 +16,7 @@ use crate::{ScoreBooks, Store, StoreError};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use tally_rules::BoardId;
 
 /// Boards that a database is told of in one transaction.
 const TOLD_MAX: usize = 100;
@@ -125,7 +126,10 @@ impl Inner {
     /// what anybody has written here.
     fn sync_once(&self, shard: usize, told: &Told) -> Result<(), StoreError> {
         let (first, there) = (&self.all[FIRST], &self.all[shard]);
-        let plan = Plan { boards: told.held(), alone: true, ..Plan::default() };
+        // A board that is not there cannot be held: whoever makes or deletes one holds the row of the next number, and so does this.
+        let name = (!told.boards.is_empty()).then(|| BoardId::new("told").expect("it is a name"));
+        let board_names = name.into_iter().collect();
+        let plan = Plan { boards: told.held(), board_names, alone: true, ..Plan::default() };
         let mut failed = None;
         let done = there.run(&plan, &mut |loaded| {
             let live = |no: &BoardNo| {

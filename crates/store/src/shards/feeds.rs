@@ -13,7 +13,7 @@ use crate::{Store, StoreError};
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long one of the others is waited for.
 const PATIENCE: Duration = Duration::from_millis(200);
@@ -37,9 +37,11 @@ impl Inner {
         }
         let mut changed = self.all[FIRST].changed(&[at(FIRST)])?;
         changed.next.extend((1..self.all.len()).map(at));
+        // One deadline for all of them.
+        let deadline = Instant::now() + PATIENCE;
         for shard in 1..self.all.len() {
             let Some(asked) = feeds.remove(&shard) else { continue };
-            match asked.recv_timeout(PATIENCE) {
+            match asked.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
                 Ok(Ok(there)) => {
                     self.silent.take(shard);
                     changed.next[shard] = there.next.first().copied().unwrap_or_default();
@@ -83,6 +85,11 @@ impl Inner {
         let mut all = vec![first];
         for shard in 1..self.all.len() {
             let is_told = |state: &BoardState| state.row.definition == all[FIRST].row.definition;
+            // Whoever follows the changes must not wait for a database that is away.
+            self.refuse_recent(shard, true)?;
+            if self.feeds.0.lock().unwrap_or_else(PoisonError::into_inner).contains_key(&shard) {
+                return Err(self.away(shard, true, "it has not said yet what has changed".into()));
+            }
             let mut there = ask(shard, name, known)?;
             if !there.as_ref().is_some_and(is_told) {
                 self.sync(shard, &Told::of_board(all[FIRST].row.no))?;

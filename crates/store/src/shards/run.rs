@@ -162,7 +162,7 @@ impl Inner {
     }
 
     /// One that was asked in vain a moment ago is not asked again.
-    fn refuse_recent(&self, shard: usize, alone: bool) -> Result<(), StoreError> {
+    pub(super) fn refuse_recent(&self, shard: usize, alone: bool) -> Result<(), StoreError> {
         if !self.silent.is_recent(shard) {
             return Ok(());
         }

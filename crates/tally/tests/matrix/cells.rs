@@ -74,9 +74,6 @@ const SHORT: [&str; 6] = [
     "cluster-1-commit-unanswered",
 ];
 
-/// Cells that do not run, by a part of their names.
-const OPEN: [(&str, &str); 0] = [];
-
 impl Fault {
     fn needs_redis(self) -> bool {
         matches!(self, Self::RedisPartition | Self::RedisEmptied | Self::NodeLost)
@@ -92,12 +89,6 @@ impl Cell {
     /// Whether another server takes over from the only one, which does not answer.
     pub(crate) fn has_standby(self) -> bool {
         self.servers() == 1 && matches!(self.fault, Fault::Frozen | Fault::DatabasePartition)
-    }
-
-    /// Why it fails, if that is known.
-    pub(crate) fn open(self) -> Option<&'static str> {
-        let name = self.to_string();
-        OPEN.iter().find(|(part, _)| name.contains(part)).map(|(_, why)| *why)
     }
 
     /// Whether the database of every row is there all the time.
@@ -162,7 +153,7 @@ pub(crate) fn short() -> Vec<Cell> {
 pub(crate) fn named(name: &str) -> Vec<Cell> {
     let (exact, others): (Vec<Cell>, Vec<Cell>) =
         all().into_iter().partition(|cell| cell.to_string() == name);
-    let wanted = |cell: &Cell| cell.open().is_none() && (name == "all" || cell.to_string().contains(name));
+    let wanted = |cell: &Cell| name == "all" || cell.to_string().contains(name);
     if exact.is_empty() { others.into_iter().filter(wanted).collect() } else { exact }
 }
 

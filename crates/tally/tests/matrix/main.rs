@@ -56,10 +56,7 @@ fn print(text: &str) {
 fn soak_whatever_fails_nothing_acknowledged_is_lost_and_other_leaderboards_go_on() {
     let cells = match std::env::var(VARIABLE).as_deref() {
         Ok("list") => {
-            let line = |cell: &Cell| {
-                format!("{cell}{}", cell.open().map_or(String::new(), |why| format!(": open, {why}")))
-            };
-            return print(&cells::all().iter().map(line).collect::<Vec<_>>().join("\n"));
+            return print(&cells::all().iter().map(Cell::to_string).collect::<Vec<_>>().join("\n"));
         }
         Ok(name) => cells::named(name),
         Err(_) if soak(1) > 1 => cells::named("all"),
