@@ -5,6 +5,7 @@
 
 mod put;
 mod registry;
+mod room;
 
 use crate::contests::play::Play;
 use crate::events::live::Live;
@@ -19,8 +20,9 @@ use tally_store::plan::ALL_TIME;
 use tally_store::{BoardNo, BoardRow, BoardState, Part, Revisions};
 
 pub use put::{Put, delete, put, sorted_set};
-pub(crate) use put::{make_room, read_again, run_once};
+pub(crate) use put::{read_again, run_once};
 pub use registry::Boards;
+pub(crate) use room::make_room;
 
 /// A live board.
 #[derive(Debug)]

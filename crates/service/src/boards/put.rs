@@ -4,8 +4,8 @@
 //! that. Not here: changing a board that is there, which goes through the lane (`scores/redefine`).
 
 use super::Board;
+use super::room::{make_room, may_go};
 use crate::contests::play;
-use crate::damaged;
 use crate::failure::{Failure, Fault};
 use crate::keys::seen_before;
 use crate::periods::prizes;
@@ -28,9 +28,6 @@ use tally_store::{BoardChange, BoardNo, BoardRow, Changes, Loaded, Name, Plan, S
 
 /// How often it is tried to write prizes down before a change: a period may end between the two.
 const TRIES: u32 = 3;
-
-/// The database of what belongs to no player.
-const FIRST: usize = 0;
 
 /// What came of putting a board.
 #[derive(Clone, Debug)]
@@ -205,7 +202,7 @@ fn create(
 }
 
 /// Puts a board in the place of that name, and forgets the orders of the one that was there.
-fn set(tally: &Tally, id: &BoardId, board: Option<Arc<Board>>) {
+pub(super) fn set(tally: &Tally, id: &BoardId, board: Option<Arc<Board>>) {
     if let Some(old) = tally.boards.set(id, board) {
         old.forget_orders();
     }
@@ -237,74 +234,10 @@ pub(crate) fn read_again(tally: &Tally) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether a board goes that nobody sees any more. Asked in the transaction that deletes it: where others write too, that
-/// one has locked the board's row, so the store holds still.
-fn may_go(tally: &Tally, board: &Board, loaded: &Loaded) -> bool {
-    // A record that cannot be read is one all the same.
-    if damaged::has_records(&*tally.store, board.no, ALL_TIME) {
-        return false;
-    }
-    if !board.is_shared() {
-        return !board.is_there();
-    }
-    let revisions = board.revisions();
-    let is_known = |shard: usize, boards: &[Option<u64>]| boards[0] == Some(revisions.of(shard));
-    let known = is_known(FIRST, &loaded.boards)
-        && loaded.boards_elsewhere.iter().all(|(shard, boards)| is_known(*shard, boards));
-    let shown = !board.is_implicit() || board.hides_anybody();
-    known && !shown && {
-        let found = tally.store.walk_scores(board.no, ALL_TIME, None, 1, &mut |_, _| {});
-        matches!(found, Ok(0))
-    }
-}
-
 /// Keeps the lanes from batches while a board goes, where one may be between two databases: it must find the board on both, or on
 /// none.
 fn still(tally: &Tally) -> Result<Option<Pass>, Failure> {
     (tally.store.shards() > 1).then(|| tally.lane.hold()).transpose()
-}
-
-/// Whether so many boards may be made; those that nobody sees any more go where that needs their room. Holds `changing_boards`.
-pub(crate) fn make_room(tally: &Tally, wanted: usize) -> Result<bool, Failure> {
-    let has_room = || tally.settings.boards_max.saturating_sub(tally.boards.len()) >= wanted;
-    if !has_room() {
-        sweep(tally)?;
-    }
-    Ok(has_room())
-}
-
-/// Lets boards go that nobody sees any more: they stay until their room is needed. Whoever is about to write to one is
-/// told by the lane that it is gone, and makes it again.
-fn sweep(tally: &Tally) -> Result<(), Failure> {
-    let unseen = tally.boards.from_no(BoardNo(0), usize::MAX).into_iter().filter(|board| !board.is_there());
-    for board in unseen {
-        let id = board.id.clone();
-        let gone = if board.is_shared() {
-            vanish(tally, &board)?
-        } else {
-            matches!(tally.lane.ask_blocking(Request::Vanish(board), None)?, Done::Vanished(true))
-        };
-        if gone {
-            set(tally, &id, None);
-        }
-    }
-    tally.maintenance.wake();
-    Ok(())
-}
-
-/// Deletes a board that nobody sees, whoever else writes.
-fn vanish(tally: &Tally, board: &Board) -> Result<bool, Failure> {
-    // Every database holds still: a first score may be on its way to any.
-    let shards = ShardSet::first(tally.store.shards());
-    let plan = Plan { boards: vec![board.no], alone: true, shards, ..Plan::default() };
-    let mut gone = false;
-    // Once: who waits for room waits for the lock as well.
-    tally.keys.doubts.run(&*tally.store, &plan, &mut |loaded| {
-        gone = may_go(tally, board, loaded);
-        let boards = if gone { vec![BoardChange::Delete(board.no)] } else { Vec::new() };
-        Changes { boards, ..Changes::default() }
-    })?;
-    Ok(gone)
 }
 
 /// Deletes a board. Blocks on the store. Says whether it was a replay.

@@ -1,0 +1,79 @@
+//! Room for leaderboards: those that nobody sees any more go where another one needs it.
+//!
+//! Not here: making and deleting leaderboards that are wished for (`put`).
+
+use super::Board;
+use super::put::set;
+use crate::damaged;
+use crate::failure::Failure;
+use crate::scores::command::{Done, Request};
+use crate::tally::Tally;
+use tally_store::plan::ALL_TIME;
+use tally_store::{BoardChange, BoardNo, Changes, Loaded, Plan, ShardSet};
+
+/// The database of what belongs to no player.
+const FIRST: usize = 0;
+
+/// Whether a board goes that nobody sees any more. Asked in the transaction that deletes it: where others write too, that
+/// one has locked the board's row, so the store holds still.
+pub(super) fn may_go(tally: &Tally, board: &Board, loaded: &Loaded) -> bool {
+    // A record that cannot be read is one all the same.
+    if damaged::has_records(&*tally.store, board.no, ALL_TIME) {
+        return false;
+    }
+    if !board.is_shared() {
+        return !board.is_there();
+    }
+    let revisions = board.revisions();
+    let is_known = |shard: usize, boards: &[Option<u64>]| boards[0] == Some(revisions.of(shard));
+    let known = is_known(FIRST, &loaded.boards)
+        && loaded.boards_elsewhere.iter().all(|(shard, boards)| is_known(*shard, boards));
+    let shown = !board.is_implicit() || board.hides_anybody();
+    known && !shown && {
+        let found = tally.store.walk_scores(board.no, ALL_TIME, None, 1, &mut |_, _| {});
+        matches!(found, Ok(0))
+    }
+}
+
+/// Whether so many boards may be made; those that nobody sees any more go where that needs their room. Holds `changing_boards`.
+pub(crate) fn make_room(tally: &Tally, wanted: usize) -> Result<bool, Failure> {
+    let has_room = || tally.settings.boards_max.saturating_sub(tally.boards.len()) >= wanted;
+    if !has_room() {
+        sweep(tally)?;
+    }
+    Ok(has_room())
+}
+
+/// Lets boards go that nobody sees any more: they stay until their room is needed. Whoever is about to write to one is
+/// told by the lane that it is gone, and makes it again.
+fn sweep(tally: &Tally) -> Result<(), Failure> {
+    let unseen = tally.boards.from_no(BoardNo(0), usize::MAX).into_iter().filter(|board| !board.is_there());
+    for board in unseen {
+        let id = board.id.clone();
+        let gone = if board.is_shared() {
+            vanish(tally, &board)?
+        } else {
+            matches!(tally.lane.ask_blocking(Request::Vanish(board), None)?, Done::Vanished(true))
+        };
+        if gone {
+            set(tally, &id, None);
+        }
+    }
+    tally.maintenance.wake();
+    Ok(())
+}
+
+/// Deletes a board that nobody sees, whoever else writes.
+fn vanish(tally: &Tally, board: &Board) -> Result<bool, Failure> {
+    // Every database holds still: a first score may be on its way to any.
+    let shards = ShardSet::first(tally.store.shards());
+    let plan = Plan { boards: vec![board.no], alone: true, shards, ..Plan::default() };
+    let mut gone = false;
+    // Once: who waits for room waits for the lock as well.
+    tally.keys.doubts.run(&*tally.store, &plan, &mut |loaded| {
+        gone = may_go(tally, board, loaded);
+        let boards = if gone { vec![BoardChange::Delete(board.no)] } else { Vec::new() };
+        Changes { boards, ..Changes::default() }
+    })?;
+    Ok(gone)
+}
