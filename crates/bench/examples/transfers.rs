@@ -13,9 +13,9 @@ use tally_load::Latencies;
 use tally_rules::Micros;
 use tally_rules::idempotency::{Fingerprint, Identity, RequestKey};
 use tally_rules::ledger::{Amount, Currency, MemberId, Move, Order, Uuid, Wallet, WalletKey};
+use tally_service::ledger::transfers::NewTransfer;
+use tally_service::ledger::transfers::post;
 use tally_service::secret::Secret;
-use tally_service::wallets::command::NewMove;
-use tally_service::wallets::post::post;
 use tally_service::{Keys, Progress, Settings, Tally, clock};
 use tally_store::{Changes, LedgerChanges, Plan, Store, sqlite};
 use tally_testkit::Rng;
@@ -130,7 +130,8 @@ async fn caller(
         let (what, amount) = (Move::Transfer { from, to }, Amount::new(1).map_err(|one| one.detail())?);
         let key = RequestKey { scope: "key".into(), key: format!("{callers}{hot} {number} {round}").into() };
         let identity = Some(Identity { key, fingerprint: Fingerprint([0; 16]) });
-        post(&tally, NewMove { order: Order { what, currency, amount, reference: None }, identity }).await?;
+        post(&tally, NewTransfer { order: Order { what, currency, amount, reference: None }, identity })
+            .await?;
         latencies.record(began.elapsed());
     }
     Ok(latencies)

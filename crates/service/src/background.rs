@@ -3,16 +3,22 @@
 //! It waits on a channel: a word wakes it, and the end of the channel ends it. [`Tally::work`] does the same work by hand.
 //! Not here: what each thread does, and how often.
 
+use crate::backoff::Trial;
 use crate::contests::expire;
-use crate::contests::keeper as contests;
+use crate::contests::scheduler as contests;
 use crate::failure::{Failure, Fault};
+use crate::ledger::expiry;
 use crate::maintenance::{self, Pace};
-use crate::periods::{keeper, prizes};
-use crate::servers::doubts;
+use crate::periods::{prizes, scheduler};
+use crate::servers::in_doubt;
 use crate::tally::Tally;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// Between two looks at holds.
+const HOLDS_PAUSE: Duration = Duration::from_secs(1);
 
 /// The thread, if it is running.
 #[derive(Debug, Default)]
@@ -58,9 +64,19 @@ impl Background {
 pub(crate) fn start(tally: &Arc<Tally>) -> Result<(), Failure> {
     let of = |what| move |error| Fault::Broken(format!("no thread {what}: {error}"));
     let Tally { store, clock, .. } = &**tally;
-    tally.ledger.start_expiry(store, clock).map_err(of("to end holds"))?;
+    let weak = Arc::downgrade(tally);
+    let end_holds = move |stopped: Receiver<()>| {
+        let (mut pause, mut backoff) = (Duration::ZERO, Trial::new("end holds whose time has run out"));
+        while stopped.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
+            let Some(tally) = weak.upgrade() else { return };
+            let ended = expiry::end_due(&tally);
+            pause = if matches!(ended, Ok(true)) { Duration::ZERO } else { HOLDS_PAUSE };
+            backoff.note(Instant::now(), ended.err().as_ref());
+        }
+    };
+    tally.holds.start("holds", end_holds).map_err(of("to end holds"))?;
     tally.maintenance.start(Arc::clone(store), clock.clone(), tally.settings.idempotency_keep_micros);
-    tally.keeper.start(Arc::downgrade(tally)).map_err(of("to close periods"))?;
+    tally.scheduler.start(Arc::downgrade(tally)).map_err(of("to close periods"))?;
     tally.events.start(Arc::downgrade(tally)).map_err(of("for events"))?;
     Ok(())
 }
@@ -91,10 +107,10 @@ impl Tally {
     ///
     /// The first failure is returned, and keeps no other part from its look. Streams of events are not served so.
     pub fn work(&self) -> Result<(), Failure> {
-        let closed = keeper::close_due(self).and(keeper::refresh_due(self));
-        let expired = self.ledger.expire_due(&*self.store, &self.clock);
+        let closed = scheduler::close_due(self).and(scheduler::refresh_due(self));
+        let expired = expiry::end_due(self).map(drop);
         let done = contests::do_due(self).and(prizes::pay_due(self));
-        let done = done.and(expire::delete_due(self)).and(doubts::find_out(self));
+        let done = done.and(expire::delete_due(self)).and(in_doubt::find_out(self));
         let keep_micros = self.settings.idempotency_keep_micros;
         let cleaned = maintenance::bite(&*self.store, &self.clock, keep_micros, &mut Pace::default());
         closed.and(expired).and(done).and(cleaned.map(drop).map_err(Failure::from))

@@ -9,7 +9,7 @@ use crate::clock::Clock;
 use crate::damaged;
 use crate::failure::{Failure, Fault};
 use crate::secret::{Secret, Use, hex};
-use crate::servers::{self, doubts::Doubts};
+use crate::servers::{self, in_doubt::Doubts};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};

@@ -5,6 +5,7 @@
 //! batching (crate `lanes`); this is where they meet.
 
 mod background;
+mod backoff;
 pub mod boards;
 pub mod calendar;
 pub mod clock;
@@ -15,14 +16,17 @@ pub mod events;
 pub mod failure;
 pub mod fingerprint;
 pub mod keys;
+pub mod ledger;
 pub mod maintenance;
 pub mod members;
+mod outcomes;
 pub mod owed;
 pub mod periods;
 pub mod plants;
 pub mod players;
 pub mod progress;
 pub mod rebuild;
+mod reply;
 pub mod requests;
 pub mod scores;
 pub mod secret;
@@ -30,10 +34,7 @@ mod servers;
 pub mod settings;
 pub mod tally;
 pub mod traces;
-mod trial;
 pub mod verify;
-mod waiting;
-pub mod wallets;
 
 pub use background::LaneByHand;
 pub use clock::Clock;

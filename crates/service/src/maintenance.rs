@@ -3,9 +3,9 @@
 //! Each bite is a short transaction of its own, so no submit waits for more than one of them.
 
 use crate::background::Background;
+use crate::backoff::Trial;
 use crate::clock::Clock;
 use crate::events;
-use crate::trial::Trial;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};

@@ -9,11 +9,11 @@ use crate::clock::Judged;
 use crate::contests::play;
 use crate::damaged;
 use crate::failure::{Failure, Fault};
-use crate::periods::order::{self, Place, Step};
-use crate::periods::walk::Readers;
-use crate::periods::{behind, keeper};
+use crate::periods::archive::{self, Place, Step};
+use crate::periods::scan::Readers;
+use crate::periods::{catch_up, scheduler};
 use crate::progress::Progress;
-use crate::servers::marks;
+use crate::servers::outbox;
 use crate::settings::Settings;
 use std::sync::Arc;
 use std::time::Duration;
@@ -81,11 +81,11 @@ fn load_all(
             if let Some(id) = store.id()? {
                 redis.set_store(id);
             }
-            Some(behind::Start::new(store)?)
+            Some(catch_up::Start::new(store)?)
         }
     };
     let patiently = |attempt: &mut dyn FnMut() -> Result<Option<Arc<Board>>, Failure>| {
-        if settings.waits_for_ranking { behind::patiently(progress, attempt) } else { attempt() }
+        if settings.waits_for_ranking { catch_up::patiently(progress, attempt) } else { attempt() }
     };
     for row in rows {
         newest = newest.max(row.created_at);
@@ -108,8 +108,8 @@ fn load_all(
         }
     }
     // Whoever was here before may have been killed between its last commit and its publication.
-    start.map_or(Ok(()), behind::Start::end)?;
-    patiently(&mut || marks::republish(store, &boards, Duration::ZERO).map(|_| None))?;
+    start.map_or(Ok(()), catch_up::Start::end)?;
+    patiently(&mut || outbox::republish(store, &boards, Duration::ZERO).map(|_| None))?;
     Ok(Rebuilt { boards, newest })
 }
 
@@ -130,7 +130,7 @@ fn load(
     let rows = store.parts(board.no)?;
     board.periods_mut().place(&rows, |_| None, |row| board.order_of_part(row.part));
     let mut fill = |part: Part, order: &Standings| {
-        order::fill(store, &board, part, order, Readers::All, |step| match step {
+        archive::fill(store, &board, part, order, Readers::All, |step| match step {
             Step::Read { newest: at, rows } => {
                 *newest = (*newest).max(at);
                 progress.add(rows);
@@ -143,9 +143,9 @@ fn load(
         fill(live.part, &live.order)?;
     }
     if doubt.is_none() {
-        keeper::close_board(store, &board, now)?;
+        scheduler::close_board(store, &board, now)?;
     }
-    keeper::refresh(Place { store, lanes: None }, &board, now)?;
+    scheduler::refresh(Place { store, lanes: None }, &board, now)?;
     Ok(board)
 }
 
@@ -153,7 +153,7 @@ fn load(
 fn join(
     (store, ranking): (&dyn Store, &Ranking),
     (row, now): (BoardRow, Micros),
-    start: &mut behind::Start<'_>,
+    start: &mut catch_up::Start<'_>,
     progress: &Progress,
 ) -> Result<Option<Arc<Board>>, Failure> {
     let key = row.id.as_str().to_owned();
@@ -165,6 +165,6 @@ fn join(
     board.renew(&state).map_err(bad)?;
     play::learn(store, &board)?;
     start.load(&board, |rows| progress.add(rows))?;
-    keeper::refresh(Place { store, lanes: None }, &board, now)?;
+    scheduler::refresh(Place { store, lanes: None }, &board, now)?;
     Ok(Some(board))
 }

@@ -1,7 +1,7 @@
 //! What the use cases can be told to do differently.
 
+use crate::ledger::LedgerSettings;
 use crate::members::MemberSettings;
-use crate::wallets::LedgerSettings;
 use std::time::Duration;
 use tally_lanes::Bounds;
 use tally_ranking::Ranking;

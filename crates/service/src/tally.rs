@@ -4,23 +4,27 @@
 //! whether it may answer; while there is none, the doors say so.
 
 use crate::Fault;
-use crate::background;
+use crate::background::{self, Background as BackgroundTask};
 use crate::boards::{Board, Boards, run_once};
 use crate::clock::Clock;
 use crate::clock_memory::ClockMemory;
 use crate::contests::counts::Counts as ContestCounts;
-use crate::contests::keeper::{self as contests, ContestKeeper};
 use crate::contests::repay;
+use crate::contests::scheduler::{self as contests, ContestScheduler};
 use crate::events::Events;
 use crate::failure::{Failure, blocking};
 use crate::fingerprint::Fingerprints;
 use crate::keys::{Keys, seen_before};
+use crate::ledger::currencies;
+use crate::ledger::lane::LedgerLane;
+use crate::ledger::trial_balance::Balance;
 use crate::maintenance::Maintenance;
-use crate::members::{Members, mend};
-use crate::periods::keeper::Keeper;
+use crate::members::{Members, correct_names};
 use crate::periods::prizes;
+use crate::periods::scheduler::PeriodScheduler;
 use crate::progress::Progress;
 use crate::rebuild;
+use crate::reply::Teller;
 use crate::requests::{InProgress, Running};
 use crate::scores::lane::ScoreLanes;
 use crate::scores::shared::Shared;
@@ -28,10 +32,6 @@ use crate::scores::unpublished::Unpublished;
 use crate::secret::{Secret, Use};
 use crate::servers::{Followed, Follower};
 use crate::settings::{Background, Settings};
-use crate::waiting::Teller;
-use crate::wallets::balance::Balance;
-use crate::wallets::currencies;
-use crate::wallets::lane::LedgerLane;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex};
 use tally_lanes::{Gate, Times};
@@ -78,8 +78,9 @@ pub struct Tally {
     pub(crate) changing_boards: Mutex<()>,
     /// One writer of closed periods at a time.
     pub(crate) closing: Mutex<()>,
-    pub(crate) keeper: Keeper,
-    pub(crate) contests: ContestKeeper,
+    pub(crate) scheduler: PeriodScheduler,
+    pub(crate) holds: BackgroundTask,
+    pub(crate) contests: ContestScheduler,
     /// Whether the ledger balances.
     pub balance: Balance,
     /// Those who listen to what happens.
@@ -123,7 +124,7 @@ impl Tally {
         let followed = is_shared.then(|| Followed::begin(&*store, clock.now())).transpose()?;
         clock.begin(settings.clock, &store);
         let clock_memory = ClockMemory::resume(&*store, &clock)?;
-        if let Err(failure) = mend::names(&*store, settings.members.phone_country.as_deref()) {
+        if let Err(failure) = correct_names::names(&*store, settings.members.phone_country.as_deref()) {
             tracing::warn!(%failure, "names that earlier versions stored were not mended; the next start goes on");
         }
         let rebuilt = rebuild::rebuild(&*store, &settings, clock.judge(), progress)?;
@@ -162,8 +163,9 @@ impl Tally {
             running: InProgress::default(),
             changing_boards: Mutex::new(()),
             closing: Mutex::new(()),
-            keeper: Keeper::default(),
-            contests: ContestKeeper::default(),
+            scheduler: PeriodScheduler::default(),
+            holds: BackgroundTask::default(),
+            contests: ContestScheduler::default(),
             balance: Balance::default(),
             events,
             applications_faults: AtomicU64::new(0),
@@ -186,8 +188,8 @@ impl Tally {
             tracing::warn!(%failure, "what was missed of contests and prizes; it is tried again");
         }
         if threads {
-            let keeper = tally.contests.start(Arc::downgrade(&tally));
-            keeper.map_err(|error| Fault::Broken(format!("no thread for contests: {error}")))?;
+            let scheduler = tally.contests.start(Arc::downgrade(&tally));
+            scheduler.map_err(|error| Fault::Broken(format!("no thread for contests: {error}")))?;
         }
         Ok(tally)
     }
@@ -334,7 +336,8 @@ impl Tally {
     /// Ends it: no new work is taken, everything accepted is made durable and answered. Blocks until then.
     pub fn drain(&self) {
         self.contests.stop();
-        self.keeper.stop();
+        self.scheduler.stop();
+        self.holds.stop();
         self.events.stop();
         self.lane.drain();
         self.ledger.drain();

@@ -13,11 +13,13 @@ use tally_rules::ledger::{Amount, Currencies, Currency, Member, MemberId, Move, 
 use tally_rules::role::Role;
 use tally_rules::score::Given;
 use tally_rules::{BoardId, Micros, PlayerId, Refusal};
+use tally_service::ledger::transfers::NewTransfer;
+use tally_service::ledger::{LedgerSettings, transfers};
+use tally_service::members;
+use tally_service::members::NewMember;
 use tally_service::scores::remove::remove;
 use tally_service::scores::submit::{NewScore, submit_batch};
 use tally_service::secret::Secret;
-use tally_service::wallets::command::{NewMember, NewMove};
-use tally_service::wallets::{LedgerSettings, members, post};
 use tally_service::{ALL_TIME, Clock, Failure, Fault, Keys, Progress, Settings, Tally, boards, damaged};
 use tally_store::mysql::MySqlStore;
 use tally_store::sqlite::SqliteStore;
@@ -156,9 +158,10 @@ impl Served {
                 amount: Amount::new(5).unwrap(),
                 reference: None,
             };
-            (NewMove { order, identity: None }, false)
+            (NewTransfer { order, identity: None }, false)
         };
-        let done = self.runtime.block_on(post::post_all(&self.tally, to.iter().map(new).collect())).unwrap();
+        let done =
+            self.runtime.block_on(transfers::post_all(&self.tally, to.iter().map(new).collect())).unwrap();
         done.into_iter().map(|one| one.map(drop)).collect()
     }
 }

@@ -11,7 +11,7 @@ use tally_rules::period::PeriodRule;
 use tally_rules::score::Given;
 use tally_rules::{Micros, Refusal};
 use tally_service::Failure;
-use tally_service::periods::keeper;
+use tally_service::periods::scheduler;
 use tally_service::periods::view::list;
 use tally_service::players::erase::ban;
 use tally_service::scores::command::Submitted;
@@ -43,7 +43,7 @@ fn a_boundary_belongs_to_the_next_period_and_memory_comes_back() {
         world.advance(1);
         send(&world, &format!("p{step}"), score, None).unwrap();
     }
-    keeper::close_due(&world.tally()).unwrap();
+    scheduler::close_due(&world.tally()).unwrap();
     let names = |period| {
         let page = page(&world, period).unwrap();
         page.iter().map(|place| place.player.as_str().to_owned()).collect::<Vec<_>>()
@@ -58,7 +58,7 @@ fn a_boundary_belongs_to_the_next_period_and_memory_comes_back() {
         world.advance(DAY);
         send(&world, "again", 1, None).unwrap();
     }
-    keeper::close_due(&world.tally()).unwrap();
+    scheduler::close_due(&world.tally()).unwrap();
     let listed = list(&found, world.now());
     let states: Vec<&str> = listed.iter().map(|one| one.state).collect();
     assert_eq!(states, ["open", "closed", "closed"]);
@@ -124,7 +124,7 @@ fn a_changed_schedule_counts_from_where_an_empty_period_ended() {
     let noon = PeriodRule { schedule: "0 12 * * *".into(), ..daily };
     world.put(&Wish { periods: Some(vec![noon]), ..Wish::default() }).unwrap();
     world.advance(DAY);
-    keeper::close_due(&world.tally()).unwrap();
+    scheduler::close_due(&world.tally()).unwrap();
     let present = || list(&world.tally().boards.get(&board()).unwrap(), world.now())[0].clone();
     let half = (Micros(11 * DAY), Micros(11 * DAY + DAY / 2));
     assert_eq!((present().start, present().end), half);
@@ -133,7 +133,7 @@ fn a_changed_schedule_counts_from_where_an_empty_period_ended() {
     assert_eq!((present().start, present().end), half);
     send(&world, "ann", 1, None).unwrap();
     world.advance(DAY);
-    keeper::close_due(&world.tally()).unwrap();
+    scheduler::close_due(&world.tally()).unwrap();
     let listed = list(&world.tally().boards.get(&board()).unwrap(), world.now());
     let starts: Vec<i64> = listed.iter().map(|one| one.start.0).collect();
     assert_eq!(starts, [11 * DAY + DAY / 2, 11 * DAY], "the empty one is left out");
@@ -152,7 +152,7 @@ fn a_period_is_listed_as_closed_once_that_is_stored() {
     let (now, later) = (world.now(), world.now().plus(2 * DAY));
     assert_eq!((state(now), state(later), state(now)), ("open", "closing", "open"));
     world.advance(2 * DAY);
-    keeper::close_due(&world.tally()).unwrap();
+    scheduler::close_due(&world.tally()).unwrap();
     assert_eq!((state(later), state(now)), ("closed", "closed"));
     world.stop();
 }
@@ -167,7 +167,7 @@ fn what_is_closed_stays_closed() {
         send(&world, name, 1, None).unwrap();
     }
     world.advance(DAY);
-    keeper::close_due(&world.tally()).unwrap();
+    scheduler::close_due(&world.tally()).unwrap();
     let late = || send(&world, "cid", 2, Some(world.now().min(Micros(11 * DAY - 1))));
     let check = |what: &str| {
         assert!(matches!(late(), Err(Failure::Refused(Refusal::PeriodClosed))), "{what}");
@@ -195,7 +195,7 @@ fn fewer_are_kept_as_soon_as_that_is_wished() {
         world.advance(DAY);
     }
     let closed = || {
-        keeper::close_due(&world.tally()).unwrap();
+        scheduler::close_due(&world.tally()).unwrap();
         let listed = list(&world.tally().boards.get(&board()).unwrap(), world.now());
         listed.iter().filter(|one| one.state == "closed").map(|one| one.start.0 / DAY).collect::<Vec<_>>()
     };
@@ -229,7 +229,7 @@ fn hiding_meets_closing() {
                 }
             });
             world.advance(DAY);
-            keeper::close_due(&world.tally()).unwrap();
+            scheduler::close_due(&world.tally()).unwrap();
             // Whatever is read meanwhile fits together.
             while hidden.load(Ordering::SeqCst) < 6 {
                 let whole = page(&world, "daily:previous").unwrap();
@@ -237,7 +237,7 @@ fn hiding_meets_closing() {
                 assert_eq!(ranks, (1..=whole.len() as u64).collect::<Vec<_>>());
             }
         });
-        keeper::close_due(&world.tally()).unwrap();
+        scheduler::close_due(&world.tally()).unwrap();
         assert!(world.view("daily:previous").unwrap().blocks());
         assert_eq!(page(&world, "daily:previous").unwrap().len(), 594);
         names.iter().step_by(100).for_each(|name| assert!(!turn(name, false)));
@@ -280,7 +280,7 @@ fn a_replay_into_a_closed_period_has_its_ranks() {
         };
         check("open");
         world.advance(2 * HOUR);
-        keeper::close_due(&world.tally()).unwrap();
+        scheduler::close_due(&world.tally()).unwrap();
         assert!(world.view("daily:previous").unwrap().blocks());
         check("closed");
         world.wait(ban(&world.tally(), &board(), player("ann"), true, None)).unwrap();
@@ -339,7 +339,7 @@ fn a_stream_crosses_a_boundary_exactly() {
         })
     });
     world.advance(4_000);
-    keeper::close_due(&world.tally()).unwrap();
+    scheduler::close_due(&world.tally()).unwrap();
     // The clock says which period it is. Instants may be a little ahead of it, and are in the same order.
     all.sort();
     assert!(all.is_sorted_by_key(|(_, period)| period), "periods follow each other as instants do");
@@ -431,7 +431,7 @@ fn each_period_with_players_is_told_once_whoever_closes_it() {
             world.start();
         }
         for _ in 0..2 {
-            keeper::close_due(&world.tally()).unwrap();
+            scheduler::close_due(&world.tally()).unwrap();
         }
     }
     let wanted = [(1, 11), (2, 13), (3, 15), (4, 17)];
@@ -447,7 +447,7 @@ fn each_period_with_players_is_told_once_whoever_closes_it() {
     world.advance(8 * DAY);
     send(&world, "p0", 1, None).unwrap();
     world.advance(DAY);
-    keeper::close_due(&world.tally()).unwrap();
+    scheduler::close_due(&world.tally()).unwrap();
     let before = Micros(world.now().0 - tally_service::events::KEEP_MICROS);
     // Unless the tally's own maintenance has looked at the clock before.
     let forgotten = world.tally().store.ledger().expire_events(before, 100).unwrap();
@@ -537,7 +537,7 @@ fn a_forgotten_period_takes_no_scores_when_the_clock_is_set_back() {
     world.put(&Wish { periods, update: Some(Update::Sum), ..Wish::default() }).unwrap();
     send(&world, "ann", 5, None).unwrap();
     world.advance(DAY);
-    keeper::close_due(&world.tally()).unwrap();
+    scheduler::close_due(&world.tally()).unwrap();
     world.advance(-DAY);
     // Where the purge was done before, the period begins anew.
     let late = send(&world, "ann", 100, None).unwrap();

@@ -19,9 +19,10 @@ use tally_rules::score::Given;
 use tally_rules::{Micros, PlayerId};
 use tally_service::contests::act::Actor;
 use tally_service::contests::{finish, read, settle, start};
+use tally_service::ledger::holds::NewHold;
+use tally_service::ledger::transfers::NewTransfer;
+use tally_service::ledger::{holds, transfers};
 use tally_service::scores::submit::{NewScore, submit};
-use tally_service::wallets::command::{NewHold, NewMove};
-use tally_service::wallets::{holds, post};
 use tally_service::{Failure, Tally};
 use tally_store::{Changes, LedgerChanges, Plan};
 use tokio::runtime::Runtime;
@@ -93,7 +94,7 @@ fn beside<T>(
         let mut longest = Duration::ZERO;
         while !stop.load(Ordering::Relaxed) {
             let asked = Instant::now();
-            runtime.block_on(post::post(&ours.tally, movement(Move::Transfer { from, to }, 1)))?;
+            runtime.block_on(transfers::post(&ours.tally, movement(Move::Transfer { from, to }, 1)))?;
             longest = longest.max(asked.elapsed());
         }
         Ok::<_, Failure>(longest)
@@ -123,9 +124,9 @@ fn amount(units: i64) -> Amount {
     Amount::new(units).expect("an amount")
 }
 
-fn movement(what: Move, units: i64) -> NewMove {
+fn movement(what: Move, units: i64) -> NewTransfer {
     let order = Order { what, currency: won(), amount: amount(units), reference: None };
-    NewMove { order, identity: None }
+    NewTransfer { order, identity: None }
 }
 
 /// Wallets with money, and a contest in which everybody is accepted.
@@ -138,7 +139,7 @@ fn fill(ours: &Ours, runtime: &Runtime, (members, fee): (u32, bool), numbers: &[
         ours.store.run(&Plan::default(), &mut { change }).during("make wallets")?;
         let deposit =
             |number: &u64| (movement(Move::Deposit { to: member(members, *number) }, 1_000_000), false);
-        let all = runtime.block_on(post::post_all(&ours.tally, some.iter().map(deposit).collect()));
+        let all = runtime.block_on(transfers::post_all(&ours.tally, some.iter().map(deposit).collect()));
         all.during("pay money in")?.into_iter().try_for_each(|one| one.map(drop)).during("pay money in")?;
     }
     let held =

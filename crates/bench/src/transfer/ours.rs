@@ -15,8 +15,8 @@ use tally_rules::idempotency::{Fingerprint, Identity, RequestKey};
 use tally_rules::ledger::account::AccountKey;
 use tally_rules::ledger::{Account, Currency, MemberId, Move, Order, Uuid, Wallet, WalletKey};
 use tally_rules::{Micros, ledger};
-use tally_service::wallets::command::NewMove;
-use tally_service::wallets::post::{post, post_all};
+use tally_service::ledger::transfers::NewTransfer;
+use tally_service::ledger::transfers::{post, post_all};
 use tally_service::{Failure, Tally};
 use tally_store::mysql::{MySqlStore, Options};
 use tally_store::{Changes, LedgerChanges, Plan, Store};
@@ -94,12 +94,12 @@ impl Ours {
         Ok(())
     }
 
-    fn movement(&self, what: Move, units: i64) -> NewMove {
+    fn movement(&self, what: Move, units: i64) -> NewTransfer {
         let number = KEYS.fetch_add(1, Ordering::Relaxed);
         let key = RequestKey { scope: "bench".into(), key: format!("{number:032x}").into() };
         let identity = Some(Identity { key, fingerprint: Fingerprint([0; 16]) });
         let amount = ledger::Amount::new(units).expect("an amount");
-        NewMove { order: Order { what, currency: self.currency, amount, reference: None }, identity }
+        NewTransfer { order: Order { what, currency: self.currency, amount, reference: None }, identity }
     }
 
     /// Messages to the database so far.

@@ -12,7 +12,7 @@ use crate::periods::prizes;
 use crate::periods::purge::Purge;
 use crate::scores::command::{Done, Redefine, Request};
 use crate::servers;
-use crate::servers::doubts::{self, Doubts};
+use crate::servers::in_doubt::{self, Doubts};
 use crate::tally::Tally;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, PoisonError};
@@ -58,7 +58,7 @@ fn put_once(tally: &Tally, id: &BoardId, wish: &Wish, identity: Option<&Identity
     }
     tally.boards.check_damaged(id.as_str())?;
     wish.check_currencies(&tally.settings.ledger.currencies)?;
-    doubts::find_out(tally)?;
+    in_doubt::find_out(tally)?;
     tally.look_now();
     let there = || tally.boards.get(id).filter(|board| board.is_there());
     // A change goes through the lane, and nothing else waits for it.
@@ -102,7 +102,7 @@ pub fn sorted_set(tally: &Tally, id: &BoardId) -> Result<Arc<Board>, Failure> {
         return Err(Refusal::ReservedName.into());
     }
     tally.boards.check_damaged(id.as_str())?;
-    doubts::find_out(tally)?;
+    in_doubt::find_out(tally)?;
     servers::again(|| {
         if let Some(board) = tally.board(id) {
             return Ok(board);
@@ -248,7 +248,7 @@ pub fn delete(tally: &Tally, id: &BoardId, identity: Option<&Identity>) -> Resul
 }
 
 fn delete_once(tally: &Tally, id: &BoardId, identity: Option<&Identity>) -> Result<bool, Failure> {
-    doubts::find_out(tally)?;
+    in_doubt::find_out(tally)?;
     tally.look_now();
     // It goes with its periods; what those that are over have promised stays owed.
     let written = match tally.boards.get(id) {

@@ -1,10 +1,9 @@
 //! One act, as a use case: look, ask the lane, and look again where something was not as it was seen. Blocks.
 
-use super::command::{Act, ContestDone, ContestOrder, What};
+use super::acts::{Act, ContestDone, ContestOrder, What};
 use super::finish::of_contest;
 use crate::failure::{Failure, Fault};
 use crate::tally::Tally;
-use crate::wallets::command::{Done, Request};
 use tally_rules::contest::{By, ContestId, Event, Record, State};
 use tally_rules::idempotency::Identity;
 use tally_rules::{Micros, PlayerId, Refusal};
@@ -60,13 +59,9 @@ pub(crate) fn find(tally: &Tally, id: &ContestId) -> Result<Record, Failure> {
 pub(crate) fn ask(tally: &Tally, order: ContestOrder) -> Result<ContestDone, Failure> {
     let is_cancelled = order.seen.as_ref().is_some_and(|seen| seen.state == State::Cancelled);
     let of_fees = matches!(order.act, Act::Refund(..)) || is_cancelled;
-    match tally.ledger.ask_blocking(Request::Contest(Box::new(order)))? {
-        Done::Contest(done) => {
-            tally.contests.counts.note(&done, of_fees);
-            Ok(done)
-        }
-        done => Err(Fault::Broken(format!("a contest is answered as one, not as {done:?}")).into()),
-    }
+    let done = tally.ledger.ask_blocking(order)?;
+    tally.contests.counts.note(&done, of_fees);
+    Ok(done)
 }
 
 /// What an act takes beside the contest: by whom, and what it may touch.

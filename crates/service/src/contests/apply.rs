@@ -1,8 +1,8 @@
 //! Applying, deciding on applications, and taking one back, wherever they are (`desk`). Each blocks.
 
 use super::act::Actor;
-use super::command::{ContestDone, Seen, What};
-use super::desk;
+use super::acts::{ContestDone, Seen, What};
+use super::application_store;
 use crate::failure::Failure;
 use crate::tally::Tally;
 use std::sync::PoisonError;
@@ -20,7 +20,7 @@ pub fn apply(
     identity: Option<&Identity>,
 ) -> Result<ContestDone, Failure> {
     let _not_renamed = tally.contests.renaming.read().unwrap_or_else(PoisonError::into_inner);
-    desk::at(tally, id, actor, identity, |desk, ask| desk.apply(ask, player))
+    application_store::at(tally, id, actor, identity, |desk, ask| desk.apply(ask, player))
 }
 
 /// Players are accepted, or rejected; each row for itself. A replay has the rows as they stand.
@@ -32,7 +32,8 @@ pub fn decide(
     accept: bool,
     identity: Option<&Identity>,
 ) -> Result<ContestDone, Failure> {
-    let mut done = desk::at(tally, id, actor, identity, |desk, ask| desk.decide(ask, players, accept))?;
+    let mut done =
+        application_store::at(tally, id, actor, identity, |desk, ask| desk.decide(ask, players, accept))?;
     if done.replayed {
         done.what = What::Decided(standing(tally, &done.record, players)?);
     }
@@ -45,7 +46,7 @@ fn standing(
     record: &Record,
     players: &[PlayerId],
 ) -> Result<Vec<Result<Status, Refusal>>, Failure> {
-    let seen = desk::of(tally, record)?.seen(record, players)?;
+    let seen = application_store::of(tally, record)?.seen(record, players)?;
     let key = |player: &PlayerId| EntrantKey { contest: record.no, player: player.clone() };
     let keys = tally_lanes::keys_to_load(players.iter().map(key));
     let enrolled = tally.store.ledger().enrolled(&keys)?;
@@ -67,5 +68,5 @@ pub fn withdraw(
     player: &PlayerId,
     identity: Option<&Identity>,
 ) -> Result<ContestDone, Failure> {
-    desk::at(tally, id, actor, identity, |desk, ask| desk.withdraw(ask, player))
+    application_store::at(tally, id, actor, identity, |desk, ask| desk.withdraw(ask, player))
 }

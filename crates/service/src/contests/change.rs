@@ -1,9 +1,9 @@
 //! Making a contest, changing what it is, and opening it. Each blocks.
 
 use super::act::{Actor, act, act_at, ask, may_make};
-use super::command::{Act, ContestDone, ContestOrder};
+use super::acts::{Act, ContestDone, ContestOrder};
 use super::start::check_boards;
-use super::{desk, finish};
+use super::{application_store, finish};
 use crate::failure::{Failure, Fault};
 use crate::periods::Periods;
 use crate::tally::Tally;
@@ -122,7 +122,7 @@ pub(super) fn open_at(
         if record.state == State::Draft && state::judge(record.state, Event::Open, by).is_ok() {
             check_boards(tally, &record.contest, 1)?;
         }
-        let kept = desk::opening(tally, record, by)?;
+        let kept = application_store::opening(tally, record, by)?;
         if let (Kept::Redis(number), true) = (kept, kept != record.kept) {
             prepared.borrow_mut().push((record.no, number));
         }
@@ -136,7 +136,7 @@ pub(super) fn open_at(
     };
     for (contest, number) in prepared.into_inner() {
         if used.is_some_and(|used| used != Kept::Redis(number)) {
-            desk::forget(tally, contest, number);
+            application_store::forget(tally, contest, number);
         }
     }
     done

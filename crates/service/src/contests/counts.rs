@@ -4,7 +4,7 @@
 //! reads no table and does not wait for a database that is away. What this server has done is counted when it is answered, so a
 //! retry, or another server that does the same, counts nothing. Not here: how it is shown.
 
-use super::command::{ContestDone, What};
+use super::acts::{ContestDone, What};
 use crate::failure::Failure;
 use crate::tally::Tally;
 use std::sync::atomic::{AtomicU64, Ordering};

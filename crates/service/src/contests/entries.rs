@@ -6,7 +6,7 @@
 //! servers an application may come between the look and the renaming. A closed member keeps its entries and releases its name; a
 //! new member does not get that name while they are there. Blocks. Not here: what becomes of entries of an erased player (`erase`).
 
-use super::{desk, series};
+use super::{application_store, series};
 use crate::failure::Failure;
 use crate::tally::Tally;
 use std::collections::BTreeSet;
@@ -128,7 +128,7 @@ fn has_entry(tally: &Tally, record: &Record, players: &[PlayerId]) -> Result<boo
         let keys = tally_lanes::keys_to_load(players.iter().map(key));
         return Ok(tally.store.ledger().enrolled(&keys)?.iter().any(Option::is_some));
     }
-    match desk::of(tally, record).and_then(|desk| desk.seen(record, players)) {
+    match application_store::of(tally, record).and_then(|desk| desk.seen(record, players)) {
         Ok(seen) => Ok(seen.iter().any(|(_, application)| {
             application.is_some_and(|application| application.status != Status::Rejected)
         })),

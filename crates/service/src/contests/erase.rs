@@ -6,7 +6,7 @@
 //! round it. Not here: boards and profiles (`players::erase`).
 
 use super::act::Actor;
-use super::{apply, desk};
+use super::{application_store, apply};
 use crate::failure::Failure;
 use crate::tally::Tally;
 use tally_rules::contest::{ContestId, Record, State};
@@ -35,7 +35,8 @@ pub(crate) fn take_back(tally: &Tally, player: &PlayerId) -> Result<bool, Failur
 }
 
 fn of_contest(tally: &Tally, id: &ContestId, record: &Record, player: &PlayerId) -> Result<bool, Failure> {
-    let asked = desk::of(tally, record).and_then(|desk| desk.seen(record, std::slice::from_ref(player)));
+    let asked =
+        application_store::of(tally, record).and_then(|desk| desk.seen(record, std::slice::from_ref(player)));
     let has = match asked {
         Ok(seen) => seen.iter().any(|(_, application)| application.is_some()),
         // They are gone, or were cleared meanwhile.

@@ -1,8 +1,8 @@
 //! Ending a contest that is played: no score is decided while the ledger's lane writes that, and none after it. Each blocks.
 
 use super::act::{Actor, act, act_at};
-use super::command::{Act, ContestDone};
-use super::{desk, work};
+use super::acts::{Act, ContestDone};
+use super::{application_store, pieces};
 use crate::boards::Board;
 use crate::failure::{Failure, Fault};
 use crate::tally::Tally;
@@ -40,9 +40,11 @@ pub fn cancel(
     let done = act(tally, id, identity, |record| {
         Ok((actor.by(record, Event::Cancel, None)?, Act::Cancel(boards(tally, id, record)?)))
     })?;
-    // It is called off, whatever becomes of this: the keeper goes on with it.
+    // It is called off, whatever becomes of this: the scheduler goes on with it.
     let record = Record::clone(&done.record);
-    if let Err(failure) = work::go_on(tally, id, record).and_then(|record| desk::clear(tally, id, record)) {
+    if let Err(failure) =
+        pieces::go_on(tally, id, record).and_then(|record| application_store::clear(tally, id, record))
+    {
         tracing::warn!(%failure, contest = id.as_str(), "release what a contest held; it is tried again");
     }
     Ok(done)

@@ -1,7 +1,7 @@
 //! What a score asks of the contest that its board belongs to.
 //!
 //! Which contest that is follows from the board's reserved name; whether it is played is kept with the board and changed while
-//! no score is decided (`wallets/work`), so no score comes in after the end. Who takes part is read by key: a member is
+//! no score is decided (`ledger/batch.rs`), so no score comes in after the end. Who takes part is read by key: a member is
 //! never changed, so that needs no lock. Where several servers write, the end is a change of the board, and a batch that was
 //! planned before it is planned again.
 

@@ -1,7 +1,7 @@
 //! Reading contests: one, a list by state, who applied, who takes part, who is paid. Each blocks.
 
 use super::act::{Actor, find};
-use super::desk;
+use super::application_store;
 use crate::boards::Board;
 use crate::failure::Failure;
 use crate::tally::Tally;
@@ -66,9 +66,11 @@ pub fn applications(
     let record = find(tally, id)?;
     let by = actor.by(&record, Event::Decide, None)?;
     match state::judge(record.state, Event::Decide, by) {
-        Ok(_) => match desk::of(tally, &record)?.page(&record, status, above, limit) {
+        Ok(_) => match application_store::of(tally, &record)?.page(&record, status, above, limit) {
             // Cleared meanwhile.
-            Err(Failure::Refused(Refusal::ApplicationsLost)) if desk::has_moved_on(tally, id, &record)? => {
+            Err(Failure::Refused(Refusal::ApplicationsLost))
+                if application_store::has_moved_on(tally, id, &record)? =>
+            {
                 Ok(Listing::default())
             }
             page => page,

@@ -6,10 +6,10 @@
 //! or its period's instant, so a row that two servers find is paid once. Not here: rows that had no turn yet (`work`).
 
 use super::act::{act_at, find};
-use super::command::{Act, What};
-use super::work::PIECE;
+use super::acts::{Act, What};
+use super::pieces::PIECE;
 use crate::failure::Failure;
-use crate::periods::prizes::{self, PaymentAct, PaymentOrder};
+use crate::periods::payments::{PaymentAct, PaymentOrder};
 use crate::tally::Tally;
 use tally_rules::contest::member::Unpaid;
 use tally_rules::contest::{By, ContestId, Payout, Record, State};
@@ -122,7 +122,7 @@ fn of_period(tally: &Tally, key: PartKey, from: u32) -> Result<usize, Failure> {
     let rows = wrong(tally, payment.no, from)?.rows;
     let count = rows.len();
     if count > 0 {
-        prizes::ask(tally, PaymentOrder { key, act: PaymentAct::Repay(payment, rows) })?;
+        tally.ledger.ask_blocking(PaymentOrder { key, act: PaymentAct::Repay(payment, rows) })?;
     }
     Ok(count)
 }

@@ -8,15 +8,21 @@
 use super::act::{Actor, again, may_make};
 use super::change::check_schedules;
 use crate::calendar::Calendar;
-use crate::failure::{Failure, Fault};
+use crate::failure::Failure;
+use crate::ledger::LedgerSettings;
+use crate::ledger::request::{LedgerRequest, Needs};
+use crate::ledger::state::BatchState;
+use crate::outcomes;
 use crate::tally::Tally;
-use crate::wallets::command::{Done, Request};
 use tally_rules::contest::id::Minute;
 use tally_rules::contest::series::{Making, Moments, Timetable, Wish, of_template};
-use tally_rules::contest::{ContestId, Series, SeriesRecord};
+use tally_rules::contest::{ContestId, Record, Series, SeriesRecord};
 use tally_rules::idempotency::Identity;
+use tally_rules::ledger::Uuid;
+use tally_rules::outcome::Outcome;
 use tally_rules::refusal::WrongField;
 use tally_rules::{Micros, Refusal};
+use tally_store::Plan;
 
 /// A change of a series.
 #[derive(Clone, Debug)]
@@ -42,6 +48,47 @@ pub enum SeriesDone {
     Replayed(Option<Box<SeriesRecord>>),
     /// It was not as it was seen; nothing was done.
     Stale,
+}
+
+/// A series becomes what it is to be where it still is what was seen; then the contest that is made of it is there too. A
+/// contest of that name that is there already is that contest: it is not made again, and the series goes on.
+impl LedgerRequest for SeriesOrder {
+    type Answer = SeriesDone;
+
+    fn needs(&self) -> Needs {
+        Needs { ids: usize::from(self.making.is_some()), ..Needs::default() }
+    }
+
+    fn read(&self, plan: &mut Plan, _ids: &[Uuid], _settings: &LedgerSettings) {
+        outcomes::read(plan, self.identity.as_ref());
+        let contests = &mut plan.ledger.contests;
+        contests.series.push(self.id.clone());
+        contests.contests.extend(self.making.iter().map(|making| making.id.clone()));
+    }
+
+    fn decide(&self, state: &mut BatchState<'_>, ids: &[Uuid]) -> Result<SeriesDone, Refusal> {
+        let present = state.series.get(&self.id).cloned();
+        if state.outcomes.replay(self.identity.as_ref())?.is_some() {
+            return Ok(SeriesDone::Replayed(present.map(Box::new)));
+        }
+        if present.as_ref() != self.seen.as_deref() {
+            return Ok(SeriesDone::Stale);
+        }
+        if let Some(making) = self.making.as_deref()
+            && state.contests.get(&making.id).is_none()
+        {
+            let series = Some(self.id.clone());
+            let mut record = Record::new(ids[0], making.contest.clone(), series, state.now);
+            record.since = making.at;
+            state.added.tell(&record, None, state.now);
+            state.contests.set(&making.id, Some(record));
+        }
+        if self.seen.is_some() || self.then.is_some() {
+            state.series.set(&self.id, self.then.as_deref().cloned());
+            state.outcomes.remember(self.identity.as_ref(), Outcome::ContestChanged);
+        }
+        Ok(SeriesDone::Done)
+    }
 }
 
 impl Moments for Calendar {
@@ -79,13 +126,6 @@ fn find(tally: &Tally, id: &ContestId) -> Result<SeriesRecord, Failure> {
     Ok(tally.store.ledger().series(id)?.ok_or(Refusal::SeriesNotFound)?)
 }
 
-fn ask(tally: &Tally, order: SeriesOrder) -> Result<SeriesDone, Failure> {
-    match tally.ledger.ask_blocking(Request::Series(Box::new(order)))? {
-        Done::Series(done) => Ok(done),
-        done => Err(Fault::Broken(format!("a series is answered as one, not as {done:?}")).into()),
-    }
-}
-
 /// A series as it is after an act, and whether that repeats an earlier answer.
 type Shown = (SeriesRecord, bool);
 
@@ -112,7 +152,7 @@ pub fn create(
         making: None,
         identity: identity.cloned(),
     };
-    match ask(tally, order)? {
+    match tally.ledger.ask_blocking(order)? {
         SeriesDone::Done => Ok((made_due(tally, id)?, false)),
         SeriesDone::Replayed(record) => Ok((*record.ok_or(Refusal::SeriesNotFound)?, true)),
         SeriesDone::Stale => Err(Refusal::SeriesExists.into()),
@@ -178,7 +218,7 @@ fn changed(
             making: None,
             identity: identity.cloned(),
         };
-        match ask(tally, order)? {
+        match tally.ledger.ask_blocking(order)? {
             SeriesDone::Stale => Ok(None),
             SeriesDone::Done if is_gone => Err(Refusal::SeriesNotFound.into()),
             done => Ok(Some(done)),
@@ -201,7 +241,7 @@ pub fn list(
 }
 
 /// Makes what is due of a series that was just changed: nobody has to wait for the next look. There are no more than are to be
-/// there ahead. Where that fails the keeper does it.
+/// there ahead. Where that fails the scheduler does it.
 fn made_due(tally: &Tally, id: &ContestId) -> Result<SeriesRecord, Failure> {
     loop {
         match make_next(tally, id) {
@@ -232,5 +272,5 @@ pub(super) fn make_next(tally: &Tally, id: &ContestId) -> Result<bool, Failure> 
         identity: None,
     };
     // Where it was not as it was seen somebody else may have made it: the next look tells.
-    ask(tally, order).map(|_| true)
+    tally.ledger.ask_blocking(order).map(|_| true)
 }

@@ -1,10 +1,10 @@
 //! Settling: the prizes of the final ranks are written down in one transaction, once, and then paid piece by piece. Blocks.
 
 use super::act::{Actor, act_at, find};
-use super::command::{Act, ContestDone};
-use super::{finish, work};
+use super::acts::{Act, ContestDone};
+use super::{finish, pieces};
 use crate::failure::{Failure, Fault};
-use crate::servers::marks;
+use crate::servers::outbox;
 use crate::tally::Tally;
 use std::collections::{BTreeMap, BTreeSet};
 use tally_ranking::Reads;
@@ -38,7 +38,7 @@ pub(super) fn settle_at(
     by: impl Fn(&Record) -> Result<By, Refusal>,
 ) -> Result<ContestDone, Failure> {
     // What a start has left to clear comes first.
-    work::go_on(tally, id, find(tally, id)?)?;
+    pieces::go_on(tally, id, find(tally, id)?)?;
     let done = act_at(tally, id, identity, at, |record| {
         let by = by(record)?;
         let payouts = match (record.state, record.prizes) {
@@ -48,7 +48,7 @@ pub(super) fn settle_at(
         Ok((by, Act::Settle(payouts)))
     })?;
     // Its prizes are written down, whatever becomes of this: the scheduler goes on with them.
-    let record = match work::go_on(tally, id, Record::clone(&done.record)) {
+    let record = match pieces::go_on(tally, id, Record::clone(&done.record)) {
         Ok(record) => Box::new(record),
         Err(failure) => {
             tracing::warn!(%failure, contest = id.as_str(), "pay the prizes of a contest; it is tried again");
@@ -66,7 +66,7 @@ fn payouts(tally: &Tally, id: &ContestId, record: &Record) -> Result<Vec<Payout>
     }
     for board in finish::all_of_contest(tally, id, record)? {
         // What counts was committed before the end; whoever committed it may not have published it yet.
-        marks::publish_all(&*tally.store, &board)?;
+        outbox::publish_all(&*tally.store, &board)?;
         let alone = board.definition.ranking == Ranking::Ordinal;
         let most = last_rank(&record.contest.prizes) as usize;
         let ranked = ranked(alone, most, |from| {

@@ -2,11 +2,11 @@
 //! the state; then the applications are cleared. Blocks.
 
 use super::act::{Actor, act_at, find};
-use super::command::{Act, ContestDone, What};
-use super::{desk, play, work};
+use super::acts::{Act, ContestDone, What};
+use super::{application_store, pieces, play};
 use crate::boards::{self, Board};
 use crate::failure::{Failure, Fault};
-use crate::servers::{self, doubts};
+use crate::servers::{self, in_doubt};
 use crate::tally::Tally;
 use std::cell::Cell;
 use std::sync::{Arc, PoisonError};
@@ -45,7 +45,7 @@ pub(super) fn start_at(
     at: Option<Micros>,
     by: impl Fn(&Record) -> Result<By, Refusal>,
 ) -> Result<Started, Failure> {
-    doubts::find_out(tally)?;
+    in_doubt::find_out(tally)?;
     let mut done = {
         let held = Cell::new(false);
         let _one = tally.changing_boards.lock().unwrap_or_else(PoisonError::into_inner);
@@ -55,12 +55,12 @@ pub(super) fn start_at(
             if state::judge(record.state, Event::Start, by).is_err() {
                 return Ok((by, Act::Start(Vec::new())));
             }
-            let desk = desk::of(tally, record)?;
+            let desk = application_store::of(tally, record)?;
             held.set(true);
             let rows = match desk.hold_still(record).and_then(|()| desk.accepted(record)) {
                 // Another start has cleared them; the transaction finds that the contest is not as it was seen.
                 Err(Failure::Refused(Refusal::ApplicationsLost))
-                    if desk::has_moved_on(tally, id, record)? =>
+                    if application_store::has_moved_on(tally, id, record)? =>
                 {
                     return Ok((by, Act::Start(Vec::new())));
                 }
@@ -85,9 +85,11 @@ pub(super) fn start_at(
         What::Started(failed, _) => failed,
         _ => done.record.report.as_ref().map_or_else(Vec::new, |report| report.first_failed.clone()),
     };
-    // It has started, whatever becomes of this: the keeper goes on with it.
+    // It has started, whatever becomes of this: the scheduler goes on with it.
     let record = Record::clone(&done.record);
-    if let Err(failure) = work::go_on(tally, id, record).and_then(|record| desk::clear(tally, id, record)) {
+    if let Err(failure) =
+        pieces::go_on(tally, id, record).and_then(|record| application_store::clear(tally, id, record))
+    {
         tracing::warn!(%failure, contest = id.as_str(), "clear the applications of a contest; it is tried again");
     }
     Ok(Started { done, failed })
@@ -112,7 +114,7 @@ pub(super) fn check_boards(tally: &Tally, contest: &Contest, members: u32) -> Re
 
 /// A start that did not take place holds no application still.
 fn let_go(tally: &Tally, id: &ContestId) {
-    let gone = find(tally, id).and_then(|record| desk::of(tally, &record)?.let_go(tally, id));
+    let gone = find(tally, id).and_then(|record| application_store::of(tally, &record)?.let_go(tally, id));
     if let Err(failure) = gone {
         tracing::debug!(%failure, contest = id.as_str(), "let go of applications; who waits for them does it");
     }

@@ -11,10 +11,10 @@ pub mod live;
 pub mod log;
 
 use crate::background::Background;
+use crate::backoff::Trial;
 use crate::boards::Board;
 use crate::failure::{Failure, blocking};
 use crate::tally::Tally;
-use crate::trial::Trial;
 use hub::{Hub, Known, Listener, Subject};
 use live::Watch;
 use std::collections::BTreeMap;

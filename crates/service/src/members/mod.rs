@@ -1,22 +1,30 @@
 //! Members: who they are, what they sign in with, and what each may do with what is its own.
 //!
 //! [`password`] and [`pin`] make and compare what is secret, [`token`] is what a member presents after signing in
-//! ([`signin`]), `throttle` and `budget` slow guesses down, `digests` queues slow digests, [`find`] looks somebody up and [`cache`] keeps who was looked up; `mend`
-//! corrects phone numbers that earlier versions stored. A member is made, changed and closed in the ledger's lane (`wallets::members`), because a member has a wallet from the
+//! ([`signin`]), `throttle` and `budget` slow guesses down, `digests` queues slow digests, [`find`] looks somebody up and [`cache`] keeps who was looked up; `correct_names`
+//! corrects phone numbers that earlier versions stored. A member is made, changed and closed in the ledger's lane (`manage`, `decide`), because a member has a wallet from the
 //! start. Not here: money.
 
 pub(crate) mod budget;
 pub mod cache;
+pub mod change;
+mod close;
+pub(crate) mod correct_names;
+pub(crate) mod create;
 mod digests;
 mod evict;
 pub mod find;
-pub(crate) mod mend;
 pub mod password;
+pub mod pay;
 pub mod pin;
 pub mod ranks;
 pub mod signin;
 mod throttle;
 pub mod token;
+
+pub use change::change;
+pub use close::close;
+pub use create::{Created, NewMember, create};
 
 use crate::failure::{Failure, Fault};
 use crate::secret::{Secret, Use};
@@ -32,6 +40,9 @@ use tally_rules::ledger::member::{Handle, Phone};
 use tally_rules::ledger::{Member, MemberId};
 use throttle::Throttle;
 use token::Tokens;
+
+/// How often a change is tried anew because another came between.
+pub(crate) const TRIES: usize = 8;
 
 /// Unknown phone numbers that a member may transfer to before it waits; one more after each interval. As many of
 /// its transfers to phone numbers may be under way.

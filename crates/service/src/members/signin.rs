@@ -8,9 +8,8 @@
 use super::token::Said;
 use super::{find, password};
 use crate::failure::Failure;
+use crate::members::change::{MemberChange, Rehashed};
 use crate::tally::Tally;
-use crate::wallets;
-use crate::wallets::command::{MemberChange, Rehashed};
 use std::net::IpAddr;
 use std::sync::Arc;
 use tally_rules::ledger::member::{Handle, Login};
@@ -71,7 +70,7 @@ pub async fn sign_in(
     if let Some((id, rehashed)) = rehashed {
         let change = MemberChange { rehashed: Some(rehashed), ..MemberChange::default() };
         // The password was right, whatever becomes of this; the next time it is tried again.
-        if let Err(failure) = wallets::members::change(tally, id, change, None).await {
+        if let Err(failure) = super::change(tally, id, change, None).await {
             tracing::warn!(%failure, member = %id.0, "store a digest of today's cost");
         }
     }

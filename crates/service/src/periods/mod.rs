@@ -2,20 +2,21 @@
 //!
 //! Spans come from the calendar unless they are stored: a stored end holds, so a changed schedule counts from the next
 //! boundary. What is open is decided by the clock, never by whether somebody has closed it yet; what was closed once
-//! stays so, whatever the clock or a longer grace says. Only the lane and the keeper change this state: [`keeper`]
-//! closes what is due, [`order`] writes the order of closed parts, [`prizes`] pays
+//! stays so, whatever the clock or a longer grace says. Only the lane and the scheduler change this state: [`scheduler`]
+//! closes what is due, [`archive`] writes the order of closed parts, [`prizes`] pays
 //! what their ranks get, [`view`] reads.
 
-pub(crate) mod behind;
-pub mod keeper;
-mod middle;
-pub mod order;
+pub mod archive;
+pub(crate) mod catch_up;
+mod name_range;
+pub(crate) mod outdated;
+pub(crate) mod payments;
 pub mod prizes;
 pub(crate) mod purge;
-mod shared;
-pub(crate) mod stale;
+pub(crate) mod scan;
+pub mod scheduler;
+mod shared_close;
 pub mod view;
-pub(crate) mod walk;
 
 use crate::calendar::Calendar;
 use std::sync::Arc;

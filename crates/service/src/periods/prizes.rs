@@ -6,14 +6,14 @@
 //! Pieces say where they begin, and the payment's row says where the next one does. Players who are no members get nothing, and
 //! nobody moves up for them. A period is not forgotten before it is paid. Blocks.
 
+use super::payments::{Over, PaymentAct, PaymentOrder};
 use super::view::View;
-use super::{LivePart, Periods, RuleState, keeper};
+use super::{LivePart, Periods, RuleState, scheduler};
 use crate::boards::Board;
+use crate::contests::pieces::{PIECE, payouts};
 use crate::contests::settle::{PAGE, page, ranked};
-use crate::contests::work::{PIECE, payouts};
 use crate::failure::{Failure, Fault};
 use crate::tally::Tally;
-use crate::wallets::command::{Done, Request};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use tally_rules::contest::Payout;
@@ -21,53 +21,12 @@ use tally_rules::contest::prize::{Share, last_rank, shares};
 use tally_rules::definition::Ranking;
 use tally_rules::ledger::MemberId;
 use tally_rules::ledger::member::Handle;
-use tally_rules::period::{Payment, PeriodPrizes};
-use tally_rules::{BoardId, Micros, PlayerId};
+use tally_rules::period::PeriodPrizes;
+use tally_rules::{Micros, PlayerId};
 use tally_store::{BoardNo, Part, PartKey, PartRow, Store};
 
 /// Open payments of one look.
 const LOOK: usize = 100;
-
-/// What is asked of the ledger's lane.
-#[derive(Clone, Debug)]
-pub(crate) struct PaymentOrder {
-    /// Which period.
-    pub(crate) key: PartKey,
-    /// What.
-    pub(crate) act: PaymentAct,
-}
-
-/// A period that is over.
-#[derive(Clone, Debug)]
-pub(crate) struct Over {
-    /// Of which board.
-    pub(crate) board: BoardId,
-    /// Its name.
-    pub(crate) period: String,
-    /// Since when it takes no more scores.
-    pub(crate) since: Micros,
-}
-
-/// What is to be done.
-#[derive(Clone, Debug)]
-pub(crate) enum PaymentAct {
-    /// What is to be paid becomes known, if it is not yet.
-    Begin(Over, Vec<Payout>),
-    /// The next prizes are paid, the first of them being of that number.
-    Pay(u32, Vec<Payout>),
-    /// Prizes of a payment that were left unpaid by mistake are paid.
-    Repay(Payment, Vec<(u32, Payout)>),
-}
-
-impl PaymentOrder {
-    /// How many prizes it is about.
-    pub(crate) fn rows(&self) -> usize {
-        match &self.act {
-            PaymentAct::Begin(_, rows) | PaymentAct::Pay(_, rows) => rows.len(),
-            PaymentAct::Repay(_, rows) => rows.len(),
-        }
-    }
-}
 
 /// Closed periods of each board that are known to be paid, so that nobody asks the store for them again.
 #[derive(Debug, Default)]
@@ -154,8 +113,8 @@ pub(crate) fn write_down(tally: &Tally, board: &Arc<Board>) -> Result<HashSet<Pa
     if board.periods().rules.iter().all(|state| state.rule.prizes.table.is_empty()) {
         return Ok(HashSet::new());
     }
-    keeper::close_due_of(tally, board)?;
-    keeper::refresh_due_of(tally, board)?;
+    scheduler::close_due_of(tally, board)?;
+    scheduler::refresh_due_of(tally, board)?;
     let (_, closed) = closed(board, &HashSet::new());
     closed.iter().try_for_each(|one| begin(tally, board, one))?;
     Ok(closed.into_iter().map(|(row, ..)| row.part).collect())
@@ -215,7 +174,7 @@ fn begin(tally: &Tally, board: &Arc<Board>, (row, over, prizes): &Closed) -> Res
             payouts.push(Payout { player, member, division: None, rank, currency, amount, paid: None });
         }
     }
-    ask(tally, PaymentOrder { key, act: PaymentAct::Begin(over.clone(), payouts) })
+    tally.ledger.ask_blocking(PaymentOrder { key, act: PaymentAct::Begin(over.clone(), payouts) })
 }
 
 /// Which of the players of some prizes are members, in one question.
@@ -237,14 +196,7 @@ fn go_on(tally: &Tally, key: PartKey) -> Result<(), Failure> {
             let (board, period) = (payment.board.as_str(), &payment.period);
             return Err(Fault::Broken(format!("prizes of `{board}` {period} are not there")).into());
         }
-        ask(tally, PaymentOrder { key, act: PaymentAct::Pay(payment.done, payouts(rows)) })?;
-    }
-}
-
-pub(crate) fn ask(tally: &Tally, order: PaymentOrder) -> Result<(), Failure> {
-    match tally.ledger.ask_blocking(Request::Payment(Box::new(order)))? {
-        Done::Payment => Ok(()),
-        done => Err(Fault::Broken(format!("a payment is answered as one, not as {done:?}")).into()),
+        tally.ledger.ask_blocking(PaymentOrder { key, act: PaymentAct::Pay(payment.done, payouts(rows)) })?;
     }
 }
 

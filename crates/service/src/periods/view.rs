@@ -1,6 +1,6 @@
 //! Reading a part of a board: all time, a period in memory, or a closed one from its blocks.
 
-use super::order::StoredPart;
+use super::archive::StoredPart;
 use super::{ALL_TIME_NAME, LivePart};
 use crate::boards::Board;
 use crate::failure::{Failure, Fault};

@@ -6,8 +6,8 @@
 use super::command::{Done, ImportChunk, Imported, Request};
 use super::submit::checked;
 use crate::failure::{Failure, Fault, blocking};
-use crate::periods::keeper;
 use crate::periods::purge::Purge;
+use crate::periods::scheduler;
 use crate::tally::Tally;
 use std::sync::Arc;
 use tally_rules::score::Given;
@@ -79,7 +79,7 @@ pub async fn import(tally: &Arc<Tally>, chunk: NewChunk) -> Result<Imported, Fai
         // What the file said of closed periods is in force when the last chunk is answered.
         let (tally, board) = (Arc::clone(tally), board);
         let end = move || {
-            keeper::end_import(&tally, &board);
+            scheduler::end_import(&tally, &board);
             Ok(())
         };
         // The chunk is committed, so a fault here is no fault of it: the scheduler goes on.

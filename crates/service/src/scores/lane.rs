@@ -7,9 +7,9 @@ use super::command::{Done, Request};
 use super::shared::Shared;
 use super::work::{ScoreWork, StoreTimes};
 use crate::failure::Failure;
+use crate::reply::{self, Entry, Told};
 use crate::requests::Running;
 use crate::settings::Background;
-use crate::waiting::{self, Entry, Told};
 use std::sync::{Arc, Mutex, PoisonError};
 use tally_lanes::{Bounds, Lane, LaneThread, Pass, Seat, Seats, Stats, Times};
 use tally_rules::Micros;
@@ -17,7 +17,7 @@ use tally_rules::Micros;
 /// What a caller hears.
 pub(crate) type Answer = Told<Done>;
 
-type Waiter = waiting::Waiter<Done>;
+type Waiter = reply::Waiter<Done>;
 
 /// The lanes of scores.
 pub(crate) struct ScoreLanes {
@@ -102,14 +102,14 @@ impl ScoreLanes {
     pub(crate) async fn ask(&self, request: Request, running: Option<Running>) -> Result<Done, Failure> {
         self.shared.teller.meet();
         let (seat, lane) = self.seat(&request);
-        heard(waiting::ask(lane, request, running.into_iter().collect(), seat).await)
+        heard(reply::ask(lane, request, running.into_iter().collect(), seat).await)
     }
 
     /// The same on a thread that may block.
     pub(crate) fn ask_blocking(&self, request: Request, running: Option<Running>) -> Result<Done, Failure> {
         let (seat, lane) = self.seat(&request);
         let entry = Entry { request, running: running.into_iter().collect(), seat };
-        heard(waiting::ask_blocking(lane, entry, self.shared.background))
+        heard(reply::ask_blocking(lane, entry, self.shared.background))
     }
 
     /// One turn of a lane that has no thread; whether there was anything to do.
@@ -130,7 +130,7 @@ impl ScoreLanes {
             running: running.into_iter().collect(),
             seat,
         });
-        let answers = waiting::ask_all(&self.lanes[number].lane, many.collect()).await?;
+        let answers = reply::ask_all(&self.lanes[number].lane, many.collect()).await?;
         let fault = |answer| match answer {
             Ok(Ok(Done::Failed(fault))) => Err(fault),
             answer => answer,

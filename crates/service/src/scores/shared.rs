@@ -7,8 +7,8 @@
 use super::unpublished::Unpublished;
 use crate::clock::Clock;
 use crate::failure::Fault;
+use crate::reply::Teller;
 use crate::settings::Background;
-use crate::waiting::Teller;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

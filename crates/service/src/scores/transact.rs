@@ -12,8 +12,8 @@ use super::work::ScoreWork;
 use crate::boards::Board;
 use crate::clock::Judged;
 use crate::failure::{Fault, in_lane};
-use crate::periods::stale::Stale;
-use crate::servers::{self, marks};
+use crate::periods::outdated::Stale;
+use crate::servers::{self, outbox};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tally_lanes::Failure;
@@ -128,7 +128,7 @@ impl ScoreWork {
                 let standing = Standing::of(batch);
                 for ScoreKey { board, part, player } in keys {
                     let Some(board) = standing.board(board) else { continue };
-                    marks::publish_one(&*self.shared.store, board, part, &player).map_err(fault)?;
+                    outbox::publish_one(&*self.shared.store, board, part, &player).map_err(fault)?;
                 }
             }
             Unready::Ranking(error) => return Err(error.into()),

@@ -17,7 +17,7 @@ use super::{publish, spread};
 use crate::clock::Judged;
 use crate::failure::Fault;
 use crate::periods::ALL_TIME_NAME;
-use crate::periods::stale::Stale;
+use crate::periods::outdated::Stale;
 use crate::periods::view::View;
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};

@@ -6,16 +6,16 @@
 //! known here, for which the next look is made at once, one for all who wait; and answers, which are refused when the last
 //! look was a second ago, so that a revoked key ends everywhere (ten seconds where there are no keys). Where orders are in
 //! memory one server writes, and none of this is there. Not here: what was committed and not published by who is gone
-//! ([`marks`]).
+//! ([`outbox`]).
 
-pub(crate) mod doubts;
-pub(crate) mod marks;
+pub(crate) mod in_doubt;
+pub(crate) mod outbox;
 
 use crate::boards::Board;
 use crate::contests::play;
 use crate::failure::{Failure, Fault};
-use crate::periods::order;
-use crate::periods::walk::Readers;
+use crate::periods::archive;
+use crate::periods::scan::Readers;
 use crate::tally::Tally;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -314,6 +314,6 @@ pub(crate) fn again<T>(mut once: impl FnMut() -> Result<T, Failure>) -> Result<T
 /// with the others. Where that fails it is done with the next look at what is behind.
 pub(crate) fn open_order(store: &dyn Store, board: &Board, part: Part, order: &Standings) {
     if order.remote().is_some() {
-        drop(order::fill(store, board, part, order, Readers::Few, |_| {}));
+        drop(archive::fill(store, board, part, order, Readers::Few, |_| {}));
     }
 }

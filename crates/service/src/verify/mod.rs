@@ -33,7 +33,7 @@ mod walk;
 mod wallets;
 
 use crate::failure::Failure;
-use crate::wallets::HOME_META;
+use crate::ledger::HOME_META;
 pub use owed::Owed;
 pub use scores::Scores;
 use std::collections::{BTreeMap, BTreeSet};

@@ -21,7 +21,7 @@ use tally_rules::period::PeriodRule;
 use tally_rules::score::{self, Given};
 use tally_rules::{Micros, Record, Refusal};
 use tally_service::Failure;
-use tally_service::periods::keeper;
+use tally_service::periods::scheduler;
 use tally_service::players::erase;
 use tally_service::scores::remove::remove;
 use tally_service::scores::submit::{NewScore, submit};
@@ -196,7 +196,7 @@ impl History {
     }
 
     fn close(&mut self) {
-        keeper::close_due(&self.world.tally()).unwrap();
+        scheduler::close_due(&self.world.tally()).unwrap();
         self.model.close(self.world.now());
     }
 

@@ -2,7 +2,7 @@
 //!
 //! A rule is its history of calendars: a changed schedule counts from the end of the period that was present then. What
 //! is open is a comparison of instants. The rules of scores and of order are the plain forms of `tally-rules`. Nothing of
-//! blocks, trees, lanes, stored spans or the keeper is in it.
+//! blocks, trees, lanes, stored spans or the scheduler is in it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use tally_ranking::Place;

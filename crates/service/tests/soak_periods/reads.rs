@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 use tally_ranking::{Among, Edge, Page, PageQuery, Place, Ranked, Start};
 use tally_rules::rank::{self, Counts, Percentile};
 use tally_rules::{Micros, PlayerId, Record};
-use tally_service::periods::keeper;
+use tally_service::periods::scheduler;
 use tally_service::periods::view::{View, list};
 
 /// Everything that can be asked of a part.
@@ -23,7 +23,7 @@ struct Reads<'a> {
 
 /// Every part reads as the model says: those in memory, the closed ones, the list of them.
 pub(crate) fn compare(world: &World, model: &mut Model, random: &mut Random) {
-    keeper::close_due(&world.tally()).unwrap();
+    scheduler::close_due(&world.tally()).unwrap();
     let now = world.now();
     model.close(now);
     let board = world.tally().boards.get(&super::world::board()).unwrap();

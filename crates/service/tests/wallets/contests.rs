@@ -22,11 +22,13 @@ use tally_rules::ledger::{Amount, MemberId, Move, WalletKey};
 use tally_rules::{BoardId, Micros, PlayerId, Refusal};
 use tally_service::clock::TimeSource;
 use tally_service::contests::act::Actor;
-use tally_service::contests::command::What;
-use tally_service::contests::{apply, ban, change, finish, keeper, read, start as begin};
+use tally_service::contests::acts::What;
+use tally_service::contests::{apply, ban, change, finish, read, scheduler, start as begin};
+use tally_service::ledger::holds;
+use tally_service::ledger::holds::NewHold;
+use tally_service::members;
+use tally_service::members::change::MemberChange;
 use tally_service::settings::Background;
-use tally_service::wallets::command::{MemberChange, NewHold};
-use tally_service::wallets::{holds, members};
 use tally_service::{Clock, Failure, Settings, Tally, boards};
 
 /// Two places more than those who come, a fee or none, and prizes that nobody shares.
@@ -59,7 +61,7 @@ fn what_the_clock_missed_happens_in_order_before_anybody_asks() {
     let never = Wish { opens_at: Some(None), ..timed.clone() };
     change::create(&world.tally, &idle, &Actor::Server, &never, None).unwrap();
     world.advance(12_000_000);
-    keeper::do_due(&world.tally).unwrap();
+    scheduler::do_due(&world.tally).unwrap();
     let player = player_of(member);
     apply::apply(&world.tally, &cup, &Actor::Member(player.clone()), &player, None).unwrap();
     apply::decide(&world.tally, &cup, &Actor::Admin, std::slice::from_ref(&player), true, None).unwrap();
@@ -80,7 +82,7 @@ fn what_the_clock_missed_happens_in_order_before_anybody_asks() {
     // Opened by hand after its start has passed, it waits for a hand.
     change::open(&next, &idle, &Actor::Admin, None).unwrap();
     late.fetch_add(1_000_000, Ordering::SeqCst);
-    keeper::do_due(&next).unwrap();
+    scheduler::do_due(&next).unwrap();
     assert_eq!(read::get(&next, &idle).unwrap().state, State::Open);
     next.drain();
 }
@@ -337,7 +339,7 @@ fn applications_close_when_the_contest_is_to_start() {
         apply(&players[0]).unwrap();
         let late = apply::apply(&own, &id, &Actor::Server, &players[1], None).map(drop);
         assert_eq!(refused(late), Refusal::ContestState(State::Running));
-        keeper::do_due(&own).unwrap();
+        scheduler::do_due(&own).unwrap();
         assert_eq!(read::get(&own, &id).unwrap().state, State::Running);
         // A contest that is opened after its start has passed takes applications until a hand starts it.
         let passed = ContestId::new("passed").unwrap();
@@ -480,16 +482,16 @@ fn a_clock_that_jumps_opens_no_contest_and_ends_no_hold() {
     let hold = NewHold { wallet, amount, expires_at, identity: identity("h", 1) };
     let hold = world.wait(holds::place(&tally, hold)).unwrap();
     wall.fetch_add(3_600_000_000, Ordering::SeqCst);
-    keeper::do_due(&tally).unwrap();
+    scheduler::do_due(&tally).unwrap();
     assert_eq!(read::get(&tally, &cup).unwrap().state, State::Draft);
     wall.fetch_sub(3_600_000_000, Ordering::SeqCst);
-    keeper::do_due(&tally).unwrap();
+    scheduler::do_due(&tally).unwrap();
     let ending = Ending::Capture { amount: None, to: None };
     let captured = world.wait(holds::end(&tally, hold.id, ending, identity("c", 1))).unwrap();
     assert!(captured.hold.end.is_some());
     // By a clock that does not jump what is due happens.
     wall.fetch_add(20_000_000, Ordering::SeqCst);
-    keeper::do_due(&tally).unwrap();
+    scheduler::do_due(&tally).unwrap();
     assert_eq!(read::get(&tally, &cup).unwrap().state, State::Open);
     tally.drain();
 }

@@ -4,8 +4,8 @@ use crate::world::*;
 use tally_rules::Refusal;
 use tally_rules::ledger::{MemberId, Move};
 use tally_service::Failure;
-use tally_service::wallets::command::NewMove;
-use tally_service::wallets::post;
+use tally_service::ledger::transfers;
+use tally_service::ledger::transfers::NewTransfer;
 
 const CALLERS: usize = 32;
 const ROUNDS: usize = 8;
@@ -31,7 +31,7 @@ fn crowd(kind: Kind) {
                     let units = i64::try_from(1 + (caller * 7 + round) % 40).unwrap();
                     let identity = identity(&format!("{caller} {round}"), 1);
                     let order = order(Move::Transfer { from, to }, units);
-                    match post::post(&tally, NewMove { order, identity }).await {
+                    match transfers::post(&tally, NewTransfer { order, identity }).await {
                         Ok(_) => done += 1,
                         Err(Failure::Refused(Refusal::InsufficientFunds)) => refused += 1,
                         Err(failure) => panic!("{failure:?}"),

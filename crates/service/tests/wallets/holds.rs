@@ -6,8 +6,8 @@ use tally_rules::instant::SECOND;
 use tally_rules::ledger::hold::{End, Ending};
 use tally_rules::ledger::{Amount, MemberId, WalletKey};
 use tally_service::Failure;
-use tally_service::wallets::command::NewHold;
-use tally_service::wallets::holds::{self, HoldDone};
+use tally_service::ledger::holds::NewHold;
+use tally_service::ledger::holds::{self, HoldDone};
 
 fn place(
     world: &World,

@@ -3,8 +3,9 @@
 use crate::world::*;
 use tally_rules::Refusal;
 use tally_rules::ledger::{MemberId, Move, Uuid};
-use tally_service::wallets::command::NewMove;
-use tally_service::wallets::{LedgerSettings, members, post};
+use tally_service::ledger::transfers::NewTransfer;
+use tally_service::ledger::{LedgerSettings, transfers};
+use tally_service::members;
 
 #[test]
 fn each_caller_hears_before_and_after() {
@@ -35,8 +36,8 @@ fn a_retry_has_one_effect_and_the_first_answer() {
     assert!(!world.transfer(bob, ann, 99, Some("r")).unwrap().replayed);
     assert!(world.transfer(bob, ann, 99, Some("r")).unwrap().replayed);
     // The same key for something else.
-    let new = NewMove { order: order(Move::Deposit { to: ann }, 1), identity: identity("k", 2) };
-    assert_eq!(refused(world.wait(post::post(&world.tally, new))), Refusal::IdempotencyKeyReused);
+    let new = NewTransfer { order: order(Move::Deposit { to: ann }, 1), identity: identity("k", 2) };
+    assert_eq!(refused(world.wait(transfers::post(&world.tally, new))), Refusal::IdempotencyKeyReused);
     world.end(&[ann, bob]);
 }
 
@@ -84,8 +85,7 @@ fn members_are_one_for_each_name_and_close_when_they_are_empty() {
     assert_eq!(read.player.as_str(), ann.0.to_string());
     assert_eq!(world.tally.store.ledger().wallets_of(ann).unwrap().len(), 1);
     // Two at once in one batch and under one key.
-    let keyed =
-        || tally_service::wallets::command::NewMember { identity: identity("m", 1), ..new_member("eve") };
+    let keyed = || tally_service::members::NewMember { identity: identity("m", 1), ..new_member("eve") };
     let eve = world.create(keyed()).unwrap();
     let again = world.create(keyed()).unwrap();
     assert_eq!((again.id, eve.replayed, again.replayed), (eve.id, false, true));

@@ -17,11 +17,12 @@ use tally_rules::ledger::{Currencies, MemberId, Move, Order, Uuid};
 use tally_rules::period::Payment;
 use tally_rules::{BoardId, Definition, Micros};
 use tally_service::contests::act::Actor;
-use tally_service::contests::{apply, change, finish, keeper, read, series, start as begin};
+use tally_service::contests::{apply, change, finish, read, scheduler, series, start as begin};
+use tally_service::ledger::LedgerSettings;
+use tally_service::members;
 use tally_service::owed::{self, Place};
-use tally_service::periods::{keeper as periods, prizes};
+use tally_service::periods::{prizes, scheduler as periods};
 use tally_service::scores::submit::{self, NewScore};
-use tally_service::wallets::{LedgerSettings, members};
 use tally_service::{Failure, Tally, boards};
 use tally_store::{BoardNo, Changes, ContestChanges, LedgerChanges, Part, PartKey, PayoutKey, Plan};
 
@@ -100,7 +101,7 @@ fn what_a_missing_currency_keeps_back_is_paid_when_it_is_there() {
         // Or it would pay before one looks.
         world.tally.drain();
         finish::cancel(&poor, &id, &Actor::Admin, None).unwrap();
-        assert!(keeper::do_due(&poor).is_err());
+        assert!(scheduler::do_due(&poor).is_err());
         let mut lacking = vec!["contest cup: fee 10 USD, currency_mismatch".to_owned(); 2];
         assert_eq!(listed(&poor), lacking);
         let record = read::get(&world.tally, &id).unwrap();

@@ -11,7 +11,7 @@ use tally_rules::period::{Payment, PeriodPrizes, PeriodRule};
 use tally_rules::score::Given;
 use tally_rules::{BoardId, Micros, PlayerId, Refusal};
 use tally_service::periods::view::View;
-use tally_service::periods::{keeper, prizes};
+use tally_service::periods::{prizes, scheduler};
 use tally_service::players::erase;
 use tally_service::scores::submit::{self, NewScore};
 use tally_service::{Failure, Tally, boards};
@@ -79,7 +79,7 @@ fn a_closed_period_pays_its_prizes_once() {
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {
-                    keeper::close_due(tally).unwrap();
+                    scheduler::close_due(tally).unwrap();
                     prizes::pay_due(tally).unwrap();
                 });
             }
@@ -109,7 +109,7 @@ fn a_player_that_is_restored_later_gets_no_prize_of_a_closed_period() {
             world.wait(erase::ban(tally, &board(), player_of(ann), hidden, None)).unwrap();
         };
         let look = || {
-            keeper::close_due(tally).unwrap();
+            scheduler::close_due(tally).unwrap();
             prizes::pay_due(tally).unwrap();
         };
         ban(true);
@@ -130,7 +130,7 @@ fn a_crash_between_closing_and_paying_loses_nothing() {
     let member = world.member("ann", 0);
     put(&world, &world.tally, &daily(table(7), 12)).unwrap();
     score(&world, &world.tally, player_of(member), 5);
-    // Only closed, never looked at for prizes: the keeper of contests has stopped before the day ends.
+    // Only closed, never looked at for prizes: the scheduler of contests has stopped before the day ends.
     world.tally.drain();
     let now = Arc::new(AtomicI64::new(world.now().0 + DAY));
     let next = start(Arc::clone(&world.tally.store), &now, settings()).unwrap();
@@ -150,9 +150,9 @@ fn prizes_are_for_periods_that_are_closed_after_they_were_promised() {
     score(&world, tally, player_of(member), 5);
     world.advance(DAY);
     let look = || {
-        keeper::close_due(tally).unwrap();
+        scheduler::close_due(tally).unwrap();
         prizes::pay_due(tally).unwrap();
-        keeper::close_due(tally).unwrap();
+        scheduler::close_due(tally).unwrap();
     };
     // The first day is over when the prizes are promised.
     put(&world, tally, &daily(table(7), 0)).unwrap();

@@ -5,10 +5,11 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use tally_rules::ledger::Member;
 use tally_rules::ledger::member::Login;
+use tally_service::members;
+use tally_service::members::NewMember;
+use tally_service::members::change::{MemberChange, Set};
 use tally_service::members::password::{self, Cost};
 use tally_service::members::signin::{self, SignedIn};
-use tally_service::wallets::command::{MemberChange, NewMember, Set};
-use tally_service::wallets::members;
 
 /// "password" as another program digests it, with parameters of its own.
 const IMPORTED: &str =
@@ -62,7 +63,7 @@ fn a_new_digest_of_an_old_password_does_not_come_back() {
     let ann = world.create(NewMember { member, ..new }).unwrap().id;
     let change = |change| world.wait(members::change(&world.tally, ann, change, None)).unwrap();
     let rehashed = |from: &str, to: &str| MemberChange {
-        rehashed: Some(tally_service::wallets::command::Rehashed { from: from.into(), to: to.into() }),
+        rehashed: Some(tally_service::members::change::Rehashed { from: from.into(), to: to.into() }),
         ..MemberChange::default()
     };
     let stored = || world.tally.store.ledger().member(ann).unwrap().unwrap().password;

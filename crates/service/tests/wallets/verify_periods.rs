@@ -5,7 +5,7 @@ use crate::verify::{Broken, GHOST, Place, fault, hex, in_a_database, verify};
 use crate::world::{World, order};
 use tally_rules::ledger::{MemberId, Move, Order, Uuid};
 use tally_rules::period::Payment;
-use tally_service::periods::{keeper, prizes};
+use tally_service::periods::{prizes, scheduler};
 use tally_testkit::{DatabaseKind, ScratchDatabase};
 
 const TABLES: [&str; 5] =
@@ -26,7 +26,7 @@ fn make(world: &World) -> Made {
     score(world, &world.tally, player_of(ann), 9);
     score(world, &world.tally, player_of(bob), 5);
     world.advance(DAY);
-    keeper::close_due(&world.tally).unwrap();
+    scheduler::close_due(&world.tally).unwrap();
     prizes::pay_due(&world.tally).unwrap();
     let mut books = world.tally.store.ledger().books().unwrap();
     let paid: Vec<Payment> = books.payments(None, 9).unwrap().into_iter().map(|(_, row)| row).collect();
@@ -111,7 +111,7 @@ fn every_row_of_a_periods_prizes_that_was_broken_by_sql_is_named() {
     let server = ScratchDatabase::shared(DatabaseKind::MariaDb10);
     let (world, name) = in_a_database(server);
     let made = make(&world);
-    // The keepers' own looks would pay what a fault makes due again.
+    // The schedulers' own looks would pay what a fault makes due again.
     world.tally.drain();
     let faults = [of_prizes(&made), of_movements(&made)].concat();
     Place::Server(world, server, name).break_each(&TABLES, faults);

@@ -13,10 +13,12 @@ use tally_rules::ledger::{
     Amount, Currencies, Currency, Member, MemberId, Move, Order, Transfer, TransferId, WalletKey,
 };
 use tally_rules::{Micros, PlayerId, Refusal};
+use tally_service::ledger::transfers::NewTransfer;
+use tally_service::ledger::transfers::{Receipt, TransferResult};
+use tally_service::ledger::{LedgerSettings, transfers};
+use tally_service::members;
+use tally_service::members::{Created, NewMember};
 use tally_service::secret::Secret;
-use tally_service::wallets::command::{Created, NewMember, NewMove};
-use tally_service::wallets::post::{MoveResult, Receipt};
-use tally_service::wallets::{LedgerSettings, members, post};
 use tally_service::{Clock, Failure, Keys, Progress, Settings, Tally};
 use tally_store::Store;
 use tally_store::mysql::MySqlStore;
@@ -128,19 +130,25 @@ impl World {
         id
     }
 
-    pub(crate) fn post(&self, order: Order, key: Option<&str>) -> MoveResult {
+    pub(crate) fn post(&self, order: Order, key: Option<&str>) -> TransferResult {
         let identity = key.and_then(|key| identity(key, 1));
-        self.wait(post::post(&self.tally, NewMove { order, identity }))
+        self.wait(transfers::post(&self.tally, NewTransfer { order, identity }))
     }
 
-    pub(crate) fn transfer(&self, from: MemberId, to: MemberId, units: i64, key: Option<&str>) -> MoveResult {
+    pub(crate) fn transfer(
+        &self,
+        from: MemberId,
+        to: MemberId,
+        units: i64,
+        key: Option<&str>,
+    ) -> TransferResult {
         self.post(order(Move::Transfer { from, to }, units), key)
     }
 
     /// Many at once, each tied to the next or not.
-    pub(crate) fn post_all(&self, moves: Vec<(Order, bool)>) -> Vec<MoveResult> {
-        let new = |(order, linked)| (NewMove { order, identity: None }, linked);
-        self.wait(post::post_all(&self.tally, moves.into_iter().map(new).collect())).unwrap()
+    pub(crate) fn post_all(&self, moves: Vec<(Order, bool)>) -> Vec<TransferResult> {
+        let new = |(order, linked)| (NewTransfer { order, identity: None }, linked);
+        self.wait(transfers::post_all(&self.tally, moves.into_iter().map(new).collect())).unwrap()
     }
 
     pub(crate) fn balance(&self, member: MemberId) -> i64 {

@@ -26,8 +26,8 @@ use tally_rules::ledger::{Amount, MemberId};
 use tally_rules::score::Given;
 use tally_rules::{Definition, PlayerId, Refusal};
 use tally_service::contests::act::Actor;
-use tally_service::contests::command::{ContestDone, What};
-use tally_service::contests::{apply, ban, change, finish, keeper, read, settle, start};
+use tally_service::contests::acts::{ContestDone, What};
+use tally_service::contests::{apply, ban, change, finish, read, scheduler, settle, start};
 use tally_service::scores::submit::{self, NewScore};
 use tally_service::{Failure, Tally};
 use tally_store::Store;
@@ -304,7 +304,7 @@ impl History {
             }
         }
         // What an act sets off may have been cut short where the act itself was answered.
-        while let Err(failure) = keeper::do_due(self.hand().tally) {
+        while let Err(failure) = scheduler::do_due(self.hand().tally) {
             assert!(happened, "{op:?}: {failure}");
         }
         all

@@ -16,7 +16,7 @@ use tally_rules::definition::Ranking;
 use tally_rules::ledger::{Currencies, Currency, MemberId};
 use tally_rules::period::PeriodPrizes;
 use tally_rules::{Definition, Micros, PlayerId};
-use tally_service::wallets::LedgerSettings;
+use tally_service::ledger::LedgerSettings;
 use tally_service::{Clock, Failure, Settings, Tally};
 use tally_store::Store;
 use tally_testkit::Rng;

@@ -1,0 +1,248 @@
+//! Where a contest's applications are, as use cases see it: one interface, in front of the store ([`InStore`]) and of Redis
+//! (`redis`). Which of both is said by the contest, from its opening on ([`Kept`]). Blocks.
+//!
+//! In the store an application is part of a transaction of the ledger's lane. Redis has no part in that, so a contest that
+//! moves money never has its applications there, and the two moments at which both are concerned are in an order that a crash
+//! may interrupt anywhere: a start holds them still first, and clears them last.
+
+use super::act::{Actor, again, ask, find, once};
+use super::acts::{Act, ContestDone, ContestOrder, Outside, Seen};
+use super::redis_applications::{self, InRedis};
+use super::start::boards_free;
+use crate::failure::{Failure, Fault};
+use crate::tally::Tally;
+use tally_ranking::redis::desk::DeskKey;
+use tally_rules::contest::record::Kept;
+use tally_rules::contest::{Application, By, ContestId, Event, Record, State, Status, state};
+use tally_rules::idempotency::Identity;
+use tally_rules::ledger::Uuid;
+use tally_rules::ledger::member::Handle;
+use tally_rules::{PlayerId, Refusal};
+use tally_store::{EntrantKey, Listing};
+
+/// What is asked, of a contest as it was found.
+pub(super) struct Ask<'a> {
+    pub(super) tally: &'a Tally,
+    pub(super) id: &'a ContestId,
+    pub(super) actor: &'a Actor,
+    pub(super) identity: Option<&'a Identity>,
+    pub(super) record: Record,
+}
+
+/// What came of one try: nothing where something was not as it was seen.
+pub(super) type Tried = Result<Option<ContestDone>, Failure>;
+
+/// The applications of one contest.
+pub(super) trait Desk {
+    /// A player applies.
+    fn apply(&self, ask: &Ask<'_>, player: &PlayerId) -> Tried;
+
+    /// Players are accepted, or rejected; each row for itself.
+    fn decide(&self, ask: &Ask<'_>, players: &[PlayerId], accept: bool) -> Tried;
+
+    /// A player takes the application back.
+    fn withdraw(&self, ask: &Ask<'_>, player: &PlayerId) -> Tried;
+
+    /// The applications of some players.
+    fn seen(&self, record: &Record, players: &[PlayerId]) -> Result<Vec<Seen>, Failure>;
+
+    /// At most `limit` applications in one status by their places, from the first one above `above`.
+    fn page(
+        &self,
+        record: &Record,
+        status: Status,
+        above: u64,
+        limit: usize,
+    ) -> Result<Listing<(PlayerId, Application)>, Failure>;
+
+    /// Everybody who is accepted, in order of acceptance.
+    fn accepted(&self, record: &Record) -> Result<Vec<(PlayerId, Application)>, Failure>;
+
+    /// Nobody is decided on from here on without the start hearing of it that reads who is accepted.
+    fn hold_still(&self, record: &Record) -> Result<(), Failure>;
+
+    /// That start did not take place.
+    fn let_go(&self, tally: &Tally, id: &ContestId) -> Result<(), Failure>;
+}
+
+/// The desk of a contest.
+pub(super) fn of<'a>(tally: &'a Tally, record: &Record) -> Result<Box<dyn Desk + 'a>, Failure> {
+    match record.kept {
+        Kept::Redis(number) => {
+            let key = DeskKey { contest: record.no, number };
+            Ok(Box::new(InRedis {
+                desks: redis_applications::desks(tally)?,
+                faults: &tally.applications_faults,
+                key,
+            }))
+        }
+        Kept::Lost if record.state == State::Open => Err(Refusal::ApplicationsLost.into()),
+        Kept::Store | Kept::Lost => Ok(Box::new(InStore(tally))),
+    }
+}
+
+/// Asks the desk of a contest until it has an answer.
+pub(super) fn at<'a>(
+    tally: &'a Tally,
+    id: &'a ContestId,
+    actor: &'a Actor,
+    identity: Option<&'a Identity>,
+    what: impl Fn(&dyn Desk, &Ask<'_>) -> Tried,
+) -> Result<ContestDone, Failure> {
+    let _running = identity.map(|one| tally.begin(&one.key)).transpose()?;
+    again(|| {
+        let ask = Ask { tally, id, actor, identity, record: find(tally, id)? };
+        match of(tally, &ask.record).and_then(|desk| what(&*desk, &ask)) {
+            // What the contest is now is the answer, and not that it has no applications any more.
+            Err(Failure::Refused(Refusal::ApplicationsLost)) if has_moved_on(tally, id, &ask.record)? => {
+                Ok(None)
+            }
+            // It may be a retry of what was done while they were in Redis.
+            Err(Failure::Refused(Refusal::ContestState(state))) if ask.record.kept == Kept::Store => {
+                let before = redis_applications::recall(&ask)?;
+                before.map_or(Err(Refusal::ContestState(state).into()), |done| Ok(Some(done)))
+            }
+            done => done,
+        }
+    })
+}
+
+/// Whether a contest has been started, called off or opened anew since: then its applications may have been cleared, and
+/// are not lost.
+pub(super) fn has_moved_on(tally: &Tally, id: &ContestId, seen: &Record) -> Result<bool, Failure> {
+    let now = find(tally, id)?;
+    Ok((now.state, now.kept) != (seen.state, seen.kept))
+}
+
+/// Whether a draft that opens now makes its applications ready in Redis.
+pub(super) fn opens_in_redis(tally: &Tally, record: &Record) -> bool {
+    tally.settings.applications.is_some() && !record.contest.needs_members()
+}
+
+/// Where applications are to be once a contest is open; one in Redis is made ready. A contest that is open already gets a
+/// new place only where it has lost its applications.
+pub(super) fn opening(tally: &Tally, record: &Record, by: By) -> Result<Kept, Failure> {
+    let desks = tally.settings.applications.as_ref();
+    let begins = match (record.state, record.kept) {
+        (State::Draft, _) => {
+            state::judge(record.state, Event::Open, by)?;
+            !record.contest.needs_members()
+        }
+        (State::Open, Kept::Redis(_) | Kept::Lost) => {
+            // Whoever decides on applications may begin to take them anew.
+            state::judge(record.state, Event::Decide, by)?;
+            desks.is_none() || redis_applications::is_lost(tally, record)?
+        }
+        _ => false,
+    };
+    match desks {
+        _ if !begins => Ok(record.kept),
+        None => Ok(Kept::Store),
+        Some(desks) => {
+            let mut number = [0; 16];
+            getrandom::fill(&mut number)
+                .map_err(|error| Fault::Broken(format!("no random numbers for applications: {error}")))?;
+            let number = Uuid(number);
+            desks.begin(DeskKey { contest: record.no, number }).map_err(redis_applications::failure)?;
+            Ok(Kept::Redis(number))
+        }
+    }
+}
+
+/// What was prepared and is not needed goes; that it stays harms nobody.
+pub(super) fn forget(tally: &Tally, contest: Uuid, number: Uuid) {
+    let gone = redis_applications::desks(tally).map(|desks| desks.clear(DeskKey { contest, number }));
+    if !matches!(gone, Ok(Ok(()))) {
+        tracing::debug!(?gone, "take away what was prepared for applications");
+    }
+}
+
+/// Changes what a contest says of applications that are elsewhere.
+pub(super) fn say(
+    tally: &Tally,
+    id: &ContestId,
+    seen: Record,
+    what: Outside,
+) -> Result<ContestDone, Failure> {
+    let (seen, act) = (Some(Box::new(seen)), Act::Outside(what));
+    let (by, at, boards, identity) = (By::Clock, None, Vec::new(), None);
+    ask(tally, ContestOrder { id: id.clone(), seen, by, at, act, boards, identity })
+}
+
+/// Takes applications of a contest as it was seen out of Redis, if nobody needs them any more; doing it again changes nothing.
+pub(super) fn clear(tally: &Tally, id: &ContestId, record: Record) -> Result<(), Failure> {
+    let Kept::Redis(number) = record.kept else { return Ok(()) };
+    if record.is_to_be_cleared() {
+        let key = DeskKey { contest: record.no, number };
+        redis_applications::desks(tally)?.clear(key).map_err(redis_applications::failure)?;
+        say(tally, id, record, Outside::Cleared)?;
+    }
+    Ok(())
+}
+
+/// Applications beside the contest.
+pub(super) struct InStore<'a>(&'a Tally);
+
+impl InStore<'_> {
+    fn once(ask: &Ask<'_>, by: By, act: Act) -> Tried {
+        once(ask.tally, ask.id, ask.record.clone(), (ask.identity, None), (by, act))
+    }
+}
+
+impl Desk for InStore<'_> {
+    fn apply(&self, ask: &Ask<'_>, player: &PlayerId) -> Tried {
+        let by = ask.actor.by(&ask.record, Event::Apply, Some(player))?;
+        let handle = Handle::Player(player.clone());
+        let needs = ask.record.contest.needs_members();
+        let member = if needs { self.0.store.ledger().member_of(&handle)? } else { None };
+        Self::once(ask, by, Act::Apply { player: player.clone(), member })
+    }
+
+    fn decide(&self, ask: &Ask<'_>, players: &[PlayerId], accept: bool) -> Tried {
+        let by = ask.actor.by(&ask.record, Event::Decide, None)?;
+        let rows = self.seen(&ask.record, players)?;
+        let count = u32::try_from(players.len()).unwrap_or(u32::MAX);
+        let members = ask.record.desk.accepted.saturating_add(count);
+        let accept = accept.then(|| boards_free(ask.tally, &ask.record.contest, members)).transpose()?;
+        Self::once(ask, by, Act::Decide { rows, accept })
+    }
+
+    fn withdraw(&self, ask: &Ask<'_>, player: &PlayerId) -> Tried {
+        let by = ask.actor.by(&ask.record, Event::Withdraw, Some(player))?;
+        let mut seen = self.seen(&ask.record, std::slice::from_ref(player))?;
+        Self::once(ask, by, Act::Withdraw(seen.remove(0)))
+    }
+
+    fn seen(&self, record: &Record, players: &[PlayerId]) -> Result<Vec<Seen>, Failure> {
+        let key = |player: &PlayerId| EntrantKey { contest: record.no, player: player.clone() };
+        let keys = tally_lanes::keys_to_load(players.iter().map(key));
+        let found = self.0.store.ledger().applications_of(&keys)?;
+        let of = |player: &PlayerId| keys.binary_search(&key(player)).ok().and_then(|at| found[at]);
+        Ok(players.iter().map(|player| (player.clone(), of(player))).collect())
+    }
+
+    fn page(
+        &self,
+        record: &Record,
+        status: Status,
+        above: u64,
+        limit: usize,
+    ) -> Result<Listing<(PlayerId, Application)>, Failure> {
+        Ok(self.0.store.ledger().list_applications(record.no, status, above, limit)?)
+    }
+
+    /// In one read, bounded by the contest's capacity: a start needs all of them in memory, and pages by place are each as dear
+    /// as all that is not folded yet.
+    fn accepted(&self, record: &Record) -> Result<Vec<(PlayerId, Application)>, Failure> {
+        Ok(self.page(record, Status::Accepted, 0, record.contest.capacity as usize)?.whole()?)
+    }
+
+    /// The transaction of the start sees by the contest's revision whether somebody was decided on meanwhile.
+    fn hold_still(&self, _record: &Record) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    fn let_go(&self, _tally: &Tally, _id: &ContestId) -> Result<(), Failure> {
+        Ok(())
+    }
+}

@@ -1,0 +1,154 @@
+//! Applying, deciding on applications, and taking one back; and what is held for them.
+
+use super::{Decided, stale};
+use crate::contests::acts::{ContestOrder, Outside, Seen, What};
+use crate::ledger::state::BatchState;
+use tally_rules::contest::record::{Kept, Work};
+use tally_rules::contest::{Application, Event, Record, State as Stands, Status, state};
+use tally_rules::ledger::hold::Ending;
+use tally_rules::ledger::member::Handle;
+use tally_rules::ledger::{HoldId, MemberId, TransferId, WalletKey};
+use tally_rules::{PlayerId, Refusal};
+use tally_store::EntrantKey;
+
+impl BatchState<'_> {
+    /// Applications are taken, there; or anew, where those are lost that it had.
+    pub(crate) fn open(&mut self, order: &ContestOrder, mut record: Record, kept: Kept) -> Decided {
+        let anew = record.state == Stands::Open && record.kept != kept;
+        record.kept = kept;
+        if !anew {
+            return self.turn(order, record, Event::Open, Work::None);
+        }
+        state::judge(record.state, Event::Decide, order.by)?;
+        record.revision += 1;
+        // A start that has passed is over.
+        record.enter(Stands::Open, self.now, self.now);
+        self.keep(order, record, What::Nothing)
+    }
+
+    /// Something became of applications that are elsewhere; they are as they were seen.
+    pub(crate) fn outside(&mut self, order: &ContestOrder, mut record: Record, what: Outside) -> Decided {
+        match what {
+            Outside::Thaw => {
+                state::judge(record.state, Event::Start, order.by)?;
+                record.revision += 1;
+            }
+            Outside::Lost if record.state == Stands::Open => record.kept = Kept::Lost,
+            Outside::Cleared if record.is_to_be_cleared() => record.kept = Kept::Store,
+            Outside::Lost | Outside::Cleared => {}
+        }
+        self.keep(order, record, What::Nothing)
+    }
+
+    pub(crate) fn apply(
+        &mut self,
+        order: &ContestOrder,
+        mut record: Record,
+        (player, member): (&PlayerId, Option<MemberId>),
+        id: HoldId,
+    ) -> Decided {
+        state::judge(record.state, Event::Apply, order.by)?;
+        record.judge_apply(self.now)?;
+        let key = Self::entrant(&record, player);
+        let is_staff = record.contest.is_staff(player);
+        record.desk.may_apply(
+            self.applications.get(&key),
+            is_staff,
+            self.settings.contests.applications_max,
+        )?;
+        let mut hold = None;
+        let needs = record.contest.needs_members();
+        if needs {
+            if self.handles.get(&Handle::Player(player.clone())).copied() != member {
+                return stale(record);
+            }
+            let member = member.ok_or(Refusal::PlayerWithoutWallet)?;
+            self.must_be_open(member)?;
+            if let Some(fee) = record.contest.entry_fee {
+                let wallet = WalletKey { member, currency: fee.currency };
+                let placed = self.book.place(id, wallet, fee.amount, None, self.now);
+                placed.map_err(|refusal| match refusal {
+                    Refusal::WalletNotFound | Refusal::MemberNotFound => Refusal::PlayerWithoutWallet,
+                    refusal => refusal,
+                })?;
+                hold = Some(id);
+            }
+        }
+        let application = record.desk.apply(self.now, member.filter(|_| needs), hold);
+        self.applications.set(&key, Some(application));
+        self.keep(order, record, What::Applied(application))
+    }
+
+    pub(crate) fn must_be_open(&self, member: MemberId) -> Result<(), Refusal> {
+        match self.book.wallet(&WalletKey { member, currency: self.settings.currencies.home() }) {
+            None => Err(Refusal::PlayerWithoutWallet),
+            Some(wallet) if wallet.closed => Err(Refusal::MemberClosed),
+            Some(_) => Ok(()),
+        }
+    }
+
+    /// Lets go what is still held.
+    pub(crate) fn release(&mut self, hold: Option<HoldId>) {
+        if let Some(hold) = hold {
+            // One that has ended in another way is what was wanted too.
+            let _ended = self.book.end(hold, Ending::Void, TransferId(hold.0), self.now);
+        }
+    }
+
+    /// Whether what was seen of an application is still so, as far as the plan depends on it.
+    pub(crate) fn is_as_seen(&self, key: &EntrantKey, seen: Option<&Application>) -> bool {
+        self.applications.get(key).and_then(|now| now.hold) == seen.and_then(|seen| seen.hold)
+    }
+
+    pub(crate) fn decide_rows(
+        &mut self,
+        order: &ContestOrder,
+        mut record: Record,
+        rows: &[Seen],
+        accept: Option<u32>,
+    ) -> Decided {
+        state::judge(record.state, Event::Decide, order.by)?;
+        let key = |player: &PlayerId| Self::entrant(&record, player);
+        if !rows.iter().all(|(player, seen)| self.is_as_seen(&key(player), seen.as_ref())) {
+            return stale(record);
+        }
+        let mut results = Vec::with_capacity(rows.len());
+        for (player, _) in rows {
+            let key = Self::entrant(&record, player);
+            let present = self.applications.get(&key).copied();
+            let changed = match accept {
+                Some(boards) => {
+                    let (is_staff, room) = (record.contest.is_staff(player), record.contest.room(boards));
+                    record.desk.accept(present.as_ref(), is_staff, room)
+                }
+                None => record.desk.reject(present.as_ref()),
+            };
+            results.push(changed.map(|changed| {
+                self.release(changed.release);
+                self.applications.set(&key, changed.now);
+                changed.now.map_or(Status::Rejected, |now| now.status)
+            }));
+        }
+        record.revision += 1;
+        self.keep(order, record, What::Decided(results))
+    }
+
+    pub(crate) fn withdraw(
+        &mut self,
+        order: &ContestOrder,
+        mut record: Record,
+        (player, seen): &Seen,
+    ) -> Decided {
+        state::judge(record.state, Event::Withdraw, order.by)?;
+        let key = Self::entrant(&record, player);
+        if !self.is_as_seen(&key, seen.as_ref()) {
+            return stale(record);
+        }
+        let present = self.applications.get(&key).copied();
+        let changed = record.desk.withdraw(present.as_ref())?;
+        self.release(changed.release);
+        self.applications.set(&key, changed.now);
+        record.revision += 1;
+        self.keep(order, record, What::Nothing)
+    }
+}

@@ -1,0 +1,224 @@
+//! What a contest sets off and takes several transactions: each does a bounded piece, if it is still the next.
+//!
+//! Which is the next is in the contest's row, which the transaction holds. So a piece that is asked for twice, after a crash or
+//! by two servers, is done once.
+
+use super::{Decided, done, stale};
+use crate::contests::acts::{ContestOrder, What};
+use crate::contests::pieces::PIECE;
+use crate::ledger::state::BatchState;
+use std::sync::Arc;
+use tally_rules::contest::member::Unpaid;
+use tally_rules::contest::record::Work;
+use tally_rules::contest::{Application, Enrolled, Event, Payout, Record, State as Stands, state};
+use tally_rules::ledger::{Amount, Currency, Move, Order, TransferId, Uuid};
+use tally_rules::{PlayerId, Refusal};
+use tally_store::{EntrantKey, PayoutKey};
+
+impl BatchState<'_> {
+    /// Takes all applications away with the start, where those accepted are all there are and one piece: it spares two
+    /// transactions. The revision says that they are as they were seen, so they are not read again. Gives what is left to do.
+    pub(crate) fn clear_at_once(&mut self, record: &Record, rows: &[(PlayerId, Application)]) -> Work {
+        if rows.len() > PIECE || record.desk.all() as usize != rows.len() {
+            return Work::Clear;
+        }
+        for (player, application) in rows {
+            let key = Self::entrant(record, player);
+            self.applications.load_known(key.clone(), || Some(*application));
+            self.take_away(&key, application);
+        }
+        Work::None
+    }
+
+    /// Removes an application; of whom it did not make a member what is held is free again.
+    fn take_away(&mut self, key: &EntrantKey, application: &Application) {
+        self.release(application.hold);
+        self.applications.set(key, None);
+    }
+
+    /// Takes some of the applications away that are left; with the last ones that is done.
+    pub(crate) fn clear(
+        &mut self,
+        order: &ContestOrder,
+        mut record: Record,
+        rows: &[(PlayerId, Application)],
+        last: bool,
+    ) -> Decided {
+        if record.work != Work::Clear {
+            return done(record, What::Nothing);
+        }
+        for (player, application) in rows {
+            let key = Self::entrant(&record, player);
+            // Somebody else may have cleared it meanwhile.
+            if self.applications.get(&key).is_some() {
+                self.take_away(&key, application);
+            }
+        }
+        if last {
+            let refunds = record.state == Stands::Cancelled && record.members > 0;
+            let refunds = refunds && record.contest.entry_fee.is_some();
+            record.work = if refunds { Work::Refund { after: None } } else { Work::None };
+        }
+        self.keep(order, record, What::Nothing)
+    }
+
+    /// The prizes become known, once.
+    pub(crate) fn settle(&mut self, order: &ContestOrder, mut record: Record, payouts: &[Payout]) -> Decided {
+        let row = state::judge(record.state, Event::Settle, order.by)?;
+        if row.to == record.state || record.prizes.is_some() {
+            return self.keep(order, record, What::Nothing);
+        }
+        // Whatever a start has left comes first.
+        if record.work != Work::None {
+            return stale(record);
+        }
+        let count = u32::try_from(payouts.len()).expect("fewer prizes than 2^32");
+        record.prizes = Some(count);
+        record.work = Work::Pay { done: 0 };
+        let key = |no| PayoutKey { contest: record.no, no };
+        self.added.payouts.extend((0..).zip(payouts).map(|(no, payout)| (key(no), payout.clone())));
+        self.keep(order, record, What::Nothing)
+    }
+
+    /// Pays the next prizes, if they are still the next.
+    pub(crate) fn pay_prizes(
+        &mut self,
+        order: &ContestOrder,
+        mut record: Record,
+        first: u32,
+        (rows, ids): (&[Payout], &[Uuid]),
+    ) -> Decided {
+        if record.work != (Work::Pay { done: first }) {
+            return done(record, What::Nothing);
+        }
+        let reference: Arc<str> = order.id.board(None).as_str().into();
+        let (done, became) = self.pay_rows((record.no, first), rows, &reference, ids)?;
+        record.work = Work::Pay { done };
+        if record.prizes.is_none_or(|count| done >= count) {
+            record.work = Work::None;
+            record.enter(Stands::Settled, self.now.max(record.since), self.now);
+        }
+        self.keep(order, record, What::Paid(became))
+    }
+
+    /// Pays the prizes that follow each other under one number, up to the first that cannot be paid now: gives the number of the
+    /// next one and what became of each. Refuses where that is the first of all.
+    pub(crate) fn pay_rows(
+        &mut self,
+        (contest, first): (Uuid, u32),
+        rows: &[Payout],
+        reference: &Arc<str>,
+        ids: &[Uuid],
+    ) -> Result<(u32, Vec<Result<(), Unpaid>>), Refusal> {
+        let (mut next, mut became) = (first, Vec::with_capacity(rows.len()));
+        for (payout, id) in rows.iter().zip(ids) {
+            let what = Move::Prize { to: payout.member };
+            let paid = match self.pay_out(what, (payout.currency, payout.amount), reference, *id) {
+                Err(refusal) if became.is_empty() => return Err(refusal),
+                Err(_) => break,
+                Ok(paid) => paid,
+            };
+            became.push(paid.map(drop));
+            let key = PayoutKey { contest, no: next };
+            self.added.payouts.insert(key, Payout { paid: Some(paid), ..payout.clone() });
+            next += 1;
+        }
+        Ok((next, became))
+    }
+
+    /// Pays a prize, or a fee back. What the wallet will never take is written down with the reason; a refusal is any other
+    /// reason, and the piece is tried again.
+    pub(crate) fn pay_out(
+        &mut self,
+        what: Move,
+        (currency, amount): (Currency, Amount),
+        reference: &Arc<str>,
+        id: Uuid,
+    ) -> Result<Result<TransferId, Unpaid>, Refusal> {
+        let order = Order { what, currency, amount, reference: Some(Arc::clone(reference)) };
+        match self.book.post(TransferId(id), &order, self.now) {
+            Ok(_) => Ok(Ok(TransferId(id))),
+            Err(Refusal::LimitExceeded(_)) => Ok(Err(Unpaid::LimitExceeded)),
+            Err(Refusal::MemberClosed) => Ok(Err(Unpaid::MemberClosed)),
+            Err(refusal) => Err(refusal),
+        }
+    }
+
+    /// Pays rows that an earlier release left unpaid by mistake.
+    pub(crate) fn repay(
+        &mut self,
+        order: &ContestOrder,
+        mut record: Record,
+        rows: &[(u32, Payout)],
+        ids: &[Uuid],
+    ) -> Decided {
+        // The rows were read after the contest, and each repayment changes the revision: none is paid twice.
+        if order.seen.as_ref().is_none_or(|seen| seen.revision != record.revision) {
+            return stale(record);
+        }
+        let reference: Arc<str> = order.id.board(None).as_str().into();
+        let became = self.repay_rows(record.no, rows, &reference, ids);
+        record.revision += 1;
+        self.keep(order, record, What::Paid(became))
+    }
+
+    /// Pays such rows of one number, and leaves those as they are that cannot be paid now.
+    pub(crate) fn repay_rows(
+        &mut self,
+        contest: Uuid,
+        rows: &[(u32, Payout)],
+        reference: &Arc<str>,
+        ids: &[Uuid],
+    ) -> Vec<Result<(), Unpaid>> {
+        let mut became = Vec::with_capacity(rows.len());
+        for ((no, payout), id) in rows.iter().zip(ids) {
+            let to = payout.member;
+            let what = if payout.rank == 0 { Move::Refund { to } } else { Move::Prize { to } };
+            if let Ok(paid) = self.pay_out(what, (payout.currency, payout.amount), reference, *id) {
+                became.push(paid.map(drop));
+                let key = PayoutKey { contest, no: *no };
+                self.added.payouts.insert(key, Payout { paid: Some(paid), ..payout.clone() });
+            }
+        }
+        became
+    }
+
+    /// Pays the next fees back, if they are still the next. Each is written down under its member's place.
+    pub(crate) fn refund(
+        &mut self,
+        order: &ContestOrder,
+        mut record: Record,
+        (rows, last): (&[(PlayerId, Enrolled)], bool),
+        ids: &[Uuid],
+    ) -> Decided {
+        if order.seen.as_ref().is_none_or(|seen| seen.work != record.work) {
+            return done(record, What::Nothing);
+        }
+        let Some(fee) = record.contest.entry_fee else { return done(record, What::Nothing) };
+        let reference: Arc<str> = order.id.board(None).as_str().into();
+        let (mut became, mut done) = (Vec::with_capacity(rows.len()), 0);
+        for ((player, enrolled), id) in rows.iter().zip(ids) {
+            done += 1;
+            let Some(member) = enrolled.member else { continue };
+            let (what, currency, amount) = (Move::Refund { to: member }, fee.currency, fee.amount);
+            let paid = match self.pay_out(what, (currency, amount), &reference, *id) {
+                Err(refusal) if became.is_empty() => return Err(refusal),
+                Err(_) => {
+                    done -= 1;
+                    break;
+                }
+                Ok(paid) => paid,
+            };
+            became.push(paid.map(drop));
+            let (player, division) = (player.clone(), enrolled.division);
+            let refund = Payout { player, member, division, rank: 0, currency, amount, paid: Some(paid) };
+            let key = PayoutKey { contest: record.no, no: enrolled.place };
+            self.added.payouts.insert(key, refund);
+        }
+        record.work = match rows[..done].last() {
+            Some((player, _)) if !last || done < rows.len() => Work::Refund { after: Some(player.clone()) },
+            Some(_) | None => Work::None,
+        };
+        self.keep(order, record, What::Paid(became))
+    }
+}

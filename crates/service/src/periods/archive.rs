@@ -1,0 +1,366 @@
+//! The order of a closed period: loaded from its records, written in blocks, and read from them.
+//!
+//! Blocks are written under a new version in transactions of bounded size; the last one makes that version the one that
+//! is read. A crash in between leaves the old order in force and rows that are written over or purged.
+
+use super::LivePart;
+use super::catch_up;
+use super::scan::{self, Readers};
+use crate::boards::Board;
+use crate::damaged;
+use crate::failure::{Failure, Fault};
+use crate::scores::lane::ScoreLanes;
+use crate::servers;
+use crate::tally::Tally;
+use tally_lanes::Pass;
+use tally_ranking::{PartOrder, Source, Standings, StoredBlock};
+use tally_rules::event::{Event, Happened, PeriodClosed};
+use tally_rules::{Micros, PlayerId, Record};
+use tally_store::{
+    Block, BlockKey, BoardNo, Changes, DamagedRow, Gone, Loaded, Part, PartKey, PartRow, Plan, Revisions,
+    ScoreKey, ShardSet, Store, StoreError, Topic,
+};
+
+/// Blocks of one transaction.
+const BLOCKS_AT_ONCE: usize = 64;
+
+/// Loads the order of a part from its records, without those who are hidden. `each` hears how it goes on.
+pub(crate) fn load(
+    store: &dyn Store,
+    board: &Board,
+    part: Part,
+    order: &PartOrder,
+    readers: Readers,
+    mut each: impl FnMut(Step),
+) -> Result<(), Failure> {
+    let loading = scan::load((store, board, part), order, readers, |newest, rows| {
+        each(Step::Read { newest, rows });
+    })?;
+    let of = loading.count();
+    let twice = |twice| Fault::Broken(format!("board `{}`: {twice}", board.id.as_str()));
+    order.load(loading, |placed| each(Step::Placed { placed, of })).map_err(twice)?;
+    each(Step::Placed { placed: of, of });
+    damaged::log_all(store);
+    Ok(())
+}
+
+/// What somebody who waits for a load hears.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Step {
+    /// Some rows have been read, the newest of that instant.
+    Read { newest: Micros, rows: u64 },
+    /// So many of all that were read are in order.
+    Placed { placed: u64, of: u64 },
+}
+
+/// Makes the order of a part exact, wherever it is kept and whatever is there.
+pub(crate) fn fill(
+    store: &dyn Store,
+    board: &Board,
+    part: Part,
+    order: &Standings,
+    readers: Readers,
+    each: impl FnMut(Step),
+) -> Result<(), Failure> {
+    match order {
+        Standings::Memory(order) => load(store, board, part, order, readers, each),
+        Standings::Redis(remote) => catch_up::fill(store, (board.no, part), remote.load_all()?, each),
+    }
+}
+
+/// The order of an open part in memory: its own, or one made of its records where it is kept elsewhere.
+pub(crate) fn in_memory<T>(
+    store: &dyn Store,
+    board: &Board,
+    live: &LivePart,
+    with: impl FnOnce(&PartOrder) -> Result<T, StoreError>,
+) -> Result<T, Failure> {
+    if let Some(order) = live.order.memory() {
+        return Ok(with(order)?);
+    }
+    let order = PartOrder::new(&board.definition);
+    load(store, board, live.part, &order, Readers::Few, |_| {})?;
+    Ok(with(&order)?)
+}
+
+/// Where orders of closed parts are written: the store, and the lanes that change rows of the same parts, if any run.
+#[derive(Clone, Copy)]
+pub(crate) struct Place<'a> {
+    pub(crate) store: &'a dyn Store,
+    pub(crate) lanes: Option<&'a ScoreLanes>,
+}
+
+impl<'a> Place<'a> {
+    /// That of a running service.
+    pub(crate) fn of(tally: &'a Tally) -> Self {
+        Self { store: &*tally.store, lanes: Some(&tally.lane) }
+    }
+
+    /// Keeps the lanes from a batch that stands on an older row of a part. Revisions do that where others write too.
+    pub(crate) fn hold(self, is_shared: bool) -> Result<Option<Pass>, StoreError> {
+        let held = self.lanes.filter(|_| !is_shared).map(ScoreLanes::hold).transpose();
+        held.map_err(|failure| StoreError::Conflict(failure.to_string()))
+    }
+}
+
+/// What came of writing an order.
+#[derive(Debug)]
+pub(crate) enum Written {
+    /// It is stored; nothing is left of a part without records. The lanes wait until what is in memory says so.
+    Closed(Option<PartRow>, Option<Pass>),
+    /// It has changed meanwhile: what was written is not in force.
+    Moved,
+}
+
+/// What those who listen are told of a period that is closed: its names, and when that is.
+#[derive(Clone, Debug)]
+pub(crate) struct Naming {
+    period: String,
+    name: String,
+    now: Micros,
+}
+
+impl Naming {
+    /// Of a part, while its rule is there.
+    pub(crate) fn of(board: &Board, row: &PartRow, now: Micros) -> Option<Self> {
+        let periods = board.periods();
+        let state = periods.rule_no(row.rule)?;
+        Some(Self { period: state.name(row.span.start), name: state.rule.name.clone(), now })
+    }
+
+    fn event(self, row: &PartRow) -> Event {
+        let Self { period, name, now } = self;
+        let closed = PeriodClosed { period, name, span: row.span, total: row.total };
+        Event { at: now, what: Happened::PeriodClosed(closed) }
+    }
+}
+
+/// What a closed part is when its order begins to be read.
+#[derive(Clone, Debug)]
+pub(crate) struct Basis<'a> {
+    board: &'a Board,
+    /// The revisions of its board, where other servers change that too.
+    revisions: Option<Revisions>,
+    /// How many batches of this server had changed its records.
+    batches: u64,
+}
+
+impl<'a> Basis<'a> {
+    /// Of a part, as it is now.
+    pub(crate) fn of(board: &'a Board, part: Part) -> Self {
+        Self { board, revisions: board.followed(), batches: board.stale.count(part) }
+    }
+}
+
+/// Writes the order of a part and closes it. An empty part goes instead, unless it is to be kept. Nothing is written of
+/// a board that is gone, and nothing where another server has changed the board since: so servers that write the same blocks
+/// at once write the same. The part stays stale where a batch of this server has changed its records since.
+pub(crate) fn write(
+    place: Place<'_>,
+    Basis { board, revisions, batches }: Basis<'_>,
+    (row, naming): (&PartRow, Option<Naming>),
+    order: &PartOrder,
+    keep_empty: bool,
+) -> Result<Written, StoreError> {
+    let (counts, board) = (&board.stale, board.no);
+    let (store, key) = (place.store, PartKey { board, part: row.part });
+    let (version, changes) = (row.version + 1, order.changes());
+    let run = |changes: Changes| {
+        // In the end every database holds still: what was read of it is what it has.
+        let alone = !changes.parts.is_empty();
+        let shards =
+            if alone && revisions.is_some() { ShardSet::first(store.shards()) } else { ShardSet::default() };
+        let plan = Plan { boards: vec![board], alone, shards, ..Plan::default() };
+        let mut moved = false;
+        let mut decide = |loaded: &Loaded| {
+            moved = revisions.as_ref().is_some_and(|known| {
+                let mut elsewhere = loaded.boards_elsewhere.iter().map(|(shard, boards)| (*shard, boards[0]));
+                let is_other =
+                    |(shard, now): (usize, Option<u64>)| now.is_some_and(|now| now != known.of(shard));
+                is_other((0, loaded.boards[0])) || elsewhere.any(is_other)
+            });
+            if moved || loaded.boards[0].is_none() { Changes::default() } else { changes.clone() }
+        };
+        servers::run(store, &plan, &mut decide).map(|_| moved)
+    };
+    let (mut blocks, mut moved): (Vec<(BlockKey, Block)>, _) = (Vec::new(), false);
+    let total = order.blocks(|block, stored| {
+        let StoredBlock { distinct_better, entries } = stored;
+        blocks.push((BlockKey { part: key, version, block }, Block { distinct_better, entries }));
+        if blocks.len() < BLOCKS_AT_ONCE {
+            return Ok::<(), StoreError>(());
+        }
+        moved |= run(Changes { blocks: std::mem::take(&mut blocks), ..Changes::default() })?;
+        Ok(())
+    })?;
+    let held = place.hold(revisions.is_some())?;
+    if moved || order.changes() != changes {
+        return Ok(Written::Moved);
+    }
+    let stale = counts.count(row.part) != batches;
+    let closed = PartRow { closed: true, version, stale, total, ..*row };
+    let mut last = Changes { blocks, ..Changes::default() };
+    // Hidden players have records and no place: they may be shown again.
+    let empty = total == 0
+        && !keep_empty
+        && store.walk_scores(board, row.part, None, 1, &mut |_, _| {})? == 0
+        && !damaged::has_records(store, board, row.part);
+    last.parts.push((key, (!empty).then_some(closed)));
+    // Lists leave out those that have no players.
+    if row.total == 0 && total > 0 {
+        let event = naming.map(|naming| (Topic::Board(board), naming.event(&closed)));
+        last.ledger.events.extend(event);
+    }
+    if row.version > 0 {
+        last.gone.push(Gone::Blocks(key, row.version));
+    }
+    if run(last)? {
+        return Ok(Written::Moved);
+    }
+    if !stale {
+        counts.forget(row.part);
+    }
+    Ok(Written::Closed((!empty).then_some(closed), held))
+}
+
+/// Forgets closed periods.
+pub(crate) fn forget(store: &dyn Store, board: BoardNo, parts: &[Part]) -> Result<(), StoreError> {
+    let changes = removal(board, parts);
+    if changes.is_empty() {
+        return Ok(());
+    }
+    servers::run(store, &Plan::default(), &mut |_| changes.clone()).map(drop)
+}
+
+/// The changes that remove parts.
+pub(crate) fn removal(board: BoardNo, parts: &[Part]) -> Changes {
+    let mut keys: Vec<PartKey> = parts.iter().map(|part| PartKey { board, part: *part }).collect();
+    keys.sort_unstable();
+    Changes {
+        parts: keys.iter().map(|key| (*key, None)).collect(),
+        gone: keys.into_iter().map(Gone::Part).collect(),
+        ..Changes::default()
+    }
+}
+
+/// The blocks and records of a closed part.
+pub(crate) struct StoredPart<'a> {
+    pub(crate) store: &'a dyn Store,
+    pub(crate) board: BoardNo,
+    pub(crate) row: PartRow,
+}
+
+impl Source for StoredPart<'_> {
+    type Error = StoreError;
+
+    fn block(&self, block: u64) -> Result<StoredBlock, StoreError> {
+        let part = PartKey { board: self.board, part: self.row.part };
+        let found = self.store.block(&BlockKey { part, version: self.row.version, block })?;
+        let Block { distinct_better, entries } = found.ok_or_else(|| self.corrupt(block))?;
+        Ok(StoredBlock { distinct_better, entries })
+    }
+
+    fn record(&self, player: &PlayerId) -> Result<Option<Record>, StoreError> {
+        let key = ScoreKey { board: self.board, part: self.row.part, player: player.clone() };
+        Ok(self.store.records(std::slice::from_ref(&key))?.pop().flatten())
+    }
+
+    fn corrupt(&self, block: u64) -> StoreError {
+        let key = format!("{}/{}/{}/{block}", self.board.0, self.row.part.0, self.row.version);
+        StoreError::Damaged(Box::new(DamagedRow {
+            table: "blocks",
+            key,
+            what: "it is missing or does not decode".into(),
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use tally_ranking::{Movement, Ranking};
+    use tally_rules::period::Span;
+    use tally_rules::{BoardId, Definition};
+    use tally_store::sqlite::{Options, SqliteStore};
+    use tally_store::{BoardChange, BoardRow};
+
+    fn movement(number: u32, shown: bool) -> Movement {
+        let record = Record { score: i64::from(number), subscore: 0, at: Micros(0) };
+        let player = PlayerId::new(&format!("p{number}")).unwrap();
+        Movement { player, record: shown.then_some(record), ranked: false }
+    }
+
+    /// A store with the board, if it is to be there.
+    fn store(folder: &tempfile::TempDir, board: Option<BoardNo>) -> SqliteStore {
+        let store = SqliteStore::open(&folder.path().join("t.db"), &Options::default()).unwrap();
+        if let Some(no) = board {
+            let (id, definition) = (BoardId::new("b").unwrap(), Definition::default());
+            let row = BoardRow { no, id, definition, created_at: Micros(0) };
+            let create = Changes { boards: vec![BoardChange::Create(row)], ..Changes::default() };
+            store.run(&Plan::default(), &mut |_| create.clone()).unwrap();
+        }
+        store
+    }
+
+    /// The board in memory.
+    fn board() -> Board {
+        let (no, id, definition) = (BoardNo(1), BoardId::new("b").unwrap(), Definition::default());
+        let row = BoardRow { no, id, definition, created_at: Micros(0) };
+        Board::new(row, Vec::new(), &Ranking::Memory).unwrap()
+    }
+
+    fn place(store: &SqliteStore) -> Place<'_> {
+        Place { store, lanes: None }
+    }
+
+    fn row() -> PartRow {
+        let (part, span) = (Part(1 << 40), Span { start: Micros(0), end: Micros(9) });
+        PartRow { part, rule: 0, span, closed: true, version: 0, stale: false, total: 0 }
+    }
+
+    #[test]
+    fn an_order_that_moves_is_not_closed() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = store(&folder, Some(BoardNo(1)));
+        let (order, board) = (PartOrder::new(&Definition::default()), board());
+        order.publish(&(0..2_000).map(|number| movement(number, true)).collect::<Vec<_>>(), |_, _| {});
+        let stop = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !stop.load(Ordering::SeqCst) {
+                    order.publish(&[movement(7, false)], |_, _| {});
+                    order.publish(&[movement(7, true)], |_, _| {});
+                }
+            });
+            // Whether the two meet is up to the machine.
+            let moved = (0..500).any(|_| {
+                matches!(
+                    write(place(&store), Basis::of(&board, row().part), (&row(), None), &order, false),
+                    Ok(Written::Moved)
+                )
+            });
+            stop.store(true, Ordering::SeqCst);
+            assert!(moved);
+        });
+        let basis = Basis::of(&board, row().part);
+        let written = write(place(&store), basis, (&row(), None), &order, false).unwrap();
+        let Written::Closed(Some(closed), None) = written else { panic!("{written:?}") };
+        assert_eq!((closed.total, closed.version), (2_000, 1));
+        assert_eq!(store.parts(BoardNo(1)).unwrap(), [closed]);
+    }
+
+    #[test]
+    fn nothing_is_written_of_a_board_that_is_gone() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = store(&folder, None);
+        let order = PartOrder::new(&Definition::default());
+        order.publish(&[movement(1, true)], |_, _| {});
+        let board = board();
+        let basis = Basis::of(&board, row().part);
+        write(place(&store), basis, (&row(), None), &order, false).unwrap();
+        let part = PartKey { board: BoardNo(1), part: row().part };
+        assert_eq!(store.block(&BlockKey { part, version: 1, block: 0 }).unwrap(), None);
+        assert_eq!(store.parts(BoardNo(1)).unwrap(), []);
+    }
+}

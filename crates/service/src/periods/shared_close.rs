@@ -1,0 +1,64 @@
+//! Closing what is due on a board that other servers write to: one of them does it, and the store says first that it is over.
+//!
+//! Not here: what is due, and writing orders (`scheduler`).
+
+use super::LivePart;
+use super::archive::Place;
+use super::scheduler::{close, late, row, surplus};
+use crate::boards::Board;
+use crate::failure::Failure;
+use crate::servers;
+use crate::tally::Tally;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+use tally_rules::Micros;
+use tally_store::{Changes, Part, PartKey, Plan, Store, Task};
+
+/// How long a server that says nothing stays the one that closes periods.
+pub(super) const TURN: Duration = Duration::from_secs(5);
+
+/// Closes every period of a board that is due now. That a period is closed is a change of the board, so no batch that was
+/// planned before it is written after it, whatever the clocks say; what the store has then is all there will be.
+pub(super) fn close_due(tally: &Tally, board: &Board, now: Micros) -> Result<(), Failure> {
+    let store = &*tally.store;
+    if late(board, now).is_empty() && surplus(board).is_empty() {
+        return Ok(());
+    }
+    if !store.take_turn(Task::Periods, TURN)? {
+        return Ok(());
+    }
+    let _one = tally.closing.lock().unwrap_or_else(PoisonError::into_inner);
+    let parts = seal_stored(store, board, now)?;
+    close(Place::of(tally), board, &parts, now)
+}
+
+/// Marks periods in the store as closed that are due, and gives them, oldest first.
+fn seal_stored(store: &dyn Store, board: &Board, now: Micros) -> Result<Vec<Part>, Failure> {
+    for _ in 0..servers::TRIES {
+        let revisions = board.followed();
+        let due = late(board, now);
+        // Where there are several databases it is said again: not all may have heard of it.
+        let is_several = store.shards() > 1;
+        let open = |live: &&Arc<LivePart>| is_several || board.periods().closed(live.part).is_none();
+        let key = |live: &Arc<LivePart>| PartKey { board: board.no, part: live.part };
+        let mut rows: Vec<_> = due.iter().filter(open).map(|live| (key(live), Some(row(live)))).collect();
+        rows.sort_unstable_by_key(|(key, _)| *key);
+        if rows.is_empty() {
+            return Ok(due.iter().map(|live| live.part).collect());
+        }
+        let plan = Plan { boards: vec![board.no], alone: true, ..Plan::default() };
+        let revision = revisions.map(|revisions| revisions.of(0));
+        let mut as_planned = false;
+        servers::run(store, &plan, &mut |loaded| {
+            as_planned = loaded.boards[0].is_some() && loaded.boards[0] == revision;
+            let parts = if as_planned { rows.clone() } else { Vec::new() };
+            Changes { parts, ..Changes::default() }
+        })?;
+        servers::renew(store, board)?;
+        if as_planned && is_several {
+            return Ok(due.iter().map(|live| live.part).collect());
+        }
+    }
+    // Others change it all the time: the next look tries again.
+    Ok(Vec::new())
+}
