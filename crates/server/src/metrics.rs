@@ -241,14 +241,14 @@ fn lane_counts(text: &mut String, name: &str, lane: &Stats) -> std::fmt::Result 
 
 /// How many contests are in which state, and what this server has done of them.
 fn contests(text: &mut String, counts: &Counts) -> std::fmt::Result {
-    if let Some(standing) = counts.standing() {
+    if let Some(found) = counts.state_counts() {
         writeln!(text, "# HELP tally_contests Contests by state, at most {COUNTED_MAX} of each counted")?;
         writeln!(text, "# TYPE tally_contests gauge")?;
-        for (state, count) in standing.states {
+        for (state, count) in found.states {
             writeln!(text, "tally_contests{{state=\"{state}\"}} {count}")?;
         }
         let help = format!("Contests with something under way or due, at most {DUE_MAX} counted");
-        one(text, "contests_due", "gauge", &help, standing.due as f64)?;
+        one(text, "contests_due", "gauge", &help, found.due as f64)?;
     }
     let name = "tally_contests_turned";
     writeln!(text, "# HELP {name} How often this server brought a contest into a state")?;

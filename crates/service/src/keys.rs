@@ -9,11 +9,11 @@ use crate::clock::Clock;
 use crate::damaged;
 use crate::failure::{Failure, Fault};
 use crate::secret::{Secret, Use, hex};
-use crate::servers::{self, in_doubt::Doubts};
+use crate::servers::{self, in_doubt::InDoubtCommits};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
-use tally_rules::idempotency::{self, Identity, Seen, Stored};
+use tally_rules::idempotency::{self, Identity, Stored};
 use tally_rules::ledger::MemberId;
 use tally_rules::outcome::Outcome;
 use tally_rules::role::{Right, Role, may, member_may};
@@ -95,7 +95,7 @@ pub struct Keys {
     /// Whether a key was ever made. One that cannot be read lets nothing in, and counts.
     made: AtomicBool,
     /// Of keys and of leaderboards.
-    pub(crate) doubts: Doubts,
+    pub(crate) in_doubt: InDoubtCommits,
 }
 
 impl Keys {
@@ -116,7 +116,7 @@ impl Keys {
             changing: Mutex::new(()),
             rows,
             made: AtomicBool::new(false),
-            doubts: Doubts::default(),
+            in_doubt: InDoubtCommits::default(),
         };
         keys.reload()?;
         Ok(keys)
@@ -243,7 +243,7 @@ impl Keys {
         let requests = identity.iter().map(|one| one.key.clone()).collect();
         let plan = Plan { requests, shards: ShardSet::of(0), ..Plan::default() };
         let keep_micros = self.clock.judge().keep(self.keep_micros);
-        let place = (&*self.store, &self.doubts);
+        let place = (&*self.store, &self.in_doubt);
         servers::again(|| run_once(place, &plan, identity, (now, keep_micros), |_, changes| change(changes)))
     }
 
@@ -276,14 +276,4 @@ impl Keys {
         let hash = *blake3::hash(secret.as_bytes()).as_bytes();
         Ok((KeyRow { id, hash, role, name: name.to_owned(), created_at: at }, token))
     }
-}
-
-/// What is stored says about a request with this identity.
-pub(crate) fn seen_before<'a>(
-    identity: Option<&Identity>,
-    stored: Option<&'a Stored>,
-    now: Micros,
-    keep_micros: i64,
-) -> Result<Seen<'a>, Refusal> {
-    identity.map_or(Ok(Seen::New), |one| idempotency::seen(stored, one.fingerprint, now, keep_micros))
 }

@@ -9,7 +9,7 @@ use crate::clock::Judged;
 use crate::contests::play;
 use crate::damaged;
 use crate::failure::{Failure, Fault};
-use crate::periods::archive::{self, Place, Step};
+use crate::periods::archive::{self, ArchivePlace, Step};
 use crate::periods::scan::Readers;
 use crate::periods::{catch_up, scheduler};
 use crate::progress::Progress;
@@ -145,7 +145,7 @@ fn load(
     if doubt.is_none() {
         scheduler::close_board(store, &board, now)?;
     }
-    scheduler::refresh(Place { store, lanes: None }, &board, now)?;
+    scheduler::refresh(ArchivePlace { store, lanes: None }, &board, now)?;
     Ok(board)
 }
 
@@ -165,6 +165,6 @@ fn join(
     board.renew(&state).map_err(bad)?;
     play::learn(store, &board)?;
     start.load(&board, |rows| progress.add(rows))?;
-    scheduler::refresh(Place { store, lanes: None }, &board, now)?;
+    scheduler::refresh(ArchivePlace { store, lanes: None }, &board, now)?;
     Ok(Some(board))
 }

@@ -13,7 +13,7 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::oneshot;
 
 /// What a caller hears.
-pub(crate) type Told<T> = Result<Result<T, Refusal>, Fault>;
+pub(crate) type LaneReply<T> = Result<Result<T, Refusal>, Fault>;
 
 /// Where an answer goes. Dropping the receiving end drops only the wait.
 pub(crate) struct Waiter<T> {
@@ -25,21 +25,21 @@ pub(crate) struct Waiter<T> {
 }
 
 enum To<T> {
-    One(oneshot::Sender<Told<T>>, Option<Box<Asked>>),
+    One(oneshot::Sender<LaneReply<T>>, Option<Box<Asked>>),
     Place(Arc<Collector<T>>, usize),
 }
 
 /// Where callers of a batch are told. A lane that woke them one by one on another thread's runtime would be interrupted by the
 /// runtime's threads for each few of them, and these would sleep in between; there they are told at one go.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Teller {
+pub(crate) struct ReplyDispatcher {
     runtime: Arc<OnceLock<Handle>>,
 }
 
 /// So many callers are worth a task of the runtime.
 const TOLD_TOGETHER: usize = 8;
 
-impl Teller {
+impl ReplyDispatcher {
     /// Learns of the runtime of who asks. One with a single thread might not run when somebody elsewhere waits.
     pub(crate) fn meet(&self) {
         if self.runtime.get().is_none()
@@ -74,7 +74,7 @@ impl<Q> Entry<Q> {
 }
 
 /// Answers so far, how many are missing, and who waits for all.
-type Collected<T> = (Vec<Option<Told<T>>>, usize, Option<oneshot::Sender<Vec<Told<T>>>>);
+type Collected<T> = (Vec<Option<LaneReply<T>>>, usize, Option<oneshot::Sender<Vec<LaneReply<T>>>>);
 
 struct Collector<T> {
     state: Mutex<Collected<T>>,
@@ -120,7 +120,7 @@ where
 pub(crate) async fn ask_all<W, T: Send + 'static>(
     lane: &Lane<W, Waiter<T>>,
     requests: Vec<Entry<W::Request>>,
-) -> Result<Vec<Told<T>>, Failure>
+) -> Result<Vec<LaneReply<T>>, Failure>
 where
     W: Work<Answer = Result<T, Refusal>, Fault = Fault>,
 {
@@ -139,7 +139,7 @@ where
     told.await.map_err(|_| lost())
 }
 
-impl<T: Send + 'static> Reply<Told<T>> for Waiter<T> {
+impl<T: Send + 'static> Reply<LaneReply<T>> for Waiter<T> {
     fn passed(&mut self, passage: &Passage) {
         let asked = match &self.to {
             To::One(_, asked) => asked,
@@ -150,7 +150,7 @@ impl<T: Send + 'static> Reply<Told<T>> for Waiter<T> {
         }
     }
 
-    fn send(self, answer: Told<T>) {
+    fn send(self, answer: LaneReply<T>) {
         let Self { _running, seat, to } = self;
         drop(_running);
         match seat {
@@ -167,7 +167,7 @@ impl<T: Send + 'static> Reply<Told<T>> for Waiter<T> {
 }
 
 impl<T> Collector<T> {
-    fn put(&self, at: usize, answer: Told<T>) {
+    fn put(&self, at: usize, answer: LaneReply<T>) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let (answers, missing, tell) = &mut *state;
         answers[at] = Some(answer);
@@ -217,28 +217,28 @@ mod tests {
     fn many_are_told_on_the_runtime_and_few_at_once() {
         let here = thread::current().id();
         let runtime = Builder::new_multi_thread().worker_threads(1).build().unwrap();
-        let teller = Teller::default();
-        runtime.block_on(async { teller.meet() });
+        let dispatcher = ReplyDispatcher::default();
+        runtime.block_on(async { dispatcher.meet() });
         let (telling, hear) = dropped();
-        teller.tell(TOLD_TOGETHER, telling);
+        dispatcher.tell(TOLD_TOGETHER, telling);
         assert_ne!(hear.recv().unwrap(), here);
         let (telling, hear) = dropped();
-        teller.tell(TOLD_TOGETHER - 1, telling);
+        dispatcher.tell(TOLD_TOGETHER - 1, telling);
         assert_eq!(hear.try_recv().unwrap(), here);
         // What waits on a runtime that ends is told, and so is what comes later.
         drop(runtime);
         let (telling, hear) = dropped();
-        teller.tell(TOLD_TOGETHER, telling);
+        dispatcher.tell(TOLD_TOGETHER, telling);
         assert_eq!(hear.try_recv().unwrap(), here);
     }
 
     #[test]
     fn a_runtime_of_one_thread_is_left_alone() {
         let runtime = Builder::new_current_thread().build().unwrap();
-        let teller = Teller::default();
-        runtime.block_on(async { teller.meet() });
+        let dispatcher = ReplyDispatcher::default();
+        runtime.block_on(async { dispatcher.meet() });
         let (telling, hear) = dropped();
-        teller.tell(TOLD_TOGETHER, telling);
+        dispatcher.tell(TOLD_TOGETHER, telling);
         assert_eq!(hear.try_recv().unwrap(), thread::current().id());
     }
 }

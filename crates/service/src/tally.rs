@@ -4,27 +4,26 @@
 //! whether it may answer; while there is none, the doors say so.
 
 use crate::Fault;
-use crate::background::{self, Background as BackgroundTask};
+use crate::background::{self, Tasks};
 use crate::boards::{Board, Boards, run_once};
 use crate::clock::Clock;
 use crate::clock_memory::ClockMemory;
 use crate::contests::counts::Counts as ContestCounts;
 use crate::contests::repay;
-use crate::contests::scheduler::{self as contests, ContestScheduler};
+use crate::contests::{Contests, scheduler as contests};
 use crate::events::Events;
 use crate::failure::{Failure, blocking};
 use crate::fingerprint::Fingerprints;
-use crate::keys::{Keys, seen_before};
+use crate::keys::Keys;
 use crate::ledger::currencies;
 use crate::ledger::lane::LedgerLane;
 use crate::ledger::trial_balance::Balance;
-use crate::maintenance::Maintenance;
 use crate::members::{Members, correct_names};
+use crate::outcomes;
 use crate::periods::prizes;
-use crate::periods::scheduler::PeriodScheduler;
 use crate::progress::Progress;
 use crate::rebuild;
-use crate::reply::Teller;
+use crate::reply::ReplyDispatcher;
 use crate::requests::{InProgress, Running};
 use crate::scores::lane::ScoreLanes;
 use crate::scores::shared::Shared;
@@ -36,7 +35,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex};
 use tally_lanes::{Gate, Times};
 use tally_ranking::{Ranking, Remote, Standings};
-use tally_rules::idempotency::{Identity, RequestKey, Seen, Stored};
+use tally_rules::idempotency::{Identity, RequestKey, Stored};
 use tally_rules::instant::{Instants, SECOND};
 use tally_rules::outcome::Outcome;
 use tally_rules::{BoardId, Micros, Refusal};
@@ -78,16 +77,14 @@ pub struct Tally {
     pub(crate) changing_boards: Mutex<()>,
     /// One writer of closed periods at a time.
     pub(crate) closing: Mutex<()>,
-    pub(crate) scheduler: PeriodScheduler,
-    pub(crate) holds: BackgroundTask,
-    pub(crate) contests: ContestScheduler,
+    pub(crate) tasks: Tasks,
+    pub(crate) contests: Contests,
     /// Whether the ledger balances.
     pub balance: Balance,
     /// Those who listen to what happens.
     pub events: Events,
     /// How often the Redis of applications could not be asked.
     pub applications_faults: AtomicU64,
-    pub(crate) maintenance: Maintenance,
     pub(crate) lane: ScoreLanes,
     pub(crate) ledger: LedgerLane,
     /// Follows other servers, where there may be any.
@@ -139,7 +136,7 @@ impl Tally {
             keep_micros: settings.idempotency_keep_micros,
             gate: Gate::default(),
             lanes: settings.lanes.max(1),
-            teller: Teller::default(),
+            dispatcher: ReplyDispatcher::default(),
             unpublished: Unpublished::default(),
             started_unheard: AtomicBool::new(false),
             background: settings.background,
@@ -163,20 +160,17 @@ impl Tally {
             running: InProgress::default(),
             changing_boards: Mutex::new(()),
             closing: Mutex::new(()),
-            scheduler: PeriodScheduler::default(),
-            holds: BackgroundTask::default(),
-            contests: ContestScheduler::default(),
+            tasks: Tasks::default(),
+            contests: Contests::default(),
             balance: Balance::default(),
             events,
             applications_faults: AtomicU64::new(0),
-            maintenance: Maintenance::default(),
             lane,
             ledger,
             follower: is_shared.then(Follower::new),
         });
         if let (Some(follower), Some(followed)) = (&tally.follower, followed) {
-            let started = follower.start(&tally, followed);
-            started.map_err(|error| Fault::Broken(format!("no thread to follow other servers: {error}")))?;
+            follower.start(&tally, followed)?;
         }
         let threads = matches!(tally.settings.background, Background::Threads);
         if threads {
@@ -188,8 +182,7 @@ impl Tally {
             tracing::warn!(%failure, "what was missed of contests and prizes; it is tried again");
         }
         if threads {
-            let scheduler = tally.contests.start(Arc::downgrade(&tally));
-            scheduler.map_err(|error| Fault::Broken(format!("no thread for contests: {error}")))?;
+            contests::start(&tally)?;
         }
         Ok(tally)
     }
@@ -320,10 +313,7 @@ impl Tally {
                 stored.clone_from(&loaded.requests[0]);
                 Changes::default()
             })?;
-            match seen_before(Some(&identity), stored.as_ref(), now, keep_micros)? {
-                Seen::Replay(outcome) => Ok(Some(*outcome)),
-                Seen::New => Ok(None),
-            }
+            Ok(outcomes::replay(Some(&identity), stored.as_ref(), (now, keep_micros))?)
         };
         blocking(read).await
     }
@@ -335,16 +325,16 @@ impl Tally {
 
     /// Ends it: no new work is taken, everything accepted is made durable and answered. Blocks until then.
     pub fn drain(&self) {
-        self.contests.stop();
-        self.scheduler.stop();
-        self.holds.stop();
+        self.tasks.contests.stop();
+        self.tasks.periods.stop();
+        self.tasks.holds.stop();
         self.events.stop();
         self.lane.drain();
         self.ledger.drain();
         if let Some(follower) = &self.follower {
             follower.stop();
         }
-        self.maintenance.stop();
+        self.tasks.maintenance.stop();
     }
 
     /// What is counted of contests.
@@ -388,6 +378,6 @@ impl Tally {
         change: impl FnMut(&Loaded, &mut Changes) -> Result<Outcome, Refusal>,
     ) -> Result<Option<Stored>, Failure> {
         let keep_micros = self.clock.judge().keep(self.settings.idempotency_keep_micros);
-        run_once((&*self.store, &self.keys.doubts), plan, identity, (now, keep_micros), change)
+        run_once((&*self.store, &self.keys.in_doubt), plan, identity, (now, keep_micros), change)
     }
 }

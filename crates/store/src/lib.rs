@@ -23,6 +23,7 @@ mod shard_set;
 pub mod shards;
 mod slow;
 pub mod sqlite;
+mod throttled_log;
 
 pub use books::{Books, OfContests};
 pub use books_scores::ScoreBooks;
@@ -44,6 +45,7 @@ pub use servers::{
 
 pub use shard_set::{SHARDS_MAX, ShardSet};
 pub use slow::{SLOW, Slow, Stage};
+pub use throttled_log::ThrottledLog;
 
 use std::collections::HashSet;
 use std::time::Duration;

@@ -9,7 +9,7 @@ mod room;
 
 use crate::contests::play::Play;
 use crate::events::live::Live;
-use crate::periods::outdated::Stale;
+use crate::periods::outdated::OutdatedArchives;
 use crate::periods::{LivePart, Periods};
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -47,7 +47,7 @@ pub struct Board {
     /// Its periods; in `definition` are those of its creation.
     periods: RwLock<Periods>,
     /// Closed ones whose order is to be written anew.
-    pub(crate) stale: Stale,
+    pub(crate) stale: OutdatedArchives,
     /// Which change of it is known here; none where nobody else makes any.
     revisions: RwLock<Revisions>,
     /// The contest that it belongs to.
@@ -87,7 +87,7 @@ impl Board {
             hidden,
             implicit,
             periods,
-            stale: Stale::default(),
+            stale: OutdatedArchives::default(),
             revisions: RwLock::default(),
             play: OnceLock::new(),
             live: Live::default(),

@@ -7,12 +7,12 @@ use super::Board;
 use super::room::{make_room, may_go};
 use crate::contests::play;
 use crate::failure::{Failure, Fault};
-use crate::keys::seen_before;
+use crate::outcomes;
 use crate::periods::prizes;
 use crate::periods::purge::Purge;
 use crate::scores::command::{Done, Redefine, Request};
 use crate::servers;
-use crate::servers::in_doubt::{self, Doubts};
+use crate::servers::in_doubt::{self, InDoubtCommits};
 use crate::tally::Tally;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, PoisonError};
@@ -20,7 +20,7 @@ use tally_lanes::Pass;
 use tally_ranking::Ranking;
 use tally_rules::contest::{ContestId, State};
 use tally_rules::definition::Wish;
-use tally_rules::idempotency::{Identity, Seen, Stored};
+use tally_rules::idempotency::{Identity, Stored};
 use tally_rules::outcome::Outcome;
 use tally_rules::{BoardId, Definition, Micros, Refusal};
 use tally_store::plan::ALL_TIME;
@@ -58,7 +58,7 @@ fn put_once(tally: &Tally, id: &BoardId, wish: &Wish, identity: Option<&Identity
     }
     tally.boards.check_damaged(id.as_str())?;
     wish.check_currencies(&tally.settings.ledger.currencies)?;
-    in_doubt::find_out(tally)?;
+    in_doubt::resolve_all(tally)?;
     tally.look_now();
     let there = || tally.boards.get(id).filter(|board| board.is_there());
     // A change goes through the lane, and nothing else waits for it.
@@ -102,7 +102,7 @@ pub fn sorted_set(tally: &Tally, id: &BoardId) -> Result<Arc<Board>, Failure> {
         return Err(Refusal::ReservedName.into());
     }
     tally.boards.check_damaged(id.as_str())?;
-    in_doubt::find_out(tally)?;
+    in_doubt::resolve_all(tally)?;
     servers::again(|| {
         if let Some(board) = tally.board(id) {
             return Ok(board);
@@ -248,7 +248,7 @@ pub fn delete(tally: &Tally, id: &BoardId, identity: Option<&Identity>) -> Resul
 }
 
 fn delete_once(tally: &Tally, id: &BoardId, identity: Option<&Identity>) -> Result<bool, Failure> {
-    in_doubt::find_out(tally)?;
+    in_doubt::resolve_all(tally)?;
     tally.look_now();
     // It goes with its periods; what those that are over have promised stays owed.
     let written = match tally.boards.get(id) {
@@ -278,7 +278,7 @@ fn delete_once(tally: &Tally, id: &BoardId, identity: Option<&Identity>) -> Resu
     let stored = stored?;
     if stored.is_none() {
         set(tally, id, None);
-        tally.maintenance.wake();
+        tally.tasks.maintenance.wake();
     }
     Ok(stored.is_some())
 }
@@ -303,7 +303,7 @@ fn plan(id: &BoardId, identity: Option<&Identity>) -> Plan {
 /// Runs a change and stores its outcome under its identity, in one transaction; gives what was stored where the same
 /// request was done before, and then changes nothing. Where it meets another one's change it is not tried again.
 pub(crate) fn run_once(
-    (store, doubts): (&dyn Store, &Doubts),
+    (store, in_doubt): (&dyn Store, &InDoubtCommits),
     plan: &Plan,
     identity: Option<&Identity>,
     (now, keep_micros): (Micros, i64),
@@ -314,12 +314,12 @@ pub(crate) fn run_once(
         |loaded: &Loaded| {
             let mut changes = Changes::default();
             let stored = loaded.requests.first().and_then(Option::as_ref);
-            let done = match seen_before(identity, stored, now, keep_micros) {
-                Ok(Seen::Replay(_)) => {
+            let done = match outcomes::replay(identity, stored, (now, keep_micros)) {
+                Ok(Some(_)) => {
                     result = Ok(stored.cloned());
                     return changes;
                 }
-                Ok(Seen::New) => change(loaded, &mut changes),
+                Ok(None) => change(loaded, &mut changes),
                 Err(refusal) => Err(refusal),
             };
             match done {
@@ -336,6 +336,6 @@ pub(crate) fn run_once(
                 }
             }
         };
-    doubts.run(store, plan, &mut decide)?;
+    in_doubt.run(store, plan, &mut decide)?;
     Ok(result?)
 }

@@ -59,7 +59,7 @@ fn sweep(tally: &Tally) -> Result<(), Failure> {
             set(tally, &id, None);
         }
     }
-    tally.maintenance.wake();
+    tally.tasks.maintenance.wake();
     Ok(())
 }
 
@@ -70,7 +70,7 @@ fn vanish(tally: &Tally, board: &Board) -> Result<bool, Failure> {
     let plan = Plan { boards: vec![board.no], alone: true, shards, ..Plan::default() };
     let mut gone = false;
     // Once: who waits for room waits for the lock as well.
-    tally.keys.doubts.run(&*tally.store, &plan, &mut |loaded| {
+    tally.keys.in_doubt.run(&*tally.store, &plan, &mut |loaded| {
         gone = may_go(tally, board, loaded);
         let boards = if gone { vec![BoardChange::Delete(board.no)] } else { Vec::new() };
         Changes { boards, ..Changes::default() }

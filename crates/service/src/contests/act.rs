@@ -104,7 +104,7 @@ pub(super) fn once(
     let boards = if act.concerns_scores() { of_contest(tally, id, &seen) } else { Vec::new() };
     let (id, seen, identity) = (id.clone(), Some(Box::new(seen)), identity.cloned());
     let done = ask(tally, ContestOrder { id, seen, by, at, act, boards, identity })?;
-    Ok((done.what != What::Stale).then_some(done))
+    Ok((done.what != What::Outdated).then_some(done))
 }
 
 /// Tries until something comes of it.

@@ -1,7 +1,7 @@
 //! What is asked of the ledger's lane about contests, and its answers.
 //!
 //! A transaction reads by key, so whoever asks has looked at the contest before and names what the act may touch. Where that
-//! is not so any more under the contest's lock, the answer is [`What::Stale`], nothing was done, and whoever asks looks
+//! is not so any more under the contest's lock, the answer is [`What::Outdated`], nothing was done, and whoever asks looks
 //! again. Not here: what is done (`decide`).
 
 use crate::boards::Board;
@@ -118,7 +118,7 @@ pub enum What {
     /// Nothing.
     Nothing,
     /// Something was not as it was seen; nothing was done.
-    Stale,
+    Outdated,
     /// An application.
     Applied(Application),
     /// What became of each row.

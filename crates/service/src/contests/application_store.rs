@@ -1,4 +1,4 @@
-//! Where a contest's applications are, as use cases see it: one interface, in front of the store ([`InStore`]) and of Redis
+//! Where a contest's applications are, as use cases see it: one interface, in front of the store ([`StoredApplications`]) and of Redis
 //! (`redis`). Which of both is said by the contest, from its opening on ([`Kept`]). Blocks.
 //!
 //! In the store an application is part of a transaction of the ledger's lane. Redis has no part in that, so a contest that
@@ -7,7 +7,7 @@
 
 use super::act::{Actor, again, ask, find, once};
 use super::acts::{Act, ContestDone, ContestOrder, Outside, Seen};
-use super::redis_applications::{self, InRedis};
+use super::redis_applications::{self, RedisApplications};
 use super::start::boards_free;
 use crate::failure::{Failure, Fault};
 use crate::tally::Tally;
@@ -33,7 +33,7 @@ pub(super) struct Ask<'a> {
 pub(super) type Tried = Result<Option<ContestDone>, Failure>;
 
 /// The applications of one contest.
-pub(super) trait Desk {
+pub(super) trait ApplicationStore {
     /// A player applies.
     fn apply(&self, ask: &Ask<'_>, player: &PlayerId) -> Tried;
 
@@ -66,18 +66,18 @@ pub(super) trait Desk {
 }
 
 /// The desk of a contest.
-pub(super) fn of<'a>(tally: &'a Tally, record: &Record) -> Result<Box<dyn Desk + 'a>, Failure> {
+pub(super) fn of<'a>(tally: &'a Tally, record: &Record) -> Result<Box<dyn ApplicationStore + 'a>, Failure> {
     match record.kept {
         Kept::Redis(number) => {
             let key = DeskKey { contest: record.no, number };
-            Ok(Box::new(InRedis {
+            Ok(Box::new(RedisApplications {
                 desks: redis_applications::desks(tally)?,
                 faults: &tally.applications_faults,
                 key,
             }))
         }
         Kept::Lost if record.state == State::Open => Err(Refusal::ApplicationsLost.into()),
-        Kept::Store | Kept::Lost => Ok(Box::new(InStore(tally))),
+        Kept::Store | Kept::Lost => Ok(Box::new(StoredApplications(tally))),
     }
 }
 
@@ -87,7 +87,7 @@ pub(super) fn at<'a>(
     id: &'a ContestId,
     actor: &'a Actor,
     identity: Option<&'a Identity>,
-    what: impl Fn(&dyn Desk, &Ask<'_>) -> Tried,
+    what: impl Fn(&dyn ApplicationStore, &Ask<'_>) -> Tried,
 ) -> Result<ContestDone, Failure> {
     let _running = identity.map(|one| tally.begin(&one.key)).transpose()?;
     again(|| {
@@ -181,15 +181,15 @@ pub(super) fn clear(tally: &Tally, id: &ContestId, record: Record) -> Result<(),
 }
 
 /// Applications beside the contest.
-pub(super) struct InStore<'a>(&'a Tally);
+pub(super) struct StoredApplications<'a>(&'a Tally);
 
-impl InStore<'_> {
+impl StoredApplications<'_> {
     fn once(ask: &Ask<'_>, by: By, act: Act) -> Tried {
         once(ask.tally, ask.id, ask.record.clone(), (ask.identity, None), (by, act))
     }
 }
 
-impl Desk for InStore<'_> {
+impl ApplicationStore for StoredApplications<'_> {
     fn apply(&self, ask: &Ask<'_>, player: &PlayerId) -> Tried {
         let by = ask.actor.by(&ask.record, Event::Apply, Some(player))?;
         let handle = Handle::Player(player.clone());

@@ -35,13 +35,13 @@ pub fn decide(
     let mut done =
         application_store::at(tally, id, actor, identity, |desk, ask| desk.decide(ask, players, accept))?;
     if done.replayed {
-        done.what = What::Decided(standing(tally, &done.record, players)?);
+        done.what = What::Decided(statuses(tally, &done.record, players)?);
     }
     Ok(done)
 }
 
 /// How applications stand: after the start its members are left of those who were accepted, and nobody else.
-fn standing(
+fn statuses(
     tally: &Tally,
     record: &Record,
     players: &[PlayerId],

@@ -20,7 +20,7 @@ pub const DUE_MAX: usize = 1_000;
 
 /// What there is, a few seconds ago.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Standing {
+pub struct StateCounts {
     /// How many there are in each state.
     pub states: Vec<(State, usize)>,
     /// How many have something under way, or something that is due by the clock.
@@ -39,14 +39,14 @@ pub struct Payments {
 /// The counts of this server.
 #[derive(Debug, Default)]
 pub struct Counts {
-    standing: Mutex<Option<Standing>>,
+    state_counts: Mutex<Option<StateCounts>>,
     entered: [AtomicU64; State::ALL.len()],
-    prizes: Paid,
-    refunds: Paid,
+    prizes: PayoutCounts,
+    refunds: PayoutCounts,
 }
 
 #[derive(Debug, Default)]
-struct Paid {
+struct PayoutCounts {
     paid: AtomicU64,
     unpaid: [AtomicU64; Unpaid::ALL.len()],
 }
@@ -67,16 +67,16 @@ impl Counts {
 
     /// Asks the store how many there are.
     pub(super) fn look(&self, tally: &Tally) {
-        let found = standing(tally);
+        let found = state_counts(tally);
         if let Err(failure) = &found {
             tracing::debug!(%failure, "count contests; it is tried again");
         }
-        *self.standing.lock().unwrap_or_else(PoisonError::into_inner) = found.ok();
+        *self.state_counts.lock().unwrap_or_else(PoisonError::into_inner) = found.ok();
     }
 
     /// How many there were a few seconds ago; nothing where the store could not be asked.
-    pub fn standing(&self) -> Option<Standing> {
-        self.standing.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    pub fn state_counts(&self) -> Option<StateCounts> {
+        self.state_counts.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// How often this server has brought one into each state.
@@ -96,7 +96,7 @@ impl Counts {
     }
 }
 
-impl Paid {
+impl PayoutCounts {
     fn note(&self, row: Result<(), Unpaid>) {
         let count = match row {
             Ok(()) => &self.paid,
@@ -117,9 +117,9 @@ impl Paid {
     }
 }
 
-fn standing(tally: &Tally) -> Result<Standing, Failure> {
+fn state_counts(tally: &Tally) -> Result<StateCounts, Failure> {
     let ledger = tally.store.ledger();
     let counts = ledger.count_contests(COUNTED_MAX)?;
     let due = ledger.due_contests(tally.now(), None, DUE_MAX)?.len();
-    Ok(Standing { states: State::ALL.iter().copied().zip(counts).collect(), due })
+    Ok(StateCounts { states: State::ALL.iter().copied().zip(counts).collect(), due })
 }

@@ -49,7 +49,7 @@ pub(crate) fn refuse(tally: &Tally, players: &[PlayerId]) -> Result<(), Failure>
 
 /// What a look at names for new members finds.
 #[derive(Debug, Default)]
-pub(crate) struct Look {
+pub(crate) struct NameLookup {
     /// Names that a member has.
     pub(crate) taken: Vec<Handle>,
     /// Names that no member has, and that a closed member has entries under; each with a contest.
@@ -57,7 +57,7 @@ pub(crate) struct Look {
 }
 
 /// Looks at names for new members.
-pub(crate) fn look(tally: &Tally, players: &BTreeSet<PlayerId>) -> Result<Look, Failure> {
+pub(crate) fn look_up(tally: &Tally, players: &BTreeSet<PlayerId>) -> Result<NameLookup, Failure> {
     let ledger = tally.store.ledger();
     let handles: Vec<Handle> = players.iter().cloned().map(Handle::Player).collect();
     let holders = ledger.members_of(&handles)?;
@@ -67,7 +67,7 @@ pub(crate) fn look(tally: &Tally, players: &BTreeSet<PlayerId>) -> Result<Look, 
     }
     let mut left_behind = Vec::new();
     if free.is_empty() {
-        return Ok(Look { taken, left_behind });
+        return Ok(NameLookup { taken, left_behind });
     }
     each_page(tally, &[State::Open, State::Running], |page| {
         // Entries of others are of no member.
@@ -98,7 +98,7 @@ pub(crate) fn look(tally: &Tally, players: &BTreeSet<PlayerId>) -> Result<Look, 
         }
         Ok(())
     })?;
-    Ok(Look { taken, left_behind })
+    Ok(NameLookup { taken, left_behind })
 }
 
 /// Pages of the contests in some states.

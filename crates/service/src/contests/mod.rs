@@ -37,3 +37,17 @@ pub mod series;
 pub mod settle;
 pub(crate) mod staff;
 pub mod start;
+
+use crate::periods::prizes::PaidPeriods;
+use counts::Counts;
+use std::sync::RwLock;
+
+/// What this server has of contests in memory.
+#[derive(Default)]
+pub(crate) struct Contests {
+    /// Periods whose prizes are paid.
+    pub(crate) paid: PaidPeriods,
+    pub(crate) counts: Counts,
+    /// Shared by requests that apply; a renaming holds it alone.
+    pub(crate) renaming: RwLock<()>,
+}

@@ -47,7 +47,7 @@ pub(crate) fn go_on(tally: &Tally, id: &ContestId, mut seen: Record) -> Result<R
         let (id, from, boards) = (id.clone(), Some(Box::new(seen)), Vec::new());
         let (by, at, identity) = (By::Clock, None, None);
         let done = ask(tally, ContestOrder { id, seen: from, by, at, act, boards, identity })?;
-        cleared = last.filter(|_| !matches!(done.what, What::Stale));
+        cleared = last.filter(|_| !matches!(done.what, What::Outdated));
         seen = *done.record;
     }
 }

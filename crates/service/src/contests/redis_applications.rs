@@ -11,7 +11,7 @@
 
 use super::act::find;
 use super::acts::{ContestDone, Outside, Seen, What};
-use super::application_store::{Ask, Desk, Tried, say};
+use super::application_store::{ApplicationStore, Ask, Tried, say};
 use super::start::boards_free;
 use crate::failure::{Failure, Fault};
 use crate::tally::Tally;
@@ -36,7 +36,7 @@ const LOOKS: u32 = 80;
 const PAGE: usize = 1_000;
 
 /// Applications in Redis.
-pub(super) struct InRedis<'a> {
+pub(super) struct RedisApplications<'a> {
     pub(super) desks: &'a RedisDesks,
     pub(super) faults: &'a AtomicU64,
     pub(super) key: DeskKey,
@@ -123,7 +123,7 @@ enum Outcome {
     Conflict,
 }
 
-impl InRedis<'_> {
+impl RedisApplications<'_> {
     fn ask<T>(&self, answer: Result<T, RankingError>) -> Result<T, Failure> {
         use RankingError::{Away, Refused, Unknown, Untrusted};
         if matches!(answer, Err(Away(_) | Unknown(_) | Refused(_) | Untrusted(_))) {
@@ -207,7 +207,7 @@ fn row(player: &PlayerId, seen: Option<Kept>, to: Option<Status>, now: Micros) -
     Row { player: player.clone(), seen, to, applied_at }
 }
 
-impl Desk for InRedis<'_> {
+impl ApplicationStore for RedisApplications<'_> {
     fn apply(&self, ask: &Ask<'_>, player: &PlayerId) -> Tried {
         if let Some(before) = recall(ask)? {
             return Ok(Some(before));

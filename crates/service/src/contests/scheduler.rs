@@ -5,16 +5,14 @@
 //! as of its own time. Several servers may find the same; the state machine does it once. Blocks.
 
 use super::acts::Outside;
-use super::counts::Counts;
 use super::{application_store, change, expire, finish, pieces, series, settle, start};
-use crate::background::Background;
+use crate::background::{Job, Next};
 use crate::failure::{Failure, Fault};
 use crate::owed::Mistakes;
-use crate::periods::prizes::{self, Paid};
+use crate::periods::prizes;
 use crate::servers::in_doubt;
 use crate::tally::Tally;
-use std::sync::mpsc::RecvTimeoutError;
-use std::sync::{RwLock, Weak};
+use std::sync::Arc;
 use std::time::Duration;
 use tally_rules::contest::record::{Due, Kept};
 use tally_rules::contest::{By, ContestId, Event};
@@ -22,9 +20,6 @@ use tally_rules::{Micros, Refusal};
 
 /// Between two looks.
 const PAUSE: Duration = Duration::from_millis(500);
-
-/// Looks that failed in a row before that is said again.
-const SAID_EVERY: u32 = 120;
 
 /// Why a contest is passed over without a question.
 const NOT_ASKED: &str = "it did not answer for another contest, and is not asked again in this look";
@@ -35,54 +30,31 @@ const COUNTED_EVERY: u32 = 10;
 /// Looks between two at leaderboards of contests that are over, and between two at payments that were left unpaid by mistake.
 const EXPIRED_EVERY: u32 = 120;
 
-/// The thread.
-#[derive(Default)]
-pub(crate) struct ContestScheduler {
-    thread: Background,
-    /// Periods whose prizes are paid.
-    pub(crate) paid: Paid,
-    /// What is counted.
-    pub(crate) counts: Counts,
-    /// Shared by those who apply, and held alone by a renaming.
-    pub(crate) renaming: RwLock<()>,
-}
-
-impl ContestScheduler {
-    pub(crate) fn start(&self, tally: Weak<Tally>) -> std::io::Result<()> {
-        self.thread.start("contests", move |stopped| {
-            let (mut failed, mut looks) = (0_u32, 0_u32);
-            let mut mistakes = Mistakes::default();
-            while stopped.recv_timeout(PAUSE) == Err(RecvTimeoutError::Timeout) {
-                let Some(tally) = tally.upgrade() else { return };
-                if looks.is_multiple_of(COUNTED_EVERY) {
-                    tally.contests.counts.look(&tally);
-                    tally.balance.look(&tally);
-                }
-                let expires = looks.is_multiple_of(EXPIRED_EVERY);
-                looks = looks.wrapping_add(1);
-                let looked = do_due(&tally).and(prizes::pay_due(&tally)).and(in_doubt::find_out(&tally));
-                let looked = match expires {
-                    true => looked.and(expire::delete_due(&tally)).and(mistakes.pay(&tally)),
-                    false => looked,
-                };
-                if let Err(failure) = &looked
-                    && failed.is_multiple_of(SAID_EVERY)
-                {
-                    tracing::warn!(%failure, "what is due of contests; it is tried again");
-                }
-                failed = looked.map_or(failed + 1, |()| 0);
+/// Starts the background task.
+pub(crate) fn start(tally: &Arc<Tally>) -> Result<(), Failure> {
+    let mut looks = 0_u32;
+    let mut mistakes = Mistakes::default();
+    let mut job = Job::new("what is due of contests", Duration::ZERO);
+    tally.tasks.contests.start("contests", tally, Next::After(PAUSE), move |tally| {
+        if looks.is_multiple_of(COUNTED_EVERY) {
+            tally.contests.counts.look(tally);
+            tally.balance.look(tally);
+        }
+        let expires = looks.is_multiple_of(EXPIRED_EVERY);
+        looks = looks.wrapping_add(1);
+        job.run(|| {
+            let done = do_due(tally).and(prizes::pay_due(tally)).and(in_doubt::resolve_all(tally));
+            match expires {
+                true => done.and(expire::delete_due(tally)).and(mistakes.pay(tally)),
+                false => done,
             }
-        })
-    }
-
-    /// Ends after what is being done.
-    pub(crate) fn stop(&self) {
-        self.thread.stop();
-    }
+        });
+        Next::After(PAUSE)
+    })
 }
 
 /// Something that is due: when, of what, and whether that is a series. A series comes before the contests of its moment.
-type Next = (Micros, Kind, ContestId);
+type DueItem = (Micros, Kind, ContestId);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
@@ -111,7 +83,7 @@ pub fn do_due(tally: &Tally) -> Result<(), Failure> {
 }
 
 /// What is first behind what was passed over; nothing while the clock is in doubt.
-fn first(tally: &Tally, passed: Option<&Next>) -> Result<Option<Next>, Failure> {
+fn first(tally: &Tally, passed: Option<&DueItem>) -> Result<Option<DueItem>, Failure> {
     let Some(now) = tally.believed_now() else { return Ok(None) };
     let ledger = tally.store.ledger();
     // No name is empty, so that stands before all of a moment.

@@ -47,7 +47,7 @@ pub enum SeriesDone {
     /// It had been done before; the series as it stands, if it still is there.
     Replayed(Option<Box<SeriesRecord>>),
     /// It was not as it was seen; nothing was done.
-    Stale,
+    Outdated,
 }
 
 /// A series becomes what it is to be where it still is what was seen; then the contest that is made of it is there too. A
@@ -72,7 +72,7 @@ impl LedgerRequest for SeriesOrder {
             return Ok(SeriesDone::Replayed(present.map(Box::new)));
         }
         if present.as_ref() != self.seen.as_deref() {
-            return Ok(SeriesDone::Stale);
+            return Ok(SeriesDone::Outdated);
         }
         if let Some(making) = self.making.as_deref()
             && state.contests.get(&making.id).is_none()
@@ -155,7 +155,7 @@ pub fn create(
     match tally.ledger.ask_blocking(order)? {
         SeriesDone::Done => Ok((made_due(tally, id)?, false)),
         SeriesDone::Replayed(record) => Ok((*record.ok_or(Refusal::SeriesNotFound)?, true)),
-        SeriesDone::Stale => Err(Refusal::SeriesExists.into()),
+        SeriesDone::Outdated => Err(Refusal::SeriesExists.into()),
     }
 }
 
@@ -179,7 +179,7 @@ pub fn patch(
     })?;
     match done {
         SeriesDone::Replayed(record) => Ok((*record.ok_or(Refusal::SeriesNotFound)?, true)),
-        SeriesDone::Done | SeriesDone::Stale => Ok((made_due(tally, id)?, false)),
+        SeriesDone::Done | SeriesDone::Outdated => Ok((made_due(tally, id)?, false)),
     }
 }
 
@@ -219,7 +219,7 @@ fn changed(
             identity: identity.cloned(),
         };
         match tally.ledger.ask_blocking(order)? {
-            SeriesDone::Stale => Ok(None),
+            SeriesDone::Outdated => Ok(None),
             SeriesDone::Done if is_gone => Err(Refusal::SeriesNotFound.into()),
             done => Ok(Some(done)),
         }

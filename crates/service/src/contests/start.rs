@@ -45,7 +45,7 @@ pub(super) fn start_at(
     at: Option<Micros>,
     by: impl Fn(&Record) -> Result<By, Refusal>,
 ) -> Result<Started, Failure> {
-    in_doubt::find_out(tally)?;
+    in_doubt::resolve_all(tally)?;
     let mut done = {
         let held = Cell::new(false);
         let _one = tally.changing_boards.lock().unwrap_or_else(PoisonError::into_inner);

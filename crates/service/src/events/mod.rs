@@ -10,17 +10,15 @@ pub mod hub;
 pub mod live;
 pub mod log;
 
-use crate::background::Background;
-use crate::backoff::Trial;
+use crate::background::{BackgroundTask, Job, Next};
 use crate::boards::Board;
 use crate::failure::{Failure, blocking};
 use crate::tally::Tally;
 use hub::{Hub, Known, Listener, Subject};
 use live::Watch;
 use std::collections::BTreeMap;
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 use tally_rules::instant::SECOND;
 use tally_rules::ledger::{Currency, MemberId};
 use tally_store::{StoreError, Topic};
@@ -39,7 +37,7 @@ const READERS: usize = 4;
 pub struct Events {
     watched: Mutex<Vec<Arc<Board>>>,
     pub(crate) hub: Arc<Hub>,
-    thread: Background,
+    task: BackgroundTask,
     readers: Semaphore,
 }
 
@@ -48,21 +46,29 @@ impl Default for Events {
         Self {
             watched: Mutex::default(),
             hub: Arc::default(),
-            thread: Background::default(),
+            task: BackgroundTask::default(),
             readers: Semaphore::new(READERS),
         }
     }
 }
 
 impl Events {
-    /// Starts the thread; it ends when the service does.
-    pub(crate) fn start(&self, tally: Weak<Tally>) -> std::io::Result<()> {
-        self.thread.start("events", move |woken| run(&tally, &woken))
+    /// Starts the background task.
+    pub(crate) fn start(&self, tally: &Arc<Tally>) -> Result<(), Failure> {
+        let mut sending = Job::new("send scores to those who watch", PAUSE);
+        let mut looking = Job::new("look for events of other servers", LOOK_PAUSE);
+        self.task.start("events", tally, Next::WhenWoken, move |tally| {
+            sending.run(|| tally.events.send(tally));
+            if tally.has_others() {
+                looking.run(|| Ok(tally.events.compare(tally)?));
+            }
+            if tally.events.is_idle(tally) { Next::WhenWoken } else { Next::After(PAUSE) }
+        })
     }
 
     /// Ends it. Streams hear nothing any more.
     pub(crate) fn stop(&self) {
-        self.thread.stop();
+        self.task.stop();
     }
 
     /// Begins to watch a board: what is published from now on is heard.
@@ -75,7 +81,7 @@ impl Events {
         let first = watched.len() == 1;
         drop(watched);
         if first {
-            self.thread.wake();
+            self.task.wake();
         }
         watch
     }
@@ -90,7 +96,7 @@ impl Events {
         let first = !self.hub.is_heard();
         let listener = Listener::new(&self.hub, subject);
         if first {
-            self.thread.wake();
+            self.task.wake();
         }
         listener
     }
@@ -159,33 +165,5 @@ impl Events {
     /// Whether nobody needs the thread.
     fn is_idle(&self, tally: &Tally) -> bool {
         self.watched().is_empty() && !(tally.has_others() && self.hub.is_heard())
-    }
-}
-
-fn run(tally: &Weak<Tally>, woken: &Receiver<()>) {
-    let (mut sending, mut looking) =
-        (Trial::new("send scores to those who watch"), Trial::new("look for events of other servers"));
-    let (mut idle, mut sent, mut looked) = (true, None::<Instant>, None::<Instant>);
-    let is_time = |last: Option<Instant>, now: Instant, pause| last.is_none_or(|last| now - last >= pause);
-    loop {
-        let heard = if idle {
-            woken.recv().map_err(|_| RecvTimeoutError::Disconnected)
-        } else {
-            woken.recv_timeout(PAUSE)
-        };
-        if heard == Err(RecvTimeoutError::Disconnected) {
-            return;
-        }
-        let Some(tally) = tally.upgrade() else { return };
-        let now = Instant::now();
-        if is_time(sent, now, PAUSE) && sending.is_due(now) {
-            sent = Some(now);
-            sending.note(now, tally.events.send(&tally).err().as_ref());
-        }
-        if tally.has_others() && is_time(looked, now, LOOK_PAUSE) && looking.is_due(now) {
-            looked = Some(now);
-            looking.note(now, tally.events.compare(&tally).map_err(Failure::from).err().as_ref());
-        }
-        idle = tally.events.is_idle(&tally);
     }
 }

@@ -10,7 +10,7 @@ use super::state::BatchState;
 use crate::clock::Clock;
 use crate::events::hub::{Hub, Touched};
 use crate::failure::{Fault, in_lane};
-use crate::reply::Teller;
+use crate::reply::ReplyDispatcher;
 use crate::scores::shared::Shared;
 use crate::scores::work::StoreTimes;
 use std::sync::Arc;
@@ -55,7 +55,7 @@ pub(super) struct LedgerWork {
     hub: Arc<Hub>,
     /// What the last batch does that somebody may listen to.
     touched: Touched,
-    teller: Teller,
+    dispatcher: ReplyDispatcher,
     /// The batch that may have been committed, and what it decided.
     open: Option<(BatchId, Vec<Decision>)>,
 }
@@ -65,7 +65,7 @@ impl LedgerWork {
         scores: Arc<Shared>,
         settings: LedgerSettings,
         keep_micros: i64,
-        (node, times, hub, teller): (u64, Arc<StoreTimes>, Arc<Hub>, Teller),
+        (node, times, hub, dispatcher): (u64, Arc<StoreTimes>, Arc<Hub>, ReplyDispatcher),
     ) -> Self {
         let (instants, touched) = (Instants::default(), Touched::default());
         let (store, clock) = (Arc::clone(&scores.store), scores.clock.clone());
@@ -85,7 +85,7 @@ impl LedgerWork {
             remembered,
             hub,
             touched,
-            teller,
+            dispatcher,
             open: None,
         }
     }
@@ -116,7 +116,7 @@ impl Work for LedgerWork {
     }
 
     fn tell(&mut self, callers: usize, telling: Box<dyn Send>) {
-        self.teller.tell(callers, telling);
+        self.dispatcher.tell(callers, telling);
     }
 
     fn commit(&mut self, batch: &[Self::Request]) -> Result<Vec<Decision>, Failure<Fault>> {

@@ -6,11 +6,17 @@
 use super::LedgerSettings;
 use super::request::{LedgerRequest, Needs};
 use super::state::BatchState;
+use crate::background::{Job, Next};
 use crate::failure::Failure;
 use crate::tally::Tally;
+use std::sync::Arc;
+use std::time::Duration;
 use tally_rules::Refusal;
 use tally_rules::ledger::{HoldId, Uuid, WalletKey};
 use tally_store::Plan;
+
+/// Between two looks.
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// Holds of one request to the lane.
 const HOLDS: usize = 200;
@@ -36,6 +42,15 @@ impl LedgerRequest for DueHolds {
         }
         Ok(())
     }
+}
+
+/// Starts the background task.
+pub(crate) fn start(tally: &Arc<Tally>) -> Result<(), Failure> {
+    let mut job = Job::new("end holds that are due", Duration::ZERO);
+    tally.tasks.holds.start("holds", tally, Next::After(Duration::ZERO), move |tally| {
+        let is_full = job.run(|| end_due(tally)) == Some(true);
+        Next::After(if is_full { Duration::ZERO } else { PAUSE })
+    })
 }
 
 /// Ends holds that are due; whether there may be more. What cannot be ended now is found again. Blocks.

@@ -6,7 +6,7 @@
 use super::LedgerSettings;
 use super::request::{LedgerRequest, Needs};
 use super::state::BatchState;
-use crate::contests::entries::Look;
+use crate::contests::entries::NameLookup;
 use crate::failure::{Failure, Fault, blocking};
 use crate::members::create::{NewMember, look};
 use crate::members::password::check_digest;
@@ -177,7 +177,7 @@ pub async fn members(tally: &Arc<Tally>, chunk: NewChunk<MemberLine>) -> Result<
         let mut refused = Vec::new();
         let mut rows = Vec::with_capacity(chunk.rows.len());
         let look = match players.is_empty() {
-            true => Look::default(),
+            true => NameLookup::default(),
             false => look(tally, players.clone()).await?,
         };
         let entered: BTreeMap<_, _> = look.left_behind.into_iter().collect();

@@ -4,7 +4,7 @@ use super::batch::{HOME_META, LedgerWork};
 use super::request::{Answer, LedgerRequest, typed};
 use crate::events::hub::Hub;
 use crate::failure::{Failure, Fault};
-use crate::reply::{self, Entry, Teller, Told};
+use crate::reply::{self, Entry, LaneReply, ReplyDispatcher};
 use crate::requests::Running;
 use crate::scores::shared::Shared;
 use crate::scores::work::StoreTimes;
@@ -17,7 +17,7 @@ pub(crate) struct LedgerLane {
     lane: Lane<LedgerWork, reply::Waiter<Answer>>,
     thread: Mutex<Option<LaneThread<LedgerWork>>>,
     times: Arc<StoreTimes>,
-    teller: Teller,
+    dispatcher: ReplyDispatcher,
     background: Background,
 }
 
@@ -38,8 +38,8 @@ impl LedgerLane {
         getrandom::fill(&mut node).map_err(|error| Fault::Broken(format!("no random numbers: {error}")))?;
         let node = u64::from_le_bytes(node);
         let times = Arc::<StoreTimes>::default();
-        let teller = Teller::default();
-        let told = (node, Arc::clone(&times), hub, teller.clone());
+        let dispatcher = ReplyDispatcher::default();
+        let told = (node, Arc::clone(&times), hub, dispatcher.clone());
         let work = LedgerWork::new(Arc::clone(scores), settings.clone(), *keep_micros, told);
         let no_thread = |error| Fault::Broken(format!("no thread for the ledger's lane: {error}"));
         let (lane, thread) = match background {
@@ -49,7 +49,7 @@ impl LedgerLane {
             }
             Background::ByHand(_) => (Lane::by_hand("ledger", settings.lane, work), None),
         };
-        Ok(Self { lane, thread: Mutex::new(thread), times, teller, background: *background })
+        Ok(Self { lane, thread: Mutex::new(thread), times, dispatcher, background: *background })
     }
 
     /// One request; the caller waits, the lane does not.
@@ -58,7 +58,7 @@ impl LedgerLane {
         request: R,
         running: Vec<Running>,
     ) -> Result<R::Answer, Failure> {
-        self.teller.meet();
+        self.dispatcher.meet();
         reply::ask(&self.lane, Box::new(request), running, None).await.map(typed::<R>)
     }
 
@@ -76,8 +76,8 @@ impl LedgerLane {
     pub(crate) async fn ask_all<R: LedgerRequest>(
         &self,
         requests: Vec<(R, Vec<Running>)>,
-    ) -> Result<Vec<Told<R::Answer>>, Failure> {
-        self.teller.meet();
+    ) -> Result<Vec<LaneReply<R::Answer>>, Failure> {
+        self.dispatcher.meet();
         let entry = |(request, running)| Entry { request: Box::new(request) as _, running, seat: None };
         let answers = reply::ask_all(&self.lane, requests.into_iter().map(entry).collect()).await?;
         Ok(answers.into_iter().map(|told| told.map(|answer| answer.map(typed::<R>))).collect())

@@ -5,7 +5,7 @@ use super::request::{LedgerRequest, Needs};
 use super::state::BatchState;
 use crate::failure::{Failure, Fault, blocking};
 use crate::outcomes;
-use crate::reply::Told;
+use crate::reply::LaneReply;
 use crate::requests::{Begun, Running};
 use crate::tally::Tally;
 use std::sync::Arc;
@@ -170,7 +170,10 @@ fn begin(
 }
 
 /// The rows of a chain; what is said of the whole is said of each.
-fn rows_of(told: Told<Vec<Result<Transferred, Refusal>>>, rows: usize) -> Vec<Result<Transferred, Failure>> {
+fn rows_of(
+    told: LaneReply<Vec<Result<Transferred, Refusal>>>,
+    rows: usize,
+) -> Vec<Result<Transferred, Failure>> {
     match told {
         Ok(Ok(rows)) => rows.into_iter().map(|row| row.map_err(Failure::Refused)).collect(),
         Ok(Err(refusal)) => vec![Err(Failure::Refused(refusal)); rows],

@@ -3,7 +3,7 @@
 //! What finds a member is looked up before, because a transaction reads by key, and compared in the transaction.
 
 use super::TRIES;
-use crate::contests::entries::{self, Look};
+use crate::contests::entries::{self, NameLookup};
 use crate::failure::{Failure, Fault, blocking};
 use crate::ledger::LedgerSettings;
 use crate::ledger::request::{LedgerRequest, Needs};
@@ -148,10 +148,10 @@ pub async fn create(tally: &Arc<Tally>, new: NewMember) -> Result<Created, Failu
     Err(Fault::Overloaded.into())
 }
 
-/// See [`entries::look`].
-pub(crate) async fn look(tally: &Arc<Tally>, players: BTreeSet<PlayerId>) -> Result<Look, Failure> {
+/// See [`entries::look_up`].
+pub(crate) async fn look(tally: &Arc<Tally>, players: BTreeSet<PlayerId>) -> Result<NameLookup, Failure> {
     let tally = Arc::clone(tally);
-    blocking(move || entries::look(&tally, &players)).await
+    blocking(move || entries::look_up(&tally, &players)).await
 }
 
 /// Whether a request was done before.

@@ -1,21 +1,21 @@
 //! What contests and periods owe and have not paid: prizes that are written down, and fees to pay back.
 //!
-//! Lists are read a page at a time, by a walk that costs a bounded number of reads (`walk`). Blocks. Not here: amounts that are not known
+//! Lists are read a page at a time, by a scan that costs a bounded number of reads (`scan`). Blocks. Not here: amounts that are not known
 //! yet, such as the prizes of a contest before it is settled.
 
-mod walk;
+mod scan;
 
 use crate::contests::repay;
 use crate::damaged::DamagedRow;
 use crate::failure::Failure;
 use crate::tally::Tally;
+pub use scan::DebtPosition;
+use scan::{DebtScan, Key};
 use std::fmt;
 use tally_rules::contest::member::Unpaid;
 use tally_rules::contest::{ContestId, Payout, Record};
 use tally_rules::ledger::{Currency, MemberId};
 use tally_rules::{BoardId, PlayerId, Refusal};
-pub use walk::Place;
-use walk::{Key, Walk};
 
 /// What owes a payment.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -116,12 +116,12 @@ pub struct Page {
     /// Damaged rows that were met.
     pub damaged: Vec<DamagedRow>,
     /// Where the next page begins; nothing at the end.
-    pub next: Option<Place>,
+    pub next: Option<DebtPosition>,
 }
 
 /// At most `limit` debts from that place on.
-pub fn list(tally: &Tally, from: Option<Place>, limit: usize) -> Result<Page, Failure> {
-    Ok(Walk::from(tally, from, limit)?.page)
+pub fn list(tally: &Tally, from: Option<DebtPosition>, limit: usize) -> Result<Page, Failure> {
+    Ok(DebtScan::from(tally, from, limit)?.page)
 }
 
 /// Payments that are marked `member_closed` although the member is open: earlier releases did that by mistake. The first start of a
@@ -130,7 +130,7 @@ pub fn list(tally: &Tally, from: Option<Place>, limit: usize) -> Result<Page, Fa
 #[derive(Debug, Default)]
 pub(crate) struct Mistakes {
     /// Where the next page begins.
-    next: Option<Place>,
+    next: Option<DebtPosition>,
     is_done: bool,
 }
 
@@ -140,14 +140,14 @@ impl Mistakes {
         if self.is_done {
             return Ok(());
         }
-        let walk = Walk::from(tally, self.next.clone(), usize::MAX)?;
-        for key in walk.marked {
+        let scan = DebtScan::from(tally, self.next.clone(), usize::MAX)?;
+        for key in scan.marked {
             match key {
                 Key::Contest(id) => repay::all_of_contest(tally, &id)?,
                 Key::Period(key) => repay::all_of_period(tally, key)?,
             };
         }
-        self.next = walk.page.next;
+        self.next = scan.page.next;
         self.is_done = self.next.is_none();
         Ok(())
     }

@@ -85,12 +85,12 @@ pub(crate) fn in_memory<T>(
 
 /// Where orders of closed parts are written: the store, and the lanes that change rows of the same parts, if any run.
 #[derive(Clone, Copy)]
-pub(crate) struct Place<'a> {
+pub(crate) struct ArchivePlace<'a> {
     pub(crate) store: &'a dyn Store,
     pub(crate) lanes: Option<&'a ScoreLanes>,
 }
 
-impl<'a> Place<'a> {
+impl<'a> ArchivePlace<'a> {
     /// That of a running service.
     pub(crate) fn of(tally: &'a Tally) -> Self {
         Self { store: &*tally.store, lanes: Some(&tally.lane) }
@@ -156,7 +156,7 @@ impl<'a> Basis<'a> {
 /// a board that is gone, and nothing where another server has changed the board since: so servers that write the same blocks
 /// at once write the same. The part stays stale where a batch of this server has changed its records since.
 pub(crate) fn write(
-    place: Place<'_>,
+    place: ArchivePlace<'_>,
     Basis { board, revisions, batches }: Basis<'_>,
     (row, naming): (&PartRow, Option<Naming>),
     order: &PartOrder,
@@ -310,8 +310,8 @@ mod tests {
         Board::new(row, Vec::new(), &Ranking::Memory).unwrap()
     }
 
-    fn place(store: &SqliteStore) -> Place<'_> {
-        Place { store, lanes: None }
+    fn place(store: &SqliteStore) -> ArchivePlace<'_> {
+        ArchivePlace { store, lanes: None }
     }
 
     fn row() -> PartRow {

@@ -4,7 +4,7 @@
 
 use super::archive::{self, Step};
 use super::scan::Readers;
-use crate::backoff::Trial;
+use crate::backoff::Backoff;
 use crate::boards::Board;
 use crate::damaged;
 use crate::failure::{Failure, Fault};
@@ -23,7 +23,7 @@ use tally_store::{BoardNo, Part, Store, Task};
 /// How long those who went are remembered, as in the store.
 const KEPT_MICROS: i64 = 3_600 * SECOND;
 /// How long a server that says nothing stays the one that loads.
-const TURN: Duration = Duration::from_secs(5);
+const LEASE: Duration = Duration::from_secs(5);
 /// Between two looks at a load of another server.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 /// The name under which the store remembers which generation of servers has loaded everything.
@@ -42,16 +42,16 @@ pub(super) fn are_elsewhere(tally: &Tally) -> bool {
 /// have left. The first that cannot be mended ends it: the others are as far away.
 pub(super) fn catch_up(tally: &Tally, everywhere: bool) -> Result<(), Failure> {
     let store = &*tally.store;
-    let mut turn = Turn::new(store);
+    let mut lease = LoadLease::new(store);
     for board in tally.boards.from_no(BoardNo(0), usize::MAX) {
         for (part, order) in orders(&board) {
-            mend(&mut turn, &board, (part, &order), everywhere)?;
+            mend(&mut lease, &board, (part, &order), everywhere)?;
         }
     }
     let waits = |board: &Arc<Board>| unpublished::has_some(board);
     let is_published = || !tally.boards.from_no(BoardNo(0), usize::MAX).iter().any(waits);
     tally.lane.shared().unpublished.settle(store, is_published);
-    if everywhere && store.take_turn(Task::Marks, TURN)? {
+    if everywhere && store.take_turn(Task::Marks, LEASE)? {
         let found = outbox::republish(store, &tally.boards, outbox::AGE)?;
         if found > 0 {
             tracing::info!(batches = found, "published what a server had committed and not published");
@@ -62,7 +62,7 @@ pub(super) fn catch_up(tally: &Tally, everywhere: bool) -> Result<(), Failure> {
 
 /// The loading of a server that starts.
 pub(crate) struct Start<'a> {
-    turn: Turn<'a>,
+    lease: LoadLease<'a>,
     /// Which generation of servers has to load everything: where nobody was there, nobody knows what is elsewhere, or of
     /// which store it is.
     generation: Option<Vec<u8>>,
@@ -71,14 +71,14 @@ pub(crate) struct Start<'a> {
 impl<'a> Start<'a> {
     /// Begins; waits while another server loads everything.
     pub(crate) fn new(store: &'a dyn Store) -> Result<Self, Failure> {
-        let mut turn = Turn::new(store);
+        let mut lease = LoadLease::new(store);
         let generation = store.generation().to_string().into_bytes();
         loop {
             if store.meta(LOADED)?.as_ref() == Some(&generation) {
-                return Ok(Self { turn, generation: None });
+                return Ok(Self { lease, generation: None });
             }
-            if turn.take()? {
-                return Ok(Self { turn, generation: Some(generation) });
+            if lease.take()? {
+                return Ok(Self { lease, generation: Some(generation) });
             }
             std::thread::sleep(LOOK_AGAIN);
         }
@@ -86,17 +86,17 @@ impl<'a> Start<'a> {
 
     /// Loads a board's orders where they have to be, or waits until another server has.
     pub(crate) fn load(&mut self, board: &Arc<Board>, mut each: impl FnMut(u64)) -> Result<(), Failure> {
-        let store = self.turn.store;
+        let store = self.lease.store;
         for (part, order) in orders(board) {
             let Some(remote) = order.get().remote() else { continue };
             let mut must = self.generation.is_some();
             while must || remote.catch_up()? != Look::Ready {
-                if !self.turn.take()? {
+                if !self.lease.take()? {
                     std::thread::sleep(LOOK_AGAIN);
                     continue;
                 }
                 let read = |step| {
-                    self.turn.go_on();
+                    self.lease.go_on();
                     if let Step::Read { rows, .. } = step {
                         each(rows);
                     }
@@ -114,7 +114,7 @@ impl<'a> Start<'a> {
 
     /// Everything is loaded.
     pub(crate) fn end(self) -> Result<(), Failure> {
-        let store = self.turn.store;
+        let store = self.lease.store;
         Ok(self.generation.map_or(Ok(()), |generation| store.set_meta(LOADED, &generation))?)
     }
 }
@@ -128,18 +128,17 @@ pub(crate) fn patiently<T>(
     progress: &Progress,
     mut attempt: impl FnMut() -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    let mut trial = Trial::new("load ranks");
+    let mut backoff = Backoff::new("load ranks");
     loop {
         let done = attempt();
         if let Err(failure @ Failure::Fault(Fault::RanksAway(_))) = &done {
             progress.wait(Some(AWAY));
-            trial.note(Instant::now(), Some(failure));
-            std::thread::sleep(trial.pause());
+            std::thread::sleep(backoff.note(Some(failure)));
             continue;
         }
         progress.wait(None);
         if done.is_ok() {
-            trial.note(Instant::now(), None);
+            backoff.note(None);
         }
         return done;
     }
@@ -178,7 +177,7 @@ fn orders(board: &Arc<Board>) -> Vec<(Part, Order)> {
 }
 
 fn mend(
-    turn: &mut Turn<'_>,
+    lease: &mut LoadLease<'_>,
     board: &Arc<Board>,
     (part, order): (Part, &Order),
     everywhere: bool,
@@ -187,17 +186,17 @@ fn mend(
     if !everywhere && !remote.is_behind() {
         return Ok(());
     }
-    if remote.catch_up()? == Look::Ready || !turn.take()? {
+    if remote.catch_up()? == Look::Ready || !lease.take()? {
         return Ok(());
     }
     // It may be lost because it was deleted or closed, which may not be known here yet.
-    let store = turn.store;
+    let store = lease.store;
     let is_there = servers::renew(store, board)?;
     if !is_there || part != ALL_TIME && board.periods().live(part).is_none() {
         return Ok(());
     }
     tracing::info!(board = board.id.as_str(), part = part.0, "load an order that was lost");
-    fill_lost(store, (board.no, part), remote, |_| turn.go_on())
+    fill_lost(store, (board.no, part), remote, |_| lease.go_on())
 }
 
 /// Makes an order exact where partitions of it are lost: the others stay.
@@ -255,19 +254,19 @@ fn walk_with_versions(
     }
 }
 
-/// The turn to load, given back when it goes.
-struct Turn<'a> {
+/// The lease to load, given back when it goes.
+struct LoadLease<'a> {
     store: &'a dyn Store,
     said: Option<Instant>,
 }
 
-impl<'a> Turn<'a> {
+impl<'a> LoadLease<'a> {
     fn new(store: &'a dyn Store) -> Self {
         Self { store, said: None }
     }
 
     fn take(&mut self) -> Result<bool, Failure> {
-        let ours = self.store.take_turn(Task::Load, TURN)?;
+        let ours = self.store.take_turn(Task::Load, LEASE)?;
         self.said = ours.then(Instant::now);
         Ok(ours)
     }
@@ -280,7 +279,7 @@ impl<'a> Turn<'a> {
     }
 }
 
-impl Drop for Turn<'_> {
+impl Drop for LoadLease<'_> {
     fn drop(&mut self) {
         if self.said.is_some() {
             drop(self.store.take_turn(Task::Load, Duration::ZERO));

@@ -13,14 +13,14 @@ use tally_store::{BoardNo, Changes, Part, PartRow};
 
 /// What this server knows of them, of one board.
 #[derive(Debug, Default)]
-pub(crate) struct Stale {
+pub(crate) struct OutdatedArchives {
     /// How many batches have changed records of a period that is marked.
     batches: Mutex<BTreeMap<Part, u64>>,
     /// Whether an order lacks a change that may be acknowledged.
     is_behind: AtomicBool,
 }
 
-impl Stale {
+impl OutdatedArchives {
     /// The marks among some changes.
     pub(crate) fn of(changes: &Changes) -> Vec<(BoardNo, PartRow)> {
         let marked = changes.parts.iter().filter_map(|(key, row)| Some((key.board, (*row)?)));

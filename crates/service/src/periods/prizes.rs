@@ -30,11 +30,11 @@ const LOOK: usize = 100;
 
 /// Closed periods of each board that are known to be paid, so that nobody asks the store for them again.
 #[derive(Debug, Default)]
-pub(crate) struct Paid {
+pub(crate) struct PaidPeriods {
     known: Mutex<HashMap<BoardNo, HashSet<Part>>>,
 }
 
-impl Paid {
+impl PaidPeriods {
     /// Those of a board; whoever took them sets them again.
     fn take(&self, board: BoardNo) -> HashSet<Part> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);

@@ -7,18 +7,18 @@ use crate::failure::{Failure, Fault};
 use tally_store::{PartKey, Store};
 
 /// Rows in one bite: no other write waits for more of them.
-const BITE_ROWS: usize = 500;
+const STEP_ROWS: usize = 500;
 /// Bites of one request.
-const BITES_MAX: usize = 400;
+const STEPS_MAX: usize = 400;
 
-/// How many bites a request has left.
+/// How many steps a request has left.
 pub(crate) struct Purge {
-    bites: usize,
+    steps: usize,
 }
 
 impl Default for Purge {
     fn default() -> Self {
-        Self { bites: BITES_MAX }
+        Self { steps: STEPS_MAX }
     }
 }
 
@@ -26,11 +26,11 @@ impl Purge {
     /// Purges these before the request is tried again. Blocks.
     pub(crate) fn of(mut self, store: &dyn Store, parts: Vec<PartKey>) -> Result<Self, Failure> {
         // One for trying again: others may forget a period once more.
-        let Some(left) = self.bites.checked_sub(1) else { return Err(Fault::Purging(parts).into()) };
-        self.bites = left;
+        let Some(left) = self.steps.checked_sub(1) else { return Err(Fault::Purging(parts).into()) };
+        self.steps = left;
         for part in parts {
-            while self.bites > 0 && !store.purge_part(part, BITE_ROWS)? {
-                self.bites -= 1;
+            while self.steps > 0 && !store.purge_part(part, STEP_ROWS)? {
+                self.steps -= 1;
             }
         }
         Ok(self)

@@ -1,7 +1,7 @@
 //! Every record of a part read once, by one thread or by several side by side, each into a load of its own.
 //!
 //! A thread without work takes the rear half of what another has before it. Where that half begins is found by halving the
-//! space of names and asking for one row behind the middle, so nothing is walked to find it. The half of a space need not be
+//! space of names and asking for one row behind the middle, so nothing is scanned to find it. The half of a space need not be
 //! half of its rows; who is done early takes the next half. Not here: orders in Redis, and what is done with a load.
 
 use super::name_range::{beyond, middle};
@@ -13,7 +13,7 @@ use tally_rules::{Micros, PlayerId, Record};
 use tally_store::{BoardNo, Part, Store};
 
 /// Rows read in one go: large enough to hide the statement, small enough to stay in a cache of the processor.
-const WALK_ROWS: usize = if cfg!(test) { 64 } else { 10_000 };
+const SCAN_ROWS: usize = if cfg!(test) { 64 } else { 10_000 };
 /// Halvings after which what is left is taken as it is: names are seldom alike in more signs than this takes.
 const HALVINGS_MAX: usize = 200;
 
@@ -56,7 +56,7 @@ fn load_by(
         let page = read(store, 0, of, None)?;
         let (newest, rows) = take(board, &mut loading, &page);
         each(newest, rows);
-        if page.len() < WALK_ROWS {
+        if page.len() < SCAN_ROWS {
             return Ok(loading);
         }
         let after = page.last().map(|(player, _)| player.clone());
@@ -65,15 +65,15 @@ fn load_by(
         ranges.extend((0..shards).map(|shard| Range { shard, after: None, until: None }));
     }
     let threads = threads.max(shards);
-    let walk = Walk { store, of, state: Mutex::new(State { waiting: ranges, walked: vec![None; threads] }) };
+    let scan = Scan { store, of, state: Mutex::new(State { waiting: ranges, scanned: vec![None; threads] }) };
     std::thread::scope(|scope| {
         let (send, reports) = mpsc::channel();
         let start = |number| {
-            let (walk, send) = (&walk, send.clone());
+            let (scan, send) = (&scan, send.clone());
             let name = std::thread::Builder::new().name(format!("load-{number}"));
             name.spawn_scoped(scope, move || {
                 let mut own = order.loading();
-                walk.work(number, |page| {
+                scan.work(number, |page| {
                     // Whoever listens hears every report, unless a thread before has panicked.
                     let _ = send.send(take(board, &mut own, page));
                 })?;
@@ -101,8 +101,8 @@ fn read(
     of: (BoardNo, Part),
     after: Option<&PlayerId>,
 ) -> Result<Page, Failure> {
-    let mut page = Vec::with_capacity(WALK_ROWS);
-    store.walk_shard(shard, of, after, WALK_ROWS, &mut |player, record, _| page.push((player, record)))?;
+    let mut page = Vec::with_capacity(SCAN_ROWS);
+    store.walk_shard(shard, of, after, SCAN_ROWS, &mut |player, record, _| page.push((player, record)))?;
     Ok(page)
 }
 
@@ -126,16 +126,16 @@ struct State {
     /// Those that nobody reads yet.
     waiting: Vec<Range>,
     /// What each thread has before it.
-    walked: Vec<Option<Range>>,
+    scanned: Vec<Option<Range>>,
 }
 
-struct Walk<'a> {
+struct Scan<'a> {
     store: &'a dyn Store,
     of: (BoardNo, Part),
     state: Mutex<State>,
 }
 
-impl Walk<'_> {
+impl Scan<'_> {
     /// Reads until nothing is left that could be shared; `page` takes what is read.
     fn work(&self, own: usize, mut page: impl FnMut(&[(PlayerId, Record)])) -> Result<(), Failure> {
         while let Some(mut range) = self.next(own)? {
@@ -154,35 +154,35 @@ impl Walk<'_> {
     /// Notes what was read: how many rows of it are this thread's, and what it has before it then.
     fn passed(&self, own: usize, rows: &[(PlayerId, Record)]) -> (usize, Option<Range>) {
         let mut state = self.state();
-        let range = state.walked[own].as_mut().expect("it is being walked");
+        let range = state.scanned[own].as_mut().expect("it is being scanned");
         let mine = range
             .until
             .as_ref()
             .map_or(rows.len(), |until| rows.partition_point(|(player, _)| player <= until));
-        if mine < rows.len() || rows.len() < WALK_ROWS {
-            state.walked[own] = None;
+        if mine < rows.len() || rows.len() < SCAN_ROWS {
+            state.scanned[own] = None;
         } else {
             range.after = rows.last().map(|(player, _)| player.clone());
         }
-        (mine, state.walked[own].clone())
+        (mine, state.scanned[own].clone())
     }
 
     /// The next range of a thread that has none: one that waits, or the rear half of another's.
     fn next(&self, own: usize) -> Result<Option<Range>, Failure> {
         let mut state = self.state();
         let mut range = state.waiting.pop();
-        for at in 0..state.walked.len() {
+        for at in 0..state.scanned.len() {
             if range.is_some() {
                 break;
             }
-            let Some(whole) = state.walked[at].clone() else { continue };
+            let Some(whole) = state.scanned[at].clone() else { continue };
             if let Some(cut) = self.cut(&whole)? {
                 let rear = Range { after: Some(cut.clone()), ..whole };
-                state.walked[at].as_mut().expect("it is there").until = Some(cut);
+                state.scanned[at].as_mut().expect("it is there").until = Some(cut);
                 range = Some(rear);
             }
         }
-        state.walked[own].clone_from(&range);
+        state.scanned[own].clone_from(&range);
         Ok(range)
     }
 
@@ -282,18 +282,18 @@ mod tests {
     fn a_range_is_cut_wherever_it_has_two_rows() {
         let (folder, names) = (tempfile::tempdir().unwrap(), names());
         let (store, board) = filled(&folder, &names);
-        let state = Mutex::new(State { waiting: Vec::new(), walked: Vec::new() });
-        let walk = Walk { store: &store, of: (board.no, ALL_TIME), state };
+        let state = Mutex::new(State { waiting: Vec::new(), scanned: Vec::new() });
+        let scan = Scan { store: &store, of: (board.no, ALL_TIME), state };
         let mut ranges = vec![Range { shard: 0, after: None, until: None }];
         let mut ends = BTreeSet::new();
         while let Some(range) = ranges.pop() {
-            match walk.cut(&range).unwrap() {
+            match scan.cut(&range).unwrap() {
                 Some(cut) => {
                     ranges.push(Range { until: Some(cut.clone()), ..range.clone() });
                     ranges.push(Range { after: Some(cut), ..range });
                 }
                 None => {
-                    let rows = read(&store, 0, walk.of, range.after.as_ref()).unwrap();
+                    let rows = read(&store, 0, scan.of, range.after.as_ref()).unwrap();
                     let inside = rows
                         .iter()
                         .filter(|(player, _)| range.until.as_ref().is_none_or(|until| player <= until));

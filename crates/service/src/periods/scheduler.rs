@@ -4,18 +4,16 @@
 //! score comes in while it writes; where hiding or erasing changes the order meanwhile, it writes
 //! again. Until the blocks are in force the period is read from memory.
 
-use super::archive::{self, Basis, Naming, Place, Written};
+use super::archive::{self, ArchivePlace, Basis, Naming, Written};
 use super::scan::Readers;
 use super::{LivePart, RuleState, catch_up, prizes, shared_close};
-use crate::background::Background;
-use crate::backoff::Trial;
+use crate::background::{Job, Next};
 use crate::boards::Board;
 use crate::failure::Failure;
 use crate::servers;
 use crate::tally::Tally;
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::sync::{Arc, PoisonError, Weak};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 use tally_ranking::PartOrder;
 use tally_rules::Micros;
 use tally_store::{Part, PartRow, Store, StoreError, Task};
@@ -31,55 +29,25 @@ const RESTS: u32 = 9;
 /// Every so many looks, orders that seem right are looked at too.
 const LOOK_EVERYWHERE: u32 = 10;
 
-/// The thread that closes periods.
-#[derive(Default)]
-pub struct PeriodScheduler {
-    thread: Background,
-}
-
-impl PeriodScheduler {
-    /// Starts the thread; it ends when the service does.
-    pub(crate) fn start(&self, tally: Weak<Tally>) -> std::io::Result<()> {
-        self.thread.start("periods", move |stopped| run(&tally, &stopped))
-    }
-
-    /// Ends after the period being closed.
-    pub(crate) fn stop(&self) {
-        self.thread.stop();
-    }
-}
-
-fn run(tally: &Weak<Tally>, stopped: &Receiver<()>) {
+/// Starts the background task.
+pub(crate) fn start(tally: &Arc<Tally>) -> Result<(), Failure> {
     let mut looks = 0_u32;
-    let (mut closing, mut catching_up) =
-        (Trial::new("close periods"), Trial::new("bring ranks to what is stored"));
-    let (mut refreshing, mut rested) = (Trial::new("write closed periods anew"), Instant::now());
-    while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(LOOK_PAUSE) {
-        let Some(tally) = tally.upgrade() else { return };
-        if closing.is_due(Instant::now()) {
-            closing.note(Instant::now(), close_due(&tally).err().as_ref());
-        }
-        let began = Instant::now();
-        if refreshing.is_due(began) && began >= rested {
-            let done = refresh_due(&tally);
-            if done.is_ok() {
-                // While an import goes on there is always something to write.
-                rested = Instant::now() + began.elapsed() * RESTS;
+    let mut closing = Job::new("close periods", Duration::ZERO);
+    // While an import goes on there is always something to write.
+    let mut refreshing = Job::resting("write closed periods anew", RESTS);
+    let mut catching_up = Job::new("bring ranks to what is stored", Duration::ZERO);
+    tally.tasks.periods.start("periods", tally, Next::After(LOOK_PAUSE), move |tally| {
+        closing.run(|| close_due(tally));
+        refreshing.run(|| refresh_due(tally));
+        looks = looks.wrapping_add(1);
+        if catch_up::are_elsewhere(tally) {
+            catching_up.run(|| catch_up::catch_up(tally, looks.is_multiple_of(LOOK_EVERYWHERE)));
+            if looks.is_multiple_of(PURGE_EVERY) && tally.believed_now().is_some() {
+                catch_up::purge(tally);
             }
-            refreshing.note(Instant::now(), done.err().as_ref());
         }
-        looks += 1;
-        if !catch_up::are_elsewhere(&tally) {
-            continue;
-        }
-        if catching_up.is_due(Instant::now()) {
-            let done = catch_up::catch_up(&tally, looks.is_multiple_of(LOOK_EVERYWHERE));
-            catching_up.note(Instant::now(), done.err().as_ref());
-        }
-        if looks.is_multiple_of(PURGE_EVERY) && tally.believed_now().is_some() {
-            catch_up::purge(&tally);
-        }
-    }
+        Next::After(LOOK_PAUSE)
+    })
 }
 
 /// Closes every period that is due now, oldest first. Blocks. What fails on one board keeps no other from it.
@@ -108,7 +76,7 @@ pub(super) fn close_due_of(tally: &Tally, board: &Board) -> Result<(), Failure> 
         return Ok(());
     }
     let _one = tally.closing.lock().unwrap_or_else(PoisonError::into_inner);
-    close(Place::of(tally), board, &parts, now)
+    close(ArchivePlace::of(tally), board, &parts, now)
 }
 
 /// Periods in memory that take no more scores, oldest first.
@@ -125,7 +93,7 @@ pub(super) fn late(board: &Board, now: Micros) -> Vec<Arc<LivePart>> {
 /// Closes what is due on one board that nobody serves yet.
 pub(crate) fn close_board(store: &dyn Store, board: &Board, now: Micros) -> Result<(), Failure> {
     let parts = seal(board, now);
-    close(Place { store, lanes: None }, board, &parts, now)
+    close(ArchivePlace { store, lanes: None }, board, &parts, now)
 }
 
 /// Periods in memory that take no more scores, oldest first. From now on nothing opens them again: neither a clock that
@@ -153,7 +121,12 @@ pub(super) fn row(live: &LivePart) -> PartRow {
 }
 
 /// Stores the orders of sealed periods and takes them out of memory. Nothing else may change closed periods meanwhile.
-pub(super) fn close(place: Place<'_>, board: &Board, parts: &[Part], now: Micros) -> Result<(), Failure> {
+pub(super) fn close(
+    place: ArchivePlace<'_>,
+    board: &Board,
+    parts: &[Part],
+    now: Micros,
+) -> Result<(), Failure> {
     let store = place.store;
     for part in parts {
         let basis = Basis::of(board, *part);
@@ -223,7 +196,7 @@ pub(super) fn surplus(board: &Board) -> Vec<Part> {
 }
 
 /// Forgets closed periods beyond those that are kept.
-fn forget_oldest(place: Place<'_>, board: &Board) -> Result<(), Failure> {
+fn forget_oldest(place: ArchivePlace<'_>, board: &Board) -> Result<(), Failure> {
     let store = place.store;
     let mut gone = surplus(board);
     let owed: Vec<(RuleState, PartRow)> = {
@@ -267,11 +240,11 @@ pub(super) fn refresh_due_of(tally: &Tally, board: &Board) -> Result<(), Failure
     if board.periods().stale().is_empty() {
         return Ok(());
     }
-    if board.is_shared() && !tally.store.take_turn(Task::Periods, shared_close::TURN)? {
+    if board.is_shared() && !tally.store.take_turn(Task::Periods, shared_close::LEASE)? {
         return Ok(());
     }
     let _one = tally.closing.lock().unwrap_or_else(PoisonError::into_inner);
-    refresh(Place::of(tally), board, tally.now())
+    refresh(ArchivePlace::of(tally), board, tally.now())
 }
 
 /// Makes a change of records of closed periods, and writes their orders anew before the change is acknowledged.
@@ -296,12 +269,12 @@ pub(crate) fn end_import(tally: &Tally, board: &Board) {
     let _one = tally.closing.lock().unwrap_or_else(PoisonError::into_inner);
     refresh_acknowledged(tally, board);
     // The scheduler looks for them as well.
-    drop(forget_oldest(Place::of(tally), board));
+    drop(forget_oldest(ArchivePlace::of(tally), board));
 }
 
 /// Writes orders anew that are older than acknowledged changes.
 fn refresh_acknowledged(tally: &Tally, board: &Board) {
-    if let Err(failure) = refresh(Place::of(tally), board, tally.now())
+    if let Err(failure) = refresh(ArchivePlace::of(tally), board, tally.now())
         && board.stale.set_behind(true)
     {
         let board = board.id.as_str();
@@ -311,7 +284,7 @@ fn refresh_acknowledged(tally: &Tally, board: &Board) {
 
 /// Writes the order of every closed period anew that is older than its records. Where other servers change the board
 /// meanwhile, it is done again on what they left.
-pub(crate) fn refresh(place: Place<'_>, board: &Board, now: Micros) -> Result<(), Failure> {
+pub(crate) fn refresh(place: ArchivePlace<'_>, board: &Board, now: Micros) -> Result<(), Failure> {
     let parts = board.periods().stale();
     for part in parts {
         let mut tries = 1;
@@ -330,7 +303,7 @@ pub(crate) fn refresh(place: Place<'_>, board: &Board, now: Micros) -> Result<()
 }
 
 /// Writes one of them; whether no other server changed the board meanwhile.
-fn refresh_part(place: Place<'_>, board: &Board, part: Part, now: Micros) -> Result<bool, Failure> {
+fn refresh_part(place: ArchivePlace<'_>, board: &Board, part: Part, now: Micros) -> Result<bool, Failure> {
     let (store, basis) = (place.store, Basis::of(board, part));
     let found = {
         let periods = board.periods();

@@ -3,7 +3,7 @@
 //! Not here: what is due, and writing orders (`scheduler`).
 
 use super::LivePart;
-use super::archive::Place;
+use super::archive::ArchivePlace;
 use super::scheduler::{close, late, row, surplus};
 use crate::boards::Board;
 use crate::failure::Failure;
@@ -15,7 +15,7 @@ use tally_rules::Micros;
 use tally_store::{Changes, Part, PartKey, Plan, Store, Task};
 
 /// How long a server that says nothing stays the one that closes periods.
-pub(super) const TURN: Duration = Duration::from_secs(5);
+pub(super) const LEASE: Duration = Duration::from_secs(5);
 
 /// Closes every period of a board that is due now. That a period is closed is a change of the board, so no batch that was
 /// planned before it is written after it, whatever the clocks say; what the store has then is all there will be.
@@ -24,12 +24,12 @@ pub(super) fn close_due(tally: &Tally, board: &Board, now: Micros) -> Result<(),
     if late(board, now).is_empty() && surplus(board).is_empty() {
         return Ok(());
     }
-    if !store.take_turn(Task::Periods, TURN)? {
+    if !store.take_turn(Task::Periods, LEASE)? {
         return Ok(());
     }
     let _one = tally.closing.lock().unwrap_or_else(PoisonError::into_inner);
     let parts = seal_stored(store, board, now)?;
-    close(Place::of(tally), board, &parts, now)
+    close(ArchivePlace::of(tally), board, &parts, now)
 }
 
 /// Marks periods in the store as closed that are due, and gives them, oldest first.

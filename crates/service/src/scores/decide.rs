@@ -9,12 +9,12 @@ use super::redefine::{self, Change, Redefinition};
 use super::standing::Unready;
 use super::steps::StepDone;
 use crate::boards::Board;
-use crate::keys::seen_before;
+use crate::outcomes;
 use std::collections::BTreeMap;
 use tally_lanes::WorkingSet;
 use tally_ranking::RankingError;
 use tally_rules::definition::Definition;
-use tally_rules::idempotency::{Identity, RequestKey, Seen, Stored};
+use tally_rules::idempotency::{Identity, RequestKey, Stored};
 use tally_rules::outcome::Outcome;
 use tally_rules::profile::Profile;
 use tally_rules::{Micros, PlayerId, Record, Refusal, record};
@@ -331,10 +331,7 @@ impl State {
 
     pub(super) fn replay(&self, identity: Option<&Identity>) -> Result<Option<Outcome>, Refusal> {
         let stored = identity.and_then(|one| self.requests.get(&one.key));
-        match seen_before(identity, stored, self.now, self.keep_micros)? {
-            Seen::Replay(outcome) => Ok(Some(*outcome)),
-            Seen::New => Ok(None),
-        }
+        outcomes::replay(identity, stored, (self.now, self.keep_micros))
     }
 
     pub(super) fn remember(&mut self, identity: Option<&Identity>, outcome: Outcome) {

@@ -7,7 +7,7 @@ use super::command::{Done, Request};
 use super::shared::Shared;
 use super::work::{ScoreWork, StoreTimes};
 use crate::failure::Failure;
-use crate::reply::{self, Entry, Told};
+use crate::reply::{self, Entry, LaneReply};
 use crate::requests::Running;
 use crate::settings::Background;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,7 +15,7 @@ use tally_lanes::{Bounds, Lane, LaneThread, Pass, Seat, Seats, Stats, Times};
 use tally_rules::Micros;
 
 /// What a caller hears.
-pub(crate) type Answer = Told<Done>;
+pub(crate) type Answer = LaneReply<Done>;
 
 type Waiter = reply::Waiter<Done>;
 
@@ -100,7 +100,7 @@ impl ScoreLanes {
 
     /// One request; the caller waits, the lane does not.
     pub(crate) async fn ask(&self, request: Request, running: Option<Running>) -> Result<Done, Failure> {
-        self.shared.teller.meet();
+        self.shared.dispatcher.meet();
         let (seat, lane) = self.seat(&request);
         heard(reply::ask(lane, request, running.into_iter().collect(), seat).await)
     }
@@ -123,7 +123,7 @@ impl ScoreLanes {
         &self,
         requests: Vec<(Request, Option<Running>)>,
     ) -> Result<Vec<Answer>, Failure> {
-        self.shared.teller.meet();
+        self.shared.dispatcher.meet();
         let (seats, number) = self.seat_all(&requests);
         let many = requests.into_iter().zip(seats).map(|((request, running), seat)| Entry {
             request,

@@ -7,7 +7,7 @@
 use super::unpublished::Unpublished;
 use crate::clock::Clock;
 use crate::failure::Fault;
-use crate::reply::Teller;
+use crate::reply::ReplyDispatcher;
 use crate::settings::Background;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
@@ -31,7 +31,7 @@ pub(crate) struct Shared {
     pub(crate) gate: Gate,
     /// How many there are for each database that the store is spread over.
     pub(crate) lanes: usize,
-    pub(crate) teller: Teller,
+    pub(crate) dispatcher: ReplyDispatcher,
     pub(crate) unpublished: Unpublished,
     /// A contest has started, and its caller did not hear it: its leaderboards are stored and not known here.
     pub(crate) started_unheard: AtomicBool,

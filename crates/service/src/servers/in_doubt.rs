@@ -14,9 +14,9 @@ use tally_store::{BatchId, Changes, Committed, Loaded, Plan, Store, StoreError};
 
 /// Those of this server.
 #[derive(Debug, Default)]
-pub(crate) struct Doubts(Mutex<Vec<BatchId>>);
+pub(crate) struct InDoubtCommits(Mutex<Vec<BatchId>>);
 
-impl Doubts {
+impl InDoubtCommits {
     /// Runs a transaction once. Where its answer is lost the store is asked what became of it.
     pub(crate) fn run(
         &self,
@@ -43,13 +43,13 @@ impl Doubts {
 }
 
 /// Finds out what became of them, and brings keys and leaderboards to what is stored. Blocks on the store.
-pub(crate) fn find_out(tally: &Tally) -> Result<(), Failure> {
-    let (doubts, unheard) = (&tally.keys.doubts, &tally.lane.shared().started_unheard);
-    if doubts.all().is_empty() && !unheard.load(Ordering::SeqCst) {
+pub(crate) fn resolve_all(tally: &Tally) -> Result<(), Failure> {
+    let (in_doubt, unheard) = (&tally.keys.in_doubt, &tally.lane.shared().started_unheard);
+    if in_doubt.all().is_empty() && !unheard.load(Ordering::SeqCst) {
         return Ok(());
     }
     let _one = tally.changing_boards.lock().unwrap_or_else(PoisonError::into_inner);
-    let open = doubts.all().clone();
+    let open = in_doubt.all().clone();
     // One that was not done is not done any more after this.
     open.iter().try_for_each(|batch| tally.store.became(batch).map(drop))?;
     tally.keys.reload()?;
@@ -58,6 +58,6 @@ pub(crate) fn find_out(tally: &Tally) -> Result<(), Failure> {
     boards::read_again(tally).inspect_err(|_| {
         unheard.fetch_or(was_unheard, Ordering::SeqCst);
     })?;
-    doubts.all().retain(|batch| !open.contains(batch));
+    in_doubt.all().retain(|batch| !open.contains(batch));
     Ok(())
 }

@@ -11,6 +11,8 @@
 pub(crate) mod in_doubt;
 pub(crate) mod outbox;
 
+use crate::background::{BackgroundTask, Next};
+use crate::backoff::Backoff;
 use crate::boards::Board;
 use crate::contests::play;
 use crate::failure::{Failure, Fault};
@@ -19,8 +21,7 @@ use crate::periods::scan::Readers;
 use crate::tally::Tally;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
-use std::thread::JoinHandle;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tally_ranking::Standings;
 use tally_rules::Micros;
@@ -51,17 +52,15 @@ pub(crate) struct Follower {
     /// When the last look that was answered began, in microseconds after `base`.
     known: AtomicU64,
     looks: Mutex<Looks>,
-    wanted: Condvar,
     done: watch::Sender<u64>,
     finished: Condvar,
-    thread: Mutex<Option<JoinHandle<()>>>,
+    task: BackgroundTask,
 }
 
 #[derive(Debug, Default)]
 struct Looks {
     begun: u64,
     done: u64,
-    wanted: bool,
     stopped: bool,
 }
 
@@ -134,31 +133,35 @@ impl Follower {
             base: Instant::now(),
             known: AtomicU64::new(0),
             looks: Mutex::default(),
-            wanted: Condvar::new(),
             done: watch::Sender::new(0),
             finished: Condvar::new(),
-            thread: Mutex::default(),
+            task: BackgroundTask::default(),
         }
     }
 
-    /// Starts the thread; it ends when it is stopped, or with the service.
-    pub(crate) fn start(&self, tally: &Arc<Tally>, followed: Followed) -> std::io::Result<()> {
+    /// Starts the background task.
+    pub(crate) fn start(&self, tally: &Arc<Tally>, mut followed: Followed) -> Result<(), Failure> {
         self.known.store(self.micros(), Ordering::Release);
-        let weak = Arc::downgrade(tally);
-        let thread =
-            std::thread::Builder::new().name("servers".into()).spawn(move || follow(&weak, followed))?;
-        *self.thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
-        Ok(())
+        let mut backoff = Backoff::new("look what other servers have changed");
+        self.task.start("servers", tally, Next::After(LOOK_PAUSE), move |tally| {
+            if let Some(follower) = &tally.follower {
+                let looked = follower.look(tally, &mut followed);
+                if looked.is_err() {
+                    // A look that is wanted waits with it: a store that does not answer is not asked without a pause.
+                    std::thread::sleep(LOOK_PAUSE);
+                }
+                backoff.note(looked.err().as_ref());
+                follower.ended();
+            }
+            Next::After(LOOK_PAUSE)
+        })
     }
 
     /// Ends after the present look.
     pub(crate) fn stop(&self) {
         self.looks().stopped = true;
-        self.wanted.notify_all();
-        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if thread.is_some_and(|thread| thread.join().is_err()) {
-            tracing::error!("the thread that follows other servers panicked");
-        }
+        self.finished.notify_all();
+        self.task.stop();
     }
 
     /// Whether what is known here was the present not long ago; `open` where nobody needs a key.
@@ -181,11 +184,11 @@ impl Follower {
         drop(tokio::time::timeout(KNOWN_MAX, done.wait_for(|done| *done >= number)).await);
     }
 
+    /// Wakes the task; gives the number of its next look.
     fn want(&self) -> u64 {
-        let mut looks = self.looks();
-        looks.wanted = true;
-        self.wanted.notify_all();
-        looks.begun + 1
+        let number = self.looks().begun + 1;
+        self.task.wake();
+        number
     }
 
     fn looks(&self) -> MutexGuard<'_, Looks> {
@@ -196,41 +199,23 @@ impl Follower {
         u64::try_from(self.base.elapsed().as_micros()).unwrap_or(u64::MAX)
     }
 
-    /// Waits until it is time for a look; its number, or nothing at the end.
-    fn next(&self) -> Option<u64> {
-        let calm = |looks: &mut Looks| !looks.wanted && !looks.stopped;
-        let waited = self.wanted.wait_timeout_while(self.looks(), LOOK_PAUSE, calm);
-        let mut looks = waited.unwrap_or_else(PoisonError::into_inner).0;
-        looks.wanted = false;
-        looks.begun += 1;
-        (!looks.stopped).then_some(looks.begun)
+    fn look(&self, tally: &Tally, followed: &mut Followed) -> Result<(), Failure> {
+        self.looks().begun += 1;
+        let began = self.micros();
+        followed.ask(tally)?;
+        self.known.store(began, Ordering::Release);
+        followed.read(tally)
     }
 
-    fn ended(&self, number: u64) {
-        self.looks().done = number;
+    /// Tells everything that waits for the present look.
+    fn ended(&self) {
+        let number = {
+            let mut looks = self.looks();
+            looks.done = looks.begun;
+            looks.done
+        };
         self.finished.notify_all();
         self.done.send_replace(number);
-    }
-}
-
-fn follow(tally: &Weak<Tally>, mut followed: Followed) {
-    let mut failing = false;
-    while let Some(tally) = tally.upgrade() {
-        let Some(follower) = &tally.follower else { return };
-        let Some(number) = follower.next() else { return };
-        let began = follower.micros();
-        let looked = followed.ask(&tally).and_then(|()| {
-            follower.known.store(began, Ordering::Release);
-            followed.read(&tally)
-        });
-        if let Err(failure) = &looked {
-            if !failing {
-                tracing::warn!(%failure, "look what other servers have changed; it is tried again");
-            }
-            std::thread::sleep(LOOK_PAUSE);
-        }
-        failing = looked.is_err();
-        follower.ended(number);
     }
 }
 

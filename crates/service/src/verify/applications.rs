@@ -7,7 +7,7 @@
 
 use super::Run;
 use super::ahead::{Ahead, Put};
-use super::walk::Walk;
+use super::sorted_rows::SortedRows;
 use super::wallets;
 use crate::failure::Failure;
 use tally_rules::PlayerId;
@@ -39,7 +39,7 @@ pub(super) fn replay(books: &mut dyn Books, run: &mut Run<'_>) -> Result<(), Fai
     }
     let again = |known: &mut Said, _more: Said| known.times += 1;
     let mut said = Ahead::gather(SAID_MAX, again, |put| say(books, put))?;
-    let mut holds = Walk::default();
+    let mut holds = SortedRows::default();
     let no_hold = |run: &mut Run<'_>, id: HoldId, said: &Said| {
         run.found("contest_applications", &said.row, format!("its hold {} is not there", id.0));
     };
@@ -77,11 +77,11 @@ fn each(
     mut with: impl FnMut(&ContestId, &Record, &PlayerId, &Application),
     mut after_all: impl FnMut(&ContestId, &Record),
 ) -> Result<(), StoreError> {
-    let mut contests = Walk::default();
+    let mut contests = SortedRows::default();
     loop {
         contests.fill(|after: Option<&ContestId>, limit| books.contests(after, limit))?;
         let Some((id, record)) = contests.next() else { return Ok(()) };
-        let mut applications = Walk::default();
+        let mut applications = SortedRows::default();
         loop {
             applications
                 .fill(|after: Option<&PlayerId>, limit| books.applications(record.no, after, limit))?;

@@ -5,7 +5,7 @@
 
 use super::Run;
 use super::scores::{Boards, name};
-use super::walk::{PAGE_ROWS, Walk};
+use super::sorted_rows::{PAGE_ROWS, SortedRows};
 use std::collections::{BTreeSet, HashSet};
 use tally_ranking::blocks::unpack;
 use tally_rules::PlayerId;
@@ -27,7 +27,7 @@ pub(super) fn replay(
     (boards, purge): (&Boards, &ToPurge),
     run: &mut Run<'_>,
 ) -> Result<(), StoreError> {
-    let (mut archives, mut parts) = (Walk::default(), Walk::default());
+    let (mut archives, mut parts) = (SortedRows::default(), SortedRows::default());
     let mut last: Option<(PartKey, PartRow)> = None;
     loop {
         archives.fill(|after: Option<&ArchiveKey>, limit| books.archives(after.copied(), limit))?;

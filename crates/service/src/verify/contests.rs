@@ -8,7 +8,7 @@
 
 use super::ahead::{Ahead, Put};
 use super::owed::Marked;
-use super::walk::{PAGE_ROWS, Walk};
+use super::sorted_rows::{PAGE_ROWS, SortedRows};
 use super::wallets::name_of_entry;
 use super::{Run, periods};
 use crate::failure::Failure;
@@ -62,7 +62,7 @@ pub(super) fn replay(books: &mut dyn Books, run: &mut Run<'_>) -> Result<(), Fai
         return Ok(());
     }
     let mut said = Ahead::gather(SAID_MAX, again, |put| say(books, put))?;
-    let (mut entries, mut wallet) = (Walk::default(), BTreeMap::<About, Vec<Entered>>::new());
+    let (mut entries, mut wallet) = (SortedRows::default(), BTreeMap::<About, Vec<Entered>>::new());
     loop {
         entries.fill(|after: Option<&EntryKey>, limit| books.entries(after.copied(), limit))?;
         let next = entries.next();
@@ -121,7 +121,7 @@ fn each(
     books: &mut dyn Books,
     mut with: impl FnMut(&mut dyn Books, ContestId, &Record) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
-    let mut contests = Walk::default();
+    let mut contests = SortedRows::default();
     loop {
         contests.fill(|after: Option<&ContestId>, limit| books.contests(after, limit))?;
         let Some((id, record)) = contests.next() else { return Ok(()) };
@@ -136,7 +136,7 @@ fn each_member(
     record: &Record,
     mut with: impl FnMut(PlayerId, Option<MemberId>),
 ) -> Result<(), StoreError> {
-    let mut members = Walk::default();
+    let mut members = SortedRows::default();
     loop {
         members.fill(|after: Option<&PlayerId>, limit| books.contest_members(record.no, after, limit))?;
         let Some((player, enrolled)) = members.next() else { return Ok(()) };

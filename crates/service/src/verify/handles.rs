@@ -5,8 +5,8 @@
 //! and whom it finds. Where they differ, everything is looked up by key to name the rows.
 
 use super::Run;
+use super::sorted_rows::SortedRows;
 use super::sum::Sum;
-use super::walk::Walk;
 use crate::failure::Failure;
 use std::collections::BTreeMap;
 use tally_rules::ledger::MemberId;
@@ -31,7 +31,7 @@ fn name(handle: &Handle) -> String {
 
 /// Walks handles; `of_members` is what members say of them.
 pub(super) fn replay(books: &mut dyn Books, of_members: Sum, run: &mut Run<'_>) -> Result<(), Failure> {
-    let (mut handles, mut sum) = (Walk::default(), Sum::default());
+    let (mut handles, mut sum) = (SortedRows::default(), Sum::default());
     loop {
         let read = handles.fill(|after, limit| books.handles(after, limit))?;
         run.read(read);

@@ -28,8 +28,8 @@ mod owners;
 mod periods;
 mod schedule;
 mod scores;
+mod sorted_rows;
 mod sum;
-mod walk;
 mod wallets;
 
 use crate::failure::Failure;

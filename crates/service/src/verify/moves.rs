@@ -5,8 +5,8 @@
 
 use super::Run;
 use super::ahead::{Ahead, Put};
+use super::sorted_rows::{PAGE_ROWS, SortedRows};
 use super::sum::{Line, Sum};
-use super::walk::{PAGE_ROWS, Walk};
 use super::wallets::{line, name_of_entry};
 use crate::failure::Failure;
 use std::collections::BTreeMap;
@@ -39,7 +39,7 @@ pub(super) fn replay(books: &mut dyn Books, of_entries: Sum, run: &mut Run<'_>) 
     let mut holds = 0;
     let mut captured = Ahead::gather(CAPTURED_MAX, again, |put| captured_holds(books, &mut holds, put))?;
     run.replayed.holds = holds;
-    let mut transfers = Walk::default();
+    let mut transfers = SortedRows::default();
     loop {
         let read = transfers.fill(|after, limit| books.transfers(after.copied(), limit))?;
         run.read(read);

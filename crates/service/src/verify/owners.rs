@@ -4,7 +4,7 @@
 //! rounds of bounded size. Not here: whether there are as many rows as there should be.
 
 use super::ahead::{Ahead, Put};
-use super::walk::Walk;
+use super::sorted_rows::SortedRows;
 use super::{Run, periods};
 use crate::failure::Failure;
 use tally_rules::contest::ContestId;
@@ -17,7 +17,7 @@ const KNOWN_MAX: usize = 500_000;
 /// Finds them; each number is named once a table.
 pub(super) fn replay(books: &mut dyn Books, run: &mut Run<'_>) -> Result<(), Failure> {
     let mut known = Ahead::gather(KNOWN_MAX, |(), ()| (), |put| numbers(books, put))?;
-    let mut tables = OfContests::ALL.map(|of| (of, Walk::default()));
+    let mut tables = OfContests::ALL.map(|of| (of, SortedRows::default()));
     loop {
         for (of, walk) in &mut tables {
             walk.fill(|after: Option<&Uuid>, limit| books.owners(*of, after, limit))?;
@@ -42,7 +42,7 @@ fn numbers(books: &mut dyn Books, put: &mut Put<'_, Uuid, ()>) -> Result<(), Sto
         put(payment.no, ());
         Ok(())
     })?;
-    let mut contests = Walk::default();
+    let mut contests = SortedRows::default();
     loop {
         contests.fill(|after: Option<&ContestId>, limit| books.contests(after, limit))?;
         let Some((_, record)) = contests.next() else { return Ok(()) };

@@ -7,7 +7,7 @@ use super::Run;
 use super::ahead::Put;
 use super::contests::{self, About, Said, each_payout};
 use super::owed::Marked;
-use super::walk::Walk;
+use super::sorted_rows::SortedRows;
 use crate::owed::{Debt, Debtor};
 use std::sync::Arc;
 use tally_rules::ledger::{Kind, TransferId, WalletKey};
@@ -29,7 +29,7 @@ pub(super) fn each(
     books: &mut dyn Books,
     mut with: impl FnMut(&mut dyn Books, &Payment) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
-    let mut payments = Walk::default();
+    let mut payments = SortedRows::default();
     loop {
         payments.fill(|after: Option<&PartKey>, limit| books.payments(after, limit))?;
         let Some((_, payment)) = payments.next() else { return Ok(()) };

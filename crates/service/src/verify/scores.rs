@@ -9,8 +9,8 @@
 use super::Run;
 use super::archives::{self, each_block};
 use super::schedule::Schedules;
+use super::sorted_rows::SortedRows;
 use super::sum::Sum;
-use super::walk::Walk;
 use crate::failure::Failure;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashSet};
@@ -54,7 +54,7 @@ pub(super) fn name(boards: &Boards, key: PartKey) -> String {
 /// Live boards; one whose definition is damaged has none.
 pub(super) type Boards = BTreeMap<BoardNo, Option<BoardRow>>;
 
-type Records = Walk<ScoreKey, Record>;
+type Records = SortedRows<ScoreKey, Record>;
 
 /// The records of one part.
 #[derive(Default)]
@@ -81,7 +81,8 @@ pub(super) fn replay(books: &mut dyn Books, now: Micros, run: &mut Run<'_>) -> R
     let boards: Boards = books.boards()?.into_iter().collect();
     run.replayed.scores.boards = boards.len() as u64;
     let mut all = Comparison { boards, purge: books.to_purge()?, hidden: (None, HashSet::new()) };
-    let (mut records, mut parts, mut schedules) = (Records::default(), Walk::default(), Schedules::new(now));
+    let (mut records, mut parts, mut schedules) =
+        (Records::default(), SortedRows::default(), Schedules::new(now));
     loop {
         let read = records.fill(|after, limit| books.scores(after, limit))?;
         run.read(read);

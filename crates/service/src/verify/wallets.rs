@@ -2,8 +2,8 @@
 
 use super::Run;
 use super::ahead::{Ahead, Put};
+use super::sorted_rows::{PAGE_ROWS, SortedRows};
 use super::sum::{Line, Sum};
-use super::walk::{PAGE_ROWS, Walk};
 use crate::failure::Failure;
 use std::collections::BTreeMap;
 use tally_rules::ledger::entry::EntryKey;
@@ -40,9 +40,9 @@ pub(super) fn replay(
     run: &mut Run<'_>,
 ) -> Result<Seen, Failure> {
     let mut held = Ahead::gather(HELD_MAX, add, |put| open_holds(books, put))?;
-    let (mut wallets, mut seen) = (Walk::default(), Seen::default());
-    let mut members = Members { walk: Walk::default(), present: None, handles: Sum::default(), home };
-    let mut entries = Walk::default();
+    let (mut wallets, mut seen) = (SortedRows::default(), Seen::default());
+    let mut members = Members { walk: SortedRows::default(), present: None, handles: Sum::default(), home };
+    let mut entries = SortedRows::default();
     loop {
         let read = wallets.fill(|after, limit| books.wallets(after.copied(), limit))?;
         run.read(read);
@@ -108,7 +108,7 @@ fn compare(run: &mut Run<'_>, key: &WalletKey, wallet: &Wallet, (story, promised
     }
 }
 
-type Entries = Walk<EntryKey, Entry>;
+type Entries = SortedRows<EntryKey, Entry>;
 
 /// Replays the entries of a wallet; those before it have none.
 fn of_wallet(
@@ -186,7 +186,7 @@ pub(super) fn line(key: &EntryKey, entry: &Entry) -> Line {
 
 /// Members, beside the wallets.
 struct Members {
-    walk: Walk<MemberId, Member>,
+    walk: SortedRows<MemberId, Member>,
     /// The one whose wallets pass, and whether that in the home currency has.
     present: Option<(MemberId, Member, bool)>,
     /// What those that passed are found by.

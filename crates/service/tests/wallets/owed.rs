@@ -20,7 +20,7 @@ use tally_service::contests::act::Actor;
 use tally_service::contests::{apply, change, finish, read, scheduler, series, start as begin};
 use tally_service::ledger::LedgerSettings;
 use tally_service::members;
-use tally_service::owed::{self, Place};
+use tally_service::owed::{self, DebtPosition};
 use tally_service::periods::{prizes, scheduler as periods};
 use tally_service::scores::submit::{self, NewScore};
 use tally_service::{Failure, Tally, boards};
@@ -68,7 +68,7 @@ fn listed(tally: &Tally) -> Vec<String> {
             format!("{}: {what} {} {}, {}", debt.of, debt.amount, debt.currency, debt.reason(tally))
         }));
         let Some(next) = page.next else { return all };
-        assert_eq!(Place::parse(&next.to_string()), Some(next.clone()));
+        assert_eq!(DebtPosition::parse(&next.to_string()), Some(next.clone()));
         from = Some(next);
     }
 }

@@ -22,8 +22,7 @@ use super::points::reach;
 use super::rotation::Rotation;
 use super::run::Held;
 use super::state::Shared;
-use super::trouble::Trouble;
-use crate::StoreError;
+use crate::{StoreError, ThrottledLog};
 use rusqlite::Connection;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -50,7 +49,7 @@ pub(super) struct Folding {
     pub(super) wanted: AtomicBool,
     /// The worker of a store without threads.
     by_hand: Option<Mutex<Worker>>,
-    trouble: Trouble,
+    log: ThrottledLog<String>,
     pub(super) rotation: Rotation,
     pub(super) pace: Pace,
     pub(super) folds: AtomicU64,
@@ -185,10 +184,10 @@ impl Folding {
     /// Counts a failure, and logs it.
     fn note(&self, done: &Result<(), StoreError>) {
         match done {
-            Ok(()) => self.trouble.ends(WHAT),
+            Ok(()) => self.log.works(WHAT),
             Err(error) => {
                 self.failures.fetch_add(1, Ordering::Relaxed);
-                self.trouble.is(WHAT, &error.to_string());
+                self.log.fails(WHAT, error.to_string(), &error);
             }
         }
     }

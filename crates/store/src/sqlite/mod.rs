@@ -70,7 +70,6 @@ mod tables;
 #[cfg(test)]
 mod tests;
 mod transfers;
-mod trouble;
 mod unsynced;
 mod wallets;
 

@@ -8,7 +8,7 @@
 use super::doubt::Doubt;
 use super::options::Background;
 use super::state::Shared;
-use super::trouble::Trouble;
+use crate::ThrottledLog;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
@@ -31,7 +31,7 @@ const WHAT: &str = "write the journal";
 pub(super) struct Unsynced {
     state: Mutex<State>,
     wake: Condvar,
-    trouble: Trouble,
+    log: ThrottledLog<String>,
     doubt: Option<Arc<Doubt>>,
 }
 
@@ -110,7 +110,7 @@ impl Unsynced {
         state.synced = batch;
         state.waiting = None;
         if state.failed.take().is_some() {
-            self.trouble.ends(WHAT);
+            self.log.works(WHAT);
         }
     }
 
@@ -121,7 +121,7 @@ impl Unsynced {
 
     /// A sync failed, or an append: nobody knows what the disk has.
     pub(super) fn fail(&self, why: String) {
-        self.trouble.is(WHAT, &why);
+        self.log.fails(WHAT, why.clone(), &why);
         self.doubt.iter().for_each(|doubt| doubt.mark());
         self.state().failed = Some(why);
     }

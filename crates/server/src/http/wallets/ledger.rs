@@ -9,7 +9,7 @@ use tally_rules::ledger::account::{Account, Totals};
 use tally_rules::ledger::{Entry, MemberId};
 use tally_service::Tally;
 use tally_service::ledger::read;
-use tally_service::owed::{self, Debt, Debtor, Place};
+use tally_service::owed::{self, Debt, DebtPosition, Debtor};
 use tally_wire::api::wallets::{AccountAnswer, TransactionAnswer};
 use tally_wire::cursor::{self, Names};
 use tally_wire::{Problem, time};
@@ -42,7 +42,7 @@ pub(in crate::http) async fn owed(mut call: Call) -> Result<Answer, Problem> {
     call.finish_query()?;
     let (tally, asked) = (call.tally()?, call.tally()?);
     let from = text.map(|text| {
-        let place = cursor::decode_name(Names::Owed, &text).and_then(|place| Place::parse(&place));
+        let place = cursor::decode_name(Names::Owed, &text).and_then(|place| DebtPosition::parse(&place));
         place.ok_or_else(invalid_cursor)
     });
     let from = from.transpose()?;

@@ -1,6 +1,6 @@
 //! Applying, deciding on applications, and taking one back; and what is held for them.
 
-use super::{Decided, stale};
+use super::{Decided, outdated};
 use crate::contests::acts::{ContestOrder, Outside, Seen, What};
 use crate::ledger::state::BatchState;
 use tally_rules::contest::record::{Kept, Work};
@@ -60,7 +60,7 @@ impl BatchState<'_> {
         let needs = record.contest.needs_members();
         if needs {
             if self.handles.get(&Handle::Player(player.clone())).copied() != member {
-                return stale(record);
+                return outdated(record);
             }
             let member = member.ok_or(Refusal::PlayerWithoutWallet)?;
             self.must_be_open(member)?;
@@ -110,7 +110,7 @@ impl BatchState<'_> {
         state::judge(record.state, Event::Decide, order.by)?;
         let key = |player: &PlayerId| Self::entrant(&record, player);
         if !rows.iter().all(|(player, seen)| self.is_as_seen(&key(player), seen.as_ref())) {
-            return stale(record);
+            return outdated(record);
         }
         let mut results = Vec::with_capacity(rows.len());
         for (player, _) in rows {
@@ -142,7 +142,7 @@ impl BatchState<'_> {
         state::judge(record.state, Event::Withdraw, order.by)?;
         let key = Self::entrant(&record, player);
         if !self.is_as_seen(&key, seen.as_ref()) {
-            return stale(record);
+            return outdated(record);
         }
         let present = self.applications.get(&key).copied();
         let changed = record.desk.withdraw(present.as_ref())?;

@@ -2,7 +2,7 @@
 //!
 //! Each act is judged by the state machine under the contest's lock, so two starts at once are one start and one refusal,
 //! and money, members, boards and state change together or not at all: everything that can be refused is judged before
-//! anything is changed. Not here: what was read before the batch; where it is not so any more the answer is stale.
+//! anything is changed. Not here: what was read before the batch; where it is not so any more the answer is outdated.
 
 mod applications;
 mod pieces;
@@ -136,8 +136,8 @@ fn done(record: Record, what: What) -> Decided {
 }
 
 /// Something is not as it was seen.
-fn stale(record: Record) -> Decided {
-    done(record, What::Stale)
+fn outdated(record: Record) -> Decided {
+    done(record, What::Outdated)
 }
 
 impl BatchState<'_> {
@@ -171,7 +171,7 @@ impl BatchState<'_> {
                 && (!has_boards || seen.state == record.state)
         };
         if !order.seen.as_deref().is_some_and(is_seen) {
-            return stale(record);
+            return outdated(record);
         }
         match &order.act {
             Act::Create { .. } => unreachable!("it was made"),
@@ -284,7 +284,7 @@ impl BatchState<'_> {
         if order.seen.as_ref().is_none_or(|seen| {
             (seen.revision, seen.contest.division_size) != (record.revision, record.contest.division_size)
         }) {
-            return stale(record);
+            return outdated(record);
         }
         let (fee, needs) = (record.contest.entry_fee, record.contest.needs_members());
         let judged = rows.iter().map(|(player, application)| {

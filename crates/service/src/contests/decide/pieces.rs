@@ -3,7 +3,7 @@
 //! Which is the next is in the contest's row, which the transaction holds. So a piece that is asked for twice, after a crash or
 //! by two servers, is done once.
 
-use super::{Decided, done, stale};
+use super::{Decided, done, outdated};
 use crate::contests::acts::{ContestOrder, What};
 use crate::contests::pieces::PIECE;
 use crate::ledger::state::BatchState;
@@ -70,7 +70,7 @@ impl BatchState<'_> {
         }
         // Whatever a start has left comes first.
         if record.work != Work::None {
-            return stale(record);
+            return outdated(record);
         }
         let count = u32::try_from(payouts.len()).expect("fewer prizes than 2^32");
         record.prizes = Some(count);
@@ -154,7 +154,7 @@ impl BatchState<'_> {
     ) -> Decided {
         // The rows were read after the contest, and each repayment changes the revision: none is paid twice.
         if order.seen.as_ref().is_none_or(|seen| seen.revision != record.revision) {
-            return stale(record);
+            return outdated(record);
         }
         let reference: Arc<str> = order.id.board(None).as_str().into();
         let became = self.repay_rows(record.no, rows, &reference, ids);

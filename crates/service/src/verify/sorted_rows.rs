@@ -8,19 +8,19 @@ pub(super) const PAGE_ROWS: usize = 5_000;
 
 /// Where a walk is.
 #[derive(Debug)]
-pub(super) struct Walk<K, V> {
+pub(super) struct SortedRows<K, V> {
     rows: std::vec::IntoIter<(K, V)>,
     last: Option<K>,
     ended: bool,
 }
 
-impl<K, V> Default for Walk<K, V> {
+impl<K, V> Default for SortedRows<K, V> {
     fn default() -> Self {
         Self { rows: Vec::new().into_iter(), last: None, ended: false }
     }
 }
 
-impl<K: Clone, V> Walk<K, V> {
+impl<K: Clone, V> SortedRows<K, V> {
     /// Reads the next page where this one is used up; how many rows that were.
     pub(super) fn fill(
         &mut self,

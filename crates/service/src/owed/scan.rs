@@ -1,4 +1,4 @@
-//! A walk over what is owed that stops after a bounded number of reads, and says where it goes on.
+//! A scan over what is owed that stops after a bounded number of reads, and says where it goes on.
 //!
 //! So a page may be short, or empty, and not the last one. What is under way comes first, because the store finds it by an index. What
 //! was refused stands among the rows of contests and periods that have ended, which are walked by name. Not here: what is done with it.
@@ -24,7 +24,7 @@ const NAMES: usize = 100;
 /// Rows of one read.
 const ROWS: usize = 500;
 
-/// A part of the walk.
+/// A part of the scan.
 #[derive(Clone, Copy)]
 enum Stage {
     Contests(State),
@@ -60,14 +60,14 @@ enum Row {
 
 /// Where a page begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct DebtPosition {
     stage: usize,
     /// A contest or a period; before all of them where there is none.
     of: Option<Key>,
     row: Row,
 }
 
-impl Place {
+impl DebtPosition {
     /// Reads its text.
     pub fn parse(text: &str) -> Option<Self> {
         let mut parts = text.splitn(3, '/');
@@ -92,7 +92,7 @@ impl Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for DebtPosition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/", self.stage)?;
         match &self.of {
@@ -108,10 +108,10 @@ impl fmt::Display for Place {
     }
 }
 
-/// Where a walk stops; nothing where it goes on.
+/// Where a scan stops; nothing where it goes on.
 type Stopped = Result<Option<Row>, Failure>;
 
-pub(super) struct Walk<'a> {
+pub(super) struct DebtScan<'a> {
     tally: &'a Tally,
     limit: usize,
     reads: usize,
@@ -120,12 +120,12 @@ pub(super) struct Walk<'a> {
     pub(super) marked: BTreeSet<Key>,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> DebtScan<'a> {
     /// Walks from a place on, to at most `limit` debts.
-    pub(super) fn from(tally: &'a Tally, place: Option<Place>, limit: usize) -> Result<Self, Failure> {
-        let mut walk = Self { tally, limit, reads: 0, page: Page::default(), marked: BTreeSet::new() };
-        walk.go(place.unwrap_or(Place { stage: 0, of: None, row: Row::After }))?;
-        Ok(walk)
+    pub(super) fn from(tally: &'a Tally, place: Option<DebtPosition>, limit: usize) -> Result<Self, Failure> {
+        let mut scan = Self { tally, limit, reads: 0, page: Page::default(), marked: BTreeSet::new() };
+        scan.go(place.unwrap_or(DebtPosition { stage: 0, of: None, row: Row::After }))?;
+        Ok(scan)
     }
 
     fn is_full(&self) -> bool {
@@ -143,18 +143,18 @@ impl<'a> Walk<'a> {
         Ok(rows)
     }
 
-    fn go(&mut self, from: Place) -> Result<(), Failure> {
-        let Place { stage, mut of, mut row } = from;
+    fn go(&mut self, from: DebtPosition) -> Result<(), Failure> {
+        let DebtPosition { stage, mut of, mut row } = from;
         for (stage, what) in STAGES.iter().enumerate().skip(stage) {
             loop {
                 if let Some(key) = of.clone()
                     && let Some(row) = self.one(*what, &key, std::mem::replace(&mut row, Row::After))?
                 {
-                    self.page.next = Some(Place { stage, of: Some(key), row });
+                    self.page.next = Some(DebtPosition { stage, of: Some(key), row });
                     return Ok(());
                 }
                 if !self.may_read() {
-                    self.page.next = Some(Place { stage, of, row: Row::After });
+                    self.page.next = Some(DebtPosition { stage, of, row: Row::After });
                     return Ok(());
                 }
                 let names = self.names(*what, of.as_ref())?;
@@ -165,7 +165,7 @@ impl<'a> Walk<'a> {
                         _ => self.one(*what, &key, Row::Payout(0))?,
                     };
                     if let Some(row) = stopped {
-                        self.page.next = Some(Place { stage, of: Some(key), row });
+                        self.page.next = Some(DebtPosition { stage, of: Some(key), row });
                         return Ok(());
                     }
                     of = Some(key);
@@ -306,12 +306,12 @@ mod tests {
     #[test]
     fn a_place_reads_back_as_itself_and_nothing_else_is_one() {
         for text in ["0//", "0/cup/", "2/cup/p7", "3/cup/f", "2/cup/fa/b", "1/7.9/p0", "4/7.9/"] {
-            assert_eq!(Place::parse(text).map(|place| place.to_string()).as_deref(), Some(text));
+            assert_eq!(DebtPosition::parse(text).map(|place| place.to_string()).as_deref(), Some(text));
         }
         for text in [
             "", "0", "0/", "5//", "x//", "0/cup", "0/c p/", "1/cup/", "1/7/", "1/7.x/", "0/cup/p", "0/cup/x1",
         ] {
-            assert_eq!(Place::parse(text), None, "{text}");
+            assert_eq!(DebtPosition::parse(text), None, "{text}");
         }
     }
 }
