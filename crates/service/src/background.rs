@@ -31,7 +31,7 @@ impl Next {
             Self::After(time) => woken.recv_timeout(time),
             Self::WhenWoken => woken.recv().map_err(|_| RecvTimeoutError::Disconnected),
         };
-        // One look serves all who have woken it.
+        // One look serves all wakes that have queued.
         while woken.try_recv().is_ok() {}
         heard != Err(RecvTimeoutError::Disconnected)
     }
@@ -152,11 +152,8 @@ pub enum LaneByHand {
 }
 
 impl Tally {
-    /// Does one turn of a lane, where lanes have no threads: its next batch, or one question what became of the last. Says
-    /// whether there was anything to do.
-    ///
-    /// # Panics
-    /// There is no lane of that number.
+    /// Does one turn of a lane, where lanes have no threads: its next batch, or one attempt to resolve the last. Says whether
+    /// there was anything to do.
     pub fn step(&self, lane: LaneByHand) -> bool {
         match lane {
             LaneByHand::Scores(number) => self.lane.step(number),

@@ -1,7 +1,6 @@
-//! The pause before an operation that failed is tried again, and what the log says of it.
+//! The pause before an operation that failed is tried again, and its lines in the log.
 //!
-//! The pause grows to a bound, so neither the log nor what is unavailable gets more than a few lines and questions. Not here:
-//! trying, and waiting.
+//! The pause grows to a bound, so an unavailable component gets few attempts. Not here: trying, and waiting.
 
 use crate::failure::{Failure, Fault};
 use std::mem::{Discriminant, discriminant};

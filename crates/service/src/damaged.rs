@@ -1,7 +1,7 @@
-//! Damaged rows: logged once each, and kept from being taken for no rows.
+//! Corrupt rows: logged once each, and not taken for missing rows.
 //!
-//! The store notes rows that it cannot read and leaves them out of walks. Here is what the service makes of that. Not here:
-//! what a request is answered whose row is damaged, which is [`Fault::Damaged`](crate::Fault::Damaged).
+//! The store notes rows that it cannot read and leaves them out of lists. Here is what the service does about them. Not here:
+//! the answer to a request whose row is corrupt, which is [`Fault::Damaged`](crate::Fault::Damaged).
 
 use crate::boards::Board;
 use crate::failure::Failure;
@@ -16,7 +16,7 @@ const LOGGED_MAX: usize = 10_000;
 
 static LOGGED: Mutex<BTreeSet<(&'static str, String)>> = Mutex::new(BTreeSet::new());
 
-/// Logs a damaged row, unless this process has logged it.
+/// Logs a corrupt row, unless this process has logged it.
 pub fn log(row: &DamagedRow) {
     let mut logged = LOGGED.lock().unwrap_or_else(PoisonError::into_inner);
     if logged.len() < LOGGED_MAX && logged.insert((row.table, row.key.clone())) {
@@ -24,14 +24,14 @@ pub fn log(row: &DamagedRow) {
     }
 }
 
-/// Logs every damaged row that the store has met.
+/// Logs every corrupt row that the store has met.
 pub(crate) fn log_all(store: &dyn Store) {
     if store.damaged_count() > 0 {
         store.damaged().iter().for_each(log);
     }
 }
 
-/// The key of a player's record, where that is noted as damaged: that the order has none says nothing then.
+/// The key of a player's record, where that is noted as corrupt: then its absence from the ranking says nothing.
 pub fn noted(store: &dyn Store, board: &Board, part: Option<Part>, player: &PlayerId) -> Option<ScoreKey> {
     let part = part.filter(|_| store.damaged_count() > 0)?;
     let key = ScoreKey { board: board.no, part, player: player.clone() };
@@ -44,7 +44,7 @@ pub fn check(store: &dyn Store, key: ScoreKey) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether a part has damaged records.
+/// Whether a part has corrupt records.
 pub(crate) fn has_records(store: &dyn Store, board: BoardNo, part: Part) -> bool {
     let of_part = format!("{}/{}/", board.0, part.0);
     let is_of_part = |row: &DamagedRow| row.table == "scores" && row.key.starts_with(&of_part);

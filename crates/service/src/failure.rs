@@ -1,4 +1,4 @@
-//! Why a use case gave no result: a rule refused it, or something is at fault.
+//! Why a use case gave no result: a rule rejected it, or there is a fault.
 
 use crate::traces;
 use tally_ranking::RankingError;
@@ -6,7 +6,7 @@ use tally_rules::Refusal;
 use tally_store::{DamagedRow, PartKey, StoreError};
 use tokio::runtime::Handle;
 
-/// No result.
+/// A request without a result.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Failure {
     /// A rule's answer.
@@ -35,9 +35,9 @@ pub enum Fault {
     /// A part of the store cannot be used now: nothing was done, try again later; what is elsewhere can be done.
     #[error("{shard} of the store is away: {why}")]
     ShardAway {
-        /// Which, as people count.
+        /// The number of the shard, from 1.
         shard: String,
-        /// What happened.
+        /// The cause.
         why: String,
     },
     /// Rows of these forgotten periods are not purged yet: nothing was done, try again later.
@@ -53,7 +53,7 @@ pub enum Fault {
     /// Ranks are not exact now: nothing was answered, try again later.
     #[error("ranks cannot be told now: {0}")]
     RanksAway(String),
-    /// The ranking refuses us: ranks cannot be told before somebody has seen to it.
+    /// Redis refuses this server: an operator has to mend that before ranks can be answered.
     #[error("ranks cannot be told: {0}")]
     RanksRefused(String),
     /// It is unknown whether the change was made; the same request with an idempotency key will tell.
@@ -62,13 +62,13 @@ pub enum Fault {
     /// A row that the request needs cannot be what was stored: nothing was done; others' requests are done.
     #[error("damaged: {0}")]
     Damaged(Box<DamagedRow>),
-    /// A bug or a damaged file: nothing the caller can do.
+    /// A bug or a corrupt file: nothing the caller can do.
     #[error("{0}")]
     Broken(String),
 }
 
 impl Failure {
-    /// What to say where a part of a request is done and the rest is not: a fault that says that nothing was done would be wrong.
+    /// The fault of a request that is done in part: one that says that nothing was done would be wrong.
     pub(crate) fn after_a_part(self) -> Self {
         match self {
             Self::Fault(fault @ (Fault::OutcomeUnknown(_) | Fault::Damaged(_) | Fault::Broken(_))) => {

@@ -1,8 +1,8 @@
-//! API keys: who a caller is.
+//! API keys, and the callers that they authenticate.
 //!
-//! A key reads `tally_<id>_<secret>`. The store has a digest of the secret only; the secrets are 256 random bits, so
-//! a plain digest cannot be guessed from. Until the first key was made the service is in protected mode; the listeners
-//! decide what that means for a connection. Revoking the last key does not bring it back.
+//! A key reads `tally_<id>_<secret>`. The store has a digest of the secret only; the secrets are 256 random bits, so a plain
+//! digest cannot be guessed from. Until the first key was made the service is in protected mode; the listeners decide what that
+//! means for a connection. Revoking the last key does not bring it back.
 
 use crate::boards::run_once;
 use crate::clock::Clock;
@@ -25,53 +25,53 @@ pub use tally_store::KeyRow;
 /// Letters and digits of a key's id.
 const ID_CHARS: usize = 12;
 
-/// Who asks.
+/// The kind of a caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Who {
-    /// Nobody has said.
-    Nobody,
-    /// Whoever has a key of this role.
+pub enum CallerKind {
+    /// It presented no credential.
+    Anonymous,
+    /// It has a key of this role.
     Key(Role),
-    /// A member who has signed in.
+    /// It is a member that has signed in.
     Member(MemberId),
 }
 
-/// Who asks, and in which scope.
+/// The authenticated origin of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Caller {
-    /// Who.
-    pub who: Who,
+    /// Its kind.
+    pub kind: CallerKind,
     /// The scope of its idempotency keys.
     pub scope: Arc<str>,
 }
 
 impl Caller {
-    /// Somebody on this machine, without a credential or with that of the data directory.
+    /// A caller on this machine, without a credential or with that of the data directory.
     pub fn local() -> Self {
-        Self { who: Who::Key(Role::Admin), scope: idempotency::SCOPE_LOCAL.into() }
+        Self { kind: CallerKind::Key(Role::Admin), scope: idempotency::SCOPE_LOCAL.into() }
     }
 
-    /// Somebody who has not said who.
-    pub fn nobody() -> Self {
-        Self { who: Who::Nobody, scope: "".into() }
+    /// A caller that presented no credential.
+    pub fn anonymous() -> Self {
+        Self { kind: CallerKind::Anonymous, scope: "".into() }
     }
 
-    /// A member who has signed in. Ids of keys are shorter than those of members.
+    /// A member that has signed in. Ids of keys are shorter than those of members.
     pub fn member(id: MemberId) -> Self {
-        Self { who: Who::Member(id), scope: id.0.to_string().into() }
+        Self { kind: CallerKind::Member(id), scope: id.0.to_string().into() }
     }
 
     /// Whether it has the right.
     pub fn may(&self, right: Right) -> bool {
-        match self.who {
-            Who::Nobody => right == Right::Open,
-            Who::Key(role) => may(role, right),
-            Who::Member(_) => member_may(right),
+        match self.kind {
+            CallerKind::Anonymous => right == Right::Open,
+            CallerKind::Key(role) => may(role, right),
+            CallerKind::Member(_) => member_may(right),
         }
     }
 }
 
-/// A new key. The token is told once.
+/// A new key. Only this answer has the token.
 #[derive(Clone, Debug)]
 pub struct Created {
     /// What is stored of it.
@@ -124,7 +124,7 @@ impl Keys {
 
     /// Takes over what is stored: another server may have made a key or revoked one. Blocks on the store.
     pub(crate) fn reload(&self) -> Result<(), Failure> {
-        // What this server changes is stored before it is known here, so the lock comes first.
+        // A change by this server is stored before it is in memory, so the lock comes first.
         let _one = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         self.read_again()
     }
@@ -148,7 +148,7 @@ impl Keys {
         !self.made.load(Ordering::Acquire)
     }
 
-    /// Who presents this token; `None` where nobody does.
+    /// The caller that presents this token, if it is valid.
     pub fn authenticate(&self, token: &str) -> Option<Caller> {
         let (id, secret) = token.strip_prefix("tally_")?.split_once('_')?;
         let rows = self.rows.read().unwrap_or_else(PoisonError::into_inner);
@@ -156,7 +156,7 @@ impl Keys {
         // Digests are compared in constant time.
         let presented = blake3::hash(secret.as_bytes());
         (presented == blake3::Hash::from_bytes(row.hash))
-            .then(|| Caller { who: Who::Key(row.role), scope: Arc::clone(&row.id) })
+            .then(|| Caller { kind: CallerKind::Key(row.role), scope: Arc::clone(&row.id) })
     }
 
     /// Whether a caller that was authenticated still is one.
@@ -226,7 +226,7 @@ impl Keys {
             changes.keys.push(KeyChange::Revoke(id, now));
             Ok(Outcome::Removed)
         });
-        // Nobody gets in with a key that may be revoked.
+        // A key that may be revoked is refused.
         if matches!(stored, Ok(_) | Err(Failure::Fault(Fault::OutcomeUnknown(_)))) {
             self.rows.write().unwrap_or_else(PoisonError::into_inner).remove(id);
         }

@@ -1,8 +1,8 @@
 //! Use cases: what a command reads, which rule decides it, what it writes and what it answers.
 //!
-//! One file per use case. Doors call these functions with parsed commands and a [`keys::Caller`]; nothing here knows
-//! HTTP, JSON or a command line. Not here: rules (crate `rules`), SQL (crate `store`), ranks (crate `ranking`) and
-//! batching (crate `lanes`); this is where they meet.
+//! One file per use case. Listeners call these functions with parsed commands and a [`keys::Caller`]; nothing here knows HTTP,
+//! JSON or a command line. Not here: rules (crate `rules`), SQL (crate `store`), ranks (crate `ranking`) and batching (crate
+//! `lanes`); this is where they meet.
 
 mod background;
 mod backoff;
@@ -39,11 +39,11 @@ pub mod verify;
 pub use background::LaneByHand;
 pub use clock::Clock;
 pub use failure::{Failure, Fault, blocking};
-pub use keys::{Caller, Keys, Who};
+pub use keys::{Caller, CallerKind, Keys};
 pub use progress::Progress;
 pub use settings::{Background, Settings};
 pub use tally::Tally;
-// What doors show of the parts below.
+// Types of the crates below that listeners show.
 pub use tally_lanes::{Cut, Histogram, Passage, Stats, Times};
 pub use tally_ranking::{Edge, PageQuery, Place, Ranking, Reads, Start};
 pub use tally_store::plan::ALL_TIME;

@@ -1,6 +1,6 @@
-//! What is done in the background, a bounded bite at a time: forgetting old requests and events, purging deleted boards.
+//! Maintenance of the store, in bounded steps: forgetting old requests and events, purging deleted leaderboards.
 //!
-//! Each bite is a short transaction of its own, so no submit waits for more than one of them.
+//! Each step is a short transaction of its own, so no submit waits for more than one of them.
 
 use crate::background::{Job, Next};
 use crate::clock::Clock;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tally_store::{Store, StoreError, Task};
 
-/// Rows in one bite.
+/// Rows in one step.
 const STEP_ROWS: usize = 500;
 /// The same of requests and events while there are always more: they are forgotten as fast as any server stores them.
 const STEP_ROWS_MAX: usize = 8_000;
@@ -40,7 +40,7 @@ pub(crate) fn clean(tally: &Tally, pace: &mut Pace) -> Result<usize, Failure> {
     }
 }
 
-/// How many requests and events are forgotten in one bite: twice as many after each that was not enough.
+/// How many requests and events one step forgets: twice as many after each step that was not enough.
 #[derive(Debug)]
 pub(crate) struct Pace {
     rows: usize,
@@ -52,7 +52,7 @@ impl Default for Pace {
     }
 }
 
-/// One bite; how many rows that were. Requests and events are not forgotten while the clock is in doubt.
+/// One step; how many rows that were. Requests and events are not forgotten while the clock is in doubt.
 fn step(store: &dyn Store, clock: &Clock, keep_micros: i64, pace: &mut Pace) -> Result<usize, StoreError> {
     let old = clock.believed().map(|now| (now.plus(-keep_micros), now.plus(-events::KEEP_MICROS)));
     let most = std::mem::take(pace).rows;

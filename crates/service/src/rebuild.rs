@@ -1,8 +1,8 @@
-//! From the store to exact ranks: every board is walked in key order and its trees built at once.
+//! The rankings of a start: every leaderboard is scanned in key order and its trees are built at once.
 //!
-//! Nothing is inserted one at a time: a build from sorted runs is several times faster and leaves full leaves. Periods
-//! that ended while no server ran are closed here, in order, before anything is answered. A damaged record is left out of
-//! its order, and a board whose own rows are damaged is unavailable; the start goes on.
+//! Nothing is inserted one at a time: a build from sorted runs is several times faster and leaves full leaves. Periods that
+//! ended while no server ran are closed here, in order, before anything is answered. A corrupt record is left out of its
+//! ranking, and a leaderboard whose own rows are corrupt is unavailable; the start goes on.
 
 use crate::boards::{Board, Boards};
 use crate::clock::Judged;
@@ -24,7 +24,7 @@ use tally_store::{BoardRow, DamagedRow, Name, Part, Store, StoreError};
 
 /// What a start needs to know.
 pub struct Rebuilt {
-    /// Every live board with its order.
+    /// Every live leaderboard with its rankings.
     pub boards: Boards,
     /// The newest instant found: those given from now on come after it.
     pub newest: Micros,
@@ -44,7 +44,7 @@ pub fn rebuild(
         boards.set_damaged(&row.key);
     }
     let rebuilt = std::thread::scope(|scope| {
-        // Counting a hundred million rows takes seconds, and only whoever watches wants to know. Where it fails so does the rest.
+        // Counting a hundred million rows takes seconds, and is for progress only. Where it fails so does the rest.
         scope.spawn(|| count(store, &rows).map(|total| progress.expect(total)));
         load_all((store, settings), boards, &rows, time, progress)
     });
@@ -58,7 +58,7 @@ fn count(store: &dyn Store, rows: &[BoardRow]) -> Result<u64, StoreError> {
     let mut total = 0;
     for row in rows {
         total += store.count_scores(row.no, ALL_TIME)?;
-        // Where they are damaged the board is not loaded.
+        // Where they are corrupt the leaderboard is not loaded.
         for part in store.parts(row.no).unwrap_or_default().iter().filter(|part| !part.closed) {
             total += store.count_scores(row.no, part.part)?;
         }
@@ -107,7 +107,7 @@ fn load_all(
             Err(failure) => return Err(failure),
         }
     }
-    // Whoever was here before may have been killed between its last commit and its publication.
+    // The server before may have been killed between its last commit and its publication.
     start.map_or(Ok(()), catch_up::Start::end)?;
     patiently(&mut || outbox::republish(store, &boards, Duration::ZERO).map(|_| None))?;
     Ok(Rebuilt { boards, newest })
@@ -149,7 +149,8 @@ fn load(
     Ok(board)
 }
 
-/// A board that other servers serve as well: nothing is loaded that is there, and periods are closed by whose turn it is.
+/// A leaderboard that other servers serve as well: only what is missing is loaded, and the server with the task lease closes
+/// periods.
 fn join(
     (store, ranking): (&dyn Store, &Ranking),
     (row, now): (BoardRow, Micros),

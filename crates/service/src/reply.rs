@@ -1,6 +1,4 @@
-//! How callers of a lane hear: each waits on a channel, and dropping the wait drops nothing else.
-//!
-//! Not here: what is asked and what is answered.
+//! Replies of a lane to its callers: each waits on a channel, and dropping the wait drops nothing else.
 
 use crate::failure::{Failure, Fault};
 use crate::requests::Running;
@@ -29,8 +27,8 @@ enum To<T> {
     Place(Arc<Collector<T>>, usize),
 }
 
-/// Where callers of a batch are told. A lane that woke them one by one on another thread's runtime would be interrupted by the
-/// runtime's threads for each few of them, and these would sleep in between; there they are told at one go.
+/// The reply dispatcher of a lane. A lane that woke callers one by one on another thread's runtime would be interrupted by the
+/// runtime's threads for each few of them, and these would sleep in between; a task of the runtime sends them all at once.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ReplyDispatcher {
     runtime: Arc<OnceLock<Handle>>,
@@ -40,7 +38,7 @@ pub(crate) struct ReplyDispatcher {
 const TOLD_TOGETHER: usize = 8;
 
 impl ReplyDispatcher {
-    /// Learns of the runtime of who asks. One with a single thread might not run when somebody elsewhere waits.
+    /// Learns of the caller's runtime. One with a single thread might not run while its thread blocks.
     pub(crate) fn meet(&self) {
         if self.runtime.get().is_none()
             && let Ok(here) = Handle::try_current()
@@ -73,7 +71,7 @@ impl<Q> Entry<Q> {
     }
 }
 
-/// Answers so far, how many are missing, and who waits for all.
+/// Answers so far, how many are missing, and the caller that waits for all.
 type Collected<T> = (Vec<Option<LaneReply<T>>>, usize, Option<oneshot::Sender<Vec<LaneReply<T>>>>);
 
 struct Collector<T> {
@@ -159,7 +157,7 @@ impl<T: Send + 'static> Reply<LaneReply<T>> for Waiter<T> {
             seat => drop(seat),
         }
         match to {
-            // Nobody listens any more: the client has hung up, its work is done all the same.
+            // The receiver is gone when the client has hung up; its request is done all the same.
             To::One(tell, _) => drop(tell.send(answer)),
             To::Place(collector, at) => collector.put(at, answer),
         }
@@ -225,7 +223,7 @@ mod tests {
         let (telling, hear) = dropped();
         dispatcher.tell(TOLD_TOGETHER - 1, telling);
         assert_eq!(hear.try_recv().unwrap(), here);
-        // What waits on a runtime that ends is told, and so is what comes later.
+        // Replies that wait on a runtime that ends are sent, and so are later ones.
         drop(runtime);
         let (telling, hear) = dropped();
         dispatcher.tell(TOLD_TOGETHER, telling);

@@ -1,7 +1,7 @@
 //! The running service: what every use case needs, and its beginning and end.
 //!
-//! A [`Tally`] exists only once all ranks are exact: [`Tally::start`] loads them first. So no use case has to ask
-//! whether it may answer; while there is none, the doors say so.
+//! A [`Tally`] exists only once all ranks are exact: [`Tally::start`] loads them first. So no use case has to check whether it
+//! may answer; while there is none, the listeners answer that it is loading.
 
 use crate::Fault;
 use crate::background::{self, Tasks};
@@ -58,11 +58,11 @@ fn look_ahead(micros: i64, most: i64) -> i64 {
 
 /// The running service.
 pub struct Tally {
-    /// The truth.
+    /// The durable state; everything else is derived from it.
     pub store: Arc<dyn Store>,
-    /// Who may ask.
+    /// API keys.
     pub keys: Arc<Keys>,
-    /// Live boards with their orders.
+    /// Live leaderboards with their rankings.
     pub boards: Boards,
     /// What is needed of members beside the store.
     pub members: Members,
@@ -81,9 +81,9 @@ pub struct Tally {
     pub(crate) contests: Contests,
     /// Whether the ledger balances.
     pub balance: Balance,
-    /// Those who listen to what happens.
+    /// Event streams.
     pub events: Events,
-    /// How often the Redis of applications could not be asked.
+    /// How often the Redis of applications was unavailable.
     pub applications_faults: AtomicU64,
     pub(crate) lane: ScoreLanes,
     pub(crate) ledger: LedgerLane,
@@ -107,7 +107,7 @@ pub fn check_secret(store: &dyn Store, secret: &Secret) -> Result<(), Failure> {
 }
 
 impl Tally {
-    /// Loads every order and starts the lanes. Blocks, as long as that takes; `progress` says how long.
+    /// Loads every ranking and starts the lanes. Blocks, as long as that takes; `progress` says how long.
     pub fn start(
         store: Arc<dyn Store>,
         keys: Arc<Keys>,
@@ -116,7 +116,7 @@ impl Tally {
         settings: Settings,
         progress: &Progress,
     ) -> Result<Arc<Self>, Failure> {
-        // What others change from here on is looked at.
+        // Changes of other servers from here on are followed.
         let is_shared = matches!(settings.ranking, Ranking::Redis(_));
         let followed = is_shared.then(|| Followed::begin(&*store, clock.now())).transpose()?;
         clock.begin(settings.clock, &store);
@@ -177,7 +177,7 @@ impl Tally {
             background::start(&tally)?;
         }
         repay::repay_all(&tally);
-        // What was missed comes before anybody may ask.
+        // What was missed comes before the first request.
         if let Err(failure) = contests::do_due(&tally).and(prizes::pay_due(&tally)) {
             tracing::warn!(%failure, "what was missed of contests and prizes; it is tried again");
         }
@@ -247,7 +247,7 @@ impl Tally {
         self.boards.find(id)
     }
 
-    /// Asks how many players boards have and which periods there are, where others change that.
+    /// Reads how many players leaderboards have and which periods there are, where other servers change that.
     pub async fn counted(&self, boards: Vec<Arc<Board>>) {
         if boards.is_empty() || !self.has_others() {
             return;
@@ -262,7 +262,7 @@ impl Tally {
         drop(blocking(count).await);
     }
 
-    /// Asks something of the board of that name, and once more where it was found to be gone and another server has made it
+    /// Calls something for the leaderboard of that name, and once more where it was deleted and another server has made it
     /// anew.
     pub(crate) async fn of_present<T, F: Future<Output = Result<T, Failure>>>(
         &self,
@@ -278,7 +278,7 @@ impl Tally {
         }
     }
 
-    /// Whether a name stands for another board by now than `known`, which was found to be gone.
+    /// Whether a name stands for another leaderboard by now than `known`, which was deleted.
     async fn is_another(&self, id: &BoardId, known: Option<BoardNo>) -> bool {
         if !self.has_others() {
             return false;
@@ -294,7 +294,7 @@ impl Tally {
         }
     }
 
-    /// The same for whoever must not block.
+    /// The same for a caller that must not block.
     pub async fn looked_now(&self) {
         if let Some(follower) = &self.follower {
             follower.looked_now().await;

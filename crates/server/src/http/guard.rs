@@ -15,7 +15,7 @@ use hyper::http::request::Parts;
 use hyper::{Request, Version};
 use tally_rules::Micros;
 use tally_rules::role::Right;
-use tally_service::{Caller, Failure, Who};
+use tally_service::{Caller, CallerKind, Failure};
 use tally_wire::{Problem, host};
 
 /// What every API key begins with. Anything else is taken for a member's token.
@@ -85,17 +85,17 @@ pub(super) async fn judge(
             check_host(gate, headers)?;
         }
         check_origin(gate, headers, right)?;
-        if right == Right::Open { Caller::nobody().into() } else { anonymous(gate, way)?.into() }
+        if right == Right::Open { Caller::anonymous().into() } else { anonymous(gate, way)?.into() }
     };
     if judged.caller.may(right) {
         return Ok(judged);
     }
-    let detail = match judged.caller.who {
-        Who::Key(_) if right == Right::Own => {
+    let detail = match judged.caller.kind {
+        CallerKind::Key(_) if right == Right::Own => {
             "only a member who has signed in has something of its own".into()
         }
-        Who::Key(role) => format!("a key of role `{role}` may not do this"),
-        Who::Member(_) | Who::Nobody => "a member may not do this".into(),
+        CallerKind::Key(role) => format!("a key of role `{role}` may not do this"),
+        CallerKind::Member(_) | CallerKind::Anonymous => "a member may not do this".into(),
     };
     Err(Problem::new(403, "forbidden", detail))
 }

@@ -11,11 +11,10 @@ use tally_rules::BoardId;
 use tally_rules::idempotency::Identity;
 use tally_rules::ledger::MemberId;
 use tally_rules::ledger::member::Login;
-use tally_service::members::pay::NewPayment;
-use tally_service::members::pay::{self, Payment};
+use tally_service::members::pay::{self, NewPayment, Payment};
 use tally_service::members::ranks;
 use tally_service::members::signin::{self, SignedIn};
-use tally_service::{Failure, Who};
+use tally_service::{CallerKind, Failure};
 use tally_wire::api::members::{read_payment, read_sign_in};
 use tally_wire::cursor::{self, Names};
 use tally_wire::numbers::ScoreOut;
@@ -142,8 +141,8 @@ pub(super) async fn transfer(mut call: Call) -> Result<Answer, Problem> {
 
 /// The member who asks: the route's right lets nobody else in.
 pub(super) fn me(call: &Call) -> MemberId {
-    match call.caller.who {
-        Who::Member(id) => id,
-        Who::Key(_) | Who::Nobody => unreachable!("only members have the right"),
+    match call.caller.kind {
+        CallerKind::Member(id) => id,
+        CallerKind::Key(_) | CallerKind::Anonymous => unreachable!("only members have the right"),
     }
 }

@@ -1,7 +1,7 @@
-//! Boards: the live ones by name, with everything of them that is in memory.
+//! Leaderboards: the live ones by name, with everything of them that is in memory.
 //!
-//! What several servers share of a board is in the store, under a revision; here is what this one knows, and the revision it
-//! knew it at. Not here: putting and deleting them ([`put`]), and following others' changes (`servers`).
+//! What several servers share of a leaderboard is in the store, under a revision. This server has a copy, and the revision of
+//! the copy. Not here: putting and deleting leaderboards ([`put`]), and following changes of other servers (`servers`).
 
 mod put;
 mod registry;
@@ -24,41 +24,41 @@ pub(crate) use put::{read_again, run_once};
 pub use registry::Boards;
 pub(crate) use room::make_room;
 
-/// A live board.
+/// A live leaderboard.
 #[derive(Debug)]
 pub struct Board {
     /// Its number in the store.
     pub no: BoardNo,
-    /// Its name.
+    /// Its public name.
     pub id: BoardId,
-    /// What it is.
+    /// Its definition, as it was created.
     pub definition: Definition,
     /// When it was created.
     pub created_at: Micros,
-    /// The order over all time, without those who are hidden.
+    /// The ranking over all time, without banned players.
     pub order: Standings,
-    /// Where its orders are kept.
+    /// Where its rankings are kept.
     ranking: Ranking,
-    /// Players who are hidden here. Changed by the lane only, with the order; it is not asked when a batch is decided,
-    /// because a hidden player's submits count like any other.
+    /// Banned players. Changed by the lane only, with the ranking; a batch is decided without it, because the submits of a
+    /// banned player count like any other.
     pub(crate) hidden: RwLock<HashSet<PlayerId>>,
-    /// Whether it was made by its first score; a wish for it ends that.
+    /// Whether its first score made it; a request for it ends that.
     implicit: AtomicBool,
     /// Its periods; in `definition` are those of its creation.
     periods: RwLock<Periods>,
-    /// Closed ones whose order is to be written anew.
+    /// Closed ones whose archive is to be written anew.
     pub(crate) stale: OutdatedArchives,
-    /// Which change of it is known here; none where nobody else makes any.
+    /// The revision of this copy; none where no other server writes.
     revisions: RwLock<Revisions>,
     /// The contest that it belongs to.
     pub(crate) play: OnceLock<Play>,
-    /// Who watches it.
+    /// The watchers of its live feed.
     pub(crate) live: Live,
     /// Batches under way that change it here when they are published.
     changing: AtomicUsize,
 }
 
-/// A batch that will change a board: until it is dropped the board is not renewed.
+/// A batch that will change a leaderboard: until it is dropped the copy is not renewed.
 #[derive(Debug)]
 pub(crate) struct Changing(Arc<Board>);
 
@@ -95,7 +95,7 @@ impl Board {
         })
     }
 
-    /// Which change of it is known here. Asked before anything else of it is.
+    /// The revision of this copy. Read before anything else of it.
     pub(crate) fn revisions(&self) -> Revisions {
         self.revisions.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -104,20 +104,20 @@ impl Board {
         *self.revisions.write().unwrap_or_else(PoisonError::into_inner) = revisions;
     }
 
-    /// Keeps it as it is for a batch that was planned on those revisions; nothing where they are others by now.
+    /// Keeps the copy as it is for a batch that was planned on those revisions; nothing where they are others by now.
     pub(crate) fn change(self: &Arc<Self>, planned: &Revisions) -> Option<Changing> {
         self.changing.fetch_add(1, Ordering::SeqCst);
         let changing = Changing(Arc::clone(self));
         (self.revisions() == *planned).then_some(changing)
     }
 
-    /// A batch that has changed it is published: it is as of this revision of a database.
+    /// A batch that has changed it is published: the copy is as of this revision of a database.
     pub(crate) fn advance(&self, shard: usize, revision: u64) {
         self.revisions.write().unwrap_or_else(PoisonError::into_inner).advance(shard, revision);
     }
 
-    /// Takes over what is stored, where that is another revision. Not while a batch that changes it is under way: then it says
-    /// so. One that the database has lost is forgotten, so that the board is read whole.
+    /// Takes over what is stored, where that is another revision; false while a batch that changes it is under way. A revision
+    /// that the database has lost is forgotten, so that the leaderboard is read whole.
     pub(crate) fn renew(&self, state: &BoardState) -> Result<bool, Refusal> {
         let mut fresh = Periods::new(&state.row.definition).map_err(Refusal::InvalidDefinition)?;
         // In this order everywhere.
@@ -128,7 +128,7 @@ impl Board {
         }
         let known = self.revisions();
         if state.revisions.are_behind(&known) {
-            // Else a batch has changed it since it was asked for.
+            // Else a batch has changed it since it was read.
             if state.bans.are_since(&known) {
                 self.set_revisions(Revisions::default());
             }
@@ -147,17 +147,17 @@ impl Board {
         Ok(true)
     }
 
-    /// Whether others may change it too.
+    /// Whether other servers may change it too.
     pub(crate) fn is_shared(&self) -> bool {
         self.order.waits()
     }
 
-    /// The revisions that are known here, unless nothing is known yet.
+    /// The revisions of this copy, unless there is none yet.
     pub(crate) fn known(&self) -> Option<Revisions> {
         Some(self.revisions()).filter(Revisions::are_known)
     }
 
-    /// The revisions that are known here, where others may change it too.
+    /// The revisions of this copy, where other servers may change it too.
     pub(crate) fn followed(&self) -> Option<Revisions> {
         self.is_shared().then(|| self.revisions())
     }
@@ -167,13 +167,13 @@ impl Board {
         self.periods().live_parts().cloned().collect()
     }
 
-    /// Bytes of this process' memory that its orders take.
+    /// Bytes of this process' memory that its rankings take.
     pub fn bytes(&self) -> u64 {
         self.order.bytes() + self.live().iter().map(|live| live.order.bytes()).sum::<u64>()
     }
 
-    /// How many players it has: over all time, or else in the present period of its first rule, which is the one that is
-    /// read where none is named.
+    /// How many players it has: over all time, or else in the present period of its first rule, which is the one that a request
+    /// without a period means.
     pub fn members(&self, now: Micros) -> u64 {
         if self.definition.all_time {
             return self.order.total();
@@ -183,7 +183,7 @@ impl Board {
         live.find(|live| live.span.contains(now)).map_or(0, |live| live.order.total())
     }
 
-    /// Asks something of the order of each part in memory, that over all time first.
+    /// Calls something for the ranking of each window in memory, that over all time first.
     pub(crate) fn each_order(&self, mut with: impl FnMut(Part, &Standings)) {
         if self.definition.all_time {
             with(ALL_TIME, &self.order);
@@ -191,24 +191,23 @@ impl Board {
         self.live().iter().for_each(|live| with(live.part, &live.order));
     }
 
-    /// The order of a part that is new to this process.
+    /// The ranking of a window that is new to this process.
     pub(crate) fn order_of_part(&self, part: Part) -> Standings {
         self.ranking.of_part(self.no.0, part.0, &self.definition)
     }
 
-    /// What is kept of its orders elsewhere is not needed any more.
+    /// Removes its rankings from Redis.
     pub(crate) fn forget_orders(&self) {
         self.order.forget();
         self.live().iter().for_each(|live| live.order.forget());
     }
 
-    /// Whether anybody may see it: one that was made by its first score is gone with its last player,
-    /// shown or hidden.
+    /// Whether requests see it: one that its first score made goes with its last player, ranked or banned.
     pub fn is_there(&self) -> bool {
         !self.is_implicit() || self.order.total() > 0 || self.hides_anybody()
     }
 
-    /// Whether it was made by its first score, and nobody has wished for it since.
+    /// Whether its first score made it, and no request has asked for it since.
     pub fn is_implicit(&self) -> bool {
         self.implicit.load(Ordering::Acquire)
     }
@@ -228,7 +227,7 @@ impl Board {
         self.periods.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether the stored order of a closed period lacks a change that may be acknowledged.
+    /// Whether the archive of a closed period lacks a change that may be acknowledged.
     pub(crate) fn is_behind(&self, part: Part) -> bool {
         self.stale.is_behind() && self.periods().closed(part).is_some_and(|row| row.stale)
     }
@@ -244,12 +243,12 @@ impl Board {
         }
     }
 
-    /// Whether any player is hidden here.
+    /// Whether any player is banned here.
     pub(crate) fn hides_anybody(&self) -> bool {
         !self.hidden.read().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 
-    /// Whether a player is hidden here.
+    /// Whether a player is banned here.
     pub fn hides(&self, player: &PlayerId) -> bool {
         self.hidden.read().unwrap_or_else(PoisonError::into_inner).contains(player)
     }

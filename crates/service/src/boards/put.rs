@@ -1,7 +1,7 @@
-//! Putting and deleting boards.
+//! Putting and deleting leaderboards.
 //!
-//! Each is one transaction, which finds a name that another server has taken: then its board is read and the wish is one for
-//! that. Not here: changing a board that is there, which goes through the lane (`scores/redefine`).
+//! Each is one transaction. Where it finds that another server has taken the name, it reads that leaderboard, and the request
+//! is one for that. Not here: changing a leaderboard that is there, which goes through the lane (`scores`).
 
 use super::Board;
 use super::room::{make_room, may_go};
@@ -26,13 +26,13 @@ use tally_rules::{BoardId, Definition, Micros, Refusal};
 use tally_store::plan::ALL_TIME;
 use tally_store::{BoardChange, BoardNo, BoardRow, Changes, Loaded, Name, Plan, ShardSet, Store, StoreError};
 
-/// How often it is tried to write prizes down before a change: a period may end between the two.
+/// How often prizes are stored before a change: a period may end between the two.
 const TRIES: u32 = 3;
 
-/// What came of putting a board.
+/// The answer to a put.
 #[derive(Clone, Debug)]
 pub struct Put {
-    /// The board.
+    /// The leaderboard as it is now.
     pub board: Arc<Board>,
     /// Whether it is new.
     pub created: bool,
@@ -40,7 +40,7 @@ pub struct Put {
     pub replayed: bool,
 }
 
-/// Creates a board, finds that it is there as wished, or changes its periods. Blocks on the store and the lane.
+/// Creates a leaderboard, finds that it is there as requested, or changes its periods. Blocks on the store and the lane.
 pub fn put(tally: &Tally, id: &BoardId, wish: &Wish, identity: Option<&Identity>) -> Result<Put, Failure> {
     let mut purge = Purge::default();
     loop {
@@ -78,7 +78,7 @@ fn put_once(tally: &Tally, id: &BoardId, wish: &Wish, identity: Option<&Identity
         }
     };
     for _ in 0..TRIES {
-        // What is over is owed what stands in the definition now.
+        // What is over is owed the prizes of the present definition.
         let written = match wish.periods {
             Some(_) => prizes::write_down(tally, &board)?,
             None => HashSet::new(),
@@ -118,7 +118,7 @@ pub fn sorted_set(tally: &Tally, id: &BoardId) -> Result<Arc<Board>, Failure> {
     })
 }
 
-/// What came of making a board.
+/// The outcome of making a leaderboard.
 enum Made {
     /// It is made, or was by the same request.
     New(Put),
@@ -142,13 +142,13 @@ fn create(
 ) -> Result<Made, Failure> {
     let now = tally.now();
     let full = !make_room(tally, 1)?;
-    // One that nobody sees is replaced.
+    // One that no request sees is replaced.
     let unseen = tally.boards.get(id);
     let mut plan = plan(id, identity);
     plan.alone = true;
     if let Some(unseen) = &unseen {
         plan.boards.push(unseen.no);
-        // Every database holds still: a first score may be on its way to any.
+        // Every database is locked: a first score may be on its way to any.
         plan.shards = ShardSet::first(tally.store.shards());
     }
     let _still = unseen.as_ref().map_or(Ok(None), |_| still(tally))?;
@@ -171,7 +171,8 @@ fn create(
             BoardRow { no: loaded.next_board, id: id.clone(), definition: definition()?, created_at: now };
         let board = Board::new(row.clone(), Vec::new(), &tally.settings.ranking)?;
         if board.is_shared() {
-            // Others may ask it as soon as it is stored. Nobody else has its number while this transaction holds the next one.
+            // Other servers may read it as soon as it is stored. No other has its number while this transaction holds the next
+            // one.
             servers::open_order(&*tally.store, &board, ALL_TIME, &board.order);
         }
         new = Some(board);
@@ -201,14 +202,14 @@ fn create(
     Ok(Made::New(Put { board, created, replayed: true }))
 }
 
-/// Puts a board in the place of that name, and forgets the orders of the one that was there.
+/// Puts a leaderboard in the place of that name, and forgets the rankings of the one that was there.
 pub(super) fn set(tally: &Tally, id: &BoardId, board: Option<Arc<Board>>) {
     if let Some(old) = tally.boards.set(id, board) {
         old.forget_orders();
     }
 }
 
-/// Brings the boards that are known here to those that are stored, where nobody else writes: one that was made while its answer
+/// Brings the leaderboards in memory to those that are stored, where no other server writes: one that was made while its answer
 /// was lost has no records.
 pub(crate) fn read_again(tally: &Tally) -> Result<(), Failure> {
     if tally.has_others() {
@@ -234,8 +235,8 @@ pub(crate) fn read_again(tally: &Tally) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Keeps the lanes from batches while a board goes, where one may be between two databases: it must find the board on both, or on
-/// none.
+/// Keeps the lanes from batches while a leaderboard goes, where one may be between two databases: it must find the leaderboard
+/// on both, or on none.
 fn still(tally: &Tally) -> Result<Option<Pass>, Failure> {
     (tally.store.shards() > 1).then(|| tally.lane.hold()).transpose()
 }
@@ -250,7 +251,7 @@ pub fn delete(tally: &Tally, id: &BoardId, identity: Option<&Identity>) -> Resul
 fn delete_once(tally: &Tally, id: &BoardId, identity: Option<&Identity>) -> Result<bool, Failure> {
     in_doubt::resolve_all(tally)?;
     tally.look_now();
-    // It goes with its periods; what those that are over have promised stays owed.
+    // It goes with its periods; the prizes of those that are over stay owed.
     let written = match tally.boards.get(id) {
         Some(board) => prizes::write_down(tally, &board)?,
         None => HashSet::new(),
@@ -300,8 +301,8 @@ fn plan(id: &BoardId, identity: Option<&Identity>) -> Plan {
     }
 }
 
-/// Runs a change and stores its outcome under its identity, in one transaction; gives what was stored where the same
-/// request was done before, and then changes nothing. Where it meets another one's change it is not tried again.
+/// Runs a change and stores its outcome under its identity, in one transaction; gives what was stored where the same request
+/// was done before, and then changes nothing. Where it meets the change of another server it is not tried again.
 pub(crate) fn run_once(
     (store, in_doubt): (&dyn Store, &InDoubtCommits),
     plan: &Plan,

@@ -1,6 +1,6 @@
-//! Room for leaderboards: those that nobody sees any more go where another one needs it.
+//! Room for leaderboards: those that no request sees any more go where another one needs it.
 //!
-//! Not here: making and deleting leaderboards that are wished for (`put`).
+//! Not here: making and deleting leaderboards by request (`put`).
 
 use super::Board;
 use super::put::set;
@@ -14,8 +14,8 @@ use tally_store::{BoardChange, BoardNo, Changes, Loaded, Plan, ShardSet};
 /// The database of what belongs to no player.
 const FIRST: usize = 0;
 
-/// Whether a board goes that nobody sees any more. Asked in the transaction that deletes it: where others write too, that
-/// one has locked the board's row, so the store holds still.
+/// Whether a leaderboard goes that no request sees any more. Read in the transaction that deletes it: where others write too,
+/// that one has locked the board's row, so the store does not change meanwhile.
 pub(super) fn may_go(tally: &Tally, board: &Board, loaded: &Loaded) -> bool {
     // A record that cannot be read is one all the same.
     if damaged::has_records(&*tally.store, board.no, ALL_TIME) {
@@ -35,7 +35,8 @@ pub(super) fn may_go(tally: &Tally, board: &Board, loaded: &Loaded) -> bool {
     }
 }
 
-/// Whether so many boards may be made; those that nobody sees any more go where that needs their room. Holds `changing_boards`.
+/// Whether so many leaderboards may be made; those that no request sees any more go where that needs their room. Holds
+/// `changing_boards`.
 pub(crate) fn make_room(tally: &Tally, wanted: usize) -> Result<bool, Failure> {
     let has_room = || tally.settings.boards_max.saturating_sub(tally.boards.len()) >= wanted;
     if !has_room() {
@@ -44,8 +45,8 @@ pub(crate) fn make_room(tally: &Tally, wanted: usize) -> Result<bool, Failure> {
     Ok(has_room())
 }
 
-/// Lets boards go that nobody sees any more: they stay until their room is needed. Whoever is about to write to one is
-/// told by the lane that it is gone, and makes it again.
+/// Deletes leaderboards that no request sees any more: they stay until their room is needed. A request that is about to write
+/// to one learns from the lane that it is gone, and makes it again.
 fn sweep(tally: &Tally) -> Result<(), Failure> {
     let unseen = tally.boards.from_no(BoardNo(0), usize::MAX).into_iter().filter(|board| !board.is_there());
     for board in unseen {
@@ -63,13 +64,13 @@ fn sweep(tally: &Tally) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Deletes a board that nobody sees, whoever else writes.
+/// Deletes a leaderboard that no request sees, whatever other servers write.
 fn vanish(tally: &Tally, board: &Board) -> Result<bool, Failure> {
-    // Every database holds still: a first score may be on its way to any.
+    // Every database is locked: a first score may be on its way to any.
     let shards = ShardSet::first(tally.store.shards());
     let plan = Plan { boards: vec![board.no], alone: true, shards, ..Plan::default() };
     let mut gone = false;
-    // Once: who waits for room waits for the lock as well.
+    // Once: a caller that waits for room waits for the lock as well.
     tally.keys.in_doubt.run(&*tally.store, &plan, &mut |loaded| {
         gone = may_go(tally, board, loaded);
         let boards = if gone { vec![BoardChange::Delete(board.no)] } else { Vec::new() };

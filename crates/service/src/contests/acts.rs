@@ -1,8 +1,8 @@
-//! What is asked of the ledger's lane about contests, and its answers.
+//! The acts on contests that the ledger's lane does, and their answers.
 //!
-//! A transaction reads by key, so whoever asks has looked at the contest before and names what the act may touch. Where that
-//! is not so any more under the contest's lock, the answer is [`What::Outdated`], nothing was done, and whoever asks looks
-//! again. Not here: what is done (`decide`).
+//! A transaction reads by key. So the caller reads the contest first and names what the act may touch. Where that has changed
+//! under the contest's lock, the answer is [`What::Outdated`], nothing was done, and the caller reads again. Not here: what an
+//! act does (`decide`).
 
 use crate::boards::Board;
 use std::sync::Arc;
@@ -19,131 +19,137 @@ use tally_store::{BoardNo, BoardRow};
 /// One act on one contest.
 #[derive(Clone, Debug)]
 pub struct ContestOrder {
-    /// Which.
+    /// The contest.
     pub id: ContestId,
-    /// As it was when somebody looked; there is none where one is made.
+    /// The contest as it was read; nothing where one is made.
     pub seen: Option<Box<Record>>,
-    /// By whom.
+    /// The actor's role.
     pub by: By,
-    /// As of when, where that is not now.
+    /// The instant of the act, where that is not now.
     pub at: Option<Micros>,
-    /// What.
+    /// The act itself.
     pub act: Act,
-    /// Leaderboards whose scores ask about what it changes: none of theirs is decided while it is done, and then they know it.
+    /// Leaderboards whose scores depend on what it changes: none of their scores is decided meanwhile.
     pub boards: Vec<Arc<Board>>,
     /// For retries.
     pub identity: Option<Identity>,
 }
 
-/// An application as it was when somebody looked.
+/// An application as it was read.
 pub type Seen = (PlayerId, Option<Application>);
 
-/// What is to be done.
+/// An act on a contest.
 #[derive(Clone, Debug)]
 pub enum Act {
-    /// Make it.
+    /// Makes the contest.
     Create {
-        /// What it is.
+        /// Its requested definition.
         wish: Box<Wish>,
         /// The series that makes it.
         series: Option<ContestId>,
     },
-    /// Change its definition; if it runs, on these boards.
+    /// Changes its definition; if it runs, on these leaderboards.
     Patch(Box<Wish>, Vec<(BoardNo, Definition)>),
-    /// Take applications, there.
+    /// Takes applications, in this application store.
     Open(Kept),
     /// A player applies.
     Apply {
-        /// Who.
+        /// The player that applies.
         player: PlayerId,
-        /// Whose wallet, where it takes a member and there is one.
+        /// The member whose wallet pays a fee, if the contest is for members.
         member: Option<MemberId>,
     },
     /// Players are accepted, or rejected.
     Decide {
-        /// Who.
+        /// Players with their applications.
         rows: Vec<Seen>,
-        /// Whether they are accepted: how many leaderboards may still be made.
+        /// Accepts them, if so many leaderboards may still be made; rejects them without a number.
         accept: Option<u32>,
     },
     /// A player takes the application back.
     Withdraw(Seen),
-    /// Those accepted, in order of acceptance, become members.
+    /// Makes members of the accepted players, in order of acceptance.
     Start(Vec<(PlayerId, Application)>),
-    /// Playing ends on these boards.
+    /// Ends playing on these leaderboards.
     Finish(Vec<(BoardNo, Definition)>),
-    /// It is called off; if it runs, on these boards.
+    /// Cancels it; if it runs, on these leaderboards.
     Cancel(Vec<(BoardNo, Definition)>),
-    /// Some of the applications that are left go; whether they are the last.
+    /// Clears applications; the flag says whether they are the last.
     Clear(Vec<(PlayerId, Application)>, bool),
-    /// What is to be paid becomes known.
+    /// Stores what is to be paid.
     Settle(Vec<Payout>),
-    /// The next prizes are paid, the first of them being of that number.
+    /// Pays the next prizes, beginning with that number.
     Pay(u32, Vec<Payout>),
-    /// The next members get their fees back; whether they are the last.
+    /// Pays fees back to the next members; the flag says whether they are the last.
     Refund(Vec<(PlayerId, Enrolled)>, bool),
-    /// Prizes or fees that were left unpaid by mistake are to be paid.
+    /// Pays prizes or fees that were left unpaid by mistake.
     Repay(Vec<(u32, Payout)>),
-    /// Something became of applications that are elsewhere.
+    /// Notes a change of applications that are not in the store.
     Outside(Outside),
 }
 
-/// What became of applications that are not in the store.
+/// A change of applications that are not in the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outside {
-    /// No start counts any more that has read them.
+    /// No earlier start that has read them counts any more.
     Thaw,
     /// They were lost when it was time to start.
     Lost,
-    /// They are cleared.
+    /// They were cleared.
     Cleared,
 }
 
-/// What came of it.
+/// The answer to an act.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContestDone {
-    /// The contest after it.
+    /// The contest after the act.
     pub record: Box<Record>,
     /// Whether this repeats an earlier answer.
     pub replayed: bool,
-    /// Whether it is in another state than before.
+    /// Whether its state has changed.
     pub turned: bool,
-    /// What else there is to say.
+    /// What the answer has beside the contest.
     pub what: What,
 }
 
-/// What else there is to say of an act.
+/// What an answer has beside the contest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
-    /// Nothing.
+    /// No more than the contest.
     Nothing,
-    /// Something was not as it was seen; nothing was done.
+    /// The contest has changed since it was read; nothing was done.
     Outdated,
-    /// An application.
+    /// The application that was made.
     Applied(Application),
-    /// What became of each row.
+    /// The outcome of each row of a decision on applications.
     Decided(Vec<Result<Status, Refusal>>),
-    /// What became of each payment.
+    /// The outcome of each payment.
     Paid(Vec<Result<(), Unpaid>>),
-    /// Who did not become a member, and the boards that were made.
+    /// Players that did not become members, and the leaderboards that were made.
     Started(Vec<Failed>, Vec<BoardRow>),
 }
 
 impl Act {
-    /// Whether scores ask about what it changes.
+    /// Whether scores depend on what it changes.
     pub(super) fn concerns_scores(&self) -> bool {
         matches!(self, Self::Patch(..) | Self::Finish(_) | Self::Cancel(_))
     }
 }
 
 impl ContestOrder {
-    /// Whether it has to be done while no score is decided. Where others write too, it is a change of the leaderboards, so a
+    /// An act of the clock on a contest as it was read.
+    pub(super) fn by_clock(id: &ContestId, seen: Record, act: Act) -> Self {
+        let (id, seen, boards) = (id.clone(), Some(Box::new(seen)), Vec::new());
+        Self { id, seen, by: By::Clock, at: None, act, boards, identity: None }
+    }
+
+    /// Whether no score may be decided meanwhile. Where several servers write, it is a change of the leaderboards instead, so a
     /// batch that was planned before it is planned again.
     pub(crate) fn excludes_scores(&self) -> bool {
         self.boards.iter().any(|board| !board.is_shared())
     }
 
-    /// The fee, as it was seen.
+    /// The fee, as it was read.
     pub(crate) fn fee(&self) -> Option<Fee> {
         self.seen.as_ref()?.contest.entry_fee
     }

@@ -1,9 +1,9 @@
-//! Where a contest's applications are, as use cases see it: one interface, in front of the store ([`StoredApplications`]) and of Redis
-//! (`redis`). Which of both is said by the contest, from its opening on ([`Kept`]). Blocks.
+//! The application store of a contest: one interface in front of the store ([`StoredApplications`]) and of Redis
+//! (`redis_applications`). The contest says from its opening on which of both it has ([`Kept`]). Blocks.
 //!
 //! In the store an application is part of a transaction of the ledger's lane. Redis has no part in that, so a contest that
-//! moves money never has its applications there, and the two moments at which both are concerned are in an order that a crash
-//! may interrupt anywhere: a start holds them still first, and clears them last.
+//! moves money never has its applications there. A start concerns both: it freezes the applications first and clears them last,
+//! and a crash may come anywhere in between.
 
 use super::act::{Actor, again, ask, find, once};
 use super::acts::{Act, ContestDone, ContestOrder, Outside, Seen};
@@ -20,7 +20,7 @@ use tally_rules::ledger::member::Handle;
 use tally_rules::{PlayerId, Refusal};
 use tally_store::{EntrantKey, Listing};
 
-/// What is asked, of a contest as it was found.
+/// A request on applications, with the contest as it was read.
 pub(super) struct Ask<'a> {
     pub(super) tally: &'a Tally,
     pub(super) id: &'a ContestId,
@@ -29,7 +29,7 @@ pub(super) struct Ask<'a> {
     pub(super) record: Record,
 }
 
-/// What came of one try: nothing where something was not as it was seen.
+/// The answer of one try; nothing where the contest has changed since it was read.
 pub(super) type Tried = Result<Option<ContestDone>, Failure>;
 
 /// The applications of one contest.
@@ -37,7 +37,7 @@ pub(super) trait ApplicationStore {
     /// A player applies.
     fn apply(&self, ask: &Ask<'_>, player: &PlayerId) -> Tried;
 
-    /// Players are accepted, or rejected; each row for itself.
+    /// Accepts or rejects players; each row for itself.
     fn decide(&self, ask: &Ask<'_>, players: &[PlayerId], accept: bool) -> Tried;
 
     /// A player takes the application back.
@@ -55,17 +55,17 @@ pub(super) trait ApplicationStore {
         limit: usize,
     ) -> Result<Listing<(PlayerId, Application)>, Failure>;
 
-    /// Everybody who is accepted, in order of acceptance.
+    /// The accepted players, in order of acceptance.
     fn accepted(&self, record: &Record) -> Result<Vec<(PlayerId, Application)>, Failure>;
 
-    /// Nobody is decided on from here on without the start hearing of it that reads who is accepted.
+    /// Freezes decisions on applications: from here on none is made without the start seeing it.
     fn hold_still(&self, record: &Record) -> Result<(), Failure>;
 
-    /// That start did not take place.
+    /// Thaws them: the start did not take place.
     fn let_go(&self, tally: &Tally, id: &ContestId) -> Result<(), Failure>;
 }
 
-/// The desk of a contest.
+/// The application store of a contest.
 pub(super) fn of<'a>(tally: &'a Tally, record: &Record) -> Result<Box<dyn ApplicationStore + 'a>, Failure> {
     match record.kept {
         Kept::Redis(number) => {
@@ -81,7 +81,7 @@ pub(super) fn of<'a>(tally: &'a Tally, record: &Record) -> Result<Box<dyn Applic
     }
 }
 
-/// Asks the desk of a contest until it has an answer.
+/// Tries a request until it has an answer.
 pub(super) fn at<'a>(
     tally: &'a Tally,
     id: &'a ContestId,
@@ -93,7 +93,7 @@ pub(super) fn at<'a>(
     again(|| {
         let ask = Ask { tally, id, actor, identity, record: find(tally, id)? };
         match of(tally, &ask.record).and_then(|desk| what(&*desk, &ask)) {
-            // What the contest is now is the answer, and not that it has no applications any more.
+            // The contest as it is now is the answer, and not that it has no applications any more.
             Err(Failure::Refused(Refusal::ApplicationsLost)) if has_moved_on(tally, id, &ask.record)? => {
                 Ok(None)
             }
@@ -107,8 +107,8 @@ pub(super) fn at<'a>(
     })
 }
 
-/// Whether a contest has been started, called off or opened anew since: then its applications may have been cleared, and
-/// are not lost.
+/// Whether a contest has been started, cancelled or opened again since it was read: then its applications may have been
+/// cleared, and are not lost.
 pub(super) fn has_moved_on(tally: &Tally, id: &ContestId, seen: &Record) -> Result<bool, Failure> {
     let now = find(tally, id)?;
     Ok((now.state, now.kept) != (seen.state, seen.kept))
@@ -119,8 +119,8 @@ pub(super) fn opens_in_redis(tally: &Tally, record: &Record) -> bool {
     tally.settings.applications.is_some() && !record.contest.needs_members()
 }
 
-/// Where applications are to be once a contest is open; one in Redis is made ready. A contest that is open already gets a
-/// new place only where it has lost its applications.
+/// Where a contest that opens has its applications; a place in Redis is made ready. A contest that is open already gets a new
+/// place only where it has lost its applications.
 pub(super) fn opening(tally: &Tally, record: &Record, by: By) -> Result<Kept, Failure> {
     let desks = tally.settings.applications.as_ref();
     let begins = match (record.state, record.kept) {
@@ -129,7 +129,7 @@ pub(super) fn opening(tally: &Tally, record: &Record, by: By) -> Result<Kept, Fa
             !record.contest.needs_members()
         }
         (State::Open, Kept::Redis(_) | Kept::Lost) => {
-            // Whoever decides on applications may begin to take them anew.
+            // A caller that may decide on applications may begin to take them anew.
             state::judge(record.state, Event::Decide, by)?;
             desks.is_none() || redis_applications::is_lost(tally, record)?
         }
@@ -149,7 +149,7 @@ pub(super) fn opening(tally: &Tally, record: &Record, by: By) -> Result<Kept, Fa
     }
 }
 
-/// What was prepared and is not needed goes; that it stays harms nobody.
+/// Clears a place that was made ready and is not needed. A failure does no harm.
 pub(super) fn forget(tally: &Tally, contest: Uuid, number: Uuid) {
     let gone = redis_applications::desks(tally).map(|desks| desks.clear(DeskKey { contest, number }));
     if !matches!(gone, Ok(Ok(()))) {
@@ -157,19 +157,17 @@ pub(super) fn forget(tally: &Tally, contest: Uuid, number: Uuid) {
     }
 }
 
-/// Changes what a contest says of applications that are elsewhere.
+/// Stores a change of applications that are not in the store.
 pub(super) fn say(
     tally: &Tally,
     id: &ContestId,
     seen: Record,
     what: Outside,
 ) -> Result<ContestDone, Failure> {
-    let (seen, act) = (Some(Box::new(seen)), Act::Outside(what));
-    let (by, at, boards, identity) = (By::Clock, None, Vec::new(), None);
-    ask(tally, ContestOrder { id: id.clone(), seen, by, at, act, boards, identity })
+    ask(tally, ContestOrder::by_clock(id, seen, Act::Outside(what)))
 }
 
-/// Takes applications of a contest as it was seen out of Redis, if nobody needs them any more; doing it again changes nothing.
+/// Clears the applications of a contest in Redis once none is needed; doing it again changes nothing.
 pub(super) fn clear(tally: &Tally, id: &ContestId, record: Record) -> Result<(), Failure> {
     let Kept::Redis(number) = record.kept else { return Ok(()) };
     if record.is_to_be_cleared() {
@@ -180,7 +178,7 @@ pub(super) fn clear(tally: &Tally, id: &ContestId, record: Record) -> Result<(),
     Ok(())
 }
 
-/// Applications beside the contest.
+/// Applications in the store, beside the contest.
 pub(super) struct StoredApplications<'a>(&'a Tally);
 
 impl StoredApplications<'_> {
@@ -231,13 +229,13 @@ impl ApplicationStore for StoredApplications<'_> {
         Ok(self.0.store.ledger().list_applications(record.no, status, above, limit)?)
     }
 
-    /// In one read, bounded by the contest's capacity: a start needs all of them in memory, and pages by place are each as dear
-    /// as all that is not folded yet.
+    /// In one read, bounded by the capacity of the contest: a start needs all of them in memory, and each page by place costs a
+    /// merge with the whole memtable.
     fn accepted(&self, record: &Record) -> Result<Vec<(PlayerId, Application)>, Failure> {
         Ok(self.page(record, Status::Accepted, 0, record.contest.capacity as usize)?.whole()?)
     }
 
-    /// The transaction of the start sees by the contest's revision whether somebody was decided on meanwhile.
+    /// The transaction of the start sees by the contest's revision whether a decision came between.
     fn hold_still(&self, _record: &Record) -> Result<(), Failure> {
         Ok(())
     }

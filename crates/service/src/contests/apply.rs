@@ -1,4 +1,4 @@
-//! Applying, deciding on applications, and taking one back, wherever they are (`desk`). Each blocks.
+//! Applying, deciding on applications, and withdrawing one, in any application store. Each blocks.
 
 use super::act::Actor;
 use super::acts::{ContestDone, Seen, What};
@@ -23,7 +23,7 @@ pub fn apply(
     application_store::at(tally, id, actor, identity, |desk, ask| desk.apply(ask, player))
 }
 
-/// Players are accepted, or rejected; each row for itself. A replay has the rows as they stand.
+/// Accepts or rejects players; each row for itself. A replay answers their present status.
 pub fn decide(
     tally: &Tally,
     id: &ContestId,
@@ -40,7 +40,7 @@ pub fn decide(
     Ok(done)
 }
 
-/// How applications stand: after the start its members are left of those who were accepted, and nobody else.
+/// The present status of players: after the start the accepted ones are members, and no other application is left.
 fn statuses(
     tally: &Tally,
     record: &Record,
@@ -60,7 +60,7 @@ fn statuses(
     Ok(seen.into_iter().map(one).collect())
 }
 
-/// A player takes the application back, or staff does.
+/// Withdraws an application, for the player or for staff.
 pub fn withdraw(
     tally: &Tally,
     id: &ContestId,

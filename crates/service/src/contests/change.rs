@@ -1,4 +1,4 @@
-//! Making a contest, changing what it is, and opening it. Each blocks.
+//! Making a contest, changing its definition, and opening it. Each blocks.
 
 use super::act::{Actor, act, act_at, ask, may_make};
 use super::acts::{Act, ContestDone, ContestOrder};
@@ -16,7 +16,7 @@ use tally_rules::refusal::WrongField;
 use tally_rules::{Micros, PlayerId, Refusal};
 use tally_store::EntrantKey;
 
-/// A name for a contest that has none: a random one, or for a request that may be retried the same for every retry of it.
+/// An id for a contest that comes without one: random, or the same for every retry of a request.
 pub fn new_id(tally: &Tally, identity: Option<&Identity>) -> Result<ContestId, Failure> {
     let mut bytes = [0; 16];
     match identity {
@@ -31,7 +31,7 @@ pub fn new_id(tally: &Tally, identity: Option<&Identity>) -> Result<ContestId, F
     Ok(ContestId::new(&text).expect("digits and letters"))
 }
 
-/// Makes one.
+/// Makes a contest.
 pub fn create(
     tally: &Tally,
     id: &ContestId,
@@ -47,7 +47,7 @@ pub fn create(
     ask(tally, ContestOrder { id, seen: None, by: By::Server, at: None, act, boards: Vec::new(), identity })
 }
 
-/// Changes what it is.
+/// Changes its definition.
 pub fn patch(
     tally: &Tally,
     id: &ContestId,
@@ -73,7 +73,7 @@ pub fn patch(
     })
 }
 
-/// Refuses to make staff of members: staff does not take part, and members stay members.
+/// Refuses to make staff of members: staff takes no part, and members stay members.
 fn check_staff(tally: &Tally, record: &Record, wish: &Wish) -> Result<(), Failure> {
     let Some(staff) = wish.staff.as_ref().filter(|_| record.report.is_some()) else { return Ok(()) };
     let key = |player: &PlayerId| EntrantKey { contest: record.no, player: player.clone() };
@@ -96,7 +96,7 @@ pub(super) fn check_schedules(wish: &Wish) -> Result<(), Refusal> {
     read.map_err(|wrong| Refusal::InvalidContest(vec![wrong.within("/leaderboard")]))
 }
 
-/// Takes applications from now on; or anew, where it did and they are lost.
+/// Opens a contest for applications; or again, if it is open and its applications are lost.
 pub fn open(
     tally: &Tally,
     id: &ContestId,
@@ -107,7 +107,7 @@ pub fn open(
     open_at(tally, id, identity, None, |record| actor.by(record, Event::Open, None))
 }
 
-/// The same as of some time.
+/// The same as of a given instant.
 pub(super) fn open_at(
     tally: &Tally,
     id: &ContestId,
@@ -131,7 +131,7 @@ pub(super) fn open_at(
     let used = match &done {
         Ok(done) => Some(done.record.kept),
         Err(Failure::Refused(_)) => Some(Kept::Store),
-        // Nobody knows: what is prepared is small, and may be in use.
+        // The outcome is unknown: what is prepared is small, and may be in use.
         Err(Failure::Fault(_)) => None,
     };
     for (contest, number) in prepared.into_inner() {

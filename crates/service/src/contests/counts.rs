@@ -1,8 +1,8 @@
-//! What is counted of contests, for whoever watches the service.
+//! Counts of contests, for monitoring.
 //!
-//! How many are in which state is asked of the store every few seconds, by an index and with a bound, and kept: a scrape
-//! reads no table and does not wait for a database that is away. What this server has done is counted when it is answered, so a
-//! retry, or another server that does the same, counts nothing. Not here: how it is shown.
+//! The states are counted in the store every few seconds, by an index and with a bound. So a scrape reads no table and does not
+//! wait for a database that is unavailable. What this server has done is counted when it is answered: a retry, or another
+//! server that does the same, counts nothing. Not here: how it is shown.
 
 use super::acts::{ContestDone, What};
 use crate::failure::Failure;
@@ -18,7 +18,7 @@ pub const COUNTED_MAX: usize = 10_000;
 /// Contests that are counted of those with something due.
 pub const DUE_MAX: usize = 1_000;
 
-/// What there is, a few seconds ago.
+/// Contests by state, a few seconds ago.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StateCounts {
     /// How many there are in each state.
@@ -27,12 +27,12 @@ pub struct StateCounts {
     pub due: usize,
 }
 
-/// What became of payments.
+/// Outcomes of payments.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Payments {
-    /// Made.
+    /// Payments that were made.
     pub paid: u64,
-    /// Not made, by the reason.
+    /// Payments that were not made, by the reason.
     pub unpaid: Vec<(Unpaid, u64)>,
 }
 
@@ -52,7 +52,7 @@ struct PayoutCounts {
 }
 
 impl Counts {
-    /// Notes what an act has done. Payments are prizes, or fees that are paid back.
+    /// Counts what an act has done. Payments are prizes, or fees that are paid back.
     pub(super) fn note(&self, done: &ContestDone, of_fees: bool) {
         if done.turned
             && let Some(at) = State::ALL.iter().position(|state| *state == done.record.state)
@@ -65,7 +65,7 @@ impl Counts {
         }
     }
 
-    /// Asks the store how many there are.
+    /// Counts the states in the store.
     pub(super) fn look(&self, tally: &Tally) {
         let found = state_counts(tally);
         if let Err(failure) = &found {
@@ -74,7 +74,7 @@ impl Counts {
         *self.state_counts.lock().unwrap_or_else(PoisonError::into_inner) = found.ok();
     }
 
-    /// How many there were a few seconds ago; nothing where the store could not be asked.
+    /// The states a few seconds ago; nothing where the store was unavailable.
     pub fn state_counts(&self) -> Option<StateCounts> {
         self.state_counts.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -85,12 +85,12 @@ impl Counts {
         State::ALL.iter().zip(&self.entered).map(of).collect()
     }
 
-    /// What became of prizes here.
+    /// Outcomes of prizes on this server.
     pub fn prizes(&self) -> Payments {
         self.prizes.now()
     }
 
-    /// What became of fees here that were to be paid back.
+    /// Outcomes of refunds on this server.
     pub fn refunds(&self) -> Payments {
         self.refunds.now()
     }

@@ -1,4 +1,4 @@
-//! Ending a contest that is played: no score is decided while the ledger's lane writes that, and none after it. Each blocks.
+//! Ending a contest that is played: no score is decided while the ledger's lane stores that, and none after it. Each blocks.
 
 use super::act::{Actor, act, act_at};
 use super::acts::{Act, ContestDone};
@@ -30,7 +30,7 @@ pub(super) fn finish_at(tally: &Tally, id: &ContestId, at: Micros) -> Result<Con
     act_at(tally, id, None, Some(at), |record| Ok((By::Clock, Act::Finish(boards(tally, id, record)?))))
 }
 
-/// Calls it off: what is held is released, and captured fees are paid back.
+/// Cancels it: holds are released, and captured fees are paid back.
 pub fn cancel(
     tally: &Tally,
     id: &ContestId,
@@ -40,7 +40,7 @@ pub fn cancel(
     let done = act(tally, id, identity, |record| {
         Ok((actor.by(record, Event::Cancel, None)?, Act::Cancel(boards(tally, id, record)?)))
     })?;
-    // It is called off, whatever becomes of this: the scheduler goes on with it.
+    // It is cancelled even if this fails: the scheduler goes on with it.
     let record = Record::clone(&done.record);
     if let Err(failure) =
         pieces::go_on(tally, id, record).and_then(|record| application_store::clear(tally, id, record))
@@ -60,7 +60,7 @@ pub(super) fn of_contest(tally: &Tally, id: &ContestId, record: &Record) -> Vec<
     }
 }
 
-/// The same, where none may be left out: another server may have made one that is not known here yet.
+/// The same, where none may be left out: another server may have made one that is not in memory here yet.
 pub(super) fn all_of_contest(
     tally: &Tally,
     id: &ContestId,
@@ -79,7 +79,7 @@ pub(super) fn all_of_contest(
     Ok(boards)
 }
 
-/// Those of a contest that is played, to be changed where others write too: they plan anew then.
+/// The leaderboards of a contest that is played, as a change of theirs where several servers write: then others plan anew.
 pub(super) fn boards(
     tally: &Tally,
     id: &ContestId,

@@ -1,28 +1,27 @@
-//! What a contest sets off and takes more than one transaction: clearing applications, paying prizes, paying fees back.
+//! Work of a contest that takes more than one transaction: clearing applications, paying prizes, refunding fees.
 //!
-//! Each piece is bounded and says where it begins; the contest's row says where the next one does, so a piece that is done
-//! twice, or by two servers, is done once. Whoever finds it begun may go on with it. What is cleared is gone, so its row says
-//! nothing; whoever clears remembers where it is, because what it has removed would have to be passed over again and again.
-//! Blocks.
+//! Each piece is bounded and says where it begins; the contest's row says where the next one does. So a piece that is done
+//! twice, or by two servers, is done once, and any server may go on with it. A cleared application leaves no row, so the loop
+//! that clears keeps its position in memory; otherwise it would scan over tombstones again and again. Blocks.
 
 use super::act::ask;
 use super::acts::{Act, ContestOrder, What};
 use crate::failure::Failure;
 use crate::tally::Tally;
 use tally_rules::contest::record::Work;
-use tally_rules::contest::{By, ContestId, Payout, Record};
+use tally_rules::contest::{ContestId, Payout, Record};
 
 /// Rows of one transaction: it delays others by no more than a batch of theirs.
 pub(crate) const PIECE: usize = 500;
 
-/// Without their numbers, which follow each other.
+/// Payouts without their numbers, which follow each other.
 pub(crate) fn payouts(rows: Vec<(u32, Payout)>) -> Vec<Payout> {
     rows.into_iter().map(|(_, payout)| payout).collect()
 }
 
-/// Goes on from the contest as it was seen until nothing is under way; gives it then. Each piece answers how it stands.
+/// Does the pieces that are left, from the contest as it was read; gives the contest after them.
 pub(crate) fn go_on(tally: &Tally, id: &ContestId, mut seen: Record) -> Result<Record, Failure> {
-    // Of whom this loop has cleared; nobody applies any more. Whoever begins anew begins with the first.
+    // The last player that this loop has cleared; no player applies any more.
     let mut cleared = None;
     loop {
         let ledger = tally.store.ledger();
@@ -44,9 +43,7 @@ pub(crate) fn go_on(tally: &Tally, id: &ContestId, mut seen: Record) -> Result<R
             Act::Clear(rows, _) => rows.last().map(|(player, _)| player.clone()),
             _ => None,
         };
-        let (id, from, boards) = (id.clone(), Some(Box::new(seen)), Vec::new());
-        let (by, at, identity) = (By::Clock, None, None);
-        let done = ask(tally, ContestOrder { id, seen: from, by, at, act, boards, identity })?;
+        let done = ask(tally, ContestOrder::by_clock(id, seen, act))?;
         cleared = last.filter(|_| !matches!(done.what, What::Outdated));
         seen = *done.record;
     }

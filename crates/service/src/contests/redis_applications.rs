@@ -1,10 +1,11 @@
-//! Applications in Redis: what is decided is decided here by the rules, from what was read in one round trip, and is
-//! written in another one that changes nothing where it is not so any more. Blocks.
+//! Applications in Redis: this server decides by the rules, from what it read in one round trip, and writes in another one that
+//! changes nothing where that is outdated. Blocks.
 //!
-//! Redis does not wait for the contest's row, so a start tells it before it reads: from then on nobody is decided on. If the
-//! start takes place the contest is open no more, which is the answer then; if not, it lets go: the contest's revision is
-//! raised, so that no such start can take place any more, and then decisions go on. Whoever meets one that does neither (its
-//! server died) waits a while and does the same. Applying does not wait: it may count as having come just before the start.
+//! Redis does not wait for the contest's row, so a start freezes the applications before it reads them: from then on no
+//! decision is made. If the start takes place, the contest is open no more, which is the answer then. If not, it thaws them:
+//! the contest's revision is raised, so that no such start can take place any more, and then decisions go on. A request that
+//! meets a start whose server has ended waits a while and thaws them itself. Applying does not wait: it may count as having
+//! come just before the start.
 //!
 //! The outcome of a request with an idempotency key is kept beside the applications, in the same change, for as long as such
 //! outcomes are kept. Each change has a mark of its own, by which one whose answer was lost is recognised.
@@ -27,9 +28,9 @@ use tally_rules::idempotency::{Fingerprint, Identity};
 use tally_rules::{Micros, PlayerId, Refusal};
 use tally_store::Listing;
 
-/// Between two looks whether a start has ended.
+/// Between two checks whether a start has ended.
 const PAUSE: Duration = Duration::from_millis(25);
-/// Looks before it is taken for dead. One that is not begins anew.
+/// Checks before a start counts as ended. One that runs begins anew.
 const LOOKS: u32 = 80;
 
 /// Accepted applications of one read.
@@ -42,13 +43,13 @@ pub(super) struct RedisApplications<'a> {
     pub(super) key: DeskKey,
 }
 
-/// Where they are.
+/// The key of a contest's applications in Redis.
 pub(super) fn desks(tally: &Tally) -> Result<&RedisDesks, Failure> {
     let none = || Fault::ApplicationsAway("this server knows no Redis (setting `applications.url`)".into());
     Ok(tally.settings.applications.as_ref().ok_or_else(none)?)
 }
 
-/// What a failure of Redis is to a use case.
+/// A failure of Redis, as a use case has it.
 pub(super) fn failure(error: RankingError) -> Failure {
     match error {
         RankingError::Lost => Refusal::ApplicationsLost.into(),
@@ -67,7 +68,7 @@ pub(super) fn is_lost(tally: &Tally, record: &Record) -> Result<bool, Failure> {
     }
 }
 
-/// What was kept of a request in Redis, where that may be.
+/// The stored outcome of a request that Redis may have.
 pub(super) fn recall(ask: &Ask<'_>) -> Result<Option<ContestDone>, Failure> {
     let (Some(identity), Some(desks)) = (ask.identity, &ask.tally.settings.applications) else {
         return Ok(None);
@@ -90,7 +91,7 @@ fn replayed(ask: &Ask<'_>, identity: &Identity, kept: &[u8]) -> Result<ContestDo
     Ok(ContestDone { record: Box::new(ask.record.clone()), replayed: true, turned: false, what })
 }
 
-/// What is kept of a request: what it asks for and the mark of its change, and behind that the application it made.
+/// The outcome of a request as bytes: its fingerprint, the mark of its change, and the application it made.
 fn split(kept: &[u8]) -> Option<(&str, &str, Option<Application>)> {
     let (head, body) = std::str::from_utf8(kept).ok()?.split_once('|')?;
     let (fingerprint, mark) = head.split_once(':')?;
@@ -113,9 +114,9 @@ fn done(ask: &Ask<'_>, what: What) -> Tried {
     Ok(Some(ContestDone { record: Box::new(ask.record.clone()), replayed: false, turned: false, what }))
 }
 
-/// What came of a change that was asked for.
+/// The outcome of a change.
 enum Outcome {
-    /// It was made, now or by a try of it whose answer was lost.
+    /// It was made, now or by a try whose answer was lost.
     Made(Option<Application>),
     /// Its request was done before.
     Before(ContestDone),
@@ -184,7 +185,7 @@ impl RedisApplications<'_> {
         }
     }
 
-    /// Waits for a start that holds the applications still, and ends it where it does not end.
+    /// Waits for a start that has frozen the applications, and thaws them where it does not end.
     fn wait(&self, ask: &Ask<'_>) -> Tried {
         for _ in 0..LOOKS {
             sleep(PAUSE);
@@ -194,7 +195,7 @@ impl RedisApplications<'_> {
             }
         }
         match self.let_go(ask.tally, ask.id) {
-            // Whoever looks again hears what there is to hear.
+            // The next try gets the answer.
             Ok(()) | Err(Failure::Refused(_)) => Ok(None),
             Err(failure) => Err(failure),
         }
@@ -218,7 +219,7 @@ impl ApplicationStore for RedisApplications<'_> {
         let is_staff = ask.record.contest.is_staff(player);
         let most = ask.tally.settings.ledger.contests.applications_max;
         if !is_staff {
-            // Nearly everybody has not applied, so that is not asked before.
+            // Most players have not applied, so that is not read before.
             let rows = vec![row(player, None, Some(Status::Pending), ask.tally.now())];
             match self.change(ask, None, Some(most.saturating_sub(1)), rows)? {
                 Outcome::Made(Some(application)) => return done(ask, What::Applied(application)),
@@ -281,7 +282,7 @@ impl ApplicationStore for RedisApplications<'_> {
     }
 
     fn seen(&self, record: &Record, players: &[PlayerId]) -> Result<Vec<Seen>, Failure> {
-        // Of those that a start has left nobody takes part.
+        // No player that a start left out takes part.
         if record.state != State::Open {
             return Ok(players.iter().map(|player| (player.clone(), None)).collect());
         }

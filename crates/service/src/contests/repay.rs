@@ -1,9 +1,11 @@
 //! Prizes and fees that an earlier release left unpaid by mistake: it took every refusal for a closed member, also that of a
-//! currency that was not configured. Each start pays such rows until none is left, and says what it finds; `owed` looks once more. Blocks.
+//! currency that was not configured. Each start pays such rows until none is left, and logs what it finds; `owed` looks once
+//! more. Blocks.
 //!
 //! A refund reaches closed members, so `member_closed` is never a reason against one. A prize stays unpaid where its member is
-//! closed by now: the store does not tell whether it was closed before. Every payment of such rows changes its contest's revision
-//! or its period's instant, so a row that two servers find is paid once. Not here: rows that had no turn yet (`work`).
+//! closed by now: the store does not tell whether it was closed before. Every payment of such rows changes its contest's
+//! revision or its period's instant, so a row that two servers find is paid once. Not here: rows that had no turn yet
+//! (`pieces`).
 
 use super::act::{act_at, find};
 use super::acts::{Act, What};
@@ -127,7 +129,7 @@ fn of_period(tally: &Tally, key: PartKey, from: u32) -> Result<usize, Failure> {
     Ok(count)
 }
 
-/// Walks the rows under a number, and pays those of each read.
+/// Reads the rows under a number page by page, and pays those of each page.
 fn each(tally: &Tally, no: Uuid, pay: impl Fn(u32) -> Result<usize, Failure>) -> Result<Found, Failure> {
     let (mut found, mut from) = (Found::default(), Some(0));
     while let Some(place) = from {

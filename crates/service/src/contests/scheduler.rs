@@ -1,8 +1,8 @@
-//! What happens of contests by itself: making those of series, opening, starting and ending by the clock, and what a crash left
-//! under way.
+//! The scheduler of contests: it makes those of series, opens, starts and ends contests by the clock, and goes on with what a
+//! crash left.
 //!
-//! A thread looks every second, and once before the service is there: what was missed happens then, first things first, each
-//! as of its own time. Several servers may find the same; the state machine does it once. Blocks.
+//! It looks twice a second, and once before the service is there: what was missed happens then, in order, each as of its own
+//! instant. Several servers may find the same; the state machine does it once. Blocks.
 
 use super::acts::Outside;
 use super::{application_store, change, expire, finish, pieces, series, settle, start};
@@ -21,10 +21,10 @@ use tally_rules::{Micros, Refusal};
 /// Between two looks.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// Why a contest is passed over without a question.
+/// Why a contest is passed over.
 const NOT_ASKED: &str = "it did not answer for another contest, and is not asked again in this look";
 
-/// Looks between two at how many contests there are.
+/// Looks between two counts of contests.
 const COUNTED_EVERY: u32 = 10;
 
 /// Looks between two at leaderboards of contests that are over, and between two at payments that were left unpaid by mistake.
@@ -53,7 +53,7 @@ pub(crate) fn start(tally: &Arc<Tally>) -> Result<(), Failure> {
     })
 }
 
-/// Something that is due: when, of what, and whether that is a series. A series comes before the contests of its moment.
+/// Something that is due: when, of which kind, of which contest or series. A series comes before the contests of its instant.
 type DueItem = (Micros, Kind, ContestId);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -62,11 +62,10 @@ enum Kind {
     Contest,
 }
 
-/// Does everything that is due now, first things first. What fails keeps no others from it, however many fail: it is passed over,
-/// until the next look.
+/// Does everything that is due now, in order. What fails is passed over until the next look and keeps no other from its turn.
 pub fn do_due(tally: &Tally) -> Result<(), Failure> {
     let (mut failed, mut passed, mut redis) = (Ok(()), None, Redis::default());
-    // What one does may be followed by what comes before another's, so where none has failed each is the first of all.
+    // What one does may be followed by something that comes before another, so where none has failed each is the first of all.
     while let Some(next) = first(tally, passed.as_ref())? {
         let done = match next.1 {
             Kind::Series => series::make_next(tally, &next.2).map(drop),
@@ -82,11 +81,11 @@ pub fn do_due(tally: &Tally) -> Result<(), Failure> {
     failed
 }
 
-/// What is first behind what was passed over; nothing while the clock is in doubt.
+/// The first that is due after what was passed over; nothing while the clock is in doubt.
 fn first(tally: &Tally, passed: Option<&DueItem>) -> Result<Option<DueItem>, Failure> {
     let Some(now) = tally.believed_now() else { return Ok(None) };
     let ledger = tally.store.ledger();
-    // No name is empty, so that stands before all of a moment.
+    // No name is empty, so the empty one comes before all of an instant.
     let (series, contests) = match passed {
         None => (None, None),
         Some((at, Kind::Series, id)) => (Some((*at, id.as_str())), Some((*at, ""))),
@@ -98,8 +97,8 @@ fn first(tally: &Tally, passed: Option<&DueItem>) -> Result<Option<DueItem>, Fai
     Ok(series.chain(contests).min())
 }
 
-/// The Redis of applications in one look: one that has not answered is not asked for other contests, each of which would wait
-/// for it again and keep what does not need it waiting.
+/// The Redis of applications in one look. Once it has not answered, it is not asked for other contests: each would wait for it
+/// again, and so would everything behind.
 #[derive(Default)]
 struct Redis {
     is_away: bool,
@@ -116,7 +115,7 @@ impl Redis {
     }
 }
 
-/// What is next of one contest. Somebody else may have done it.
+/// Does what is next of one contest, unless another server has done it.
 fn one(tally: &Tally, id: &ContestId, redis: &mut Redis) -> Result<(), Failure> {
     let Some(record) = tally.store.ledger().contest(id)? else { return Ok(()) };
     let Some((at, due)) = record.due().filter(|(at, _)| *at <= tally.now()) else { return Ok(()) };
@@ -124,7 +123,7 @@ fn one(tally: &Tally, id: &ContestId, redis: &mut Redis) -> Result<(), Failure> 
         Due::Work => pieces::go_on(tally, id, record.clone()).map(drop),
         Due::Clear => {
             let cleared = redis.ask(|| application_store::clear(tally, id, record.clone()));
-            // Nothing else waits for Redis.
+            // No other work waits for Redis.
             match record.next_event().filter(|(at, _)| cleared.is_err() && *at <= tally.now()) {
                 Some((at, event)) => happen(tally, id, at, event).and(cleared),
                 None => cleared,
@@ -140,7 +139,7 @@ fn one(tally: &Tally, id: &ContestId, redis: &mut Redis) -> Result<(), Failure> 
     };
     match done {
         Err(Failure::Refused(Refusal::ContestState(_))) => Ok(()),
-        // It does not start any more by itself.
+        // The clock does not start it any more.
         Err(Failure::Refused(Refusal::ApplicationsLost)) => {
             tracing::warn!(contest = id.as_str(), "its applications are lost, so it does not start");
             application_store::say(tally, id, record, Outside::Lost).map(drop)

@@ -1,9 +1,9 @@
-//! Series of contests: making one, changing it, taking it away, and making the contest that is next.
+//! Series of contests: making one, changing it, deleting it, and making the contest that is next.
 //!
-//! Whoever changes a series says what it was and what it is to be; the lane puts it in place where it still is what it was, together
-//! with the contest that is made of it, so two servers make a contest once. Contests that were made are contests like any other:
-//! what becomes of their series changes nothing of them. Cron and time zones are those of the periods of boards
-//! (`calendar`). Each blocks. Not here: which contests there are when (`tally_rules::contest::series`).
+//! A change says what the series was and what it becomes. The lane applies it where the series still is what it was, together
+//! with the contest that is made of it, so two servers make a contest once. Contests of a series are like any other: a change
+//! of the series changes none of them. Cron and time zones are those of periods (`calendar`). Each blocks. Not here: which
+//! contests there are when (`tally_rules::contest::series`).
 
 use super::act::{Actor, again, may_make};
 use super::change::check_schedules;
@@ -27,11 +27,11 @@ use tally_store::Plan;
 /// A change of a series.
 #[derive(Clone, Debug)]
 pub struct SeriesOrder {
-    /// Which.
+    /// The series.
     pub id: ContestId,
-    /// As it was when somebody looked; there is none where one is made.
+    /// The series as it was read; nothing where one is made.
     pub seen: Option<Box<SeriesRecord>>,
-    /// What it is to be; nothing takes it away.
+    /// What it becomes; nothing deletes it.
     pub then: Option<Box<SeriesRecord>>,
     /// The contest that is made of it.
     pub making: Option<Box<Making>>,
@@ -39,19 +39,19 @@ pub struct SeriesOrder {
     pub identity: Option<Identity>,
 }
 
-/// What came of it.
+/// The answer to a change of a series.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SeriesDone {
     /// It was done.
     Done,
-    /// It had been done before; the series as it stands, if it still is there.
+    /// It was done before; the present series, if there still is one.
     Replayed(Option<Box<SeriesRecord>>),
-    /// It was not as it was seen; nothing was done.
+    /// The series has changed since it was read; nothing was done.
     Outdated,
 }
 
-/// A series becomes what it is to be where it still is what was seen; then the contest that is made of it is there too. A
-/// contest of that name that is there already is that contest: it is not made again, and the series goes on.
+/// The series changes where it still is as it was read; then the contest that is made of it is there too. If there is a contest
+/// of that name, it counts as made, and the series goes on.
 impl LedgerRequest for SeriesOrder {
     type Answer = SeriesDone;
 
@@ -113,7 +113,7 @@ fn timetable(series: &Series) -> Result<Timetable<Calendar>, Refusal> {
         let read = Calendar::parse(schedule, zone);
         read.map_err(|one| wrong.push(WrongField::new(pointer, one.why))).ok()
     };
-    // A zone that is not known is said once.
+    // An unknown zone is reported once.
     let zone = if read("/time_zone", "* * * * *", zone).is_some() { zone } else { "UTC" };
     let (open, start) = (read("/open", &series.open, zone), read("/start", &series.start, zone));
     match (open, start, read("/end", &series.end, zone)) {
@@ -129,7 +129,7 @@ fn find(tally: &Tally, id: &ContestId) -> Result<SeriesRecord, Failure> {
 /// A series as it is after an act, and whether that repeats an earlier answer.
 type Shown = (SeriesRecord, bool);
 
-/// Makes one, and its first contests.
+/// Makes a series, and its first contests.
 pub fn create(
     tally: &Tally,
     id: &ContestId,
@@ -159,7 +159,7 @@ pub fn create(
     }
 }
 
-/// Changes what it is, for the contests that are made from now on.
+/// Changes it, for the contests that are made from now on.
 pub fn patch(
     tally: &Tally,
     id: &ContestId,
@@ -183,7 +183,7 @@ pub fn patch(
     }
 }
 
-/// Takes it away. Contests that it made stay, and go on. Gives whether that repeats an earlier answer.
+/// Deletes it. Contests that it made stay, and go on. Says whether that repeats an earlier answer.
 pub fn delete(
     tally: &Tally,
     id: &ContestId,
@@ -196,7 +196,7 @@ pub fn delete(
     Ok(matches!(done, SeriesDone::Replayed(_)))
 }
 
-/// A change of one that is there, or was when the same request came first.
+/// A change of a series that is there, or was when the same request came first.
 fn changed(
     tally: &Tally,
     id: &ContestId,
@@ -208,7 +208,7 @@ fn changed(
         if seen.is_none() && identity.is_none() {
             return Err(Refusal::SeriesNotFound.into());
         }
-        // Without one this can only be a replay, which the lane knows.
+        // Without a series this can only be a replay, which the lane finds out.
         let then = seen.as_ref().map(&change).transpose()?.flatten();
         let is_gone = seen.is_none();
         let order = SeriesOrder {
@@ -240,8 +240,8 @@ pub fn list(
     Ok(tally.store.ledger().list_series(after, limit)?)
 }
 
-/// Makes what is due of a series that was just changed: nobody has to wait for the next look. There are no more than are to be
-/// there ahead. Where that fails the scheduler does it.
+/// Makes what is due of a series that was just changed, so that no caller waits for the next look. A series makes a bounded
+/// number of contests ahead. After a failure the scheduler does it.
 fn made_due(tally: &Tally, id: &ContestId) -> Result<SeriesRecord, Failure> {
     loop {
         match make_next(tally, id) {
@@ -271,6 +271,6 @@ pub(super) fn make_next(tally: &Tally, id: &ContestId) -> Result<bool, Failure> 
         making: Some(Box::new(making)),
         identity: None,
     };
-    // Where it was not as it was seen somebody else may have made it: the next look tells.
+    // If the series has changed, another server may have made the contest: the next look finds out.
     tally.ledger.ask_blocking(order).map(|_| true)
 }

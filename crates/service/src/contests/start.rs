@@ -1,4 +1,4 @@
-//! The start: one durable transaction makes members of those accepted, captures their fees, makes the leaderboard and changes
+//! The start: one transaction makes members of the accepted players, captures their fees, makes the leaderboards and changes
 //! the state; then the applications are cleared. Blocks.
 
 use super::act::{Actor, act_at, find};
@@ -17,16 +17,16 @@ use tally_rules::{Micros, Refusal};
 use tally_store::BoardRow;
 use tally_store::plan::ALL_TIME;
 
-/// What came of a start.
+/// The answer to a start.
 #[derive(Clone, Debug)]
 pub struct Started {
     /// The contest after it.
     pub done: ContestDone,
-    /// Who did not become a member.
+    /// Players that did not become members.
     pub failed: Vec<Failed>,
 }
 
-/// Starts it.
+/// Starts a contest.
 pub fn start(
     tally: &Tally,
     id: &ContestId,
@@ -37,7 +37,7 @@ pub fn start(
     start_at(tally, id, identity, None, |record| actor.by(record, Event::Start, None))
 }
 
-/// The same as of some time.
+/// The same as of a given instant.
 pub(super) fn start_at(
     tally: &Tally,
     id: &ContestId,
@@ -51,14 +51,14 @@ pub(super) fn start_at(
         let _one = tally.changing_boards.lock().unwrap_or_else(PoisonError::into_inner);
         let done = act_at(tally, id, identity, at, |record| {
             let by = by(record)?;
-            // Who may not start it, or not now, holds nothing still.
+            // A caller that may not start it, or not now, freezes nothing.
             if state::judge(record.state, Event::Start, by).is_err() {
                 return Ok((by, Act::Start(Vec::new())));
             }
             let desk = application_store::of(tally, record)?;
             held.set(true);
             let rows = match desk.hold_still(record).and_then(|()| desk.accepted(record)) {
-                // Another start has cleared them; the transaction finds that the contest is not as it was seen.
+                // Another start has cleared them; the transaction finds that the contest has changed.
                 Err(Failure::Refused(Refusal::ApplicationsLost))
                     if application_store::has_moved_on(tally, id, record)? =>
                 {
@@ -85,7 +85,7 @@ pub(super) fn start_at(
         What::Started(failed, _) => failed,
         _ => done.record.report.as_ref().map_or_else(Vec::new, |report| report.first_failed.clone()),
     };
-    // It has started, whatever becomes of this: the scheduler goes on with it.
+    // It has started even if this fails: the scheduler goes on with it.
     let record = Record::clone(&done.record);
     if let Err(failure) =
         pieces::go_on(tally, id, record).and_then(|record| application_store::clear(tally, id, record))
@@ -95,7 +95,7 @@ pub(super) fn start_at(
     Ok(Started { done, failed })
 }
 
-/// How many leaderboards may still be made: as many as a contest needs with so many members, if there can be room for them.
+/// How many leaderboards may still be made, after making room for a contest with so many members.
 pub(super) fn boards_free(tally: &Tally, contest: &Contest, members: u32) -> Result<u32, Failure> {
     let free = || tally.settings.boards_max.saturating_sub(tally.boards.len());
     let wanted = contest.boards_of(members) as usize;
@@ -112,7 +112,7 @@ pub(super) fn check_boards(tally: &Tally, contest: &Contest, members: u32) -> Re
     if contest.boards_of(members) > free { Err(Refusal::TooManyBoards.into()) } else { Ok(()) }
 }
 
-/// A start that did not take place holds no application still.
+/// Thaws the applications of a start that did not take place.
 fn let_go(tally: &Tally, id: &ContestId) {
     let gone = find(tally, id).and_then(|record| application_store::of(tally, &record)?.let_go(tally, id));
     if let Err(failure) = gone {
@@ -120,7 +120,7 @@ fn let_go(tally: &Tally, id: &ContestId) {
     }
 }
 
-/// Boards that are stored are there for everybody.
+/// Adds stored leaderboards to those that are served.
 fn serve(tally: &Tally, record: &Record, boards: &[BoardRow]) -> Result<(), Failure> {
     for row in boards {
         let broken = |refusal: Refusal| Fault::Broken(refusal.detail());

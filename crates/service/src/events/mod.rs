@@ -1,10 +1,10 @@
-//! What happens, for those who listen: the scores of a board as they are published, and what is stored of contests, closed
-//! periods and money.
+//! Events for streams: the scores of a leaderboard as they are published, and what is stored of contests, closed periods and
+//! money.
 //!
-//! One thread of a server does it for all of its streams, and only while there is one: ten times a second it sends each
-//! watched board's newest scores ([`live`]), and where other servers write too it asks the store, four times a second and once
-//! for all, what has come further. A stream is woken ([`hub`]) and reads on from where it stands ([`log`]); it never looks by
-//! itself. Not here: who may listen, how many, and the form on the wire; the doors have that.
+//! One background task serves all streams of a server, and only while there is one. Ten times a second it sends the newest
+//! scores of each watched leaderboard ([`live`]). Where other servers write too, it asks the store four times a second, once
+//! for all, which subjects have new events. A stream is woken ([`hub`]) and reads on from its position ([`log`]); it never
+//! polls by itself. Not here: permissions, limits, and the form on the wire; the listeners have that.
 
 pub mod hub;
 pub mod live;
@@ -26,14 +26,14 @@ use tokio::sync::Semaphore;
 
 /// How long events are kept.
 pub const KEEP_MICROS: i64 = 7 * 24 * 3600 * SECOND;
-/// Between two batches of a board: at most ten a second.
+/// Between two batches of a leaderboard: at most ten a second.
 const PAUSE: Duration = Duration::from_millis(100);
-/// Between two looks what other servers have written.
+/// Between two looks for events of other servers.
 const LOOK_PAUSE: Duration = Duration::from_millis(250);
 /// Streams that read in the store at once.
 const READERS: usize = 4;
 
-/// Who listens to what.
+/// The streams of a server.
 pub struct Events {
     watched: Mutex<Vec<Arc<Board>>>,
     pub(crate) hub: Arc<Hub>,
@@ -66,12 +66,12 @@ impl Events {
         })
     }
 
-    /// Ends it. Streams hear nothing any more.
+    /// Ends it. Streams get nothing any more.
     pub(crate) fn stop(&self) {
         self.task.stop();
     }
 
-    /// Begins to watch a board: what is published from now on is heard.
+    /// Begins to watch a leaderboard: the watcher gets what is published from now on.
     pub fn watch(&self, board: &Arc<Board>) -> Watch {
         let watch = Watch::new(board);
         let mut watched = self.watched();
@@ -86,12 +86,12 @@ impl Events {
         watch
     }
 
-    /// Has what others publish on a board told here from now on. Blocks.
+    /// Watches what other servers publish on a leaderboard from now on. Blocks.
     pub fn look(&self, tally: &Tally, board: &Board) -> Result<(), Failure> {
         board.look_live(tally.now())
     }
 
-    /// Begins to listen.
+    /// Begins to listen to a subject.
     pub(crate) fn listen(&self, subject: Subject) -> Listener {
         let first = !self.hub.is_heard();
         let listener = Listener::new(&self.hub, subject);
@@ -114,19 +114,19 @@ impl Events {
         self.watched.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sends what has changed on every watched board; what cannot be asked now waits.
+    /// Sends the changes of every watched leaderboard; those of one that is unavailable wait.
     fn send(&self, tally: &Tally) -> Result<(), Failure> {
         let boards = self.watched().clone();
         let mut failed = None;
         for board in &boards {
             failed = board.send_live(tally.now()).err().or(failed);
         }
-        // Under the lock: whoever begins to watch counts before it looks whether the board is here.
+        // Under the lock: a new watcher counts before it looks whether the leaderboard is in the list.
         self.watched().retain(|board| board.live.is_watched());
         failed.map_or(Ok(()), Err)
     }
 
-    /// Looks what has come further, whoever wrote it.
+    /// Looks for new events, whichever server wrote them.
     fn compare(&self, tally: &Tally) -> Result<(), StoreError> {
         let (boards, subjects) = (self.watched().clone(), self.hub.all());
         let ledger = tally.store.ledger();
@@ -162,7 +162,7 @@ impl Events {
         Ok(())
     }
 
-    /// Whether nobody needs the thread.
+    /// Whether the task has nothing to do.
     fn is_idle(&self, tally: &Tally) -> bool {
         self.watched().is_empty() && !(tally.has_others() && self.hub.is_heard())
     }

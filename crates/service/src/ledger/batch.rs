@@ -31,15 +31,15 @@ const FIRST: usize = 0;
 /// The name under which the store remembers which currency every member has a wallet in.
 pub(crate) const HOME_META: &str = "wallet_currency";
 
-/// The work of the lane.
+/// The batch handler of the ledger's lane.
 pub(super) struct LedgerWork {
     store: Arc<dyn Store>,
     clock: Clock,
-    /// The lanes of scores, whose gate a few acts pass.
+    /// The lanes of scores: some requests pass their barrier.
     scores: Arc<Shared>,
-    /// From before the transaction of such an act until its leaderboards know what it did.
+    /// From before the transaction of such a request until its leaderboards have its result.
     pass: Option<Pass>,
-    /// The callers of a commit in doubt have been told that its outcome is unknown.
+    /// The callers of an in-doubt commit were told that its outcome is unknown.
     is_unheard: bool,
     settings: LedgerSettings,
     keep_micros: i64,
@@ -49,14 +49,14 @@ pub(super) struct LedgerWork {
     instants: Instants,
     /// The random part of this server's ids.
     node: u64,
-    /// Whether the store knows the home currency.
+    /// Whether the home currency was stored.
     remembered: bool,
-    /// Those who listen.
+    /// Event streams.
     hub: Arc<Hub>,
-    /// What the last batch does that somebody may listen to.
+    /// The subjects of the last batch that have streams.
     touched: Touched,
     dispatcher: ReplyDispatcher,
-    /// The batch that may have been committed, and what it decided.
+    /// The in-doubt batch, and what it decided.
     open: Option<(BatchId, Vec<Decision>)>,
 }
 
@@ -121,7 +121,7 @@ impl Work for LedgerWork {
 
     fn commit(&mut self, batch: &[Self::Request]) -> Result<Vec<Decision>, Failure<Fault>> {
         self.remember_home(batch).map_err(in_lane)?;
-        // From an attempt before, that is known to have done nothing.
+        // From an attempt before, which has done nothing.
         self.pass = None;
         if batch.iter().any(|request| request.needs().excludes_scores) {
             self.pass = Some(self.scores.pass_alone_soon().map_err(Failure::Piece)?);
@@ -163,7 +163,7 @@ impl Work for LedgerWork {
         self.read_at
     }
 
-    /// The store knows by the name of the batch; what it decided was kept, because it must not be decided again.
+    /// The store resolves the batch by its name; what it decided was kept, because it must not be decided again.
     fn resolve(&mut self, requests: &[Self::Request]) -> Result<Resolution<Vec<Decision>, Fault>, Fault> {
         let (batch, _) = self.open.as_ref().expect("a commit was lost");
         let done = self.store.became(batch).inspect_err(|_| {

@@ -1,8 +1,8 @@
 //! Whether the settings have every currency that the store uses: a start refuses settings that lack one.
 //!
 //! Money in a currency that is not configured could neither be moved nor paid out. So the check names each use, and what ends
-//! it. Contests and series whose rows are damaged are not known, and do not keep the service from starting. Not here: that the home
-//! currency stays what it was (`lane`).
+//! it. Contests and series whose rows are corrupt are left out, and do not keep the service from starting. Not here: that the
+//! home currency stays what it was (`lane`).
 
 use crate::boards::Boards;
 use crate::contests::pieces::PIECE;

@@ -21,7 +21,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// Holds of one request to the lane.
 const HOLDS: usize = 200;
 
-/// Holds that were due when the store was asked.
+/// Holds that were due when they were read.
 struct DueHolds(Vec<(HoldId, WalletKey)>);
 
 impl LedgerRequest for DueHolds {

@@ -20,7 +20,7 @@ use tally_store::Plan;
 pub struct NewHold {
     /// The wallet whose money is held.
     pub wallet: WalletKey,
-    /// How much.
+    /// How much money is held.
     pub amount: Amount,
     /// When it ends by itself.
     pub expires_at: Option<Micros>,
@@ -36,7 +36,7 @@ struct EndHold {
     identity: Option<Identity>,
 }
 
-/// What came of a hold or of its end.
+/// The answer to a hold, or to its end.
 pub(crate) enum Held {
     /// It was done now, and this is the hold after it.
     Now(HoldId, Hold),
@@ -97,12 +97,12 @@ impl LedgerRequest for EndHold {
     }
 }
 
-/// A hold as it was left.
+/// A hold as a request has left it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HoldDone {
-    /// Its id.
+    /// The id of the hold.
     pub id: HoldId,
-    /// The hold.
+    /// The hold itself.
     pub hold: Hold,
     /// Whether this repeats an earlier answer.
     pub replayed: bool,
@@ -113,7 +113,7 @@ pub async fn place(tally: &Tally, new: NewHold) -> Result<HoldDone, Failure> {
     let running = new.identity.as_ref().map(|one| tally.begin(&one.key)).transpose()?;
     let held = tally.ledger.ask(new, running.into_iter().collect()).await?;
     let mut done = told(tally, held).await?;
-    // As it was made, whatever became of it since.
+    // As it was made, even if it has ended since.
     done.hold.end = None;
     Ok(done)
 }
@@ -127,7 +127,7 @@ pub async fn end(
 ) -> Result<HoldDone, Failure> {
     let running = identity.as_ref().map(|one| tally.begin(&one.key)).transpose()?;
     let hold = match (find(tally, id).await, &identity) {
-        // Its key may be that of something else, which comes first.
+        // Its key may belong to another request, which comes first.
         (Err(Failure::Refused(Refusal::HoldNotFound)), Some(identity)) => {
             tally.stored(identity).await?;
             return Err(Refusal::HoldNotFound.into());

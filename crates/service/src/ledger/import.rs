@@ -85,7 +85,7 @@ struct LedgerChunk {
     taken: Vec<Handle>,
 }
 
-/// What came of a chunk.
+/// The outcome of a chunk.
 struct ChunkDone {
     progress: ImportRow,
     refused: Vec<(u64, Refusal)>,
@@ -149,17 +149,17 @@ impl LedgerRequest for LedgerChunk {
 /// A line that was refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RefusedLine {
-    /// Its number.
+    /// The number of the line.
     pub line: u64,
-    /// Which field was at fault.
+    /// The field at fault.
     pub field: &'static str,
     /// The stable word.
     pub code: &'static str,
-    /// Why.
+    /// Why it was rejected.
     pub detail: String,
 }
 
-/// What came of a chunk.
+/// The answer to a chunk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Imported {
     /// The whole import so far.
@@ -262,7 +262,7 @@ fn of_lines(digest: [u8; 32], (lines_before, lines_after): (u64, u64), last: boo
     NewChunk { digest, lines_before, lines_after, rows: Vec::new(), last }
 }
 
-/// Who has these logins, in order of login.
+/// The members that have these logins, in order of login.
 async fn members_of(
     tally: &Arc<Tally>,
     mut logins: Vec<Login>,

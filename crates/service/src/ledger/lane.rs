@@ -1,4 +1,4 @@
-//! The queue in front of the ledger's work, and its beginning and end.
+//! The ledger's lane: the queue in front of its batch handler, its start and its end.
 
 use super::batch::{HOME_META, LedgerWork};
 use super::request::{Answer, LedgerRequest, typed};

@@ -1,7 +1,7 @@
-//! Reading money: wallets, their history, movements, and what accounts came to.
+//! Reading money: wallets, their history, transfers, and the totals of accounts.
 //!
-//! A history is a range of numbers: entries are numbered without a gap and never change, so a page that begins below a
-//! number is the same whenever it is asked for. Not here: who may read whose.
+//! A history is a range of numbers: entries are numbered without a gap and never change, so a page that begins below a number
+//! is the same whenever it is read. Not here: permissions.
 
 use crate::failure::{Failure, blocking};
 use crate::tally::Tally;
@@ -16,20 +16,20 @@ use tally_store::Listing;
 /// A page of a history.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HistoryPage {
-    /// Newest first.
+    /// The entries, newest first.
     pub entries: Listing<Entry>,
     /// The number where the page ends, if there are older ones.
     pub more_below: Option<u64>,
 }
 
-/// A movement with its entries: where the money leaves, and where it arrives.
+/// A transfer with its entries: where the money leaves, and where it arrives.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Movement {
-    /// Its id.
+pub struct TransferWithEntries {
+    /// The id of the transfer.
     pub id: TransferId,
-    /// The movement.
+    /// The transfer itself.
     pub transfer: Transfer,
-    /// Its entries.
+    /// Its entry on each side.
     pub entries: [Option<Entry>; 2],
 }
 
@@ -37,7 +37,7 @@ pub struct Movement {
 pub async fn wallets(tally: &Tally, member: MemberId) -> Result<Listing<(Currency, Wallet)>, Failure> {
     let store = Arc::clone(&tally.store);
     let all = blocking(move || Ok(store.ledger().list_wallets(member)?)).await?;
-    // Who is a member has one from the start.
+    // Every member has one from the start.
     if all.rows.is_empty() && all.damaged.is_empty() { Err(Refusal::MemberNotFound.into()) } else { Ok(all) }
 }
 
@@ -73,8 +73,8 @@ pub async fn history(
     Ok(HistoryPage { entries: found.map(|(_, entry)| entry), more_below })
 }
 
-/// A movement, by its id or that of one of its entries.
-pub async fn movement(tally: &Tally, id: Uuid) -> Result<Movement, Failure> {
+/// A transfer, by its id or that of one of its entries.
+pub async fn transfer(tally: &Tally, id: Uuid) -> Result<TransferWithEntries, Failure> {
     let (store, of) = (Arc::clone(&tally.store), TransferId::of(id));
     let found = blocking(move || {
         let ledger = store.ledger();
@@ -82,14 +82,15 @@ pub async fn movement(tally: &Tally, id: Uuid) -> Result<Movement, Failure> {
         let keys: Vec<EntryKey> = transfer.entries().into_iter().flatten().collect();
         let mut entries = ledger.entries(&keys)?.into_iter();
         let entries = transfer.entries().map(|key| key.and_then(|_| entries.next().flatten()));
-        Ok(Some(Movement { id: of, transfer, entries }))
+        Ok(Some(TransferWithEntries { id: of, transfer, entries }))
     });
-    let is_of =
-        |found: &Movement| found.id.0 == id || found.entries.iter().flatten().any(|one| one.id() == id);
+    let is_of = |found: &TransferWithEntries| {
+        found.id.0 == id || found.entries.iter().flatten().any(|one| one.id() == id)
+    };
     Ok(found.await?.filter(is_of).ok_or(Refusal::TransactionNotFound)?)
 }
 
-/// What every account came to, in each currency that is configured or was used; those that nothing has touched too.
+/// The total of every account, in each currency that is configured or was used.
 pub async fn accounts(tally: &Tally) -> Result<Totals, Failure> {
     let store = Arc::clone(&tally.store);
     let stored = blocking(move || Ok(store.ledger().totals()?)).await?;

@@ -25,7 +25,7 @@ pub struct NewTransfer {
     pub identity: Option<Identity>,
 }
 
-/// What came of a transfer.
+/// The answer to a transfer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Transferred {
     /// It was done now.
@@ -99,7 +99,7 @@ pub struct Receipt {
     pub replayed: bool,
 }
 
-/// What came of one transfer of a list.
+/// The answer to one transfer of a list.
 pub type TransferResult = Result<Receipt, Failure>;
 
 /// Does one transfer.
@@ -151,7 +151,7 @@ fn chains(moves: Vec<(NewTransfer, bool)>) -> Vec<Vec<NewTransfer>> {
     chains
 }
 
-/// Takes the keys of a chain, or none of them: then that says which could not be had.
+/// Takes the keys of linked transfers, or none of them: then each transfer gets the rejection.
 fn begin(
     tally: &Tally,
     chain: &[NewTransfer],
@@ -169,7 +169,7 @@ fn begin(
     Ok(running)
 }
 
-/// The rows of a chain; what is said of the whole is said of each.
+/// The rows of linked transfers; an answer to the whole is one to each.
 fn rows_of(
     told: LaneReply<Vec<Result<Transferred, Refusal>>>,
     rows: usize,

@@ -1,7 +1,7 @@
-//! Whether debits equal credits, for whoever watches the service.
+//! Whether debits equal credits, for monitoring.
 //!
-//! The totals of accounts are a few rows, read in one statement every few seconds and kept as an answer: a scrape reads no
-//! table. Not here: whether balances are the replay of their entries (`verify`), and the totals themselves (`read`).
+//! The totals of accounts are a few rows, read in one statement every few seconds and cached: a scrape reads no table. Not
+//! here: whether balances are the replay of their entries (`verify`), and the totals themselves (`read`).
 
 use crate::failure::Failure;
 use crate::tally::Tally;
@@ -12,12 +12,12 @@ const UNKNOWN: u8 = 0;
 const BALANCED: u8 = 1;
 const OUT: u8 = 2;
 
-/// What the last look found.
+/// The result of the last check.
 #[derive(Debug, Default)]
 pub struct Balance(AtomicU8);
 
 impl Balance {
-    /// Asks the store.
+    /// Adds up the totals in the store.
     pub(crate) fn look(&self, tally: &Tally) {
         let found = tally.store.ledger().totals().map_err(Failure::from);
         self.note(&found.map(|rows| {
@@ -42,7 +42,7 @@ impl Balance {
         }
     }
 
-    /// Whether the ledger balanced a few seconds ago; nothing where the store could not be asked.
+    /// Whether the ledger balanced a few seconds ago; nothing where the store was unavailable.
     pub fn known(&self) -> Option<bool> {
         match self.0.load(Ordering::Relaxed) {
             UNKNOWN => None,

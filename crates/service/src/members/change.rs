@@ -20,22 +20,22 @@ use tally_rules::outcome::Outcome;
 use tally_rules::{Micros, PlayerId, Refusal};
 use tally_store::Plan;
 
-/// What becomes of something that may be missing.
+/// A change of something that may be missing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Set<T> {
-    /// It stays.
+    /// It stays as it is.
     #[default]
     Keep,
-    /// It is this from now on, or nothing.
+    /// It becomes this, or nothing.
     To(Option<T>),
 }
 
 /// What changes of a member.
 #[derive(Clone, Debug, Default)]
 pub struct MemberChange {
-    /// Its name.
+    /// Its new name.
     pub name: Option<Arc<str>>,
-    /// Its player.
+    /// Its new player.
     pub player: Option<PlayerId>,
     /// Its phone number.
     pub phone: Set<Phone>,
@@ -164,8 +164,8 @@ pub async fn change(
     of_member(tally, member, identity.as_ref(), request).await
 }
 
-/// Asks for what is made of a member as it is, until that is still so in the transaction. A request comes with the new name of
-/// the player, if it changes.
+/// Asks the lane for a request that is made of the member as it is, until that is still so in the transaction. A request comes
+/// with the new name of the player, if it changes.
 pub(super) async fn of_member<R: LedgerRequest<Answer = Option<bool>>>(
     tally: &Arc<Tally>,
     member: MemberId,
@@ -206,7 +206,7 @@ async fn rename<R: LedgerRequest>(
     blocking(rename).await
 }
 
-/// What it is found by before and after a change.
+/// The handles of a member before and after a change.
 fn handles(before: &Member, change: &MemberChange) -> Vec<Handle> {
     let mut handles = before.names();
     if let Set::To(Some(phone)) = &change.phone {

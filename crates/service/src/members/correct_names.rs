@@ -26,7 +26,7 @@ const PAGE: usize = 1_000;
 /// How often a transaction is tried again that another came between.
 const TRIES: usize = 8;
 
-/// Mends all of them, once.
+/// Corrects all of them, once.
 pub(crate) fn names(store: &dyn Store, country: Option<&str>) -> Result<(), Failure> {
     // Without a home currency there was never a member.
     if store.meta(HOME_META)?.is_none() || store.meta(MENDED_META)?.is_some() {
@@ -63,7 +63,7 @@ fn release_closed(store: &dyn Store) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Mends phone numbers that no request can name.
+/// Corrects phone numbers that no request can name.
 fn mend_phones(store: &dyn Store, country: Option<&str>) -> Result<(), Failure> {
     loop {
         let misread = misread(store)?;
@@ -128,7 +128,7 @@ fn each_page(
     }
 }
 
-/// Reads and changes in one transaction, as often as another comes between. Gives what was changed.
+/// Reads and changes in one transaction, and tries again when another comes between. Gives what was changed.
 fn run(
     store: &dyn Store,
     ledger: LedgerPlan,
@@ -180,7 +180,7 @@ fn mend(
     Ok(())
 }
 
-/// What one transaction changes: the number finds nobody, and the mended one the only member that claims it.
+/// The write of one transaction: the number finds no member any more, and the corrected one the only member that claims it.
 fn settled(
     plan: &LedgerPlan,
     loaded: &LedgerLoaded,

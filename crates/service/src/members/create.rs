@@ -116,7 +116,7 @@ pub(crate) fn is_free_since(state: &BatchState<'_>, had: &[Handle]) -> bool {
     had.iter().any(|handle| state.handles.get(handle).is_none())
 }
 
-/// Why a handle of another member cannot be had.
+/// The rejection of a handle that another member has.
 pub(super) fn taken(handle: &Handle) -> Refusal {
     match handle {
         Handle::Login(_) => Refusal::LoginTaken,

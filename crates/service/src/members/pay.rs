@@ -31,7 +31,7 @@ pub struct NewPayment {
     pub from: MemberId,
     /// From when on its tokens were good when it was let in.
     pub tokens_from: Micros,
-    /// What it says its PIN is.
+    /// The PIN that the caller gave.
     pub guess: Guess,
     /// The number of the member that is paid.
     pub phone: Phone,
@@ -92,7 +92,7 @@ impl LedgerRequest for NewPayment {
     }
 }
 
-/// What came of it.
+/// The answer to a payment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Payment {
     /// It was done, now or before.
@@ -103,7 +103,7 @@ pub enum Payment {
     Wait(u32),
 }
 
-/// Does one.
+/// Pays.
 pub async fn pay(tally: &Arc<Tally>, mut new: NewPayment) -> Result<Payment, Failure> {
     // Taken before, so that guesses at the same time gain nothing.
     let guess = match tally.members.recipients.take(new.from, tally.now()) {

@@ -130,7 +130,7 @@ impl Throttle {
             rows.insert(name, rows.get(&name).unwrap_or_default().failed(now));
         };
         count(&self.by_pair, attempt.pair);
-        // What a pair that signed in before does wrong keeps no other address waiting.
+        // Failures of a pair that signed in before keep no other address waiting.
         if !self.has_signed_in(attempt) {
             count(&self.by_login, attempt.login);
             // Where others have spent it meanwhile, there is nothing left to spend.

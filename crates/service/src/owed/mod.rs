@@ -1,7 +1,7 @@
-//! What contests and periods owe and have not paid: prizes that are written down, and fees to pay back.
+//! What contests and periods owe and have not paid: stored prizes, and fees to pay back.
 //!
-//! Lists are read a page at a time, by a scan that costs a bounded number of reads (`scan`). Blocks. Not here: amounts that are not known
-//! yet, such as the prizes of a contest before it is settled.
+//! Lists are read a page at a time, by a scan that costs a bounded number of reads (`scan`). Blocks. Not here: amounts that are
+//! not stored yet, such as the prizes of a contest before it is settled.
 
 mod scan;
 
@@ -20,11 +20,11 @@ use tally_rules::{BoardId, PlayerId, Refusal};
 /// What owes a payment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Debtor {
-    /// A contest.
+    /// A contest with its name.
     Contest(ContestId),
     /// A closed period of a leaderboard.
     Period {
-        /// The leaderboard.
+        /// The leaderboard that has the period.
         board: BoardId,
         /// The period's name.
         period: String,
@@ -51,7 +51,7 @@ pub struct Debt {
     pub member: Option<MemberId>,
     /// Whether a fee is to be paid back; else it is a prize.
     pub is_refund: bool,
-    /// The currency.
+    /// The currency of the amount.
     pub currency: Currency,
     /// The amount in units.
     pub amount: i64,
@@ -113,7 +113,7 @@ impl fmt::Display for Debt {
 pub struct Page {
     /// At most as many as were asked for; fewer do not mean the end.
     pub rows: Vec<Debt>,
-    /// Damaged rows that were met.
+    /// Corrupt rows that the page met.
     pub damaged: Vec<DamagedRow>,
     /// Where the next page begins; nothing at the end.
     pub next: Option<DebtPosition>,

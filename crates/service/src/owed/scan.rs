@@ -1,7 +1,8 @@
 //! A scan over what is owed that stops after a bounded number of reads, and says where it goes on.
 //!
-//! So a page may be short, or empty, and not the last one. What is under way comes first, because the store finds it by an index. What
-//! was refused stands among the rows of contests and periods that have ended, which are walked by name. Not here: what is done with it.
+//! So a page may be short, or empty, and not the last one. What is under way comes first, because the store finds it by an
+//! index. What was rejected is among the rows of contests and periods that have ended, which are scanned by name. Not here:
+//! what is done with it.
 
 use super::{Debt, Debtor, Page};
 use crate::damaged::Listing;
@@ -121,7 +122,7 @@ pub(super) struct DebtScan<'a> {
 }
 
 impl<'a> DebtScan<'a> {
-    /// Walks from a place on, to at most `limit` debts.
+    /// Scans from a place on, to at most `limit` debts.
     pub(super) fn from(tally: &'a Tally, place: Option<DebtPosition>, limit: usize) -> Result<Self, Failure> {
         let mut scan = Self { tally, limit, reads: 0, page: Page::default(), marked: BTreeSet::new() };
         scan.go(place.unwrap_or(DebtPosition { stage: 0, of: None, row: Row::After }))?;
@@ -222,7 +223,7 @@ impl<'a> DebtScan<'a> {
         }
     }
 
-    /// A row; none where it is damaged.
+    /// A row; none where it is corrupt.
     fn found<T>(&mut self, found: Result<Option<T>, StoreError>) -> Result<Option<T>, Failure> {
         self.reads += 1;
         match found {

@@ -1,7 +1,7 @@
-//! The order of a closed period: loaded from its records, written in blocks, and read from them.
+//! The archive of a closed period: its ranking is loaded from its records and written in blocks.
 //!
-//! Blocks are written under a new version in transactions of bounded size; the last one makes that version the one that
-//! is read. A crash in between leaves the old order in force and rows that are written over or purged.
+//! Blocks are written under a new version in transactions of bounded size; the last one makes that version the one that is
+//! read. A crash in between leaves the old version in force, and rows that are written over or purged.
 
 use super::LivePart;
 use super::catch_up;
@@ -24,7 +24,7 @@ use tally_store::{
 /// Blocks of one transaction.
 const BLOCKS_AT_ONCE: usize = 64;
 
-/// Loads the order of a part from its records, without those who are hidden. `each` hears how it goes on.
+/// Loads a ranking from its records, without banned players. `each` is told the progress.
 pub(crate) fn load(
     store: &dyn Store,
     board: &Board,
@@ -44,16 +44,16 @@ pub(crate) fn load(
     Ok(())
 }
 
-/// What somebody who waits for a load hears.
+/// The progress of a load.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Step {
     /// Some rows have been read, the newest of that instant.
     Read { newest: Micros, rows: u64 },
-    /// So many of all that were read are in order.
+    /// So many of all rows that were read are in the ranking.
     Placed { placed: u64, of: u64 },
 }
 
-/// Makes the order of a part exact, wherever it is kept and whatever is there.
+/// Makes a ranking exact, in memory or in Redis, whatever it has.
 pub(crate) fn fill(
     store: &dyn Store,
     board: &Board,
@@ -68,7 +68,7 @@ pub(crate) fn fill(
     }
 }
 
-/// The order of an open part in memory: its own, or one made of its records where it is kept elsewhere.
+/// The ranking of an open window in memory: its own, or one made of its records where it is kept in Redis.
 pub(crate) fn in_memory<T>(
     store: &dyn Store,
     board: &Board,
@@ -83,7 +83,7 @@ pub(crate) fn in_memory<T>(
     Ok(with(&order)?)
 }
 
-/// Where orders of closed parts are written: the store, and the lanes that change rows of the same parts, if any run.
+/// Where archives are written: the store, and the lanes that change rows of the same windows, if any run.
 #[derive(Clone, Copy)]
 pub(crate) struct ArchivePlace<'a> {
     pub(crate) store: &'a dyn Store,
@@ -96,23 +96,23 @@ impl<'a> ArchivePlace<'a> {
         Self { store: &*tally.store, lanes: Some(&tally.lane) }
     }
 
-    /// Keeps the lanes from a batch that stands on an older row of a part. Revisions do that where others write too.
+    /// Keeps the lanes from a batch that stands on an older row of a window. Where other servers write, revisions do that.
     pub(crate) fn hold(self, is_shared: bool) -> Result<Option<Pass>, StoreError> {
         let held = self.lanes.filter(|_| !is_shared).map(ScoreLanes::hold).transpose();
         held.map_err(|failure| StoreError::Conflict(failure.to_string()))
     }
 }
 
-/// What came of writing an order.
+/// The outcome of writing an archive.
 #[derive(Debug)]
 pub(crate) enum Written {
-    /// It is stored; nothing is left of a part without records. The lanes wait until what is in memory says so.
+    /// It is stored; nothing is left of a window without records. The lanes wait until what is in memory says so.
     Closed(Option<PartRow>, Option<Pass>),
-    /// It has changed meanwhile: what was written is not in force.
+    /// The records have changed meanwhile: what was written is not in force.
     Moved,
 }
 
-/// What those who listen are told of a period that is closed: its names, and when that is.
+/// The event of a period that is closed: its names, and when that is.
 #[derive(Clone, Debug)]
 pub(crate) struct Naming {
     period: String,
@@ -135,7 +135,7 @@ impl Naming {
     }
 }
 
-/// What a closed part is when its order begins to be read.
+/// The state of a closed window when its ranking begins to be read.
 #[derive(Clone, Debug)]
 pub(crate) struct Basis<'a> {
     board: &'a Board,
@@ -152,9 +152,9 @@ impl<'a> Basis<'a> {
     }
 }
 
-/// Writes the order of a part and closes it. An empty part goes instead, unless it is to be kept. Nothing is written of
-/// a board that is gone, and nothing where another server has changed the board since: so servers that write the same blocks
-/// at once write the same. The part stays stale where a batch of this server has changed its records since.
+/// Writes the archive of a window and closes it. An empty window is removed instead, unless it is to be kept. Nothing is
+/// written of a board that is deleted, and nothing where another server has changed the board since: so servers that write the
+/// same blocks at once write the same. The window stays outdated where a batch of this server has changed its records since.
 pub(crate) fn write(
     place: ArchivePlace<'_>,
     Basis { board, revisions, batches }: Basis<'_>,
@@ -166,7 +166,7 @@ pub(crate) fn write(
     let (store, key) = (place.store, PartKey { board, part: row.part });
     let (version, changes) = (row.version + 1, order.changes());
     let run = |changes: Changes| {
-        // In the end every database holds still: what was read of it is what it has.
+        // In the end every database is locked: what was read of it is what it has.
         let alone = !changes.parts.is_empty();
         let shards =
             if alone && revisions.is_some() { ShardSet::first(store.shards()) } else { ShardSet::default() };
@@ -200,7 +200,7 @@ pub(crate) fn write(
     let stale = counts.count(row.part) != batches;
     let closed = PartRow { closed: true, version, stale, total, ..*row };
     let mut last = Changes { blocks, ..Changes::default() };
-    // Hidden players have records and no place: they may be shown again.
+    // Banned players have records and no rank: they may be restored.
     let empty = total == 0
         && !keep_empty
         && store.walk_scores(board, row.part, None, 1, &mut |_, _| {})? == 0

@@ -1,6 +1,6 @@
-//! Orders that are kept elsewhere and are not what is stored: published again, or loaded anew by one server for all.
+//! Rankings in Redis that lag behind the store: they are published again, or one server loads them anew for all.
 //!
-//! Until that is done, nobody is told a rank of them. Not here: orders in memory, which cannot be behind.
+//! Until that is done, no rank is answered from them. Not here: rankings in memory, which cannot lag.
 
 use super::archive::{self, Step};
 use super::scan::Readers;
@@ -20,26 +20,26 @@ use tally_rules::{Micros, PlayerId, Record};
 use tally_store::plan::ALL_TIME;
 use tally_store::{BoardNo, Part, Store, Task};
 
-/// How long those who went are remembered, as in the store.
+/// How long tombstones are kept, as in the store.
 const KEPT_MICROS: i64 = 3_600 * SECOND;
-/// How long a server that says nothing stays the one that loads.
+/// How long the server that loads keeps the task lease without a sign of it.
 const LEASE: Duration = Duration::from_secs(5);
 /// Between two looks at a load of another server.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 /// The name under which the store remembers which generation of servers has loaded everything.
 const LOADED: &str = "ranking_loaded";
-/// Rows read in one go with their versions: they are held until it is known who is hidden.
+/// Rows read in one go with their versions: they are held until their bans are known.
 const VERSIONS_ROWS: usize = 10_000;
-/// How often a load says that it goes on.
+/// How often a load renews its lease.
 const SAY_AGAIN: Duration = Duration::from_secs(1);
 
-/// Whether orders are kept elsewhere.
+/// Whether rankings are kept in Redis.
 pub(super) fn are_elsewhere(tally: &Tally) -> bool {
     matches!(tally.settings.ranking, Ranking::Redis(_))
 }
 
-/// Brings every order to what is stored; with `everywhere` also those are looked at that seem right, and what other servers
-/// have left. The first that cannot be mended ends it: the others are as far away.
+/// Brings every ranking to what is stored. With `everywhere` it also looks at those that seem right, and at what other servers
+/// have left. The first that cannot be mended ends it, because the others are on the same Redis.
 pub(super) fn catch_up(tally: &Tally, everywhere: bool) -> Result<(), Failure> {
     let store = &*tally.store;
     let mut lease = LoadLease::new(store);
@@ -63,8 +63,8 @@ pub(super) fn catch_up(tally: &Tally, everywhere: bool) -> Result<(), Failure> {
 /// The loading of a server that starts.
 pub(crate) struct Start<'a> {
     lease: LoadLease<'a>,
-    /// Which generation of servers has to load everything: where nobody was there, nobody knows what is elsewhere, or of
-    /// which store it is.
+    /// The generation of servers that has to load everything: where no server ran, Redis may have rankings of another state, or
+    /// of another store.
     generation: Option<Vec<u8>>,
 }
 
@@ -122,8 +122,8 @@ impl<'a> Start<'a> {
 /// What `/readyz` says meanwhile.
 const AWAY: &str = "the ranking does not answer, or is loading itself";
 
-/// Does something to orders elsewhere while nobody is served yet. Where they cannot be asked now it is tried again, for as
-/// long as that takes.
+/// Does something to rankings in Redis while the server is loading. Where Redis is unavailable it tries again, for as long as
+/// that takes.
 pub(crate) fn patiently<T>(
     progress: &Progress,
     mut attempt: impl FnMut() -> Result<T, Failure>,
@@ -144,7 +144,7 @@ pub(crate) fn patiently<T>(
     }
 }
 
-/// Forgets who went from orders that are kept elsewhere, when nothing older than that can still arrive there.
+/// Removes tombstones from rankings in Redis, when no older version can still arrive there.
 pub(super) fn purge(tally: &Tally) {
     let before = u64::try_from(tally.now().plus(-KEPT_MICROS).0).unwrap_or(0);
     for board in tally.boards.from_no(BoardNo(0), usize::MAX) {
@@ -156,7 +156,7 @@ pub(super) fn purge(tally: &Tally) {
     }
 }
 
-/// The order of a part, held while it is mended.
+/// The ranking of a window, held while it is mended.
 enum Order {
     AllTime(Arc<Board>),
     Live(Arc<super::LivePart>),
@@ -199,7 +199,7 @@ fn mend(
     fill_lost(store, (board.no, part), remote, |_| lease.go_on())
 }
 
-/// Makes an order exact where partitions of it are lost: the others stay.
+/// Makes a ranking exact where partitions of it are lost: the others stay.
 fn fill_lost(
     store: &dyn Store,
     part: (BoardNo, Part),
@@ -225,7 +225,7 @@ pub(super) fn fill(
     Ok(())
 }
 
-/// Every row of a part for Redis. Who is hidden is asked after rows were read: see `servers/marks`.
+/// Every row of a window for Redis. Bans are read after the rows: see `servers/outbox`.
 fn walk_with_versions(
     store: &dyn Store,
     board: BoardNo,
@@ -254,7 +254,7 @@ fn walk_with_versions(
     }
 }
 
-/// The lease to load, given back when it goes.
+/// The task lease to load, given back when this is dropped.
 struct LoadLease<'a> {
     store: &'a dyn Store,
     said: Option<Instant>,
@@ -271,7 +271,7 @@ impl<'a> LoadLease<'a> {
         Ok(ours)
     }
 
-    /// It goes on. Where that is not heard another one may load too, which costs time and nothing else.
+    /// Renews it. Where that fails another server may load too, which costs time and nothing else.
     fn go_on(&mut self) {
         if self.said.is_none_or(|said| said.elapsed() > SAY_AGAIN) {
             drop(self.take());

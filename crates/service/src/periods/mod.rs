@@ -1,10 +1,9 @@
-//! The periods of a board: which there are, which one an instant belongs to, and which still take scores.
+//! The periods of a leaderboard: which there are, which one an instant belongs to, and which still take scores.
 //!
 //! Spans come from the calendar unless they are stored: a stored end holds, so a changed schedule counts from the next
-//! boundary. What is open is decided by the clock, never by whether somebody has closed it yet; what was closed once
-//! stays so, whatever the clock or a longer grace says. Only the lane and the scheduler change this state: [`scheduler`]
-//! closes what is due, [`archive`] writes the order of closed parts, [`prizes`] pays
-//! what their ranks get, [`view`] reads.
+//! boundary. The clock decides what is open, and not whether the scheduler has closed it yet. What was closed once stays so,
+//! whatever the clock or a longer grace says. Only the lane and the scheduler change this state: [`scheduler`] closes what is
+//! due, [`archive`] writes the rankings of closed windows, [`prizes`] pays what their ranks get, [`view`] reads.
 
 pub mod archive;
 pub(crate) mod catch_up;
@@ -28,32 +27,32 @@ use tally_rules::{Definition, Micros};
 use tally_store::plan::ALL_TIME;
 use tally_store::{Part, PartRow};
 
-/// The name of the part over all time.
+/// The public name of the window over all time.
 pub const ALL_TIME_NAME: &str = "all_time";
 
 /// A period that is in memory: open, or closing.
 #[derive(Debug)]
 pub struct LivePart {
-    /// Its number.
+    /// Its number, unique on its leaderboard.
     pub part: Part,
     /// The number of its rule.
     pub rule: u32,
     /// From when to when.
     pub span: Span,
-    /// Its order.
+    /// Its ranking.
     pub order: Standings,
 }
 
 /// One rule with its periods.
 #[derive(Clone, Debug)]
 pub struct RuleState {
-    /// What it says.
+    /// The rule as it was defined.
     pub rule: PeriodRule,
-    /// When it says it.
+    /// The schedule of the rule.
     pub calendar: Calendar,
     /// Those in memory, oldest first.
     pub live: Vec<Arc<LivePart>>,
-    /// Those that are closed, oldest first. One whose order is not stored yet has version 0.
+    /// Closed ones, oldest first. One that has no archive yet has version 0.
     pub closed: Vec<PartRow>,
 }
 
@@ -66,10 +65,10 @@ pub struct Periods {
     pub rules_given: u32,
 }
 
-/// A part that a row counts for.
+/// A window that a row counts for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Aimed {
-    /// Its number.
+    /// Its number, unique on its leaderboard.
     pub part: Part,
     /// Its rule and span; none for all time.
     pub period: Option<(u32, Span)>,
@@ -108,7 +107,7 @@ impl RuleState {
         span.end.plus(i64::from(self.rule.grace_s) * SECOND)
     }
 
-    /// What users call the period that starts then.
+    /// The public name of the period that starts then.
     pub fn name(&self, start: Micros) -> String {
         format!("{}:{}", self.rule.name, self.calendar.name(start))
     }
@@ -123,8 +122,7 @@ impl RuleState {
         self.live.iter().find(|live| live.part == part)
     }
 
-    /// Whether a period takes scores. One that is closed, or lies before a closed one, takes none, whatever the clock
-    /// says.
+    /// Whether a period takes scores. One that is closed, or lies before a closed one, takes none, whatever the clock says.
     pub fn takes(&self, span: Span, now: Micros) -> bool {
         now < self.due(span) && !self.is_closed(span)
     }
@@ -141,14 +139,14 @@ impl RuleState {
         self.closed.sort_by_key(|row| row.span.start);
     }
 
-    /// The closed period of that span; its order may still be in memory.
+    /// The closed period of that span; its ranking may still be in memory.
     pub fn closed(&self, span: Span) -> Option<&PartRow> {
         let at = self.closed.binary_search_by_key(&span.start, |row| row.span.start).ok()?;
         Some(&self.closed[at])
     }
 
-    /// Whether the calendar alone would begin a period where this one ends. Where not, only its being stored says where
-    /// the next one begins.
+    /// Whether the calendar alone would begin a period where this one ends. Otherwise only its row says where the next one
+    /// begins.
     pub fn calendar_follows(&self, span: Span) -> bool {
         self.calendar.span(span.end).is_some_and(|next| next.start == span.end)
     }
@@ -193,9 +191,8 @@ impl Periods {
         self.rules.iter().flat_map(|state| &state.live)
     }
 
-    /// Puts periods in as they are stored. `known` gives those that are in memory already, `order` makes the order of
-    /// another one. A closed one whose order is not stored yet is read from memory; but where lines of an import have made
-    /// it, nobody has its order.
+    /// Adds periods as they are stored. `known` gives those that are in memory already, `order` makes the ranking of another
+    /// one. A closed one without an archive is read from memory; but where lines of an import have made it, no memory has it.
     pub(crate) fn place(
         &mut self,
         rows: &[PartRow],
@@ -261,8 +258,7 @@ impl Periods {
         self.rules.iter().find_map(|state| state.closed.iter().find(|row| row.part == part))
     }
 
-    /// Closed periods whose order is stored and older than their records, or not stored yet. One that is still in memory is
-    /// closed from there.
+    /// Closed periods whose archive is older than their records, or missing. One that is still in memory is closed from there.
     pub fn stale(&self) -> Vec<Part> {
         let of_rule = |state| {
             let state: &RuleState = state;
@@ -272,7 +268,7 @@ impl Periods {
         self.rules.iter().flat_map(of_rule).collect()
     }
 
-    /// Closed periods whose order is stored.
+    /// Closed periods that have an archive.
     pub fn packed(&self) -> Vec<PartRow> {
         self.rules.iter().flat_map(|state| &state.closed).filter(|row| row.version > 0).copied().collect()
     }

@@ -1,9 +1,9 @@
-//! Closed periods whose stored order is older than their records.
+//! Closed periods whose archive is older than their records.
 //!
-//! A batch that changes records of a closed period stores a mark with the change; writing the order anew takes the mark off.
-//! The mark alone cannot tell a change before the order was read from one after it, so the lanes count the batches of each
-//! period in memory, and the writer compares. Other servers are kept off by the revision of the board, and a start by nobody
-//! serving yet, so the count need not be stored. Not here: writing orders ([`scheduler`](super::scheduler)).
+//! A batch that changes records of a closed period stores a mark with the change; writing the archive anew clears the mark. The
+//! mark alone cannot tell a change before the records were read from one after it. So the lanes count the batches of each
+//! period in memory, and the writer compares. The revision of the board keeps other servers off, and no request is served
+//! during a start, so the count need not be stored. Not here: writing archives ([`archive`](super::archive)).
 
 use crate::boards::Board;
 use std::collections::BTreeMap;
@@ -11,12 +11,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tally_store::{BoardNo, Changes, Part, PartRow};
 
-/// What this server knows of them, of one board.
+/// The outdated archives of one board, on this server.
 #[derive(Debug, Default)]
 pub(crate) struct OutdatedArchives {
     /// How many batches have changed records of a period that is marked.
     batches: Mutex<BTreeMap<Part, u64>>,
-    /// Whether an order lacks a change that may be acknowledged.
+    /// Whether an archive lacks a change that may be acknowledged.
     is_behind: AtomicBool,
 }
 
@@ -27,8 +27,8 @@ impl OutdatedArchives {
         marked.filter(|(_, row)| row.stale).collect()
     }
 
-    /// Makes those of a board known that were committed. What else is known of a period stays: its order may have been
-    /// written meanwhile.
+    /// Notes the marks of a board that were committed. Other fields of a period stay: its archive may have been written
+    /// meanwhile.
     pub(crate) fn mark(board: &Board, rows: &[(BoardNo, PartRow)]) {
         for (_, row) in rows.iter().filter(|(no, _)| *no == board.no) {
             let mut periods = board.periods_mut();
@@ -49,17 +49,17 @@ impl OutdatedArchives {
         self.batches().get(&part).copied().unwrap_or_default()
     }
 
-    /// The order of a period is exact, or the period is gone.
+    /// The archive of a period is exact, or the period is forgotten.
     pub(crate) fn forget(&self, part: Part) {
         self.batches().remove(&part);
     }
 
-    /// Whether an order lacks a change that may be acknowledged: none that is marked is read then.
+    /// Whether an archive lacks a change that may be acknowledged: then none that is marked is read.
     pub(crate) fn is_behind(&self) -> bool {
         self.is_behind.load(Ordering::SeqCst)
     }
 
-    /// Says so, or that none does any more; whether that is new.
+    /// Sets that; whether it is new.
     pub(crate) fn set_behind(&self, is_behind: bool) -> bool {
         self.is_behind.swap(is_behind, Ordering::SeqCst) != is_behind
     }

@@ -1,7 +1,7 @@
 //! A step of the payment of a closed period, as the ledger's lane does it.
 //!
-//! What is to be paid is written down once; each piece is paid where it is still the next. So a step that comes twice, after a
-//! crash or from two servers, is done once. Not here: which steps are due (`prizes`).
+//! What is to be paid is stored once; each piece is paid where it is still the next. So a step that comes twice, after a crash
+//! or from two servers, is done once. Not here: which steps are due (`prizes`).
 
 use crate::ledger::LedgerSettings;
 use crate::ledger::request::{LedgerRequest, Needs};
@@ -17,31 +17,31 @@ use tally_store::{PartKey, PayoutKey, Plan};
 /// A step of the payment of a closed period.
 #[derive(Clone, Debug)]
 pub(crate) struct PaymentOrder {
-    /// Which period.
+    /// The leaderboard and the closed period.
     pub(crate) key: PartKey,
-    /// What.
+    /// The step itself.
     pub(crate) act: PaymentAct,
 }
 
 /// A period that is over.
 #[derive(Clone, Debug)]
 pub(crate) struct Over {
-    /// Of which board.
+    /// The leaderboard that has it.
     pub(crate) board: BoardId,
-    /// Its name.
+    /// Its public name.
     pub(crate) period: String,
-    /// Since when it takes no more scores.
+    /// The instant from which it takes no more scores.
     pub(crate) since: Micros,
 }
 
-/// What is to be done.
+/// A step of a payment.
 #[derive(Clone, Debug)]
 pub(crate) enum PaymentAct {
-    /// What is to be paid becomes known, if it is not yet.
+    /// Stores what is to be paid, unless that was done.
     Begin(Over, Vec<Payout>),
-    /// The next prizes are paid, the first of them being of that number.
+    /// Pays the next prizes, beginning with that number.
     Pay(u32, Vec<Payout>),
-    /// Prizes of a payment that were left unpaid by mistake are paid.
+    /// Pays prizes that were left unpaid by mistake.
     Repay(Payment, Vec<(u32, Payout)>),
 }
 
@@ -107,7 +107,7 @@ fn is_cancelled(state: &BatchState<'_>, over: &Over) -> bool {
     contest.is_some_and(|record| record.state == Stands::Cancelled && record.since < over.since)
 }
 
-/// What entries refer to.
+/// The reference of its entries.
 fn reference(payment: &Payment) -> Arc<str> {
     format!("{}/{}", payment.board.as_str(), payment.period).into()
 }

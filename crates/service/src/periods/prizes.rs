@@ -1,10 +1,10 @@
-//! Prizes of closed periods: who is owed what is written down once, and then paid a piece at a time.
+//! Prizes of closed periods: what is owed is stored once, and then paid a piece at a time.
 //!
-//! A closed period is owed its prizes where its rule had some before it was closed: those that stood there then, so they are
-//! written down before a rule changes. Whether they were written down is asked of the store, so a crash between closing and that loses nothing, and two servers write it down once: the ledger's lane finds the other's.
-//! A contest that was cancelled before a period was over owes none for it.
-//! Pieces say where they begin, and the payment's row says where the next one does. Players who are no members get nothing, and
-//! nobody moves up for them. A period is not forgotten before it is paid. Blocks.
+//! A closed period owes the prizes that its rule had when it closed, so they are stored before a rule changes. The store says
+//! whether they were stored. So a crash between closing and storing loses nothing, and two servers store them once. A contest
+//! that was cancelled before a period was over owes none for it. Pieces say where they begin, and the payment's row says where
+//! the next one does. Players that are no members get nothing, and no player moves up for them. A period is not forgotten
+//! before it is paid. Blocks.
 
 use super::payments::{Over, PaymentAct, PaymentOrder};
 use super::view::View;
@@ -28,14 +28,14 @@ use tally_store::{BoardNo, Part, PartKey, PartRow, Store};
 /// Open payments of one look.
 const LOOK: usize = 100;
 
-/// Closed periods of each board that are known to be paid, so that nobody asks the store for them again.
+/// Closed periods of each board that are paid, cached so that the store is not asked for them again.
 #[derive(Debug, Default)]
 pub(crate) struct PaidPeriods {
     known: Mutex<HashMap<BoardNo, HashSet<Part>>>,
 }
 
 impl PaidPeriods {
-    /// Those of a board; whoever took them sets them again.
+    /// Those of a board; the caller sets them again.
     fn take(&self, board: BoardNo) -> HashSet<Part> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.remove(&board).unwrap_or_default()
@@ -46,8 +46,8 @@ impl PaidPeriods {
     }
 }
 
-/// Whether a period has prizes, which have perhaps been paid. One in which all are banned has none to pay, which is written down
-/// too: a restored player gets none afterwards.
+/// Whether a period has prizes, which have perhaps been paid. One in which all players are banned has none to pay, which is
+/// stored too: a restored player gets none afterwards.
 pub(super) fn has_prizes(state: &RuleState, row: &PartRow) -> bool {
     row.version > 0 && state.rule.prizes.are_for(state.due(row.span))
 }
@@ -66,7 +66,8 @@ pub(super) fn is_unpaid(
     Ok(payment.is_none_or(|payment| payment.is_open()))
 }
 
-/// Pays everything that is due now, unless the clock is in doubt: what was closed may be open by another time. What fails does not keep others from it.
+/// Pays everything that is due now, unless the clock is in doubt: what was closed may be open by another time. A failure keeps
+/// no other period from it.
 pub fn pay_due(tally: &Tally) -> Result<(), Failure> {
     if tally.believed_now().is_none() {
         return Ok(());
@@ -108,7 +109,7 @@ fn closed(board: &Board, known: &HashSet<Part>) -> (HashSet<Part>, Vec<Closed>) 
     (among, others)
 }
 
-/// Closes what is over of a board and writes its prizes down, whatever becomes of its rules; which periods those are. Blocks.
+/// Closes what is over of a board and stores its prizes, before its rules change; which periods those are. Blocks.
 pub(crate) fn write_down(tally: &Tally, board: &Arc<Board>) -> Result<HashSet<Part>, Failure> {
     if board.periods().rules.iter().all(|state| state.rule.prizes.table.is_empty()) {
         return Ok(HashSet::new());
@@ -120,7 +121,7 @@ pub(crate) fn write_down(tally: &Tally, board: &Arc<Board>) -> Result<HashSet<Pa
     Ok(closed.into_iter().map(|(row, ..)| row.part).collect())
 }
 
-/// Whether a period is over that has prizes and is none of those that are written down.
+/// Whether a period is over that has prizes and is none of those that are stored.
 pub(crate) fn owes(periods: &Periods, now: Micros, written: &HashSet<Part>) -> bool {
     periods.rules.iter().any(|state| {
         let promised = |span| state.rule.prizes.are_for(state.due(span));
@@ -148,7 +149,7 @@ fn of_board(tally: &Tally, board: &Arc<Board>) -> Result<(), Failure> {
     done
 }
 
-/// Writes down what is to be paid, where that was not done yet.
+/// Stores what is to be paid, unless that was done.
 fn begin(tally: &Tally, board: &Arc<Board>, (row, over, prizes): &Closed) -> Result<(), Failure> {
     let key = PartKey { board: board.no, part: row.part };
     if tally.store.ledger().payment(key)?.is_some() {
@@ -177,7 +178,7 @@ fn begin(tally: &Tally, board: &Arc<Board>, (row, over, prizes): &Closed) -> Res
     tally.ledger.ask_blocking(PaymentOrder { key, act: PaymentAct::Begin(over.clone(), payouts) })
 }
 
-/// Which of the players of some prizes are members, in one question.
+/// The players of some prizes that are members, in one query.
 fn members_of(tally: &Tally, shares: &[Share<PlayerId>]) -> Result<BTreeMap<PlayerId, MemberId>, Failure> {
     let players: BTreeSet<&PlayerId> = shares.iter().map(|share| &share.who).collect();
     let handles: Vec<Handle> = players.iter().map(|player| Handle::Player((*player).clone())).collect();
@@ -200,8 +201,8 @@ fn go_on(tally: &Tally, key: PartKey) -> Result<(), Failure> {
     }
 }
 
-/// What was written down for a period: at most `limit` prizes with their numbers, best rank first, from that number on, none before it is closed; and
-/// whether all of them had their turn.
+/// The stored prizes of a period: at most `limit` with their numbers, best rank first, from that number on, none before it is
+/// closed; and whether all of them had their turn.
 pub fn prizes(
     tally: &Tally,
     view: &View,

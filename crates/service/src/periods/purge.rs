@@ -1,14 +1,14 @@
-//! Purging what is left of forgotten periods, for a request that needs their numbers.
+//! Purging the rows of forgotten periods, for a request that needs their numbers.
 //!
 //! A request gets so much purged and no more; after that its sender is told to come again. Not here: the purge of everything
-//! that is left, at leisure ([`maintenance`](crate::maintenance)).
+//! else in the background ([`maintenance`](crate::maintenance)).
 
 use crate::failure::{Failure, Fault};
 use tally_store::{PartKey, Store};
 
-/// Rows in one bite: no other write waits for more of them.
+/// Rows in one step: no other write waits for more of them.
 const STEP_ROWS: usize = 500;
-/// Bites of one request.
+/// Steps of one request.
 const STEPS_MAX: usize = 400;
 
 /// How many steps a request has left.

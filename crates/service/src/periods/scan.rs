@@ -1,8 +1,8 @@
-//! Every record of a part read once, by one thread or by several side by side, each into a load of its own.
+//! A range scan of every record of a window, by one thread or by several side by side, each into a load of its own.
 //!
-//! A thread without work takes the rear half of what another has before it. Where that half begins is found by halving the
-//! space of names and asking for one row behind the middle, so nothing is scanned to find it. The half of a space need not be
-//! half of its rows; who is done early takes the next half. Not here: orders in Redis, and what is done with a load.
+//! An idle thread steals half of the remaining range of another. It finds the half by halving the space of names and asking for
+//! one row behind the middle, so nothing is scanned to find it. The half of a space need not be half of its rows; a thread that
+//! is done early steals again. Not here: rankings in Redis, and what is done with a load.
 
 use super::name_range::{beyond, middle};
 use crate::boards::Board;
@@ -17,17 +17,17 @@ const SCAN_ROWS: usize = if cfg!(test) { 64 } else { 10_000 };
 /// Halvings after which what is left is taken as it is: names are seldom alike in more signs than this takes.
 const HALVINGS_MAX: usize = 200;
 
-/// Who reads.
+/// How many threads read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Readers {
-    /// As many threads as there are processors: nobody is served yet.
+    /// As many threads as there are processors: no request is served yet.
     All,
-    /// One for each database: others work meanwhile.
+    /// One for each database: requests are served meanwhile.
     Few,
 }
 
-/// Loads every record of a part but of those who are hidden. `each` hears the newest instant of some rows, and how many they
-/// were.
+/// Loads every record of a window but those of banned players. `each` is told the newest instant of some rows, and how many
+/// they were.
 pub(super) fn load(
     (store, board, part): (&dyn Store, &Board, Part),
     order: &PartOrder,
@@ -41,7 +41,7 @@ pub(super) fn load(
     load_by(threads, (store, board, part), order, each)
 }
 
-/// The same by at least so many threads, where the part is large.
+/// The same by at least so many threads, where the window is large.
 fn load_by(
     threads: usize,
     (store, board, part): (&dyn Store, &Board, Part),
@@ -52,7 +52,7 @@ fn load_by(
     let mut loading = order.loading();
     let mut ranges = Vec::new();
     if shards == 1 {
-        // Most parts are small: they need no other thread.
+        // Most windows are small: they need no other thread.
         let page = read(store, 0, of, None)?;
         let (newest, rows) = take(board, &mut loading, &page);
         each(newest, rows);
@@ -74,7 +74,7 @@ fn load_by(
             name.spawn_scoped(scope, move || {
                 let mut own = order.loading();
                 scan.work(number, |page| {
-                    // Whoever listens hears every report, unless a thread before has panicked.
+                    // The receiver gets every report, unless a thread before has panicked.
                     let _ = send.send(take(board, &mut own, page));
                 })?;
                 Ok::<_, Failure>(own)
@@ -123,9 +123,9 @@ struct Range {
 }
 
 struct State {
-    /// Those that nobody reads yet.
+    /// Ranges that no thread reads yet.
     waiting: Vec<Range>,
-    /// What each thread has before it.
+    /// The range that each thread has before it.
     scanned: Vec<Option<Range>>,
 }
 
@@ -141,7 +141,7 @@ impl Scan<'_> {
         while let Some(mut range) = self.next(own)? {
             loop {
                 let rows = read(self.store, range.shard, self.of, range.after.as_ref())?;
-                // What was behind the middle may be another's by now.
+                // What was behind the middle may belong to another thread by now.
                 let (mine, left) = self.passed(own, &rows);
                 page(&rows[..mine]);
                 let Some(left) = left else { break };
@@ -167,7 +167,7 @@ impl Scan<'_> {
         (mine, state.scanned[own].clone())
     }
 
-    /// The next range of a thread that has none: one that waits, or the rear half of another's.
+    /// The next range of an idle thread: one that waits, or the rear half of another's.
     fn next(&self, own: usize) -> Result<Option<Range>, Failure> {
         let mut state = self.state();
         let mut range = state.waiting.pop();
@@ -272,7 +272,7 @@ mod tests {
             let loading = load_by(threads, (&store, &board, ALL_TIME), &order, each).unwrap();
             let all = names.len() as u64;
             assert_eq!((rows, newest, loading.count()), (all, Micros(all as i64 - 1), all));
-            // Fails where somebody was read twice.
+            // Fails where a player was read twice.
             order.load(loading, |_| {}).unwrap();
             assert_eq!(order.total(), all);
         }

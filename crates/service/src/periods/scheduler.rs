@@ -1,8 +1,8 @@
-//! Closing what is due: a period's order goes from memory into blocks, and the oldest are forgotten.
+//! The scheduler of periods: it closes what is due, archives its ranking, and forgets the oldest.
 //!
-//! Whether a period takes scores is decided by the clock in the lanes. The scheduler ends it while it holds the lanes, so no
-//! score comes in while it writes; where hiding or erasing changes the order meanwhile, it writes
-//! again. Until the blocks are in force the period is read from memory.
+//! The lanes decide by the clock whether a period takes scores. The scheduler ends it while it holds the lanes, so no score
+//! comes in while it writes; where a ban or an erasure changes the ranking meanwhile, it writes again. Until the archive is in
+//! force the period is read from memory.
 
 use super::archive::{self, ArchivePlace, Basis, Naming, Written};
 use super::scan::Readers;
@@ -20,13 +20,13 @@ use tally_store::{Part, PartRow, Store, StoreError, Task};
 
 /// Between two looks at the clock.
 const LOOK_PAUSE: Duration = Duration::from_millis(200);
-/// Every so many looks, those who went long ago are forgotten where orders are kept elsewhere: every ten minutes.
+/// Looks between two removals of tombstones from rankings in Redis: every ten minutes.
 const PURGE_EVERY: u32 = 3_000;
-/// How many milliseconds whoever closes a period waits for those who read it from memory.
+/// How many milliseconds the scheduler waits for readers of a period in memory.
 const LEAVE_TRIES: u32 = 1_000;
-/// How many times as long as it took to write closed periods anew it waits before it looks for others.
+/// The rest after writing archives anew, in times of what it took.
 const RESTS: u32 = 9;
-/// Every so many looks, orders that seem right are looked at too.
+/// Every so many looks, rankings that seem right are looked at too.
 const LOOK_EVERYWHERE: u32 = 10;
 
 /// Starts the background task.
@@ -50,14 +50,14 @@ pub(crate) fn start(tally: &Arc<Tally>) -> Result<(), Failure> {
     })
 }
 
-/// Closes every period that is due now, oldest first. Blocks. What fails on one board keeps no other from it.
+/// Closes every period that is due now, oldest first. Blocks. A failure on one board keeps no other from it.
 pub fn close_due(tally: &Tally) -> Result<(), Failure> {
     tally.remember_clock()?;
     let boards = tally.boards.list(None, usize::MAX);
     boards.iter().map(|board| close_due_of(tally, board)).fold(Ok(()), Result::and)
 }
 
-/// The same of one board. Where another server has the turn, that one does it.
+/// The same of one board. Where another server has the task lease, that one does it.
 pub(super) fn close_due_of(tally: &Tally, board: &Board) -> Result<(), Failure> {
     // What is closed stays closed, so a clock in doubt closes nothing.
     let Some(now) = tally.believed_now() else { return Ok(()) };
@@ -90,7 +90,7 @@ pub(super) fn late(board: &Board, now: Micros) -> Vec<Arc<LivePart>> {
     late
 }
 
-/// Closes what is due on one board that nobody serves yet.
+/// Closes what is due on one board that is not served yet.
 pub(crate) fn close_board(store: &dyn Store, board: &Board, now: Micros) -> Result<(), Failure> {
     let parts = seal(board, now);
     close(ArchivePlace { store, lanes: None }, board, &parts, now)
@@ -114,13 +114,13 @@ fn seal(board: &Board, now: Micros) -> Vec<Part> {
     late.into_iter().map(|live| live.part).collect()
 }
 
-/// As it is stored before its order is.
+/// The row of a period before it has an archive.
 pub(super) fn row(live: &LivePart) -> PartRow {
     let LivePart { part, rule, span, .. } = *live;
     PartRow { part, rule, span, closed: true, version: 0, stale: false, total: 0 }
 }
 
-/// Stores the orders of sealed periods and takes them out of memory. Nothing else may change closed periods meanwhile.
+/// Archives sealed periods and takes them out of memory. Nothing else may change closed periods meanwhile.
 pub(super) fn close(
     place: ArchivePlace<'_>,
     board: &Board,
@@ -140,7 +140,7 @@ pub(super) fn close(
         })?;
         board.live.wake();
         let Written::Closed(closed, held) = written else {
-            // Somebody was hidden or erased meanwhile. It is read from memory until the next look.
+            // A player was banned or erased meanwhile. The period is read from memory until the next look.
             continue;
         };
         if board.is_shared() {
@@ -164,8 +164,7 @@ pub(super) fn close(
     forget_oldest(place, board)
 }
 
-/// Frees the order of a period that is read from the store from now on, here and not where somebody still reads it: a large one takes
-/// a while to take apart.
+/// Frees the ranking of a period that is archived by now, here and not on the thread of a request: a large one takes a while.
 fn leave(live: Arc<LivePart>) {
     for _ in 0..LEAVE_TRIES {
         if Arc::strong_count(&live) == 1 {
@@ -177,8 +176,8 @@ fn leave(live: Arc<LivePart>) {
     tally_memory::give_back();
 }
 
-/// Closed periods beyond those that are kept. Ones without players are counted apart: they are hidden from lists, and
-/// are there because a player may be shown again or because they say where the next one begins.
+/// Closed periods beyond those that are kept. Ones without players are counted apart: lists leave them out, and they are there
+/// because a player may be restored or because they say where the next one begins.
 pub(super) fn surplus(board: &Board) -> Vec<Part> {
     let mut gone = Vec::new();
     for state in &board.periods().rules {
@@ -229,13 +228,13 @@ fn forget_oldest(place: ArchivePlace<'_>, board: &Board) -> Result<(), Failure> 
     Ok(())
 }
 
-/// Writes every order anew that is older than its records. Blocks.
+/// Writes every archive anew that is older than its records. Blocks.
 pub fn refresh_due(tally: &Tally) -> Result<(), Failure> {
     let boards = tally.boards.list(None, usize::MAX);
     boards.iter().map(|board| refresh_due_of(tally, board)).fold(Ok(()), Result::and)
 }
 
-/// The same of one board. Where another server has the turn, that one does it.
+/// The same of one board. Where another server has the task lease, that one does it.
 pub(super) fn refresh_due_of(tally: &Tally, board: &Board) -> Result<(), Failure> {
     if board.periods().stale().is_empty() {
         return Ok(());
@@ -247,10 +246,10 @@ pub(super) fn refresh_due_of(tally: &Tally, board: &Board) -> Result<(), Failure
     refresh(ArchivePlace::of(tally), board, tally.now())
 }
 
-/// Makes a change of records of closed periods, and writes their orders anew before the change is acknowledged.
+/// Makes a change of records of closed periods, and writes their archives anew before the change is acknowledged.
 ///
-/// No order is written between the decision of the change and its commit. An order that cannot be written now leaves the
-/// change acknowledged, because it is committed: the order is not read until the scheduler has written it. Blocks.
+/// No archive is written between the decision of the change and its commit. An archive that cannot be written now leaves the
+/// change acknowledged, because it is committed: the archive is not read until the scheduler has written it. Blocks.
 pub(crate) fn with_closed<T>(
     tally: &Tally,
     boards: &[Arc<Board>],
@@ -272,7 +271,7 @@ pub(crate) fn end_import(tally: &Tally, board: &Board) {
     drop(forget_oldest(ArchivePlace::of(tally), board));
 }
 
-/// Writes orders anew that are older than acknowledged changes.
+/// Writes archives anew that are older than acknowledged changes.
 fn refresh_acknowledged(tally: &Tally, board: &Board) {
     if let Err(failure) = refresh(ArchivePlace::of(tally), board, tally.now())
         && board.stale.set_behind(true)
@@ -282,7 +281,7 @@ fn refresh_acknowledged(tally: &Tally, board: &Board) {
     }
 }
 
-/// Writes the order of every closed period anew that is older than its records. Where other servers change the board
+/// Writes the archive of every closed period anew that is older than its records. Where other servers change the board
 /// meanwhile, it is done again on what they left.
 pub(crate) fn refresh(place: ArchivePlace<'_>, board: &Board, now: Micros) -> Result<(), Failure> {
     let parts = board.periods().stale();

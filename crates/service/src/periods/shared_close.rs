@@ -1,6 +1,6 @@
 //! Closing what is due on a board that other servers write to: one of them does it, and the store says first that it is over.
 //!
-//! Not here: what is due, and writing orders (`scheduler`).
+//! Not here: what is due, and writing archives (`scheduler`).
 
 use super::LivePart;
 use super::archive::ArchivePlace;
@@ -14,11 +14,11 @@ use std::time::Duration;
 use tally_rules::Micros;
 use tally_store::{Changes, Part, PartKey, Plan, Store, Task};
 
-/// How long a server that says nothing stays the one that closes periods.
+/// How long the server that closes periods keeps the task lease without a sign of it.
 pub(super) const LEASE: Duration = Duration::from_secs(5);
 
 /// Closes every period of a board that is due now. That a period is closed is a change of the board, so no batch that was
-/// planned before it is written after it, whatever the clocks say; what the store has then is all there will be.
+/// planned before it is written after it, whatever the clocks say; the store has all its records then.
 pub(super) fn close_due(tally: &Tally, board: &Board, now: Micros) -> Result<(), Failure> {
     let store = &*tally.store;
     if late(board, now).is_empty() && surplus(board).is_empty() {
@@ -37,7 +37,7 @@ fn seal_stored(store: &dyn Store, board: &Board, now: Micros) -> Result<Vec<Part
     for _ in 0..servers::TRIES {
         let revisions = board.followed();
         let due = late(board, now);
-        // Where there are several databases it is said again: not all may have heard of it.
+        // Where there are several databases it is stored again: not all may have it.
         let is_several = store.shards() > 1;
         let open = |live: &&Arc<LivePart>| is_several || board.periods().closed(live.part).is_none();
         let key = |live: &Arc<LivePart>| PartKey { board: board.no, part: live.part };

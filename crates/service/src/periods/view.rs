@@ -1,4 +1,4 @@
-//! Reading a part of a board: all time, a period in memory, or a closed one from its blocks.
+//! Reading a window of a leaderboard: all time, a period in memory, or a closed one from its archive.
 
 use super::archive::StoredPart;
 use super::{ALL_TIME_NAME, LivePart};
@@ -16,12 +16,12 @@ use tally_store::{Part, PartRow, Store};
 /// The open period, whatever it is.
 const PREVIOUS: &str = "previous";
 
-/// One part of a board, to be read.
+/// A window of a leaderboard, to be read.
 #[derive(Clone, Debug)]
 pub struct View {
-    /// The board.
+    /// The leaderboard that it belongs to.
     pub board: Arc<Board>,
-    /// What users call the part.
+    /// The public name of the window.
     pub name: String,
     of: Of,
 }
@@ -30,7 +30,7 @@ pub struct View {
 enum Of {
     AllTime,
     Live(Arc<LivePart>),
-    /// Open, and nobody has scored yet, as far as is known here.
+    /// Open, and without scores, as far as this server knows.
     Empty(Part),
     Closed(PartRow),
 }
@@ -38,7 +38,7 @@ enum Of {
 /// One line of the list of periods.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listed {
-    /// What users call it.
+    /// The public name of the period.
     pub period: String,
     /// The rule's name.
     pub name: String,
@@ -53,8 +53,8 @@ pub struct Listed {
 }
 
 impl View {
-    /// The part that a name stands for: nothing and `all_time`, `weekly`, `weekly:previous`, `weekly:2026-11-16`,
-    /// or `weekly:` and an instant. `instant` reads RFC 3339.
+    /// The window that a name stands for: nothing and `all_time`, `weekly`, `weekly:previous`, `weekly:2026-11-16`, or
+    /// `weekly:` and an instant. `instant` reads RFC 3339.
     pub fn find(
         board: &Arc<Board>,
         period: Option<&str>,
@@ -98,7 +98,7 @@ impl View {
         Ok(Self { board: Arc::clone(board), name: state.name(span.start), of })
     }
 
-    /// A closed part that is stored, under its name.
+    /// A closed window that is archived, under its name.
     pub(crate) fn of_closed(board: &Arc<Board>, name: &str, row: PartRow) -> Self {
         Self { board: Arc::clone(board), name: name.to_owned(), of: Of::Closed(row) }
     }
@@ -113,7 +113,7 @@ impl View {
         }
     }
 
-    /// Its order, where that is one that changes.
+    /// Its ranking, where that is one that changes.
     pub(crate) fn in_memory(&self) -> Option<PartInMemory> {
         match &self.of {
             Of::AllTime => Some(PartInMemory::AllTime(Arc::clone(&self.board))),
@@ -132,7 +132,7 @@ impl View {
         }
     }
 
-    /// Which part it is; none where nobody has scored yet.
+    /// Its number; none where it has no scores yet.
     pub fn part(&self) -> Option<Part> {
         match &self.of {
             Of::AllTime => Some(ALL_TIME),
@@ -142,12 +142,12 @@ impl View {
         }
     }
 
-    /// Asks it; again where the order of a closed part was stored anew in the middle of the question.
+    /// Reads it; again where the archive of a closed window was written anew in the middle of the read.
     pub fn read<T>(&self, store: &dyn Store, with: impl Fn(&dyn Reads) -> T) -> Result<T, Failure> {
         self.read_once(store, &with).or_else(|failure| self.read_anew(store, with, failure))
     }
 
-    /// Asks what there is by now in its place, after it failed so; where that is still this, it stays so.
+    /// Reads what there is by now in its place, after it failed so; where that is still this, the failure stays.
     pub fn read_anew<T>(
         &self,
         store: &dyn Store,
@@ -165,7 +165,7 @@ impl View {
         }
     }
 
-    /// Asks it without keeping a thread waiting, where it is in somebody's Redis; see [`read_anew`](Self::read_anew) where that fails.
+    /// Reads it without blocking a thread, where it is in Redis; see [`read_anew`](Self::read_anew) where that fails.
     pub async fn read_later<T>(&self, with: impl Fn(&dyn Reads) -> T) -> Option<Result<T, Failure>> {
         let order = match &self.of {
             Of::AllTime => &self.board.order,
@@ -175,7 +175,7 @@ impl View {
         Some(order.remote()?.read_later(with).await.map_err(Failure::from))
     }
 
-    /// Asks it once; see [`is_stale`](Self::is_stale) where that fails.
+    /// Reads it once; see [`is_stale`](Self::is_stale) where that fails.
     pub fn read_once<T>(&self, store: &dyn Store, with: impl FnOnce(&dyn Reads) -> T) -> Result<T, Failure> {
         match &self.of {
             Of::AllTime => Ok(self.board.order.read(with)?),
@@ -200,13 +200,13 @@ impl View {
         }
     }
 
-    /// Whether the order of this closed part was stored anew since the view was found.
+    /// Whether the archive of this closed window was written anew since the view was found.
     pub fn is_stale(&self, store: &dyn Store) -> bool {
         self.renewed(store).is_ok_and(|row| row.is_some())
     }
 
-    /// The newer order of a part that is closed by now, if there is one; refused where the part is gone. Another server may
-    /// have written it.
+    /// The newer archive of a window that is closed by now, if there is one; refused where the window is forgotten. Another
+    /// server may have written it.
     fn renewed(&self, store: &dyn Store) -> Result<Option<PartRow>, Failure> {
         let (part, version) = match &self.of {
             Of::Closed(row) => (row.part, row.version),
@@ -228,7 +228,7 @@ pub fn list(board: &Board, now: Micros) -> Vec<Listed> {
     list_with(board, now, |live| live.order.total())
 }
 
-/// The same for somebody who holds some of the orders and knows how many players they have.
+/// The same for a caller that holds some of the rankings and knows how many players they have.
 pub fn list_with(board: &Board, now: Micros, total: impl Fn(&LivePart) -> u64) -> Vec<Listed> {
     let periods = board.periods();
     let mut all = Vec::new();

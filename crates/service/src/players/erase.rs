@@ -1,4 +1,4 @@
-//! Hiding a player on a board, showing it again, and erasing it everywhere.
+//! Banning a player on a leaderboard, restoring it, and erasing it everywhere.
 //!
 //! All three go through the lane of scores, so each has its place among the player's submits.
 
@@ -15,7 +15,7 @@ use tally_rules::idempotency::Identity;
 use tally_rules::{BoardId, PlayerId};
 use tally_store::BoardNo;
 
-/// Hides a player on a board, or shows it again. Says whether it was a replay.
+/// Bans a player on a leaderboard, or restores it. Says whether it was a replay.
 pub async fn ban(
     tally: &Arc<Tally>,
     board: &BoardId,
@@ -61,8 +61,8 @@ pub async fn erase(
     if had_applied { done.map_err(Failure::after_a_part) } else { done }
 }
 
-/// Takes back what the player has applied for, unless this repeats a request that was done: who came back may have applied
-/// since. First, because the request is remembered with the rest: one that is cut short here is done anew.
+/// Withdraws the applications of the player, unless this repeats a request that was done: the player may have applied again
+/// since. First, because the outcome is stored with the rest: a request that is cut short here is done anew.
 async fn take_back(
     tally: &Arc<Tally>,
     player: &PlayerId,
@@ -77,7 +77,7 @@ async fn take_back(
     blocking(move || erase_applications(&tally, &player)).await
 }
 
-/// Asks the lane for a change that may concern closed periods. Whoever asks may go away: what is committed is ended.
+/// Asks the lane for a change that may concern closed periods. The caller may go away: what is committed is ended.
 async fn change_closed(
     tally: &Arc<Tally>,
     boards: Vec<Arc<Board>>,

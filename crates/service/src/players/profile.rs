@@ -9,7 +9,7 @@ use tally_rules::profile::Profile;
 use tally_rules::{PlayerId, Refusal};
 use tally_store::{Changes, Loaded, Plan, ShardSet, StoreError};
 
-/// What came of putting a profile.
+/// The answer to a put of a profile.
 #[derive(Clone, Debug)]
 pub struct Put {
     /// Whether there was none before.
@@ -51,7 +51,7 @@ pub fn get(tally: &Tally, player: &PlayerId) -> Result<Profile, Failure> {
     profile.ok_or(Failure::Refused(Refusal::PlayerNotFound))
 }
 
-/// The profiles of a page, each for itself: what fails fails alone.
+/// The profiles of a page, each for itself: one that fails keeps no other from the page.
 pub fn of_page(tally: &Tally, players: &[PlayerId]) -> Vec<Result<Option<Profile>, StoreError>> {
     match tally.store.profiles(players) {
         Ok(profiles) => profiles,

@@ -1,9 +1,9 @@
-//! Transactions outside of lanes whose answer was lost, and that could not be asked about at once.
+//! In-doubt commits outside of lanes: their answers were lost, and the store could not resolve them at once.
 //!
-//! A lane keeps its batch until it is known what became of it. A key that is made or revoked and a leaderboard that is made
-//! or deleted have no lane: such a commit is asked about as soon as the store answers, and then what is known here of keys and
-//! leaderboards is read again. So are the leaderboards of a contest that has started while its caller could not be told. Not
-//! here: what is answered meanwhile.
+//! A lane keeps its batch until its commit is resolved. An API key that is made or revoked and a leaderboard that is made or
+//! deleted have no lane. Such a commit is resolved as soon as the store answers, and then API keys and leaderboards are read
+//! again. So are the leaderboards of a contest that has started while its caller got no answer. Not here: what is answered
+//! meanwhile.
 
 use crate::boards;
 use crate::failure::Failure;
@@ -12,12 +12,12 @@ use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tally_store::{BatchId, Changes, Committed, Loaded, Plan, Store, StoreError};
 
-/// Those of this server.
+/// The in-doubt commits of this server.
 #[derive(Debug, Default)]
 pub(crate) struct InDoubtCommits(Mutex<Vec<BatchId>>);
 
 impl InDoubtCommits {
-    /// Runs a transaction once. Where its answer is lost the store is asked what became of it.
+    /// Runs a transaction once. Where its answer is lost the store resolves it.
     pub(crate) fn run(
         &self,
         store: &dyn Store,
@@ -42,7 +42,7 @@ impl InDoubtCommits {
     }
 }
 
-/// Finds out what became of them, and brings keys and leaderboards to what is stored. Blocks on the store.
+/// Resolves all of them, and brings API keys and leaderboards to what is stored. Blocks on the store.
 pub(crate) fn resolve_all(tally: &Tally) -> Result<(), Failure> {
     let (in_doubt, unheard) = (&tally.keys.in_doubt, &tally.lane.shared().started_unheard);
     if in_doubt.all().is_empty() && !unheard.load(Ordering::SeqCst) {
@@ -50,10 +50,10 @@ pub(crate) fn resolve_all(tally: &Tally) -> Result<(), Failure> {
     }
     let _one = tally.changing_boards.lock().unwrap_or_else(PoisonError::into_inner);
     let open = in_doubt.all().clone();
-    // One that was not done is not done any more after this.
+    // A commit that was not done is not done any more after this.
     open.iter().try_for_each(|batch| tally.store.became(batch).map(drop))?;
     tally.keys.reload()?;
-    // Before the leaderboards are read: a start that is heard of meanwhile has them read once more.
+    // Before the leaderboards are read: a start that comes meanwhile has them read once more.
     let was_unheard = unheard.swap(false, Ordering::SeqCst);
     boards::read_again(tally).inspect_err(|_| {
         unheard.fetch_or(was_unheard, Ordering::SeqCst);

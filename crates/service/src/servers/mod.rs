@@ -1,12 +1,11 @@
-//! Several servers on one store: what the others change is known here before it matters.
+//! Several servers on one store: each learns what the others change before it matters.
 //!
-//! Everything of a board that is in memory has a revision in the store, and so have the API keys. One thread asks ten times a
-//! second what has changed after the last look, and reads that again. Three things do not wait for it: a batch, whose
-//! transaction finds another revision than it was planned on and is planned again (`scores/standing`); a name that is not
-//! known here, for which the next look is made at once, one for all who wait; and answers, which are refused when the last
-//! look was a second ago, so that a revoked key ends everywhere (ten seconds where there are no keys). Where orders are in
-//! memory one server writes, and none of this is there. Not here: what was committed and not published by who is gone
-//! ([`outbox`]).
+//! Every leaderboard in memory has a revision in the store, and so have the API keys. A background task reads the change feed
+//! ten times a second, and reads what has changed again. Three things do not wait for it. A batch whose transaction finds
+//! another revision than it was planned on is planned again. For a name that is not in memory the next look is made at once,
+//! one for all requests that wait. Answers are refused when the last look was a second ago, so that a revoked key ends
+//! everywhere (ten seconds where there are no keys). Where rankings are in memory one server writes, and none of this is there.
+//! Not here: what a server that has ended committed and did not publish ([`outbox`]).
 
 pub(crate) mod in_doubt;
 pub(crate) mod outbox;
@@ -31,21 +30,21 @@ use tokio::sync::watch;
 
 /// Between two looks.
 const LOOK_PAUSE: Duration = Duration::from_millis(100);
-/// What was known so long ago is not answered from where there are keys: a revoked one ends within a second on every server.
+/// The age of what may be answered where there are keys: a revoked one ends within a second on every server.
 const KNOWN_MAX: Duration = Duration::from_secs(1);
-/// The same where there is none: who may ask what is of one machine then, and a pause of it should not stop answers.
+/// The same where there is none: then only this machine has access, and a pause of it should not stop answers.
 const KNOWN_MAX_OPEN: Duration = Duration::from_secs(10);
 /// Boards that are read again in one look.
 const BOARDS_AT_ONCE: usize = 100;
 /// Boards are read for so long in one look. Answers do not wait for them: a batch on an older board is planned again.
 const READ_MAX: Duration = Duration::from_millis(300);
-/// The store remembers deleted boards for twice as long; whoever looks less often looks at everything.
+/// The store remembers deleted boards for twice as long; a server that looks less often reads everything.
 const FOLLOWED_MAX: i64 = 1_800 * SECOND;
 
-/// How often what met another one's change is tried again.
+/// How often a transaction that met the change of another server is tried.
 pub(crate) const TRIES: u32 = 8;
 
-/// The thread that follows, and who waits for it.
+/// The background task that follows other servers, and the requests that wait for it.
 #[derive(Debug)]
 pub(crate) struct Follower {
     base: Instant,
@@ -87,7 +86,7 @@ impl Followed {
         }
     }
 
-    /// Asks what has changed, and reads changed API keys again.
+    /// Reads the change feed, and changed API keys again.
     fn ask(&mut self, tally: &Tally) -> Result<(), Failure> {
         let now = tally.now();
         if now.0 - self.at.0 > FOLLOWED_MAX {
@@ -109,7 +108,8 @@ impl Followed {
         Ok(())
     }
 
-    /// Reads changed boards again, for so long that the next look is in time. The newest come first: a request may wait for a name.
+    /// Reads changed boards again, for so long that the next look is in time. The newest come first: a request may wait for a
+    /// name.
     fn read(&mut self, tally: &Tally) -> Result<(), Failure> {
         let (began, mut failed) = (Instant::now(), Ok(()));
         for no in self.left.iter().rev().take(BOARDS_AT_ONCE).copied().collect::<Vec<_>>() {
@@ -147,7 +147,8 @@ impl Follower {
             if let Some(follower) = &tally.follower {
                 let looked = follower.look(tally, &mut followed);
                 if looked.is_err() {
-                    // A look that is wanted waits with it: a store that does not answer is not asked without a pause.
+                    // A request that waits for a look waits with it: a store that does not answer is not asked without a
+                    // pause.
                     std::thread::sleep(LOOK_PAUSE);
                 }
                 backoff.note(looked.err().as_ref());
@@ -164,7 +165,7 @@ impl Follower {
         self.task.stop();
     }
 
-    /// Whether what is known here was the present not long ago; `open` where nobody needs a key.
+    /// Whether what is in memory was the present not long ago; `open` where no key is needed.
     pub(crate) fn may_answer(&self, open: bool) -> bool {
         let age = self.micros().saturating_sub(self.known.load(Ordering::Acquire));
         let most = if open { KNOWN_MAX_OPEN } else { KNOWN_MAX };
@@ -178,7 +179,7 @@ impl Follower {
         drop(self.finished.wait_timeout_while(self.looks(), KNOWN_MAX, missing));
     }
 
-    /// The same for whoever must not block.
+    /// The same for a caller that must not block.
     pub(crate) async fn looked_now(&self) {
         let (number, mut done) = (self.want(), self.done.subscribe());
         drop(tokio::time::timeout(KNOWN_MAX, done.wait_for(|done| *done >= number)).await);
@@ -207,7 +208,7 @@ impl Follower {
         followed.read(tally)
     }
 
-    /// Tells everything that waits for the present look.
+    /// Wakes everything that waits for the present look.
     fn ended(&self) {
         let number = {
             let mut looks = self.looks();
@@ -219,8 +220,7 @@ impl Follower {
     }
 }
 
-/// Brings a board to what is stored: it may be new, changed or gone. Whether that was possible: not while a batch changes
-/// it.
+/// Brings a board to what is stored: it may be new, changed or deleted. False while a batch changes it.
 fn renew_no(tally: &Tally, no: BoardNo) -> Result<bool, Failure> {
     let broken = |refusal: tally_rules::Refusal| Fault::Broken(refusal.detail());
     let known = tally.boards.by_no(no);
@@ -238,7 +238,7 @@ fn renew_no(tally: &Tally, no: BoardNo) -> Result<bool, Failure> {
             Ok(true)
         }
         (None, Some(board)) => {
-            // Whoever deleted it has forgotten its orders. The name may have another board by now.
+            // The server that deleted it has forgotten its rankings. The name may have another board by now.
             tally.boards.set_gone(&board);
             Ok(true)
         }
@@ -252,7 +252,7 @@ pub(crate) fn renew(store: &dyn Store, board: &Board) -> Result<bool, Failure> {
         return Ok(true);
     }
     let Some(state) = store.board(Name::No(board.no), board.known().as_ref())? else { return Ok(false) };
-    // Before its revision: what is known as of that is not older.
+    // Before its revision: what is in memory as of that is not older.
     play::learn(store, board)?;
     board.renew(&state).map_err(|refusal| Fault::Broken(refusal.detail()))?;
     Ok(true)
@@ -280,7 +280,7 @@ pub(crate) fn run(
     }
 }
 
-/// Does something again where it met another server's change.
+/// Tries something again where it met another server's change.
 pub(crate) fn again<T>(mut once: impl FnMut() -> Result<T, Failure>) -> Result<T, Failure> {
     let mut tries = 1;
     loop {
@@ -294,9 +294,9 @@ pub(crate) fn again<T>(mut once: impl FnMut() -> Result<T, Failure>) -> Result<T
     }
 }
 
-/// Makes the order of a part that is new one that can be asked. In memory it is empty, because nobody else writes. What is
-/// elsewhere under its number is of a store that is gone; or of a server that opens the same part now, whose rows are read
-/// with the others. Where that fails it is done with the next look at what is behind.
+/// Makes the ranking of a new window one that can be read. In memory it is empty, because no other server writes. In Redis
+/// there may be one of a deleted store under its number; or another server opens the same window now, whose rows are read with
+/// the others. Where that fails the next look at lagging rankings does it.
 pub(crate) fn open_order(store: &dyn Store, board: &Board, part: Part, order: &Standings) {
     if order.remote().is_some() {
         drop(archive::fill(store, board, part, order, Readers::Few, |_| {}));

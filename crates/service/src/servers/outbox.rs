@@ -1,8 +1,9 @@
-//! Publishing what a server committed and did not publish: it died in between, was frozen, or Redis was away from it.
+//! The outbox: publishing what a server committed and did not publish. It died in between, was frozen, or could not reach
+//! Redis.
 //!
-//! Every batch leaves a mark with its transaction, which goes when it is published. One that stays is published by whoever
-//! has the turn, from the rows as they are by then: a row's version keeps an older state of it from staying, whoever
-//! publishes it, and when. Not here: what this very process could not send (`Remote` has it), which is the same change
+//! Every batch leaves an outbox entry with its transaction, which goes when it is published. One that stays is published by the
+//! server with the task lease, from the rows as they are by then. A row's version keeps an older state from staying, whichever
+//! server publishes it, and when. Not here: what this very process could not send (`Remote` has it), which is the same change
 //! with the same version.
 
 use super::renew;
@@ -16,7 +17,7 @@ use tally_rules::{PlayerId, Record};
 use tally_store::plan::ALL_TIME;
 use tally_store::{BoardNo, Mark, Marked, Name, Part, PartKey, Revisions, ScoreKey, Store, StoreError};
 
-/// A mark so old is not that of a server that is about to publish.
+/// An entry so old is not that of a server that is about to publish.
 pub(crate) const AGE: Duration = Duration::from_secs(3);
 /// Rows of a part that are published at once.
 const ROWS: usize = 5_000;
@@ -24,8 +25,8 @@ const ROWS: usize = 5_000;
 /// A player, what the store has of it, and the version of that.
 type Found = (PlayerId, Option<Record>, u64);
 
-/// Publishes what marks of that age name, and takes them off; how many there were. Those of boards that this server does not know
-/// stay until it does, and keep no others.
+/// Publishes what entries of that age name, and clears them; how many there were. Those of boards that this server does not
+/// know stay until it does, and keep no others.
 pub(crate) fn republish(store: &dyn Store, boards: &Boards, age: Duration) -> Result<usize, Failure> {
     let (mut count, mut after) = (0, None);
     loop {
@@ -72,8 +73,8 @@ pub(crate) fn republish(store: &dyn Store, boards: &Boards, age: Duration) -> Re
     }
 }
 
-/// Publishes whatever is stored of a board over all time: after this its order has everything that was committed before,
-/// also what a server that died or was frozen has not published.
+/// Publishes what is stored of a board over all time: after this its ranking has everything that was committed before, also
+/// what a server that died or was frozen has not published.
 pub(crate) fn publish_all(store: &dyn Store, board: &Board) -> Result<(), Failure> {
     board.order.remote().map_or(Ok(()), |remote| whole(store, board, ALL_TIME, remote))
 }
@@ -137,8 +138,8 @@ fn whole(store: &dyn Store, board: &Board, part: Part, remote: &Remote) -> Resul
     }
 }
 
-/// Who is hidden is asked after the rows were read: hiding writes a player's rows anew, so a row from before it is older than
-/// what hiding publishes, and of one from after it is known here.
+/// Bans are read after the rows: a ban writes a player's rows anew, so a row from before it is older than what the ban
+/// publishes, and of one from after it is known here.
 fn publish(store: &dyn Store, board: BoardNo, remote: &Remote, rows: Vec<Found>) -> Result<(), Failure> {
     let players: Vec<PlayerId> = rows.iter().map(|(player, ..)| player.clone()).collect();
     let hidden = store.banned(board, &players)?;
@@ -156,7 +157,7 @@ fn publish(store: &dyn Store, board: BoardNo, remote: &Remote, rows: Vec<Found>)
     Ok(remote.republish(rows)?)
 }
 
-/// Does it with the order of a part, where there is one still: a closed part and one that is gone have none. False where
+/// Does it with the ranking of a window, where there is one still: a closed window and a deleted one have none. False where
 /// this server does not know the board yet.
 fn with_order(
     (store, boards): (&dyn Store, &Boards),

@@ -1,7 +1,7 @@
 //! Archives against periods: every archive is of a stored period, in the version that the period reads or in the next one,
 //! which is being written. Also the names of records that an archive lacks.
 //!
-//! Periods and archives are walked side by side in the order of their keys. Not here: what is in an archive (`scores`).
+//! Periods and archives are scanned side by side in the order of their keys. Not here: what is in an archive (`scores`).
 
 use super::Run;
 use super::scores::{Boards, name};
@@ -15,7 +15,7 @@ use tally_store::{Block, Books, PartKey, PartRow, ScoreKey, StoreError};
 /// Archive blocks that are read at once.
 const BLOCKS_AT_ONCE: usize = 16;
 
-/// Records that are looked for in one walk of an archive.
+/// Records that are looked up in one scan of an archive.
 const SOUGHT: usize = 200_000;
 
 /// Records that are named of one archive that lacks them.

@@ -1,9 +1,9 @@
 //! Contests and prizes of periods against the ledger: each fee of a member was captured once, each prize and each fee paid back
-//! is one movement of its wallet, and no entry says that it is of a contest or a period which knows nothing of it.
+//! is one transfer of its wallet, and no entry says that it is of a contest or a period which knows nothing of it.
 //!
 //! Entries pass in the order of their wallets and name their contest or period as their reference; what those say of a
 //! wallet is gathered in that order, in rounds of bounded size. Kept besides are a wallet's own entries of both. Not
-//! here: who should have won, which is not stored; what periods say (`periods`); rows of contests that are not there
+//! here: which players should have won, which is not stored; what periods say (`periods`); rows of contests that are not there
 //! (`owners`).
 
 use super::ahead::{Ahead, Put};
@@ -29,7 +29,7 @@ const SAID_MAX: usize = 200_000;
 /// Of which wallet, of what (a digest of it), and what: a fee, a prize or a refund.
 pub(super) type About = (WalletKey, [u8; 16], u8);
 
-/// What a contest or a period says of one movement of a wallet.
+/// What a contest or a period says of one transfer of a wallet.
 #[derive(Clone, Debug)]
 pub(super) struct Said {
     /// The contest, or the period as references name it.
@@ -53,7 +53,7 @@ struct Entered {
     transfer: TransferId,
 }
 
-/// Compares both; contests without money cost a walk of them alone.
+/// Compares both; contests without money cost only a scan of them.
 pub(super) fn replay(books: &mut dyn Books, run: &mut Run<'_>) -> Result<(), Failure> {
     check_counts(books, run)?;
     let periods = periods::check(books, run)?;
@@ -160,7 +160,7 @@ pub(super) fn each_payout(
     }
 }
 
-/// What contests and periods say of movements.
+/// What contests and periods say of transfers.
 fn say(books: &mut dyn Books, put: &mut Put<'_, About, Said>) -> Result<(), StoreError> {
     periods::say(books, put)?;
     each(books, |books, contest, record| {

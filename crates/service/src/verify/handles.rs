@@ -1,8 +1,7 @@
-//! What members are found by against members: each login, phone number and player finds the member that has it, and
-//! nothing else finds anybody.
+//! Handles against members: each login, phone number and player finds the member that has it, and nothing else finds a member.
 //!
-//! The two tables are in different orders, so first only the sums of all pairs are compared: what members say finds them,
-//! and whom it finds. Where they differ, everything is looked up by key to name the rows.
+//! The two tables are in different orders, so first only the sums of all pairs are compared: the handles of members, and the
+//! members of handles. Where they differ, everything is looked up by key to name the rows.
 
 use super::Run;
 use super::sorted_rows::SortedRows;
@@ -29,7 +28,7 @@ fn name(handle: &Handle) -> String {
     format!("{} {}", kind(handle), handle.as_str().escape_debug())
 }
 
-/// Walks handles; `of_members` is what members say of them.
+/// Scans handles; `of_members` is what members say of them.
 pub(super) fn replay(books: &mut dyn Books, of_members: Sum, run: &mut Run<'_>) -> Result<(), Failure> {
     let (mut handles, mut sum) = (SortedRows::default(), Sum::default());
     loop {
@@ -76,7 +75,7 @@ fn name_members(books: &mut dyn Books, run: &mut Run<'_>) -> Result<(), StoreErr
     }
 }
 
-/// Looks whether whoever is found has that.
+/// Checks that the member that a handle finds has it.
 fn name_handles(books: &mut dyn Books, run: &mut Run<'_>) -> Result<(), StoreError> {
     let mut after: Option<Handle> = None;
     loop {

@@ -1,6 +1,6 @@
-//! Movements against what they left: an entry on each side, the hold that they captured, and the totals of accounts.
+//! Transfers against what they left: an entry on each side, the hold that they captured, and the totals of accounts.
 //!
-//! A movement's entries are anywhere, so first only the sums of all lines are compared: what movements say of entries and
+//! A transfer's entries are anywhere, so first only the sums of all lines are compared: what transfers say of entries and
 //! what entries say of themselves. Where they differ, everything is looked up by key to name the rows.
 
 use super::Run;
@@ -19,21 +19,21 @@ use tally_store::{Books, StoreError};
 /// Captured holds that are kept in memory.
 const CAPTURED_MAX: usize = 200_000;
 
-/// Movements of a page whose entries are looked up.
+/// Transfers of a page whose entries are looked up.
 const LOOKED_UP: usize = 1_000;
 
-/// What a hold says of the movement that captured it.
+/// What a hold says of the transfer that captured it.
 #[derive(Clone, Copy, Debug)]
 struct Captured {
     hold: HoldId,
     wallet: WalletKey,
     amount: i64,
     to: Option<MemberId>,
-    /// Holds that name the same movement.
+    /// Holds that name the same transfer.
     holds: u32,
 }
 
-/// Walks movements; what all of them add up to.
+/// Scans transfers; what all of them add up to.
 pub(super) fn replay(books: &mut dyn Books, of_entries: Sum, run: &mut Run<'_>) -> Result<Totals, Failure> {
     let (mut totals, mut lines) = (Totals::default(), Sum::default());
     let mut holds = 0;
@@ -66,7 +66,7 @@ pub(super) fn replay(books: &mut dyn Books, of_entries: Sum, run: &mut Run<'_>) 
     Ok(totals)
 }
 
-/// What a movement says of each of its entries.
+/// What a transfer says of each of its entries.
 fn each_line(id: TransferId, transfer: &Transfer, mut each: impl FnMut(Line)) {
     for (key, kind, counterparty) in transfer.sides().into_iter().flatten() {
         each(Line { key, transfer: id, kind, amount: transfer.amount, counterparty });
@@ -77,7 +77,7 @@ fn again(known: &mut Captured, _more: Captured) {
     known.holds += 1;
 }
 
-/// What captured holds say of movements.
+/// What captured holds say of transfers.
 fn captured_holds(
     books: &mut dyn Books,
     count: &mut u64,
@@ -129,7 +129,7 @@ fn check_capture(run: &mut Run<'_>, id: TransferId, transfer: &Transfer, hold: O
     }
 }
 
-/// Looks at every movement's entries.
+/// Looks at every transfer's entries.
 fn name_sides(books: &mut dyn Books, run: &mut Run<'_>) -> Result<(), StoreError> {
     let mut after = None;
     loop {
@@ -170,7 +170,7 @@ fn check_side(run: &mut Run<'_>, wanted: &Line, entry: Option<&Entry>) {
     run.found("transfers", wanted.transfer.0, what);
 }
 
-/// Looks whether every entry's movement knows it.
+/// Looks whether every entry's transfer knows it.
 fn name_entries(books: &mut dyn Books, run: &mut Run<'_>) -> Result<(), StoreError> {
     let mut after = None;
     loop {

@@ -1,7 +1,7 @@
-//! What periods that pay prizes say: how many prizes there are, which have had their turn, and which movement each is.
+//! What periods that pay prizes say: how many prizes there are, which have had their turn, and which transfer each is.
 //!
-//! A period knows the movement of each of its prizes, so that is what an entry is compared by: two of them, or one more, are
-//! rows that nobody knows. Not here: the comparison (`contests`).
+//! A period has the transfer of each of its prizes, so an entry is compared by that: two of them, or one more, are rows without
+//! a prize. Not here: the comparison (`contests`).
 
 use super::Run;
 use super::ahead::Put;
@@ -14,7 +14,7 @@ use tally_rules::ledger::{Kind, TransferId, WalletKey};
 use tally_rules::period::Payment;
 use tally_store::{Books, PartKey, StoreError};
 
-/// What a prize of a period is about: by its reference, and its movement.
+/// What a prize of a period is about: by its reference, and its transfer.
 pub(super) fn about(wallet: WalletKey, reference: &str, transfer: TransferId) -> About {
     contests::about(wallet, &[reference.as_bytes(), b"\0", &transfer.0.0], Kind::Prize)
 }
@@ -37,7 +37,7 @@ pub(super) fn each(
     }
 }
 
-/// What periods say of movements.
+/// What periods say of transfers.
 pub(super) fn say(books: &mut dyn Books, put: &mut Put<'_, About, Said>) -> Result<(), StoreError> {
     each(books, |books, payment| {
         let of: Arc<str> = reference(payment).into();

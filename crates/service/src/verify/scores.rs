@@ -1,8 +1,8 @@
 //! Records against boards, periods and archives: each record belongs to a part that is stored, and the archive of a closed
 //! period has exactly the records of that period, in the order of the board's rule.
 //!
-//! Records and periods are walked side by side in the order of their keys, archives in the order of their blocks. Both sides
-//! are sums of keyed digests, so memory is that of some pages and of one board's hidden players. Entries are looked up by
+//! Records and periods are scanned side by side in the order of their keys, archives in the order of their blocks. Both sides
+//! are sums of keyed digests, so memory is that of some pages and of one board's banned players. Entries are looked up by
 //! key only where the sums differ. Not here: spans of periods (`schedule`), archives of no period (`archives`), and ranks in
 //! a server's memory, which `tally doctor` compares.
 
@@ -24,7 +24,7 @@ use tally_store::{BoardNo, BoardRow, Books, PartKey, PartRow, ScoreKey, StoreErr
 /// What was checked of scores.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Scores {
-    /// Live boards.
+    /// Live leaderboards.
     pub boards: u64,
     /// Records of live boards, in all of their parts.
     pub records: u64,
@@ -51,7 +51,7 @@ pub(super) fn name(boards: &Boards, key: PartKey) -> String {
     }
 }
 
-/// Live boards; one whose definition is damaged has none.
+/// Live boards; one whose definition is corrupt has none.
 pub(super) type Boards = BTreeMap<BoardNo, Option<BoardRow>>;
 
 type Records = SortedRows<ScoreKey, Record>;
@@ -60,7 +60,7 @@ type Records = SortedRows<ScoreKey, Record>;
 #[derive(Default)]
 struct Group {
     count: u64,
-    /// Those of players who are not hidden.
+    /// Those of players that are not banned.
     shown: Sum,
 }
 
@@ -68,7 +68,7 @@ struct Group {
 struct Comparison {
     boards: Boards,
     purge: ToPurge,
-    /// Players hidden on the board of that number.
+    /// Players banned on the board of that number.
     hidden: (Option<BoardNo>, HashSet<PlayerId>),
 }
 
@@ -76,7 +76,7 @@ fn part_of(key: &ScoreKey) -> PartKey {
     PartKey { board: key.board, part: key.part }
 }
 
-/// Walks all of it.
+/// Scans all of it.
 pub(super) fn replay(books: &mut dyn Books, now: Micros, run: &mut Run<'_>) -> Result<(), Failure> {
     let boards: Boards = books.boards()?.into_iter().collect();
     run.replayed.scores.boards = boards.len() as u64;

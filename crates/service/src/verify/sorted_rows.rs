@@ -6,7 +6,7 @@ use tally_store::books::Page;
 /// Rows of one page: large enough to hide the question, small enough to keep several.
 pub(super) const PAGE_ROWS: usize = 5_000;
 
-/// Where a walk is.
+/// The position in a table.
 #[derive(Debug)]
 pub(super) struct SortedRows<K, V> {
     rows: std::vec::IntoIter<(K, V)>,
@@ -41,7 +41,7 @@ impl<K: Clone, V> SortedRows<K, V> {
         self.rows.as_slice().first()
     }
 
-    /// Takes it.
+    /// Takes the next row that was read.
     pub(super) fn next(&mut self) -> Option<(K, V)> {
         self.rows.next()
     }

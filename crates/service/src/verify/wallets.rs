@@ -33,7 +33,7 @@ pub(super) fn name_of_entry(key: &EntryKey) -> String {
     format!("{}/{}", name(&key.wallet), key.sequence)
 }
 
-/// Walks members, wallets and entries side by side.
+/// Scans members, wallets and entries side by side.
 pub(super) fn replay(
     books: &mut dyn Books,
     home: Option<Currency>,

@@ -4,8 +4,7 @@ use crate::world::*;
 use tally_rules::Refusal;
 use tally_rules::ledger::{MemberId, Move};
 use tally_service::Failure;
-use tally_service::ledger::transfers;
-use tally_service::ledger::transfers::NewTransfer;
+use tally_service::ledger::transfers::{self, NewTransfer};
 
 const CALLERS: usize = 32;
 const ROUNDS: usize = 8;

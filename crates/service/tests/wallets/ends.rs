@@ -27,9 +27,8 @@ use tally_service::contests::{
     apply, change, expire, finish, read, scheduler, series, settle, start as begin,
 };
 use tally_service::ledger::import::{self, NewChunk};
-use tally_service::members;
-use tally_service::members::NewMember;
 use tally_service::members::change::MemberChange;
+use tally_service::members::{self, NewMember};
 use tally_service::periods::{prizes, scheduler as periods};
 use tally_service::{Background, Clock, Failure, Fault, LaneByHand, Settings, Tally, boards};
 

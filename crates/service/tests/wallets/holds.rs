@@ -6,8 +6,7 @@ use tally_rules::instant::SECOND;
 use tally_rules::ledger::hold::{End, Ending};
 use tally_rules::ledger::{Amount, MemberId, WalletKey};
 use tally_service::Failure;
-use tally_service::ledger::holds::NewHold;
-use tally_service::ledger::holds::{self, HoldDone};
+use tally_service::ledger::holds::{self, HoldDone, NewHold};
 
 fn place(
     world: &World,

@@ -8,11 +8,9 @@ use tally_rules::ledger::member::{Login, Phone};
 use tally_rules::ledger::pin::Given;
 use tally_rules::ledger::{Amount, MemberId, Move};
 use tally_service::Failure;
-use tally_service::members;
-use tally_service::members::NewMember;
 use tally_service::members::change::{MemberChange, Set};
-use tally_service::members::pay::NewPayment;
-use tally_service::members::pay::{self, Payment};
+use tally_service::members::pay::{self, NewPayment, Payment};
+use tally_service::members::{self, NewMember};
 
 fn phone(text: &str) -> Phone {
     Phone::parse(text, None).unwrap()

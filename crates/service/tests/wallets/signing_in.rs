@@ -5,11 +5,10 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use tally_rules::ledger::Member;
 use tally_rules::ledger::member::Login;
-use tally_service::members;
-use tally_service::members::NewMember;
 use tally_service::members::change::{MemberChange, Set};
 use tally_service::members::password::{self, Cost};
 use tally_service::members::signin::{self, SignedIn};
+use tally_service::members::{self, NewMember};
 
 /// "password" as another program digests it, with parameters of its own.
 const IMPORTED: &str =

@@ -13,11 +13,9 @@ use tally_rules::ledger::{
     Amount, Currencies, Currency, Member, MemberId, Move, Order, Transfer, TransferId, WalletKey,
 };
 use tally_rules::{Micros, PlayerId, Refusal};
-use tally_service::ledger::transfers::NewTransfer;
-use tally_service::ledger::transfers::{Receipt, TransferResult};
+use tally_service::ledger::transfers::{NewTransfer, Receipt, TransferResult};
 use tally_service::ledger::{LedgerSettings, transfers};
-use tally_service::members;
-use tally_service::members::{Created, NewMember};
+use tally_service::members::{self, Created, NewMember};
 use tally_service::secret::Secret;
 use tally_service::{Clock, Failure, Keys, Progress, Settings, Tally};
 use tally_store::Store;

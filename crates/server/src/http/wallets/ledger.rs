@@ -77,7 +77,7 @@ pub(in crate::http) async fn transaction(mut call: Call) -> Result<Answer, Probl
     call.finish_query()?;
     let tally = call.tally()?;
     let id = call.id("transaction")?;
-    let found = read::movement(&tally, id).await.map_err(|failure| problem::of_failure(&failure))?;
+    let found = read::transfer(&tally, id).await.map_err(|failure| problem::of_failure(&failure))?;
     let transfer = &found.transfer;
     let (debited, credited) = transfer.accounts();
     let [out, arrived] = &found.entries;

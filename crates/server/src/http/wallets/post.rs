@@ -6,8 +6,7 @@ use crate::http::call::Call;
 use crate::http::problem;
 use hyper::StatusCode;
 use tally_rules::idempotency::Identity;
-use tally_service::ledger::transfers;
-use tally_service::ledger::transfers::NewTransfer;
+use tally_service::ledger::transfers::{self, NewTransfer};
 use tally_wire::Problem;
 use tally_wire::api::wallets::{Posting, TransactionAnswer, read_order};
 

@@ -12,7 +12,7 @@ use tally_rules::{PlayerId, Refusal};
 use tally_store::EntrantKey;
 
 impl BatchState<'_> {
-    /// Applications are taken, there; or anew, where those are lost that it had.
+    /// Opens a contest in this application store; or again, if its applications are lost.
     pub(crate) fn open(&mut self, order: &ContestOrder, mut record: Record, kept: Kept) -> Decided {
         let anew = record.state == Stands::Open && record.kept != kept;
         record.kept = kept;
@@ -26,7 +26,7 @@ impl BatchState<'_> {
         self.keep(order, record, What::Nothing)
     }
 
-    /// Something became of applications that are elsewhere; they are as they were seen.
+    /// Notes a change of applications that are not in the store.
     pub(crate) fn outside(&mut self, order: &ContestOrder, mut record: Record, what: Outside) -> Decided {
         match what {
             Outside::Thaw => {
@@ -87,15 +87,15 @@ impl BatchState<'_> {
         }
     }
 
-    /// Lets go what is still held.
+    /// Voids a hold, if there is one.
     pub(crate) fn release(&mut self, hold: Option<HoldId>) {
         if let Some(hold) = hold {
-            // One that has ended in another way is what was wanted too.
+            // A hold that has ended in another way needs no void.
             let _ended = self.book.end(hold, Ending::Void, TransferId(hold.0), self.now);
         }
     }
 
-    /// Whether what was seen of an application is still so, as far as the plan depends on it.
+    /// Whether an application is still as it was read, as far as the read set depends on it.
     pub(crate) fn is_as_seen(&self, key: &EntrantKey, seen: Option<&Application>) -> bool {
         self.applications.get(key).and_then(|now| now.hold) == seen.and_then(|seen| seen.hold)
     }

@@ -1,8 +1,8 @@
-//! What a batch does of contests. Pure, like the rest of a batch.
+//! Deciding acts on contests. Pure.
 //!
-//! Each act is judged by the state machine under the contest's lock, so two starts at once are one start and one refusal,
-//! and money, members, boards and state change together or not at all: everything that can be refused is judged before
-//! anything is changed. Not here: what was read before the batch; where it is not so any more the answer is outdated.
+//! The state machine judges each act under the contest's lock, so two starts at once are one start and one rejection. Money,
+//! members, leaderboards and state change together or not at all: everything that can be rejected is judged before anything is
+//! changed. Not here: what the caller has read before; where that has changed, the answer is outdated.
 
 mod applications;
 mod pieces;
@@ -130,12 +130,12 @@ fn read(plan: &mut Plan, order: &ContestOrder, settings: &LedgerSettings) {
     ledger.holds.extend(holds);
 }
 
-/// An act that was done.
+/// The answer to an act that was done.
 fn done(record: Record, what: What) -> Decided {
     Ok(ContestDone { record: Box::new(record), replayed: false, turned: false, what })
 }
 
-/// Something is not as it was seen.
+/// The answer where the contest has changed since it was read.
 fn outdated(record: Record) -> Decided {
     done(record, What::Outdated)
 }
@@ -161,8 +161,8 @@ impl BatchState<'_> {
             return self.keep(order, record, What::Nothing);
         }
         let record = present.ok_or(Refusal::ContestNotFound)?;
-        // What follows was planned for that one, for its fee and prizes, for the boards that it has in its state, and for where
-        // its applications are.
+        // The caller planned the act for this contest: for its fee and prizes, the leaderboards that it has in its state, and
+        // its application store.
         let has_boards = matches!(order.act, Act::Patch(..) | Act::Finish(_) | Act::Cancel(_));
         let is_seen = |seen: &Record| {
             let (then, now) = (&seen.contest, &record.contest);
@@ -215,7 +215,7 @@ impl BatchState<'_> {
         }
     }
 
-    /// Writes the contest, and that this was done.
+    /// Writes the contest, and the outcome of the act.
     pub(crate) fn keep(&mut self, order: &ContestOrder, record: Record, what: What) -> Decided {
         self.contests.set(&order.id, Some(record.clone()));
         let outcome = match &what {
@@ -230,7 +230,7 @@ impl BatchState<'_> {
         order.at.unwrap_or(self.now).max(record.since)
     }
 
-    /// Into the next state, where nothing else happens at once.
+    /// Changes the state, where nothing else happens at once.
     pub(crate) fn turn(
         &mut self,
         order: &ContestOrder,
@@ -296,7 +296,7 @@ impl BatchState<'_> {
                 Facts { application: Some(application), member_is_open, is_staff, hold: hold.as_ref() };
             (player.clone(), *application, judge(facts, fee.is_some(), needs, self.now))
         });
-        // The clock's start leaves nobody waiting for one bad row.
+        // A start by the clock does not fail for one bad row.
         let on_invalid = match order.by {
             tally_rules::contest::By::Clock => tally_rules::contest::OnInvalid::Skip,
             _ => record.contest.on_invalid,

@@ -1,7 +1,7 @@
-//! What a contest sets off and takes several transactions: each does a bounded piece, if it is still the next.
+//! Pieces of work of a contest that takes several transactions: each is done if it is still the next.
 //!
-//! Which is the next is in the contest's row, which the transaction holds. So a piece that is asked for twice, after a crash or
-//! by two servers, is done once.
+//! The contest's row says which is the next, and the transaction holds it. So a piece that comes twice, after a crash or from
+//! two servers, is done once.
 
 use super::{Decided, done, outdated};
 use crate::contests::acts::{ContestOrder, What};
@@ -16,8 +16,8 @@ use tally_rules::{PlayerId, Refusal};
 use tally_store::{EntrantKey, PayoutKey};
 
 impl BatchState<'_> {
-    /// Takes all applications away with the start, where those accepted are all there are and one piece: it spares two
-    /// transactions. The revision says that they are as they were seen, so they are not read again. Gives what is left to do.
+    /// Clears all applications with the start, where the accepted ones are all there are and one piece: it saves two
+    /// transactions. The revision says that they have not changed, so they are not read again. Gives what is left to do.
     pub(crate) fn clear_at_once(&mut self, record: &Record, rows: &[(PlayerId, Application)]) -> Work {
         if rows.len() > PIECE || record.desk.all() as usize != rows.len() {
             return Work::Clear;
@@ -30,13 +30,13 @@ impl BatchState<'_> {
         Work::None
     }
 
-    /// Removes an application; of whom it did not make a member what is held is free again.
+    /// Removes an application; the hold of a player that did not become a member is voided.
     fn take_away(&mut self, key: &EntrantKey, application: &Application) {
         self.release(application.hold);
         self.applications.set(key, None);
     }
 
-    /// Takes some of the applications away that are left; with the last ones that is done.
+    /// Clears the next applications; with the last ones that is done.
     pub(crate) fn clear(
         &mut self,
         order: &ContestOrder,
@@ -49,7 +49,7 @@ impl BatchState<'_> {
         }
         for (player, application) in rows {
             let key = Self::entrant(&record, player);
-            // Somebody else may have cleared it meanwhile.
+            // Another server may have cleared it meanwhile.
             if self.applications.get(&key).is_some() {
                 self.take_away(&key, application);
             }
@@ -62,13 +62,13 @@ impl BatchState<'_> {
         self.keep(order, record, What::Nothing)
     }
 
-    /// The prizes become known, once.
+    /// Stores the prizes, once.
     pub(crate) fn settle(&mut self, order: &ContestOrder, mut record: Record, payouts: &[Payout]) -> Decided {
         let row = state::judge(record.state, Event::Settle, order.by)?;
         if row.to == record.state || record.prizes.is_some() {
             return self.keep(order, record, What::Nothing);
         }
-        // Whatever a start has left comes first.
+        // What a start has left comes first.
         if record.work != Work::None {
             return outdated(record);
         }
@@ -101,8 +101,8 @@ impl BatchState<'_> {
         self.keep(order, record, What::Paid(became))
     }
 
-    /// Pays the prizes that follow each other under one number, up to the first that cannot be paid now: gives the number of the
-    /// next one and what became of each. Refuses where that is the first of all.
+    /// Pays consecutive prizes under one number, up to the first that cannot be paid now: gives the number of the next one and
+    /// the outcome of each. Rejects where that is the first of all.
     pub(crate) fn pay_rows(
         &mut self,
         (contest, first): (Uuid, u32),
@@ -126,8 +126,8 @@ impl BatchState<'_> {
         Ok((next, became))
     }
 
-    /// Pays a prize, or a fee back. What the wallet will never take is written down with the reason; a refusal is any other
-    /// reason, and the piece is tried again.
+    /// Pays a prize, or a fee back. What the wallet will never take is stored with the reason; on any other rejection the piece
+    /// is tried again.
     pub(crate) fn pay_out(
         &mut self,
         what: Move,
@@ -183,7 +183,7 @@ impl BatchState<'_> {
         became
     }
 
-    /// Pays the next fees back, if they are still the next. Each is written down under its member's place.
+    /// Pays the next fees back, if they are still the next. Each is stored under its member's place.
     pub(crate) fn refund(
         &mut self,
         order: &ContestOrder,

@@ -26,11 +26,9 @@ use tally_rules::score::Given;
 use tally_rules::{PlayerId, Refusal};
 use tally_service::contests::act::Actor;
 use tally_service::contests::{apply, ban, change, expire, finish, read, scheduler, settle, start as begin};
-use tally_service::ledger::transfers;
-use tally_service::ledger::transfers::NewTransfer;
-use tally_service::members;
-use tally_service::members::NewMember;
+use tally_service::ledger::transfers::{self, NewTransfer};
 use tally_service::members::change::MemberChange;
+use tally_service::members::{self, NewMember};
 use tally_service::periods::{prizes, scheduler as periods};
 use tally_service::players::erase;
 use tally_service::scores::submit::{self, NewScore};
@@ -128,9 +126,8 @@ impl Story {
             } else {
                 // What it sets off may have been cut short.
                 let tally = &self.tally;
-                let work =
-                    scheduler::do_due(tally).and(periods::close_due(tally)).and(prizes::pay_due(tally));
-                is_settled = work.is_ok();
+                let closed = scheduler::do_due(tally).and(periods::close_due(tally));
+                is_settled = closed.and(prizes::pay_due(tally)).is_ok();
             }
         }
         match done {
