@@ -3,26 +3,26 @@
 //! Pure. Not here: requests that run at present (`requests`).
 
 use tally_lanes::WorkingSet;
-use tally_rules::idempotency::{self, Identity, RequestKey, Seen, Stored};
+use tally_rules::idempotency::{self, IdempotencyKey, RequestKey, KeyCheck, Stored};
 use tally_rules::outcome::Outcome;
-use tally_rules::{Micros, Refusal};
+use tally_rules::{Micros, Rejection};
 use tally_store::Plan;
 
 /// Adds the stored outcome of a request to a read set.
-pub(crate) fn read(plan: &mut Plan, identity: Option<&Identity>) {
+pub(crate) fn read(plan: &mut Plan, identity: Option<&IdempotencyKey>) {
     plan.requests.extend(identity.map(|one| one.key.clone()));
 }
 
 /// The outcome of a request that was done before; nothing of a new one. Refuses the key of another request.
 pub(crate) fn replay(
-    identity: Option<&Identity>,
+    identity: Option<&IdempotencyKey>,
     stored: Option<&Stored>,
     (now, keep_micros): (Micros, i64),
-) -> Result<Option<Outcome>, Refusal> {
+) -> Result<Option<Outcome>, Rejection> {
     let Some(identity) = identity else { return Ok(None) };
-    Ok(match idempotency::seen(stored, identity.fingerprint, now, keep_micros)? {
-        Seen::Replay(outcome) => Some(*outcome),
-        Seen::New => None,
+    Ok(match idempotency::check_key(stored, identity.fingerprint, now, keep_micros)? {
+        KeyCheck::Replay(outcome) => Some(*outcome),
+        KeyCheck::New => None,
     })
 }
 
@@ -46,13 +46,13 @@ impl Outcomes {
     }
 
     /// See [`replay`].
-    pub(crate) fn replay(&self, identity: Option<&Identity>) -> Result<Option<Outcome>, Refusal> {
+    pub(crate) fn replay(&self, identity: Option<&IdempotencyKey>) -> Result<Option<Outcome>, Rejection> {
         let stored = identity.and_then(|one| self.rows.get(&one.key));
         replay(identity, stored, (self.now, self.keep_micros))
     }
 
     /// Stores an outcome.
-    pub(crate) fn remember(&mut self, identity: Option<&Identity>, outcome: Outcome) {
+    pub(crate) fn remember(&mut self, identity: Option<&IdempotencyKey>, outcome: Outcome) {
         if let Some(one) = identity {
             let stored = Stored { fingerprint: one.fingerprint, at: self.now, outcome };
             self.rows.set(&one.key, Some(stored));

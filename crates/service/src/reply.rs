@@ -5,20 +5,20 @@ use crate::requests::Running;
 use crate::settings::Background;
 use crate::traces::Asked;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use tally_lanes::{Lane, Passage, Refused, Reply, Seat, Work};
-use tally_rules::Refusal;
+use tally_lanes::{Lane, LaneTimings, Refused, Reply, AffinityGuard, BatchHandler};
+use tally_rules::Rejection;
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::oneshot;
 
 /// What a caller hears.
-pub(crate) type LaneReply<T> = Result<Result<T, Refusal>, Fault>;
+pub(crate) type LaneReply<T> = Result<Result<T, Rejection>, Fault>;
 
 /// Where an answer goes. Dropping the receiving end drops only the wait.
 pub(crate) struct Waiter<T> {
     /// Ends with the answer, so that a retry is told "in progress" exactly as long as it is.
     _running: Vec<Running>,
     /// Its place in the lane, where there are several: until what it did can be read.
-    seat: Option<Seat>,
+    seat: Option<AffinityGuard>,
     to: To<T>,
 }
 
@@ -48,7 +48,7 @@ impl ReplyDispatcher {
         }
     }
 
-    /// See [`tally_lanes::Work::tell`]. A runtime that has ended drops its tasks, and so tells, too.
+    /// See [`tally_lanes::BatchHandler::tell`]. A runtime that has ended drops its tasks, and so tells, too.
     pub(crate) fn tell(&self, callers: usize, telling: Box<dyn Send>) {
         match self.runtime.get().filter(|_| callers >= TOLD_TOGETHER) {
             Some(runtime) => drop(runtime.spawn(async move { drop(telling) })),
@@ -61,7 +61,7 @@ impl ReplyDispatcher {
 pub(crate) struct Entry<Q> {
     pub(crate) request: Q,
     pub(crate) running: Vec<Running>,
-    pub(crate) seat: Option<Seat>,
+    pub(crate) seat: Option<AffinityGuard>,
 }
 
 impl<Q> Entry<Q> {
@@ -84,10 +84,10 @@ pub(crate) async fn ask<W, T: Send + 'static>(
     lane: &Lane<W, Waiter<T>>,
     request: W::Request,
     running: Vec<Running>,
-    seat: Option<Seat>,
+    seat: Option<AffinityGuard>,
 ) -> Result<T, Failure>
 where
-    W: Work<Answer = Result<T, Refusal>, Fault = Fault>,
+    W: BatchHandler<Answer = Result<T, Rejection>, Fault = Fault>,
 {
     let (tell, told) = oneshot::channel();
     let waiter = Waiter { _running: running, seat, to: To::One(tell, Asked::now()) };
@@ -102,7 +102,7 @@ pub(crate) fn ask_blocking<W, T: Send + 'static>(
     background: Background,
 ) -> Result<T, Failure>
 where
-    W: Work<Answer = Result<T, Refusal>, Fault = Fault>,
+    W: BatchHandler<Answer = Result<T, Rejection>, Fault = Fault>,
 {
     let (tell, told) = oneshot::channel();
     let waiter = Waiter { _running: running, seat, to: To::One(tell, Asked::now()) };
@@ -120,7 +120,7 @@ pub(crate) async fn ask_all<W, T: Send + 'static>(
     requests: Vec<Entry<W::Request>>,
 ) -> Result<Vec<LaneReply<T>>, Failure>
 where
-    W: Work<Answer = Result<T, Refusal>, Fault = Fault>,
+    W: BatchHandler<Answer = Result<T, Rejection>, Fault = Fault>,
 {
     if requests.is_empty() {
         return Ok(Vec::new());
@@ -138,7 +138,7 @@ where
 }
 
 impl<T: Send + 'static> Reply<LaneReply<T>> for Waiter<T> {
-    fn passed(&mut self, passage: &Passage) {
+    fn passed(&mut self, passage: &LaneTimings) {
         let asked = match &self.to {
             To::One(_, asked) => asked,
             To::Place(collector, _) => &collector.asked,

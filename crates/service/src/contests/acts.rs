@@ -6,14 +6,14 @@
 
 use crate::boards::Board;
 use std::sync::Arc;
-use tally_rules::contest::definition::{Fee, Wish};
-use tally_rules::contest::member::Unpaid;
-use tally_rules::contest::record::Kept;
+use tally_rules::contest::definition::{Fee, ContestSpec};
+use tally_rules::contest::member::UnpaidReason;
+use tally_rules::contest::record::ApplicationLocation;
 use tally_rules::contest::start::Failed;
-use tally_rules::contest::{Application, By, ContestId, Enrolled, Payout, Record, Status};
-use tally_rules::idempotency::Identity;
+use tally_rules::contest::{Application, By, ContestId, ContestMember, Payout, Record, Status};
+use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::ledger::MemberId;
-use tally_rules::{Definition, Micros, PlayerId, Refusal};
+use tally_rules::{Definition, Micros, PlayerId, Rejection};
 use tally_store::{BoardNo, BoardRow};
 
 /// One act on one contest.
@@ -32,7 +32,7 @@ pub struct ContestOrder {
     /// Leaderboards whose scores depend on what it changes: none of their scores is decided meanwhile.
     pub boards: Vec<Arc<Board>>,
     /// For retries.
-    pub identity: Option<Identity>,
+    pub identity: Option<IdempotencyKey>,
 }
 
 /// An application as it was read.
@@ -44,14 +44,14 @@ pub enum Act {
     /// Makes the contest.
     Create {
         /// Its requested definition.
-        wish: Box<Wish>,
+        spec: Box<ContestSpec>,
         /// The series that makes it.
         series: Option<ContestId>,
     },
     /// Changes its definition; if it runs, on these leaderboards.
-    Patch(Box<Wish>, Vec<(BoardNo, Definition)>),
+    Patch(Box<ContestSpec>, Vec<(BoardNo, Definition)>),
     /// Takes applications, in this application store.
-    Open(Kept),
+    Open(ApplicationLocation),
     /// A player applies.
     Apply {
         /// The player that applies.
@@ -81,7 +81,7 @@ pub enum Act {
     /// Pays the next prizes, beginning with that number.
     Pay(u32, Vec<Payout>),
     /// Pays fees back to the next members; the flag says whether they are the last.
-    Refund(Vec<(PlayerId, Enrolled)>, bool),
+    Refund(Vec<(PlayerId, ContestMember)>, bool),
     /// Pays prizes or fees that were left unpaid by mistake.
     Repay(Vec<(u32, Payout)>),
     /// Notes a change of applications that are not in the store.
@@ -122,9 +122,9 @@ pub enum What {
     /// The application that was made.
     Applied(Application),
     /// The outcome of each row of a decision on applications.
-    Decided(Vec<Result<Status, Refusal>>),
+    Decided(Vec<Result<Status, Rejection>>),
     /// The outcome of each payment.
-    Paid(Vec<Result<(), Unpaid>>),
+    Paid(Vec<Result<(), UnpaidReason>>),
     /// Players that did not become members, and the leaderboards that were made.
     Started(Vec<Failed>, Vec<BoardRow>),
 }

@@ -1,5 +1,5 @@
 //! The application store of a contest: one interface in front of the store ([`StoredApplications`]) and of Redis
-//! (`redis_applications`). The contest says from its opening on which of both it has ([`Kept`]). Blocks.
+//! (`redis_applications`). The contest says from its opening on which of both it has ([`ApplicationLocation`]). Blocks.
 //!
 //! In the store an application is part of a transaction of the ledger's lane. Redis has no part in that, so a contest that
 //! moves money never has its applications there. A start concerns both: it freezes the applications first and clears them last,
@@ -7,17 +7,17 @@
 
 use super::act::{Actor, again, ask, find, once};
 use super::acts::{Act, ContestDone, ContestOrder, Outside, Seen};
-use super::redis_applications::{self, RedisApplications};
+use super::redis_applications::{self, ApplicationsInRedis};
 use super::start::boards_free;
 use crate::failure::{Failure, Fault};
 use crate::tally::Tally;
-use tally_ranking::redis::desk::DeskKey;
-use tally_rules::contest::record::Kept;
-use tally_rules::contest::{Application, By, ContestId, Event, Record, State, Status, state};
-use tally_rules::idempotency::Identity;
+use tally_ranking::redis::desk::ApplicationsKey;
+use tally_rules::contest::record::ApplicationLocation;
+use tally_rules::contest::{Application, ActorKind, ContestId, Event, Record, State, Status, state};
+use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::ledger::Uuid;
 use tally_rules::ledger::member::Handle;
-use tally_rules::{PlayerId, Refusal};
+use tally_rules::{PlayerId, Rejection};
 use tally_store::{EntrantKey, Listing};
 
 /// A request on applications, with the contest as it was read.
@@ -25,7 +25,7 @@ pub(super) struct Ask<'a> {
     pub(super) tally: &'a Tally,
     pub(super) id: &'a ContestId,
     pub(super) actor: &'a Actor,
-    pub(super) identity: Option<&'a Identity>,
+    pub(super) identity: Option<&'a IdempotencyKey>,
     pub(super) record: Record,
 }
 
@@ -68,16 +68,16 @@ pub(super) trait ApplicationStore {
 /// The application store of a contest.
 pub(super) fn of<'a>(tally: &'a Tally, record: &Record) -> Result<Box<dyn ApplicationStore + 'a>, Failure> {
     match record.kept {
-        Kept::Redis(number) => {
-            let key = DeskKey { contest: record.no, number };
-            Ok(Box::new(RedisApplications {
+        ApplicationLocation::Redis(number) => {
+            let key = ApplicationsKey { contest: record.no, number };
+            Ok(Box::new(ApplicationsInRedis {
                 desks: redis_applications::desks(tally)?,
                 faults: &tally.applications_faults,
                 key,
             }))
         }
-        Kept::Lost if record.state == State::Open => Err(Refusal::ApplicationsLost.into()),
-        Kept::Store | Kept::Lost => Ok(Box::new(StoredApplications(tally))),
+        ApplicationLocation::Lost if record.state == State::Open => Err(Rejection::ApplicationsLost.into()),
+        ApplicationLocation::Store | ApplicationLocation::Lost => Ok(Box::new(StoredApplications(tally))),
     }
 }
 
@@ -86,7 +86,7 @@ pub(super) fn at<'a>(
     tally: &'a Tally,
     id: &'a ContestId,
     actor: &'a Actor,
-    identity: Option<&'a Identity>,
+    identity: Option<&'a IdempotencyKey>,
     what: impl Fn(&dyn ApplicationStore, &Ask<'_>) -> Tried,
 ) -> Result<ContestDone, Failure> {
     let _running = identity.map(|one| tally.begin(&one.key)).transpose()?;
@@ -94,13 +94,13 @@ pub(super) fn at<'a>(
         let ask = Ask { tally, id, actor, identity, record: find(tally, id)? };
         match of(tally, &ask.record).and_then(|desk| what(&*desk, &ask)) {
             // The contest as it is now is the answer, and not that it has no applications any more.
-            Err(Failure::Refused(Refusal::ApplicationsLost)) if has_moved_on(tally, id, &ask.record)? => {
+            Err(Failure::Refused(Rejection::ApplicationsLost)) if has_moved_on(tally, id, &ask.record)? => {
                 Ok(None)
             }
             // It may be a retry of what was done while they were in Redis.
-            Err(Failure::Refused(Refusal::ContestState(state))) if ask.record.kept == Kept::Store => {
+            Err(Failure::Refused(Rejection::ContestState(state))) if ask.record.kept == ApplicationLocation::Store => {
                 let before = redis_applications::recall(&ask)?;
-                before.map_or(Err(Refusal::ContestState(state).into()), |done| Ok(Some(done)))
+                before.map_or(Err(Rejection::ContestState(state).into()), |done| Ok(Some(done)))
             }
             done => done,
         }
@@ -121,14 +121,14 @@ pub(super) fn opens_in_redis(tally: &Tally, record: &Record) -> bool {
 
 /// Where a contest that opens has its applications; a place in Redis is made ready. A contest that is open already gets a new
 /// place only where it has lost its applications.
-pub(super) fn opening(tally: &Tally, record: &Record, by: By) -> Result<Kept, Failure> {
+pub(super) fn opening(tally: &Tally, record: &Record, by: ActorKind) -> Result<ApplicationLocation, Failure> {
     let desks = tally.settings.applications.as_ref();
     let begins = match (record.state, record.kept) {
         (State::Draft, _) => {
             state::judge(record.state, Event::Open, by)?;
             !record.contest.needs_members()
         }
-        (State::Open, Kept::Redis(_) | Kept::Lost) => {
+        (State::Open, ApplicationLocation::Redis(_) | ApplicationLocation::Lost) => {
             // A caller that may decide on applications may begin to take them anew.
             state::judge(record.state, Event::Decide, by)?;
             desks.is_none() || redis_applications::is_lost(tally, record)?
@@ -137,21 +137,21 @@ pub(super) fn opening(tally: &Tally, record: &Record, by: By) -> Result<Kept, Fa
     };
     match desks {
         _ if !begins => Ok(record.kept),
-        None => Ok(Kept::Store),
+        None => Ok(ApplicationLocation::Store),
         Some(desks) => {
             let mut number = [0; 16];
             getrandom::fill(&mut number)
                 .map_err(|error| Fault::Broken(format!("no random numbers for applications: {error}")))?;
             let number = Uuid(number);
-            desks.begin(DeskKey { contest: record.no, number }).map_err(redis_applications::failure)?;
-            Ok(Kept::Redis(number))
+            desks.begin(ApplicationsKey { contest: record.no, number }).map_err(redis_applications::failure)?;
+            Ok(ApplicationLocation::Redis(number))
         }
     }
 }
 
 /// Clears a place that was made ready and is not needed. A failure does no harm.
 pub(super) fn forget(tally: &Tally, contest: Uuid, number: Uuid) {
-    let gone = redis_applications::desks(tally).map(|desks| desks.clear(DeskKey { contest, number }));
+    let gone = redis_applications::desks(tally).map(|desks| desks.clear(ApplicationsKey { contest, number }));
     if !matches!(gone, Ok(Ok(()))) {
         tracing::debug!(?gone, "take away what was prepared for applications");
     }
@@ -169,9 +169,9 @@ pub(super) fn say(
 
 /// Clears the applications of a contest in Redis once none is needed; doing it again changes nothing.
 pub(super) fn clear(tally: &Tally, id: &ContestId, record: Record) -> Result<(), Failure> {
-    let Kept::Redis(number) = record.kept else { return Ok(()) };
+    let ApplicationLocation::Redis(number) = record.kept else { return Ok(()) };
     if record.is_to_be_cleared() {
-        let key = DeskKey { contest: record.no, number };
+        let key = ApplicationsKey { contest: record.no, number };
         redis_applications::desks(tally)?.clear(key).map_err(redis_applications::failure)?;
         say(tally, id, record, Outside::Cleared)?;
     }
@@ -182,7 +182,7 @@ pub(super) fn clear(tally: &Tally, id: &ContestId, record: Record) -> Result<(),
 pub(super) struct StoredApplications<'a>(&'a Tally);
 
 impl StoredApplications<'_> {
-    fn once(ask: &Ask<'_>, by: By, act: Act) -> Tried {
+    fn once(ask: &Ask<'_>, by: ActorKind, act: Act) -> Tried {
         once(ask.tally, ask.id, ask.record.clone(), (ask.identity, None), (by, act))
     }
 }

@@ -13,7 +13,7 @@ use crate::tally::Tally;
 use std::collections::BTreeSet;
 use tally_rules::contest::{ContestId, Record, SeriesRecord, State, Status};
 use tally_rules::ledger::member::Handle;
-use tally_rules::{PlayerId, Refusal};
+use tally_rules::{PlayerId, Rejection};
 use tally_store::EntrantKey;
 
 /// Players of one read: with a page of contests at most 5,000 rows.
@@ -26,7 +26,7 @@ pub(crate) fn refuse(tally: &Tally, players: &[PlayerId]) -> Result<(), Failure>
             let is_staff = players.iter().any(|player| record.contest.is_staff(player));
             let may_have = matches!(record.state, State::Open | State::Running);
             if is_staff || may_have && has_entry(tally, record, players)? {
-                return Err(Refusal::PlayerInContest(id.as_str().into()).into());
+                return Err(Rejection::PlayerInContest(id.as_str().into()).into());
             }
         }
         Ok(())
@@ -34,7 +34,7 @@ pub(crate) fn refuse(tally: &Tally, players: &[PlayerId]) -> Result<(), Failure>
     each_of_series(tally, |page| {
         let is_staff = |record: &SeriesRecord| players.iter().any(|one| record.series.template.is_staff(one));
         match page.iter().find(|(_, record)| is_staff(record)) {
-            Some((id, _)) => Err(Refusal::PlayerInContest(id.as_str().into()).into()),
+            Some((id, _)) => Err(Rejection::PlayerInContest(id.as_str().into()).into()),
             None => Ok(()),
         }
     })
@@ -104,7 +104,7 @@ fn has_entry(tally: &Tally, record: &Record, players: &[PlayerId]) -> Result<boo
         Ok(seen) => Ok(seen.iter().any(|(_, application)| {
             application.is_some_and(|application| application.status != Status::Rejected)
         })),
-        Err(Failure::Refused(Refusal::ApplicationsLost)) => Ok(false),
+        Err(Failure::Refused(Rejection::ApplicationsLost)) => Ok(false),
         Err(failure) => Err(failure),
     }
 }

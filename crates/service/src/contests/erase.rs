@@ -11,7 +11,7 @@ use super::{application_store, apply};
 use crate::failure::Failure;
 use crate::tally::Tally;
 use tally_rules::contest::{ContestId, Record, State};
-use tally_rules::{PlayerId, Refusal};
+use tally_rules::{PlayerId, Rejection};
 
 /// Withdraws every application that can be withdrawn. Says whether there was one.
 pub(crate) fn take_back(tally: &Tally, player: &PlayerId) -> Result<bool, Failure> {
@@ -33,7 +33,7 @@ fn of_contest(tally: &Tally, id: &ContestId, record: &Record, player: &PlayerId)
     let has = match asked {
         Ok(seen) => seen.iter().any(|(_, application)| application.is_some()),
         // They are lost, or were cleared meanwhile.
-        Err(Failure::Refused(Refusal::ApplicationsLost)) => false,
+        Err(Failure::Refused(Rejection::ApplicationsLost)) => false,
         Err(failure) => return Err(failure),
     };
     if !has {
@@ -43,10 +43,10 @@ fn of_contest(tally: &Tally, id: &ContestId, record: &Record, player: &PlayerId)
         Ok(_) => Ok(true),
         // It has started meanwhile, or another request was faster.
         Err(Failure::Refused(
-            Refusal::ContestState(_)
-            | Refusal::NotApplied
-            | Refusal::AlreadyRejected
-            | Refusal::ApplicationsLost,
+            Rejection::ContestState(_)
+            | Rejection::NotApplied
+            | Rejection::AlreadyRejected
+            | Rejection::ApplicationsLost,
         )) => Ok(false),
         Err(failure) => Err(failure),
     }

@@ -1,4 +1,4 @@
-//! Work of a contest that takes more than one transaction: clearing applications, paying prizes, refunding fees.
+//! ContestTask of a contest that takes more than one transaction: clearing applications, paying prizes, refunding fees.
 //!
 //! Each piece is bounded and says where it begins; the contest's row says where the next one does. So a piece that is done
 //! twice, or by two servers, is done once, and any server may go on with it. A cleared application leaves no row, so the loop
@@ -8,7 +8,7 @@ use super::act::ask;
 use super::acts::{Act, ContestOrder, What};
 use crate::failure::Failure;
 use crate::tally::Tally;
-use tally_rules::contest::record::Work;
+use tally_rules::contest::record::ContestTask;
 use tally_rules::contest::{ContestId, Payout, Record};
 
 /// Rows of one transaction: it delays others by no more than a batch of theirs.
@@ -26,14 +26,14 @@ pub(crate) fn go_on(tally: &Tally, id: &ContestId, mut seen: Record) -> Result<R
     loop {
         let ledger = tally.store.ledger();
         let act = match &seen.work {
-            Work::None => return Ok(seen),
-            Work::Clear => {
+            ContestTask::None => return Ok(seen),
+            ContestTask::Clear => {
                 let rows = ledger.first_applications(seen.no, cleared.as_ref(), PIECE)?;
                 let last = rows.len() < PIECE;
                 Act::Clear(rows, last)
             }
-            Work::Pay { done } => Act::Pay(*done, payouts(ledger.payouts(seen.no, *done, PIECE)?)),
-            Work::Refund { after } => {
+            ContestTask::Pay { done } => Act::Pay(*done, payouts(ledger.payouts(seen.no, *done, PIECE)?)),
+            ContestTask::Refund { after } => {
                 let rows = ledger.contest_members(seen.no, after.as_ref(), PIECE)?;
                 let last = rows.len() < PIECE;
                 Act::Refund(rows, last)

@@ -20,12 +20,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::sleep;
 use std::time::Duration;
 use tally_ranking::RankingError;
-use tally_ranking::redis::RedisDesks;
-use tally_ranking::redis::desk::{Change, Changed, DeskKey, Kept, Look, Row, read};
+use tally_ranking::redis::RedisApplications;
+use tally_ranking::redis::desk::{Change, ChangeResult, ApplicationsKey, Kept, Look, ApplicationRow, read};
 use tally_rules::contest::record::Kept as Place;
 use tally_rules::contest::{Application, ContestId, Event, Record, State, Status, state};
-use tally_rules::idempotency::{Fingerprint, Identity};
-use tally_rules::{Micros, PlayerId, Refusal};
+use tally_rules::idempotency::{Fingerprint, IdempotencyKey};
+use tally_rules::{Micros, PlayerId, Rejection};
 use tally_store::Listing;
 
 /// Between two checks whether a start has ended.
@@ -37,14 +37,14 @@ const LOOKS: u32 = 80;
 const PAGE: usize = 1_000;
 
 /// Applications in Redis.
-pub(super) struct RedisApplications<'a> {
-    pub(super) desks: &'a RedisDesks,
+pub(super) struct ApplicationsInRedis<'a> {
+    pub(super) desks: &'a RedisApplications,
     pub(super) faults: &'a AtomicU64,
-    pub(super) key: DeskKey,
+    pub(super) key: ApplicationsKey,
 }
 
 /// The key of a contest's applications in Redis.
-pub(super) fn desks(tally: &Tally) -> Result<&RedisDesks, Failure> {
+pub(super) fn desks(tally: &Tally) -> Result<&RedisApplications, Failure> {
     let none = || Fault::ApplicationsAway("this server knows no Redis (setting `applications.url`)".into());
     Ok(tally.settings.applications.as_ref().ok_or_else(none)?)
 }
@@ -52,7 +52,7 @@ pub(super) fn desks(tally: &Tally) -> Result<&RedisDesks, Failure> {
 /// A failure of Redis, as a use case has it.
 pub(super) fn failure(error: RankingError) -> Failure {
     match error {
-        RankingError::Lost => Refusal::ApplicationsLost.into(),
+        RankingError::Lost => Rejection::ApplicationsLost.into(),
         RankingError::Unknown(why) => Fault::OutcomeUnknown(why).into(),
         error => Fault::ApplicationsAway(error.to_string()).into(),
     }
@@ -61,7 +61,7 @@ pub(super) fn failure(error: RankingError) -> Failure {
 /// Whether a contest has lost its applications.
 pub(super) fn is_lost(tally: &Tally, record: &Record) -> Result<bool, Failure> {
     let Place::Redis(number) = record.kept else { return Ok(record.kept == Place::Lost) };
-    match desks(tally)?.look(DeskKey { contest: record.no, number }, &[]) {
+    match desks(tally)?.look(ApplicationsKey { contest: record.no, number }, &[]) {
         Ok(_) => Ok(false),
         Err(RankingError::Lost) => Ok(true),
         Err(error) => Err(failure(error)),
@@ -81,11 +81,11 @@ pub(super) fn recall(ask: &Ask<'_>) -> Result<Option<ContestDone>, Failure> {
 }
 
 /// A request that was done before.
-fn replayed(ask: &Ask<'_>, identity: &Identity, kept: &[u8]) -> Result<ContestDone, Failure> {
+fn replayed(ask: &Ask<'_>, identity: &IdempotencyKey, kept: &[u8]) -> Result<ContestDone, Failure> {
     let broken = || Fault::Broken("what Redis kept of a request is none".into());
     let (fingerprint, _, application) = split(kept).ok_or_else(broken)?;
     if fingerprint != shown(&identity.fingerprint) {
-        return Err(Refusal::IdempotencyKeyReused.into());
+        return Err(Rejection::IdempotencyKeyReused.into());
     }
     let what = application.map_or(What::Nothing, What::Applied);
     Ok(ContestDone { record: Box::new(ask.record.clone()), replayed: true, turned: false, what })
@@ -124,7 +124,7 @@ enum Outcome {
     Conflict,
 }
 
-impl RedisApplications<'_> {
+impl ApplicationsInRedis<'_> {
     fn ask<T>(&self, answer: Result<T, RankingError>) -> Result<T, Failure> {
         use RankingError::{Away, Refused, Unknown, Untrusted};
         if matches!(answer, Err(Away(_) | Unknown(_) | Refused(_) | Untrusted(_))) {
@@ -142,7 +142,7 @@ impl RedisApplications<'_> {
         ask: &Ask<'_>,
         revision: Option<u64>,
         most: Option<u32>,
-        rows: Vec<Row>,
+        rows: Vec<ApplicationRow>,
     ) -> Result<Outcome, Failure> {
         let mark = new_mark()?;
         let keep = Duration::from_micros(ask.tally.settings.idempotency_keep_micros.max(1000).unsigned_abs());
@@ -153,13 +153,13 @@ impl RedisApplications<'_> {
         let change = Change { mark, revision, most, request, rows };
         let mark = &change.mark;
         match (self.ask(self.desks.change(self.key, &change))?, ask.identity) {
-            (Changed::Done(now), _) => Ok(Outcome::Made(now.into_iter().next().flatten())),
-            (Changed::Before(kept), Some(identity)) => match split(&kept) {
+            (ChangeResult::Done(now), _) => Ok(Outcome::Made(now.into_iter().next().flatten())),
+            (ChangeResult::Before(kept), Some(identity)) => match split(&kept) {
                 Some((_, by, application)) if by == mark => Ok(Outcome::Made(application)),
                 _ => replayed(ask, identity, &kept).map(Outcome::Before),
             },
-            (Changed::Frozen, _) => Ok(Outcome::Frozen),
-            (Changed::Conflict | Changed::Before(_), _) => {
+            (ChangeResult::Frozen, _) => Ok(Outcome::Frozen),
+            (ChangeResult::Conflict | ChangeResult::Before(_), _) => {
                 // It may be in conflict with itself: sent twice, because the first answer was lost.
                 let now = self.look(&of)?;
                 let present = now.rows.into_iter().next().flatten();
@@ -173,7 +173,7 @@ impl RedisApplications<'_> {
     }
 
     /// A decision, of which this is said where it was made.
-    fn decision(&self, ask: &Ask<'_>, look: &Look, rows: Vec<Row>, what: What) -> Tried {
+    fn decision(&self, ask: &Ask<'_>, look: &Look, rows: Vec<ApplicationRow>, what: What) -> Tried {
         if look.frozen {
             return self.wait(ask);
         }
@@ -203,12 +203,12 @@ impl RedisApplications<'_> {
 }
 
 /// What an application becomes.
-fn row(player: &PlayerId, seen: Option<Kept>, to: Option<Status>, now: Micros) -> Row {
+fn row(player: &PlayerId, seen: Option<Kept>, to: Option<Status>, now: Micros) -> ApplicationRow {
     let applied_at = seen.as_ref().map_or(now, |seen| seen.application.applied_at);
-    Row { player: player.clone(), seen, to, applied_at }
+    ApplicationRow { player: player.clone(), seen, to, applied_at }
 }
 
-impl ApplicationStore for RedisApplications<'_> {
+impl ApplicationStore for ApplicationsInRedis<'_> {
     fn apply(&self, ask: &Ask<'_>, player: &PlayerId) -> Tried {
         if let Some(before) = recall(ask)? {
             return Ok(Some(before));
@@ -243,7 +243,7 @@ impl ApplicationStore for RedisApplications<'_> {
         let (mut desk, contest) = (look.desk, &ask.record.contest);
         let count = if accept { u32::try_from(players.len()).unwrap_or(u32::MAX) } else { 0 };
         let room = contest.room(boards_free(ask.tally, contest, desk.accepted.saturating_add(count))?);
-        let (mut results, mut rows) = (Vec::with_capacity(players.len()), Vec::<Row>::new());
+        let (mut results, mut rows) = (Vec::with_capacity(players.len()), Vec::<ApplicationRow>::new());
         for (player, kept) in players.iter().zip(&look.rows) {
             let twice = rows.iter().find(|row| row.player == *player).and_then(|row| row.to);
             let present = kept.as_ref().map(|kept| Application {
@@ -321,7 +321,7 @@ impl ApplicationStore for RedisApplications<'_> {
         match say(tally, id, find(tally, id)?, Outside::Thaw) {
             Ok(done) => self.ask(self.desks.thaw(self.key, done.record.revision)),
             // It has started after all.
-            Err(Failure::Refused(Refusal::ContestState(_))) => Ok(()),
+            Err(Failure::Refused(Rejection::ContestState(_))) => Ok(()),
             Err(failure) => Err(failure),
         }
     }

@@ -14,9 +14,9 @@ use crate::servers::in_doubt;
 use crate::tally::Tally;
 use std::sync::Arc;
 use std::time::Duration;
-use tally_rules::contest::record::{Due, Kept};
-use tally_rules::contest::{By, ContestId, Event};
-use tally_rules::{Micros, Refusal};
+use tally_rules::contest::record::{Due, ApplicationLocation};
+use tally_rules::contest::{ActorKind, ContestId, Event};
+use tally_rules::{Micros, Rejection};
 
 /// Between two looks.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -120,7 +120,7 @@ fn one(tally: &Tally, id: &ContestId, redis: &mut Redis) -> Result<(), Failure> 
     let Some(record) = tally.store.ledger().contest(id)? else { return Ok(()) };
     let Some((at, due)) = record.due().filter(|(at, _)| *at <= tally.now()) else { return Ok(()) };
     let done = match due {
-        Due::Work => pieces::go_on(tally, id, record.clone()).map(drop),
+        Due::Task => pieces::go_on(tally, id, record.clone()).map(drop),
         Due::Clear => {
             let cleared = redis.ask(|| application_store::clear(tally, id, record.clone()));
             // No other work waits for Redis.
@@ -132,15 +132,15 @@ fn one(tally: &Tally, id: &ContestId, redis: &mut Redis) -> Result<(), Failure> 
         Due::Event(event @ Event::Open) if application_store::opens_in_redis(tally, &record) => {
             redis.ask(|| happen(tally, id, at, event))
         }
-        Due::Event(event @ Event::Start) if matches!(record.kept, Kept::Redis(_)) => {
+        Due::Event(event @ Event::Start) if matches!(record.kept, ApplicationLocation::Redis(_)) => {
             redis.ask(|| happen(tally, id, at, event))
         }
         Due::Event(event) => happen(tally, id, at, event),
     };
     match done {
-        Err(Failure::Refused(Refusal::ContestState(_))) => Ok(()),
+        Err(Failure::Refused(Rejection::ContestState(_))) => Ok(()),
         // The clock does not start it any more.
-        Err(Failure::Refused(Refusal::ApplicationsLost)) => {
+        Err(Failure::Refused(Rejection::ApplicationsLost)) => {
             tracing::warn!(contest = id.as_str(), "its applications are lost, so it does not start");
             application_store::say(tally, id, record, Outside::Lost).map(drop)
         }
@@ -150,7 +150,7 @@ fn one(tally: &Tally, id: &ContestId, redis: &mut Redis) -> Result<(), Failure> 
 
 /// An event of the clock.
 fn happen(tally: &Tally, id: &ContestId, at: Micros, event: Event) -> Result<(), Failure> {
-    let clock = |_: &_| Ok(By::Clock);
+    let clock = |_: &_| Ok(ActorKind::Clock);
     match event {
         Event::Open => change::open_at(tally, id, None, Some(at), clock).map(drop),
         Event::Start => start::start_at(tally, id, None, Some(at), clock).map(drop),

@@ -15,13 +15,13 @@ use crate::ledger::state::BatchState;
 use crate::outcomes;
 use crate::tally::Tally;
 use tally_rules::contest::id::Minute;
-use tally_rules::contest::series::{Making, Moments, Timetable, Wish, of_template};
+use tally_rules::contest::series::{Occurrence, Moments, Timetable, SeriesSpec, of_template};
 use tally_rules::contest::{ContestId, Record, Series, SeriesRecord};
-use tally_rules::idempotency::Identity;
+use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::ledger::Uuid;
 use tally_rules::outcome::Outcome;
-use tally_rules::refusal::WrongField;
-use tally_rules::{Micros, Refusal};
+use tally_rules::rejection::WrongField;
+use tally_rules::{Micros, Rejection};
 use tally_store::Plan;
 
 /// A change of a series.
@@ -34,9 +34,9 @@ pub struct SeriesOrder {
     /// What it becomes; nothing deletes it.
     pub then: Option<Box<SeriesRecord>>,
     /// The contest that is made of it.
-    pub making: Option<Box<Making>>,
+    pub making: Option<Box<Occurrence>>,
     /// For retries.
-    pub identity: Option<Identity>,
+    pub identity: Option<IdempotencyKey>,
 }
 
 /// The answer to a change of a series.
@@ -66,7 +66,7 @@ impl LedgerRequest for SeriesOrder {
         contests.contests.extend(self.making.iter().map(|making| making.id.clone()));
     }
 
-    fn decide(&self, state: &mut BatchState<'_>, ids: &[Uuid]) -> Result<SeriesDone, Refusal> {
+    fn decide(&self, state: &mut BatchState<'_>, ids: &[Uuid]) -> Result<SeriesDone, Rejection> {
         let present = state.series.get(&self.id).cloned();
         if state.outcomes.replay(self.identity.as_ref())?.is_some() {
             return Ok(SeriesDone::Replayed(present.map(Box::new)));
@@ -106,7 +106,7 @@ impl Moments for Calendar {
 }
 
 /// The schedules of a series; every wrong one is named.
-fn timetable(series: &Series) -> Result<Timetable<Calendar>, Refusal> {
+fn timetable(series: &Series) -> Result<Timetable<Calendar>, Rejection> {
     let zone = &series.time_zone;
     let mut wrong = Vec::new();
     let mut read = |pointer: &str, schedule: &str, zone: &str| {
@@ -118,12 +118,12 @@ fn timetable(series: &Series) -> Result<Timetable<Calendar>, Refusal> {
     let (open, start) = (read("/open", &series.open, zone), read("/start", &series.start, zone));
     match (open, start, read("/end", &series.end, zone)) {
         (Some(open), Some(start), Some(end)) if wrong.is_empty() => Ok(Timetable { open, start, end }),
-        _ => Err(Refusal::InvalidContest(wrong)),
+        _ => Err(Rejection::InvalidContest(wrong)),
     }
 }
 
 fn find(tally: &Tally, id: &ContestId) -> Result<SeriesRecord, Failure> {
-    Ok(tally.store.ledger().series(id)?.ok_or(Refusal::SeriesNotFound)?)
+    Ok(tally.store.ledger().series(id)?.ok_or(Rejection::SeriesNotFound)?)
 }
 
 /// A series as it is after an act, and whether that repeats an earlier answer.
@@ -134,13 +134,13 @@ pub fn create(
     tally: &Tally,
     id: &ContestId,
     actor: &Actor,
-    wish: &Wish,
-    identity: Option<&Identity>,
+    spec: &SeriesSpec,
+    identity: Option<&IdempotencyKey>,
 ) -> Result<Shown, Failure> {
     may_make(actor)?;
-    check_schedules(&wish.template).map_err(of_template)?;
+    check_schedules(&spec.template).map_err(of_template)?;
     let settings = &tally.settings.ledger;
-    let series = wish.create(&settings.currencies, settings.contests)?;
+    let series = spec.create(&settings.currencies, settings.contests)?;
     let (table, now) = (timetable(&series)?, tally.now());
     table.check(now)?;
     let _running = identity.map(|one| tally.begin(&one.key)).transpose()?;
@@ -154,8 +154,8 @@ pub fn create(
     };
     match tally.ledger.ask_blocking(order)? {
         SeriesDone::Done => Ok((made_due(tally, id)?, false)),
-        SeriesDone::Replayed(record) => Ok((*record.ok_or(Refusal::SeriesNotFound)?, true)),
-        SeriesDone::Outdated => Err(Refusal::SeriesExists.into()),
+        SeriesDone::Replayed(record) => Ok((*record.ok_or(Rejection::SeriesNotFound)?, true)),
+        SeriesDone::Outdated => Err(Rejection::SeriesExists.into()),
     }
 }
 
@@ -164,21 +164,21 @@ pub fn patch(
     tally: &Tally,
     id: &ContestId,
     actor: &Actor,
-    wish: &Wish,
-    identity: Option<&Identity>,
+    spec: &SeriesSpec,
+    identity: Option<&IdempotencyKey>,
 ) -> Result<Shown, Failure> {
     may_make(actor)?;
-    check_schedules(&wish.template).map_err(of_template)?;
+    check_schedules(&spec.template).map_err(of_template)?;
     let _running = identity.map(|one| tally.begin(&one.key)).transpose()?;
     let settings = &tally.settings.ledger;
     let done = changed(tally, id, identity, |seen| {
-        let series = wish.change(&seen.series, &settings.currencies, settings.contests)?;
+        let series = spec.change(&seen.series, &settings.currencies, settings.contests)?;
         let (table, now) = (timetable(&series)?, tally.now());
         table.check(now)?;
         Ok(Some(seen.clone().changed(series, &table, now)))
     })?;
     match done {
-        SeriesDone::Replayed(record) => Ok((*record.ok_or(Refusal::SeriesNotFound)?, true)),
+        SeriesDone::Replayed(record) => Ok((*record.ok_or(Rejection::SeriesNotFound)?, true)),
         SeriesDone::Done | SeriesDone::Outdated => Ok((made_due(tally, id)?, false)),
     }
 }
@@ -188,7 +188,7 @@ pub fn delete(
     tally: &Tally,
     id: &ContestId,
     actor: &Actor,
-    identity: Option<&Identity>,
+    identity: Option<&IdempotencyKey>,
 ) -> Result<bool, Failure> {
     may_make(actor)?;
     let _running = identity.map(|one| tally.begin(&one.key)).transpose()?;
@@ -200,13 +200,13 @@ pub fn delete(
 fn changed(
     tally: &Tally,
     id: &ContestId,
-    identity: Option<&Identity>,
-    change: impl Fn(&SeriesRecord) -> Result<Option<SeriesRecord>, Refusal>,
+    identity: Option<&IdempotencyKey>,
+    change: impl Fn(&SeriesRecord) -> Result<Option<SeriesRecord>, Rejection>,
 ) -> Result<SeriesDone, Failure> {
     again(|| {
         let seen = tally.store.ledger().series(id)?;
         if seen.is_none() && identity.is_none() {
-            return Err(Refusal::SeriesNotFound.into());
+            return Err(Rejection::SeriesNotFound.into());
         }
         // Without a series this can only be a replay, which the lane finds out.
         let then = seen.as_ref().map(&change).transpose()?.flatten();
@@ -220,7 +220,7 @@ fn changed(
         };
         match tally.ledger.ask_blocking(order)? {
             SeriesDone::Outdated => Ok(None),
-            SeriesDone::Done if is_gone => Err(Refusal::SeriesNotFound.into()),
+            SeriesDone::Done if is_gone => Err(Rejection::SeriesNotFound.into()),
             done => Ok(Some(done)),
         }
     })

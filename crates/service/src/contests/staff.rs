@@ -8,11 +8,11 @@ use super::pages::{each_of_contests, each_of_series};
 use super::{change, series};
 use crate::failure::Failure;
 use crate::tally::Tally;
-use tally_rules::contest::definition::Wish;
-use tally_rules::contest::series::Wish as SeriesWish;
+use tally_rules::contest::definition::ContestSpec;
+use tally_rules::contest::series::ContestSpec as SeriesSpec;
 use tally_rules::contest::{Contest, State};
 use tally_rules::ledger::member::Handle;
-use tally_rules::{PlayerId, Refusal};
+use tally_rules::{PlayerId, Rejection};
 
 /// Does it, unless another member has the player's name by now.
 pub(crate) fn leave(tally: &Tally, player: &PlayerId) -> Result<(), Failure> {
@@ -22,16 +22,16 @@ pub(crate) fn leave(tally: &Tally, player: &PlayerId) -> Result<(), Failure> {
     each_of_series(tally, |page| {
         for (id, record) in page.iter().filter(|(_, record)| record.series.template.is_staff(player)) {
             let template = without(&record.series.template, player);
-            series::patch(tally, id, &Actor::Admin, &SeriesWish { template, ..SeriesWish::default() }, None)?;
+            series::patch(tally, id, &Actor::Admin, &SeriesSpec { template, ..SeriesSpec::default() }, None)?;
         }
         Ok(())
     })?;
     each_of_contests(tally, &[State::Draft, State::Open, State::Running, State::Finished], |page| {
         for (id, _) in page.iter().filter(|(_, record)| record.contest.is_staff(player)) {
-            let wish = without(&find(tally, id)?.contest, player);
-            match change::patch(tally, id, &Actor::Admin, &wish, None) {
+            let spec = without(&find(tally, id)?.contest, player);
+            match change::patch(tally, id, &Actor::Admin, &spec, None) {
                 // It is over meanwhile.
-                Ok(_) | Err(Failure::Refused(Refusal::ContestState(_))) => {}
+                Ok(_) | Err(Failure::Refused(Rejection::ContestState(_))) => {}
                 Err(failure) => return Err(failure),
             }
         }
@@ -39,7 +39,7 @@ pub(crate) fn leave(tally: &Tally, player: &PlayerId) -> Result<(), Failure> {
     })
 }
 
-fn without(contest: &Contest, player: &PlayerId) -> Wish {
+fn without(contest: &Contest, player: &PlayerId) -> ContestSpec {
     let staff = contest.staff.iter().filter(|one| *one != player).cloned().collect();
-    Wish { staff: Some(staff), ..Wish::default() }
+    ContestSpec { staff: Some(staff), ..ContestSpec::default() }
 }

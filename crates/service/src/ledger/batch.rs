@@ -16,7 +16,7 @@ use crate::scores::work::StoreTimes;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
-use tally_lanes::{Failure, Kind, Pass, Resolution, Weight, Work, keys_to_load};
+use tally_lanes::{Failure, Kind, BarrierGuard, Resolution, Weight, BatchHandler, keys_to_load};
 use tally_rules::Micros;
 use tally_rules::instant::Instants;
 use tally_rules::ledger::Uuid;
@@ -38,7 +38,7 @@ pub(super) struct LedgerWork {
     /// The lanes of scores: some requests pass their barrier.
     scores: Arc<Shared>,
     /// From before the transaction of such a request until its leaderboards have its result.
-    pass: Option<Pass>,
+    pass: Option<BarrierGuard>,
     /// The callers of an in-doubt commit were told that its outcome is unknown.
     is_unheard: bool,
     settings: LedgerSettings,
@@ -100,7 +100,7 @@ impl LedgerWork {
     }
 }
 
-impl Work for LedgerWork {
+impl BatchHandler for LedgerWork {
     type Request = Box<dyn AnyRequest>;
     type Answer = Decision;
     type Fault = Fault;
@@ -168,7 +168,7 @@ impl Work for LedgerWork {
         let (batch, _) = self.open.as_ref().expect("a commit was lost");
         let done = self.store.became(batch).inspect_err(|_| {
             self.is_unheard = true;
-            self.pass.iter().for_each(Pass::stick);
+            self.pass.iter().for_each(BarrierGuard::mark_stuck);
         })?;
         let (_, decisions) = self.open.take().expect("a commit was lost");
         let is_unheard = std::mem::take(&mut self.is_unheard);

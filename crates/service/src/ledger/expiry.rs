@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::tally::Tally;
 use std::sync::Arc;
 use std::time::Duration;
-use tally_rules::Refusal;
+use tally_rules::Rejection;
 use tally_rules::ledger::{HoldId, Uuid, WalletKey};
 use tally_store::Plan;
 
@@ -36,7 +36,7 @@ impl LedgerRequest for DueHolds {
         plan.ledger.wallets.extend(self.0.iter().map(|(_, wallet)| *wallet));
     }
 
-    fn decide(&self, state: &mut BatchState<'_>, _ids: &[Uuid]) -> Result<(), Refusal> {
+    fn decide(&self, state: &mut BatchState<'_>, _ids: &[Uuid]) -> Result<(), Rejection> {
         for (hold, _) in &self.0 {
             state.book.expire(*hold, state.now);
         }

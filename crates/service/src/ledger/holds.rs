@@ -7,12 +7,12 @@ use crate::failure::{Failure, blocking};
 use crate::outcomes;
 use crate::tally::Tally;
 use std::sync::Arc;
-use tally_rules::idempotency::Identity;
+use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::ledger::hold::Ending;
 use tally_rules::ledger::order::wallets_of;
 use tally_rules::ledger::{Amount, Hold, HoldId, TransferId, Uuid, WalletKey};
 use tally_rules::outcome::Outcome;
-use tally_rules::{Micros, Refusal};
+use tally_rules::{Micros, Rejection};
 use tally_store::Plan;
 
 /// A hold to be made.
@@ -25,7 +25,7 @@ pub struct NewHold {
     /// When it ends by itself.
     pub expires_at: Option<Micros>,
     /// For retries.
-    pub identity: Option<Identity>,
+    pub identity: Option<IdempotencyKey>,
 }
 
 /// A hold to be ended. Its wallet never changes, so it is looked up before.
@@ -33,7 +33,7 @@ struct EndHold {
     hold: HoldId,
     wallet: WalletKey,
     ending: Ending,
-    identity: Option<Identity>,
+    identity: Option<IdempotencyKey>,
 }
 
 /// The answer to a hold, or to its end.
@@ -57,7 +57,7 @@ impl LedgerRequest for NewHold {
         plan.ledger.wallets.extend(wallets_of([Some(member), None], currency, settings.currencies.home()));
     }
 
-    fn decide(&self, state: &mut BatchState<'_>, ids: &[Uuid]) -> Result<Held, Refusal> {
+    fn decide(&self, state: &mut BatchState<'_>, ids: &[Uuid]) -> Result<Held, Rejection> {
         let id = HoldId(ids[0]);
         if let Some(Outcome::HoldPlaced(first)) = state.outcomes.replay(self.identity.as_ref())? {
             return Ok(Held::Replayed(first));
@@ -87,7 +87,7 @@ impl LedgerRequest for EndHold {
         plan.ledger.wallets.extend(wallets_of([to, None], self.wallet.currency, home));
     }
 
-    fn decide(&self, state: &mut BatchState<'_>, ids: &[Uuid]) -> Result<Held, Refusal> {
+    fn decide(&self, state: &mut BatchState<'_>, ids: &[Uuid]) -> Result<Held, Rejection> {
         if let Some(Outcome::HoldEnded(first)) = state.outcomes.replay(self.identity.as_ref())? {
             return Ok(Held::Replayed(first));
         }
@@ -123,14 +123,14 @@ pub async fn end(
     tally: &Tally,
     id: HoldId,
     ending: Ending,
-    identity: Option<Identity>,
+    identity: Option<IdempotencyKey>,
 ) -> Result<HoldDone, Failure> {
     let running = identity.as_ref().map(|one| tally.begin(&one.key)).transpose()?;
     let hold = match (find(tally, id).await, &identity) {
         // Its key may belong to another request, which comes first.
-        (Err(Failure::Refused(Refusal::HoldNotFound)), Some(identity)) => {
+        (Err(Failure::Refused(Rejection::HoldNotFound)), Some(identity)) => {
             tally.stored(identity).await?;
-            return Err(Refusal::HoldNotFound.into());
+            return Err(Rejection::HoldNotFound.into());
         }
         (found, _) => found?,
     };
@@ -143,7 +143,7 @@ pub async fn end(
 pub async fn find(tally: &Tally, id: HoldId) -> Result<Hold, Failure> {
     let store = Arc::clone(&tally.store);
     let hold = blocking(move || Ok(store.ledger().hold(id)?)).await?;
-    hold.ok_or(Failure::Refused(Refusal::HoldNotFound))
+    hold.ok_or(Failure::Refused(Rejection::HoldNotFound))
 }
 
 async fn told(tally: &Tally, held: Held) -> Result<HoldDone, Failure> {

@@ -18,8 +18,8 @@ use tally_rules::ledger::lines::{MemberLine, TransferLine};
 use tally_rules::ledger::member::{Handle, Login, Phone};
 use tally_rules::ledger::pin::Attempts;
 use tally_rules::ledger::pin::is_pin;
-use tally_rules::ledger::{Amount, Member, MemberId, Move, Order, TransferId, Uuid};
-use tally_rules::{Micros, PlayerId, Refusal};
+use tally_rules::ledger::{Amount, Member, MemberId, Move, TransferRequest, TransferId, Uuid};
+use tally_rules::{Micros, PlayerId, Rejection};
 use tally_store::{BoardNo, Changes, ImportKey, ImportRow, LedgerPlan, Plan};
 
 /// Imports of no board: numbers of boards begin at 1.
@@ -47,7 +47,7 @@ pub struct NewChunk<L> {
 enum ImportLine {
     /// A new member, and what is deposited for it at once.
     Member(Box<NewMember>, Option<Amount>),
-    Transfer(Order),
+    Transfer(TransferRequest),
 }
 
 impl ImportLine {
@@ -59,14 +59,14 @@ impl ImportLine {
         }
     }
 
-    fn decide(&self, state: &mut BatchState<'_>, ids: &[Uuid]) -> Result<(), Refusal> {
+    fn decide(&self, state: &mut BatchState<'_>, ids: &[Uuid]) -> Result<(), Rejection> {
         match self {
             Self::Member(new, deposit) => {
                 let to = MemberId(ids[0]);
                 create::decide(new, &[], state, to)?;
                 let Some(amount) = *deposit else { return Ok(()) };
                 let currency = state.settings.currencies.home();
-                let order = Order { what: Move::Deposit { to }, currency, amount, reference: None };
+                let order = TransferRequest { what: Move::Deposit { to }, currency, amount, reference: None };
                 // Its wallet is new and empty, so nothing can be against it.
                 state.book.post(TransferId(ids[1]), &order, state.now).map(drop)
             }
@@ -88,7 +88,7 @@ struct LedgerChunk {
 /// The outcome of a chunk.
 struct ChunkDone {
     progress: ImportRow,
-    refused: Vec<(u64, Refusal)>,
+    refused: Vec<(u64, Rejection)>,
     replayed: bool,
 }
 
@@ -115,7 +115,7 @@ impl LedgerRequest for LedgerChunk {
         }
     }
 
-    fn decide(&self, state: &mut BatchState<'_>, mut ids: &[Uuid]) -> Result<Self::Answer, Refusal> {
+    fn decide(&self, state: &mut BatchState<'_>, mut ids: &[Uuid]) -> Result<Self::Answer, Rejection> {
         let (chunk, mut refused) = (&self.lines, Vec::new());
         let mut progress = state.imports.get(&self.key).copied().unwrap_or_default();
         let ends = chunk.last && !progress.finished;
@@ -123,10 +123,10 @@ impl LedgerRequest for LedgerChunk {
             return Ok(Some(ChunkDone { progress, refused, replayed: true }));
         }
         if progress.finished {
-            return Err(Refusal::ImportRepeated);
+            return Err(Rejection::ImportRepeated);
         }
         if chunk.lines_before != progress.lines {
-            return Err(Refusal::ImportOutOfOrder(progress.lines));
+            return Err(Rejection::ImportOutOfOrder(progress.lines));
         }
         if create::is_free_since(state, &self.taken) {
             return Ok(None);
@@ -134,7 +134,7 @@ impl LedgerRequest for LedgerChunk {
         for (number, line) in &chunk.rows {
             match line.decide(state, ids) {
                 Ok(()) => progress.taken += 1,
-                Err(refusal) => refused.push((*number, refusal)),
+                Err(rejection) => refused.push((*number, rejection)),
             }
             ids = &ids[line.ids()..];
         }
@@ -184,7 +184,7 @@ pub async fn members(tally: &Arc<Tally>, chunk: NewChunk<MemberLine>) -> Result<
         for (line, row) in chunk.rows.iter().cloned() {
             let balance = row.balance;
             if let Some(contest) = row.player.as_ref().and_then(|player| entered.get(player)) {
-                refused.push(refused_line(line, &Refusal::PlayerInContest(contest.as_str().into())));
+                refused.push(refused_line(line, &Rejection::PlayerInContest(contest.as_str().into())));
                 continue;
             }
             match new_member(tally, row) {
@@ -246,10 +246,10 @@ pub async fn transfers(tally: &Arc<Tally>, chunk: NewChunk<TransferLine>) -> Res
         match (id(&from), id(&to)) {
             (Some(from), Some(to)) => {
                 let what = Move::Transfer { from, to };
-                rows.push((line, ImportLine::Transfer(Order { what, currency, amount, reference: None })));
+                rows.push((line, ImportLine::Transfer(TransferRequest { what, currency, amount, reference: None })));
             }
-            (None, _) => refused.push(refused_line(line, &Refusal::MemberNotFound)),
-            (_, None) => refused.push(refused_line(line, &Refusal::RecipientNotFound)),
+            (None, _) => refused.push(refused_line(line, &Rejection::MemberNotFound)),
+            (_, None) => refused.push(refused_line(line, &Rejection::RecipientNotFound)),
         }
     }
     let chunk =
@@ -294,19 +294,19 @@ async fn done(
     let request = LedgerChunk { key, lines: chunk, refused: before.len() as u64, taken };
     let Some(done) = tally.ledger.ask(request, Vec::new()).await? else { return Ok(None) };
     let mut refused = before;
-    refused.extend(done.refused.iter().map(|(line, refusal)| refused_line(*line, refusal)));
+    refused.extend(done.refused.iter().map(|(line, rejection)| refused_line(*line, rejection)));
     refused.sort_by_key(|row| row.line);
     Ok(Some(Imported { progress: done.progress, refused, replayed: done.replayed }))
 }
 
-fn refused_line(line: u64, refusal: &Refusal) -> RefusedLine {
-    let field = match refusal {
-        Refusal::LoginTaken => "login_id",
-        Refusal::PhoneTaken => "phone_number",
-        Refusal::PlayerTaken | Refusal::PlayerInContest(_) => "player",
-        Refusal::MemberNotFound => "from",
-        Refusal::RecipientNotFound | Refusal::SameWallet => "to",
+fn refused_line(line: u64, rejection: &Rejection) -> RefusedLine {
+    let field = match rejection {
+        Rejection::LoginTaken => "login_id",
+        Rejection::PhoneTaken => "phone_number",
+        Rejection::PlayerTaken | Rejection::PlayerInContest(_) => "player",
+        Rejection::MemberNotFound => "from",
+        Rejection::RecipientNotFound | Rejection::SameWallet => "to",
         _ => "amount",
     };
-    RefusedLine { line, field, code: refusal.code(), detail: refusal.detail() }
+    RefusedLine { line, field, code: rejection.code(), detail: rejection.detail() }
 }

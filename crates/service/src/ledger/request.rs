@@ -7,7 +7,7 @@
 use super::LedgerSettings;
 use super::state::BatchState;
 use std::any::Any;
-use tally_rules::Refusal;
+use tally_rules::Rejection;
 use tally_rules::ledger::Uuid;
 use tally_store::Plan;
 
@@ -25,7 +25,7 @@ pub(crate) trait LedgerRequest: Send + 'static {
     fn read(&self, plan: &mut Plan, ids: &[Uuid], settings: &LedgerSettings);
 
     /// Applies it to the rows of its batch. Pure, because a batch is decided again after a conflict.
-    fn decide(&self, state: &mut BatchState<'_>, ids: &[Uuid]) -> Result<Self::Answer, Refusal>;
+    fn decide(&self, state: &mut BatchState<'_>, ids: &[Uuid]) -> Result<Self::Answer, Rejection>;
 
     /// Brings what is in memory to what was committed.
     fn publish(&self, _answer: &Self::Answer) {}
@@ -56,7 +56,7 @@ impl Default for Needs {
 pub(crate) type Answer = Box<dyn Any + Send>;
 
 /// What a batch decided on one request.
-pub(crate) type Decision = Result<Answer, Refusal>;
+pub(crate) type Decision = Result<Answer, Rejection>;
 
 /// A request of any kind, as the lane has it.
 pub(crate) trait AnyRequest: Send {

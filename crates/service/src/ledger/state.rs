@@ -7,11 +7,11 @@ use crate::outcomes::Outcomes;
 use std::collections::BTreeMap;
 use tally_lanes::WorkingSet;
 use tally_rules::Micros;
-use tally_rules::contest::{Application, ContestId, Enrolled, Payout, Record, SeriesRecord};
+use tally_rules::contest::{Application, ContestId, ContestMember, Payout, Record, SeriesRecord};
 use tally_rules::event::Event;
-use tally_rules::ledger::book::Book;
+use tally_rules::ledger::book::LedgerWorkingSet;
 use tally_rules::ledger::member::Handle;
-use tally_rules::ledger::order::Written;
+use tally_rules::ledger::order::LedgerWrites;
 use tally_rules::ledger::{Member, MemberId};
 use tally_rules::period::Payment;
 use tally_store::{
@@ -22,7 +22,7 @@ use tally_store::{
 /// Rows that a batch adds beside those that it changes.
 #[derive(Debug, Default)]
 pub(crate) struct Added {
-    pub(crate) members: Vec<(EntrantKey, Enrolled)>,
+    pub(crate) members: Vec<(EntrantKey, ContestMember)>,
     pub(crate) payouts: BTreeMap<PayoutKey, Payout>,
     pub(crate) boards: Vec<BoardChange>,
     /// The number of the next leaderboard.
@@ -34,7 +34,7 @@ pub(crate) struct Added {
 pub(crate) struct BatchState<'a> {
     pub(crate) now: Micros,
     pub(crate) settings: &'a LedgerSettings,
-    pub(crate) book: Book<'a>,
+    pub(crate) book: LedgerWorkingSet<'a>,
     pub(crate) outcomes: Outcomes,
     pub(crate) handles: WorkingSet<Handle, MemberId>,
     pub(crate) members: WorkingSet<MemberId, Member>,
@@ -56,7 +56,7 @@ impl<'a> BatchState<'a> {
         let mut state = Self {
             now,
             settings,
-            book: Book::new(&settings.currencies, &settings.limits),
+            book: LedgerWorkingSet::new(&settings.currencies, &settings.limits),
             outcomes: Outcomes::new(&plan.requests, &loaded.requests, (now, keep_micros)),
             handles: WorkingSet::new(),
             members: WorkingSet::new(),
@@ -103,7 +103,7 @@ impl<'a> BatchState<'a> {
         fn present<K, V>(rows: Vec<(K, Option<V>)>) -> Vec<(K, V)> {
             rows.into_iter().map(|(key, row)| (key, row.expect("nothing is removed here"))).collect()
         }
-        let Written { wallets, transfers, entries, holds, totals } = self.book.into_written();
+        let LedgerWrites { wallets, transfers, entries, holds, totals } = self.book.into_writes();
         let (handles, members) = (self.handles.into_writes(), present(self.members.into_writes()));
         let totals = totals.into_rows();
         let mut added = self.added;

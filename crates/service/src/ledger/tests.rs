@@ -7,11 +7,11 @@ use super::transfers::{LinkedTransfers, NewTransfer, Transferred};
 use crate::contests::acts::{Act, ContestDone, ContestOrder, What};
 use std::collections::BTreeSet;
 use tally_rules::contest::definition::Fee;
-use tally_rules::contest::record::Work;
-use tally_rules::contest::{By, Contest, ContestId, Enrolled, Record, State as Stands};
-use tally_rules::idempotency::{Fingerprint, Identity, KEEP_DEFAULT_MICROS, RequestKey};
-use tally_rules::ledger::{Amount, Currency, MemberId, Move, Order, Uuid, Wallet, WalletKey};
-use tally_rules::{Micros, PlayerId, Refusal};
+use tally_rules::contest::record::ContestTask;
+use tally_rules::contest::{ActorKind, Contest, ContestId, ContestMember, Record, State as Stands};
+use tally_rules::idempotency::{Fingerprint, IdempotencyKey, KEEP_DEFAULT_MICROS, RequestKey};
+use tally_rules::ledger::{Amount, Currency, MemberId, TransferKind, TransferRequest, Uuid, Wallet, WalletKey};
+use tally_rules::{Micros, PlayerId, Rejection};
 use tally_store::{Changes, Loaded};
 
 const NOW: Micros = Micros(1_000_000_000);
@@ -22,10 +22,10 @@ fn member(number: u8) -> MemberId {
 
 fn transfer(from: u8, to: u8, units: i64, key: &str) -> NewTransfer {
     let (what, currency) =
-        (Move::Transfer { from: member(from), to: member(to) }, Currency::parse("KRW").unwrap());
-    let order = Order { what, currency, amount: Amount::new(units).unwrap(), reference: None };
+        (TransferKind::Transfer { from: member(from), to: member(to) }, Currency::parse("KRW").unwrap());
+    let order = TransferRequest { what, currency, amount: Amount::new(units).unwrap(), reference: None };
     let key = RequestKey { scope: "s".into(), key: key.into() };
-    NewTransfer { order, identity: Some(Identity { key, fingerprint: Fingerprint([1; 16]) }) }
+    NewTransfer { order, identity: Some(IdempotencyKey { key, fingerprint: Fingerprint([1; 16]) }) }
 }
 
 fn chain(transfers: Vec<NewTransfer>) -> Box<dyn AnyRequest> {
@@ -33,13 +33,13 @@ fn chain(transfers: Vec<NewTransfer>) -> Box<dyn AnyRequest> {
 }
 
 /// The rows of linked transfers.
-fn rows(decision: &Decision) -> &[Result<Transferred, Refusal>] {
+fn rows(decision: &Decision) -> &[Result<Transferred, Rejection>] {
     let answer = decision.as_ref().unwrap();
     answer.downcast_ref::<Vec<_>>().unwrap()
 }
 
 /// What came of an act on a contest.
-fn of_contest(decision: Decision) -> Result<ContestDone, Refusal> {
+fn of_contest(decision: Decision) -> Result<ContestDone, Rejection> {
     decision.map(|answer| *answer.downcast().unwrap())
 }
 
@@ -75,7 +75,7 @@ fn a_hot_wallet_is_written_once_and_each_entry_shows_its_own_balance() {
 fn who_has_too_little_fails_alone() {
     let batch = [transfer(1, 2, 80, "a"), transfer(1, 2, 80, "b"), transfer(2, 1, 5, "c")];
     let (changes, decisions) = decided(&batch.map(|one| chain(vec![one])));
-    let refused = |at: usize| rows(&decisions[at]) == [Err(Refusal::InsufficientFunds)];
+    let refused = |at: usize| rows(&decisions[at]) == [Err(Rejection::InsufficientFunds)];
     assert!(!refused(0) && refused(1) && !refused(2));
     assert_eq!((changes.requests.len(), changes.ledger.transfers.len()), (2, 2));
 }
@@ -84,8 +84,8 @@ fn who_has_too_little_fails_alone() {
 fn a_chain_leaves_nothing_of_itself_when_one_of_it_is_refused() {
     let linked = chain(vec![transfer(1, 2, 100, "a"), transfer(2, 9, 10, "b"), transfer(2, 3, 200, "c")]);
     let (changes, decisions) = decided(&[linked, chain(vec![transfer(1, 3, 60, "a")])]);
-    let linked = Err(Refusal::LinkedFailed);
-    assert_eq!(rows(&decisions[0]), [linked.clone(), Err(Refusal::RecipientNotFound), linked]);
+    let linked = Err(Rejection::LinkedFailed);
+    assert_eq!(rows(&decisions[0]), [linked.clone(), Err(Rejection::RecipientNotFound), linked]);
     // Its key is as if it had not been: the same key is new for the next.
     let done = rows(&decisions[1]);
     assert!(matches!(done, [Ok(Transferred::Now(posted))] if posted.entry.after == 40), "{done:?}");
@@ -107,14 +107,14 @@ fn refunded(
     record: &Record,
     members: &[u8],
     wallets: &BTreeSet<u8>,
-) -> (Changes, Result<ContestDone, Refusal>) {
+) -> (Changes, Result<ContestDone, Rejection>) {
     let row = |number: &u8| {
-        let enrolled = Enrolled { place: u32::from(*number), division: None, member: Some(member(*number)) };
+        let enrolled = ContestMember { place: u32::from(*number), division: None, member: Some(member(*number)) };
         (PlayerId::new(&format!("p{number}")).unwrap(), enrolled)
     };
     let act = Act::Refund(members.iter().map(row).collect(), true);
     let (id, seen) = (ContestId::new("cup").unwrap(), Some(Box::new(record.clone())));
-    let (by, at, boards, identity) = (By::Clock, None, Vec::new(), None);
+    let (by, at, boards, identity) = (ActorKind::Clock, None, Vec::new(), None);
     let order = ContestOrder { id, seen, by, at, act, boards, identity };
     let batch: [Box<dyn AnyRequest>; 1] = [Box::new(order)];
     let settings = LedgerSettings::default();
@@ -143,16 +143,16 @@ fn a_fee_that_cannot_be_paid_back_stops_its_piece_and_is_tried_again() {
     let contest = Contest { entry_fee: Some(fee), ..Contest::default() };
     let mut record = Record::new(Uuid([9; 16]), contest, None, Micros(1));
     (record.state, record.members) = (Stands::Cancelled, 3);
-    record.work = Work::Refund { after: None };
+    record.work = ContestTask::Refund { after: None };
     let without = BTreeSet::from([1, 3]);
     let (changes, decision) = refunded(&record, &[1, 2, 3], &without);
     let ContestDone { record, what, .. } = decision.unwrap();
     assert_eq!((places(&changes), what), (vec![1], What::Paid(vec![Ok(())])));
-    assert_eq!(record.work, Work::Refund { after: PlayerId::new("p1").ok() });
+    assert_eq!(record.work, ContestTask::Refund { after: PlayerId::new("p1").ok() });
     let (changes, decision) = refunded(&record, &[2, 3], &without);
-    assert_eq!((places(&changes), decision), (vec![], Err(Refusal::RecipientNotFound)));
+    assert_eq!((places(&changes), decision), (vec![], Err(Rejection::RecipientNotFound)));
     let (changes, decision) = refunded(&record, &[2, 3], &BTreeSet::from([1, 2, 3]));
     let ContestDone { record, what, .. } = decision.unwrap();
     assert_eq!((places(&changes), what), (vec![2, 3], What::Paid(vec![Ok(()); 2])));
-    assert_eq!(record.work, Work::None);
+    assert_eq!(record.work, ContestTask::None);
 }

@@ -9,10 +9,10 @@ use crate::reply::LaneReply;
 use crate::requests::{Begun, Running};
 use crate::tally::Tally;
 use std::sync::Arc;
-use tally_rules::Refusal;
-use tally_rules::idempotency::Identity;
+use tally_rules::Rejection;
+use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::ledger::order::Posted;
-use tally_rules::ledger::{Entry, EntryKey, Order, TransferId, Uuid};
+use tally_rules::ledger::{Entry, EntryKey, TransferRequest, TransferId, Uuid};
 use tally_rules::outcome::Outcome;
 use tally_store::Plan;
 
@@ -20,9 +20,9 @@ use tally_store::Plan;
 #[derive(Clone, Debug)]
 pub struct NewTransfer {
     /// Which money moves where.
-    pub order: Order,
+    pub order: TransferRequest,
     /// For retries.
-    pub identity: Option<Identity>,
+    pub identity: Option<IdempotencyKey>,
 }
 
 /// The answer to a transfer.
@@ -38,7 +38,7 @@ pub(crate) enum Transferred {
 pub(super) struct LinkedTransfers(pub(super) Vec<NewTransfer>);
 
 impl LedgerRequest for LinkedTransfers {
-    type Answer = Vec<Result<Transferred, Refusal>>;
+    type Answer = Vec<Result<Transferred, Rejection>>;
 
     fn needs(&self) -> Needs {
         Needs { rows: self.0.len(), ids: self.0.len(), ..Needs::default() }
@@ -53,7 +53,7 @@ impl LedgerRequest for LinkedTransfers {
     }
 
     /// All of them, or none: then the first that was rejected says why, and the others that it was not they.
-    fn decide(&self, state: &mut BatchState<'_>, ids: &[Uuid]) -> Result<Self::Answer, Refusal> {
+    fn decide(&self, state: &mut BatchState<'_>, ids: &[Uuid]) -> Result<Self::Answer, Rejection> {
         let savepoint = state.book.mark();
         let (mut before, mut done) = (Vec::new(), Vec::with_capacity(self.0.len()));
         for (place, (one, id)) in self.0.iter().zip(ids).enumerate() {
@@ -62,10 +62,10 @@ impl LedgerRequest for LinkedTransfers {
             );
             match one.decide(state, TransferId(*id)) {
                 Ok(transferred) => done.push(Ok(transferred)),
-                Err(refusal) => {
-                    state.book.undo(savepoint);
+                Err(rejection) => {
+                    state.book.roll_back(savepoint);
                     before.into_iter().rev().for_each(|(key, stored)| state.outcomes.restore(key, stored));
-                    return Ok(rejected(self.0.len(), place, &refusal));
+                    return Ok(rejected(self.0.len(), place, &rejection));
                 }
             }
         }
@@ -74,7 +74,7 @@ impl LedgerRequest for LinkedTransfers {
 }
 
 impl NewTransfer {
-    fn decide(&self, state: &mut BatchState<'_>, id: TransferId) -> Result<Transferred, Refusal> {
+    fn decide(&self, state: &mut BatchState<'_>, id: TransferId) -> Result<Transferred, Rejection> {
         if let Some(Outcome::Posted(key)) = state.outcomes.replay(self.identity.as_ref())? {
             return Ok(Transferred::Replayed(key));
         }
@@ -85,8 +85,8 @@ impl NewTransfer {
 }
 
 /// Why none of some linked transfers was done: one of them was rejected.
-fn rejected(len: usize, place: usize, refusal: &Refusal) -> Vec<Result<Transferred, Refusal>> {
-    let of = |at| if at == place { refusal.clone() } else { Refusal::LinkedFailed };
+fn rejected(len: usize, place: usize, rejection: &Rejection) -> Vec<Result<Transferred, Rejection>> {
+    let of = |at| if at == place { rejection.clone() } else { Rejection::LinkedFailed };
     (0..len).map(|at| Err(of(at))).collect()
 }
 
@@ -115,7 +115,7 @@ pub async fn post_all(
 ) -> Result<Vec<TransferResult>, Failure> {
     let (chains, mut keys) = (chains(moves), Begun::default());
     let mut requests = Vec::with_capacity(chains.len());
-    let mut begun: Vec<Result<usize, Vec<Result<Transferred, Refusal>>>> = Vec::with_capacity(chains.len());
+    let mut begun: Vec<Result<usize, Vec<Result<Transferred, Rejection>>>> = Vec::with_capacity(chains.len());
     for chain in chains {
         match begin(tally, &chain, &mut keys) {
             Ok(running) => {
@@ -156,13 +156,13 @@ fn begin(
     tally: &Tally,
     chain: &[NewTransfer],
     keys: &mut Begun,
-) -> Result<Vec<Running>, Vec<Result<Transferred, Refusal>>> {
+) -> Result<Vec<Running>, Vec<Result<Transferred, Rejection>>> {
     let mut running = Vec::new();
     for (place, one) in chain.iter().enumerate() {
         match keys.begin(&tally.running, one.identity.as_ref()) {
             Ok(taken) => running.extend(taken),
-            Err(refusal) => {
-                return Err(rejected(chain.len(), place, &refusal));
+            Err(rejection) => {
+                return Err(rejected(chain.len(), place, &rejection));
             }
         }
     }
@@ -171,12 +171,12 @@ fn begin(
 
 /// The rows of linked transfers; an answer to the whole is one to each.
 fn rows_of(
-    told: LaneReply<Vec<Result<Transferred, Refusal>>>,
+    told: LaneReply<Vec<Result<Transferred, Rejection>>>,
     rows: usize,
 ) -> Vec<Result<Transferred, Failure>> {
     match told {
         Ok(Ok(rows)) => rows.into_iter().map(|row| row.map_err(Failure::Refused)).collect(),
-        Ok(Err(refusal)) => vec![Err(Failure::Refused(refusal)); rows],
+        Ok(Err(rejection)) => vec![Err(Failure::Refused(rejection)); rows],
         Err(fault) => vec![Err(Failure::Fault(fault)); rows],
     }
 }

@@ -12,12 +12,12 @@ use crate::outcomes;
 use crate::requests::Running;
 use crate::tally::Tally;
 use std::sync::{Arc, PoisonError};
-use tally_rules::idempotency::Identity;
+use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::ledger::member::{Handle, Phone, Pin};
 use tally_rules::ledger::pin::Attempts;
 use tally_rules::ledger::{Member, MemberId, Uuid};
 use tally_rules::outcome::Outcome;
-use tally_rules::{Micros, PlayerId, Refusal};
+use tally_rules::{Micros, PlayerId, Rejection};
 use tally_store::Plan;
 
 /// A change of something that may be missing.
@@ -66,7 +66,7 @@ struct ChangeMember {
     change: MemberChange,
     /// What the member was found by, and what it will be: sorted, each once.
     handles: Vec<Handle>,
-    identity: Option<Identity>,
+    identity: Option<IdempotencyKey>,
 }
 
 impl LedgerRequest for ChangeMember {
@@ -79,13 +79,13 @@ impl LedgerRequest for ChangeMember {
         plan.ledger.handles.extend(self.handles.iter().cloned());
     }
 
-    fn decide(&self, state: &mut BatchState<'_>, _ids: &[Uuid]) -> Result<Self::Answer, Refusal> {
+    fn decide(&self, state: &mut BatchState<'_>, _ids: &[Uuid]) -> Result<Self::Answer, Rejection> {
         if state.outcomes.replay(self.identity.as_ref())?.is_some() {
             return Ok(Some(true));
         }
-        let before = state.members.get(&self.member).cloned().ok_or(Refusal::MemberNotFound)?;
+        let before = state.members.get(&self.member).cloned().ok_or(Rejection::MemberNotFound)?;
         if before.closed_at.is_some() {
-            return Err(Refusal::MemberClosed);
+            return Err(Rejection::MemberClosed);
         }
         let after = changed(&before, &self.change, state.now);
         let (had, has) = (before.handles(), after.handles());
@@ -154,7 +154,7 @@ pub async fn change(
     tally: &Arc<Tally>,
     member: MemberId,
     change: MemberChange,
-    identity: Option<Identity>,
+    identity: Option<IdempotencyKey>,
 ) -> Result<bool, Failure> {
     let request = |before: &Member| {
         let player = change.player.clone().filter(|player| *player != before.player);
@@ -169,7 +169,7 @@ pub async fn change(
 pub(super) async fn of_member<R: LedgerRequest<Answer = Option<bool>>>(
     tally: &Arc<Tally>,
     member: MemberId,
-    identity: Option<&Identity>,
+    identity: Option<&IdempotencyKey>,
     request: impl Fn(&Member) -> (R, Option<PlayerId>),
 ) -> Result<bool, Failure> {
     for _ in 0..TRIES {

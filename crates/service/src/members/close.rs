@@ -9,8 +9,8 @@ use crate::ledger::state::BatchState;
 use crate::outcomes;
 use crate::tally::Tally;
 use std::sync::Arc;
-use tally_rules::Refusal;
-use tally_rules::idempotency::Identity;
+use tally_rules::Rejection;
+use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::ledger::member::Handle;
 use tally_rules::ledger::{Member, MemberId, Uuid, WalletKey};
 use tally_rules::outcome::Outcome;
@@ -23,7 +23,7 @@ struct CloseMember {
     force: bool,
     /// What the member was found by: sorted, each once.
     handles: Vec<Handle>,
-    identity: Option<Identity>,
+    identity: Option<IdempotencyKey>,
 }
 
 impl LedgerRequest for CloseMember {
@@ -38,11 +38,11 @@ impl LedgerRequest for CloseMember {
         plan.ledger.wallets.extend(settings.currencies.all().map(wallet));
     }
 
-    fn decide(&self, state: &mut BatchState<'_>, _ids: &[Uuid]) -> Result<Self::Answer, Refusal> {
+    fn decide(&self, state: &mut BatchState<'_>, _ids: &[Uuid]) -> Result<Self::Answer, Rejection> {
         if state.outcomes.replay(self.identity.as_ref())?.is_some() {
             return Ok(Some(true));
         }
-        let member = state.members.get(&self.member).cloned().ok_or(Refusal::MemberNotFound)?;
+        let member = state.members.get(&self.member).cloned().ok_or(Rejection::MemberNotFound)?;
         let names = member.names();
         if names.iter().any(|handle| self.handles.binary_search(handle).is_err()) {
             return Ok(None);
@@ -62,7 +62,7 @@ pub async fn close(
     tally: &Arc<Tally>,
     member: MemberId,
     force: bool,
-    identity: Option<Identity>,
+    identity: Option<IdempotencyKey>,
 ) -> Result<bool, Failure> {
     let request = |before: &Member| {
         let request = CloseMember { member, force, handles: before.names(), identity: identity.clone() };

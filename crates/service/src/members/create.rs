@@ -12,11 +12,11 @@ use crate::outcomes;
 use crate::tally::Tally;
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use tally_rules::idempotency::Identity;
+use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::ledger::member::Handle;
 use tally_rules::ledger::{Currency, Member, MemberId, Uuid, WalletKey};
 use tally_rules::outcome::Outcome;
-use tally_rules::{PlayerId, Refusal};
+use tally_rules::{PlayerId, Rejection};
 use tally_store::Plan;
 
 /// A member to be made.
@@ -27,7 +27,7 @@ pub struct NewMember {
     /// Whether the player is to be the member's id.
     pub player_is_id: bool,
     /// For retries.
-    pub identity: Option<Identity>,
+    pub identity: Option<IdempotencyKey>,
 }
 
 /// A member that was made.
@@ -59,7 +59,7 @@ impl LedgerRequest for CreateMember {
         read(&self.new, plan, MemberId(ids[0]), settings.currencies.home());
     }
 
-    fn decide(&self, state: &mut BatchState<'_>, ids: &[Uuid]) -> Result<Self::Answer, Refusal> {
+    fn decide(&self, state: &mut BatchState<'_>, ids: &[Uuid]) -> Result<Self::Answer, Rejection> {
         decide(&self.new, self.taken.as_slice(), state, MemberId(ids[0]))
     }
 }
@@ -76,7 +76,7 @@ pub(crate) fn decide(
     had: &[Handle],
     state: &mut BatchState<'_>,
     id: MemberId,
-) -> Result<Option<Created>, Refusal> {
+) -> Result<Option<Created>, Rejection> {
     if let Some(Outcome::MemberMade(id)) = state.outcomes.replay(new.identity.as_ref())? {
         return Ok(Some(Created { id, replayed: true }));
     }
@@ -84,7 +84,7 @@ pub(crate) fn decide(
         return Ok(None);
     }
     let member = new.with_id(id);
-    // In the order of handles, which is that of the refusals.
+    // In the order of handles, which is that of the rejections.
     for handle in member.handles() {
         if state.handles.get(&handle).is_some() {
             return Err(taken(&handle));
@@ -117,11 +117,11 @@ pub(crate) fn is_free_since(state: &BatchState<'_>, had: &[Handle]) -> bool {
 }
 
 /// The rejection of a handle that another member has.
-pub(super) fn taken(handle: &Handle) -> Refusal {
+pub(super) fn taken(handle: &Handle) -> Rejection {
     match handle {
-        Handle::Login(_) => Refusal::LoginTaken,
-        Handle::Phone(_) => Refusal::PhoneTaken,
-        Handle::Player(_) => Refusal::PlayerTaken,
+        Handle::Login(_) => Rejection::LoginTaken,
+        Handle::Phone(_) => Rejection::PhoneTaken,
+        Handle::Player(_) => Rejection::PlayerTaken,
     }
 }
 
@@ -136,7 +136,7 @@ pub async fn create(tally: &Arc<Tally>, new: NewMember) -> Result<Created, Failu
             if let Some((_, contest)) = look.left_behind.pop()
                 && !is_repeated(tally, new.identity.as_ref()).await?
             {
-                return Err(Refusal::PlayerInContest(contest.as_str().into()).into());
+                return Err(Rejection::PlayerInContest(contest.as_str().into()).into());
             }
             taken = look.taken.pop();
         }
@@ -155,7 +155,7 @@ pub(crate) async fn look(tally: &Arc<Tally>, players: BTreeSet<PlayerId>) -> Res
 }
 
 /// Whether a request was done before.
-async fn is_repeated(tally: &Tally, identity: Option<&Identity>) -> Result<bool, Failure> {
+async fn is_repeated(tally: &Tally, identity: Option<&IdempotencyKey>) -> Result<bool, Failure> {
     match identity {
         Some(identity) => Ok(tally.stored(identity).await?.is_some()),
         None => Ok(false),

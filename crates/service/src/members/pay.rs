@@ -16,12 +16,12 @@ use crate::ledger::transfers::{Receipt, Transferred, receipt};
 use crate::outcomes;
 use crate::tally::Tally;
 use std::sync::Arc;
-use tally_rules::idempotency::Identity;
+use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::ledger::member::{Handle, Phone};
 use tally_rules::ledger::order::wallets_of;
-use tally_rules::ledger::{Amount, Currency, Member, MemberId, Move, Order, TransferId, Uuid, pin};
+use tally_rules::ledger::{Amount, Currency, Member, MemberId, Move, TransferRequest, TransferId, Uuid, pin};
 use tally_rules::outcome::Outcome;
-use tally_rules::{Micros, Refusal};
+use tally_rules::{Micros, Rejection};
 use tally_store::Plan;
 
 /// A transfer that a member asks for, with its PIN.
@@ -42,7 +42,7 @@ pub struct NewPayment {
     /// How much.
     pub amount: Amount,
     /// For retries.
-    pub identity: Option<Identity>,
+    pub identity: Option<IdempotencyKey>,
 }
 
 impl LedgerRequest for NewPayment {
@@ -61,8 +61,8 @@ impl LedgerRequest for NewPayment {
         plan.ledger.wallets.extend(wallets_of([Some(self.from), self.to], self.currency, home));
     }
 
-    fn decide(&self, state: &mut BatchState<'_>, ids: &[Uuid]) -> Result<Self::Answer, Refusal> {
-        let member = state.members.get(&self.from).cloned().ok_or(Refusal::MemberNotFound)?;
+    fn decide(&self, state: &mut BatchState<'_>, ids: &[Uuid]) -> Result<Self::Answer, Rejection> {
+        let member = state.members.get(&self.from).cloned().ok_or(Rejection::MemberNotFound)?;
         if member.tokens_from != self.tokens_from || member.closed_at.is_some() {
             return Ok(None);
         }
@@ -83,9 +83,9 @@ impl LedgerRequest for NewPayment {
         if holder != Some(self.from) {
             state.book.can_transfer(self.from, (self.currency, self.amount), state.now)?;
         }
-        let to = holder.ok_or(Refusal::RecipientNotFound)?;
+        let to = holder.ok_or(Rejection::RecipientNotFound)?;
         let what = Move::Transfer { from: self.from, to };
-        let order = Order { what, currency: self.currency, amount: self.amount, reference: None };
+        let order = TransferRequest { what, currency: self.currency, amount: self.amount, reference: None };
         let posted = state.book.post(TransferId(ids[0]), &order, state.now)?;
         state.outcomes.remember(self.identity.as_ref(), Outcome::Posted(posted.key));
         Ok(Some(Transferred::Now(posted)))
@@ -114,9 +114,9 @@ pub async fn pay(tally: &Arc<Tally>, mut new: NewPayment) -> Result<Payment, Fai
         let running = new.identity.as_ref().map(|one| tally.begin(&one.key)).transpose()?;
         new.to = tally.members.of_phone(tally, &new.phone).await?;
         let done = tally.ledger.ask(new.clone(), running.into_iter().collect()).await;
-        if let Err(Failure::Refused(Refusal::RecipientNotFound)) = done {
+        if let Err(Failure::Refused(Rejection::RecipientNotFound)) = done {
             guess.spend();
-            return Err(Refusal::RecipientNotFound.into());
+            return Err(Rejection::RecipientNotFound.into());
         }
         if let Some(transferred) = done? {
             return receipt(tally, transferred).await.map(Payment::Paid);

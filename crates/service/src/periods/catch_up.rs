@@ -14,7 +14,7 @@ use crate::servers::{self, outbox};
 use crate::tally::Tally;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tally_ranking::{Look, Ranking, Remote, RemoteLoad, Row, Standings};
+use tally_ranking::{LoadState, RankingBackend, RemoteRanking, RemoteLoad, Row, WindowRanking};
 use tally_rules::instant::SECOND;
 use tally_rules::{Micros, PlayerId, Record};
 use tally_store::plan::ALL_TIME;
@@ -35,7 +35,7 @@ const SAY_AGAIN: Duration = Duration::from_secs(1);
 
 /// Whether rankings are kept in Redis.
 pub(super) fn are_elsewhere(tally: &Tally) -> bool {
-    matches!(tally.settings.ranking, Ranking::Redis(_))
+    matches!(tally.settings.ranking, RankingBackend::Redis(_))
 }
 
 /// Brings every ranking to what is stored. With `everywhere` it also looks at those that seem right, and at what other servers
@@ -90,7 +90,7 @@ impl<'a> Start<'a> {
         for (part, order) in orders(board) {
             let Some(remote) = order.get().remote() else { continue };
             let mut must = self.generation.is_some();
-            while must || remote.catch_up()? != Look::Ready {
+            while must || remote.catch_up()? != LoadState::Ready {
                 if !self.lease.take()? {
                     std::thread::sleep(LOOK_AGAIN);
                     continue;
@@ -163,7 +163,7 @@ enum Order {
 }
 
 impl Order {
-    fn get(&self) -> &Standings {
+    fn get(&self) -> &WindowRanking {
         match self {
             Self::AllTime(board) => &board.order,
             Self::Live(live) => &live.order,
@@ -186,7 +186,7 @@ fn mend(
     if !everywhere && !remote.is_behind() {
         return Ok(());
     }
-    if remote.catch_up()? == Look::Ready || !lease.take()? {
+    if remote.catch_up()? == LoadState::Ready || !lease.take()? {
         return Ok(());
     }
     // It may be lost because it was deleted or closed, which may not be known here yet.
@@ -203,7 +203,7 @@ fn mend(
 fn fill_lost(
     store: &dyn Store,
     part: (BoardNo, Part),
-    remote: &Remote,
+    remote: &RemoteRanking,
     each: impl FnMut(Step),
 ) -> Result<(), Failure> {
     fill(store, part, remote.load()?, each)

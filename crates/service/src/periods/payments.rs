@@ -11,7 +11,7 @@ use tally_rules::contest::{ContestId, Payout, State as Stands};
 use tally_rules::ledger::Uuid;
 use tally_rules::ledger::order::wallets_of;
 use tally_rules::period::Payment;
-use tally_rules::{BoardId, Micros, Refusal};
+use tally_rules::{BoardId, Micros, Rejection};
 use tally_store::{PartKey, PayoutKey, Plan};
 
 /// A step of the payment of a closed period.
@@ -72,7 +72,7 @@ impl LedgerRequest for PaymentOrder {
         }
     }
 
-    fn decide(&self, state: &mut BatchState<'_>, ids: &[Uuid]) -> Result<(), Refusal> {
+    fn decide(&self, state: &mut BatchState<'_>, ids: &[Uuid]) -> Result<(), Rejection> {
         let present = state.payments.get(&self.key).cloned();
         match (&self.act, present) {
             (PaymentAct::Begin(over, rows), None) => {

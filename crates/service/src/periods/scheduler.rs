@@ -14,7 +14,7 @@ use crate::servers;
 use crate::tally::Tally;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
-use tally_ranking::PartOrder;
+use tally_ranking::MemoryRanking;
 use tally_rules::Micros;
 use tally_store::{Part, PartRow, Store, StoreError, Task};
 
@@ -311,7 +311,7 @@ fn refresh_part(place: ArchivePlace<'_>, board: &Board, part: Part, now: Micros)
         row.zip(state).map(|(row, state)| (row, !state.calendar_follows(row.span)))
     };
     let Some((row, keep_empty)) = found else { return Ok(true) };
-    let fresh = PartOrder::new(&board.definition);
+    let fresh = MemoryRanking::new(&board.definition);
     archive::load(store, board, part, &fresh, Readers::Few, |_| {})?;
     let naming = Naming::of(board, &row, now);
     let written = archive::write(place, basis, (&row, naming), &fresh, keep_empty)?;

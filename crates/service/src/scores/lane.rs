@@ -11,7 +11,7 @@ use crate::reply::{self, Entry, LaneReply};
 use crate::requests::Running;
 use crate::settings::Background;
 use std::sync::{Arc, Mutex, PoisonError};
-use tally_lanes::{Bounds, Lane, LaneThread, Pass, Seat, Seats, Stats, Times};
+use tally_lanes::{Bounds, Lane, LaneThread, BarrierGuard, AffinityGuard, Seats, Stats, Times};
 use tally_rules::Micros;
 
 /// What a caller hears.
@@ -72,8 +72,8 @@ impl ScoreLanes {
     }
 
     /// A seat for a request, and its lane.
-    fn seat(&self, request: &Request) -> (Option<Seat>, &Lane<ScoreWork, Waiter>) {
-        let sat = self.key(request).map(|(shard, hash)| (shard, self.seats[shard].sit(hash)));
+    fn seat(&self, request: &Request) -> (Option<AffinityGuard>, &Lane<ScoreWork, Waiter>) {
+        let sat = self.key(request).map(|(shard, hash)| (shard, self.seats[shard].assign(hash)));
         let number = match &sat {
             // A batch of one database stays a transaction of one database.
             Some((shard, seat)) => shard * self.shared.lanes + seat.lane(),
@@ -83,16 +83,16 @@ impl ScoreLanes {
     }
 
     /// Seats for neighbours in one lane; where they are of several they have none.
-    fn seat_all(&self, requests: &[(Request, Option<Running>)]) -> (Vec<Option<Seat>>, usize) {
+    fn seat_all(&self, requests: &[(Request, Option<Running>)]) -> (Vec<Option<AffinityGuard>>, usize) {
         let none = || (requests.iter().map(|_| None).collect(), self.shared.lane_of_several());
         let keys: Option<Vec<(usize, u64)>> = requests.iter().map(|(request, _)| self.key(request)).collect();
         let Some(((shard, first), rest)) = keys.as_deref().and_then(|keys| keys.split_first()) else {
             return none();
         };
-        let (seats, first) = (&self.seats[*shard], self.seats[*shard].sit(*first));
+        let (seats, first) = (&self.seats[*shard], self.seats[*shard].assign(*first));
         let lane = first.lane();
-        let beside = |(of, hash): &(usize, u64)| (of == shard).then(|| seats.sit_in(*hash, lane)).flatten();
-        let others: Option<Vec<Seat>> = rest.iter().map(beside).collect();
+        let beside = |(of, hash): &(usize, u64)| (of == shard).then(|| seats.assign_to(*hash, lane)).flatten();
+        let others: Option<Vec<AffinityGuard>> = rest.iter().map(beside).collect();
         let Some(others) = others else { return none() };
         let all = std::iter::once(first).chain(others).map(Some).collect();
         (all, shard * self.shared.lanes + lane)
@@ -144,7 +144,7 @@ impl ScoreLanes {
     }
 
     /// Waits until every batch that is being decided now has been published; none is begun until this is dropped. Blocks.
-    pub(crate) fn hold(&self) -> Result<Pass, Failure> {
+    pub(crate) fn hold(&self) -> Result<BarrierGuard, Failure> {
         Ok(self.shared.pass_alone().map_err(|(_, fault)| fault)?)
     }
 

@@ -22,7 +22,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use tally_ranking::Standings;
+use tally_ranking::WindowRanking;
 use tally_rules::Micros;
 use tally_rules::instant::SECOND;
 use tally_store::{BoardNo, Changes, Committed, FeedPosition, Loaded, Name, Part, Plan, Store, StoreError};
@@ -222,7 +222,7 @@ impl Follower {
 
 /// Brings a board to what is stored: it may be new, changed or deleted. False while a batch changes it.
 fn renew_no(tally: &Tally, no: BoardNo) -> Result<bool, Failure> {
-    let broken = |refusal: tally_rules::Refusal| Fault::Broken(refusal.detail());
+    let broken = |rejection: tally_rules::Rejection| Fault::Broken(rejection.detail());
     let known = tally.boards.by_no(no);
     let at = known.as_ref().and_then(|board| board.known());
     match (tally.store.board(Name::No(no), at.as_ref())?, known) {
@@ -254,7 +254,7 @@ pub(crate) fn renew(store: &dyn Store, board: &Board) -> Result<bool, Failure> {
     let Some(state) = store.board(Name::No(board.no), board.known().as_ref())? else { return Ok(false) };
     // Before its revision: what is in memory as of that is not older.
     play::learn(store, board)?;
-    board.renew(&state).map_err(|refusal| Fault::Broken(refusal.detail()))?;
+    board.renew(&state).map_err(|rejection| Fault::Broken(rejection.detail()))?;
     Ok(true)
 }
 
@@ -297,7 +297,7 @@ pub(crate) fn again<T>(mut once: impl FnMut() -> Result<T, Failure>) -> Result<T
 /// Makes the ranking of a new window one that can be read. In memory it is empty, because no other server writes. In Redis
 /// there may be one of a deleted store under its number; or another server opens the same window now, whose rows are read with
 /// the others. Where that fails the next look at lagging rankings does it.
-pub(crate) fn open_order(store: &dyn Store, board: &Board, part: Part, order: &Standings) {
+pub(crate) fn open_order(store: &dyn Store, board: &Board, part: Part, order: &WindowRanking) {
     if order.remote().is_some() {
         drop(archive::fill(store, board, part, order, Readers::Few, |_| {}));
     }

@@ -8,7 +8,7 @@ use tally_rules::contest::series::{MISSED_MAX, Wish};
 use tally_rules::contest::{ContestId, Prize, State};
 use tally_rules::ledger::Amount;
 use tally_rules::score::Given;
-use tally_rules::{Micros, PlayerId, Refusal};
+use tally_rules::{Micros, PlayerId, Rejection};
 use tally_service::contests::act::Actor;
 use tally_service::contests::{apply, change, read, scheduler, series};
 use tally_service::scores::submit::{self, NewScore};
@@ -70,7 +70,7 @@ fn a_series_makes_plays_and_settles_its_contests_by_itself() {
         assert_eq!(made.last, Some(name("daily-202311150900")));
         scheduler::do_due(tally).unwrap();
         assert_eq!(all(tally, zero), [row("daily-202311150900", State::Open, 7)]);
-        assert_eq!(refused(series::create(tally, &id, &boss, &daily(), None)), Refusal::SeriesExists);
+        assert_eq!(refused(series::create(tally, &id, &boss, &daily(), None)), Rejection::SeriesExists);
         apply::apply(tally, &name("daily-202311150900"), &Actor::Server, &player, None).unwrap();
         let both = std::slice::from_ref(&player);
         apply::decide(tally, &name("daily-202311150900"), &Actor::Admin, both, true, None).unwrap();
@@ -131,8 +131,8 @@ fn many_lookers_make_a_contest_once() {
     for kind in [Kind::Sqlite, Kind::MariaDb] {
         let world = World::new(kind);
         let tally = &world.tally;
-        let wish = Wish { ahead: Some(2), ..daily() };
-        series::create(tally, &name("daily"), &Actor::Server, &wish, None).unwrap();
+        let spec = Wish { ahead: Some(2), ..daily() };
+        series::create(tally, &name("daily"), &Actor::Server, &spec, None).unwrap();
         // One by hand that has the name of another: it is not made again, and not touched.
         let taken = definition::Wish { title: Some("By hand".into()), ..definition::Wish::default() };
         change::create(tally, &name("daily-202311170900"), &Actor::Server, &taken, None).unwrap();
@@ -166,7 +166,7 @@ fn a_change_counts_for_what_is_made_later_and_an_end_leaves_what_there_is() {
     let first = series::create(tally, &id, &boss, &daily(), key.as_ref()).unwrap();
     assert_eq!(series::create(tally, &id, &boss, &daily(), key.as_ref()).unwrap(), (first.0, true));
     let nobody = Actor::Member(PlayerId::new("p").unwrap());
-    assert_eq!(refused(series::patch(tally, &id, &nobody, &Wish::default(), None)), Refusal::Forbidden);
+    assert_eq!(refused(series::patch(tally, &id, &nobody, &Wish::default(), None)), Rejection::Forbidden);
     let title = definition::Wish { title: Some("Later".into()), ..definition::Wish::default() };
     let later = Wish { template: title, ahead: Some(2), ..Wish::default() };
     let (changed, _) = series::patch(tally, &id, &boss, &later, None).unwrap();
@@ -181,9 +181,9 @@ fn a_change_counts_for_what_is_made_later_and_an_end_leaves_what_there_is() {
     let gone = identity("two", 2);
     assert!(!series::delete(tally, &id, &boss, gone.as_ref()).unwrap());
     assert!(series::delete(tally, &id, &boss, gone.as_ref()).unwrap());
-    assert_eq!(refused(series::delete(tally, &id, &boss, None)), Refusal::SeriesNotFound);
-    assert_eq!(refused(series::get(tally, &id)), Refusal::SeriesNotFound);
-    assert_eq!(refused(series::patch(tally, &id, &boss, &later, None)), Refusal::SeriesNotFound);
+    assert_eq!(refused(series::delete(tally, &id, &boss, None)), Rejection::SeriesNotFound);
+    assert_eq!(refused(series::get(tally, &id)), Rejection::SeriesNotFound);
+    assert_eq!(refused(series::patch(tally, &id, &boss, &later, None)), Rejection::SeriesNotFound);
     // What it made is played and settled without it, and nothing more is made.
     world.advance(5 * DAY);
     scheduler::do_due(tally).unwrap();
@@ -196,10 +196,10 @@ fn a_change_counts_for_what_is_made_later_and_an_end_leaves_what_there_is() {
 #[test]
 fn schedules_that_cannot_be_are_named_one_by_one() {
     let world = World::new(Kind::Sqlite);
-    let pointers = |wish: &Wish| {
-        let done = series::create(&world.tally, &name("x"), &Actor::Server, wish, None);
+    let pointers = |spec: &Wish| {
+        let done = series::create(&world.tally, &name("x"), &Actor::Server, spec, None);
         match refused(done) {
-            Refusal::InvalidContest(wrong) => wrong.into_iter().map(|one| one.pointer).collect::<Vec<_>>(),
+            Rejection::InvalidContest(wrong) => wrong.into_iter().map(|one| one.pointer).collect::<Vec<_>>(),
             other => panic!("{other:?}"),
         }
     };

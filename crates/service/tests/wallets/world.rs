@@ -3,16 +3,16 @@
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use tally_ranking::RedisDesks;
-use tally_rules::idempotency::{Fingerprint, Identity, RequestKey};
+use tally_ranking::RedisApplications;
+use tally_rules::idempotency::{Fingerprint, IdempotencyKey, RequestKey};
 use tally_rules::ledger::account::Totals;
 use tally_rules::ledger::entry::EntryKey;
 use tally_rules::ledger::member::{Login, Phone};
 use tally_rules::ledger::pin::Attempts;
 use tally_rules::ledger::{
-    Amount, Currencies, Currency, Member, MemberId, Move, Order, Transfer, TransferId, WalletKey,
+    Amount, Currencies, Currency, Member, MemberId, TransferKind, TransferRequest, Transfer, TransferId, WalletKey,
 };
-use tally_rules::{Micros, PlayerId, Refusal};
+use tally_rules::{Micros, PlayerId, Rejection};
 use tally_service::ledger::transfers::{NewTransfer, Receipt, TransferResult};
 use tally_service::ledger::{LedgerSettings, transfers};
 use tally_service::members::{self, Created, NewMember};
@@ -49,9 +49,9 @@ pub(crate) fn settings() -> LedgerSettings {
     LedgerSettings { currencies, ..LedgerSettings::default() }
 }
 
-pub(crate) fn identity(key: &str, print: u8) -> Option<Identity> {
+pub(crate) fn identity(key: &str, print: u8) -> Option<IdempotencyKey> {
     let key = RequestKey { scope: "test".into(), key: key.into() };
-    Some(Identity { key, fingerprint: Fingerprint([print; 16]) })
+    Some(IdempotencyKey { key, fingerprint: Fingerprint([print; 16]) })
 }
 
 /// What a member is made of.
@@ -123,12 +123,12 @@ impl World {
     pub(crate) fn member(&self, name: &str, units: i64) -> MemberId {
         let id = self.create(new_member(name)).unwrap().id;
         if units > 0 {
-            self.post(order(Move::Deposit { to: id }, units), None).unwrap();
+            self.post(order(TransferKind::Deposit { to: id }, units), None).unwrap();
         }
         id
     }
 
-    pub(crate) fn post(&self, order: Order, key: Option<&str>) -> TransferResult {
+    pub(crate) fn post(&self, order: TransferRequest, key: Option<&str>) -> TransferResult {
         let identity = key.and_then(|key| identity(key, 1));
         self.wait(transfers::post(&self.tally, NewTransfer { order, identity }))
     }
@@ -140,11 +140,11 @@ impl World {
         units: i64,
         key: Option<&str>,
     ) -> TransferResult {
-        self.post(order(Move::Transfer { from, to }, units), key)
+        self.post(order(TransferKind::Transfer { from, to }, units), key)
     }
 
     /// Many at once, each tied to the next or not.
-    pub(crate) fn post_all(&self, moves: Vec<(Order, bool)>) -> Vec<TransferResult> {
+    pub(crate) fn post_all(&self, moves: Vec<(TransferRequest, bool)>) -> Vec<TransferResult> {
         let new = |(order, linked)| (NewTransfer { order, identity: None }, linked);
         self.wait(transfers::post_all(&self.tally, moves.into_iter().map(new).collect())).unwrap()
     }
@@ -188,7 +188,7 @@ pub(crate) fn start_with(
     store: Arc<dyn Store>,
     now: &Arc<AtomicI64>,
     ledger: LedgerSettings,
-    applications: Option<RedisDesks>,
+    applications: Option<RedisApplications>,
 ) -> Result<Arc<Tally>, Failure> {
     let now = Arc::clone(now);
     start_by(store, Clock::of(move || Micros(now.load(Ordering::SeqCst))), ledger, applications)
@@ -199,7 +199,7 @@ pub(crate) fn start_by(
     store: Arc<dyn Store>,
     clock: Clock,
     ledger: LedgerSettings,
-    applications: Option<RedisDesks>,
+    applications: Option<RedisApplications>,
 ) -> Result<Arc<Tally>, Failure> {
     start_set(store, clock, Settings { ledger, applications, ..Settings::default() })
 }
@@ -215,13 +215,13 @@ pub(crate) fn start_set(
     Tally::start(store, Arc::new(keys), &secret, clock, settings, &Progress::default())
 }
 
-pub(crate) fn order(what: Move, units: i64) -> Order {
-    Order { what, currency: code("KRW"), amount: Amount::new(units).unwrap(), reference: None }
+pub(crate) fn order(what: TransferKind, units: i64) -> TransferRequest {
+    TransferRequest { what, currency: code("KRW"), amount: Amount::new(units).unwrap(), reference: None }
 }
 
-pub(crate) fn refused<T: std::fmt::Debug>(done: Result<T, Failure>) -> Refusal {
+pub(crate) fn refused<T: std::fmt::Debug>(done: Result<T, Failure>) -> Rejection {
     match done {
-        Err(Failure::Refused(refusal)) => refusal,
+        Err(Failure::Refused(rejection)) => rejection,
         done => panic!("{done:?}"),
     }
 }

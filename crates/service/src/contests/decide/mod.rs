@@ -14,18 +14,18 @@ use crate::ledger::request::{LedgerRequest, Needs};
 use crate::ledger::state::{Added, BatchState};
 use crate::outcomes;
 use std::sync::Arc;
-use tally_rules::contest::record::{FAILED_KEPT, Kept, Report, Work};
-use tally_rules::contest::start::{Facts, judge, sift};
+use tally_rules::contest::record::{FAILED_KEPT, ApplicationLocation, Report, ContestTask};
+use tally_rules::contest::start::{Facts, judge, select_members};
 use tally_rules::contest::{
-    Application, ContestId, Enrolled, Event, Record, State as Stands, division, state,
+    Application, ContestId, ContestMember, Event, Record, State as Stands, division, state,
 };
-use tally_rules::event::{ContestChanged, Event as Happening, Happened};
+use tally_rules::event::{ContestChanged, Event as Happening, EventKind};
 use tally_rules::ledger::hold::Ending;
 use tally_rules::ledger::member::Handle;
 use tally_rules::ledger::order::wallets_of;
 use tally_rules::ledger::{Currency, Hold, HoldId, MemberId, TransferId, Uuid};
 use tally_rules::outcome::Outcome;
-use tally_rules::{Micros, PlayerId, Refusal};
+use tally_rules::{Micros, PlayerId, Rejection};
 use tally_store::{BoardChange, BoardNo, BoardRow, EntrantKey, Plan, Topic};
 
 impl Added {
@@ -34,13 +34,13 @@ impl Added {
         let is_turned = before != Some(record.state);
         let at = if is_turned { record.since } else { record.updated_at };
         let changed = ContestChanged { before, state: record.state, at, members: record.members };
-        let event = Happening { at: now, what: Happened::Contest(changed) };
+        let event = Happening { at: now, what: EventKind::Contest(changed) };
         self.events.push((Topic::Contest(record.no), event));
     }
 }
 
 /// What is decided on an act.
-type Decided = Result<ContestDone, Refusal>;
+type Decided = Result<ContestDone, Rejection>;
 
 impl LedgerRequest for ContestOrder {
     type Answer = ContestDone;
@@ -145,22 +145,22 @@ impl BatchState<'_> {
         let settings = self.settings;
         let present = self.contests.get(&order.id).cloned();
         if let Some(outcome) = self.outcomes.replay(order.identity.as_ref())? {
-            let record = Box::new(present.ok_or(Refusal::ContestNotFound)?);
+            let record = Box::new(present.ok_or(Rejection::ContestNotFound)?);
             let what = match outcome {
                 Outcome::Applied(application) => What::Applied(application),
                 _ => What::Nothing,
             };
             return Ok(ContestDone { record, replayed: true, turned: false, what });
         }
-        if let Act::Create { wish, series } = &order.act {
+        if let Act::Create { spec, series } = &order.act {
             if present.is_some() {
-                return Err(Refusal::ContestExists);
+                return Err(Rejection::ContestExists);
             }
-            let contest = wish.create(&settings.currencies, settings.contests)?;
+            let contest = spec.create(&settings.currencies, settings.contests)?;
             let record = Record::new(ids[0], contest, series.clone(), self.now);
             return self.keep(order, record, What::Nothing);
         }
-        let record = present.ok_or(Refusal::ContestNotFound)?;
+        let record = present.ok_or(Rejection::ContestNotFound)?;
         // The caller planned the act for this contest: for its fee and prizes, the leaderboards that it has in its state, and
         // its application store.
         let has_boards = matches!(order.act, Act::Patch(..) | Act::Finish(_) | Act::Cancel(_));
@@ -175,8 +175,8 @@ impl BatchState<'_> {
         }
         match &order.act {
             Act::Create { .. } => unreachable!("it was made"),
-            Act::Patch(wish, boards) => {
-                let done = self.patch(order, record, wish)?;
+            Act::Patch(spec, boards) => {
+                let done = self.patch(order, record, spec)?;
                 self.bump(boards);
                 Ok(done)
             }
@@ -196,10 +196,10 @@ impl BatchState<'_> {
             }
             Act::Cancel(boards) => {
                 let work = match record.state {
-                    Stands::Open if record.kept == Kept::Store => Work::Clear,
+                    Stands::Open if record.kept == ApplicationLocation::Store => ContestTask::Clear,
                     // A start that is still being cleared goes on with that first.
-                    Stands::Running if record.work == Work::None && record.contest.entry_fee.is_some() => {
-                        Work::Refund { after: None }
+                    Stands::Running if record.work == ContestTask::None && record.contest.entry_fee.is_some() => {
+                        ContestTask::Refund { after: None }
                     }
                     _ => record.work.clone(),
                 };
@@ -236,7 +236,7 @@ impl BatchState<'_> {
         order: &ContestOrder,
         mut record: Record,
         event: Event,
-        work: Work,
+        work: ContestTask,
     ) -> Decided {
         let row = state::judge(record.state, event, order.by)?;
         if row.to == record.state {
@@ -260,11 +260,11 @@ impl BatchState<'_> {
         &mut self,
         order: &ContestOrder,
         mut record: Record,
-        wish: &tally_rules::contest::definition::Wish,
+        spec: &tally_rules::contest::definition::ContestSpec,
     ) -> Decided {
         let settings = self.settings;
         let row = state::judge(record.state, Event::Patch, order.by)?;
-        record.contest = wish.change(&record.contest, row.from, &settings.currencies, settings.contests)?;
+        record.contest = spec.change(&record.contest, row.from, &settings.currencies, settings.contests)?;
         record.updated_at = self.now;
         self.keep(order, record, What::Nothing)
     }
@@ -298,10 +298,10 @@ impl BatchState<'_> {
         });
         // A start by the clock does not fail for one bad row.
         let on_invalid = match order.by {
-            tally_rules::contest::By::Clock => tally_rules::contest::OnInvalid::Skip,
+            tally_rules::contest::ActorKind::Clock => tally_rules::contest::OnInvalid::Skip,
             _ => record.contest.on_invalid,
         };
-        let (good, failed) = sift(judged.collect::<Vec<_>>(), on_invalid)?;
+        let (good, failed) = select_members(judged.collect::<Vec<_>>(), on_invalid)?;
         let members = u32::try_from(good.len()).unwrap_or(u32::MAX);
         let reference: Arc<str> = order.id.board(None).as_str().into();
         for ((place, (player, application)), id) in (0..).zip(good).zip(ids) {
@@ -310,14 +310,14 @@ impl BatchState<'_> {
                 self.book.end_for(hold, whole, (TransferId(*id), Some(&reference)), self.now)?;
             }
             let division = division::of(place, record.contest.division_size);
-            let enrolled = Enrolled { place, division, member: application.member };
+            let enrolled = ContestMember { place, division, member: application.member };
             self.added.members.push((Self::entrant(&record, &player), enrolled));
         }
         let boards = self.make_boards(&order.id, &record, members);
         let at = self.at(order, &record);
         record.work = match record.kept {
-            Kept::Store => self.clear_at_once(&record, rows),
-            Kept::Redis(_) | Kept::Lost => Work::None,
+            ApplicationLocation::Store => self.clear_at_once(&record, rows),
+            ApplicationLocation::Redis(_) | ApplicationLocation::Lost => ContestTask::None,
         };
         record.desk.clear();
         record.members = members;
