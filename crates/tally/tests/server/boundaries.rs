@@ -3,8 +3,8 @@
 //!
 //! The finest schedule is a minute and the binary has no clock of the test's, so a run waits for the next full minute;
 //! scores stream only around it. `TALLY_SOAK` adds minutes, at most as many as `MINUTES_MAX`. Not here: schedules and
-//! zones (unit tests of the calendar), years of closed periods (`periods.rs`), how long anybody waits (`tally bench
-//! periods`).
+//! zones (unit tests of the calendar), years of closed periods (`periods.rs`), how long a request waits (`cargo
+//! xtask bench periods`).
 
 use crate::TALLY;
 use jiff::{Timestamp, ToSpan};
