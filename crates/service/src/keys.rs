@@ -27,7 +27,7 @@ const ID_CHARS: usize = 12;
 
 /// Who asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Principal {
+pub enum CallerKind {
     /// Nobody has said.
     Anonymous,
     /// Whoever has a key of this role.
@@ -40,7 +40,7 @@ pub enum Principal {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Caller {
     /// Who.
-    pub principal: Principal,
+    pub kind: CallerKind,
     /// The scope of its idempotency keys.
     pub scope: Arc<str>,
 }
@@ -48,25 +48,25 @@ pub struct Caller {
 impl Caller {
     /// Somebody on this machine, without a credential or with that of the data directory.
     pub fn local() -> Self {
-        Self { principal: Principal::Key(Role::Admin), scope: idempotency::SCOPE_LOCAL.into() }
+        Self { kind: CallerKind::Key(Role::Admin), scope: idempotency::SCOPE_LOCAL.into() }
     }
 
     /// Somebody who has not said who.
     pub fn anonymous() -> Self {
-        Self { principal: Principal::Anonymous, scope: "".into() }
+        Self { kind: CallerKind::Anonymous, scope: "".into() }
     }
 
     /// A member who has signed in. Ids of keys are shorter than those of members.
     pub fn member(id: MemberId) -> Self {
-        Self { principal: Principal::Member(id), scope: id.0.to_string().into() }
+        Self { kind: CallerKind::Member(id), scope: id.0.to_string().into() }
     }
 
     /// Whether it has the right.
     pub fn may(&self, right: Permission) -> bool {
-        match self.principal {
-            Principal::Anonymous => right == Permission::Open,
-            Principal::Key(role) => may(role, right),
-            Principal::Member(_) => member_may(right),
+        match self.kind {
+            CallerKind::Anonymous => right == Permission::Open,
+            CallerKind::Key(role) => may(role, right),
+            CallerKind::Member(_) => member_may(right),
         }
     }
 }
@@ -156,7 +156,7 @@ impl Keys {
         // Digests are compared in constant time.
         let presented = blake3::hash(secret.as_bytes());
         (presented == blake3::Hash::from_bytes(row.hash))
-            .then(|| Caller { principal: Principal::Key(row.role), scope: Arc::clone(&row.id) })
+            .then(|| Caller { kind: CallerKind::Key(row.role), scope: Arc::clone(&row.id) })
     }
 
     /// Whether a caller that was authenticated still is one.

@@ -10,7 +10,7 @@ use crate::security::Event;
 use hyper::HeaderMap;
 use std::net::IpAddr;
 use tally_rules::role::Permission;
-use tally_service::{Caller, Principal};
+use tally_service::{Caller, CallerKind};
 use tally_wire::Problem;
 
 /// More about a request for its event, from the operation. It is an extension of the answer, and never sent.
@@ -77,11 +77,11 @@ fn name_of(problem: &Problem) -> Option<&'static str> {
 
 /// A caller that was judged.
 pub(super) fn actor(caller: &Caller) -> String {
-    match caller.principal {
-        Principal::Anonymous => "none".into(),
-        Principal::Key(_) if *caller == Caller::local() => "this machine".into(),
-        Principal::Key(role) => format!("key {} ({role})", caller.scope),
-        Principal::Member(id) => format!("member {}", id.0),
+    match caller.kind {
+        CallerKind::Anonymous => "none".into(),
+        CallerKind::Key(_) if *caller == Caller::local() => "this machine".into(),
+        CallerKind::Key(role) => format!("key {} ({role})", caller.scope),
+        CallerKind::Member(id) => format!("member {}", id.0),
     }
 }
 

@@ -15,7 +15,7 @@ use hyper::http::request::Parts;
 use hyper::{Request, Version};
 use tally_rules::Micros;
 use tally_rules::role::Permission;
-use tally_service::{Caller, Failure, Principal};
+use tally_service::{Caller, CallerKind, Failure};
 use tally_wire::{Problem, host};
 
 /// What every API key begins with. Anything else is taken for a member's token.
@@ -90,12 +90,12 @@ pub(super) async fn judge(
     if judged.caller.may(right) {
         return Ok(judged);
     }
-    let detail = match judged.caller.principal {
-        Principal::Key(_) if right == Permission::Own => {
+    let detail = match judged.caller.kind {
+        CallerKind::Key(_) if right == Permission::Own => {
             "only a member who has signed in has something of its own".into()
         }
-        Principal::Key(role) => format!("a key of role `{role}` may not do this"),
-        Principal::Member(_) | Principal::Anonymous => "a member may not do this".into(),
+        CallerKind::Key(role) => format!("a key of role `{role}` may not do this"),
+        CallerKind::Member(_) | CallerKind::Anonymous => "a member may not do this".into(),
     };
     Err(Problem::new(403, "forbidden", detail))
 }

@@ -15,7 +15,7 @@ use tally_service::members::ranks;
 use tally_service::members::signin::{self, SignedIn};
 use tally_service::wallets::command::NewPayment;
 use tally_service::wallets::pay::{self, Payment};
-use tally_service::{Failure, Principal};
+use tally_service::{CallerKind, Failure};
 use tally_wire::api::members::{read_payment, read_sign_in};
 use tally_wire::cursor::{self, Names};
 use tally_wire::numbers::ScoreOut;
@@ -143,8 +143,8 @@ pub(super) async fn transfer(mut call: Call) -> Result<Answer, Problem> {
 
 /// The member who asks: the route's right lets nobody else in.
 pub(super) fn me(call: &Call) -> MemberId {
-    match call.caller.principal {
-        Principal::Member(id) => id,
-        Principal::Key(_) | Principal::Anonymous => unreachable!("only members have the right"),
+    match call.caller.kind {
+        CallerKind::Member(id) => id,
+        CallerKind::Key(_) | CallerKind::Anonymous => unreachable!("only members have the right"),
     }
 }

@@ -8,7 +8,7 @@ use super::problem;
 use hyper::StatusCode;
 use serde_json::json;
 use tally_rules::Rejection;
-use tally_service::Principal;
+use tally_service::CallerKind;
 use tally_service::contests::ban as hiding;
 use tally_service::players::{erase as erasing, profile};
 use tally_wire::Problem;
@@ -33,7 +33,7 @@ pub(super) async fn get(mut call: Call) -> Result<Answer, Problem> {
     call.finish_query()?;
     let tally = call.tally()?;
     let player = call.player()?;
-    if let Principal::Member(me) = call.caller.principal {
+    if let CallerKind::Member(me) = call.caller.kind {
         let member =
             tally.members.known(&tally, me).await.map_err(|failure| problem::of_failure(&failure))?;
         if member.player != player {

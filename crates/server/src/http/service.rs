@@ -11,7 +11,7 @@ use tally_rules::Micros;
 use tally_rules::role::Role;
 use tally_service::Slow;
 use tally_service::contests::counts::{Counts, Payments};
-use tally_service::{Principal, Stats, Tally};
+use tally_service::{CallerKind, Stats, Tally};
 use tally_wire::Problem;
 
 /// What Prometheus expects of this text.
@@ -82,7 +82,7 @@ pub(super) async fn status(mut call: Call) -> Result<Answer, Problem> {
     let caches: serde_json::Map<_, _> = tally.members.cache.rates().into_iter().map(rate).collect();
     status["caches"] = caches.into();
     status["contests"] = contests(tally.contest_counts());
-    if call.caller.principal == Principal::Key(Role::Admin) {
+    if call.caller.kind == CallerKind::Key(Role::Admin) {
         status["settings"] = call.gate.settings.clone();
         status["findings"] = call.gate.findings().iter().map(finding).collect();
     }

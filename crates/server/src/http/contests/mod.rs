@@ -23,21 +23,21 @@ use tally_rules::role::Role;
 use tally_service::contests::act::Actor;
 use tally_service::contests::read;
 use tally_service::damaged::Listing;
-use tally_service::{Principal, Tally};
+use tally_service::{CallerKind, Tally};
 use tally_wire::Problem;
 use tally_wire::api::contests;
 use tally_wire::cursor::{self, Names};
 
 /// Who asks, as a contest sees it. Whoever names a player acts for it, whatever the key.
 pub(in crate::http) async fn actor(call: &Call, tally: &Arc<Tally>) -> Result<Actor, Problem> {
-    let role = match call.caller.principal {
-        Principal::Member(id) => {
+    let role = match call.caller.kind {
+        CallerKind::Member(id) => {
             let member = tally.members.known(tally, id).await;
             let member = member.map_err(|failure| problem::of_failure(&failure))?;
             return Ok(Actor::Member(member.player.clone()));
         }
-        Principal::Key(role) => role,
-        Principal::Anonymous => unreachable!("no route of contests is open"),
+        CallerKind::Key(role) => role,
+        CallerKind::Anonymous => unreachable!("no route of contests is open"),
     };
     Ok(match call.acting_player()? {
         Some(player) => Actor::For(player),
@@ -53,10 +53,10 @@ pub(in crate::http) async fn sees_money(
     tally: &Arc<Tally>,
     id: Option<&ContestId>,
 ) -> Result<bool, Problem> {
-    let actor = match call.caller.principal {
-        Principal::Key(role) => return Ok(role != Role::Reader),
-        Principal::Anonymous => return Ok(false),
-        Principal::Member(_) => actor(call, tally).await?,
+    let actor = match call.caller.kind {
+        CallerKind::Key(role) => return Ok(role != Role::Reader),
+        CallerKind::Anonymous => return Ok(false),
+        CallerKind::Member(_) => actor(call, tally).await?,
     };
     let (Actor::Member(player), Some(id)) = (actor, id.cloned()) else { return Ok(false) };
     let tally = Arc::clone(tally);
