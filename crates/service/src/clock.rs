@@ -83,12 +83,12 @@ impl Clock {
         let mut watched = self.watch();
         let store = watched.store.as_ref().and_then(Weak::upgrade);
         let ahead = store.as_ref().map_or(0, |store| store.clock_ahead());
-        let before = watched.watch.doubt();
+        let before = watched.watch.distrust();
         // Read under the lock: readings are judged in their order.
         let reading = self.source.read();
         watched.watch.compare(ahead);
         watched.watch.observe(reading);
-        let doubt = watched.watch.doubt();
+        let doubt = watched.watch.distrust();
         let warned = std::mem::replace(&mut watched.warned, ahead.abs() > SKEW_WARN);
         drop(watched);
         let seconds = |micros: i64| micros as f64 / 1e6;

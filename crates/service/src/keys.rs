@@ -182,7 +182,12 @@ impl Keys {
     }
 
     /// Makes a key. Blocks on the store.
-    pub fn create(&self, role: Role, name: &str, identity: Option<&IdempotencyKey>) -> Result<Created, Failure> {
+    pub fn create(
+        &self,
+        role: Role,
+        name: &str,
+        identity: Option<&IdempotencyKey>,
+    ) -> Result<Created, Failure> {
         let _one = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let now = self.clock.now();
         let (row, token) = self.invent(identity, (role, name), now)?;

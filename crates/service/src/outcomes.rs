@@ -3,7 +3,7 @@
 //! Pure. Not here: requests that run at present (`requests`).
 
 use tally_lanes::WorkingSet;
-use tally_rules::idempotency::{self, IdempotencyKey, RequestKey, KeyCheck, Stored};
+use tally_rules::idempotency::{self, IdempotencyKey, KeyCheck, RequestKey, Stored};
 use tally_rules::outcome::Outcome;
 use tally_rules::{Micros, Rejection};
 use tally_store::Plan;

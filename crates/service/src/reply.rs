@@ -5,7 +5,7 @@ use crate::requests::Running;
 use crate::settings::Background;
 use crate::traces::Asked;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use tally_lanes::{Lane, LaneTimings, Refused, Reply, AffinityGuard, BatchHandler};
+use tally_lanes::{AffinityGuard, BatchHandler, Lane, LaneTimings, Refused, Reply};
 use tally_rules::Rejection;
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::oneshot;

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use tally_ranking::PageQuery;
 use tally_rules::clock::ClockBounds;
 use tally_rules::contest::{Prize, PrizeTies};
-use tally_rules::definition::{Update, BoardSpec};
+use tally_rules::definition::{BoardSpec, Update};
 use tally_rules::instant::SECOND;
 use tally_rules::ledger::{Amount, Currency};
 use tally_rules::period::{PeriodPrizes, PeriodRule};

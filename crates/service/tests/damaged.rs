@@ -5,11 +5,13 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use tally_rules::contest::{
     Application, Contest, ContestId, ContestMember, Payout, Record, Series, SeriesRecord, State, Status,
 };
-use tally_rules::definition::{Update, BoardSpec};
+use tally_rules::definition::{BoardSpec, Update};
 use tally_rules::event::{ContestChanged, Event, EventKind};
 use tally_rules::ledger::member::Login;
 use tally_rules::ledger::pin::Attempts;
-use tally_rules::ledger::{Amount, Currencies, Currency, Member, MemberId, TransferKind, TransferRequest, Uuid, WalletKey};
+use tally_rules::ledger::{
+    Amount, Currencies, Currency, Member, MemberId, TransferKind, TransferRequest, Uuid, WalletKey,
+};
 use tally_rules::role::Role;
 use tally_rules::score::Given;
 use tally_rules::{BoardId, Micros, PlayerId, Rejection};

@@ -4,7 +4,7 @@ mod world;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use tally_ranking::{PageQuery, RankedEntry};
-use tally_rules::definition::{Ranking, Update, BoardSpec};
+use tally_rules::definition::{BoardSpec, Ranking, Update};
 use tally_rules::event::{Event, EventKind};
 use tally_rules::instant::SECOND;
 use tally_rules::period::PeriodRule;
@@ -161,7 +161,8 @@ fn a_period_is_listed_as_closed_once_that_is_stored() {
 fn what_is_closed_stays_closed() {
     let world = World::new(10 * DAY + HOUR);
     let daily = rule("daily", "0 0 * * *", "UTC", 9, 0);
-    let only = BoardSpec { periods: Some(vec![daily.clone()]), all_time: Some(false), ..BoardSpec::default() };
+    let only =
+        BoardSpec { periods: Some(vec![daily.clone()]), all_time: Some(false), ..BoardSpec::default() };
     world.put(&only).unwrap();
     for name in ["ann", "bob"] {
         send(&world, name, 1, None).unwrap();
@@ -252,7 +253,8 @@ fn a_replay_into_a_closed_period_has_its_ranks() {
     for ranking in Ranking::ALL {
         let world = World::new(11 * DAY - HOUR);
         let periods = Some(vec![rule("daily", "0 0 * * *", "UTC", 9, 0)]);
-        let only = BoardSpec { periods, all_time: Some(false), ranking: Some(*ranking), ..BoardSpec::default() };
+        let only =
+            BoardSpec { periods, all_time: Some(false), ranking: Some(*ranking), ..BoardSpec::default() };
         world.put(&only).unwrap();
         let send = |name: &str, score: i64, key: &str| {
             world.advance(1);
@@ -299,7 +301,9 @@ fn a_replay_into_a_closed_period_has_its_ranks() {
 fn a_stream_crosses_a_boundary_exactly() {
     let world = World::new(10 * DAY - 2_000);
     let daily = rule("daily", "0 0 * * *", "UTC", 9, 0);
-    world.put(&BoardSpec { periods: Some(vec![daily]), all_time: Some(false), ..BoardSpec::default() }).unwrap();
+    world
+        .put(&BoardSpec { periods: Some(vec![daily]), all_time: Some(false), ..BoardSpec::default() })
+        .unwrap();
     let tally = world.tally();
     let send = |caller: usize| {
         let tally = std::sync::Arc::clone(&tally);
@@ -418,7 +422,10 @@ fn told(world: &World) -> Vec<(u64, String, u64)> {
 fn each_period_with_players_is_told_once_whoever_closes_it() {
     let world = World::new(10 * DAY + HOUR);
     world
-        .put(&BoardSpec { periods: Some(vec![rule("daily", "0 0 * * *", "UTC", 1, 0)]), ..BoardSpec::default() })
+        .put(&BoardSpec {
+            periods: Some(vec![rule("daily", "0 0 * * *", "UTC", 1, 0)]),
+            ..BoardSpec::default()
+        })
         .unwrap();
     for day in 1..=4 {
         (0..day).for_each(|nth| drop(send(&world, &format!("p{nth}"), 1, None).unwrap()));

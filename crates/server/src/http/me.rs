@@ -8,7 +8,7 @@ use crate::limits::SIGN_IN_BYTES_MAX;
 use hyper::StatusCode;
 use serde_json::json;
 use tally_rules::BoardId;
-use tally_rules::idempotency::Identity;
+use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::ledger::MemberId;
 use tally_rules::ledger::member::Login;
 use tally_service::members::pay::{self, NewPayment, Payment};
@@ -101,8 +101,9 @@ pub(super) async fn transfer(mut call: Call) -> Result<Answer, Problem> {
         return Err(missing);
     };
     let asked = read_payment(call.json().await?, members::country(&tally)).map_err(Problem::fields)?;
-    let amount = asked.amount.map_err(|refusal| problem::of_refusal(&refusal))?;
-    let identity = Some(Identity { key, fingerprint: tally.fingerprints.of_payment(&asked.phone, amount) });
+    let amount = asked.amount.map_err(|rejection| problem::of_rejection(&rejection))?;
+    let identity =
+        Some(IdempotencyKey { key, fingerprint: tally.fingerprints.of_payment(&asked.phone, amount) });
     let failed = |failure: Failure| problem::of_failure(&failure);
     let payer = tally.members.known(&tally, me).await.map_err(failed)?;
     let new = NewPayment {

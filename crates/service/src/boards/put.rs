@@ -41,7 +41,12 @@ pub struct Put {
 }
 
 /// Creates a leaderboard, finds that it is there as requested, or changes its periods. Blocks on the store and the lane.
-pub fn put(tally: &Tally, id: &BoardId, spec: &BoardSpec, identity: Option<&IdempotencyKey>) -> Result<Put, Failure> {
+pub fn put(
+    tally: &Tally,
+    id: &BoardId,
+    spec: &BoardSpec,
+    identity: Option<&IdempotencyKey>,
+) -> Result<Put, Failure> {
     let mut purge = Purge::default();
     loop {
         let done = servers::again(|| put_once(tally, id, spec, identity));
@@ -51,7 +56,12 @@ pub fn put(tally: &Tally, id: &BoardId, spec: &BoardSpec, identity: Option<&Idem
     }
 }
 
-fn put_once(tally: &Tally, id: &BoardId, spec: &BoardSpec, identity: Option<&IdempotencyKey>) -> Result<Put, Failure> {
+fn put_once(
+    tally: &Tally,
+    id: &BoardId,
+    spec: &BoardSpec,
+    identity: Option<&IdempotencyKey>,
+) -> Result<Put, Failure> {
     let mut running = identity.map(|one| tally.running.begin(&one.key)).transpose()?;
     if id.is_reserved() {
         return Err(Rejection::ReservedName.into());

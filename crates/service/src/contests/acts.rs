@@ -6,11 +6,11 @@
 
 use crate::boards::Board;
 use std::sync::Arc;
-use tally_rules::contest::definition::{Fee, ContestSpec};
+use tally_rules::contest::definition::{ContestSpec, Fee};
 use tally_rules::contest::member::UnpaidReason;
 use tally_rules::contest::record::ApplicationLocation;
-use tally_rules::contest::start::Failed;
-use tally_rules::contest::{Application, By, ContestId, ContestMember, Payout, Record, Status};
+use tally_rules::contest::start::InvalidApplication;
+use tally_rules::contest::{ActorKind, Application, ContestId, ContestMember, Payout, Record, Status};
 use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::ledger::MemberId;
 use tally_rules::{Definition, Micros, PlayerId, Rejection};
@@ -24,7 +24,7 @@ pub struct ContestOrder {
     /// The contest as it was read; nothing where one is made.
     pub seen: Option<Box<Record>>,
     /// The actor's role.
-    pub by: By,
+    pub by: ActorKind,
     /// The instant of the act, where that is not now.
     pub at: Option<Micros>,
     /// The act itself.
@@ -126,7 +126,7 @@ pub enum What {
     /// The outcome of each payment.
     Paid(Vec<Result<(), UnpaidReason>>),
     /// Players that did not become members, and the leaderboards that were made.
-    Started(Vec<Failed>, Vec<BoardRow>),
+    Started(Vec<InvalidApplication>, Vec<BoardRow>),
 }
 
 impl Act {
@@ -140,7 +140,7 @@ impl ContestOrder {
     /// An act of the clock on a contest as it was read.
     pub(super) fn by_clock(id: &ContestId, seen: Record, act: Act) -> Self {
         let (id, seen, boards) = (id.clone(), Some(Box::new(seen)), Vec::new());
-        Self { id, seen, by: By::Clock, at: None, act, boards, identity: None }
+        Self { id, seen, by: ActorKind::Clock, at: None, act, boards, identity: None }
     }
 
     /// Whether no score may be decided meanwhile. Where several servers write, it is a change of the leaderboards instead, so a

@@ -11,9 +11,9 @@ use super::redis_applications::{self, ApplicationsInRedis};
 use super::start::boards_free;
 use crate::failure::{Failure, Fault};
 use crate::tally::Tally;
-use tally_ranking::redis::desk::ApplicationsKey;
+use tally_ranking::redis::applications::ApplicationsKey;
 use tally_rules::contest::record::ApplicationLocation;
-use tally_rules::contest::{Application, ActorKind, ContestId, Event, Record, State, Status, state};
+use tally_rules::contest::{ActorKind, Application, ContestId, Event, Record, State, Status, state};
 use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::ledger::Uuid;
 use tally_rules::ledger::member::Handle;
@@ -98,7 +98,9 @@ pub(super) fn at<'a>(
                 Ok(None)
             }
             // It may be a retry of what was done while they were in Redis.
-            Err(Failure::Refused(Rejection::ContestState(state))) if ask.record.kept == ApplicationLocation::Store => {
+            Err(Failure::Refused(Rejection::ContestState(state)))
+                if ask.record.kept == ApplicationLocation::Store =>
+            {
                 let before = redis_applications::recall(&ask)?;
                 before.map_or(Err(Rejection::ContestState(state).into()), |done| Ok(Some(done)))
             }
@@ -143,7 +145,9 @@ pub(super) fn opening(tally: &Tally, record: &Record, by: ActorKind) -> Result<A
             getrandom::fill(&mut number)
                 .map_err(|error| Fault::Broken(format!("no random numbers for applications: {error}")))?;
             let number = Uuid(number);
-            desks.begin(ApplicationsKey { contest: record.no, number }).map_err(redis_applications::failure)?;
+            desks
+                .begin(ApplicationsKey { contest: record.no, number })
+                .map_err(redis_applications::failure)?;
             Ok(ApplicationLocation::Redis(number))
         }
     }

@@ -21,8 +21,11 @@ use std::thread::sleep;
 use std::time::Duration;
 use tally_ranking::RankingError;
 use tally_ranking::redis::RedisApplications;
-use tally_ranking::redis::desk::{Change, ChangeResult, ApplicationsKey, Kept, Look, ApplicationRow, read};
-use tally_rules::contest::record::Kept as Place;
+use tally_ranking::redis::applications::{
+    ApplicationRow, ApplicationsChange, ApplicationsKey, ApplicationsRead, ChangeResult, StoredApplication,
+    read,
+};
+use tally_rules::contest::record::ApplicationLocation as Place;
 use tally_rules::contest::{Application, ContestId, Event, Record, State, Status, state};
 use tally_rules::idempotency::{Fingerprint, IdempotencyKey};
 use tally_rules::{Micros, PlayerId, Rejection};
@@ -133,7 +136,7 @@ impl ApplicationsInRedis<'_> {
         answer.map_err(failure)
     }
 
-    fn look(&self, players: &[PlayerId]) -> Result<Look, Failure> {
+    fn look(&self, players: &[PlayerId]) -> Result<ApplicationsRead, Failure> {
         self.ask(self.desks.look(self.key, players))
     }
 
@@ -150,7 +153,7 @@ impl ApplicationsInRedis<'_> {
             .identity
             .map(|one| (one.key.clone(), format!("{}:{mark}|", shown(&one.fingerprint)).into_bytes(), keep));
         let of: Vec<PlayerId> = rows.iter().take(1).map(|row| row.player.clone()).collect();
-        let change = Change { mark, revision, most, request, rows };
+        let change = ApplicationsChange { mark, revision, most, request, rows };
         let mark = &change.mark;
         match (self.ask(self.desks.change(self.key, &change))?, ask.identity) {
             (ChangeResult::Done(now), _) => Ok(Outcome::Made(now.into_iter().next().flatten())),
@@ -173,7 +176,13 @@ impl ApplicationsInRedis<'_> {
     }
 
     /// A decision, of which this is said where it was made.
-    fn decision(&self, ask: &Ask<'_>, look: &Look, rows: Vec<ApplicationRow>, what: What) -> Tried {
+    fn decision(
+        &self,
+        ask: &Ask<'_>,
+        look: &ApplicationsRead,
+        rows: Vec<ApplicationRow>,
+        what: What,
+    ) -> Tried {
         if look.frozen {
             return self.wait(ask);
         }
@@ -203,7 +212,12 @@ impl ApplicationsInRedis<'_> {
 }
 
 /// What an application becomes.
-fn row(player: &PlayerId, seen: Option<Kept>, to: Option<Status>, now: Micros) -> ApplicationRow {
+fn row(
+    player: &PlayerId,
+    seen: Option<StoredApplication>,
+    to: Option<Status>,
+    now: Micros,
+) -> ApplicationRow {
     let applied_at = seen.as_ref().map_or(now, |seen| seen.application.applied_at);
     ApplicationRow { player: player.clone(), seen, to, applied_at }
 }

@@ -14,7 +14,7 @@ use crate::servers::in_doubt;
 use crate::tally::Tally;
 use std::sync::Arc;
 use std::time::Duration;
-use tally_rules::contest::record::{Due, ApplicationLocation};
+use tally_rules::contest::record::{ApplicationLocation, Due};
 use tally_rules::contest::{ActorKind, ContestId, Event};
 use tally_rules::{Micros, Rejection};
 

@@ -15,7 +15,7 @@ use crate::ledger::state::BatchState;
 use crate::outcomes;
 use crate::tally::Tally;
 use tally_rules::contest::id::Minute;
-use tally_rules::contest::series::{Occurrence, Moments, Timetable, SeriesSpec, of_template};
+use tally_rules::contest::series::{Moments, Occurrence, SeriesSpec, Timetable, of_template};
 use tally_rules::contest::{ContestId, Record, Series, SeriesRecord};
 use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::ledger::Uuid;

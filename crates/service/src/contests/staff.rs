@@ -9,7 +9,7 @@ use super::{change, series};
 use crate::failure::Failure;
 use crate::tally::Tally;
 use tally_rules::contest::definition::ContestSpec;
-use tally_rules::contest::series::ContestSpec as SeriesSpec;
+use tally_rules::contest::series::SeriesSpec;
 use tally_rules::contest::{Contest, State};
 use tally_rules::ledger::member::Handle;
 use tally_rules::{PlayerId, Rejection};

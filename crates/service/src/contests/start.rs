@@ -10,7 +10,7 @@ use crate::servers::{self, in_doubt};
 use crate::tally::Tally;
 use std::cell::Cell;
 use std::sync::{Arc, PoisonError};
-use tally_rules::contest::start::Failed;
+use tally_rules::contest::start::InvalidApplication;
 use tally_rules::contest::{ActorKind, Contest, ContestId, Event, Record, state};
 use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::{Micros, Rejection};
@@ -23,7 +23,7 @@ pub struct Started {
     /// The contest after it.
     pub done: ContestDone,
     /// Players that did not become members.
-    pub failed: Vec<Failed>,
+    pub failed: Vec<InvalidApplication>,
 }
 
 /// Starts a contest.

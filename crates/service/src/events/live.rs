@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
-use tally_ranking::{RankedEntry, WindowRanking, Watched};
+use tally_ranking::{RankedEntry, Watched, WindowRanking};
 use tally_rules::{Micros, PlayerId};
 use tally_store::Part;
 use tally_store::plan::ALL_TIME;

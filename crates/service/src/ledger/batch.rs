@@ -16,7 +16,7 @@ use crate::scores::work::StoreTimes;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
-use tally_lanes::{Failure, Kind, BarrierGuard, Resolution, Weight, BatchHandler, keys_to_load};
+use tally_lanes::{BarrierGuard, BatchHandler, Failure, Kind, Resolution, Weight, keys_to_load};
 use tally_rules::Micros;
 use tally_rules::instant::Instants;
 use tally_rules::ledger::Uuid;

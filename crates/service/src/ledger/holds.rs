@@ -9,7 +9,7 @@ use crate::tally::Tally;
 use std::sync::Arc;
 use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::ledger::hold::Ending;
-use tally_rules::ledger::order::wallets_of;
+use tally_rules::ledger::transfer_request::wallets_of;
 use tally_rules::ledger::{Amount, Hold, HoldId, TransferId, Uuid, WalletKey};
 use tally_rules::outcome::Outcome;
 use tally_rules::{Micros, Rejection};

@@ -18,7 +18,7 @@ use tally_rules::ledger::lines::{MemberLine, TransferLine};
 use tally_rules::ledger::member::{Handle, Login, Phone};
 use tally_rules::ledger::pin::Attempts;
 use tally_rules::ledger::pin::is_pin;
-use tally_rules::ledger::{Amount, Member, MemberId, Move, TransferRequest, TransferId, Uuid};
+use tally_rules::ledger::{Amount, Member, MemberId, TransferId, TransferKind, TransferRequest, Uuid};
 use tally_rules::{Micros, PlayerId, Rejection};
 use tally_store::{BoardNo, Changes, ImportKey, ImportRow, LedgerPlan, Plan};
 
@@ -66,7 +66,8 @@ impl ImportLine {
                 create::decide(new, &[], state, to)?;
                 let Some(amount) = *deposit else { return Ok(()) };
                 let currency = state.settings.currencies.home();
-                let order = TransferRequest { what: Move::Deposit { to }, currency, amount, reference: None };
+                let order =
+                    TransferRequest { what: TransferKind::Deposit { to }, currency, amount, reference: None };
                 // Its wallet is new and empty, so nothing can be against it.
                 state.book.post(TransferId(ids[1]), &order, state.now).map(drop)
             }
@@ -245,8 +246,11 @@ pub async fn transfers(tally: &Arc<Tally>, chunk: NewChunk<TransferLine>) -> Res
     for (line, TransferLine { from, to, amount }) in chunk.rows {
         match (id(&from), id(&to)) {
             (Some(from), Some(to)) => {
-                let what = Move::Transfer { from, to };
-                rows.push((line, ImportLine::Transfer(TransferRequest { what, currency, amount, reference: None })));
+                let what = TransferKind::Transfer { from, to };
+                rows.push((
+                    line,
+                    ImportLine::Transfer(TransferRequest { what, currency, amount, reference: None }),
+                ));
             }
             (None, _) => refused.push(refused_line(line, &Rejection::MemberNotFound)),
             (_, None) => refused.push(refused_line(line, &Rejection::RecipientNotFound)),

@@ -9,9 +9,9 @@ use tally_lanes::WorkingSet;
 use tally_rules::Micros;
 use tally_rules::contest::{Application, ContestId, ContestMember, Payout, Record, SeriesRecord};
 use tally_rules::event::Event;
-use tally_rules::ledger::book::LedgerWorkingSet;
 use tally_rules::ledger::member::Handle;
-use tally_rules::ledger::order::LedgerWrites;
+use tally_rules::ledger::transfer_request::LedgerWrites;
+use tally_rules::ledger::working_set::LedgerWorkingSet;
 use tally_rules::ledger::{Member, MemberId};
 use tally_rules::period::Payment;
 use tally_store::{

@@ -10,7 +10,9 @@ use tally_rules::contest::definition::Fee;
 use tally_rules::contest::record::ContestTask;
 use tally_rules::contest::{ActorKind, Contest, ContestId, ContestMember, Record, State as Stands};
 use tally_rules::idempotency::{Fingerprint, IdempotencyKey, KEEP_DEFAULT_MICROS, RequestKey};
-use tally_rules::ledger::{Amount, Currency, MemberId, TransferKind, TransferRequest, Uuid, Wallet, WalletKey};
+use tally_rules::ledger::{
+    Amount, Currency, MemberId, TransferKind, TransferRequest, Uuid, Wallet, WalletKey,
+};
 use tally_rules::{Micros, PlayerId, Rejection};
 use tally_store::{Changes, Loaded};
 
@@ -109,7 +111,8 @@ fn refunded(
     wallets: &BTreeSet<u8>,
 ) -> (Changes, Result<ContestDone, Rejection>) {
     let row = |number: &u8| {
-        let enrolled = ContestMember { place: u32::from(*number), division: None, member: Some(member(*number)) };
+        let enrolled =
+            ContestMember { place: u32::from(*number), division: None, member: Some(member(*number)) };
         (PlayerId::new(&format!("p{number}")).unwrap(), enrolled)
     };
     let act = Act::Refund(members.iter().map(row).collect(), true);

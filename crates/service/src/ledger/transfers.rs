@@ -11,8 +11,8 @@ use crate::tally::Tally;
 use std::sync::Arc;
 use tally_rules::Rejection;
 use tally_rules::idempotency::IdempotencyKey;
-use tally_rules::ledger::order::Posted;
-use tally_rules::ledger::{Entry, EntryKey, TransferRequest, TransferId, Uuid};
+use tally_rules::ledger::transfer_request::Posted;
+use tally_rules::ledger::{Entry, EntryKey, TransferId, TransferRequest, Uuid};
 use tally_rules::outcome::Outcome;
 use tally_store::Plan;
 
@@ -54,7 +54,7 @@ impl LedgerRequest for LinkedTransfers {
 
     /// All of them, or none: then the first that was rejected says why, and the others that it was not they.
     fn decide(&self, state: &mut BatchState<'_>, ids: &[Uuid]) -> Result<Self::Answer, Rejection> {
-        let savepoint = state.book.mark();
+        let savepoint = state.book.savepoint();
         let (mut before, mut done) = (Vec::new(), Vec::with_capacity(self.0.len()));
         for (place, (one, id)) in self.0.iter().zip(ids).enumerate() {
             before.extend(

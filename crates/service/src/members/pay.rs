@@ -18,8 +18,10 @@ use crate::tally::Tally;
 use std::sync::Arc;
 use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::ledger::member::{Handle, Phone};
-use tally_rules::ledger::order::wallets_of;
-use tally_rules::ledger::{Amount, Currency, Member, MemberId, Move, TransferRequest, TransferId, Uuid, pin};
+use tally_rules::ledger::transfer_request::wallets_of;
+use tally_rules::ledger::{
+    Amount, Currency, Member, MemberId, TransferId, TransferKind, TransferRequest, Uuid, pin,
+};
 use tally_rules::outcome::Outcome;
 use tally_rules::{Micros, Rejection};
 use tally_store::Plan;
@@ -84,7 +86,7 @@ impl LedgerRequest for NewPayment {
             state.book.can_transfer(self.from, (self.currency, self.amount), state.now)?;
         }
         let to = holder.ok_or(Rejection::RecipientNotFound)?;
-        let what = Move::Transfer { from: self.from, to };
+        let what = TransferKind::Transfer { from: self.from, to };
         let order = TransferRequest { what, currency: self.currency, amount: self.amount, reference: None };
         let posted = state.book.post(TransferId(ids[0]), &order, state.now)?;
         state.outcomes.remember(self.identity.as_ref(), Outcome::Posted(posted.key));

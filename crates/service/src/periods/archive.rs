@@ -13,7 +13,7 @@ use crate::scores::lane::ScoreLanes;
 use crate::servers;
 use crate::tally::Tally;
 use tally_lanes::BarrierGuard;
-use tally_ranking::{MemoryRanking, ArchiveSource, WindowRanking, StoredBlock};
+use tally_ranking::{ArchiveBlock, ArchiveSource, MemoryRanking, WindowRanking};
 use tally_rules::event::{Event, EventKind, PeriodClosed};
 use tally_rules::{Micros, PlayerId, Record};
 use tally_store::{
@@ -185,7 +185,7 @@ pub(crate) fn write(
     };
     let (mut blocks, mut moved): (Vec<(BlockKey, Block)>, _) = (Vec::new(), false);
     let total = order.blocks(|block, stored| {
-        let StoredBlock { distinct_better, entries } = stored;
+        let ArchiveBlock { distinct_better, entries } = stored;
         blocks.push((BlockKey { part: key, version, block }, Block { distinct_better, entries }));
         if blocks.len() < BLOCKS_AT_ONCE {
             return Ok::<(), StoreError>(());
@@ -253,11 +253,11 @@ pub(crate) struct StoredPart<'a> {
 impl ArchiveSource for StoredPart<'_> {
     type Error = StoreError;
 
-    fn block(&self, block: u64) -> Result<StoredBlock, StoreError> {
+    fn block(&self, block: u64) -> Result<ArchiveBlock, StoreError> {
         let part = PartKey { board: self.board, part: self.row.part };
         let found = self.store.block(&BlockKey { part, version: self.row.version, block })?;
         let Block { distinct_better, entries } = found.ok_or_else(|| self.corrupt(block))?;
-        Ok(StoredBlock { distinct_better, entries })
+        Ok(ArchiveBlock { distinct_better, entries })
     }
 
     fn record(&self, player: &PlayerId) -> Result<Option<Record>, StoreError> {

@@ -14,7 +14,7 @@ use crate::servers::{self, outbox};
 use crate::tally::Tally;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tally_ranking::{LoadState, RankingBackend, RemoteRanking, RemoteLoad, Row, WindowRanking};
+use tally_ranking::{LoadState, RankingBackend, RemoteLoad, RemoteRanking, VersionedRow, WindowRanking};
 use tally_rules::instant::SECOND;
 use tally_rules::{Micros, PlayerId, Record};
 use tally_store::plan::ALL_TIME;
@@ -231,7 +231,7 @@ fn walk_with_versions(
     board: BoardNo,
     part: Part,
     mut each: impl FnMut(Micros, u64),
-    mut push: impl FnMut(Row<'_>) -> Result<(), Failure>,
+    mut push: impl FnMut(VersionedRow<'_>) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let mut after = None;
     loop {
@@ -244,7 +244,7 @@ fn walk_with_versions(
         for (player, record, version) in &rows {
             let hidden = hidden.contains(player);
             newest = newest.max(record.as_ref().map_or(newest, |record: &Record| record.at));
-            push(Row { player, record: record.as_ref(), version: *version, hidden })?;
+            push(VersionedRow { player, record: record.as_ref(), version: *version, hidden })?;
         }
         each(newest, walked as u64);
         if walked < VERSIONS_ROWS {

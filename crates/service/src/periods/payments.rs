@@ -9,7 +9,7 @@ use crate::ledger::state::BatchState;
 use std::sync::Arc;
 use tally_rules::contest::{ContestId, Payout, State as Stands};
 use tally_rules::ledger::Uuid;
-use tally_rules::ledger::order::wallets_of;
+use tally_rules::ledger::transfer_request::wallets_of;
 use tally_rules::period::Payment;
 use tally_rules::{BoardId, Micros, Rejection};
 use tally_store::{PartKey, PayoutKey, Plan};

@@ -11,7 +11,7 @@ use crate::reply::{self, Entry, LaneReply};
 use crate::requests::Running;
 use crate::settings::Background;
 use std::sync::{Arc, Mutex, PoisonError};
-use tally_lanes::{Bounds, Lane, LaneThread, BarrierGuard, AffinityGuard, Seats, Stats, Times};
+use tally_lanes::{AffinityGuard, BarrierGuard, Bounds, Lane, LaneAffinity, LaneThread, Stats, Times};
 use tally_rules::Micros;
 
 /// What a caller hears.
@@ -24,7 +24,7 @@ pub(crate) struct ScoreLanes {
     shared: Arc<Shared>,
     lanes: Vec<One>,
     /// Those of each database that the store is spread over, where it has several lanes.
-    seats: Vec<Seats>,
+    seats: Vec<LaneAffinity>,
 }
 
 /// A fault of one database of several comes among the answers of a batch that is done elsewhere.
@@ -60,7 +60,7 @@ impl ScoreLanes {
         };
         let lanes = (0..=shared.lane_of_several()).map(start).collect::<std::io::Result<_>>()?;
         let shards = if shared.lanes_in_all() == 1 { 0 } else { shared.store.shards() };
-        let seats = (0..shards).map(|_| Seats::new(shared.lanes)).collect();
+        let seats = (0..shards).map(|_| LaneAffinity::new(shared.lanes)).collect();
         Ok(Self { shared, lanes, seats })
     }
 
@@ -82,7 +82,7 @@ impl ScoreLanes {
         (sat.map(|(_, seat)| seat), &self.lanes[number].lane)
     }
 
-    /// Seats for neighbours in one lane; where they are of several they have none.
+    /// Places for neighbours in one lane; where they are of several they have none.
     fn seat_all(&self, requests: &[(Request, Option<Running>)]) -> (Vec<Option<AffinityGuard>>, usize) {
         let none = || (requests.iter().map(|_| None).collect(), self.shared.lane_of_several());
         let keys: Option<Vec<(usize, u64)>> = requests.iter().map(|(request, _)| self.key(request)).collect();
@@ -91,7 +91,8 @@ impl ScoreLanes {
         };
         let (seats, first) = (&self.seats[*shard], self.seats[*shard].assign(*first));
         let lane = first.lane();
-        let beside = |(of, hash): &(usize, u64)| (of == shard).then(|| seats.assign_to(*hash, lane)).flatten();
+        let beside =
+            |(of, hash): &(usize, u64)| (of == shard).then(|| seats.assign_to(*hash, lane)).flatten();
         let others: Option<Vec<AffinityGuard>> = rest.iter().map(beside).collect();
         let Some(others) = others else { return none() };
         let all = std::iter::once(first).chain(others).map(Some).collect();

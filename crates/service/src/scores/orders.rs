@@ -12,7 +12,7 @@ use crate::periods::view::View;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use tally_ranking::{LockedRanking, Reads, ReadGuard, WindowRanking};
+use tally_ranking::{LockedRanking, ReadGuard, Reads, WindowRanking};
 use tally_store::plan::ALL_TIME;
 use tally_store::{BoardNo, Part, Store};
 

@@ -14,7 +14,7 @@ use super::transact::Part;
 use super::work::{CHANGED, Decided, Open, ScoreWork, TRIES};
 use crate::clock::Judged;
 use crate::failure::Fault;
-use tally_lanes::{Failure, BarrierGuard, backoff};
+use tally_lanes::{BarrierGuard, Failure, backoff};
 use tally_ranking::RankingError;
 use tally_rules::{PlayerId, Record};
 use tally_store::{BoardNo, PartRow, ShardSet};

@@ -12,7 +12,7 @@ use crate::settings::Background;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use tally_lanes::{Blocked, Barrier, BarrierGuard};
+use tally_lanes::{Barrier, BarrierGuard, Blocked};
 use tally_rules::instant::Instants;
 use tally_store::{ShardSet, Store};
 
@@ -61,7 +61,12 @@ impl Shared {
         self.pass_within(PATIENCE, of, alone)
     }
 
-    fn pass_within(&self, patience: Duration, of: ShardSet, alone: bool) -> Result<BarrierGuard, (ShardSet, Fault)> {
+    fn pass_within(
+        &self,
+        patience: Duration,
+        of: ShardSet,
+        alone: bool,
+    ) -> Result<BarrierGuard, (ShardSet, Fault)> {
         self.gate.pass(of.bits(), alone, patience).map_err(|blocked| {
             let why = "what became of an earlier batch is not known yet";
             let Blocked::Stuck(bits) = blocked else {

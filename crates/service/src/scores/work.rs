@@ -22,7 +22,7 @@ use crate::periods::view::View;
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 use std::time::Instant;
-use tally_lanes::{Failure, Histogram, Kind, BarrierGuard, Resolution, Weight, BatchHandler};
+use tally_lanes::{BarrierGuard, BatchHandler, Failure, Histogram, Kind, Resolution, Weight};
 use tally_rules::{Micros, Rejection};
 use tally_store::{BatchId, BoardNo, PartRow, ScoreKey, ShardSet};
 

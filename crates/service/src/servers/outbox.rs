@@ -56,7 +56,8 @@ pub(crate) fn republish(store: &dyn Store, boards: &Boards, age: Duration) -> Re
             }
         }
         for (part, players) in keys {
-            let publish = |board: &Board, remote: &RemoteRanking| some(store, board, part.part, (players, remote));
+            let publish =
+                |board: &Board, remote: &RemoteRanking| some(store, board, part.part, (players, remote));
             if !with_order((store, boards), part, publish)? {
                 unknown.insert(part);
             }
@@ -140,7 +141,12 @@ fn whole(store: &dyn Store, board: &Board, part: Part, remote: &RemoteRanking) -
 
 /// Bans are read after the rows: a ban writes a player's rows anew, so a row from before it is older than what the ban
 /// publishes, and of one from after it is known here.
-fn publish(store: &dyn Store, board: BoardNo, remote: &RemoteRanking, rows: Vec<Found>) -> Result<(), Failure> {
+fn publish(
+    store: &dyn Store,
+    board: BoardNo,
+    remote: &RemoteRanking,
+    rows: Vec<Found>,
+) -> Result<(), Failure> {
     let players: Vec<PlayerId> = rows.iter().map(|(player, ..)| player.clone()).collect();
     let hidden = store.banned(board, &players)?;
     let row = |(player, record, version): &Found| {

@@ -10,7 +10,7 @@ use crate::operations::Fate;
 use crate::world::{World, currency};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use tally_rules::contest::definition::{Fee, ContestSpec};
+use tally_rules::contest::definition::{ContestSpec, Fee};
 use tally_rules::contest::record::ContestTask;
 use tally_rules::contest::{ContestId, OnInvalid, Prize, Record, State, Status};
 use tally_rules::instant::SECOND;

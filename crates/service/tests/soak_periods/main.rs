@@ -14,7 +14,7 @@ mod world;
 use model::{Model, Submitted};
 use reads::compare;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use tally_rules::definition::{Definition, Order, Ranking, ScoreType, Subscore, Ties, Update, BoardSpec};
+use tally_rules::definition::{BoardSpec, Definition, Order, Ranking, ScoreType, Subscore, Ties, Update};
 use tally_rules::idempotency::KEEP_DEFAULT_MICROS;
 use tally_rules::instant::SECOND;
 use tally_rules::period::PeriodRule;

@@ -240,8 +240,11 @@ impl Model {
         let ranking = self.definition.ranking;
         let one = |at: usize| {
             let counts = self.counts(list, at);
-            let place =
-                RankedEntry { rank: rank::rank(ranking, counts), player: list[at].0.clone(), record: *list[at].1 };
+            let place = RankedEntry {
+                rank: rank::rank(ranking, counts),
+                player: list[at].0.clone(),
+                record: *list[at].1,
+            };
             (place, rank::percentile(ranking, counts, list.len() as u64))
         };
         (0..list.len()).map(one).collect()

@@ -5,7 +5,7 @@ use crate::histories::player_of;
 use crate::world::World;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tally_rules::contest::definition::Wish;
+use tally_rules::contest::definition::ContestSpec;
 use tally_rules::contest::{ContestId, State};
 use tally_rules::ledger::{MemberId, TransferKind};
 use tally_rules::score::Given;
@@ -33,7 +33,7 @@ fn play(world: &World) -> (ContestId, MemberId) {
     apply::apply(tally, &id, &Actor::Member(player.clone()), &player, None).unwrap();
     apply::decide(tally, &id, &Actor::Admin, std::slice::from_ref(&player), true, None).unwrap();
     start::start(tally, &id, &Actor::Admin, None).unwrap();
-    boards::put(tally, &other(), &tally_rules::definition::Wish::default(), None).unwrap();
+    boards::put(tally, &other(), &tally_rules::definition::BoardSpec::default(), None).unwrap();
     (id, member)
 }
 
@@ -64,10 +64,11 @@ fn no_score_waits_for_the_queue_in_which_a_change_of_a_contest_is() {
     let world = World::on(Arc::clone(&store) as Arc<dyn Store>, folder);
     let (id, ann) = play(&world);
     let (tally, player) = (&world.tally, player_of(ann));
-    let spec = Wish { title: Some("Another".into()), ..Wish::default() };
+    let spec = ContestSpec { title: Some("Another".into()), ..ContestSpec::default() };
     std::thread::scope(|scope| {
         let money = store.hold_money();
-        let first = scope.spawn(|| world.post(crate::world::order(TransferKind::Deposit { to: ann }, 1), None));
+        let first =
+            scope.spawn(|| world.post(crate::world::order(TransferKind::Deposit { to: ann }, 1), None));
         wait_until(|| tally.ledger_stats().in_flight > 0);
         let patch = scope.spawn(|| change::patch(tally, &id, &Actor::Admin, &spec, None).map(drop));
         wait_until(|| tally.ledger_stats().queued_requests > 0);

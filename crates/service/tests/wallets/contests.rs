@@ -10,9 +10,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use tally_rules::clock::Reading;
 use tally_rules::contest::definition::OnInvalid;
-use tally_rules::contest::definition::{Fee, ContestSpec};
+use tally_rules::contest::definition::{ContestSpec, Fee};
 use tally_rules::contest::member::UnpaidReason;
-use tally_rules::contest::start::{Bad, Failed};
+use tally_rules::contest::start::{InvalidApplication, InvalidReason};
 use tally_rules::contest::{ContestId, Payout, State};
 use tally_rules::ledger::Kind as Entered;
 use tally_rules::ledger::entry::EntryKey;
@@ -178,12 +178,13 @@ fn staff_does_not_take_part_however_late_it_became_staff() {
         assert_eq!(done.what, What::Decided(vec![Err(Rejection::StaffCannotApply)]));
         let started = begin::start(tally, &id, &Actor::Admin, None).map(drop);
         let Rejection::InvalidApplications(failed) = refused(started) else { panic!("its rows are refused") };
-        assert_eq!(failed, [Failed { player: players[1].clone(), why: Bad::Staff }]);
+        assert_eq!(failed, [InvalidApplication { player: players[1].clone(), why: InvalidReason::Staff }]);
         let skip = ContestSpec { on_invalid: Some(OnInvalid::Skip), ..ContestSpec::default() };
         change::patch(tally, &id, &Actor::Admin, &skip, None).unwrap();
         begin::start(tally, &id, &Actor::Admin, None).unwrap();
         assert_eq!(read::get(tally, &id).unwrap().members, 1);
-        let Rejection::InvalidContest(wrong) = refused(staff(&[players[2].clone(), players[0].clone()])) else {
+        let Rejection::InvalidContest(wrong) = refused(staff(&[players[2].clone(), players[0].clone()]))
+        else {
             panic!("a member is not made staff")
         };
         assert_eq!(wrong.iter().map(|field| field.pointer.as_str()).collect::<Vec<_>>(), ["/staff/1"]);
@@ -259,13 +260,14 @@ fn divisions_are_bounded_by_the_leaderboards_there_may_be() {
         let patch = |spec: ContestSpec| change::patch(tally, &id, &Actor::Admin, &spec, None).map(drop);
         patch(places(6, 2)).unwrap();
         open().unwrap();
-        let size = |size: u32| ContestSpec { division_size: Some(size.try_into().ok()), ..ContestSpec::default() };
+        let size =
+            |size: u32| ContestSpec { division_size: Some(size.try_into().ok()), ..ContestSpec::default() };
         for no in 0..6 {
             apply::apply(tally, &id, &Actor::Server, &one(no), None).unwrap();
         }
         // Another leaderboard has come meanwhile.
         let other = BoardId::new("other").unwrap();
-        boards::put(tally, &other, &tally_rules::definition::ContestSpec::default(), None).unwrap();
+        boards::put(tally, &other, &tally_rules::definition::BoardSpec::default(), None).unwrap();
         let all: Vec<_> = (0..6).map(one).collect();
         let done = apply::decide(tally, &id, &Actor::Admin, &all, true, None).unwrap();
         let What::Decided(rows) = done.what else { panic!("it is a decision") };
@@ -372,7 +374,7 @@ fn a_member_who_is_closed_does_not_start() {
             panic!("it is refused for its rows")
         };
         let named: Vec<_> = failed.into_iter().map(|row| (row.player, row.why)).collect();
-        assert_eq!(named, [(players[1].clone(), Bad::MemberClosed)]);
+        assert_eq!(named, [(players[1].clone(), InvalidReason::MemberClosed)]);
         apply::withdraw(&world.tally, &id, &Actor::Admin, &players[1], None).unwrap();
         begin::start(&world.tally, &id, &Actor::Admin, None).unwrap();
         let (record, left) = (read::get(&world.tally, &id).unwrap(), if fee { 50 - FEE } else { 50 });

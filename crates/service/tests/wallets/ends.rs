@@ -14,8 +14,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 use tally_rules::contest::definition::ContestSpec;
-use tally_rules::contest::record::Work;
-use tally_rules::contest::series::ContestSpec as SeriesSpec;
+use tally_rules::contest::record::ContestTask;
+use tally_rules::contest::series::SeriesSpec;
 use tally_rules::contest::{ContestId, State};
 use tally_rules::ledger::lines::MemberLine;
 use tally_rules::ledger::member::Login;
@@ -185,7 +185,8 @@ fn a_closed_member_is_no_longer_staff_and_its_name_is_none_either() {
         let actor = Actor::Member(PlayerId::new("boss").unwrap());
         assert_eq!(refused(finish::cancel(tally, &cup(), &actor, None)), Rejection::Forbidden);
         // The other closings take nothing from the staff that was set since.
-        let staff = ContestSpec { staff: Some(vec![PlayerId::new("boss").unwrap()]), ..ContestSpec::default() };
+        let staff =
+            ContestSpec { staff: Some(vec![PlayerId::new("boss").unwrap()]), ..ContestSpec::default() };
         change::patch(tally, &cup(), &Actor::Admin, &staff, None).unwrap();
         world.wait(members::close(tally, boss, true, None)).unwrap();
         finish::cancel(tally, &cup(), &actor, None).unwrap();
@@ -256,7 +257,7 @@ fn work_of_a_contest_waits_for_no_clock() {
         let record = read::get(&process, &cup()).unwrap();
         assert_eq!(
             (record.state, record.work, record.since.0),
-            (State::Cancelled, Work::Refund { after: None }, ahead.load(Ordering::SeqCst))
+            (State::Cancelled, ContestTask::Refund { after: None }, ahead.load(Ordering::SeqCst))
         );
         drop(process);
         let world = World::on(store, tempfile::tempdir().unwrap());
@@ -283,7 +284,7 @@ fn a_settling_that_is_committed_is_no_error() {
         hand.act(&cup(), Op::Finish, None, None).unwrap();
         dying.arm(1, End::Before);
         let done = settle::settle(&process, &cup(), &Actor::Admin, identity("s", 1).as_ref()).unwrap();
-        assert_eq!((done.record.state, &done.record.work), (State::Finished, &Work::Pay { done: 0 }));
+        assert_eq!((done.record.state, &done.record.work), (State::Finished, &ContestTask::Pay { done: 0 }));
         drop(process);
         let next = World::on(store, tempfile::tempdir().unwrap());
         let again = settle::settle(&next.tally, &cup(), &Actor::Admin, identity("s", 1).as_ref()).unwrap();

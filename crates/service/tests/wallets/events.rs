@@ -1,6 +1,6 @@
 //! Events read on from where somebody stands: of money and of contests, by a clock of the test's.
 //!
-//! Not here: streams of them (`tally/tests/events`), and what a store promises of them (`store/tests`).
+//! Not here: streams of them (`tally/tests/api/events`), and what a store promises of them (`store/tests`).
 
 use crate::world::{Kind, World, code, order};
 use tally_rules::contest::definition::ContestSpec;
@@ -87,7 +87,12 @@ fn a_contest_is_read_on_exactly_until_something_of_it_is_forgotten() {
         let (tally, cup) = (&world.tally, ContestId::new("cup").unwrap());
         let now = world.now();
         let at = |seconds: i64| Some(Some(now.plus(seconds * SECOND)));
-        let spec = ContestSpec { title: Some("Cup".into()), opens_at: at(10), starts_at: at(20), ..ContestSpec::default() };
+        let spec = ContestSpec {
+            title: Some("Cup".into()),
+            opens_at: at(10),
+            starts_at: at(20),
+            ..ContestSpec::default()
+        };
         change::create(tally, &cup, &Actor::Server, &spec, None).unwrap();
         // What the clock does counts as of its own time, and is kept from when it was written.
         world.advance(100 * SECOND);

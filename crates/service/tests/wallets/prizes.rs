@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use tally_rules::contest::member::UnpaidReason;
 use tally_rules::contest::{Payout, Prize, PrizeTies};
-use tally_rules::definition::{Ranking, BoardSpec};
+use tally_rules::definition::{BoardSpec, Ranking};
 use tally_rules::ledger::{Amount, MemberId, Uuid};
 use tally_rules::period::{Payment, PeriodPrizes, PeriodRule};
 use tally_rules::score::Given;

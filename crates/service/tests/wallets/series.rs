@@ -4,7 +4,7 @@ use crate::world::{Kind, World, code, identity, refused, settings, start};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use tally_rules::contest::definition;
-use tally_rules::contest::series::{MISSED_MAX, Wish};
+use tally_rules::contest::series::{MISSED_MAX, SeriesSpec};
 use tally_rules::contest::{ContestId, Prize, State};
 use tally_rules::ledger::Amount;
 use tally_rules::score::Given;
@@ -19,15 +19,15 @@ const HOUR: i64 = 3_600 * SECOND;
 const DAY: i64 = 24 * HOUR;
 
 /// Every day in Seoul: opens at midnight, is played from nine to six. The clock of the tests begins on 2023-11-15 at 07:13.
-fn daily() -> Wish {
+fn daily() -> SeriesSpec {
     let prize = Prize { from: 1, to: 1, currency: code("KRW"), amount: Amount::new(100).unwrap() };
-    let template = definition::Wish {
+    let template = definition::ContestSpec {
         title: Some("Daily".into()),
         prizes: Some(vec![prize]),
-        ..definition::Wish::default()
+        ..definition::ContestSpec::default()
     };
     let text = |text: &str| Some(text.to_owned());
-    Wish {
+    SeriesSpec {
         template,
         open: text("0 0 * * *"),
         start: text("0 9 * * *"),
@@ -131,10 +131,11 @@ fn many_lookers_make_a_contest_once() {
     for kind in [Kind::Sqlite, Kind::MariaDb] {
         let world = World::new(kind);
         let tally = &world.tally;
-        let spec = Wish { ahead: Some(2), ..daily() };
+        let spec = SeriesSpec { ahead: Some(2), ..daily() };
         series::create(tally, &name("daily"), &Actor::Server, &spec, None).unwrap();
         // One by hand that has the name of another: it is not made again, and not touched.
-        let taken = definition::Wish { title: Some("By hand".into()), ..definition::Wish::default() };
+        let taken =
+            definition::ContestSpec { title: Some("By hand".into()), ..definition::ContestSpec::default() };
         change::create(tally, &name("daily-202311170900"), &Actor::Server, &taken, None).unwrap();
         world.advance(3 * DAY);
         std::thread::scope(|scope| {
@@ -166,16 +167,19 @@ fn a_change_counts_for_what_is_made_later_and_an_end_leaves_what_there_is() {
     let first = series::create(tally, &id, &boss, &daily(), key.as_ref()).unwrap();
     assert_eq!(series::create(tally, &id, &boss, &daily(), key.as_ref()).unwrap(), (first.0, true));
     let nobody = Actor::Member(PlayerId::new("p").unwrap());
-    assert_eq!(refused(series::patch(tally, &id, &nobody, &Wish::default(), None)), Rejection::Forbidden);
-    let title = definition::Wish { title: Some("Later".into()), ..definition::Wish::default() };
-    let later = Wish { template: title, ahead: Some(2), ..Wish::default() };
+    assert_eq!(
+        refused(series::patch(tally, &id, &nobody, &SeriesSpec::default(), None)),
+        Rejection::Forbidden
+    );
+    let title = definition::ContestSpec { title: Some("Later".into()), ..definition::ContestSpec::default() };
+    let later = SeriesSpec { template: title, ahead: Some(2), ..SeriesSpec::default() };
     let (changed, _) = series::patch(tally, &id, &boss, &later, None).unwrap();
     assert_eq!(changed.last, Some(name("daily-202311160900")));
     let titles: Vec<String> =
         read::list(tally, None, None, 9).unwrap().rows.into_iter().map(|one| one.1.contest.title).collect();
     assert_eq!(titles, ["Daily", "Later"]);
     // By another schedule from now on: one of today's names is there already.
-    let twice = Wish { start: Some("0 9,10 * * *".into()), ..Wish::default() };
+    let twice = SeriesSpec { start: Some("0 9,10 * * *".into()), ..SeriesSpec::default() };
     let (changed, _) = series::patch(tally, &id, &boss, &twice, None).unwrap();
     assert_eq!(changed.last, Some(name("daily-202311151000")));
     let gone = identity("two", 2);
@@ -196,7 +200,7 @@ fn a_change_counts_for_what_is_made_later_and_an_end_leaves_what_there_is() {
 #[test]
 fn schedules_that_cannot_be_are_named_one_by_one() {
     let world = World::new(Kind::Sqlite);
-    let pointers = |spec: &Wish| {
+    let pointers = |spec: &SeriesSpec| {
         let done = series::create(&world.tally, &name("x"), &Actor::Server, spec, None);
         match refused(done) {
             Rejection::InvalidContest(wrong) => wrong.into_iter().map(|one| one.pointer).collect::<Vec<_>>(),
@@ -205,11 +209,11 @@ fn schedules_that_cannot_be_are_named_one_by_one() {
     };
     let text = |text: &str| Some(text.to_owned());
     let wrong =
-        Wish { open: text("@daily"), end: text("0 0 30 2 *"), time_zone: text("Mars/Base"), ..daily() };
+        SeriesSpec { open: text("@daily"), end: text("0 0 30 2 *"), time_zone: text("Mars/Base"), ..daily() };
     assert_eq!(pointers(&wrong), ["/time_zone", "/open", "/end"]);
-    let crowded = Wish { start: text("* * * * *"), ..daily() };
+    let crowded = SeriesSpec { start: text("* * * * *"), ..daily() };
     assert_eq!(pointers(&crowded), ["/end"]);
-    let none = Wish { template: definition::Wish::default(), ..daily() };
+    let none = SeriesSpec { template: definition::ContestSpec::default(), ..daily() };
     assert_eq!(pointers(&none), ["/template/title"]);
     world.end(&[]);
 }

@@ -5,7 +5,9 @@ use tally_rules::ledger::account::{Account, Total};
 use tally_rules::ledger::entry::EntryKey;
 use tally_rules::ledger::hold::Ending;
 use tally_rules::ledger::member::{Handle, Phone};
-use tally_rules::ledger::{Amount, HoldId, MemberId, TransferKind, Order, TransferId, Uuid, WalletKey};
+use tally_rules::ledger::{
+    Amount, HoldId, MemberId, TransferId, TransferKind, TransferRequest, Uuid, WalletKey,
+};
 use tally_service::ledger::holds::{self, NewHold};
 use tally_service::verify::{Disagreement, Listener, Replayed, home, replay};
 use tally_store::sqlite::SqliteStore;
@@ -58,7 +60,7 @@ fn make(world: &World) -> Made {
     let [ann, cid] = [("ann", 1000), ("cid", 0)].map(|(name, units)| world.member(name, units));
     let bob = world.create(with_phone("bob", "010-1111")).unwrap().id;
     world.post(order(TransferKind::Deposit { to: bob }, 500), None).unwrap();
-    let dollars = Order { currency: code("USD"), ..order(TransferKind::Deposit { to: ann }, 7) };
+    let dollars = TransferRequest { currency: code("USD"), ..order(TransferKind::Deposit { to: ann }, 7) };
     world.post(dollars, None).unwrap();
     let posted = |receipt: tally_service::ledger::transfers::Receipt| receipt.posted.entry.transfer;
     let first = posted(world.transfer(ann, bob, 100, None).unwrap());

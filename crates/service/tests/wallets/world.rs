@@ -10,7 +10,8 @@ use tally_rules::ledger::entry::EntryKey;
 use tally_rules::ledger::member::{Login, Phone};
 use tally_rules::ledger::pin::Attempts;
 use tally_rules::ledger::{
-    Amount, Currencies, Currency, Member, MemberId, TransferKind, TransferRequest, Transfer, TransferId, WalletKey,
+    Amount, Currencies, Currency, Member, MemberId, Transfer, TransferId, TransferKind, TransferRequest,
+    WalletKey,
 };
 use tally_rules::{Micros, PlayerId, Rejection};
 use tally_service::ledger::transfers::{NewTransfer, Receipt, TransferResult};

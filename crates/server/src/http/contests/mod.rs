@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use tally_rules::PlayerId;
 use tally_rules::contest::{ContestId, Record};
-use tally_rules::idempotency::Identity;
+use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::role::Role;
 use tally_service::contests::act::Actor;
 use tally_service::contests::read;
@@ -69,7 +69,7 @@ fn shown(tally: &Tally, id: &ContestId, record: &Record) -> Value {
 }
 
 /// The identity of a request: the same for another player is another request.
-fn identity(call: &Call, tally: &Tally, body: Option<&Value>) -> Result<Option<Identity>, Problem> {
+fn identity(call: &Call, tally: &Tally, body: Option<&Value>) -> Result<Option<IdempotencyKey>, Problem> {
     let acting = call.acting_player()?;
     let acting = acting.as_ref().map(PlayerId::as_str);
     call.identity(tally, Some(&json!({"for": acting, "body": body})))

@@ -6,9 +6,9 @@
 
 use super::body::Queue;
 use super::source::{Heard, Sent, Source};
-use crate::gate::NotReady;
 use crate::http::call::Presence;
 use crate::limits::{JUDGED_AGAIN, KEEP_ALIVE, MEMBER_JUDGED_AGAIN, SLOW_READER};
+use crate::readiness::NotReady;
 use crate::streams::Seat;
 use bytes::Bytes;
 use std::convert::Infallible;

@@ -5,7 +5,7 @@ use crate::http::answer::{self, Answer};
 use crate::http::call::Call;
 use crate::http::problem;
 use hyper::StatusCode;
-use tally_rules::idempotency::Identity;
+use tally_rules::idempotency::IdempotencyKey;
 use tally_service::ledger::transfers::{self, NewTransfer};
 use tally_wire::Problem;
 use tally_wire::api::wallets::{Posting, TransactionAnswer, read_order};
@@ -30,7 +30,7 @@ async fn run(mut call: Call, posting: Posting) -> Result<Answer, Problem> {
     let tally = call.tally()?;
     let key = call.key()?;
     let order = read_order(call.json().await?, posting, home(&tally)).map_err(wrong)?;
-    let identity = key.map(|key| Identity { key, fingerprint: tally.fingerprints.of_order(&order) });
+    let identity = key.map(|key| IdempotencyKey { key, fingerprint: tally.fingerprints.of_order(&order) });
     let new = NewTransfer { order, identity };
     let receipt = transfers::post(&tally, new).await.map_err(|failure| problem::of_failure(&failure))?;
     let body = TransactionAnswer::from(&receipt.posted.entry);

@@ -13,7 +13,12 @@ use tally_store::EntrantKey;
 
 impl BatchState<'_> {
     /// Opens a contest in this application store; or again, if its applications are lost.
-    pub(crate) fn open(&mut self, order: &ContestOrder, mut record: Record, kept: ApplicationLocation) -> Decided {
+    pub(crate) fn open(
+        &mut self,
+        order: &ContestOrder,
+        mut record: Record,
+        kept: ApplicationLocation,
+    ) -> Decided {
         let anew = record.state == Stands::Open && record.kept != kept;
         record.kept = kept;
         if !anew {

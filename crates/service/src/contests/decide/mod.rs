@@ -14,7 +14,7 @@ use crate::ledger::request::{LedgerRequest, Needs};
 use crate::ledger::state::{Added, BatchState};
 use crate::outcomes;
 use std::sync::Arc;
-use tally_rules::contest::record::{FAILED_KEPT, ApplicationLocation, Report, ContestTask};
+use tally_rules::contest::record::{ApplicationLocation, ContestTask, FAILED_KEPT, Report};
 use tally_rules::contest::start::{Facts, judge, select_members};
 use tally_rules::contest::{
     Application, ContestId, ContestMember, Event, Record, State as Stands, division, state,
@@ -22,7 +22,7 @@ use tally_rules::contest::{
 use tally_rules::event::{ContestChanged, Event as Happening, EventKind};
 use tally_rules::ledger::hold::Ending;
 use tally_rules::ledger::member::Handle;
-use tally_rules::ledger::order::wallets_of;
+use tally_rules::ledger::transfer_request::wallets_of;
 use tally_rules::ledger::{Currency, Hold, HoldId, MemberId, TransferId, Uuid};
 use tally_rules::outcome::Outcome;
 use tally_rules::{Micros, PlayerId, Rejection};
@@ -198,7 +198,9 @@ impl BatchState<'_> {
                 let work = match record.state {
                     Stands::Open if record.kept == ApplicationLocation::Store => ContestTask::Clear,
                     // A start that is still being cleared goes on with that first.
-                    Stands::Running if record.work == ContestTask::None && record.contest.entry_fee.is_some() => {
+                    Stands::Running
+                        if record.work == ContestTask::None && record.contest.entry_fee.is_some() =>
+                    {
                         ContestTask::Refund { after: None }
                     }
                     _ => record.work.clone(),

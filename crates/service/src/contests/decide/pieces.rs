@@ -11,7 +11,7 @@ use std::sync::Arc;
 use tally_rules::contest::member::UnpaidReason;
 use tally_rules::contest::record::ContestTask;
 use tally_rules::contest::{Application, ContestMember, Event, Payout, Record, State as Stands, state};
-use tally_rules::ledger::{Amount, Currency, TransferKind, Order, TransferId, Uuid};
+use tally_rules::ledger::{Amount, Currency, TransferId, TransferKind, TransferRequest, Uuid};
 use tally_rules::{PlayerId, Rejection};
 use tally_store::{EntrantKey, PayoutKey};
 
@@ -135,7 +135,7 @@ impl BatchState<'_> {
         reference: &Arc<str>,
         id: Uuid,
     ) -> Result<Result<TransferId, UnpaidReason>, Rejection> {
-        let order = Order { what, currency, amount, reference: Some(Arc::clone(reference)) };
+        let order = TransferRequest { what, currency, amount, reference: Some(Arc::clone(reference)) };
         match self.book.post(TransferId(id), &order, self.now) {
             Ok(_) => Ok(Ok(TransferId(id))),
             Err(Rejection::LimitExceeded(_)) => Ok(Err(UnpaidReason::LimitExceeded)),
@@ -173,7 +173,8 @@ impl BatchState<'_> {
         let mut became = Vec::with_capacity(rows.len());
         for ((no, payout), id) in rows.iter().zip(ids) {
             let to = payout.member;
-            let what = if payout.rank == 0 { TransferKind::Refund { to } } else { TransferKind::Prize { to } };
+            let what =
+                if payout.rank == 0 { TransferKind::Refund { to } } else { TransferKind::Prize { to } };
             if let Ok(paid) = self.pay_out(what, (payout.currency, payout.amount), reference, *id) {
                 became.push(paid.map(drop));
                 let key = PayoutKey { contest, no: *no };
@@ -216,7 +217,9 @@ impl BatchState<'_> {
             self.added.payouts.insert(key, refund);
         }
         record.work = match rows[..done].last() {
-            Some((player, _)) if !last || done < rows.len() => ContestTask::Refund { after: Some(player.clone()) },
+            Some((player, _)) if !last || done < rows.len() => {
+                ContestTask::Refund { after: Some(player.clone()) }
+            }
             Some(_) | None => ContestTask::None,
         };
         self.keep(order, record, What::Paid(became))

@@ -296,7 +296,10 @@ fn money_is_never_elsewhere(kind: Kind) {
     let id = ContestId::new("paid").unwrap();
     change::create(&tally, &id, &Actor::Server, &cup(true), None).unwrap();
     change::open(&tally, &id, &Actor::Admin, None).unwrap();
-    assert_eq!(read::get(&tally, &id).unwrap().kept, tally_rules::contest::record::ApplicationLocation::Store);
+    assert_eq!(
+        read::get(&tally, &id).unwrap().kept,
+        tally_rules::contest::record::ApplicationLocation::Store
+    );
     assert_eq!(
         refused(apply::apply(&tally, &id, &Actor::Server, &player(1), None)),
         Rejection::PlayerWithoutWallet

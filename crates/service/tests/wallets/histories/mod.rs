@@ -17,7 +17,7 @@ use outside::Outside;
 use paper::{CAPACITY, FEE, Model, Op, PRIZES, Paper, Shape};
 use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
-use tally_rules::contest::definition::{Fee, ContestSpec};
+use tally_rules::contest::definition::{ContestSpec, Fee};
 use tally_rules::contest::record::{ApplicationLocation, ContestTask};
 use tally_rules::contest::{ContestId, Payout, Prize, PrizeTies, State, Status};
 use tally_rules::definition::Ranking;
@@ -319,7 +319,12 @@ impl History {
             let desk = (desk.pending as usize, desk.accepted as usize, desk.rejected as usize);
             let wanted = (paper.pending.len(), paper.accepted.len(), paper.rejected.len());
             assert_eq!(desk, wanted, "after {op:?}");
-            assert_eq!(matches!(record.kept, ApplicationLocation::Redis(_)), !paper.shape.has_money(), "{:?}", record.kept);
+            assert_eq!(
+                matches!(record.kept, ApplicationLocation::Redis(_)),
+                !paper.shape.has_money(),
+                "{:?}",
+                record.kept
+            );
             self.outside.note(&record);
         }
         assert_eq!(record.members as usize, paper.members.len());

@@ -388,7 +388,8 @@ impl Story {
     fn pay_out(&mut self) {
         for ((member, currency), units) in self.money.clone() {
             if currency == usd() && self.has_usd && units > 0 {
-                let order = TransferRequest { currency, ..order(TransferKind::Withdrawal { from: member }, units) };
+                let order =
+                    TransferRequest { currency, ..order(TransferKind::Withdrawal { from: member }, units) };
                 if self.post(&order) {
                     self.add(member, currency, -units);
                 }
