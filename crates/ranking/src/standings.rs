@@ -40,7 +40,7 @@ pub enum HeldStandings<'a> {
 
 impl Ranking {
     /// The order of a part: an empty one in memory, one that has yet to be loaded in Redis.
-    pub fn of_part(&self, board: u32, part: u64, definition: &Definition) -> Standings {
+    pub fn of_window(&self, board: u32, part: u64, definition: &Definition) -> Standings {
         match self {
             Self::Memory => Standings::Memory(PartOrder::new(definition)),
             Self::Redis(redis) => Standings::Redis(Remote::new(redis.part(board, part, definition))),

@@ -39,7 +39,7 @@ impl World {
         let seeds: Vec<String> = cluster.addresses().iter().map(ToString::to_string).collect();
         let url = format!("redis-cluster://{}?partitions={PARTITIONS}", seeds.join(","));
         let ranking = Ranking::Redis(RedisRanking::connect(&url, &options).unwrap());
-        let standings = ranking.of_part(1, 0, &Definition::default());
+        let standings = ranking.of_window(1, 0, &Definition::default());
         let world = Self { standings, stored: Mutex::default() };
         for player in 0..PLAYERS {
             world.store(&[(player, player)]);

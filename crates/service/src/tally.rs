@@ -40,7 +40,7 @@ use tally_rules::idempotency::{Identity, RequestKey, Seen, Stored};
 use tally_rules::instant::{Instants, SECOND};
 use tally_rules::outcome::Outcome;
 use tally_rules::{BoardId, Micros, Refusal};
-use tally_store::{BoardNo, Changes, Loaded, Plan, Store};
+use tally_store::{BoardNo, Loaded, ReadSet, Store, WriteSet};
 
 /// The name under which the store remembers the secret's fingerprint.
 pub const SECRET_META: &str = "secret_fingerprint";
@@ -312,11 +312,11 @@ impl Tally {
         let time = self.clock.judge();
         let (now, keep_micros) = (time.now, time.keep(self.settings.idempotency_keep_micros));
         let read = move || -> Result<Option<Outcome>, Failure> {
-            let plan = Plan { requests: vec![identity.key.clone()], ..Plan::default() };
+            let plan = ReadSet { requests: vec![identity.key.clone()], ..ReadSet::default() };
             let mut stored = None;
             store.run(&plan, &mut |loaded| {
                 stored.clone_from(&loaded.requests[0]);
-                Changes::default()
+                WriteSet::default()
             })?;
             match seen_before(Some(&identity), stored.as_ref(), now, keep_micros)? {
                 Seen::Replay(outcome) => Ok(Some(*outcome)),
@@ -379,10 +379,10 @@ impl Tally {
     /// See [`run_once`].
     pub(crate) fn once(
         &self,
-        plan: &Plan,
+        plan: &ReadSet,
         identity: Option<&Identity>,
         now: Micros,
-        change: impl FnMut(&Loaded, &mut Changes) -> Result<Outcome, Refusal>,
+        change: impl FnMut(&Loaded, &mut WriteSet) -> Result<Outcome, Refusal>,
     ) -> Result<Option<Stored>, Failure> {
         let keep_micros = self.clock.judge().keep(self.settings.idempotency_keep_micros);
         run_once((&*self.store, &self.keys.doubts), plan, identity, (now, keep_micros), change)

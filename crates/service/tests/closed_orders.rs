@@ -14,7 +14,7 @@ use tally_rules::period::PeriodPrizes;
 use tally_service::periods::{keeper, prizes};
 use tally_service::{Failure, Fault, boards};
 use tally_store::plan::ALL_TIME;
-use tally_store::{PartKey, ScoreKey, Store};
+use tally_store::{Maintenance, Reads, ScoreKey, WindowKey};
 use tally_testkit::disk::{DiskError, Fault as DiskFault};
 
 /// More looks of the background than any of these needs.
@@ -123,7 +123,7 @@ fn the_scheduler_writes_what_an_import_has_left() {
     world.import(1, &[("bob", 9)], (0, 1), false).unwrap();
     world.tally().work().unwrap();
     assert_eq!(world.page("daily:previous").unwrap(), named(Change::Import.done()));
-    assert!(world.store().parts(world.board().no).unwrap().iter().all(|row| !row.stale));
+    assert!(world.store().windows(world.board().no).unwrap().iter().all(|row| !row.stale));
     world.stop();
 }
 
@@ -144,8 +144,8 @@ fn a_chunk_that_meets_the_writing_of_its_period_is_not_forgotten() {
             });
             world.import(2 * round + 1, &[("ann", 4)], (0, 1), true).unwrap();
         });
-        let part = world.store().parts(world.board().no).unwrap().remove(0);
-        if !part.stale {
+        let window = world.store().windows(world.board().no).unwrap().remove(0);
+        if !window.stale {
             let first = world.page("daily:previous").unwrap().remove(0);
             assert_eq!(Some(first.1), world.record("bob"), "round {round}");
         }
@@ -167,8 +167,8 @@ fn prizes_wait_for_an_order_that_is_exact() {
     keeper::close_due(&tally).unwrap();
     world.import(1, &[("bob", 9)], (0, 1), false).unwrap();
     let board = world.board();
-    let part = PartKey { board: board.no, part: board.periods().packed()[0].part };
-    let payment = || tally.store.ledger().payment(part).unwrap();
+    let window = WindowKey { board: board.no, window: board.periods().packed()[0].window };
+    let payment = || tally.store.ledger().payment(window).unwrap();
     assert!(matches!(prizes::pay_due(&tally), Err(Failure::Fault(Fault::RanksAway(_)))));
     assert_eq!(payment(), None);
     keeper::refresh_due(&tally).unwrap();
@@ -193,11 +193,16 @@ fn a_schedule_changes_over_what_is_left_of_a_forgotten_period() {
     world.put("0 12 * * *", 2, PeriodPrizes::default()).unwrap();
     assert_eq!(world.page("daily").unwrap(), []);
     let no = world.board().no;
-    let keys: Vec<_> =
-        world.board().periods().parts().iter().map(|part| PartKey { board: no, part: *part }).collect();
+    let keys: Vec<_> = world
+        .board()
+        .periods()
+        .windows()
+        .iter()
+        .map(|window| WindowKey { board: no, window: *window })
+        .collect();
     assert_eq!((keys.len(), world.store().unpurged(&keys).unwrap()), (2, Vec::new()));
     world.tally().work().unwrap();
-    assert_eq!(world.store().parts(no).unwrap().len(), 2);
+    assert_eq!(world.store().windows(no).unwrap().len(), 2);
     world.stop();
 }
 
@@ -208,10 +213,10 @@ fn an_erasure_takes_out_a_score_of_a_period_that_its_own_batch_begins() {
     world.put(MIDNIGHT, 9, PeriodPrizes::default()).unwrap();
     world.submit_beside("bob", 3, || world.erase("bob").unwrap()).unwrap();
     let board = world.board();
-    let parts = board.periods().parts();
-    assert_eq!(parts.len(), 1);
-    let key = |part| ScoreKey { board: board.no, part, player: player("bob") };
-    let keys: Vec<_> = std::iter::once(ALL_TIME).chain(parts).map(key).collect();
+    let windows = board.periods().windows();
+    assert_eq!(windows.len(), 1);
+    let key = |window| ScoreKey { board: board.no, window, player: player("bob") };
+    let keys: Vec<_> = std::iter::once(ALL_TIME).chain(windows).map(key).collect();
     assert_eq!(world.store().records(&keys).unwrap(), [None, None]);
     drop(board);
     world.stop();
@@ -227,6 +232,6 @@ fn a_score_of_a_leaderboard_that_is_deleted_meanwhile_begins_no_period() {
         boards::delete(&world.tally(), &world.board().id, None).unwrap();
     });
     assert!(matches!(done, Err(Failure::Refused(Refusal::LeaderboardNotFound(_)))), "{done:?}");
-    assert_eq!(world.store().parts(no).unwrap(), []);
+    assert_eq!(world.store().windows(no).unwrap(), []);
     world.stop();
 }

@@ -8,7 +8,7 @@ use tally_rules::{BoardId, Micros};
 use tally_service::secret::Secret;
 use tally_service::{Clock, Keys, Progress, Settings, Tally, boards};
 use tally_store::mysql::{MySqlStore, Options};
-use tally_store::{Changes, Plan, Store};
+use tally_store::{ReadSet, Store, Transactions, WriteSet};
 use tally_testkit::{DatabaseKind, ScratchDatabase};
 
 /// It happens at once or never; no measurement.
@@ -30,7 +30,7 @@ fn a_change_of_a_leaderboard_that_waits_for_a_row_keeps_no_other_from_being_foun
     boards::put(&tally, &old, &Wish::default(), None).unwrap();
     let no = boards::put(&tally, &held, &Wish::default(), None).unwrap().board.no;
     let other = MySqlStore::open(&url, &Options::default()).unwrap();
-    let plan = Plan { boards: vec![no], alone: true, ..Plan::default() };
+    let plan = ReadSet { boards: vec![no], exclusive: true, ..ReadSet::default() };
     std::thread::scope(|scope| {
         let mut changing = None;
         other
@@ -55,7 +55,7 @@ fn a_change_of_a_leaderboard_that_waits_for_a_row_keeps_no_other_from_being_foun
                 boards::sorted_set(tally, &old).unwrap();
                 assert!(!change.is_finished(), "another leaderboard waited for this one");
                 changing = Some(change);
-                Changes::default()
+                WriteSet::default()
             })
             .unwrap();
         changing.unwrap().join().unwrap().unwrap();

@@ -22,7 +22,7 @@ use tally_service::{ALL_TIME, Clock, Failure, Fault, Keys, Progress, Settings, T
 use tally_store::mysql::MySqlStore;
 use tally_store::sqlite::SqliteStore;
 use tally_store::{
-    Changes, ContestChanges, EntrantKey, LedgerChanges, Listing, PayoutKey, Plan, Store, Topic,
+    ContestWriteSet, EntrantKey, LedgerWriteSet, Listing, PayoutKey, ReadSet, Store, Topic, WriteSet,
 };
 use tally_testkit::{DatabaseKind, ScratchDatabase};
 use tokio::runtime::Runtime;
@@ -198,7 +198,7 @@ fn a_damaged_score_is_left_out_at_the_start_and_fails_its_players_requests_alone
         let served = Served::start(&place);
         let tally = &served.tally;
         assert_eq!(served.ranks("b"), 1);
-        let noted: Vec<String> = tally.store.damaged().into_iter().map(|row| row.key).collect();
+        let noted: Vec<String> = tally.store.corrupt_rows().into_iter().map(|row| row.key).collect();
         assert_eq!(noted, ["1/0/ann", "1/0/x'ff'"]);
         // Strangers of the same batches are done.
         let others: Vec<String> = (0..40).map(|number| format!("p{number}")).collect();
@@ -304,7 +304,7 @@ fn a_damaged_key_lets_nobody_in_and_counts_as_a_key() {
 }
 
 /// Rows of every kind that a list shows: three contests, and of the first one three of everything else.
-fn listed_rows(of: MemberId) -> Changes {
+fn listed_rows(of: MemberId) -> WriteSet {
     let names = ["a", "b", "c"];
     let (no, won) = (Uuid([5; 16]), Currency::parse("KRW").unwrap());
     let id = |name: &str| ContestId::new(name).unwrap();
@@ -343,7 +343,7 @@ fn listed_rows(of: MemberId) -> Changes {
         created_at: Micros(1),
         updated_at: Micros(1),
     };
-    let contests = ContestChanges {
+    let contests = ContestWriteSet {
         contests: (0..).zip(names).map(|(at, name)| (id(name), record(at))).collect(),
         applications: (1..).zip(names).map(|(at, name)| (entrant(name), Some(application(at)))).collect(),
         members: (0..).zip(names).map(|(at, name)| (entrant(name), enrolled(at))).collect(),
@@ -352,14 +352,17 @@ fn listed_rows(of: MemberId) -> Changes {
             .map(|(at, name)| (PayoutKey { contest: no, no: at }, payout(name)))
             .collect(),
         series: names.iter().map(|name| (id(name), Some(series()))).collect(),
-        ..ContestChanges::default()
+        ..ContestWriteSet::default()
     };
     let happened = |to| {
         let changed = ContestChanged { before: None, state: to, at: Micros(1), members: 0 };
         (Topic::Contest(no), Event { at: Micros(1), what: Happened::Contest(changed) })
     };
     let events = [State::Draft, State::Open, State::Running].map(happened).to_vec();
-    Changes { ledger: LedgerChanges { contests, events, ..LedgerChanges::default() }, ..Changes::default() }
+    WriteSet {
+        ledger: LedgerWriteSet { contests, events, ..LedgerWriteSet::default() },
+        ..WriteSet::default()
+    }
 }
 
 /// What two pages of a list give: the first with one row that can be read, and all behind it.
@@ -380,7 +383,7 @@ fn a_list_names_the_damaged_row_and_goes_on_behind_it() {
         (0..3).for_each(|_| served.deposit(&[member]).remove(0).unwrap());
         let changes = listed_rows(member);
         served.stop();
-        place.open().run(&Plan::default(), &mut |_| changes.clone()).unwrap();
+        place.open().run(&ReadSet::default(), &mut |_| changes.clone()).unwrap();
         let bad = if place.is_file() { "CAST(x'ff' AS TEXT)" } else { "x'ff'" };
         place.sql(&format!(
             "UPDATE contests SET body = x'00' WHERE id = 'b'; UPDATE contest_series SET body = x'00' WHERE id = 'b'; \
@@ -422,6 +425,6 @@ fn a_list_names_the_damaged_row_and_goes_on_behind_it() {
         assert_eq!((numbers, &*entries.damaged[0].key), (vec![3, 1], &*format!("{}/KRW/2", member.0)));
         let wallets = ledger.list_wallets(member).unwrap();
         assert_eq!((wallets.rows.len(), &*wallets.damaged[0].key), (0, &*format!("{}/KRW", member.0)));
-        assert_eq!(store.damaged_count(), 8);
+        assert_eq!(store.corrupt_row_count(), 8);
     }
 }

@@ -12,7 +12,7 @@ use tally_rules::{BoardId, Micros, PlayerId, Record, record};
 use tally_service::scores::fill::{Filling, Found};
 use tally_store::plan::ALL_TIME;
 use tally_store::sqlite::{Options, SqliteStore};
-use tally_store::{BoardChange, BoardNo, BoardRow, Changes, Plan, ScoreKey, Store};
+use tally_store::{BoardChange, BoardNo, BoardRow, ReadSet, ScoreKey, Store, WriteSet};
 use tally_testkit::rng::Rng;
 
 const DIGEST: [u8; 32] = [7; 32];
@@ -36,24 +36,26 @@ fn open(store: &Arc<dyn Store>) -> Filling {
 
 /// Makes the board with these records.
 fn make(store: &dyn Store, definition: &Definition, records: &BTreeMap<PlayerId, Record>) -> BoardNo {
-    let plan = Plan { board_names: vec![board()], alone: true, ..Plan::default() };
+    let plan = ReadSet { board_names: vec![board()], exclusive: true, ..ReadSet::default() };
     let mut no = BoardNo(0);
     let make = &mut |loaded: &tally_store::Loaded| {
         no = loaded.next_board;
         let row = BoardRow { no, id: board(), definition: definition.clone(), created_at: Micros(1) };
-        Changes { boards: vec![BoardChange::Create(row)], ..Changes::default() }
+        WriteSet { boards: vec![BoardChange::Create(row)], ..WriteSet::default() }
     };
     store.run(&plan, make).unwrap();
-    let key = |player: &PlayerId| ScoreKey { board: no, part: ALL_TIME, player: player.clone() };
+    let key = |player: &PlayerId| ScoreKey { board: no, window: ALL_TIME, player: player.clone() };
     let scores: Vec<_> = records.iter().map(|(player, record)| (key(player), Some(*record))).collect();
-    store.run(&Plan::default(), &mut |_| Changes { scores: scores.clone(), ..Changes::default() }).unwrap();
+    store
+        .run(&ReadSet::default(), &mut |_| WriteSet { scores: scores.clone(), ..WriteSet::default() })
+        .unwrap();
     no
 }
 
 fn all(store: &dyn Store, no: BoardNo) -> BTreeMap<PlayerId, Record> {
     let mut found = BTreeMap::new();
     store
-        .walk_scores(no, ALL_TIME, None, usize::MAX, &mut |player, record| {
+        .scan_scores(no, ALL_TIME, None, usize::MAX, &mut |player, record| {
             assert!(found.insert(player, record).is_none());
         })
         .unwrap();
@@ -91,9 +93,11 @@ fn every_row_counts_once_whatever_was_there_and_wherever_it_was_broken_off() {
         // One row is more than a score of 64 bits can take, where scores are added up.
         let score = |line: u64| if line == 77 { i64::MAX } else { i64::try_from(line * 7919 % 500).unwrap() };
         model.insert(player(77), Record { score: 1, subscore: 0, at: Micros(10) });
-        let key = ScoreKey { board: no, part: ALL_TIME, player: player(77) };
+        let key = ScoreKey { board: no, window: ALL_TIME, player: player(77) };
         let one = vec![(key, Some(model[&player(77)]))];
-        store.run(&Plan::default(), &mut |_| Changes { scores: one.clone(), ..Changes::default() }).unwrap();
+        store
+            .run(&ReadSet::default(), &mut |_| WriteSet { scores: one.clone(), ..WriteSet::default() })
+            .unwrap();
 
         let (mut now, mut written, mut refused) = (1_000, 0, 0);
         while written < LINES {

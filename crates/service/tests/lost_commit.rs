@@ -94,7 +94,7 @@ fn the_lane_finds_out_what_became_of_a_lost_commit_and_publishes_it() {
         assert_eq!(order(), [(PlayerId::new("ann").unwrap(), sum)]);
     }
     let board = tally.boards.get(&board()).unwrap().no;
-    let key = ScoreKey { board, part: ALL_TIME, player: PlayerId::new("ann").unwrap() };
+    let key = ScoreKey { board, window: ALL_TIME, player: PlayerId::new("ann").unwrap() };
     assert_eq!(tally.store.records(&[key]).unwrap()[0].unwrap().score, sum);
     tally.drain();
 }

@@ -28,7 +28,7 @@ fn send(world: &World, name: &str, score: i64, at: Option<Micros>) -> Result<Vec
     world.wait(submit(&world.tally(), new)).map(|(_, done)| done.closed_periods)
 }
 
-/// A whole part.
+/// A whole window.
 fn page(world: &World, period: &str) -> Result<Vec<Place>, Refusal> {
     let query = PageQuery { limit: 1_000, ..PageQuery::default() };
     Ok(world.view(period)?.read(&*world.tally().store, |order| order.page(&query)).unwrap().entries)
@@ -473,7 +473,7 @@ fn file(digest: u8, lines: &[(&str, i64, i64)]) -> NewChunk {
     }
 }
 
-/// The scores of a part, best first.
+/// The scores of a window, best first.
 fn scores(world: &World, period: &str) -> Vec<i64> {
     page(world, period).unwrap().iter().map(|place| place.record.score).collect()
 }

@@ -84,19 +84,19 @@ fn call(world: &World, seed: u64, rounds: usize, heard: &Heard) {
     }
 }
 
-/// What each player has in each part by the store, and who is hidden.
+/// What each player has in each window by the store, and who is hidden.
 fn stored(world: &World) -> BTreeMap<u64, BTreeMap<String, i64>> {
     let found = world.tally().boards.get(&board()).unwrap();
-    let periods = world.tally().store.parts(found.no).unwrap();
-    let parts = periods.iter().map(|row| row.part).chain([ALL_TIME]);
+    let periods = world.tally().store.windows(found.no).unwrap();
+    let windows = periods.iter().map(|row| row.window).chain([ALL_TIME]);
     let mut all = BTreeMap::new();
-    for part in parts {
+    for window in windows {
         let mut scores = BTreeMap::new();
         let mut each = |player: tally_rules::PlayerId, record: tally_rules::Record| {
             scores.insert(player.as_str().to_owned(), record.score);
         };
-        world.tally().store.walk_scores(found.no, part, None, usize::MAX, &mut each).unwrap();
-        all.insert(part.0, scores);
+        world.tally().store.scan_scores(found.no, window, None, usize::MAX, &mut each).unwrap();
+        all.insert(window.0, scores);
     }
     all
 }
@@ -126,16 +126,16 @@ fn soak_lanes_side_by_side_answer_as_one() {
         over.store(true, Ordering::SeqCst);
         closing.join().unwrap();
     });
-    let parts = stored(&world);
+    let windows = stored(&world);
     let heard = heard.0.into_inner().unwrap();
-    let by_name = |name: &String| parts[&ALL_TIME.0].get(name).copied().unwrap_or(0);
+    let by_name = |name: &String| windows[&ALL_TIME.0].get(name).copied().unwrap_or(0);
     for (name, mut steps) in heard {
         // Each answer goes on where another one ended, and all of them are in the truth.
         steps.sort_unstable();
         let wanted: Vec<(i64, i64)> = (0..steps.len() as i64).map(|before| (before, before + 1)).collect();
         assert_eq!(steps, wanted, "{name}");
         assert_eq!(by_name(&name), wanted.len() as i64, "{name}");
-        let of_periods = parts.iter().filter(|(part, _)| **part != ALL_TIME.0);
+        let of_periods = windows.iter().filter(|(window, _)| **window != ALL_TIME.0);
         let sum: i64 = of_periods.map(|(_, scores)| scores.get(&name).copied().unwrap_or(0)).sum();
         assert_eq!(sum, by_name(&name), "every score counts in one day, {name}");
     }
@@ -145,7 +145,7 @@ fn soak_lanes_side_by_side_answer_as_one() {
     let query = PageQuery { limit: 1_000, ..PageQuery::default() };
     let page = shown.read(&*world.tally().store, |order| order.page(&query)).unwrap().entries;
     let mut wanted: Vec<(i64, String)> =
-        parts[&ALL_TIME.0].iter().map(|(name, score)| (*score, name.clone())).collect();
+        windows[&ALL_TIME.0].iter().map(|(name, score)| (*score, name.clone())).collect();
     wanted.retain(|(_, name)| !found.hides(&player(name)));
     let mut got: Vec<(i64, String)> =
         page.iter().map(|place| (place.record.score, place.player.as_str().to_owned())).collect();

@@ -8,7 +8,7 @@
 
 use crate::sqlite::codec::{Input, put_bytes, put_number, put_option, put_signed};
 use crate::sqlite::{put_board, take_board};
-use crate::{BoardNo, BoardRow, PartKey};
+use crate::{BoardNo, BoardRow, WindowKey};
 use std::num::NonZeroU32;
 use tally_rules::contest::application::Desk;
 use tally_rules::contest::definition::Fee;
@@ -42,7 +42,7 @@ pub struct PayoutKey {
 
 /// What a transaction reads of contests. Each list is sorted and has no key twice.
 #[derive(Clone, Debug, Default)]
-pub struct ContestPlan {
+pub struct ContestReadSet {
     /// Contests.
     pub contests: Vec<ContestId>,
     /// Applications, each with its contest in the list.
@@ -50,7 +50,7 @@ pub struct ContestPlan {
     /// Series.
     pub series: Vec<ContestId>,
     /// What is paid for closed periods.
-    pub payments: Vec<PartKey>,
+    pub payments: Vec<WindowKey>,
 }
 
 /// What was read, each list as long as its list in the plan and in the same order.
@@ -68,7 +68,7 @@ pub struct ContestLoaded {
 
 /// What a transaction writes of contests. Each list is sorted by key and has no key twice.
 #[derive(Clone, Debug, Default)]
-pub struct ContestChanges {
+pub struct ContestWriteSet {
     /// Contests.
     pub contests: Vec<(ContestId, Record)>,
     /// Applications; `None` removes one.
@@ -80,10 +80,10 @@ pub struct ContestChanges {
     /// Series; `None` removes one.
     pub series: Vec<(ContestId, Option<SeriesRecord>)>,
     /// What is paid for closed periods.
-    pub payments: Vec<(PartKey, Payment)>,
+    pub payments: Vec<(WindowKey, Payment)>,
 }
 
-impl ContestPlan {
+impl ContestReadSet {
     /// Whether nothing is read.
     pub fn is_empty(&self) -> bool {
         let Self { contests, applications, series, payments } = self;
@@ -99,7 +99,7 @@ impl ContestPlan {
 }
 
 impl ContestLoaded {
-    pub(crate) fn assert_answers(&self, plan: &ContestPlan) {
+    pub(crate) fn assert_answers(&self, plan: &ContestReadSet) {
         assert_eq!(self.contests.len(), plan.contests.len());
         assert_eq!(self.applications.len(), plan.applications.len());
         assert_eq!(self.series.len(), plan.series.len());
@@ -107,7 +107,7 @@ impl ContestLoaded {
     }
 }
 
-impl ContestChanges {
+impl ContestWriteSet {
     /// Whether nothing is written.
     pub fn is_empty(&self) -> bool {
         let Self { contests, applications, members, payouts, series, payments } = self;

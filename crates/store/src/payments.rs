@@ -4,7 +4,7 @@
 //! and the tables.
 
 use crate::sqlite::codec::{Input, put_bytes, put_number, put_signed};
-use crate::{PartKey, StoreError};
+use crate::{StoreError, WindowKey};
 use tally_rules::ledger::Uuid;
 use tally_rules::period::Payment;
 use tally_rules::{BoardId, Micros};
@@ -12,11 +12,16 @@ use tally_rules::{BoardId, Micros};
 /// What can be read of payments without a transaction.
 pub trait PaymentReads {
     /// What is paid for a period.
-    fn payment(&self, key: PartKey) -> Result<Option<Payment>, StoreError>;
+    fn payment(&self, key: WindowKey) -> Result<Option<Payment>, StoreError>;
 
     /// At most `limit` periods with a payment, from the first one after `after`: those whose prizes have not all had their turn, or
     /// all.
-    fn payments(&self, open: bool, after: Option<PartKey>, limit: usize) -> Result<Vec<PartKey>, StoreError>;
+    fn payments(
+        &self,
+        open: bool,
+        after: Option<WindowKey>,
+        limit: usize,
+    ) -> Result<Vec<WindowKey>, StoreError>;
 }
 
 /// The form of the bytes below. A released one is never changed; another one gets another number.

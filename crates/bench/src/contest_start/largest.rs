@@ -23,7 +23,7 @@ use tally_service::scores::submit::{NewScore, submit};
 use tally_service::wallets::command::{NewHold, NewMove};
 use tally_service::wallets::{holds, post};
 use tally_service::{Failure, Tally};
-use tally_store::{Changes, LedgerChanges, Plan};
+use tally_store::{LedgerWriteSet, ReadSet, WriteSet};
 use tokio::runtime::Runtime;
 
 /// Of the contest, behind those of the scenario.
@@ -133,9 +133,9 @@ fn fill(ours: &Ours, runtime: &Runtime, (members, fee): (u32, bool), numbers: &[
     let key = |number: &u64| WalletKey { member: member(members, *number), currency: won() };
     for some in numbers.chunks(TOGETHER) {
         let wallets = some.iter().map(|number| (key(number), Wallet::default())).collect();
-        let ledger = LedgerChanges { wallets, ..LedgerChanges::default() };
-        let change = |_: &_| Changes { ledger: ledger.clone(), ..Changes::default() };
-        ours.store.run(&Plan::default(), &mut { change }).during("make wallets")?;
+        let ledger = LedgerWriteSet { wallets, ..LedgerWriteSet::default() };
+        let change = |_: &_| WriteSet { ledger: ledger.clone(), ..WriteSet::default() };
+        ours.store.run(&ReadSet::default(), &mut { change }).during("make wallets")?;
         let deposit =
             |number: &u64| (movement(Move::Deposit { to: member(members, *number) }, 1_000_000), false);
         let all = runtime.block_on(post::post_all(&ours.tally, some.iter().map(deposit).collect()));

@@ -24,7 +24,9 @@ use tally_rules::idempotency::{Identity, Seen, Stored};
 use tally_rules::outcome::Outcome;
 use tally_rules::{BoardId, Definition, Micros, Refusal};
 use tally_store::plan::ALL_TIME;
-use tally_store::{BoardChange, BoardNo, BoardRow, Changes, Loaded, Name, Plan, ShardSet, Store, StoreError};
+use tally_store::{
+    BoardChange, BoardNo, BoardRef, BoardRow, Loaded, ReadSet, ShardSet, Store, StoreError, WriteSet,
+};
 
 /// How often it is tried to write prizes down before a change: a period may end between the two.
 const TRIES: u32 = 3;
@@ -45,9 +47,9 @@ pub fn put(tally: &Tally, id: &BoardId, wish: &Wish, identity: Option<&Identity>
     let mut purge = Purge::default();
     loop {
         let done = servers::again(|| put_once(tally, id, wish, identity));
-        let Err(Failure::Fault(Fault::Purging(parts))) = done else { return done };
+        let Err(Failure::Fault(Fault::Purging(windows))) = done else { return done };
         // A change of schedule needs the number of a period that was forgotten. Other boards are put meanwhile.
-        purge = purge.of(&*tally.store, parts)?;
+        purge = purge.of(&*tally.store, windows)?;
     }
 }
 
@@ -145,7 +147,7 @@ fn create(
     // One that nobody sees is replaced.
     let unseen = tally.boards.get(id);
     let mut plan = plan(id, identity);
-    plan.alone = true;
+    plan.exclusive = true;
     if let Some(unseen) = &unseen {
         plan.boards.push(unseen.no);
         // Every database holds still: a first score may be on its way to any.
@@ -227,7 +229,7 @@ pub(crate) fn read_again(tally: &Tally) -> Result<(), Failure> {
     }
     for board in unlisted.into_values() {
         // One that cannot be read is not listed, and stays.
-        if tally.store.board(Name::No(board.no), None)?.is_none() && tally.boards.has(&board) {
+        if tally.store.board(BoardRef::No(board.no), None)?.is_none() && tally.boards.has(&board) {
             set(tally, &board.id, None);
         }
     }
@@ -290,13 +292,13 @@ fn contest_is_over(tally: &Tally, id: &BoardId) -> Result<bool, Failure> {
     Ok(record.is_some_and(|record| matches!(record.state, State::Settled | State::Cancelled)))
 }
 
-fn plan(id: &BoardId, identity: Option<&Identity>) -> Plan {
-    Plan {
+fn plan(id: &BoardId, identity: Option<&Identity>) -> ReadSet {
+    ReadSet {
         board_names: vec![id.clone()],
         requests: identity.iter().map(|one| one.key.clone()).collect(),
         // Of no player.
         shards: ShardSet::of(0),
-        ..Plan::default()
+        ..ReadSet::default()
     }
 }
 
@@ -304,15 +306,15 @@ fn plan(id: &BoardId, identity: Option<&Identity>) -> Plan {
 /// request was done before, and then changes nothing. Where it meets another one's change it is not tried again.
 pub(crate) fn run_once(
     (store, doubts): (&dyn Store, &Doubts),
-    plan: &Plan,
+    plan: &ReadSet,
     identity: Option<&Identity>,
     (now, keep_micros): (Micros, i64),
-    mut change: impl FnMut(&Loaded, &mut Changes) -> Result<Outcome, Refusal>,
+    mut change: impl FnMut(&Loaded, &mut WriteSet) -> Result<Outcome, Refusal>,
 ) -> Result<Option<Stored>, Failure> {
     let mut result = Ok(None);
     let mut decide =
         |loaded: &Loaded| {
-            let mut changes = Changes::default();
+            let mut changes = WriteSet::default();
             let stored = loaded.requests.first().and_then(Option::as_ref);
             let done = match seen_before(identity, stored, now, keep_micros) {
                 Ok(Seen::Replay(_)) => {
@@ -332,7 +334,7 @@ pub(crate) fn run_once(
                 }
                 Err(refusal) => {
                     result = Err(refusal);
-                    Changes::default()
+                    WriteSet::default()
                 }
             }
         };

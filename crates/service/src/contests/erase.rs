@@ -20,11 +20,11 @@ pub(crate) fn take_back(tally: &Tally, player: &PlayerId) -> Result<bool, Failur
     let (mut found, mut after) = (false, None::<ContestId>);
     loop {
         // An application that is taken back stays so.
-        let told = |failure: Failure| if found { failure.after_a_part() } else { failure };
+        let told = |failure: Failure| if found { failure.after_a_window() } else { failure };
         let page = tally.store.ledger().contests(Some(State::Open), after.as_ref(), PAGE);
         let page = page.map_err(|error| told(error.into()))?;
         for (id, record) in &page {
-            let told = |failure: Failure| if found { failure.after_a_part() } else { failure };
+            let told = |failure: Failure| if found { failure.after_a_window() } else { failure };
             found |= of_contest(tally, id, record, player).map_err(told)?;
         }
         if page.len() < PAGE {

@@ -4,7 +4,7 @@ use super::act::{Actor, act_at, find};
 use super::command::{Act, ContestDone};
 use super::{finish, work};
 use crate::failure::{Failure, Fault};
-use crate::servers::marks;
+use crate::servers::outbox;
 use crate::tally::Tally;
 use std::collections::{BTreeMap, BTreeSet};
 use tally_ranking::Reads;
@@ -66,7 +66,7 @@ fn payouts(tally: &Tally, id: &ContestId, record: &Record) -> Result<Vec<Payout>
     }
     for board in finish::all_of_contest(tally, id, record)? {
         // What counts was committed before the end; whoever committed it may not have published it yet.
-        marks::publish_all(&*tally.store, &board)?;
+        outbox::publish_all(&*tally.store, &board)?;
         let alone = board.definition.ranking == Ranking::Ordinal;
         let most = last_rank(&record.contest.prizes) as usize;
         let ranked = ranked(alone, most, |from| {

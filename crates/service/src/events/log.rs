@@ -187,7 +187,7 @@ impl Of {
                 });
                 let first = match ledger.entries(&missed.collect::<Vec<_>>()) {
                     // One that cannot be read is gone for this.
-                    Err(StoreError::Damaged(_)) => return Ok(false),
+                    Err(StoreError::CorruptRow(_)) => return Ok(false),
                     first => first?,
                 };
                 let oldest = Micros(tally.now().0.saturating_sub(KEEP_MICROS));

@@ -6,7 +6,7 @@
 mod walk;
 
 use crate::contests::repay;
-use crate::damaged::DamagedRow;
+use crate::damaged::CorruptRow;
 use crate::failure::Failure;
 use crate::tally::Tally;
 use std::fmt;
@@ -114,7 +114,7 @@ pub struct Page {
     /// At most as many as were asked for; fewer do not mean the end.
     pub rows: Vec<Debt>,
     /// Damaged rows that were met.
-    pub damaged: Vec<DamagedRow>,
+    pub damaged: Vec<CorruptRow>,
     /// Where the next page begins; nothing at the end.
     pub next: Option<Place>,
 }

@@ -9,7 +9,7 @@ use crate::damaged;
 use crate::failure::{Failure, Fault};
 use crate::progress::Progress;
 use crate::scores::unpublished;
-use crate::servers::{self, marks};
+use crate::servers::{self, outbox};
 use crate::tally::Tally;
 use crate::trial::Trial;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use tally_ranking::{Look, Ranking, Remote, RemoteLoad, Row, Standings};
 use tally_rules::instant::SECOND;
 use tally_rules::{Micros, PlayerId, Record};
 use tally_store::plan::ALL_TIME;
-use tally_store::{BoardNo, Part, Store, Task};
+use tally_store::{BoardNo, Store, Task, Window};
 
 /// How long those who went are remembered, as in the store.
 const KEPT_MICROS: i64 = 3_600 * SECOND;
@@ -44,15 +44,15 @@ pub(super) fn catch_up(tally: &Tally, everywhere: bool) -> Result<(), Failure> {
     let store = &*tally.store;
     let mut turn = Turn::new(store);
     for board in tally.boards.from_no(BoardNo(0), usize::MAX) {
-        for (part, order) in orders(&board) {
-            mend(&mut turn, &board, (part, &order), everywhere)?;
+        for (window, order) in orders(&board) {
+            mend(&mut turn, &board, (window, &order), everywhere)?;
         }
     }
     let waits = |board: &Arc<Board>| unpublished::has_some(board);
     let is_published = || !tally.boards.from_no(BoardNo(0), usize::MAX).iter().any(waits);
     tally.lane.shared().unpublished.settle(store, is_published);
-    if everywhere && store.take_turn(Task::Marks, TURN)? {
-        let found = marks::republish(store, &tally.boards, marks::AGE)?;
+    if everywhere && store.lease_task(Task::Outbox, TURN)? {
+        let found = outbox::republish(store, &tally.boards, outbox::AGE)?;
         if found > 0 {
             tracing::info!(batches = found, "published what a server had committed and not published");
         }
@@ -87,7 +87,7 @@ impl<'a> Start<'a> {
     /// Loads a board's orders where they have to be, or waits until another server has.
     pub(crate) fn load(&mut self, board: &Arc<Board>, mut each: impl FnMut(u64)) -> Result<(), Failure> {
         let store = self.turn.store;
-        for (part, order) in orders(board) {
+        for (window, order) in orders(board) {
             let Some(remote) = order.get().remote() else { continue };
             let mut must = self.generation.is_some();
             while must || remote.catch_up()? != Look::Ready {
@@ -102,9 +102,9 @@ impl<'a> Start<'a> {
                     }
                 };
                 if must {
-                    order::fill(store, board, part, order.get(), Readers::Few, read)?;
+                    order::fill(store, board, window, order.get(), Readers::Few, read)?;
                 } else {
-                    fill_lost(store, (board.no, part), remote, read)?;
+                    fill_lost(store, (board.no, window), remote, read)?;
                 }
                 must = false;
             }
@@ -157,10 +157,10 @@ pub(super) fn purge(tally: &Tally) {
     }
 }
 
-/// The order of a part, held while it is mended.
+/// The order of a window, held while it is mended.
 enum Order {
     AllTime(Arc<Board>),
-    Live(Arc<super::LivePart>),
+    Live(Arc<super::LiveWindow>),
 }
 
 impl Order {
@@ -172,15 +172,18 @@ impl Order {
     }
 }
 
-fn orders(board: &Arc<Board>) -> Vec<(Part, Order)> {
+fn orders(board: &Arc<Board>) -> Vec<(Window, Order)> {
     let all_time = board.definition.all_time.then(|| (ALL_TIME, Order::AllTime(Arc::clone(board))));
-    all_time.into_iter().chain(board.live().into_iter().map(|live| (live.part, Order::Live(live)))).collect()
+    all_time
+        .into_iter()
+        .chain(board.live().into_iter().map(|live| (live.window, Order::Live(live))))
+        .collect()
 }
 
 fn mend(
     turn: &mut Turn<'_>,
     board: &Arc<Board>,
-    (part, order): (Part, &Order),
+    (window, order): (Window, &Order),
     everywhere: bool,
 ) -> Result<(), Failure> {
     let Some(remote) = order.get().remote() else { return Ok(()) };
@@ -193,44 +196,44 @@ fn mend(
     // It may be lost because it was deleted or closed, which may not be known here yet.
     let store = turn.store;
     let is_there = servers::renew(store, board)?;
-    if !is_there || part != ALL_TIME && board.periods().live(part).is_none() {
+    if !is_there || window != ALL_TIME && board.periods().live(window).is_none() {
         return Ok(());
     }
-    tracing::info!(board = board.id.as_str(), part = part.0, "load an order that was lost");
-    fill_lost(store, (board.no, part), remote, |_| turn.go_on())
+    tracing::info!(board = board.id.as_str(), window = window.0, "load an order that was lost");
+    fill_lost(store, (board.no, window), remote, |_| turn.go_on())
 }
 
 /// Makes an order exact where partitions of it are lost: the others stay.
 fn fill_lost(
     store: &dyn Store,
-    part: (BoardNo, Part),
+    window: (BoardNo, Window),
     remote: &Remote,
     each: impl FnMut(Step),
 ) -> Result<(), Failure> {
-    fill(store, part, remote.load()?, each)
+    fill(store, window, remote.load()?, each)
 }
 
 /// Loads rows into partitions that are to be loaded.
 pub(super) fn fill(
     store: &dyn Store,
-    (board, part): (BoardNo, Part),
+    (board, window): (BoardNo, Window),
     mut loading: RemoteLoad<'_>,
     mut each: impl FnMut(Step),
 ) -> Result<(), Failure> {
     if !loading.is_idle() {
         let read = |newest, rows| each(Step::Read { newest, rows });
-        walk_with_versions(store, board, part, read, |row| Ok(loading.push(row)?))?;
+        walk_with_versions(store, board, window, read, |row| Ok(loading.push(row)?))?;
     }
     loading.finish()?;
     damaged::log_all(store);
     Ok(())
 }
 
-/// Every row of a part for Redis. Who is hidden is asked after rows were read: see `servers/marks`.
+/// Every row of a window for Redis. Who is hidden is asked after rows were read: see `servers/outbox`.
 fn walk_with_versions(
     store: &dyn Store,
     board: BoardNo,
-    part: Part,
+    window: Window,
     mut each: impl FnMut(Micros, u64),
     mut push: impl FnMut(Row<'_>) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
@@ -238,7 +241,7 @@ fn walk_with_versions(
     loop {
         let mut rows = Vec::new();
         let mut one = |player, record, version| rows.push((player, record, version));
-        let walked = store.walk_states(board, part, after.as_ref(), VERSIONS_ROWS, &mut one)?;
+        let walked = store.scan_states(board, window, after.as_ref(), VERSIONS_ROWS, &mut one)?;
         let players: Vec<PlayerId> = rows.iter().map(|(player, ..)| player.clone()).collect();
         let hidden = store.banned(board, &players)?;
         let mut newest = Micros(i64::MIN);
@@ -267,7 +270,7 @@ impl<'a> Turn<'a> {
     }
 
     fn take(&mut self) -> Result<bool, Failure> {
-        let ours = self.store.take_turn(Task::Load, TURN)?;
+        let ours = self.store.lease_task(Task::Load, TURN)?;
         self.said = ours.then(Instant::now);
         Ok(ours)
     }
@@ -283,7 +286,7 @@ impl<'a> Turn<'a> {
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
         if self.said.is_some() {
-            drop(self.store.take_turn(Task::Load, Duration::ZERO));
+            drop(self.store.lease_task(Task::Load, Duration::ZERO));
         }
     }
 }

@@ -3,7 +3,7 @@
 //! Blocks are written under a new version in transactions of bounded size; the last one makes that version the one that
 //! is read. A crash in between leaves the old order in force and rows that are written over or purged.
 
-use super::LivePart;
+use super::LiveWindow;
 use super::behind;
 use super::walk::{self, Readers};
 use crate::boards::Board;
@@ -17,23 +17,23 @@ use tally_ranking::{PartOrder, Source, Standings, StoredBlock};
 use tally_rules::event::{Event, Happened, PeriodClosed};
 use tally_rules::{Micros, PlayerId, Record};
 use tally_store::{
-    Block, BlockKey, BoardNo, Changes, DamagedRow, Gone, Loaded, Part, PartKey, PartRow, Plan, Revisions,
-    ScoreKey, ShardSet, Store, StoreError, Topic,
+    Block, BlockKey, BoardNo, CorruptRow, Garbage, Loaded, ReadSet, Revisions, ScoreKey, ShardSet, Store,
+    StoreError, Topic, Window, WindowKey, WindowRow, WriteSet,
 };
 
 /// Blocks of one transaction.
 const BLOCKS_AT_ONCE: usize = 64;
 
-/// Loads the order of a part from its records, without those who are hidden. `each` hears how it goes on.
+/// Loads the order of a window from its records, without those who are hidden. `each` hears how it goes on.
 pub(crate) fn load(
     store: &dyn Store,
     board: &Board,
-    part: Part,
+    window: Window,
     order: &PartOrder,
     readers: Readers,
     mut each: impl FnMut(Step),
 ) -> Result<(), Failure> {
-    let loading = walk::load((store, board, part), order, readers, |newest, rows| {
+    let loading = walk::load((store, board, window), order, readers, |newest, rows| {
         each(Step::Read { newest, rows });
     })?;
     let of = loading.count();
@@ -53,37 +53,37 @@ pub(crate) enum Step {
     Placed { placed: u64, of: u64 },
 }
 
-/// Makes the order of a part exact, wherever it is kept and whatever is there.
+/// Makes the order of a window exact, wherever it is kept and whatever is there.
 pub(crate) fn fill(
     store: &dyn Store,
     board: &Board,
-    part: Part,
+    window: Window,
     order: &Standings,
     readers: Readers,
     each: impl FnMut(Step),
 ) -> Result<(), Failure> {
     match order {
-        Standings::Memory(order) => load(store, board, part, order, readers, each),
-        Standings::Redis(remote) => behind::fill(store, (board.no, part), remote.load_all()?, each),
+        Standings::Memory(order) => load(store, board, window, order, readers, each),
+        Standings::Redis(remote) => behind::fill(store, (board.no, window), remote.load_all()?, each),
     }
 }
 
-/// The order of an open part in memory: its own, or one made of its records where it is kept elsewhere.
+/// The order of an open window in memory: its own, or one made of its records where it is kept elsewhere.
 pub(crate) fn in_memory<T>(
     store: &dyn Store,
     board: &Board,
-    live: &LivePart,
+    live: &LiveWindow,
     with: impl FnOnce(&PartOrder) -> Result<T, StoreError>,
 ) -> Result<T, Failure> {
     if let Some(order) = live.order.memory() {
         return Ok(with(order)?);
     }
     let order = PartOrder::new(&board.definition);
-    load(store, board, live.part, &order, Readers::Few, |_| {})?;
+    load(store, board, live.window, &order, Readers::Few, |_| {})?;
     Ok(with(&order)?)
 }
 
-/// Where orders of closed parts are written: the store, and the lanes that change rows of the same parts, if any run.
+/// Where orders of closed windows are written: the store, and the lanes that change rows of the same windows, if any run.
 #[derive(Clone, Copy)]
 pub(crate) struct Place<'a> {
     pub(crate) store: &'a dyn Store,
@@ -96,7 +96,7 @@ impl<'a> Place<'a> {
         Self { store: &*tally.store, lanes: Some(&tally.lane) }
     }
 
-    /// Keeps the lanes from a batch that stands on an older row of a part. Revisions do that where others write too.
+    /// Keeps the lanes from a batch that stands on an older row of a window. Revisions do that where others write too.
     pub(crate) fn hold(self, is_shared: bool) -> Result<Option<Pass>, StoreError> {
         let held = self.lanes.filter(|_| !is_shared).map(ScoreLanes::hold).transpose();
         held.map_err(|failure| StoreError::Conflict(failure.to_string()))
@@ -106,8 +106,8 @@ impl<'a> Place<'a> {
 /// What came of writing an order.
 #[derive(Debug)]
 pub(crate) enum Written {
-    /// It is stored; nothing is left of a part without records. The lanes wait until what is in memory says so.
-    Closed(Option<PartRow>, Option<Pass>),
+    /// It is stored; nothing is left of a window without records. The lanes wait until what is in memory says so.
+    Closed(Option<WindowRow>, Option<Pass>),
     /// It has changed meanwhile: what was written is not in force.
     Moved,
 }
@@ -121,21 +121,21 @@ pub(crate) struct Naming {
 }
 
 impl Naming {
-    /// Of a part, while its rule is there.
-    pub(crate) fn of(board: &Board, row: &PartRow, now: Micros) -> Option<Self> {
+    /// Of a window, while its rule is there.
+    pub(crate) fn of(board: &Board, row: &WindowRow, now: Micros) -> Option<Self> {
         let periods = board.periods();
         let state = periods.rule_no(row.rule)?;
         Some(Self { period: state.name(row.span.start), name: state.rule.name.clone(), now })
     }
 
-    fn event(self, row: &PartRow) -> Event {
+    fn event(self, row: &WindowRow) -> Event {
         let Self { period, name, now } = self;
         let closed = PeriodClosed { period, name, span: row.span, total: row.total };
         Event { at: now, what: Happened::PeriodClosed(closed) }
     }
 }
 
-/// What a closed part is when its order begins to be read.
+/// What a closed window is when its order begins to be read.
 #[derive(Clone, Debug)]
 pub(crate) struct Basis<'a> {
     board: &'a Board,
@@ -146,31 +146,31 @@ pub(crate) struct Basis<'a> {
 }
 
 impl<'a> Basis<'a> {
-    /// Of a part, as it is now.
-    pub(crate) fn of(board: &'a Board, part: Part) -> Self {
-        Self { board, revisions: board.followed(), batches: board.stale.count(part) }
+    /// Of a window, as it is now.
+    pub(crate) fn of(board: &'a Board, window: Window) -> Self {
+        Self { board, revisions: board.followed(), batches: board.stale.count(window) }
     }
 }
 
-/// Writes the order of a part and closes it. An empty part goes instead, unless it is to be kept. Nothing is written of
+/// Writes the order of a window and closes it. An empty window goes instead, unless it is to be kept. Nothing is written of
 /// a board that is gone, and nothing where another server has changed the board since: so servers that write the same blocks
-/// at once write the same. The part stays stale where a batch of this server has changed its records since.
+/// at once write the same. The window stays stale where a batch of this server has changed its records since.
 pub(crate) fn write(
     place: Place<'_>,
     Basis { board, revisions, batches }: Basis<'_>,
-    (row, naming): (&PartRow, Option<Naming>),
+    (row, naming): (&WindowRow, Option<Naming>),
     order: &PartOrder,
     keep_empty: bool,
 ) -> Result<Written, StoreError> {
     let (counts, board) = (&board.stale, board.no);
-    let (store, key) = (place.store, PartKey { board, part: row.part });
+    let (store, key) = (place.store, WindowKey { board, window: row.window });
     let (version, changes) = (row.version + 1, order.changes());
-    let run = |changes: Changes| {
+    let run = |changes: WriteSet| {
         // In the end every database holds still: what was read of it is what it has.
-        let alone = !changes.parts.is_empty();
+        let alone = !changes.windows.is_empty();
         let shards =
             if alone && revisions.is_some() { ShardSet::first(store.shards()) } else { ShardSet::default() };
-        let plan = Plan { boards: vec![board], alone, shards, ..Plan::default() };
+        let plan = ReadSet { boards: vec![board], exclusive: alone, shards, ..ReadSet::default() };
         let mut moved = false;
         let mut decide = |loaded: &Loaded| {
             moved = revisions.as_ref().is_some_and(|known| {
@@ -179,95 +179,96 @@ pub(crate) fn write(
                     |(shard, now): (usize, Option<u64>)| now.is_some_and(|now| now != known.of(shard));
                 is_other((0, loaded.boards[0])) || elsewhere.any(is_other)
             });
-            if moved || loaded.boards[0].is_none() { Changes::default() } else { changes.clone() }
+            if moved || loaded.boards[0].is_none() { WriteSet::default() } else { changes.clone() }
         };
         servers::run(store, &plan, &mut decide).map(|_| moved)
     };
     let (mut blocks, mut moved): (Vec<(BlockKey, Block)>, _) = (Vec::new(), false);
     let total = order.blocks(|block, stored| {
         let StoredBlock { distinct_better, entries } = stored;
-        blocks.push((BlockKey { part: key, version, block }, Block { distinct_better, entries }));
+        blocks.push((BlockKey { window: key, version, block }, Block { distinct_better, entries }));
         if blocks.len() < BLOCKS_AT_ONCE {
             return Ok::<(), StoreError>(());
         }
-        moved |= run(Changes { blocks: std::mem::take(&mut blocks), ..Changes::default() })?;
+        moved |= run(WriteSet { blocks: std::mem::take(&mut blocks), ..WriteSet::default() })?;
         Ok(())
     })?;
     let held = place.hold(revisions.is_some())?;
     if moved || order.changes() != changes {
         return Ok(Written::Moved);
     }
-    let stale = counts.count(row.part) != batches;
-    let closed = PartRow { closed: true, version, stale, total, ..*row };
-    let mut last = Changes { blocks, ..Changes::default() };
+    let stale = counts.count(row.window) != batches;
+    let closed = WindowRow { closed: true, version, stale, total, ..*row };
+    let mut last = WriteSet { blocks, ..WriteSet::default() };
     // Hidden players have records and no place: they may be shown again.
     let empty = total == 0
         && !keep_empty
-        && store.walk_scores(board, row.part, None, 1, &mut |_, _| {})? == 0
-        && !damaged::has_records(store, board, row.part);
-    last.parts.push((key, (!empty).then_some(closed)));
+        && store.scan_scores(board, row.window, None, 1, &mut |_, _| {})? == 0
+        && !damaged::has_records(store, board, row.window);
+    last.windows.push((key, (!empty).then_some(closed)));
     // Lists leave out those that have no players.
     if row.total == 0 && total > 0 {
         let event = naming.map(|naming| (Topic::Board(board), naming.event(&closed)));
         last.ledger.events.extend(event);
     }
     if row.version > 0 {
-        last.gone.push(Gone::Blocks(key, row.version));
+        last.garbage.push(Garbage::Blocks(key, row.version));
     }
     if run(last)? {
         return Ok(Written::Moved);
     }
     if !stale {
-        counts.forget(row.part);
+        counts.forget(row.window);
     }
     Ok(Written::Closed((!empty).then_some(closed), held))
 }
 
 /// Forgets closed periods.
-pub(crate) fn forget(store: &dyn Store, board: BoardNo, parts: &[Part]) -> Result<(), StoreError> {
-    let changes = removal(board, parts);
+pub(crate) fn forget(store: &dyn Store, board: BoardNo, windows: &[Window]) -> Result<(), StoreError> {
+    let changes = removal(board, windows);
     if changes.is_empty() {
         return Ok(());
     }
-    servers::run(store, &Plan::default(), &mut |_| changes.clone()).map(drop)
+    servers::run(store, &ReadSet::default(), &mut |_| changes.clone()).map(drop)
 }
 
-/// The changes that remove parts.
-pub(crate) fn removal(board: BoardNo, parts: &[Part]) -> Changes {
-    let mut keys: Vec<PartKey> = parts.iter().map(|part| PartKey { board, part: *part }).collect();
+/// The changes that remove windows.
+pub(crate) fn removal(board: BoardNo, windows: &[Window]) -> WriteSet {
+    let mut keys: Vec<WindowKey> =
+        windows.iter().map(|window| WindowKey { board, window: *window }).collect();
     keys.sort_unstable();
-    Changes {
-        parts: keys.iter().map(|key| (*key, None)).collect(),
-        gone: keys.into_iter().map(Gone::Part).collect(),
-        ..Changes::default()
+    WriteSet {
+        windows: keys.iter().map(|key| (*key, None)).collect(),
+        garbage: keys.into_iter().map(Garbage::Window).collect(),
+        ..WriteSet::default()
     }
 }
 
-/// The blocks and records of a closed part.
-pub(crate) struct StoredPart<'a> {
+/// The blocks and records of a closed window.
+pub(crate) struct StoredWindow<'a> {
     pub(crate) store: &'a dyn Store,
     pub(crate) board: BoardNo,
-    pub(crate) row: PartRow,
+    pub(crate) row: WindowRow,
 }
 
-impl Source for StoredPart<'_> {
+impl Source for StoredWindow<'_> {
     type Error = StoreError;
 
     fn block(&self, block: u64) -> Result<StoredBlock, StoreError> {
-        let part = PartKey { board: self.board, part: self.row.part };
-        let found = self.store.block(&BlockKey { part, version: self.row.version, block })?;
+        let window = WindowKey { board: self.board, window: self.row.window };
+        let found = self.store.block(&BlockKey { window, version: self.row.version, block })?;
         let Block { distinct_better, entries } = found.ok_or_else(|| self.corrupt(block))?;
         Ok(StoredBlock { distinct_better, entries })
     }
 
     fn record(&self, player: &PlayerId) -> Result<Option<Record>, StoreError> {
-        let key = ScoreKey { board: self.board, part: self.row.part, player: player.clone() };
+        let key = ScoreKey { board: self.board, window: self.row.window, player: player.clone() };
         Ok(self.store.records(std::slice::from_ref(&key))?.pop().flatten())
     }
 
     fn corrupt(&self, block: u64) -> StoreError {
-        let key = format!("{}/{}/{}/{block}", self.board.0, self.row.part.0, self.row.version);
-        StoreError::Damaged(Box::new(DamagedRow {
+        let key = format!("{}/{}/{}/{block}", self.board.0, self.row.window.0, self.row.version);
+        StoreError::CorruptRow(Box::new(CorruptRow {
             table: "blocks",
             key,
             what: "it is missing or does not decode".into(),
@@ -284,6 +285,7 @@ mod tests {
     use tally_rules::{BoardId, Definition};
     use tally_store::sqlite::{Options, SqliteStore};
     use tally_store::{BoardChange, BoardRow};
+    use tally_store::{Reads, Transactions};
 
     fn movement(number: u32, shown: bool) -> Movement {
         let record = Record { score: i64::from(number), subscore: 0, at: Micros(0) };
@@ -297,8 +299,8 @@ mod tests {
         if let Some(no) = board {
             let (id, definition) = (BoardId::new("b").unwrap(), Definition::default());
             let row = BoardRow { no, id, definition, created_at: Micros(0) };
-            let create = Changes { boards: vec![BoardChange::Create(row)], ..Changes::default() };
-            store.run(&Plan::default(), &mut |_| create.clone()).unwrap();
+            let create = WriteSet { boards: vec![BoardChange::Create(row)], ..WriteSet::default() };
+            store.run(&ReadSet::default(), &mut |_| create.clone()).unwrap();
         }
         store
     }
@@ -314,9 +316,9 @@ mod tests {
         Place { store, lanes: None }
     }
 
-    fn row() -> PartRow {
-        let (part, span) = (Part(1 << 40), Span { start: Micros(0), end: Micros(9) });
-        PartRow { part, rule: 0, span, closed: true, version: 0, stale: false, total: 0 }
+    fn row() -> WindowRow {
+        let (window, span) = (Window(1 << 40), Span { start: Micros(0), end: Micros(9) });
+        WindowRow { window, rule: 0, span, closed: true, version: 0, stale: false, total: 0 }
     }
 
     #[test]
@@ -336,18 +338,18 @@ mod tests {
             // Whether the two meet is up to the machine.
             let moved = (0..500).any(|_| {
                 matches!(
-                    write(place(&store), Basis::of(&board, row().part), (&row(), None), &order, false),
+                    write(place(&store), Basis::of(&board, row().window), (&row(), None), &order, false),
                     Ok(Written::Moved)
                 )
             });
             stop.store(true, Ordering::SeqCst);
             assert!(moved);
         });
-        let basis = Basis::of(&board, row().part);
+        let basis = Basis::of(&board, row().window);
         let written = write(place(&store), basis, (&row(), None), &order, false).unwrap();
         let Written::Closed(Some(closed), None) = written else { panic!("{written:?}") };
         assert_eq!((closed.total, closed.version), (2_000, 1));
-        assert_eq!(store.parts(BoardNo(1)).unwrap(), [closed]);
+        assert_eq!(store.windows(BoardNo(1)).unwrap(), [closed]);
     }
 
     #[test]
@@ -357,10 +359,10 @@ mod tests {
         let order = PartOrder::new(&Definition::default());
         order.publish(&[movement(1, true)], |_, _| {});
         let board = board();
-        let basis = Basis::of(&board, row().part);
+        let basis = Basis::of(&board, row().window);
         write(place(&store), basis, (&row(), None), &order, false).unwrap();
-        let part = PartKey { board: BoardNo(1), part: row().part };
-        assert_eq!(store.block(&BlockKey { part, version: 1, block: 0 }).unwrap(), None);
-        assert_eq!(store.parts(BoardNo(1)).unwrap(), []);
+        let window = WindowKey { board: BoardNo(1), window: row().window };
+        assert_eq!(store.block(&BlockKey { window, version: 1, block: 0 }).unwrap(), None);
+        assert_eq!(store.windows(BoardNo(1)).unwrap(), []);
     }
 }

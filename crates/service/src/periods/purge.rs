@@ -4,7 +4,7 @@
 //! that is left, at leisure ([`maintenance`](crate::maintenance)).
 
 use crate::failure::{Failure, Fault};
-use tally_store::{PartKey, Store};
+use tally_store::{Store, WindowKey};
 
 /// Rows in one bite: no other write waits for more of them.
 const BITE_ROWS: usize = 500;
@@ -24,12 +24,12 @@ impl Default for Purge {
 
 impl Purge {
     /// Purges these before the request is tried again. Blocks.
-    pub(crate) fn of(mut self, store: &dyn Store, parts: Vec<PartKey>) -> Result<Self, Failure> {
+    pub(crate) fn of(mut self, store: &dyn Store, windows: Vec<WindowKey>) -> Result<Self, Failure> {
         // One for trying again: others may forget a period once more.
-        let Some(left) = self.bites.checked_sub(1) else { return Err(Fault::Purging(parts).into()) };
+        let Some(left) = self.bites.checked_sub(1) else { return Err(Fault::Purging(windows).into()) };
         self.bites = left;
-        for part in parts {
-            while self.bites > 0 && !store.purge_part(part, BITE_ROWS)? {
+        for window in windows {
+            while self.bites > 0 && !store.purge_window(window, BITE_ROWS)? {
                 self.bites -= 1;
             }
         }

@@ -1,27 +1,27 @@
-//! Reading a part of a board: all time, a period in memory, or a closed one from its blocks.
+//! Reading a window of a board: all time, a period in memory, or a closed one from its blocks.
 
-use super::order::StoredPart;
-use super::{ALL_TIME_NAME, LivePart};
+use super::order::StoredWindow;
+use super::{ALL_TIME_NAME, LiveWindow};
 use crate::boards::Board;
 use crate::failure::{Failure, Fault};
-use crate::scores::aim::PartInMemory;
+use crate::scores::aim::WindowInMemory;
 use crate::servers;
 use std::sync::Arc;
 use tally_ranking::{Closed, PartOrder, Reads};
 use tally_rules::period::Span;
 use tally_rules::{Micros, Refusal};
 use tally_store::plan::ALL_TIME;
-use tally_store::{Part, PartRow, Store};
+use tally_store::{Store, Window, WindowRow};
 
 /// The open period, whatever it is.
 const PREVIOUS: &str = "previous";
 
-/// One part of a board, to be read.
+/// One window of a board, to be read.
 #[derive(Clone, Debug)]
 pub struct View {
     /// The board.
     pub board: Arc<Board>,
-    /// What users call the part.
+    /// What users call the window.
     pub name: String,
     of: Of,
 }
@@ -29,10 +29,10 @@ pub struct View {
 #[derive(Clone, Debug)]
 enum Of {
     AllTime,
-    Live(Arc<LivePart>),
+    Live(Arc<LiveWindow>),
     /// Open, and nobody has scored yet, as far as is known here.
-    Empty(Part),
-    Closed(PartRow),
+    Empty(Window),
+    Closed(WindowRow),
 }
 
 /// One line of the list of periods.
@@ -53,7 +53,7 @@ pub struct Listed {
 }
 
 impl View {
-    /// The part that a name stands for: nothing and `all_time`, `weekly`, `weekly:previous`, `weekly:2026-11-16`,
+    /// The window that a name stands for: nothing and `all_time`, `weekly`, `weekly:previous`, `weekly:2026-11-16`,
     /// or `weekly:` and an instant. `instant` reads RFC 3339.
     pub fn find(
         board: &Arc<Board>,
@@ -85,21 +85,21 @@ impl View {
             }
         };
         let span = state.span_at(at).ok_or(Refusal::PeriodNotFound)?;
-        let part = state.aimed(span).part;
-        let of = if let Some(live) = state.live(part) {
+        let window = state.aimed(span).window;
+        let of = if let Some(live) = state.live(window) {
             Of::Live(Arc::clone(live))
-        } else if let Some(row) = state.closed.iter().find(|row| row.part == part && row.version > 0) {
+        } else if let Some(row) = state.closed.iter().find(|row| row.window == window && row.version > 0) {
             Of::Closed(*row)
         } else if span == current {
-            Of::Empty(part)
+            Of::Empty(window)
         } else {
             return Err(Refusal::PeriodNotFound);
         };
         Ok(Self { board: Arc::clone(board), name: state.name(span.start), of })
     }
 
-    /// A closed part that is stored, under its name.
-    pub(crate) fn of_closed(board: &Arc<Board>, name: &str, row: PartRow) -> Self {
+    /// A closed window that is stored, under its name.
+    pub(crate) fn of_closed(board: &Arc<Board>, name: &str, row: WindowRow) -> Self {
         Self { board: Arc::clone(board), name: name.to_owned(), of: Of::Closed(row) }
     }
 
@@ -114,10 +114,10 @@ impl View {
     }
 
     /// Its order, where that is one that changes.
-    pub(crate) fn in_memory(&self) -> Option<PartInMemory> {
+    pub(crate) fn in_memory(&self) -> Option<WindowInMemory> {
         match &self.of {
-            Of::AllTime => Some(PartInMemory::AllTime(Arc::clone(&self.board))),
-            Of::Live(live) => Some(PartInMemory::Live(Arc::clone(live))),
+            Of::AllTime => Some(WindowInMemory::AllTime(Arc::clone(&self.board))),
+            Of::Live(live) => Some(WindowInMemory::Live(Arc::clone(live))),
             Of::Empty(_) | Of::Closed(_) => None,
         }
     }
@@ -132,17 +132,17 @@ impl View {
         }
     }
 
-    /// Which part it is; none where nobody has scored yet.
-    pub fn part(&self) -> Option<Part> {
+    /// Which window it is; none where nobody has scored yet.
+    pub fn window(&self) -> Option<Window> {
         match &self.of {
             Of::AllTime => Some(ALL_TIME),
-            Of::Live(live) => Some(live.part),
-            Of::Closed(row) => Some(row.part),
+            Of::Live(live) => Some(live.window),
+            Of::Closed(row) => Some(row.window),
             Of::Empty(_) => None,
         }
     }
 
-    /// Asks it; again where the order of a closed part was stored anew in the middle of the question.
+    /// Asks it; again where the order of a closed window was stored anew in the middle of the question.
     pub fn read<T>(&self, store: &dyn Store, with: impl Fn(&dyn Reads) -> T) -> Result<T, Failure> {
         self.read_once(store, &with).or_else(|failure| self.read_anew(store, with, failure))
     }
@@ -180,44 +180,44 @@ impl View {
         match &self.of {
             Of::AllTime => Ok(self.board.order.read(with)?),
             Of::Live(live) => Ok(live.order.read(with)?),
-            Of::Empty(part) => {
+            Of::Empty(window) => {
                 // Another server may have opened it a moment ago.
                 servers::renew(store, &self.board)?;
-                let live = self.board.periods().live(*part).cloned();
+                let live = self.board.periods().live(*window).cloned();
                 match live.filter(|live| live.order.waits()) {
                     Some(live) => Ok(live.order.read(with)?),
                     None => Ok(PartOrder::new(&self.board.definition).read(with)),
                 }
             }
             Of::Closed(row) => {
-                if self.board.is_behind(row.part) {
+                if self.board.is_behind(row.window) {
                     let why = "a closed period has changed, and its order is not written anew yet";
                     return Err(Fault::RanksAway(why.into()).into());
                 }
-                let source = StoredPart { store, board: self.board.no, row: *row };
+                let source = StoredWindow { store, board: self.board.no, row: *row };
                 Ok(Closed::new(&self.board.definition, row.total, &source).read(with)?)
             }
         }
     }
 
-    /// Whether the order of this closed part was stored anew since the view was found.
+    /// Whether the order of this closed window was stored anew since the view was found.
     pub fn is_stale(&self, store: &dyn Store) -> bool {
         self.renewed(store).is_ok_and(|row| row.is_some())
     }
 
-    /// The newer order of a part that is closed by now, if there is one; refused where the part is gone. Another server may
+    /// The newer order of a window that is closed by now, if there is one; refused where the window is gone. Another server may
     /// have written it.
-    fn renewed(&self, store: &dyn Store) -> Result<Option<PartRow>, Failure> {
-        let (part, version) = match &self.of {
-            Of::Closed(row) => (row.part, row.version),
-            Of::Live(live) if live.order.waits() => (live.part, 0),
+    fn renewed(&self, store: &dyn Store) -> Result<Option<WindowRow>, Failure> {
+        let (window, version) = match &self.of {
+            Of::Closed(row) => (row.window, row.version),
+            Of::Live(live) if live.order.waits() => (live.window, 0),
             Of::AllTime | Of::Live(_) | Of::Empty(_) => return Ok(None),
         };
         servers::renew(store, &self.board)?;
         let periods = self.board.periods();
-        match periods.closed(part) {
+        match periods.closed(window) {
             Some(present) if present.version > version => Ok(Some(*present)),
-            None if periods.live(part).is_none() => Err(Refusal::PeriodNotFound.into()),
+            None if periods.live(window).is_none() => Err(Refusal::PeriodNotFound.into()),
             _ => Ok(None),
         }
     }
@@ -229,7 +229,7 @@ pub fn list(board: &Board, now: Micros) -> Vec<Listed> {
 }
 
 /// The same for somebody who holds some of the orders and knows how many players they have.
-pub fn list_with(board: &Board, now: Micros, total: impl Fn(&LivePart) -> u64) -> Vec<Listed> {
+pub fn list_with(board: &Board, now: Micros, total: impl Fn(&LiveWindow) -> u64) -> Vec<Listed> {
     let periods = board.periods();
     let mut all = Vec::new();
     for state in &periods.rules {
@@ -250,7 +250,7 @@ pub fn list_with(board: &Board, now: Micros, total: impl Fn(&LivePart) -> u64) -
         all.extend(closed.map(|row| listed(row.span, row.total)));
         all.extend(state.live.iter().map(|live| listed(live.span, total(live))));
         let known =
-            |span: &Span| state.live(state.aimed(*span).part).is_some() || state.closed(*span).is_some();
+            |span: &Span| state.live(state.aimed(*span).window).is_some() || state.closed(*span).is_some();
         let current = state.span_at(now).filter(|span| !known(span));
         all.extend(current.map(|span| listed(span, 0)));
     }

@@ -1,4 +1,4 @@
-//! Every record of a part read once, by one thread or by several side by side, each into a load of its own.
+//! Every record of a window read once, by one thread or by several side by side, each into a load of its own.
 //!
 //! A thread without work takes the rear half of what another has before it. Where that half begins is found by halving the
 //! space of names and asking for one row behind the middle, so nothing is walked to find it. The half of a space need not be
@@ -10,7 +10,7 @@ use crate::failure::{Failure, Fault};
 use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
 use tally_ranking::{Loading, PartOrder};
 use tally_rules::{Micros, PlayerId, Record};
-use tally_store::{BoardNo, Part, Store};
+use tally_store::{BoardNo, Store, Window};
 
 /// Rows read in one go: large enough to hide the statement, small enough to stay in a cache of the processor.
 const WALK_ROWS: usize = if cfg!(test) { 64 } else { 10_000 };
@@ -26,10 +26,10 @@ pub(crate) enum Readers {
     Few,
 }
 
-/// Loads every record of a part but of those who are hidden. `each` hears the newest instant of some rows, and how many they
+/// Loads every record of a window but of those who are hidden. `each` hears the newest instant of some rows, and how many they
 /// were.
 pub(super) fn load(
-    (store, board, part): (&dyn Store, &Board, Part),
+    (store, board, window): (&dyn Store, &Board, Window),
     order: &PartOrder,
     readers: Readers,
     each: impl FnMut(Micros, u64),
@@ -38,21 +38,21 @@ pub(super) fn load(
         Readers::All => std::thread::available_parallelism().map_or(1, usize::from),
         Readers::Few => 1,
     };
-    load_by(threads, (store, board, part), order, each)
+    load_by(threads, (store, board, window), order, each)
 }
 
-/// The same by at least so many threads, where the part is large.
+/// The same by at least so many threads, where the window is large.
 fn load_by(
     threads: usize,
-    (store, board, part): (&dyn Store, &Board, Part),
+    (store, board, window): (&dyn Store, &Board, Window),
     order: &PartOrder,
     mut each: impl FnMut(Micros, u64),
 ) -> Result<Loading, Failure> {
-    let (of, shards) = ((board.no, part), store.shards());
+    let (of, shards) = ((board.no, window), store.shards());
     let mut loading = order.loading();
     let mut ranges = Vec::new();
     if shards == 1 {
-        // Most parts are small: they need no other thread.
+        // Most windows are small: they need no other thread.
         let page = read(store, 0, of, None)?;
         let (newest, rows) = take(board, &mut loading, &page);
         each(newest, rows);
@@ -98,11 +98,11 @@ type Page = Vec<(PlayerId, Record)>;
 fn read(
     store: &dyn Store,
     shard: usize,
-    of: (BoardNo, Part),
+    of: (BoardNo, Window),
     after: Option<&PlayerId>,
 ) -> Result<Page, Failure> {
     let mut page = Vec::with_capacity(WALK_ROWS);
-    store.walk_shard(shard, of, after, WALK_ROWS, &mut |player, record, _| page.push((player, record)))?;
+    store.scan_shard(shard, of, after, WALK_ROWS, &mut |player, record, _| page.push((player, record)))?;
     Ok(page)
 }
 
@@ -131,7 +131,7 @@ struct State {
 
 struct Walk<'a> {
     store: &'a dyn Store,
-    of: (BoardNo, Part),
+    of: (BoardNo, Window),
     state: Mutex<State>,
 }
 
@@ -191,7 +191,7 @@ impl Walk<'_> {
         let first = |after: Option<&PlayerId>| -> Result<Option<PlayerId>, Failure> {
             let mut found = None;
             self.store
-                .walk_shard(range.shard, self.of, after, 1, &mut |player, _, _| found = Some(player))?;
+                .scan_shard(range.shard, self.of, after, 1, &mut |player, _, _| found = Some(player))?;
             Ok(found.filter(|player| range.until.as_ref().is_none_or(|until| player <= until)))
         };
         let Some(least) = first(range.after.as_ref())? else { return Ok(None) };
@@ -226,9 +226,10 @@ mod tests {
     use std::collections::BTreeSet;
     use tally_ranking::Ranking;
     use tally_rules::{BoardId, Definition};
+    use tally_store::Transactions;
     use tally_store::plan::ALL_TIME;
     use tally_store::sqlite::{Options, SqliteStore};
-    use tally_store::{BoardChange, BoardRow, Changes, Plan, ScoreKey};
+    use tally_store::{BoardChange, BoardRow, ReadSet, ScoreKey, WriteSet};
 
     /// Names that share much, little and nothing, and lie in heaps.
     fn names() -> BTreeSet<String> {
@@ -246,15 +247,15 @@ mod tests {
         let board = Board::new(row.clone(), Vec::new(), &Ranking::Memory).unwrap();
         let keys = names.iter().map(|name| PlayerId::new(name).unwrap());
         let scores = (0..).zip(keys).map(|(score, player)| {
-            let key = ScoreKey { board: no, part: ALL_TIME, player };
+            let key = ScoreKey { board: no, window: ALL_TIME, player };
             (key, Some(Record { score, subscore: 0, at: Micros(score) }))
         });
-        let changes = Changes {
+        let changes = WriteSet {
             boards: vec![BoardChange::Create(row)],
             scores: scores.collect(),
-            ..Changes::default()
+            ..WriteSet::default()
         };
-        store.run(&Plan::default(), &mut |_| changes.clone()).unwrap();
+        store.run(&ReadSet::default(), &mut |_| changes.clone()).unwrap();
         (store, board)
     }
 

@@ -6,10 +6,10 @@
 //! known here, for which the next look is made at once, one for all who wait; and answers, which are refused when the last
 //! look was a second ago, so that a revoked key ends everywhere (ten seconds where there are no keys). Where orders are in
 //! memory one server writes, and none of this is there. Not here: what was committed and not published by who is gone
-//! ([`marks`]).
+//! ([`outbox`]).
 
 pub(crate) mod doubts;
-pub(crate) mod marks;
+pub(crate) mod outbox;
 
 use crate::boards::Board;
 use crate::contests::play;
@@ -25,7 +25,9 @@ use std::time::{Duration, Instant};
 use tally_ranking::Standings;
 use tally_rules::Micros;
 use tally_rules::instant::SECOND;
-use tally_store::{BoardNo, Changes, Committed, FeedPosition, Loaded, Name, Part, Plan, Store, StoreError};
+use tally_store::{
+    BoardNo, BoardRef, Committed, FeedPosition, Loaded, ReadSet, Store, StoreError, Window, WriteSet,
+};
 use tokio::sync::watch;
 
 /// Between two looks.
@@ -80,7 +82,7 @@ impl Followed {
     pub(crate) fn begin(store: &dyn Store, at: Micros) -> Result<Self, Failure> {
         let mut position = Vec::new();
         loop {
-            let changed = store.changed(&position)?;
+            let changed = store.change_feed(&position)?;
             position = changed.next;
             if !changed.more {
                 return Ok(Self { position, left: BTreeSet::new(), at });
@@ -96,7 +98,7 @@ impl Followed {
             self.left.extend(tally.store.boards()?.iter().map(|row| row.no));
         }
         loop {
-            let changed = tally.store.changed(&self.position)?;
+            let changed = tally.store.change_feed(&self.position)?;
             self.left.extend(changed.boards);
             if changed.keys {
                 tally.keys.reload()?;
@@ -240,7 +242,7 @@ fn renew_no(tally: &Tally, no: BoardNo) -> Result<bool, Failure> {
     let broken = |refusal: tally_rules::Refusal| Fault::Broken(refusal.detail());
     let known = tally.boards.by_no(no);
     let at = known.as_ref().and_then(|board| board.known());
-    match (tally.store.board(Name::No(no), at.as_ref())?, known) {
+    match (tally.store.board(BoardRef::No(no), at.as_ref())?, known) {
         (Some(state), Some(board)) => {
             play::learn(&*tally.store, &board)?;
             Ok(board.renew(&state).map_err(broken)?)
@@ -266,7 +268,7 @@ pub(crate) fn renew(store: &dyn Store, board: &Board) -> Result<bool, Failure> {
     if !board.is_shared() {
         return Ok(true);
     }
-    let Some(state) = store.board(Name::No(board.no), board.known().as_ref())? else { return Ok(false) };
+    let Some(state) = store.board(BoardRef::No(board.no), board.known().as_ref())? else { return Ok(false) };
     // Before its revision: what is known as of that is not older.
     play::learn(store, board)?;
     board.renew(&state).map_err(|refusal| Fault::Broken(refusal.detail()))?;
@@ -276,18 +278,18 @@ pub(crate) fn renew(store: &dyn Store, board: &Board) -> Result<bool, Failure> {
 /// Runs a transaction, and again where it met another one, or where its answer was lost and it was not done.
 pub(crate) fn run(
     store: &dyn Store,
-    plan: &Plan,
-    decide: &mut dyn FnMut(&Loaded) -> Changes,
+    plan: &ReadSet,
+    decide: &mut dyn FnMut(&Loaded) -> WriteSet,
 ) -> Result<Committed, StoreError> {
     let mut tries = 1;
     loop {
         match store.run(plan, decide) {
             Err(StoreError::Conflict(_)) if tries < TRIES => std::thread::sleep(tally_lanes::backoff(tries)),
-            Err(StoreError::LostAtCommit { batch, why }) => match store.became(&batch) {
+            Err(StoreError::InDoubt { batch, why }) => match store.resolve(&batch) {
                 Ok(Some(done)) => return Ok(done),
                 Ok(None) if tries < TRIES => {}
-                Ok(None) => return Err(StoreError::Away(why)),
-                Err(_) => return Err(StoreError::LostAtCommit { batch, why }),
+                Ok(None) => return Err(StoreError::Unavailable(why)),
+                Err(_) => return Err(StoreError::InDoubt { batch, why }),
             },
             done => return done,
         }
@@ -309,11 +311,11 @@ pub(crate) fn again<T>(mut once: impl FnMut() -> Result<T, Failure>) -> Result<T
     }
 }
 
-/// Makes the order of a part that is new one that can be asked. In memory it is empty, because nobody else writes. What is
-/// elsewhere under its number is of a store that is gone; or of a server that opens the same part now, whose rows are read
+/// Makes the order of a window that is new one that can be asked. In memory it is empty, because nobody else writes. What is
+/// elsewhere under its number is of a store that is gone; or of a server that opens the same window now, whose rows are read
 /// with the others. Where that fails it is done with the next look at what is behind.
-pub(crate) fn open_order(store: &dyn Store, board: &Board, part: Part, order: &Standings) {
+pub(crate) fn open_order(store: &dyn Store, board: &Board, window: Window, order: &Standings) {
     if order.remote().is_some() {
-        drop(order::fill(store, board, part, order, Readers::Few, |_| {}));
+        drop(order::fill(store, board, window, order, Readers::Few, |_| {}));
     }
 }

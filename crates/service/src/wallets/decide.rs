@@ -29,8 +29,8 @@ use tally_rules::outcome::Outcome;
 use tally_rules::period::Payment;
 use tally_rules::{Micros, Refusal};
 use tally_store::{
-    BoardChange, Changes, ContestChanges, EntrantKey, ImportKey, ImportRow, LedgerChanges, Loaded, PartKey,
-    Plan, ShardSet,
+    BoardChange, ContestWriteSet, EntrantKey, ImportKey, ImportRow, LedgerWriteSet, Loaded, ReadSet,
+    ShardSet, WindowKey, WriteSet,
 };
 
 /// The answer to one request.
@@ -53,8 +53,8 @@ pub(super) fn ids_of(request: &Request) -> usize {
 }
 
 /// Everything a batch reads; `ids` are those of its requests, one after the other.
-pub(super) fn read(batch: &[Request], ids: &[Uuid], settings: &LedgerSettings) -> Plan {
-    let mut plan = Plan { shards: ShardSet::of(FIRST), ..Plan::default() };
+pub(super) fn read(batch: &[Request], ids: &[Uuid], settings: &LedgerSettings) -> ReadSet {
+    let mut plan = ReadSet { shards: ShardSet::of(FIRST), ..ReadSet::default() };
     let home = settings.currencies.home();
     let mut ids = ids.iter();
     for request in batch {
@@ -144,10 +144,10 @@ fn identities(request: &Request) -> impl Iterator<Item = &Identity> {
 pub(super) fn decide(
     batch: &[Request],
     ids: &[Uuid],
-    (plan, loaded): (&Plan, &Loaded),
+    (plan, loaded): (&ReadSet, &Loaded),
     settings: &LedgerSettings,
     (now, keep_micros): (Micros, i64),
-) -> (Changes, Vec<Decision>) {
+) -> (WriteSet, Vec<Decision>) {
     let mut state = State::new(plan, loaded, settings, now, keep_micros);
     let mut ids = ids.iter();
     let decisions = batch.iter().map(|request| match request {
@@ -192,13 +192,13 @@ pub(super) struct State<'a> {
     contests: WorkingSet<ContestId, Record>,
     applications: WorkingSet<EntrantKey, Application>,
     series: WorkingSet<ContestId, SeriesRecord>,
-    payments: WorkingSet<PartKey, Payment>,
+    payments: WorkingSet<WindowKey, Payment>,
     added: contests::Added,
 }
 
 impl<'a> State<'a> {
     fn new(
-        plan: &Plan,
+        plan: &ReadSet,
         loaded: &Loaded,
         settings: &'a LedgerSettings,
         now: Micros,
@@ -328,7 +328,7 @@ impl<'a> State<'a> {
         }
     }
 
-    fn into_changes(self) -> Changes {
+    fn into_changes(self) -> WriteSet {
         fn there<K, V>(rows: Vec<(K, Option<V>)>) -> Vec<(K, V)> {
             rows.into_iter().map(|(key, row)| (key, row.expect("nothing is removed here"))).collect()
         }
@@ -338,7 +338,7 @@ impl<'a> State<'a> {
         let mut added = self.added;
         added.members.sort_unstable_by(|a, b| a.0.cmp(&b.0));
         added.boards.sort_unstable_by_key(BoardChange::no);
-        let contests = ContestChanges {
+        let contests = ContestWriteSet {
             contests: there(self.contests.into_writes()),
             applications: self.applications.into_writes(),
             members: added.members,
@@ -346,10 +346,10 @@ impl<'a> State<'a> {
             series: self.series.into_writes(),
             payments: there(self.payments.into_writes()),
         };
-        Changes {
+        WriteSet {
             requests: there(self.requests.into_writes()),
             imports: there(self.imports.into_writes()),
-            ledger: LedgerChanges {
+            ledger: LedgerWriteSet {
                 handles,
                 members,
                 wallets,
@@ -361,7 +361,7 @@ impl<'a> State<'a> {
                 events: added.events,
             },
             boards: added.boards,
-            ..Changes::default()
+            ..WriteSet::default()
         }
     }
 }

@@ -161,7 +161,7 @@ impl Work for LedgerWork {
         match done {
             Ok(_) => Ok(decisions),
             Err(error) => {
-                if let StoreError::LostAtCommit { batch, .. } = &error {
+                if let StoreError::InDoubt { batch, .. } = &error {
                     self.open = Some((*batch, decisions));
                 } else {
                     self.pass = None;
@@ -178,7 +178,7 @@ impl Work for LedgerWork {
     /// The store knows by the name of the batch; what it decided was kept, because it must not be decided again.
     fn resolve(&mut self, _batch: &[Request]) -> Result<Resolution<Vec<Decision>, Fault>, Fault> {
         let (batch, _) = self.open.as_ref().expect("a commit was lost");
-        let done = self.store.became(batch).inspect_err(|_| {
+        let done = self.store.resolve(batch).inspect_err(|_| {
             self.is_unheard = true;
             self.pass.iter().for_each(Pass::stick);
         })?;

@@ -23,7 +23,7 @@ use tally_service::secret::Secret;
 use tally_service::{Background, Clock, Failure, Keys, LaneByHand, Progress, Settings, Tally, boards};
 use tally_store::plan::ALL_TIME;
 use tally_store::sqlite::{self, Options, SqliteStore};
-use tally_store::{ScoreKey, Store};
+use tally_store::{Reads, ScoreKey, Store};
 use tally_testkit::SimulatedDisk;
 
 /// A day of 24 hours.
@@ -157,7 +157,7 @@ impl World {
 
     /// The score of a player over all time.
     pub(crate) fn record(&self, name: &str) -> Option<i64> {
-        let key = ScoreKey { board: self.board().no, part: ALL_TIME, player: player(name) };
+        let key = ScoreKey { board: self.board().no, window: ALL_TIME, player: player(name) };
         self.store().records(&[key]).unwrap().pop().unwrap().map(|record| record.score)
     }
 

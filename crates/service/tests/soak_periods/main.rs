@@ -277,10 +277,10 @@ impl History {
         assert_eq!((again.record, again.changed), (then.updated.record, then.updated.changed));
         assert_eq!((&again.period, again.closed_periods.len()), (&then.period, then.late.len()));
         let previous = again.previous.map(|previous| previous.record);
-        assert_eq!((again.rank, previous), (self.model.rank(then.part, &who), then.previous));
-        let there = self.model.records.get(&then.part).is_some_and(|records| !records.is_empty());
+        assert_eq!((again.rank, previous), (self.model.rank(then.window, &who), then.previous));
+        let there = self.model.records.get(&then.window).is_some_and(|records| !records.is_empty());
         if let Some(previous) = again.previous.filter(|_| there) {
-            let rank = self.model.rank_of(then.part, &who, &previous.record);
+            let rank = self.model.rank_of(then.window, &who, &previous.record);
             assert_eq!(previous.rank, (!self.model.hidden.contains(&who)).then_some(rank), "{}", then.period);
         }
     }

@@ -1,4 +1,4 @@
-//! The plain model: every part is a map, sorted when it is asked.
+//! The plain model: every window is a map, sorted when it is asked.
 //!
 //! A rule is its history of calendars: a changed schedule counts from the end of the period that was present then. What
 //! is open is a comparison of instants. The rules of scores and of order are the plain forms of `tally-rules`. Nothing of
@@ -16,9 +16,9 @@ use tally_service::calendar::Calendar;
 use tally_service::periods::view::Listed;
 
 /// All time is (0, 0); others are (serial number of the rule, start).
-pub(crate) type Part = (usize, i64);
+pub(crate) type Window = (usize, i64);
 
-pub(crate) const ALL_TIME: Part = (0, 0);
+pub(crate) const ALL_TIME: Window = (0, 0);
 
 /// One rule of the board, as long as it is there.
 #[derive(Clone)]
@@ -43,7 +43,7 @@ impl Rule {
         Span { start: span.start.max(Micros(*from)), end: span.end.min(Micros(to)) }
     }
 
-    pub(crate) fn part(&self, span: Span) -> Part {
+    pub(crate) fn window(&self, span: Span) -> Window {
         (self.serial, span.start.0)
     }
 
@@ -62,10 +62,10 @@ fn calendar(says: &PeriodRule) -> Calendar {
     Calendar::parse(&says.schedule, &says.time_zone).unwrap()
 }
 
-/// What a submit leads to, in the part that its answer names.
+/// What a submit leads to, in the window that its answer names.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Submitted {
-    pub(crate) part: Part,
+    pub(crate) window: Window,
     pub(crate) period: String,
     pub(crate) late: Vec<String>,
     pub(crate) updated: Updated,
@@ -78,9 +78,9 @@ pub(crate) struct Model {
     pub(crate) definition: Definition,
     pub(crate) rules: Vec<Rule>,
     serials: usize,
-    pub(crate) records: BTreeMap<Part, BTreeMap<PlayerId, Record>>,
+    pub(crate) records: BTreeMap<Window, BTreeMap<PlayerId, Record>>,
     /// Closed ones that a longer grace does not open again.
-    sealed: BTreeSet<Part>,
+    sealed: BTreeSet<Window>,
     pub(crate) hidden: BTreeSet<PlayerId>,
 }
 
@@ -98,23 +98,23 @@ impl Model {
         now < rule.due(span) && newest.is_none_or(|(_, newest)| *newest < span.start.0)
     }
 
-    pub(crate) fn rule(&self, part: Part) -> Option<&Rule> {
-        self.rules.iter().find(|rule| rule.serial == part.0)
+    pub(crate) fn rule(&self, window: Window) -> Option<&Rule> {
+        self.rules.iter().find(|rule| rule.serial == window.0)
     }
 
-    fn is_open(&self, part: Part, now: Micros) -> bool {
-        let open = |rule: &Rule| self.open(rule, rule.span_at(Micros(part.1)), now);
-        part == ALL_TIME || self.rule(part).is_some_and(open)
+    fn is_open(&self, window: Window, now: Micros) -> bool {
+        let open = |rule: &Rule| self.open(rule, rule.span_at(Micros(window.1)), now);
+        window == ALL_TIME || self.rule(window).is_some_and(open)
     }
 
     /// Parts that a score of that instant counts for, and the names of those for which it came too late.
-    fn aim(&self, at: Micros, now: Micros) -> (Vec<Part>, Vec<String>) {
-        let mut open: Vec<Part> = self.definition.all_time.then_some(ALL_TIME).into_iter().collect();
+    fn aim(&self, at: Micros, now: Micros) -> (Vec<Window>, Vec<String>) {
+        let mut open: Vec<Window> = self.definition.all_time.then_some(ALL_TIME).into_iter().collect();
         let mut late = Vec::new();
         for rule in &self.rules {
             let span = rule.span_at(at);
             if self.open(rule, span, now) {
-                open.push(rule.part(span));
+                open.push(rule.window(span));
             } else {
                 late.push(rule.name(span.start.0));
             }
@@ -130,29 +130,31 @@ impl Model {
     ) -> Result<Submitted, Refusal> {
         let (open, late) = self.aim(new.at, now);
         let first = *open.first().ok_or(Refusal::PeriodClosed)?;
-        let before = |part: &Part| self.records.get(part).and_then(|records| records.get(player)).copied();
-        let apply = |part| Ok((part, record::apply(&self.definition, before(&part), new)?));
-        let all: Vec<(Part, Updated)> = open.iter().copied().map(apply).collect::<Result<_, Refusal>>()?;
+        let before =
+            |window: &Window| self.records.get(window).and_then(|records| records.get(player)).copied();
+        let apply = |window| Ok((window, record::apply(&self.definition, before(&window), new)?));
+        let all: Vec<(Window, Updated)> = open.iter().copied().map(apply).collect::<Result<_, Refusal>>()?;
         let (updated, previous) = (all[0].1, before(&first));
         let rank_before = self.rank(first, player);
-        for (part, updated) in all {
-            self.records.entry(part).or_default().insert(player.clone(), updated.record);
+        for (window, updated) in all {
+            self.records.entry(window).or_default().insert(player.clone(), updated.record);
         }
         let ranks = (rank_before, self.rank(first, player));
         let period = self.period(first);
-        Ok(Submitted { part: first, period, late, updated, previous, ranks })
+        Ok(Submitted { window: first, period, late, updated, previous, ranks })
     }
 
-    /// What users call a part.
-    pub(crate) fn period(&self, part: Part) -> String {
-        self.rule(part).map_or_else(|| "all_time".to_owned(), |rule| rule.name(part.1))
+    /// What users call a window.
+    pub(crate) fn period(&self, window: Window) -> String {
+        self.rule(window).map_or_else(|| "all_time".to_owned(), |rule| rule.name(window.1))
     }
 
     /// Whether the player was anywhere that is open.
     pub(crate) fn remove(&mut self, player: &PlayerId, now: Micros) -> bool {
-        let parts: Vec<Part> = self.records.keys().copied().filter(|part| self.is_open(*part, now)).collect();
-        parts.iter().fold(false, |known, part| {
-            let removed = self.records.get_mut(part).and_then(|records| records.remove(player));
+        let windows: Vec<Window> =
+            self.records.keys().copied().filter(|window| self.is_open(*window, now)).collect();
+        windows.iter().fold(false, |known, window| {
+            let removed = self.records.get_mut(window).and_then(|records| records.remove(player));
             known | removed.is_some()
         })
     }
@@ -160,23 +162,23 @@ impl Model {
     /// Whether the player was known.
     pub(crate) fn erase(&mut self, player: &PlayerId) -> bool {
         let mut known = self.hidden.remove(player);
-        self.records.values_mut().for_each(|part| known |= part.remove(player).is_some());
-        self.sealed.retain(|part| self.records.get(part).is_some_and(|records| !records.is_empty()));
+        self.records.values_mut().for_each(|window| known |= window.remove(player).is_some());
+        self.sealed.retain(|window| self.records.get(window).is_some_and(|records| !records.is_empty()));
         known
     }
 
     /// Forgets what is empty and closed, and closed ones beyond those that are kept.
     pub(crate) fn close(&mut self, now: Micros) {
-        let closed: Vec<Part> =
-            self.records.keys().copied().filter(|part| !self.is_open(*part, now)).collect();
+        let closed: Vec<Window> =
+            self.records.keys().copied().filter(|window| !self.is_open(*window, now)).collect();
         let mut left: BTreeMap<(usize, bool), u32> = BTreeMap::new();
-        for part in closed.into_iter().rev() {
-            let keep = self.rule(part).map_or(0, |rule| rule.says.keep);
-            let shown = !self.places(part).is_empty();
-            let left = left.entry((part.0, shown)).or_insert(keep);
-            if self.records[&part].is_empty() || *left == 0 {
-                self.records.remove(&part);
-                self.sealed.remove(&part);
+        for window in closed.into_iter().rev() {
+            let keep = self.rule(window).map_or(0, |rule| rule.says.keep);
+            let shown = !self.places(window).is_empty();
+            let left = left.entry((window.0, shown)).or_insert(keep);
+            if self.records[&window].is_empty() || *left == 0 {
+                self.records.remove(&window);
+                self.sealed.remove(&window);
             } else {
                 *left -= 1;
             }
@@ -185,7 +187,8 @@ impl Model {
 
     /// Puts other periods into force; everything that is due must have been closed.
     pub(crate) fn redefine(&mut self, periods: Vec<PeriodRule>, now: Micros) {
-        let due: Vec<Part> = self.records.keys().copied().filter(|part| !self.is_open(*part, now)).collect();
+        let due: Vec<Window> =
+            self.records.keys().copied().filter(|window| !self.is_open(*window, now)).collect();
         self.sealed.extend(due);
         let old = std::mem::take(&mut self.rules);
         for says in periods {
@@ -197,22 +200,23 @@ impl Model {
             if (&rule.says.schedule, &rule.says.time_zone) != (&says.schedule, &says.time_zone) {
                 let present = rule.span_at(now);
                 // From now on its end is fixed, so it is there.
-                self.records.entry(rule.part(present)).or_default();
+                self.records.entry(rule.window(present)).or_default();
                 rule.calendars.retain(|(from, _)| *from < present.end.0);
                 rule.calendars.push((present.end.0, calendar(&says)));
             }
             rule.says = says;
             self.rules.push(rule);
         }
-        let stays = |part: &Part| *part == ALL_TIME || self.rules.iter().any(|rule| rule.serial == part.0);
-        self.records.retain(|part, _| stays(part));
+        let stays =
+            |window: &Window| *window == ALL_TIME || self.rules.iter().any(|rule| rule.serial == window.0);
+        self.records.retain(|window, _| stays(window));
         self.sealed.retain(stays);
     }
 
     /// Records that are shown, best first.
-    fn sorted(&self, part: Part) -> Vec<(&PlayerId, &Record)> {
+    fn sorted(&self, window: Window) -> Vec<(&PlayerId, &Record)> {
         let shown = |one: &(&PlayerId, &Record)| !self.hidden.contains(one.0);
-        let mut list: Vec<_> = self.records.get(&part).into_iter().flatten().filter(shown).collect();
+        let mut list: Vec<_> = self.records.get(&window).into_iter().flatten().filter(shown).collect();
         list.sort_by(|a, b| self.compare((a.1, a.0), (b.1, b.0)));
         list
     }
@@ -231,8 +235,8 @@ impl Model {
         Counts { before: at as u64, better: count, distinct_better: better.len() as u64 }
     }
 
-    pub(crate) fn places(&self, part: Part) -> Vec<Place> {
-        self.ranked(&self.sorted(part)).into_iter().map(|(place, _)| place).collect()
+    pub(crate) fn places(&self, window: Window) -> Vec<Place> {
+        self.ranked(&self.sorted(window)).into_iter().map(|(place, _)| place).collect()
     }
 
     /// Places with percentiles.
@@ -247,13 +251,13 @@ impl Model {
         (0..list.len()).map(one).collect()
     }
 
-    pub(crate) fn rank(&self, part: Part, player: &PlayerId) -> Option<u64> {
-        self.places(part).iter().find(|place| place.player == *player).map(|place| place.rank)
+    pub(crate) fn rank(&self, window: Window, player: &PlayerId) -> Option<u64> {
+        self.places(window).iter().find(|place| place.player == *player).map(|place| place.rank)
     }
 
     /// The rank that a record of this player would have among the others.
-    pub(crate) fn rank_of(&self, part: Part, player: &PlayerId, record: &Record) -> u64 {
-        let mut list = self.sorted(part);
+    pub(crate) fn rank_of(&self, window: Window, player: &PlayerId, record: &Record) -> u64 {
+        let mut list = self.sorted(window);
         list.retain(|(other, _)| *other != player);
         list.push((player, record));
         list.sort_by(|a, b| self.compare((a.1, a.0), (b.1, b.0)));
@@ -264,11 +268,11 @@ impl Model {
     pub(crate) fn list(&self, now: Micros) -> Vec<Listed> {
         let mut all = Vec::new();
         for rule in &self.rules {
-            let known = self.records.keys().filter(|part| part.0 == rule.serial);
-            let mut spans: Vec<Span> = known.map(|part| rule.span_at(Micros(part.1))).collect();
+            let known = self.records.keys().filter(|window| window.0 == rule.serial);
+            let mut spans: Vec<Span> = known.map(|window| rule.span_at(Micros(window.1))).collect();
             spans.extend(Some(rule.span_at(now)).filter(|present| !spans.contains(present)));
             for span in spans {
-                let total = self.places(rule.part(span)).len() as u64;
+                let total = self.places(rule.window(span)).len() as u64;
                 let state = match self.open(rule, span, now) {
                     true if now < span.end => "open",
                     true => "closing",

@@ -1,7 +1,7 @@
-//! Every kind of read of a part, beside the model's sorted list.
+//! Every kind of read of a window, beside the model's sorted list.
 
 use super::Random;
-use super::model::{ALL_TIME, Model, Part};
+use super::model::{ALL_TIME, Model, Window};
 use super::world::{World, player};
 use std::cmp::Ordering;
 use tally_ranking::{Among, Edge, Page, PageQuery, Place, Ranked, Start};
@@ -10,18 +10,18 @@ use tally_rules::{Micros, PlayerId, Record};
 use tally_service::periods::keeper;
 use tally_service::periods::view::{View, list};
 
-/// Everything that can be asked of a part.
+/// Everything that can be asked of a window.
 struct Reads<'a> {
     world: &'a World,
     model: &'a Model,
     view: View,
-    part: Part,
+    window: Window,
     places: Vec<Place>,
     percentiles: Vec<Percentile>,
     what: String,
 }
 
-/// Every part reads as the model says: those in memory, the closed ones, the list of them.
+/// Every window reads as the model says: those in memory, the closed ones, the list of them.
 pub(crate) fn compare(world: &World, model: &mut Model, random: &mut Random) {
     keeper::close_due(&world.tally()).unwrap();
     let now = world.now();
@@ -31,34 +31,34 @@ pub(crate) fn compare(world: &World, model: &mut Model, random: &mut Random) {
     if model.definition.all_time {
         all_reads(world, model, ALL_TIME, "all_time", random);
     }
-    for part in model.records.keys().copied().filter(|part| *part != ALL_TIME) {
-        all_reads(world, model, part, &model.period(part), random);
+    for window in model.records.keys().copied().filter(|window| *window != ALL_TIME) {
+        all_reads(world, model, window, &model.period(window), random);
     }
     for (at, rule) in model.rules.iter().enumerate() {
         let name = &rule.says.name;
         let present = rule.span_at(now);
-        all_reads(world, model, rule.part(present), name, random);
+        all_reads(world, model, rule.window(present), name, random);
         let before = rule.span_at(present.start.plus(-1));
-        all_reads(world, model, rule.part(before), &format!("{name}:previous"), random);
+        all_reads(world, model, rule.window(before), &format!("{name}:previous"), random);
         if at == 0 && !model.definition.all_time {
-            all_reads(world, model, rule.part(present), "all_time", random);
+            all_reads(world, model, rule.window(present), "all_time", random);
         }
     }
 }
 
-fn all_reads(world: &World, model: &Model, part: Part, name: &str, random: &mut Random) {
+fn all_reads(world: &World, model: &Model, window: Window, name: &str, random: &mut Random) {
     let what = format!("{name} at {:?}", world.now());
-    let sorted: Vec<_> = model.places(part);
-    let present =
-        part == ALL_TIME || model.rule(part).is_some_and(|rule| rule.span_at(world.now()).start.0 == part.1);
+    let sorted: Vec<_> = model.places(window);
+    let present = window == ALL_TIME
+        || model.rule(window).is_some_and(|rule| rule.span_at(world.now()).start.0 == window.1);
     let Ok(view) = world.view(name) else {
         assert!(sorted.is_empty() && !present, "{what} is not there: {sorted:?}");
         return;
     };
     let list: Vec<(&PlayerId, &Record)> = sorted.iter().map(|place| (&place.player, &place.record)).collect();
     let percentiles = model.ranked(&list).into_iter().map(|(_, percentile)| percentile).collect();
-    let reads = Reads { world, model, view, part, percentiles, places: sorted.clone(), what };
-    assert_eq!(reads.view.name, model.period(part), "{name}");
+    let reads = Reads { world, model, view, window, percentiles, places: sorted.clone(), what };
+    assert_eq!(reads.view.name, model.period(window), "{name}");
     assert_eq!(reads.view.total(), sorted.len() as u64, "{}", reads.what);
     reads.page(Edge::Best, Start::Edge, 1_000, (None, None));
     for _ in 0..3 {
@@ -152,7 +152,7 @@ impl Reads<'_> {
         });
         let got = self.view.read(store, |order| order.around(&player, above, below)).unwrap();
         assert_eq!(got, around, "{above} above and {below} below {player:?} in {}", self.what);
-        let rank = self.model.rank_of(self.part, &player, &record);
+        let rank = self.model.rank_of(self.window, &player, &record);
         let got = self.view.read(store, |order| order.rank_of(&player, &record)).unwrap();
         assert_eq!(got, rank, "{player:?} with {record:?} in {}", self.what);
     }

@@ -13,7 +13,7 @@ use tally_service::wallets::members;
 use tally_store::mysql::Options;
 use tally_store::shards::Shards;
 use tally_store::sqlite::SqliteStore;
-use tally_store::{Changes, LedgerChanges, Plan, ShardSet, Store};
+use tally_store::{LedgerWriteSet, ReadSet, ShardSet, Store, WriteSet};
 use tally_testkit::{DatabaseKind, ScratchDatabase};
 
 fn stored(text: &str) -> Phone {
@@ -33,9 +33,9 @@ fn write(store: &dyn Store, rows: &[(MemberId, Option<&str>)], handles: &[(&str,
     let mut handles: Vec<_> =
         handles.iter().map(|(text, member)| (Handle::Phone(stored(text)), *member)).collect();
     handles.sort_unstable();
-    let ledger = LedgerChanges { handles, members, ..LedgerChanges::default() };
-    let plan = Plan { shards: ShardSet::of(0), ..Plan::default() };
-    store.run(&plan, &mut |_| Changes { ledger: ledger.clone(), ..Changes::default() }).unwrap();
+    let ledger = LedgerWriteSet { handles, members, ..LedgerWriteSet::default() };
+    let plan = ReadSet { shards: ShardSet::of(0), ..ReadSet::default() };
+    store.run(&plan, &mut |_| WriteSet { ledger: ledger.clone(), ..WriteSet::default() }).unwrap();
 }
 
 /// What a process that was killed leaves of an open file.
@@ -122,7 +122,7 @@ fn numbers_that_were_misread_are_mended_on_sqlite_from_the_journal_and_from_the_
         };
         numbers_that_were_misread_are_mended(World::on(open(folder.path()), now), |world| {
             if settled {
-                world.tally.store.settle().unwrap();
+                world.tally.store.checkpoint().unwrap();
             }
             let copy = crash_image(folder.path());
             World::on(open(copy.path()), copy)
@@ -195,9 +195,9 @@ fn names_of_members_that_an_earlier_version_closed_are_released() {
         // As it was left then.
         let names = store.ledger().member(old).unwrap().unwrap().names();
         let handles = names.iter().map(|name| (name.clone(), Some(old))).collect();
-        let ledger = LedgerChanges { handles, ..LedgerChanges::default() };
-        let plan = Plan { shards: ShardSet::of(0), ..Plan::default() };
-        store.run(&plan, &mut |_| Changes { ledger: ledger.clone(), ..Changes::default() }).unwrap();
+        let ledger = LedgerWriteSet { handles, ..LedgerWriteSet::default() };
+        let plan = ReadSet { shards: ShardSet::of(0), ..ReadSet::default() };
+        store.run(&plan, &mut |_| WriteSet { ledger: ledger.clone(), ..WriteSet::default() }).unwrap();
         assert_eq!(refused(world.create(with_phone("x", "010-1111"))), tally_rules::Refusal::PhoneTaken);
         world.tally.drain();
         let world = World::on(store, tempfile::tempdir().unwrap());

@@ -23,7 +23,9 @@ use tally_service::periods::{keeper as periods, prizes};
 use tally_service::scores::submit::{self, NewScore};
 use tally_service::wallets::{LedgerSettings, members};
 use tally_service::{Failure, Tally, boards};
-use tally_store::{BoardNo, Changes, ContestChanges, LedgerChanges, Part, PartKey, PayoutKey, Plan};
+use tally_store::{
+    BoardNo, ContestWriteSet, LedgerWriteSet, PayoutKey, ReadSet, Window, WindowKey, WriteSet,
+};
 
 /// Settings that have lost the second currency.
 fn without_usd() -> LedgerSettings {
@@ -45,10 +47,10 @@ fn move_usd(world: &World, what: Move, units: i64) {
     world.post(order, None).unwrap();
 }
 
-fn store(world: &World, contests: ContestChanges) {
-    let ledger = LedgerChanges { contests, ..LedgerChanges::default() };
-    let changes = Changes { ledger, ..Changes::default() };
-    world.tally.store.run(&Plan::default(), &mut |_| changes.clone()).unwrap();
+fn store(world: &World, contests: ContestWriteSet) {
+    let ledger = LedgerWriteSet { contests, ..LedgerWriteSet::default() };
+    let changes = WriteSet { ledger, ..WriteSet::default() };
+    world.tally.store.run(&ReadSet::default(), &mut |_| changes.clone()).unwrap();
 }
 
 fn payout(member: MemberId, rank: u32, currency: &str, paid: Option<Unpaid>) -> Payout {
@@ -109,11 +111,11 @@ fn what_a_missing_currency_keeps_back_is_paid_when_it_is_there() {
         let (no, board, period) = (Uuid([7; 16]), BoardId::new("gone").unwrap(), "daily:1".to_owned());
         let payment = Payment { no, board, period, count: 3, done: 0, at: Micros(5) };
         let rows = ["KRW", "USD", "KRW"].map(|currency| payout(members[0], 1, currency, None));
-        let key = PartKey { board: BoardNo(77), part: Part(5) };
+        let key = WindowKey { board: BoardNo(77), window: Window(5) };
         let payouts = (0..).map(|place| PayoutKey { contest: no, no: place }).zip(rows).collect();
         store(
             &world,
-            ContestChanges { payouts, payments: vec![(key, payment)], ..ContestChanges::default() },
+            ContestWriteSet { payouts, payments: vec![(key, payment)], ..ContestWriteSet::default() },
         );
         assert!(prizes::pay_due(&poor).is_err());
         assert_eq!((world.balance(members[0]), usd(&world, members[0])), (7, 40));
@@ -181,11 +183,11 @@ fn a_start_without_a_currency_in_use_is_refused() {
         let no = Uuid([7; 16]);
         let (board, period) = (BoardId::new("gone").unwrap(), "daily:1".to_owned());
         let payment = Payment { no, board, period, count: 1, done: 0, at: Micros(5) };
-        let key = PartKey { board: BoardNo(77), part: Part(5) };
+        let key = WindowKey { board: BoardNo(77), window: Window(5) };
         let payouts = vec![(PayoutKey { contest: no, no: 0 }, payout(ann, 1, "USD", None))];
         store(
             &world,
-            ContestChanges { payouts, payments: vec![(key, payment)], ..ContestChanges::default() },
+            ContestWriteSet { payouts, payments: vec![(key, payment)], ..ContestWriteSet::default() },
         );
         names("prizes of the period daily:1 of `gone`");
         prizes::pay_due(tally).unwrap();
@@ -221,9 +223,9 @@ fn left_by_an_earlier_release(world: &World) -> [MemberId; 2] {
         (lost, Record { state: State::Cancelled, ..cancelled }),
         (won, Record { state: State::Settled, prizes: Some(2), ..settled }),
     ];
-    let payments = vec![(PartKey { board: BoardNo(77), part: Part(5) }, payment)];
+    let payments = vec![(WindowKey { board: BoardNo(77), window: Window(5) }, payment)];
     world.tally.drain();
-    store(world, ContestChanges { contests, payouts, payments, ..ContestChanges::default() });
+    store(world, ContestWriteSet { contests, payouts, payments, ..ContestWriteSet::default() });
     members
 }
 
@@ -279,7 +281,7 @@ fn a_page_of_what_is_owed_is_bounded() {
     let contests: Vec<_> = (0..450).map(settled).collect();
     let last = PayoutKey { contest: contests[449].1.no, no: 0 };
     let payouts = vec![(last, payout(ann, 1, "KRW", Some(Unpaid::LimitExceeded)))];
-    store(&world, ContestChanges { contests, payouts, ..ContestChanges::default() });
+    store(&world, ContestWriteSet { contests, payouts, ..ContestWriteSet::default() });
     let (mut counts, mut from) = (Vec::new(), None);
     loop {
         let page = owed::list(&world.tally, from, 100).unwrap();

@@ -16,7 +16,9 @@ use tally_service::players::erase;
 use tally_service::scores::submit::{self, NewScore};
 use tally_service::{Failure, Tally, boards};
 use tally_store::sqlite::SqliteStore;
-use tally_store::{BoardNo, Changes, ContestChanges, LedgerChanges, Part, PartKey, PayoutKey, Plan, Store};
+use tally_store::{
+    BoardNo, ContestWriteSet, LedgerWriteSet, PayoutKey, ReadSet, Transactions, Window, WindowKey, WriteSet,
+};
 
 pub(crate) const DAY: i64 = 24 * 3_600 * 1_000_000;
 
@@ -228,7 +230,7 @@ fn prizes_that_cannot_be_are_refused() {
 }
 
 /// The prizes of a period that are written down: the first one has had its turn.
-fn written_down(member: MemberId, (no, key, count): (Uuid, PartKey, u32)) -> Changes {
+fn written_down(member: MemberId, (no, key, count): (Uuid, WindowKey, u32)) -> WriteSet {
     let payout = |rank| Payout {
         player: player_of(member),
         member,
@@ -243,9 +245,9 @@ fn written_down(member: MemberId, (no, key, count): (Uuid, PartKey, u32)) -> Cha
     let payouts = (0..).zip(first).map(|(place, row)| (PayoutKey { contest: no, no: place }, row)).collect();
     let period = "daily:2026-11-16".to_owned();
     let payment = Payment { no, board: board(), period, count, done: 1, at: Micros(5) };
-    let contests = ContestChanges { payouts, payments: vec![(key, payment)], ..ContestChanges::default() };
-    let ledger = LedgerChanges { contests, ..LedgerChanges::default() };
-    Changes { ledger, ..Changes::default() }
+    let contests = ContestWriteSet { payouts, payments: vec![(key, payment)], ..ContestWriteSet::default() };
+    let ledger = LedgerWriteSet { contests, ..LedgerWriteSet::default() };
+    WriteSet { ledger, ..WriteSet::default() }
 }
 
 /// What is written down and not paid is all that a crash leaves; pieces are paid once, whoever goes on.
@@ -254,9 +256,9 @@ fn what_a_crash_left_written_down_is_paid_once() {
     for kind in [Kind::Sqlite, Kind::MariaDb] {
         let world = World::new(kind);
         let member = world.member("ann", 0);
-        let (no, key, count) = (Uuid([7; 16]), PartKey { board: BoardNo(77), part: Part(5) }, 1_201);
+        let (no, key, count) = (Uuid([7; 16]), WindowKey { board: BoardNo(77), window: Window(5) }, 1_201);
         let changes = written_down(member, (no, key, count));
-        world.tally.store.run(&Plan::default(), &mut |_| changes.clone()).unwrap();
+        world.tally.store.run(&ReadSet::default(), &mut |_| changes.clone()).unwrap();
         std::thread::scope(|scope| {
             for _ in 0..3 {
                 scope.spawn(|| prizes::pay_due(&world.tally).unwrap());
@@ -284,9 +286,9 @@ fn what_is_written_down_and_not_paid_is_listed_as_owed() {
     let store =
         SqliteStore::open(&folder.path().join("t.db"), &tally_store::sqlite::Options::default()).unwrap();
     let member = MemberId(Uuid([9; 16]));
-    let of = (Uuid([7; 16]), PartKey { board: BoardNo(77), part: Part(5) }, 201);
+    let of = (Uuid([7; 16]), WindowKey { board: BoardNo(77), window: Window(5) }, 201);
     let changes = written_down(member, of);
-    store.run(&Plan::default(), &mut |_| changes.clone()).unwrap();
+    store.run(&ReadSet::default(), &mut |_| changes.clone()).unwrap();
     let (verified, found) = crate::verify::verify(&store);
     assert_eq!(found, [""; 0]);
     assert_eq!((verified.owed.count, verified.owed.sums[&code("KRW")]), (201, 201));

@@ -10,7 +10,7 @@ use tally_service::verify::{Disagreement, Listener, Replayed, home, replay};
 use tally_service::wallets::command::NewHold;
 use tally_service::wallets::holds;
 use tally_store::sqlite::SqliteStore;
-use tally_store::{Changes, LedgerChanges, Plan, Store};
+use tally_store::{LedgerWriteSet, ReadSet, Store, WriteSet};
 use tally_testkit::{DatabaseKind, ScratchDatabase};
 
 const TABLES: [&str; 7] = ["members", "handles", "wallets", "entries", "transfers", "holds", "totals"];
@@ -23,9 +23,9 @@ pub(crate) fn verify(store: &dyn Store) -> (Replayed, Vec<String>) {
         read: &mut |more| rows += more,
     };
     let home = home(store).unwrap();
-    let mut books = store.ledger().books().unwrap();
+    let mut snapshot = store.ledger().snapshot().unwrap();
     let now = tally_rules::Micros(i64::MAX);
-    let replayed = replay(&mut *books, (home, now), listener).unwrap();
+    let replayed = replay(&mut *snapshot, (home, now), listener).unwrap();
     assert_eq!(found.len() as u64, replayed.disagreements);
     let Replayed { members, handles, wallets, entries, transfers, scores, .. } = replayed;
     let records = scores.records + scores.to_purge;
@@ -455,15 +455,15 @@ fn rows_of_a_file_are_named_as_well_wherever_they_are_kept() {
     let entry = store.ledger().entries(&[key]).unwrap().remove(0).unwrap();
     let write = |amount| {
         let entries = vec![(key, tally_rules::ledger::Entry { amount, ..entry.clone() })];
-        let ledger = LedgerChanges { entries, ..LedgerChanges::default() };
+        let ledger = LedgerWriteSet { entries, ..LedgerWriteSet::default() };
         store
-            .run(&Plan::default(), &mut |_| Changes { ledger: ledger.clone(), ..Changes::default() })
+            .run(&ReadSet::default(), &mut |_| WriteSet { ledger: ledger.clone(), ..WriteSet::default() })
             .unwrap();
     };
     for settled in [false, true] {
         write(99);
         if settled {
-            store.settle().unwrap();
+            store.checkpoint().unwrap();
         }
         let (_, found) = verify(store);
         assert_eq!(found.len(), 2, "{found:#?}");
@@ -475,9 +475,9 @@ fn rows_of_a_file_are_named_as_well_wherever_they_are_kept() {
     let phone = Handle::Phone(Phone::parse("010-1111", None).unwrap());
     let give = |member| {
         let handles = vec![(phone.clone(), member)];
-        let ledger = LedgerChanges { handles, ..LedgerChanges::default() };
+        let ledger = LedgerWriteSet { handles, ..LedgerWriteSet::default() };
         store
-            .run(&Plan::default(), &mut |_| Changes { ledger: ledger.clone(), ..Changes::default() })
+            .run(&ReadSet::default(), &mut |_| WriteSet { ledger: ledger.clone(), ..WriteSet::default() })
             .unwrap();
     };
     let (bob, cid) = (made.bob.0, made.cid.0);
@@ -491,7 +491,7 @@ fn rows_of_a_file_are_named_as_well_wherever_they_are_kept() {
         for (holder, wanted) in faults {
             give(holder);
             if settled {
-                store.settle().unwrap();
+                store.checkpoint().unwrap();
             }
             assert_eq!(verify(store).1, wanted);
         }

@@ -10,7 +10,7 @@ use tally_rules::contest::{ContestId, Record};
 use tally_rules::ledger::{MemberId, Uuid};
 use tally_service::contests::act::Actor;
 use tally_service::contests::{change, read};
-use tally_store::{Changes, ContestChanges, LedgerChanges, Plan};
+use tally_store::{ContestWriteSet, LedgerWriteSet, ReadSet, WriteSet};
 use tally_testkit::{DatabaseKind, ScratchDatabase};
 
 const TABLES: [&str; 4] = ["contests", "contest_members", "contest_prizes", "entries"];
@@ -174,9 +174,10 @@ fn every_row_of_a_contest_that_was_broken_by_sql_is_named() {
     let id = ContestId::new("off").unwrap();
     let record = world.tally.store.ledger().contest(&id).unwrap().unwrap();
     let contests = vec![(id, Record { work: Work::Refund { after: None }, ..record })];
-    let ledger = LedgerChanges { contests: ContestChanges { contests, ..<_>::default() }, ..<_>::default() };
-    let changes = Changes { ledger, ..Changes::default() };
-    world.tally.store.run(&Plan::default(), &mut |_| changes.clone()).unwrap();
+    let ledger =
+        LedgerWriteSet { contests: ContestWriteSet { contests, ..<_>::default() }, ..<_>::default() };
+    let changes = WriteSet { ledger, ..WriteSet::default() };
+    world.tally.store.run(&ReadSet::default(), &mut |_| changes.clone()).unwrap();
     let (verified, found) = verify(&*world.tally.store);
     let player = player_of(made.members[0]);
     let debt = format!("contest off, player {}: fee back of 10 KRW, not paid yet", player.as_str());

@@ -28,8 +28,8 @@ fn make(world: &World) -> Made {
     world.advance(DAY);
     keeper::close_due(&world.tally).unwrap();
     prizes::pay_due(&world.tally).unwrap();
-    let mut books = world.tally.store.ledger().books().unwrap();
-    let paid: Vec<Payment> = books.payments(None, 9).unwrap().into_iter().map(|(_, row)| row).collect();
+    let mut snapshot = world.tally.store.ledger().snapshot().unwrap();
+    let paid: Vec<Payment> = snapshot.payments(None, 9).unwrap().into_iter().map(|(_, row)| row).collect();
     let [Payment { no, board, period, count: 2, done: 2, .. }] = &paid[..] else { panic!("{paid:?}") };
     Made { ann, bob, no: *no, period: format!("{}/{period}", board.as_str()) }
 }

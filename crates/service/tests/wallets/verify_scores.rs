@@ -22,7 +22,7 @@ fn player(name: &str) -> PlayerId {
     PlayerId::new(name).unwrap()
 }
 
-/// A day that is closed, with a hidden player, and one that is open. The name of the board, and the number of the closed part.
+/// A day that is closed, with a hidden player, and one that is open. The name of the board, and the number of the closed window.
 fn make(world: &World) -> (String, u64) {
     put(world, &world.tally, &daily(PeriodPrizes::default(), 12)).unwrap();
     for (name, points) in [("p1", 30), ("p2", 20), ("p3", 10)] {
@@ -33,10 +33,10 @@ fn make(world: &World) -> (String, u64) {
     world.advance(DAY);
     keeper::close_due(&world.tally).unwrap();
     score(world, &world.tally, player("p1"), 40);
-    let parts = world.tally.store.parts(board.no).unwrap();
+    let parts = world.tally.store.windows(board.no).unwrap();
     let closed = parts.iter().find(|row| row.closed).unwrap();
     assert_eq!((parts.len(), closed.total), (2, 2));
-    (board.id.as_str().to_owned(), closed.part.0)
+    (board.id.as_str().to_owned(), closed.window.0)
 }
 
 fn of_scores(name: &str, part: u64, is_file: bool) -> Vec<Broken> {
@@ -197,9 +197,9 @@ fn every_kind_of_score_and_period_that_was_broken_by_sql_is_named() {
         place.break_each(&TABLES, faults.concat());
         // Nothing is closed before its end.
         let found = place.broken(&[], "", |store| {
-            let (mut books, mut found) = (store.ledger().books().unwrap(), Vec::new());
+            let (mut snapshot, mut found) = (store.ledger().snapshot().unwrap(), Vec::new());
             let listener = Listener { found: &mut |one| found.push(one.to_string()), read: &mut |_| () };
-            replay(&mut *books, (None, Micros(0)), listener).unwrap();
+            replay(&mut *snapshot, (None, Micros(0)), listener).unwrap();
             found
         });
         assert_eq!(found, [format!("parts {name}/{part}: it is closed before its end")]);

@@ -12,14 +12,14 @@ use super::run::{Done, Last, Stop, commit};
 use super::text::Script;
 use super::{Version, check, meta, revisions, write};
 use crate::ledger::LedgerLoaded;
-use crate::plan::{Loaded, Plan};
+use crate::plan::{Loaded, ReadSet};
 
 /// Whether what the plan reads beside the ledger is nearly always the same: boards are live, and requests are new.
-pub(super) fn may_be_guessed(plan: &Plan) -> bool {
-    let Plan { boards, board_names, scores, imports, profiles, ledger, alone, marks, .. } = plan;
+pub(super) fn may_be_guessed(plan: &ReadSet) -> bool {
+    let ReadSet { boards, board_names, scores, imports, profiles, ledger, exclusive, outbox, .. } = plan;
     let something = !boards.is_empty() || !ledger.is_empty();
     let others = board_names.is_empty() && scores.is_empty() && imports.is_empty() && profiles.is_empty();
-    something && others && !alone && !marks
+    something && others && !exclusive && !outbox
 }
 
 /// Decides on what is nearly always so and sends everything in one message, which fails where it is not so. `None` where
@@ -28,7 +28,7 @@ pub(super) fn guess(
     link: &mut Link,
     (pool, lease): (&Pool, &Lease),
     known: Option<Known>,
-    plan: &Plan,
+    plan: &ReadSet,
     decide: Decide<'_>,
 ) -> Result<Option<Done>, Stop> {
     let cached = known.as_ref().map_or_else(Vec::new, |known| known.cached_wallets(&plan.ledger));

@@ -9,7 +9,7 @@
 //!
 //! Not here: holds and contests, which are asked for always, and when a transaction may go without asking (`run`).
 
-use crate::ledger::{LedgerChanges, LedgerLoaded, LedgerPlan};
+use crate::ledger::{LedgerLoaded, LedgerReadSet, LedgerWriteSet};
 use lru::LruCache;
 use std::hash::Hash;
 use std::sync::{Mutex, MutexGuard};
@@ -63,18 +63,18 @@ impl Default for Rows {
 pub(super) struct Known {
     /// As long as the plan's lists, with nothing for what must be asked; holds and contests are not in it.
     rows: LedgerLoaded,
-    pub(super) left: LedgerPlan,
+    pub(super) left: LedgerReadSet,
 }
 
 impl Rows {
     /// Looks up what a plan asks for.
-    pub(super) fn known(&mut self, plan: &LedgerPlan) -> Known {
+    pub(super) fn known(&mut self, plan: &LedgerReadSet) -> Known {
         let (handles, left_handles) = look(&mut self.handles, &plan.handles);
         let (members, left_members) = look(&mut self.members, &plan.members);
         let (wallets, left_wallets) = look(&mut self.wallets, &plan.wallets);
         Known {
             rows: LedgerLoaded { handles, members, wallets, ..LedgerLoaded::default() },
-            left: LedgerPlan {
+            left: LedgerReadSet {
                 handles: left_handles,
                 members: left_members,
                 wallets: left_wallets,
@@ -85,7 +85,7 @@ impl Rows {
     }
 
     /// After a commit: what was there, and what it wrote over that.
-    pub(super) fn learn(&mut self, plan: &LedgerPlan, loaded: &LedgerLoaded, changes: &LedgerChanges) {
+    pub(super) fn learn(&mut self, plan: &LedgerReadSet, loaded: &LedgerLoaded, changes: &LedgerWriteSet) {
         put(&mut self.handles, &plan.handles, &loaded.handles);
         put(&mut self.members, &plan.members, &loaded.members);
         put(&mut self.wallets, &plan.wallets, &loaded.wallets);
@@ -116,7 +116,7 @@ impl Rows {
 
 impl Known {
     /// The wallets of a plan that are known, in its order.
-    pub(super) fn cached_wallets(&self, plan: &LedgerPlan) -> Vec<(WalletKey, Wallet)> {
+    pub(super) fn cached_wallets(&self, plan: &LedgerReadSet) -> Vec<(WalletKey, Wallet)> {
         let rows = plan.wallets.iter().zip(&self.rows.wallets);
         rows.filter_map(|(key, wallet)| Some((*key, (*wallet)?))).collect()
     }

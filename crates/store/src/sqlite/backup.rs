@@ -32,7 +32,7 @@ const STEP_PAGES: i32 = 2_000;
 /// What a copy holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Copied {
-    /// Records of all boards and parts.
+    /// Records of all boards and windows.
     pub records: u64,
     /// Live boards.
     pub boards: u64,

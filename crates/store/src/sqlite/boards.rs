@@ -8,7 +8,7 @@ use super::fault::{corrupt, damaged};
 use super::meta;
 use super::table::{Rows, Table};
 use crate::contests::{put_prizes, take_prizes};
-use crate::{BoardNo, BoardRow, DamagedRow, StoreError};
+use crate::{BoardNo, BoardRow, CorruptRow, StoreError};
 use rusqlite::{Connection, Row, params};
 use tally_rules::definition::{Order, Ranking, ScoreType, Subscore, Ties, Update};
 use tally_rules::period::{PeriodPrizes, PeriodRule};
@@ -37,7 +37,7 @@ const WITH_PRIZES: u64 = 1 << 16;
 /// periods are read board by board.
 pub(super) fn all(
     connection: &Connection,
-    skip: &mut dyn FnMut(Option<BoardNo>, DamagedRow),
+    skip: &mut dyn FnMut(Option<BoardNo>, CorruptRow),
 ) -> Result<Vec<BoardRow>, StoreError> {
     let mut statement = connection.prepare_cached(ALL)?;
     let mut rows = statement.query([])?;
@@ -45,11 +45,11 @@ pub(super) fn all(
     while let Some(row) = rows.next()? {
         match decode(connection, row) {
             Ok(board) => found.push(board),
-            Err(StoreError::Damaged(bad)) => {
+            Err(StoreError::CorruptRow(bad)) => {
                 let key =
                     row.get_ref(1)?.as_bytes().map(String::from_utf8_lossy).unwrap_or_default().into_owned();
                 let no = row.get(0).ok().map(BoardNo);
-                skip(no, DamagedRow { table: "boards", key, what: bad.what });
+                skip(no, CorruptRow { table: "boards", key, what: bad.what });
             }
             Err(error) => return Err(error),
         }

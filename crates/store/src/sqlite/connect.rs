@@ -42,7 +42,7 @@ pub(super) fn log_ahead(connection: &Connection, options: &Options) -> Result<()
 pub(super) fn set_log_ahead(connection: &Connection) -> Result<(), StoreError> {
     let mode = journal_mode(connection, "WAL")?;
     if mode != "wal" {
-        return Err(StoreError::Away(format!(
+        return Err(StoreError::Unavailable(format!(
             "the file system does not allow a write-ahead log (mode {mode})"
         )));
     }

@@ -18,7 +18,7 @@ use super::run::states;
 use super::series::{self, AllSeries};
 use super::table::Table;
 use crate::contest_reads::{Contests, Due, DueAfter};
-use crate::contests::{ContestLoaded, ContestPlan, EntrantKey, PayoutKey};
+use crate::contests::{ContestLoaded, ContestReadSet, EntrantKey, PayoutKey};
 use crate::{Listing, StoreError};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use std::collections::BTreeMap;
@@ -56,7 +56,7 @@ pub(super) struct Seen {
 }
 
 /// Looks into the overlay.
-pub(super) fn look(overlay: &Overlay, plan: &ContestPlan) -> Seen {
+pub(super) fn look(overlay: &Overlay, plan: &ContestReadSet) -> Seen {
     Seen {
         contests: states::<contests::Contests>(overlay, plan.contests.iter().cloned()),
         applications: states::<Applications>(overlay, plan.applications.iter().cloned()),
@@ -66,7 +66,11 @@ pub(super) fn look(overlay: &Overlay, plan: &ContestPlan) -> Seen {
 }
 
 /// Asks the tables for the rest.
-pub(super) fn load(seen: Seen, plan: &ContestPlan, tables: &Connection) -> Result<ContestLoaded, StoreError> {
+pub(super) fn load(
+    seen: Seen,
+    plan: &ContestReadSet,
+    tables: &Connection,
+) -> Result<ContestLoaded, StoreError> {
     Ok(ContestLoaded {
         contests: fill("contests", seen.contests, &plan.contests, |id| contests::get(tables, id))?,
         applications: fill("contest_applications", seen.applications, &plan.applications, |key| {

@@ -228,11 +228,11 @@ impl Folding {
 }
 
 fn no_room(error: &StoreError) -> StoreError {
-    StoreError::Away(format!("what was written cannot be folded: {error}"))
+    StoreError::Unavailable(format!("what was written cannot be folded: {error}"))
 }
 
 fn ended() -> StoreError {
-    StoreError::Away("the store is closing".into())
+    StoreError::Unavailable("the store is closing".into())
 }
 
 /// Rows of a transaction where nobody else is at the disk.

@@ -190,7 +190,9 @@ impl Journal {
         let log = log::checkpoint(&self.connection, RESTART)?;
         if log.busy || log.folded < log.pages {
             let path = self.path.display();
-            return Err(StoreError::Away(format!("a reader holds the log of `{path}`, which needs mending")));
+            return Err(StoreError::Unavailable(format!(
+                "a reader holds the log of `{path}`, which needs mending"
+            )));
         }
         let voided = self.log.write_at(0, &LOG_HEADER);
         let voided =

@@ -1,17 +1,17 @@
 //! Reads of members and money: for a transaction, and without one.
 
 use super::SqliteStore;
-use super::books::Snapshot;
 use super::contest_reads;
 use super::holds::{self, Holds};
 use super::members::{self, Handles, Members};
 use super::overlay::Overlay;
 use super::reads::{Found, fill, one};
 use super::run::states;
+use super::snapshot::SqliteSnapshot;
 use super::transfers::{self, Entries, Transfers};
 use super::wallets::{self, Totals, Wallets};
-use crate::ledger::{Ledger, LedgerLoaded, LedgerPlan};
-use crate::{Books, Listing, StoreError};
+use crate::ledger::{Ledger, LedgerLoaded, LedgerReadSet};
+use crate::{Listing, Snapshot, StoreError};
 use rusqlite::Connection;
 use std::collections::BTreeMap;
 use std::ops::{Bound, Range};
@@ -33,7 +33,7 @@ pub(super) struct Seen {
 }
 
 /// Looks into the overlay.
-pub(super) fn look(overlay: &Overlay, plan: &LedgerPlan) -> Seen {
+pub(super) fn look(overlay: &Overlay, plan: &LedgerReadSet) -> Seen {
     Seen {
         handles: states::<Handles>(overlay, plan.handles.iter().cloned()),
         members: states::<Members>(overlay, plan.members.iter().copied()),
@@ -44,7 +44,11 @@ pub(super) fn look(overlay: &Overlay, plan: &LedgerPlan) -> Seen {
 }
 
 /// Asks the tables for the rest.
-pub(super) fn load(seen: Seen, plan: &LedgerPlan, tables: &Connection) -> Result<LedgerLoaded, StoreError> {
+pub(super) fn load(
+    seen: Seen,
+    plan: &LedgerReadSet,
+    tables: &Connection,
+) -> Result<LedgerLoaded, StoreError> {
     Ok(LedgerLoaded {
         handles: fill("handles", seen.handles, &plan.handles, |handle| members::of_handle(tables, handle))?,
         members: fill("members", seen.members, &plan.members, |id| members::get(tables, id))?,
@@ -160,7 +164,7 @@ impl Ledger for SqliteStore {
         })
     }
 
-    fn books(&self) -> Result<Box<dyn Books + '_>, StoreError> {
-        Ok(Box::new(Snapshot::begin(&self.shared)?))
+    fn snapshot(&self) -> Result<Box<dyn Snapshot + '_>, StoreError> {
+        Ok(Box::new(SqliteSnapshot::begin(&self.shared)?))
     }
 }

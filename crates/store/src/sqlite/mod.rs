@@ -18,7 +18,6 @@ mod backup;
 mod bans;
 mod batch;
 mod boards;
-mod books;
 pub(crate) mod codec;
 mod connect;
 mod contest_reads;
@@ -42,13 +41,13 @@ mod ledger;
 mod lock;
 mod log;
 mod log_frames;
+mod maintenance;
 mod members;
 mod meta;
 mod migrate;
 mod options;
 mod overlay;
 mod pace;
-mod parts;
 mod payments;
 mod plants;
 mod points;
@@ -61,9 +60,10 @@ mod repair;
 mod requests;
 mod rotation;
 mod run;
-mod score_books;
+mod score_snapshot;
 mod scores;
 mod series;
+mod snapshot;
 mod state;
 mod table;
 mod tables;
@@ -73,6 +73,7 @@ mod transfers;
 mod trouble;
 mod unsynced;
 mod wallets;
+mod windows;
 
 pub use backup::{Copied, backup, backup_on, restore, restore_on};
 pub(crate) use boards::{encode_prizes, put_board, take_board, take_period_prizes};
@@ -80,11 +81,7 @@ pub use options::{Background, Options};
 pub use repair::{Repaired, repair};
 
 use crate::damage::Damages;
-use crate::plan::{
-    BatchId, Block, BlockKey, BoardNo, BoardRow, Changes, Committed, ImportKey, ImportRow, KeyRow, Loaded,
-    Part, PartKey, PartRow, Plan, ScoreKey,
-};
-use crate::{DamagedRow, Ledger, Slow, Store, StoreError};
+use crate::{Maintenance, StoreError};
 use connect::Readers;
 use directory::Directory;
 use doubt::Doubt;
@@ -94,11 +91,8 @@ use overlay::Overlay;
 use run::Writer;
 use state::Shared;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use tables::Tables;
-use tally_rules::profile::Profile;
-use tally_rules::{Micros, PlayerId, Record};
 use unsynced::Syncs;
 
 /// A store in one SQLite file and a journal beside it.
@@ -148,7 +142,7 @@ impl SqliteStore {
             Writer::new(connect::reader(&files, &path, options, options.cache_bytes)?, last, next_key);
         let overlay = Overlay { boards, ..Overlay::default() };
         let shared = Arc::new(Shared::new(path, options, readers, overlay, tables, (writer, damages)));
-        let no_thread = |error| StoreError::Away(format!("start a thread of the store: {error}"));
+        let no_thread = |error| StoreError::Unavailable(format!("start a thread of the store: {error}"));
         let folder = Folder::start(&shared).map_err(no_thread)?;
         let syncs = Syncs::start(&shared).map_err(no_thread)?;
         Ok(Self { _folder: folder, _syncs: syncs, shared, lock: Mutex::new(lock) })
@@ -182,155 +176,7 @@ fn at_rest(
 impl Drop for SqliteStore {
     fn drop(&mut self) {
         // So that the file at rest is plain tables. What cannot be folded now is folded by the next start.
-        let _ = self.settle();
-    }
-}
-
-impl Store for SqliteStore {
-    fn name(&self) -> &'static str {
-        "sqlite"
-    }
-
-    fn run(&self, plan: &Plan, decide: &mut dyn FnMut(&Loaded) -> Changes) -> Result<Committed, StoreError> {
-        let done = run::run(&self.shared, plan, decide);
-        self.shared.damages.noted(done).map(|()| Committed::default())
-    }
-
-    fn became(&self, _batch: &BatchId) -> Result<Option<Committed>, StoreError> {
-        run::undone(&self.shared).map(|()| None)
-    }
-
-    fn ledger(&self) -> &dyn Ledger {
-        self
-    }
-
-    fn boards(&self) -> Result<Vec<BoardRow>, StoreError> {
-        Ok(self.shared.overlay().boards.all().cloned().collect())
-    }
-
-    fn keys(&self) -> Result<Vec<KeyRow>, StoreError> {
-        reads::keys(&self.shared)
-    }
-
-    fn had_keys(&self) -> Result<bool, StoreError> {
-        reads::had_keys(&self.shared)
-    }
-
-    fn walk_versions(
-        &self,
-        board: BoardNo,
-        part: Part,
-        after: Option<&PlayerId>,
-        limit: usize,
-        each: &mut dyn FnMut(PlayerId, Record, u64),
-    ) -> Result<usize, StoreError> {
-        reads::walk(&self.shared, (board, part), after, limit, &mut |player, record| each(player, record, 0))
-    }
-
-    fn count_scores(&self, board: BoardNo, part: Part) -> Result<u64, StoreError> {
-        reads::count(&self.shared, board, part)
-    }
-
-    fn import_progress(&self, key: &ImportKey) -> Result<Option<ImportRow>, StoreError> {
-        reads::import(&self.shared, key)
-    }
-
-    fn parts(&self, board: BoardNo) -> Result<Vec<PartRow>, StoreError> {
-        reads::parts(&self.shared, board)
-    }
-
-    fn block(&self, key: &BlockKey) -> Result<Option<Block>, StoreError> {
-        reads::block(&self.shared, key)
-    }
-
-    fn records(&self, keys: &[ScoreKey]) -> Result<Vec<Option<Record>>, StoreError> {
-        reads::records(&self.shared, keys)
-    }
-
-    fn bans(&self, board: BoardNo) -> Result<Vec<PlayerId>, StoreError> {
-        reads::hidden(&self.shared, board)
-    }
-
-    fn profiles(&self, players: &[PlayerId]) -> Result<Vec<Result<Option<Profile>, StoreError>>, StoreError> {
-        reads::profiles(&self.shared, players)
-    }
-
-    fn expire_requests(&self, before: Micros, limit: usize) -> Result<usize, StoreError> {
-        requests::expire_some(&self.shared, before, limit)
-    }
-
-    fn purge_deleted(&self, limit: usize) -> Result<usize, StoreError> {
-        purge::some(&self.shared, limit)
-    }
-
-    fn unpurged(&self, parts: &[PartKey]) -> Result<Vec<PartKey>, StoreError> {
-        purge::unpurged(&self.shared, parts)
-    }
-
-    fn purge_part(&self, part: PartKey, limit: usize) -> Result<bool, StoreError> {
-        purge::part(&self.shared, part, limit)
-    }
-
-    fn meta(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
-        self.shared.read(|_| (), |(), tables| meta::get(tables, name))
-    }
-
-    fn set_meta(&self, name: &str, value: &[u8]) -> Result<(), StoreError> {
-        self.shared.write_tables(|tables| meta::put(tables, name, value))
-    }
-
-    fn settle(&self) -> Result<(), StoreError> {
-        self.shared.folding.settle(&self.shared)
-    }
-
-    fn gauges(&self) -> Vec<(&'static str, f64)> {
-        let shared = &self.shared;
-        let number = |counter: &AtomicU64| counter.load(Ordering::Relaxed) as f64;
-        let (journal_files, journal_bytes) = files::size_of_journal(&shared.path);
-        let file_bytes = std::fs::metadata(&shared.path).map_or(0, |file| file.len());
-        let (rows, bytes) = {
-            let overlay = shared.overlay();
-            let sum = |of: fn(&overlay::Generation) -> usize| overlay.generations().map(of).sum::<usize>();
-            (sum(overlay::Generation::rows), sum(overlay::Generation::bytes))
-        };
-        let lag = shared.unsynced.lag();
-        vec![
-            ("file_bytes", file_bytes as f64),
-            ("wal_bytes", number(&shared.counters.log_bytes)),
-            ("checkpoints", number(&shared.counters.checkpoints)),
-            ("checkpoints_hindered", number(&shared.counters.hindered)),
-            ("checkpoint_seconds_last", number(&shared.counters.last_micros) / 1e6),
-            ("journal_files", journal_files as f64),
-            ("journal_bytes", journal_bytes as f64),
-            ("unfolded_rows", rows as f64),
-            ("unfolded_bytes", bytes as f64),
-            ("folds", number(&shared.folding.folds)),
-            ("fold_rows", number(&shared.folding.rows)),
-            ("fold_failures", number(&shared.folding.failures)),
-            ("fold_seconds_last", number(&shared.folding.last_micros) / 1e6),
-            ("slowed_seconds", shared.folding.pace.slept_seconds()),
-            ("unsynced_transactions", lag.transactions as f64),
-            ("unsynced_bytes", lag.bytes as f64),
-            ("unsynced_seconds", lag.seconds),
-            ("slow_transactions", shared.slows.count()),
-            ("damaged_rows", shared.damages.count() as f64),
-        ]
-    }
-
-    fn damaged(&self) -> Vec<DamagedRow> {
-        self.shared.damages.list()
-    }
-
-    fn damaged_count(&self) -> u64 {
-        self.shared.damages.count()
-    }
-
-    fn is_damaged(&self, key: &ScoreKey) -> bool {
-        self.shared.damages.has("scores", key)
-    }
-
-    fn slow(&self) -> Vec<Slow> {
-        self.shared.slows.list()
+        let _ = self.checkpoint();
     }
 }
 

@@ -80,9 +80,9 @@ fn wait(used: usize, room: usize, rows: usize) -> Duration {
     if used <= slow_from {
         return Duration::ZERO;
     }
-    let part = (used - slow_from) as f64 / (room - slow_from).max(1) as f64;
+    let window = (used - slow_from) as f64 / (room - slow_from).max(1) as f64;
     // The square: hardly anything at first, all of it only towards the end.
-    ROW_WAIT.mul_f64(part.min(1.0).powi(2) * rows as f64)
+    ROW_WAIT.mul_f64(window.min(1.0).powi(2) * rows as f64)
 }
 
 #[cfg(test)]

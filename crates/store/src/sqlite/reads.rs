@@ -4,15 +4,17 @@ use super::bans::{self, Bans};
 use super::imports::{self, Imports};
 use super::keys::{self, Keys};
 use super::overlay::Overlay;
-use super::parts::{self, Blocks, Parts};
 use super::profiles::{self, Profiles};
 use super::scores::{self, NearKey, Scores};
 use super::state::Shared;
+use super::windows::{self, Blocks, Windows};
+use super::{SqliteStore, meta};
 use crate::damage::KeyText;
 use crate::plan::{
-    BanKey, Block, BlockKey, BoardNo, ImportKey, ImportRow, KeyRow, Part, PartKey, PartRow, ScoreKey,
+    BanKey, Block, BlockKey, BoardNo, BoardRow, ImportKey, ImportRow, KeyRow, ScoreKey, Window, WindowKey,
+    WindowRow,
 };
-use crate::{DamagedRow, StoreError};
+use crate::{CorruptRow, Ledger, Reads, StoreError};
 use rusqlite::Connection;
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -21,6 +23,67 @@ use tally_rules::{PlayerId, Record};
 
 /// Records of one moment in a walk, at most: so many are copied while writers wait. A longer walk reads several moments.
 const WALK_ROWS: usize = 10_000;
+
+impl Reads for SqliteStore {
+    fn ledger(&self) -> &dyn Ledger {
+        self
+    }
+
+    fn boards(&self) -> Result<Vec<BoardRow>, StoreError> {
+        Ok(self.shared.overlay().boards.all().cloned().collect())
+    }
+
+    fn keys(&self) -> Result<Vec<KeyRow>, StoreError> {
+        keys(&self.shared)
+    }
+
+    fn had_keys(&self) -> Result<bool, StoreError> {
+        had_keys(&self.shared)
+    }
+
+    fn scan_versions(
+        &self,
+        board: BoardNo,
+        window: Window,
+        after: Option<&PlayerId>,
+        limit: usize,
+        each: &mut dyn FnMut(PlayerId, Record, u64),
+    ) -> Result<usize, StoreError> {
+        walk(&self.shared, (board, window), after, limit, &mut |player, record| each(player, record, 0))
+    }
+
+    fn windows(&self, board: BoardNo) -> Result<Vec<WindowRow>, StoreError> {
+        windows(&self.shared, board)
+    }
+
+    fn block(&self, key: &BlockKey) -> Result<Option<Block>, StoreError> {
+        block(&self.shared, key)
+    }
+
+    fn records(&self, keys: &[ScoreKey]) -> Result<Vec<Option<Record>>, StoreError> {
+        records(&self.shared, keys)
+    }
+
+    fn count_scores(&self, board: BoardNo, window: Window) -> Result<u64, StoreError> {
+        count(&self.shared, board, window)
+    }
+
+    fn import_progress(&self, key: &ImportKey) -> Result<Option<ImportRow>, StoreError> {
+        import(&self.shared, key)
+    }
+
+    fn bans(&self, board: BoardNo) -> Result<Vec<PlayerId>, StoreError> {
+        hidden(&self.shared, board)
+    }
+
+    fn profiles(&self, players: &[PlayerId]) -> Result<Vec<Result<Option<Profile>, StoreError>>, StoreError> {
+        profiles(&self.shared, players)
+    }
+
+    fn meta(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        self.shared.read(|_| (), |(), tables| meta::get(tables, name))
+    }
+}
 
 /// What the overlay says of keys: nothing, that the row is gone, or what it is.
 pub(super) type Found<V> = Vec<Option<Option<V>>>;
@@ -73,7 +136,7 @@ pub(super) fn import(shared: &Shared, key: &ImportKey) -> Result<Option<ImportRo
 
 pub(super) fn block(shared: &Shared, key: &BlockKey) -> Result<Option<Block>, StoreError> {
     let look = |overlay: &Overlay| overlay.get::<Blocks>(key).cloned();
-    one(shared, "blocks", look, key, parts::block)
+    one(shared, "blocks", look, key, windows::block)
 }
 
 /// Each for itself: one that cannot be read says so alone.
@@ -128,23 +191,23 @@ pub(super) fn hidden(shared: &Shared, board: BoardNo) -> Result<Vec<PlayerId>, S
     })
 }
 
-pub(super) fn parts(shared: &Shared, board: BoardNo) -> Result<Vec<PartRow>, StoreError> {
-    let from = PartKey { board, part: Part(0) };
+pub(super) fn windows(shared: &Shared, board: BoardNo) -> Result<Vec<WindowRow>, StoreError> {
+    let from = WindowKey { board, window: Window(0) };
     let look = |overlay: &Overlay| {
-        overlay.range::<Parts>(Bound::Included(from), |key| key.board == board, usize::MAX).0
+        overlay.range::<Windows>(Bound::Included(from), |key| key.board == board, usize::MAX).0
     };
     shared.read(look, |newer, tables| {
-        let stored = parts::of_board(tables, board);
+        let stored = windows::of_board(tables, board);
         let stored = stored.map_err(|error| error.of_row("parts", || board.0.to_string()))?;
-        let old = stored.into_iter().map(|row| (row.part, Some(row)));
+        let old = stored.into_iter().map(|row| (row.window, Some(row)));
         let mut all: BTreeMap<_, _> = old.collect();
-        all.extend(newer.into_iter().map(|(key, row)| (key.part, row)));
+        all.extend(newer.into_iter().map(|(key, row)| (key.window, row)));
         Ok(all.into_values().flatten().collect())
     })
 }
 
 /// Counts the tables' rows, and those of the overlay once more: from above.
-pub(super) fn count(shared: &Shared, board: BoardNo, part: Part) -> Result<u64, StoreError> {
+pub(super) fn count(shared: &Shared, board: BoardNo, window: Window) -> Result<u64, StoreError> {
     let waits = |overlay: &Overlay| -> usize {
         overlay.generations().map(|generation| generation.layer::<Scores>().rows().len()).sum()
     };
@@ -152,17 +215,17 @@ pub(super) fn count(shared: &Shared, board: BoardNo, part: Part) -> Result<u64, 
         shared.folding.fold_now(shared)?;
     }
     let look = |overlay: &Overlay| {
-        let from = Bound::Included(NearKey::new(board, part, first_player()));
-        let (found, _) = overlay.range::<Scores>(from, |key| key.is_of(board, part), usize::MAX);
+        let from = Bound::Included(NearKey::new(board, window, first_player()));
+        let (found, _) = overlay.range::<Scores>(from, |key| key.is_of(board, window), usize::MAX);
         found.into_values().flatten().count() as u64
     };
-    shared.read(look, |found, tables| Ok(found + scores::count(tables, board, part)?))
+    shared.read(look, |found, tables| Ok(found + scores::count(tables, board, window)?))
 }
 
-/// See [`crate::Store::walk_versions`].
+/// See [`crate::Store::scan_versions`].
 pub(super) fn walk(
     shared: &Shared,
-    of: (BoardNo, Part),
+    of: (BoardNo, Window),
     after: Option<&PlayerId>,
     limit: usize,
     each: &mut dyn FnMut(PlayerId, Record),
@@ -190,30 +253,30 @@ pub(super) fn walk(
 /// Walks at most `want` records of one moment. Where it had to stop before that, it says after which player.
 fn walk_some(
     shared: &Shared,
-    (board, part): (BoardNo, Part),
+    (board, window): (BoardNo, Window),
     after: Option<&PlayerId>,
     want: usize,
     each: &mut dyn FnMut(PlayerId, Record),
 ) -> Result<Option<PlayerId>, StoreError> {
     let look = |overlay: &Overlay| {
-        let key = |player: &PlayerId| NearKey::new(board, part, player.clone());
+        let key = |player: &PlayerId| NearKey::new(board, window, player.clone());
         let from =
             after.map_or_else(|| Bound::Included(key(&first_player())), |after| Bound::Excluded(key(after)));
-        overlay.range::<Scores>(from, |key| key.is_of(board, part), want)
+        overlay.range::<Scores>(from, |key| key.is_of(board, window), want)
     };
     shared.read(look, |(newer, complete), tables| {
         let complete = complete.map(|key| key.player().clone());
         let overlaid = &newer;
         let mut newer = newer.iter().peekable();
         let mut given = 0;
-        let mut skip = |player: Option<PlayerId>, row: &DamagedRow| {
+        let mut skip = |player: Option<PlayerId>, row: &CorruptRow| {
             // The overlay may have a newer state, which will be folded over it.
-            let near = player.map(|player| NearKey::new(board, part, player));
+            let near = player.map(|player| NearKey::new(board, window, player));
             if near.is_none_or(|near| !overlaid.contains_key(&near)) {
                 shared.damages.note(row);
             }
         };
-        scores::walk(tables, (board, part), after, &mut skip, &mut |player, record| {
+        scores::walk(tables, (board, window), after, &mut skip, &mut |player, record| {
             // What the overlay has before this one, and whether it has another state of this very one.
             let mut record = Some(record);
             while given < want

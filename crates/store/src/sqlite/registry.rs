@@ -62,7 +62,8 @@ impl Registry {
 /// Gives a store that comes from a copy an id of its own: journals of the store that was copied are not its own.
 pub(super) fn renew(connection: &Connection) -> Result<(), StoreError> {
     let mut id = [0; 16];
-    getrandom::fill(&mut id).map_err(|error| StoreError::Away(format!("no random numbers: {error}")))?;
+    getrandom::fill(&mut id)
+        .map_err(|error| StoreError::Unavailable(format!("no random numbers: {error}")))?;
     meta::put_own(connection, ID, &id)?;
     let registry = Registry::read(connection)?;
     Registry { open: BTreeSet::new(), ..registry }.write(connection)
@@ -81,7 +82,7 @@ pub(super) fn create(shared: &Shared) -> Result<Journal, StoreError> {
     });
     // Whatever became of the list: the file takes no batch, so nothing is in doubt that a caller asked for.
     made.map_err(|error| match error {
-        StoreError::LostAtCommit { why, .. } => StoreError::Away(format!("list a new journal file: {why}")),
+        StoreError::InDoubt { why, .. } => StoreError::Unavailable(format!("list a new journal file: {why}")),
         error => error,
     })
 }

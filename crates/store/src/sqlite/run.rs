@@ -16,10 +16,10 @@ use super::scores::{self, Scores};
 use super::state::Shared;
 use super::table::Table;
 use super::wallets::{self, Totals};
-use super::{events, imports, profiles, registry, requests};
-use crate::StoreError;
-use crate::plan::{BatchId, BoardNo, Changes, Durability, KeyChange, Loaded, Plan};
+use super::{SqliteStore, events, imports, profiles, registry, requests};
+use crate::plan::{BatchId, BoardNo, Committed, Durability, KeyChange, Loaded, ReadSet, WriteSet};
 use crate::slow::{Stage, Watch};
+use crate::{StoreError, Transactions};
 use rusqlite::Connection;
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -30,6 +30,21 @@ const BODY_BYTES_MAX: usize = 256 << 20;
 
 /// A buffer that grew beyond this for one batch is not kept.
 const BODY_BYTES_KEPT: usize = 4 << 20;
+
+impl Transactions for SqliteStore {
+    fn run(
+        &self,
+        plan: &ReadSet,
+        decide: &mut dyn FnMut(&Loaded) -> WriteSet,
+    ) -> Result<Committed, StoreError> {
+        let done = run(&self.shared, plan, decide);
+        self.shared.damages.noted(done).map(|()| Committed::default())
+    }
+
+    fn resolve(&self, _batch: &BatchId) -> Result<Option<Committed>, StoreError> {
+        undone(&self.shared).map(|()| None)
+    }
+}
 
 /// What the one writer has.
 #[derive(Debug)]
@@ -83,13 +98,13 @@ impl Writer {
     /// A row that failed for the disk may lie complete at the end of the log, and a start after a crash would take it
     /// for committed. Mend the log at once, or admit it.
     fn after_failed_append(&mut self, shared: &Shared, error: StoreError) -> StoreError {
-        if !matches!(error, StoreError::Away(_)) {
+        if !matches!(error, StoreError::Unavailable(_)) {
             return error;
         }
         shared.unsynced.fail(error.to_string());
         match self.mend(shared) {
             Ok(()) => error,
-            Err(_) => StoreError::LostAtCommit { batch: BatchId::default(), why: error.to_string() },
+            Err(_) => StoreError::InDoubt { batch: BatchId::default(), why: error.to_string() },
         }
     }
 
@@ -97,7 +112,7 @@ impl Writer {
     fn mend(&mut self, shared: &Shared) -> Result<(), StoreError> {
         let Some(why) = shared.unsynced.failed() else { return Ok(()) };
         if let Some(journal) = &mut self.journal {
-            let failed = |error| StoreError::Away(format!("{why}; mend the journal: {error}"));
+            let failed = |error| StoreError::Unavailable(format!("{why}; mend the journal: {error}"));
             journal.mend().map_err(failed)?;
         }
         shared.unsynced.clear(self.last);
@@ -124,8 +139,8 @@ impl Writer {
 /// See [`crate::Store::run`].
 pub(super) fn run(
     shared: &Shared,
-    plan: &Plan,
-    decide: &mut dyn FnMut(&Loaded) -> Changes,
+    plan: &ReadSet,
+    decide: &mut dyn FnMut(&Loaded) -> WriteSet,
 ) -> Result<(), StoreError> {
     let mut watch = Watch::start();
     let done = run_staged(shared, plan, decide, &mut watch);
@@ -135,8 +150,8 @@ pub(super) fn run(
 
 fn run_staged(
     shared: &Shared,
-    plan: &Plan,
-    decide: &mut dyn FnMut(&Loaded) -> Changes,
+    plan: &ReadSet,
+    decide: &mut dyn FnMut(&Loaded) -> WriteSet,
     watch: &mut Watch,
 ) -> Result<(), StoreError> {
     plan.assert_sorted();
@@ -203,7 +218,7 @@ fn put(overlay: &mut Overlay, no: u64, batch: Batch, boards: &Changed) -> Held {
 }
 
 /// Changes as rows of tables.
-fn rows(shared: &Shared, writer: &Writer, changes: Changes) -> Result<(Batch, Changed), StoreError> {
+fn rows(shared: &Shared, writer: &Writer, changes: WriteSet) -> Result<(Batch, Changed), StoreError> {
     let mut present: BTreeMap<String, KeyState> = BTreeMap::new();
     if !changes.keys.is_empty() {
         let look = |overlay: &Overlay| {
@@ -223,7 +238,7 @@ fn rows(shared: &Shared, writer: &Writer, changes: Changes) -> Result<(Batch, Ch
 }
 
 /// What the accounts that are added to have come to.
-fn totals(shared: &Shared, writer: &Writer, changes: &Changes) -> Result<Vec<Option<Total>>, StoreError> {
+fn totals(shared: &Shared, writer: &Writer, changes: &WriteSet) -> Result<Vec<Option<Total>>, StoreError> {
     let added = &changes.ledger.totals;
     if added.is_empty() {
         return Ok(Vec::new());
@@ -234,7 +249,7 @@ fn totals(shared: &Shared, writer: &Writer, changes: &Changes) -> Result<Vec<Opt
     fill("totals", found, &keys, |key| wallets::total(&snapshot, key))
 }
 
-fn load(shared: &Shared, connection: &Connection, plan: &Plan) -> Result<Loaded, StoreError> {
+fn load(shared: &Shared, connection: &Connection, plan: &ReadSet) -> Result<Loaded, StoreError> {
     let by_key = !plan.scores.is_empty()
         || !plan.requests.is_empty()
         || !plan.imports.is_empty()
@@ -269,7 +284,7 @@ fn load(shared: &Shared, connection: &Connection, plan: &Plan) -> Result<Loaded,
 }
 
 /// What is known of boards without a look at the tables.
-fn boards(overlay: &Overlay, plan: &Plan) -> Loaded {
+fn boards(overlay: &Overlay, plan: &ReadSet) -> Loaded {
     let boards = &overlay.boards;
     Loaded {
         boards: plan.boards.iter().map(|no| boards.is_live(*no).then_some(0)).collect(),

@@ -11,8 +11,8 @@ use super::batch::{Batch, take_list};
 use super::codec::Input;
 use super::overlay::{AnyLayer, Layer};
 use super::{
-    bans, boards, contests, events, holds, imports, keys, members, parts, payments, profiles, requests,
-    scores, series, transfers, wallets,
+    bans, boards, contests, events, holds, imports, keys, members, payments, profiles, requests, scores,
+    series, transfers, wallets, windows,
 };
 use crate::StoreError;
 use rusqlite::Connection;
@@ -102,9 +102,9 @@ pub(super) static TABLES: &[&dyn AnyTable] = &[
     &entry::<imports::Imports>(),
     &entry::<profiles::Profiles>(),
     &entry::<bans::Bans>(),
-    &entry::<parts::Parts>(),
-    &entry::<parts::Blocks>(),
-    &entry::<parts::Deleted>(),
+    &entry::<windows::Windows>(),
+    &entry::<windows::Blocks>(),
+    &entry::<windows::Deleted>(),
     &entry::<boards::Boards>(),
     &entry::<keys::Keys>(),
     &entry::<members::Members>(),

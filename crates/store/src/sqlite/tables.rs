@@ -118,7 +118,7 @@ impl Tables {
             let of_disk = [Some(ErrorCode::SystemIoFailure), Some(ErrorCode::DiskFull)];
             if of_disk.contains(&error.sqlite_error_code()) && !self.empty_log(counters) {
                 let batch = BatchId::default();
-                return Err(StoreError::LostAtCommit { batch, why: error.to_string() });
+                return Err(StoreError::InDoubt { batch, why: error.to_string() });
             }
             return Err(error.into());
         }
@@ -172,7 +172,7 @@ impl Tables {
         let bytes = counters.log_bytes.load(Ordering::Relaxed);
         if bytes > self.log_bytes_max * HELD_TIMES && !self.restart_log(counters) {
             let mib = bytes >> 20;
-            return Err(StoreError::Away(format!(
+            return Err(StoreError::Unavailable(format!(
                 "a reader (a backup, a shell) holds the write-ahead log of the tables, which has {mib} MiB: end it"
             )));
         }

@@ -25,7 +25,7 @@ use tally_rules::ledger::order::wallets_of;
 use tally_rules::ledger::{Currency, Hold, HoldId, MemberId, TransferId};
 use tally_rules::outcome::Outcome;
 use tally_rules::{Micros, PlayerId, Refusal};
-use tally_store::{BoardChange, BoardNo, BoardRow, EntrantKey, PayoutKey, Plan, Topic};
+use tally_store::{BoardChange, BoardNo, BoardRow, EntrantKey, PayoutKey, ReadSet, Topic};
 
 /// What a batch adds of contests beside what it sets.
 #[derive(Debug, Default)]
@@ -51,7 +51,7 @@ impl Added {
 }
 
 /// Everything an act may touch.
-pub(super) fn read(plan: &mut Plan, order: &ContestOrder, settings: &LedgerSettings) {
+pub(super) fn read(plan: &mut ReadSet, order: &ContestOrder, settings: &LedgerSettings) {
     let home = settings.currencies.home();
     plan.requests.extend(order.identity.iter().map(|one| one.key.clone()));
     let ledger = &mut plan.ledger;
@@ -92,7 +92,7 @@ pub(super) fn read(plan: &mut Plan, order: &ContestOrder, settings: &LedgerSetti
         }
         Act::Patch(_, boards) | Act::Finish(boards) | Act::Cancel(boards) => {
             plan.boards.extend(boards.iter().map(|(no, _)| *no));
-            plan.alone |= !boards.is_empty();
+            plan.exclusive |= !boards.is_empty();
         }
         Act::Clear(rows, _) => {
             ledger.contests.applications.extend(rows.iter().map(|(player, _)| entrant(player)));

@@ -6,7 +6,7 @@ use super::{Decision, Ids, State, named, next};
 use crate::wallets::command::{ChunkDone, Done, ImportLine, LedgerChunk};
 use tally_rules::Refusal;
 use tally_rules::ledger::{Currency, MemberId, Move, Order, TransferId, Uuid, WalletKey};
-use tally_store::Plan;
+use tally_store::ReadSet;
 
 /// How many ids its lines may use: a new member that of its deposit as well.
 pub(super) fn ids_of(chunk: &LedgerChunk) -> usize {
@@ -21,7 +21,7 @@ fn ids_of_line(line: &ImportLine) -> usize {
 }
 
 /// Everything its lines read.
-pub(super) fn read(plan: &mut Plan, chunk: &LedgerChunk, ids: &[Uuid], home: Currency) {
+pub(super) fn read(plan: &mut ReadSet, chunk: &LedgerChunk, ids: &[Uuid], home: Currency) {
     plan.imports.push(chunk.key.clone());
     plan.ledger.handles.extend(chunk.taken.iter().cloned());
     let mut ids = ids;

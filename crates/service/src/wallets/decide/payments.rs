@@ -11,7 +11,7 @@ use tally_rules::contest::{ContestId, Payout, State as Stands};
 use tally_rules::ledger::Currency;
 use tally_rules::ledger::order::wallets_of;
 use tally_rules::period::Payment;
-use tally_store::{PayoutKey, Plan};
+use tally_store::{PayoutKey, ReadSet};
 
 /// How many ids it may use.
 pub(super) fn ids(order: &PaymentOrder) -> usize {
@@ -23,7 +23,7 @@ pub(super) fn ids(order: &PaymentOrder) -> usize {
 }
 
 /// Everything it may touch.
-pub(super) fn read(plan: &mut Plan, order: &PaymentOrder, home: Currency) {
+pub(super) fn read(plan: &mut ReadSet, order: &PaymentOrder, home: Currency) {
     plan.ledger.contests.payments.push(order.key);
     if let PaymentAct::Begin(over, _) = &order.act {
         plan.ledger.contests.contests.extend(ContestId::of_board(&over.board).map(|(id, _)| id));

@@ -8,7 +8,7 @@ use crate::contests::series::{SeriesDone, SeriesOrder};
 use crate::wallets::command::Done;
 use tally_rules::contest::Record;
 use tally_rules::outcome::Outcome;
-use tally_store::Plan;
+use tally_store::ReadSet;
 
 /// How many ids it may use.
 pub(super) fn ids(order: &SeriesOrder) -> usize {
@@ -16,7 +16,7 @@ pub(super) fn ids(order: &SeriesOrder) -> usize {
 }
 
 /// Everything it may touch.
-pub(super) fn read(plan: &mut Plan, order: &SeriesOrder) {
+pub(super) fn read(plan: &mut ReadSet, order: &SeriesOrder) {
     let contests = &mut plan.ledger.contests;
     contests.series.push(order.id.clone());
     contests.contests.extend(order.making.iter().map(|making| making.id.clone()));

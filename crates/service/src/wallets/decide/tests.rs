@@ -25,7 +25,7 @@ fn moving(from: u8, to: u8, units: i64, key: &str) -> NewMove {
 }
 
 /// Decides a batch on wallets 1, 2 and 3 with 100 each.
-fn decided(batch: &[Request]) -> (Changes, Vec<Decision>) {
+fn decided(batch: &[Request]) -> (WriteSet, Vec<Decision>) {
     let settings = LedgerSettings::default();
     let ids: Vec<Uuid> =
         (0..batch.iter().map(ids_of).sum()).map(|at: usize| Uuid::new(Micros(at as i64), 4)).collect();
@@ -84,7 +84,7 @@ fn the_same_key_has_one_effect_within_a_batch_and_within_a_chain() {
 }
 
 /// Pays back the fees of members of a cancelled contest, as their last piece; only some of them have a wallet.
-fn refunded(record: &Record, members: &[u8], wallets: &BTreeSet<u8>) -> (Changes, Decision) {
+fn refunded(record: &Record, members: &[u8], wallets: &BTreeSet<u8>) -> (WriteSet, Decision) {
     let row = |number: &u8| {
         let enrolled = Enrolled { place: u32::from(*number), division: None, member: Some(member(*number)) };
         (PlayerId::new(&format!("p{number}")).unwrap(), enrolled)
@@ -106,7 +106,7 @@ fn refunded(record: &Record, members: &[u8], wallets: &BTreeSet<u8>) -> (Changes
 }
 
 /// The places whose fees were paid back.
-fn places(changes: &Changes) -> Vec<u32> {
+fn places(changes: &WriteSet) -> Vec<u32> {
     assert_eq!(changes.ledger.transfers.len(), changes.ledger.contests.payouts.len());
     changes.ledger.contests.payouts.iter().map(|(key, _)| key.no).collect()
 }

@@ -10,8 +10,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tally_rules::profile::Profile;
 use tally_rules::{Micros, PlayerId, Record};
 use tally_store::{
-    BatchId, Block, BlockKey, BoardNo, BoardRow, Changes, Committed, ImportKey, ImportRow, KeyRow, Ledger,
-    Loaded, Part, PartKey, PartRow, Plan, ScoreKey, Slow, Store, StoreError,
+    BatchId, Block, BlockKey, BoardNo, BoardRow, Committed, Coordination, ImportKey, ImportRow, KeyRow,
+    Ledger, Loaded, Maintenance, ReadSet, Reads, ScoreKey, Slow, Store, StoreError, Transactions, Window,
+    WindowKey, WindowRow, WriteSet,
 };
 
 /// How a transaction ends that does not end well.
@@ -102,15 +103,15 @@ impl Dying {
 }
 
 fn away() -> StoreError {
-    StoreError::Away("the process is dead".into())
+    StoreError::Unavailable("the process is dead".into())
 }
 
-impl Store for Dying {
-    fn name(&self) -> &'static str {
-        self.inner.name()
-    }
-
-    fn run(&self, plan: &Plan, decide: &mut dyn FnMut(&Loaded) -> Changes) -> Result<Committed, StoreError> {
+impl Transactions for Dying {
+    fn run(
+        &self,
+        plan: &ReadSet,
+        decide: &mut dyn FnMut(&Loaded) -> WriteSet,
+    ) -> Result<Committed, StoreError> {
         let _money =
             (!plan.ledger.is_empty()).then(|| self.money.lock().unwrap_or_else(PoisonError::into_inner));
         let end = match self.next()? {
@@ -122,7 +123,7 @@ impl Store for Dying {
             End::LostUndone => {
                 self.inner.run(plan, &mut |loaded| {
                     drop(decide(loaded));
-                    Changes::default()
+                    WriteSet::default()
                 })?;
                 None
             }
@@ -136,17 +137,19 @@ impl Store for Dying {
         let batch =
             BatchId { link: *b"nobody has heard", sequence: state.lost.len() as u64, ..BatchId::default() };
         state.lost.insert(batch, done);
-        Err(StoreError::LostAtCommit { batch, why: "the test cut it".into() })
+        Err(StoreError::InDoubt { batch, why: "the test cut it".into() })
     }
 
-    fn became(&self, batch: &BatchId) -> Result<Option<Committed>, StoreError> {
+    fn resolve(&self, batch: &BatchId) -> Result<Option<Committed>, StoreError> {
         if std::mem::take(&mut self.state.lock().unwrap().is_deaf) {
             return Err(away());
         }
         let lost = self.state.lock().unwrap().lost.get(batch).cloned();
-        lost.map_or_else(|| self.inner.became(batch), Ok)
+        lost.map_or_else(|| self.inner.resolve(batch), Ok)
     }
+}
 
+impl Reads for Dying {
     fn ledger(&self) -> &dyn Ledger {
         self.reads.fetch_add(1, Ordering::SeqCst);
         self.inner.ledger()
@@ -164,19 +167,19 @@ impl Store for Dying {
         self.inner.had_keys()
     }
 
-    fn walk_versions(
+    fn scan_versions(
         &self,
         board: BoardNo,
-        part: Part,
+        window: Window,
         after: Option<&PlayerId>,
         limit: usize,
         each: &mut dyn FnMut(PlayerId, Record, u64),
     ) -> Result<usize, StoreError> {
-        self.inner.walk_versions(board, part, after, limit, each)
+        self.inner.scan_versions(board, window, after, limit, each)
     }
 
-    fn parts(&self, board: BoardNo) -> Result<Vec<PartRow>, StoreError> {
-        self.inner.parts(board)
+    fn windows(&self, board: BoardNo) -> Result<Vec<WindowRow>, StoreError> {
+        self.inner.windows(board)
     }
 
     fn block(&self, key: &BlockKey) -> Result<Option<Block>, StoreError> {
@@ -187,8 +190,8 @@ impl Store for Dying {
         self.inner.records(keys)
     }
 
-    fn count_scores(&self, board: BoardNo, part: Part) -> Result<u64, StoreError> {
-        self.inner.count_scores(board, part)
+    fn count_scores(&self, board: BoardNo, window: Window) -> Result<u64, StoreError> {
+        self.inner.count_scores(board, window)
     }
 
     fn import_progress(&self, key: &ImportKey) -> Result<Option<ImportRow>, StoreError> {
@@ -203,6 +206,18 @@ impl Store for Dying {
         self.inner.profiles(players)
     }
 
+    fn meta(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        self.inner.meta(name)
+    }
+}
+
+impl Coordination for Dying {}
+
+impl Maintenance for Dying {
+    fn name(&self) -> &'static str {
+        self.inner.name()
+    }
+
     fn expire_requests(&self, before: Micros, limit: usize) -> Result<usize, StoreError> {
         self.inner.expire_requests(before, limit)
     }
@@ -211,24 +226,20 @@ impl Store for Dying {
         self.inner.purge_deleted(limit)
     }
 
-    fn unpurged(&self, parts: &[PartKey]) -> Result<Vec<PartKey>, StoreError> {
-        self.inner.unpurged(parts)
+    fn unpurged(&self, windows: &[WindowKey]) -> Result<Vec<WindowKey>, StoreError> {
+        self.inner.unpurged(windows)
     }
 
-    fn purge_part(&self, part: PartKey, limit: usize) -> Result<bool, StoreError> {
-        self.inner.purge_part(part, limit)
-    }
-
-    fn meta(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
-        self.inner.meta(name)
+    fn purge_window(&self, window: WindowKey, limit: usize) -> Result<bool, StoreError> {
+        self.inner.purge_window(window, limit)
     }
 
     fn set_meta(&self, name: &str, value: &[u8]) -> Result<(), StoreError> {
         self.inner.set_meta(name, value)
     }
 
-    fn settle(&self) -> Result<(), StoreError> {
-        self.inner.settle()
+    fn checkpoint(&self) -> Result<(), StoreError> {
+        self.inner.checkpoint()
     }
 
     fn gauges(&self) -> Vec<(&'static str, f64)> {

@@ -1,6 +1,7 @@
 //! The journal: what is in it is found again after a kill, what is damaged is said, and nothing is left of it at rest.
 
 use super::*;
+use crate::Reads;
 use crate::plan::Durability;
 use crate::sqlite::journal::Journal;
 use crate::sqlite::journal_rows::Identity;
@@ -27,7 +28,7 @@ fn killed_after(batches: i64, durability: Durability) -> Place {
 fn players(store: &SqliteStore) -> Vec<String> {
     let mut names = Vec::new();
     let mut each = |player: PlayerId, _| names.push(player.as_str().to_owned());
-    store.walk_scores(BoardNo(1), Part(0), None, usize::MAX, &mut each).unwrap();
+    store.scan_scores(BoardNo(1), Window(0), None, usize::MAX, &mut each).unwrap();
     names
 }
 
@@ -72,13 +73,13 @@ fn settling_leaves_tables_that_any_client_reads_and_the_store_goes_on() {
     let shell = Connection::open(place.path()).unwrap();
     for round in 1..4 {
         put(&store, ["ann".to_owned()].into_iter(), round).unwrap();
-        store.settle().unwrap();
+        store.checkpoint().unwrap();
         assert_eq!(names_of_journal(&place), [""; 0]);
         let seen = shell.query_row("SELECT score FROM scores", [], |row| row.get(0));
         assert_eq!(seen, Ok(round));
         assert_eq!(gauge(&store, "unfolded_rows"), 0.0);
     }
-    store.settle().unwrap();
+    store.checkpoint().unwrap();
 }
 
 #[test]
@@ -387,7 +388,10 @@ fn after_a_sync_that_failed_the_journal_is_mended_before_it_is_added_to() {
     put(&store, ["ann".to_owned()].into_iter(), 3).unwrap();
     store.shared.unsynced.fail("on purpose".into());
     let refused = put(&store, ["ann".to_owned()].into_iter(), 4);
-    assert!(matches!(&refused, Err(StoreError::Away(why)) if why.starts_with("on purpose")), "{refused:?}");
+    assert!(
+        matches!(&refused, Err(StoreError::Unavailable(why)) if why.starts_with("on purpose")),
+        "{refused:?}"
+    );
     reader.execute_batch("COMMIT").unwrap();
     put(&store, ["ann".to_owned()].into_iter(), 5).unwrap();
     assert_eq!(score(&store, "ann"), Some(5));
@@ -406,7 +410,7 @@ fn writers_wait_where_there_is_no_room_and_are_told_why_there_will_be_none() {
     assert!(gauge(&store, "folds") > 2.0);
     // The tables cannot be written: what fits is taken, the rest is refused.
     let shell = Connection::open(place.path()).unwrap();
-    store.settle().unwrap();
+    store.checkpoint().unwrap();
     // The first write lists its journal file in the tables.
     put(&store, ["ann".to_owned()].into_iter(), 1).unwrap();
     shell.execute_batch("BEGIN IMMEDIATE").unwrap();
@@ -417,11 +421,14 @@ fn writers_wait_where_there_is_no_room_and_are_told_why_there_will_be_none() {
             Err(refused) => break refused,
         }
     };
-    assert!(matches!(&refused, StoreError::Away(text) if text.contains("cannot be folded")), "{refused}");
+    assert!(
+        matches!(&refused, StoreError::Unavailable(text) if text.contains("cannot be folded")),
+        "{refused}"
+    );
     assert!(taken > 2, "{taken}");
     shell.execute_batch("ROLLBACK").unwrap();
     // It goes on by itself.
-    put(&store, ["ann".to_owned()].into_iter(), 1).unwrap_or_else(|_| store.settle().unwrap());
-    store.settle().unwrap();
-    assert_eq!(store.count_scores(BoardNo(1), Part(0)).unwrap(), (30 + taken) * 1000 + 1);
+    put(&store, ["ann".to_owned()].into_iter(), 1).unwrap_or_else(|_| store.checkpoint().unwrap());
+    store.checkpoint().unwrap();
+    assert_eq!(store.count_scores(BoardNo(1), Window(0)).unwrap(), (30 + taken) * 1000 + 1);
 }

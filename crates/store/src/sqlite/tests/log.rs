@@ -1,6 +1,7 @@
 //! The write-ahead log of the tables, and the settings of connections: synced, bounded, folded.
 
 use super::*;
+use crate::Reads;
 
 fn setting(connection: &Connection, name: &str) -> i64 {
     connection.pragma_query_value(None, name, |row| row.get(0)).unwrap()
@@ -64,7 +65,7 @@ fn a_reader_with_an_old_snapshot_is_waited_for_briefly_and_the_log_recovers() {
         }
         seen.push(record.score);
     };
-    store.walk_scores(BoardNo(1), Part(0), None, usize::MAX, &mut each).unwrap();
+    store.scan_scores(BoardNo(1), Window(0), None, usize::MAX, &mut each).unwrap();
     assert_eq!(seen, vec![0; 2000], "a walk reads one moment");
     assert!(gauge(&store, "checkpoints_hindered") > 0.0);
     assert!(log_bytes(&place) > options.wal_bytes_max);
@@ -84,7 +85,7 @@ fn emptying_the_log_leaves_nothing_that_a_crash_could_bring_back() {
     put(&store, (0..100).map(|row| format!("{row}")), 1).unwrap();
     store.shared.folding.fold_now(&store.shared).unwrap();
     assert!(log_bytes(&place) > 0);
-    store.settle().unwrap();
+    store.checkpoint().unwrap();
     assert_eq!(log_bytes(&place), 0);
 }
 
@@ -106,7 +107,7 @@ fn far_beyond_its_bound_the_log_of_the_tables_does_not_grow() {
     let store = SqliteStore::open(&place.path(), &options).unwrap();
     let write = |score| put(&store, (0..200).map(|row| format!("{row:04}")), score).unwrap();
     write(0);
-    store.settle().unwrap();
+    store.checkpoint().unwrap();
     let shell = Connection::open(place.path()).unwrap();
     shell.execute_batch("BEGIN; SELECT count(*) FROM scores").unwrap();
     let mut score_now = 0;
@@ -119,7 +120,7 @@ fn far_beyond_its_bound_the_log_of_the_tables_does_not_grow() {
         }
     };
     assert!(
-        matches!(&refused, StoreError::Away(why) if why.contains("holds the write-ahead log")),
+        matches!(&refused, StoreError::Unavailable(why) if why.contains("holds the write-ahead log")),
         "{refused}"
     );
     let length = log_bytes(&place);

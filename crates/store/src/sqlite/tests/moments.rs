@@ -1,6 +1,7 @@
 //! Reads beside a fold that never rests: every read is one moment, and no row is ever missing from both places.
 
 use super::*;
+use crate::{Reads, Transactions};
 use std::sync::atomic::{AtomicBool, AtomicI64};
 
 const PLAYERS: usize = 60;
@@ -36,7 +37,7 @@ fn reads_beside_writes_and_folds_see_whole_transactions_and_the_newest() {
             see(&|| {
                 let mut seen = Vec::new();
                 let mut each = |_: PlayerId, record: Record| seen.push(record.score);
-                store.walk_scores(BoardNo(1), Part(0), None, usize::MAX, &mut each).unwrap();
+                store.scan_scores(BoardNo(1), Window(0), None, usize::MAX, &mut each).unwrap();
                 seen
             });
         });
@@ -59,7 +60,7 @@ fn a_walk_lays_changes_and_removals_over_the_tables() {
     let place = Place::new();
     let store = place.open().unwrap();
     put(&store, (0..100).map(|row| format!("{row:03}")), 1).unwrap();
-    store.settle().unwrap();
+    store.checkpoint().unwrap();
     // Removed, changed and new ones, at the ends and in the middle, in both generations.
     let removed = |row: i32| row % 7 == 0 || (40..60).contains(&row);
     let scores = (0..110).filter(|row| removed(*row) || row % 5 == 0 || *row >= 100).map(|row| {
@@ -67,7 +68,9 @@ fn a_walk_lays_changes_and_removals_over_the_tables() {
         (key(&format!("{row:03}")), (!removed(row)).then_some(record))
     });
     let scores: Vec<_> = scores.collect();
-    store.run(&Plan::default(), &mut |_| Changes { scores: scores.clone(), ..Changes::default() }).unwrap();
+    store
+        .run(&ReadSet::default(), &mut |_| WriteSet { scores: scores.clone(), ..WriteSet::default() })
+        .unwrap();
     let wanted: Vec<(String, i64)> = (0..110)
         .filter(|row| !removed(*row))
         .map(|row| (format!("{row:03}"), if row % 5 == 0 || row >= 100 { 2 } else { 1 }))
@@ -78,7 +81,7 @@ fn a_walk_lays_changes_and_removals_over_the_tables() {
             let after = found.last().map(|(name, _)| PlayerId::new(name).unwrap());
             let mut each =
                 |player: PlayerId, record: Record| found.push((player.as_str().to_owned(), record.score));
-            if store.walk_scores(BoardNo(1), Part(0), after.as_ref(), page, &mut each).unwrap() < page {
+            if store.scan_scores(BoardNo(1), Window(0), after.as_ref(), page, &mut each).unwrap() < page {
                 return found;
             }
         }

@@ -1,13 +1,13 @@
-//! Books over all shards: records of each, and everything else of the first.
+//! Snapshot over all shards: records of each, and everything else of the first.
 //!
 //! Snapshots of shards are begun one after the other, so records of two shards may be of two moments; each record's shard has
 //! its period as well. Not here: what a snapshot is (`mysql::books`).
 
-use crate::books::{OfContests, Page};
-use crate::books_scores::{ArchiveKey, Boards, ToPurge};
-use crate::mysql::Snapshot;
-use crate::plan::{Block, BoardNo, PartKey, PartRow, ScoreKey};
-use crate::{Books, DamagedRow, ScoreBooks, StoreError};
+use crate::mysql::MySqlSnapshot;
+use crate::plan::{Block, BoardNo, ScoreKey, WindowKey, WindowRow};
+use crate::score_snapshot::{ArchiveKey, Boards, ToPurge};
+use crate::snapshot::{ContestSnapshot, Page};
+use crate::{CorruptRow, ScoreSnapshot, Snapshot, StoreError};
 use std::collections::{BTreeMap, VecDeque};
 use tally_rules::contest::{Application, ContestId, Enrolled, Payout};
 use tally_rules::ledger::account::{AccountKey, Total};
@@ -20,8 +20,8 @@ use tally_rules::period::Payment;
 use tally_rules::{PlayerId, Record, contest};
 
 /// Snapshots in order of shards, and how far records were read.
-pub(super) struct ShardBooks {
-    all: Vec<Snapshot>,
+pub(super) struct ShardSnapshot {
+    all: Vec<MySqlSnapshot>,
     cursors: Vec<Cursor>,
     /// The last record that was given.
     at: Option<ScoreKey>,
@@ -35,8 +35,8 @@ struct Cursor {
     ended: bool,
 }
 
-impl ShardBooks {
-    pub(super) fn new(all: Vec<Snapshot>) -> Self {
+impl ShardSnapshot {
+    pub(super) fn new(all: Vec<MySqlSnapshot>) -> Self {
         let cursors = all.iter().map(|_| Cursor::default()).collect();
         Self { all, cursors, at: None }
     }
@@ -50,7 +50,7 @@ macro_rules! of_first {
     };
 }
 
-impl Books for ShardBooks {
+impl Snapshot for ShardSnapshot {
     of_first! {
         members(after: Option<MemberId>, limit: usize) -> Page<MemberId, Member>;
         handles(after: Option<&Handle>, limit: usize) -> Page<Handle, MemberId>;
@@ -61,8 +61,8 @@ impl Books for ShardBooks {
         contests(after: Option<&ContestId>, limit: usize) -> Page<ContestId, contest::Record>;
         contest_members(no: Uuid, after: Option<&PlayerId>, limit: usize) -> Page<PlayerId, Enrolled>;
         payouts(no: Uuid, from: u32, limit: usize) -> Page<u32, Payout>;
-        owners(of: OfContests, after: Option<&Uuid>, limit: usize) -> Page<Uuid, ()>;
-        payments(after: Option<&PartKey>, limit: usize) -> Page<PartKey, Payment>;
+        owners(of: ContestSnapshot, after: Option<&Uuid>, limit: usize) -> Page<Uuid, ()>;
+        payments(after: Option<&WindowKey>, limit: usize) -> Page<WindowKey, Payment>;
         members_of(ids: &[MemberId]) -> Result<Vec<Option<Member>>, StoreError>;
         handles_of(handles: &[Handle]) -> Result<Vec<Option<MemberId>>, StoreError>;
         entries_of(keys: &[EntryKey]) -> Result<Vec<Option<Entry>>, StoreError>;
@@ -70,29 +70,29 @@ impl Books for ShardBooks {
         totals() -> Page<AccountKey, Total>;
     }
 
-    fn damaged(&mut self) -> Vec<DamagedRow> {
-        self.all.iter_mut().flat_map(Books::damaged).collect()
+    fn corrupt_rows(&mut self) -> Vec<CorruptRow> {
+        self.all.iter_mut().flat_map(Snapshot::corrupt_rows).collect()
     }
 
     fn rows(&mut self) -> Result<u64, StoreError> {
-        self.all.iter_mut().map(Books::rows).sum()
+        self.all.iter_mut().map(Snapshot::rows).sum()
     }
 }
 
-impl ScoreBooks for ShardBooks {
+impl ScoreSnapshot for ShardSnapshot {
     of_first! {
         boards() -> Result<Boards, StoreError>;
-        blocks(part: PartKey, version: u32, from: u64, limit: usize) -> Page<u64, Block>;
+        blocks(window: WindowKey, version: u32, from: u64, limit: usize) -> Page<u64, Block>;
         archives(after: Option<ArchiveKey>, limit: usize) -> Page<ArchiveKey, ()>;
         applications(no: Uuid, after: Option<&PlayerId>, limit: usize) -> Page<PlayerId, Application>;
     }
 
     fn to_purge(&mut self) -> Result<ToPurge, StoreError> {
         let mut all = ToPurge::default();
-        for books in &mut self.all {
-            let ToPurge { boards, parts, archives } = books.to_purge()?;
+        for snapshot in &mut self.all {
+            let ToPurge { boards, windows, archives } = snapshot.to_purge()?;
             all.boards.extend(boards);
-            all.parts.extend(parts);
+            all.windows.extend(windows);
             all.archives.extend(archives);
         }
         Ok(all)
@@ -105,9 +105,9 @@ impl ScoreBooks for ShardBooks {
         }
         let mut page = Vec::new();
         while page.len() < limit {
-            for (cursor, books) in self.cursors.iter_mut().zip(&mut self.all) {
+            for (cursor, snapshot) in self.cursors.iter_mut().zip(&mut self.all) {
                 if cursor.next.is_empty() && !cursor.ended {
-                    cursor.next = books.scores(cursor.last.as_ref(), limit)?.into();
+                    cursor.next = snapshot.scores(cursor.last.as_ref(), limit)?.into();
                     cursor.ended = cursor.next.len() < limit;
                     cursor.last = cursor.next.back().map(|(key, _)| key.clone());
                 }
@@ -123,8 +123,8 @@ impl ScoreBooks for ShardBooks {
 
     fn scores_of(&mut self, keys: &[ScoreKey]) -> Result<Vec<Option<Record>>, StoreError> {
         let mut all = vec![None; keys.len()];
-        for books in &mut self.all {
-            for (known, found) in all.iter_mut().zip(books.scores_of(keys)?) {
+        for snapshot in &mut self.all {
+            for (known, found) in all.iter_mut().zip(snapshot.scores_of(keys)?) {
                 *known = known.or(found);
             }
         }
@@ -132,10 +132,10 @@ impl ScoreBooks for ShardBooks {
     }
 
     /// A period's row of the first shard holds; one that has only begun may be on any.
-    fn parts(&mut self, after: Option<PartKey>, limit: usize) -> Page<PartKey, PartRow> {
+    fn windows(&mut self, after: Option<WindowKey>, limit: usize) -> Page<WindowKey, WindowRow> {
         let mut all = BTreeMap::new();
-        for books in &mut self.all {
-            for (key, row) in books.parts(after, limit)? {
+        for snapshot in &mut self.all {
+            for (key, row) in snapshot.windows(after, limit)? {
                 all.entry(key).or_insert(row);
             }
         }
@@ -144,8 +144,8 @@ impl ScoreBooks for ShardBooks {
 
     fn hidden(&mut self, board: BoardNo) -> Result<Vec<PlayerId>, StoreError> {
         let mut all = Vec::new();
-        for books in &mut self.all {
-            all.extend(books.hidden(board)?);
+        for snapshot in &mut self.all {
+            all.extend(snapshot.hidden(board)?);
         }
         Ok(all)
     }

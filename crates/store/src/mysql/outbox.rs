@@ -2,7 +2,7 @@
 //!
 //! The server that committed publishes, and then the row goes with a later transaction; where it died in between, another
 //! one finds the mark by its age, publishes what the rows say by then, and only takes the mark off: the row itself still
-//! says what became of the commit. A mark names the records; one that would be too large names the parts of boards they are
+//! says what became of the commit. A mark names the records; one that would be too large names the windows of boards they are
 //! in. While nothing can be published a server folds its marks into one, so the table stays small. Not here: publishing.
 
 use super::fault::damaged;
@@ -12,13 +12,13 @@ use super::row::Answers;
 use super::text::Script;
 use super::{CLOCK, Version, batches};
 use crate::StoreError;
-use crate::plan::{BatchId, BoardNo, Changes, Part, PartKey, ScoreKey};
-use crate::servers::{Mark, Marked};
+use crate::plan::{BatchId, BoardNo, ScoreKey, Window, WindowKey, WriteSet};
+use crate::servers::{OutboxContent, OutboxEntry};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 use tally_rules::PlayerId;
 
-/// A mark is at most so long; past it, it names parts.
+/// A mark is at most so long; past it, it names windows.
 const MARK_BYTES_MAX: usize = 64 << 10;
 /// Marks of one question.
 const MARKS_MAX: u64 = 64;
@@ -27,26 +27,28 @@ const KEYS: u8 = 1;
 const PARTS: u8 = 2;
 
 /// What the changes leave to publish; nothing where they change no record.
-pub(super) fn of(changes: &Changes) -> Option<Vec<u8>> {
+pub(super) fn of(changes: &WriteSet) -> Option<Vec<u8>> {
     if changes.scores.is_empty() {
         return None;
     }
-    let all =
-        changes.scores.iter().map(|(key, _)| (PartKey { board: key.board, part: key.part }, &key.player));
+    let all = changes
+        .scores
+        .iter()
+        .map(|(key, _)| (WindowKey { board: key.board, window: key.window }, &key.player));
     Some(encode(all))
 }
 
-/// A mark of records, in order of parts; or of their parts, where it would be too large.
-fn encode<'a>(all: impl Iterator<Item = (PartKey, &'a PlayerId)>) -> Vec<u8> {
+/// A mark of records, in order of windows; or of their windows, where it would be too large.
+fn encode<'a>(all: impl Iterator<Item = (WindowKey, &'a PlayerId)>) -> Vec<u8> {
     let mut keys = vec![KEYS];
-    let mut parts = vec![PARTS];
-    let mut last: Option<PartKey> = None;
+    let mut windows = vec![PARTS];
+    let mut last: Option<WindowKey> = None;
     let mut count_at = 0;
-    for (part, player) in all {
-        if last != Some(part) {
-            last = Some(part);
-            put_part(&mut parts, part);
-            put_part(&mut keys, part);
+    for (window, player) in all {
+        if last != Some(window) {
+            last = Some(window);
+            put_part(&mut windows, window);
+            put_part(&mut keys, window);
             count_at = keys.len();
             keys.extend(0_u32.to_be_bytes());
         }
@@ -56,48 +58,48 @@ fn encode<'a>(all: impl Iterator<Item = (PartKey, &'a PlayerId)>) -> Vec<u8> {
         keys.push(u8::try_from(player.len()).expect("a player's name is at most 128 bytes"));
         keys.extend(player);
     }
-    if keys.len() > MARK_BYTES_MAX { parts } else { keys }
+    if keys.len() > MARK_BYTES_MAX { windows } else { keys }
 }
 
 /// What several marks name, as one.
 #[derive(Default)]
 struct Folded {
     version: u64,
-    players: BTreeMap<PartKey, BTreeSet<PlayerId>>,
-    /// Whether one of them names parts: then all do.
-    of_parts: bool,
+    players: BTreeMap<WindowKey, BTreeSet<PlayerId>>,
+    /// Whether one of them names windows: then all do.
+    of_windows: bool,
 }
 
 impl Folded {
-    fn add(&mut self, version: u64, what: Marked) {
+    fn add(&mut self, version: u64, what: OutboxContent) {
         self.version = self.version.max(version);
         match what {
-            Marked::Records(keys) => {
-                for ScoreKey { board, part, player } in keys {
-                    self.players.entry(PartKey { board, part }).or_default().insert(player);
+            OutboxContent::Records(keys) => {
+                for ScoreKey { board, window, player } in keys {
+                    self.players.entry(WindowKey { board, window }).or_default().insert(player);
                 }
             }
-            Marked::Parts(parts) => {
-                self.of_parts = true;
-                for part in parts {
-                    self.players.entry(part).or_default();
+            OutboxContent::Windows(windows) => {
+                self.of_windows = true;
+                for window in windows {
+                    self.players.entry(window).or_default();
                 }
             }
         }
     }
 
     fn encode(&self) -> Vec<u8> {
-        if !self.of_parts {
+        if !self.of_windows {
             let all = self.players.iter();
-            return encode(all.flat_map(|(part, players)| players.iter().map(|player| (*part, player))));
+            return encode(all.flat_map(|(window, players)| players.iter().map(|player| (*window, player))));
         }
-        let mut parts = vec![PARTS];
-        self.players.keys().for_each(|part| put_part(&mut parts, *part));
-        parts
+        let mut windows = vec![PARTS];
+        self.players.keys().for_each(|window| put_part(&mut windows, *window));
+        windows
     }
 }
 
-/// See [`crate::Store::fold_marks`].
+/// See [`crate::Store::merge_outbox`].
 pub(super) fn fold(pool: &Pool, batches: &[BatchId]) -> Result<BatchId, StoreError> {
     let mut link = pool.take_for(Use::Transact)?;
     let folded = fold_on(link.get(), batches);
@@ -141,19 +143,19 @@ fn undecodable() -> StoreError {
     damaged("batches", "a mark that does not decode")
 }
 
-fn put_part(to: &mut Vec<u8>, part: PartKey) {
-    to.extend(part.board.0.to_be_bytes());
-    to.extend(part.part.0.to_be_bytes());
+fn put_part(to: &mut Vec<u8>, window: WindowKey) {
+    to.extend(window.board.0.to_be_bytes());
+    to.extend(window.window.0.to_be_bytes());
 }
 
-fn decode(bytes: &[u8]) -> Option<Marked> {
+fn decode(bytes: &[u8]) -> Option<OutboxContent> {
     let (kind, mut rest) = bytes.split_first()?;
-    let (mut keys, mut parts) = (Vec::new(), Vec::new());
+    let (mut keys, mut windows) = (Vec::new(), Vec::new());
     while !rest.is_empty() {
         let board = BoardNo(u32::from_be_bytes(take(&mut rest)?));
-        let part = Part(u64::from_be_bytes(take(&mut rest)?));
+        let window = Window(u64::from_be_bytes(take(&mut rest)?));
         if *kind == PARTS {
-            parts.push(PartKey { board, part });
+            windows.push(WindowKey { board, window });
             continue;
         }
         for _ in 0..u32::from_be_bytes(take(&mut rest)?) {
@@ -161,12 +163,12 @@ fn decode(bytes: &[u8]) -> Option<Marked> {
             let (player, left) = rest.split_at_checked(usize::from(length))?;
             rest = left;
             let player = PlayerId::new(std::str::from_utf8(player).ok()?).ok()?;
-            keys.push(ScoreKey { board, part, player });
+            keys.push(ScoreKey { board, window, player });
         }
     }
     match *kind {
-        KEYS => Some(Marked::Records(keys)),
-        PARTS => Some(Marked::Parts(parts)),
+        KEYS => Some(OutboxContent::Records(keys)),
+        PARTS => Some(OutboxContent::Windows(windows)),
         _ => None,
     }
 }
@@ -192,13 +194,13 @@ pub(super) fn find(age: Duration, after: Option<BatchId>) -> Script {
 }
 
 /// The answer.
-pub(super) fn read(mut answers: Answers) -> Result<Vec<Mark>, StoreError> {
+pub(super) fn read(mut answers: Answers) -> Result<Vec<OutboxEntry>, StoreError> {
     let mut all = Vec::new();
     answers.each(1, "batches", |row| {
         let batch = BatchId { link: row.fixed()?, sequence: row.number()?, ..BatchId::default() };
         let version = row.number()?;
         let what = decode(row.bytes()?).ok_or_else(undecodable)?;
-        all.push(Mark { batch, version, what });
+        all.push(OutboxEntry { batch, version, what });
         Ok(())
     })?;
     Ok(all)
@@ -218,25 +220,28 @@ pub(super) fn take_off(batches: &[BatchId]) -> Script {
 mod tests {
     use super::*;
 
-    fn changes(players: u64) -> Changes {
+    fn changes(players: u64) -> WriteSet {
         let key = |number: u64| ScoreKey {
             board: BoardNo(7),
-            part: Part(number % 2),
+            window: Window(number % 2),
             player: PlayerId::new(&format!("player {number:06}")).unwrap(),
         };
         let mut scores: Vec<_> = (0..players).map(|number| (key(number), None)).collect();
         scores.sort_by(|a: &(ScoreKey, _), b| a.0.cmp(&b.0));
-        Changes { scores, ..Changes::default() }
+        WriteSet { scores, ..WriteSet::default() }
     }
 
     #[test]
     fn a_mark_names_the_records_or_where_they_are() {
-        assert_eq!(of(&Changes::default()), None);
+        assert_eq!(of(&WriteSet::default()), None);
         let few = changes(100);
         let keys = few.scores.iter().map(|(key, _)| key.clone()).collect();
-        assert_eq!(decode(&of(&few).unwrap()), Some(Marked::Records(keys)));
-        let part = |part| PartKey { board: BoardNo(7), part: Part(part) };
-        assert_eq!(decode(&of(&changes(100_000)).unwrap()), Some(Marked::Parts(vec![part(0), part(1)])));
+        assert_eq!(decode(&of(&few).unwrap()), Some(OutboxContent::Records(keys)));
+        let window = |window| WindowKey { board: BoardNo(7), window: Window(window) };
+        assert_eq!(
+            decode(&of(&changes(100_000)).unwrap()),
+            Some(OutboxContent::Windows(vec![window(0), window(1)]))
+        );
         assert!(of(&changes(100_000)).unwrap().len() < 100);
         let bytes = of(&few).unwrap();
         assert!((1..bytes.len()).all(|cut| decode(&bytes[..cut]) != decode(&bytes)));
@@ -251,6 +256,6 @@ mod tests {
         };
         assert_eq!(fold(&[&few, &few]), (8, decode(&few)));
         assert_eq!(fold(&[&few, &many]), (8, decode(&many)));
-        assert_eq!(fold(&[]), (0, Some(Marked::Records(Vec::new()))));
+        assert_eq!(fold(&[]), (0, Some(OutboxContent::Records(Vec::new()))));
     }
 }

@@ -1,49 +1,43 @@
 //! Boards, records, periods and archives at one moment, for [`Snapshot`].
 //!
-//! Not here: the moment itself (`books`).
+//! Not here: the moment itself (`snapshot`).
 
 use super::bans;
 use super::boards;
-use super::books::Snapshot;
-use super::contests;
-use super::parts;
+use super::contests::{self, Applications};
 use super::player;
 use super::row::{Fields, key};
 use super::scores;
+use super::snapshot::MySqlSnapshot;
+use super::table::Table;
 use super::text::Script;
+use super::windows::{self, Windows};
 use crate::StoreError;
-use crate::books::Page;
-use crate::books_scores::{ArchiveKey, Boards, ScoreBooks, ToPurge};
-use crate::plan::{Block, BoardNo, Gone, Part, PartKey, PartRow, ScoreKey};
+use crate::plan::{Block, BoardNo, Garbage, ScoreKey, WindowKey, WindowRow};
+use crate::score_snapshot::{ArchiveKey, Boards, ScoreSnapshot, ToPurge};
+use crate::snapshot::Page;
 use tally_rules::contest::Application;
 use tally_rules::ledger::Uuid;
 use tally_rules::{PlayerId, Record};
 
 const SCORES: &str =
     "SELECT board, part, player, score, subscore, `at`, gone FROM scores FORCE INDEX (PRIMARY)";
-const PARTS: &str = "SELECT board, part, rule, `starts`, `ends`, closed, version, stale, total FROM parts \
-     FORCE INDEX (PRIMARY)";
-
-fn part_key(row: &mut Fields<'_>) -> Result<PartKey, StoreError> {
-    Ok(PartKey { board: BoardNo(row.small()?), part: Part(row.number()?) })
-}
-
 fn score(row: &mut Fields<'_>) -> Result<(ScoreKey, Record), StoreError> {
-    let PartKey { board, part } = part_key(row)?;
-    let read = (ScoreKey { board, part, player: player(row)? }, scores::record(row)?);
+    let WindowKey { board, window } = windows::key(row)?;
+    let read = (ScoreKey { board, window, player: player(row)? }, scores::record(row)?);
     // Removed ones are not asked for.
     row.truth()?;
     Ok(read)
 }
 
-/// ` WHERE` what comes after a part, as ranges of the index.
-fn after_part(script: &mut Script, after: PartKey) {
-    let PartKey { board, part } = after;
+/// ` WHERE` what comes after a window, as ranges of the index.
+fn after_window(script: &mut Script, after: WindowKey) {
+    let WindowKey { board, window } = after;
     script.sql(" WHERE (board > ").number(board.0).sql(" OR (board = ").number(board.0);
-    script.sql(" AND part > ").number(part.0).sql(")");
+    script.sql(" AND part > ").number(window.0).sql(")");
 }
 
-impl ScoreBooks for Snapshot {
+impl ScoreSnapshot for MySqlSnapshot {
     fn boards(&mut self) -> Result<Boards, StoreError> {
         let answers = self.ask(&boards::select_all())?;
         let damaged = &mut self.damaged;
@@ -60,7 +54,7 @@ impl ScoreBooks for Snapshot {
             Ok(())
         })?;
         answers.each(1, "deleted_parts", |row| {
-            purge.add(Gone::of(part_key(row)?, row.signed()?));
+            purge.add(Garbage::of(windows::key(row)?, row.signed()?));
             Ok(())
         })?;
         Ok(purge)
@@ -72,9 +66,9 @@ impl ScoreBooks for Snapshot {
             script.sql(SCORES);
             match after {
                 Some(after) => {
-                    let (board, part) = (after.board, after.part);
-                    after_part(&mut script, PartKey { board, part });
-                    script.sql(" OR (board = ").number(board.0).sql(" AND part = ").number(part.0);
+                    let (board, window) = (after.board, after.window);
+                    after_window(&mut script, WindowKey { board, window });
+                    script.sql(" OR (board = ").number(board.0).sql(" AND part = ").number(window.0);
                     script.sql(" AND player > ").bytes(after.player.as_bytes()).sql(")) AND gone <> 1");
                 }
                 None => drop(script.sql(" WHERE gone <> 1")),
@@ -89,44 +83,35 @@ impl ScoreBooks for Snapshot {
         if keys.is_empty() {
             return Ok(Vec::new());
         }
-        self.each_sound(keys, &mut |books, keys| {
+        self.each_sound(keys, &mut |snapshot, keys| {
             let mut script = Script::default();
             let statements = scores::select(&mut script, keys, false);
-            let found = scores::read(&mut books.ask(&script)?, statements, keys)?;
+            let found = scores::read(&mut snapshot.ask(&script)?, statements, keys)?;
             Ok(found.into_iter().map(|state| state?.record).collect())
         })
     }
 
-    fn parts(&mut self, after: Option<PartKey>, limit: usize) -> Page<PartKey, PartRow> {
-        let asked = |limit: usize| {
-            let mut script = Script::default();
-            script.sql(PARTS);
+    fn windows(&mut self, after: Option<WindowKey>, limit: usize) -> Page<WindowKey, WindowRow> {
+        self.page_of::<Windows>("board, part", limit, |script| {
             if let Some(after) = after {
-                after_part(&mut script, after);
+                after_window(script, after);
                 script.sql(")");
             }
-            script.sql(" ORDER BY board, part LIMIT ").number(limit as u64).end();
-            script
-        };
-        self.page("parts", limit, asked, |row| {
-            let board = BoardNo(row.small()?);
-            let part = parts::decode(row)?;
-            Ok((PartKey { board, part: part.part }, part))
         })
     }
 
-    fn blocks(&mut self, part: PartKey, version: u32, from: u64, limit: usize) -> Page<u64, Block> {
+    fn blocks(&mut self, window: WindowKey, version: u32, from: u64, limit: usize) -> Page<u64, Block> {
         let asked = |limit: usize| {
             let mut script = Script::default();
             script
                 .sql("SELECT block, distinct_better, entries FROM blocks WHERE board = ")
-                .number(part.board.0);
-            script.sql(" AND part = ").number(part.part.0).sql(" AND version = ").number(version);
+                .number(window.board.0);
+            script.sql(" AND part = ").number(window.window.0).sql(" AND version = ").number(version);
             script.sql(" AND block >= ").number(from);
             script.sql(" ORDER BY block LIMIT ").number(limit as u64).end();
             script
         };
-        self.page("blocks", limit, asked, |row| Ok((row.number()?, parts::decode_block(row)?)))
+        self.page("blocks", limit, asked, |row| Ok((row.number()?, windows::decode_block(row)?)))
     }
 
     fn archives(&mut self, after: Option<ArchiveKey>, limit: usize) -> Page<ArchiveKey, ()> {
@@ -134,14 +119,14 @@ impl ScoreBooks for Snapshot {
             let mut script = Script::default();
             script.sql("SELECT DISTINCT board, part, version FROM blocks FORCE INDEX (PRIMARY)");
             if let Some((after, version)) = after {
-                after_part(&mut script, after);
-                script.sql(" OR (board = ").number(after.board.0).sql(" AND part = ").number(after.part.0);
+                after_window(&mut script, after);
+                script.sql(" OR (board = ").number(after.board.0).sql(" AND part = ").number(after.window.0);
                 script.sql(" AND version > ").number(version).sql("))");
             }
             script.sql(" ORDER BY board, part, version LIMIT ").number(limit as u64).end();
             script
         };
-        self.page("blocks", limit, asked, |row| Ok(((part_key(row)?, row.small()?), ())))
+        self.page("blocks", limit, asked, |row| Ok(((windows::key(row)?, row.small()?), ())))
     }
 
     fn hidden(&mut self, board: BoardNo) -> Result<Vec<PlayerId>, StoreError> {
@@ -166,7 +151,7 @@ impl ScoreBooks for Snapshot {
         limit: usize,
     ) -> Page<PlayerId, Application> {
         let asked = |limit| contests::applications(contest, after, limit);
-        let page = self.page("contest_applications", limit, asked, contests::decode_application)?;
+        let page = self.page("contest_applications", limit, asked, Applications::decode)?;
         Ok(contests::by_player(page))
     }
 }

@@ -12,15 +12,15 @@ use super::laid::laid;
 use super::members::{self, Handles, Members};
 use super::overlay::Overlay;
 use super::payments::{self, Payments};
-use super::score_books::Scored;
+use super::score_snapshot::Scored;
 use super::state::Shared;
 use super::table::Table;
 use super::transfers::{self, Entries, Transfers};
 use super::wallets::{self, Totals, Wallets};
-use crate::books::{Books, OfContests, Page};
 use crate::contests::PayoutKey;
 use crate::damage::KeyText;
-use crate::{BoardNo, DamagedRow, Part, PartKey, StoreError};
+use crate::snapshot::{ContestSnapshot, Page, Snapshot};
+use crate::{BoardNo, CorruptRow, StoreError, Window, WindowKey};
 use rusqlite::{Params, Row, params};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -101,13 +101,13 @@ impl Overlaid {
 }
 
 /// See the head of the file.
-pub(super) struct Snapshot<'a> {
+pub(super) struct SqliteSnapshot<'a> {
     pub(super) reader: Lent<'a>,
     pub(super) newer: Overlaid,
-    pub(super) damaged: RefCell<Vec<DamagedRow>>,
+    pub(super) damaged: RefCell<Vec<CorruptRow>>,
 }
 
-impl<'a> Snapshot<'a> {
+impl<'a> SqliteSnapshot<'a> {
     pub(super) fn begin(shared: &'a Shared) -> Result<Self, StoreError> {
         shared.folding.fold_now(shared)?;
         let reader = shared.readers.lend();
@@ -135,11 +135,11 @@ impl<'a> Snapshot<'a> {
         Ok(page)
     }
 
-    /// A row, unless it cannot be read: then it is kept for [`Books::damaged`].
+    /// A row, unless it cannot be read: then it is kept for [`Snapshot::corrupt_rows`].
     pub(super) fn sound<T>(&self, decoded: Result<T, StoreError>) -> Result<Option<T>, StoreError> {
         match decoded {
             Ok(row) => Ok(Some(row)),
-            Err(StoreError::Damaged(row)) => {
+            Err(StoreError::CorruptRow(row)) => {
                 self.damaged.borrow_mut().push(*row);
                 Ok(None)
             }
@@ -148,7 +148,7 @@ impl<'a> Snapshot<'a> {
     }
 }
 
-impl Snapshot<'_> {
+impl SqliteSnapshot<'_> {
     /// The row of a key; one that cannot be read is as none.
     pub(super) fn sound_at<T>(
         &self,
@@ -160,7 +160,7 @@ impl Snapshot<'_> {
     }
 }
 
-impl Drop for Snapshot<'_> {
+impl Drop for SqliteSnapshot<'_> {
     fn drop(&mut self) {
         // A connection that stayed in it would read the past for its next user.
         let _closed_with_the_store = self.reader.execute_batch("ROLLBACK");
@@ -189,7 +189,7 @@ fn within<K: KeyText, V>(
     }
 }
 
-impl Books for Snapshot<'_> {
+impl Snapshot for SqliteSnapshot<'_> {
     fn members(&mut self, after: Option<MemberId>, limit: usize) -> Page<MemberId, Member> {
         let from = bytes(after.as_ref().map(|id| &id.0));
         let page = self.page((MEMBERS, limit), params![from], |row| {
@@ -290,17 +290,17 @@ impl Books for Snapshot<'_> {
         Ok(merged(newer, |no: &u32, _: &Payout| *no, &mut rows, decode, limit)?.rows)
     }
 
-    fn owners(&mut self, of: OfContests, after: Option<&Uuid>, limit: usize) -> Page<Uuid, ()> {
+    fn owners(&mut self, of: ContestSnapshot, after: Option<&Uuid>, limit: usize) -> Page<Uuid, ()> {
         fn there<K, V>(newer: &BTreeMap<K, Option<V>>, no: impl Fn(&K) -> Uuid) -> BTreeSet<Uuid> {
             newer.iter().filter(|(_, row)| row.is_some()).map(|(key, _)| no(key)).collect()
         }
         // Rows that have gone since stay here: what they belonged to is there.
         let (sql, newer) = match of {
-            OfContests::Applications => {
+            ContestSnapshot::Applications => {
                 (OWNERS_OF_APPLICATIONS, there(&self.newer.applications, |key| key.contest))
             }
-            OfContests::Members => (OWNERS_OF_MEMBERS, there(&self.newer.enrolled, |key| key.contest)),
-            OfContests::Prizes => (OWNERS_OF_PRIZES, there(&self.newer.payouts, |key| key.contest)),
+            ContestSnapshot::Members => (OWNERS_OF_MEMBERS, there(&self.newer.enrolled, |key| key.contest)),
+            ContestSnapshot::Prizes => (OWNERS_OF_PRIZES, there(&self.newer.payouts, |key| key.contest)),
         };
         let decode = |row: &Row<'_>| Ok((Uuid(row.get(0)?), ()));
         let mut all: BTreeMap<Uuid, ()> =
@@ -309,11 +309,13 @@ impl Books for Snapshot<'_> {
         Ok(all.into_iter().take(limit).collect())
     }
 
-    fn payments(&mut self, after: Option<&PartKey>, limit: usize) -> Page<PartKey, Payment> {
-        let (board, part) = after.map_or((0, 0), |key| (key.board.0, key.part.0.cast_signed()));
-        let page = self.page((PAYMENTS, limit), params![board, part], |row| {
-            let key =
-                PartKey { board: BoardNo(row.get(1)?), part: Part(row.get::<_, i64>(2)?.cast_unsigned()) };
+    fn payments(&mut self, after: Option<&WindowKey>, limit: usize) -> Page<WindowKey, Payment> {
+        let (board, window) = after.map_or((0, 0), |key| (key.board.0, key.window.0.cast_signed()));
+        let page = self.page((PAYMENTS, limit), params![board, window], |row| {
+            let key = WindowKey {
+                board: BoardNo(row.get(1)?),
+                window: Window(row.get::<_, i64>(2)?.cast_unsigned()),
+            };
             within("period_payments", key, payments::decode(row))
         })?;
         Ok(laid(page, &self.newer.payments, after, (limit, limit)))
@@ -343,7 +345,7 @@ impl Books for Snapshot<'_> {
         ids.iter().map(|id| newer(id).map_or_else(|| stored(id), Ok)).collect()
     }
 
-    fn damaged(&mut self) -> Vec<DamagedRow> {
+    fn corrupt_rows(&mut self) -> Vec<CorruptRow> {
         std::mem::take(self.damaged.get_mut())
     }
 

@@ -11,8 +11,8 @@ use tally_rules::ledger::member::{Handle, Login, Phone};
 use tally_rules::ledger::{
     Currency, Entry, Hold, HoldId, Kind, Member, MemberId, Transfer, TransferId, Uuid, Wallet, WalletKey,
 };
-use tally_store::books::{Books, Page};
-use tally_store::{Ledger, LedgerChanges};
+use tally_store::snapshot::{Page, Snapshot};
+use tally_store::{Ledger, LedgerWriteSet};
 
 /// What was written, table by table.
 #[derive(Default)]
@@ -31,7 +31,7 @@ fn id(number: u8) -> Uuid {
 }
 
 impl Model {
-    fn write(&mut self, store: &dyn Store, ledger: LedgerChanges) {
+    fn write(&mut self, store: &dyn Store, ledger: LedgerWriteSet) {
         self.members.extend(ledger.members.iter().cloned());
         for (handle, member) in &ledger.handles {
             match member {
@@ -47,35 +47,38 @@ impl Model {
             let total = self.totals.entry(*key).or_default();
             *total = total.plus(*more);
         }
-        write(store, &Changes { ledger, ..Changes::default() }).unwrap();
+        write(store, &WriteSet { ledger, ..WriteSet::default() }).unwrap();
     }
 
-    fn check(&self, books: &mut dyn Books, limit: usize) {
-        same(&self.members, limit, |after| books.members(after.copied(), limit));
-        same(&self.handles, limit, |after| books.handles(after, limit));
-        same(&self.wallets, limit, |after| books.wallets(after.copied(), limit));
-        same(&self.entries, limit, |after| books.entries(after.copied(), limit));
-        same(&self.transfers, limit, |after| books.transfers(after.copied(), limit));
-        same(&self.holds, limit, |after| books.holds(after.copied(), limit));
+    fn check(&self, snapshot: &mut dyn Snapshot, limit: usize) {
+        same(&self.members, limit, |after| snapshot.members(after.copied(), limit));
+        same(&self.handles, limit, |after| snapshot.handles(after, limit));
+        same(&self.wallets, limit, |after| snapshot.wallets(after.copied(), limit));
+        same(&self.entries, limit, |after| snapshot.entries(after.copied(), limit));
+        same(&self.transfers, limit, |after| snapshot.transfers(after.copied(), limit));
+        same(&self.holds, limit, |after| snapshot.holds(after.copied(), limit));
         let totals: Vec<_> = self.totals.iter().map(|(key, total)| (*key, *total)).collect();
-        assert_eq!(books.totals().unwrap(), totals);
+        assert_eq!(snapshot.totals().unwrap(), totals);
         // Some that are there and some that are not.
         let wanted = |number: u8| EntryKey { wallet: wallet_key(number, "KRW"), sequence: 1 };
         let keys: Vec<EntryKey> = (0..=u8::MAX).map(wanted).collect();
         let found: Vec<_> = keys.iter().map(|key| self.entries.get(key).cloned()).collect();
-        assert_eq!(books.entries_of(&keys).unwrap(), found);
+        assert_eq!(snapshot.entries_of(&keys).unwrap(), found);
         let ids: Vec<TransferId> = (0..=u8::MAX).map(|number| TransferId(id(number))).collect();
         let found: Vec<_> = ids.iter().map(|id| self.transfers.get(id).copied()).collect();
-        assert_eq!(books.transfers_of(&ids).unwrap(), found);
+        assert_eq!(snapshot.transfers_of(&ids).unwrap(), found);
         let ids: Vec<MemberId> = (0..=u8::MAX).map(|number| MemberId(id(number))).collect();
         let found: Vec<_> = ids.iter().map(|id| self.members.get(id).cloned()).collect();
-        assert_eq!(books.members_of(&ids).unwrap(), found);
+        assert_eq!(snapshot.members_of(&ids).unwrap(), found);
         let handles: BTreeSet<Handle> = (0..=u8::MAX).flat_map(handles_of).collect();
         let handles: Vec<Handle> = handles.into_iter().collect();
         let found: Vec<_> = handles.iter().map(|handle| self.handles.get(handle).copied()).collect();
-        assert_eq!(books.handles_of(&handles).unwrap(), found);
-        assert_eq!((books.members_of(&[]).unwrap(), books.handles_of(&[]).unwrap()), (vec![], vec![]));
-        assert_eq!((books.entries_of(&[]).unwrap(), books.transfers_of(&[]).unwrap()), (vec![], vec![]));
+        assert_eq!(snapshot.handles_of(&handles).unwrap(), found);
+        assert_eq!((snapshot.members_of(&[]).unwrap(), snapshot.handles_of(&[]).unwrap()), (vec![], vec![]));
+        assert_eq!(
+            (snapshot.entries_of(&[]).unwrap(), snapshot.transfers_of(&[]).unwrap()),
+            (vec![], vec![])
+        );
     }
 }
 
@@ -123,7 +126,7 @@ fn handles(
 }
 
 /// Rows of all tables whose keys are those numbers; `amount` tells one writing from another.
-fn rows(numbers: impl Iterator<Item = u8> + Clone, amount: i64) -> LedgerChanges {
+fn rows(numbers: impl Iterator<Item = u8> + Clone, amount: i64) -> LedgerWriteSet {
     let currency = Currency::parse("KRW").unwrap();
     let member =
         |number: u8| (member_id(number), a_member(&format!("{number} {amount}"), number.is_multiple_of(2)));
@@ -148,7 +151,7 @@ fn rows(numbers: impl Iterator<Item = u8> + Clone, amount: i64) -> LedgerChanges
         (HoldId(id(number)), Hold { wallet: wallet_key(1, "KRW"), amount: 50, expires_at: None, end })
     };
     let total = (AccountKey { account: Account::Fees, currency }, Total { debits: 1, credits: 2 });
-    LedgerChanges {
+    LedgerWriteSet {
         handles: handles(numbers.clone(), |_| false),
         members: numbers.clone().map(member).collect(),
         wallets: wallets.collect(),
@@ -156,30 +159,30 @@ fn rows(numbers: impl Iterator<Item = u8> + Clone, amount: i64) -> LedgerChanges
         transfers: numbers.clone().map(transfer).collect(),
         holds: numbers.map(hold).collect(),
         totals: vec![total],
-        ..LedgerChanges::default()
+        ..LedgerWriteSet::default()
     }
 }
 
 /// Rows that may change are changed, those that never do are not.
-fn changed(numbers: impl Iterator<Item = u8> + Clone, amount: i64) -> LedgerChanges {
+fn changed(numbers: impl Iterator<Item = u8> + Clone, amount: i64) -> LedgerWriteSet {
     // Of handles some go.
     let handles = handles(numbers.clone(), |number| number.is_multiple_of(20));
-    LedgerChanges { handles, entries: Vec::new(), transfers: Vec::new(), ..rows(numbers, amount) }
+    LedgerWriteSet { handles, entries: Vec::new(), transfers: Vec::new(), ..rows(numbers, amount) }
 }
 
 pub(crate) fn every_row_is_walked_once_in_order_of_keys(backend: &dyn Backend) {
     let (mut store, mut model) = (open(backend), Model::default());
-    model.check(&mut *store.ledger().books().unwrap(), 10);
-    assert_eq!(store.ledger().books().unwrap().rows().unwrap(), 0);
+    model.check(&mut *store.ledger().snapshot().unwrap(), 10);
+    assert_eq!(store.ledger().snapshot().unwrap().rows().unwrap(), 0);
     model.write(&*store, rows((0..250).step_by(5), 10));
-    store.settle().unwrap();
+    store.checkpoint().unwrap();
     model.write(&*store, rows((3..250).step_by(5), 20));
     model.write(&*store, changed((0..100).step_by(10), 30));
     for _ in 0..2 {
         for limit in [1, 2, 7, 50, 100, 10_000] {
-            model.check(&mut *store.ledger().books().unwrap(), limit);
+            model.check(&mut *store.ledger().snapshot().unwrap(), limit);
         }
-        assert!(store.ledger().books().unwrap().rows().unwrap() > 100);
+        assert!(store.ledger().snapshot().unwrap().rows().unwrap() > 100);
         drop(store);
         store = open(backend);
     }
@@ -189,20 +192,20 @@ pub(crate) fn books_stay_as_they_were_at_their_moment(backend: &dyn Backend) {
     let (store, mut model) = (open(backend), Model::default());
     model.write(&*store, rows((0..250).step_by(5), 10));
     let ledger: &dyn Ledger = store.ledger();
-    let mut books = ledger.books().unwrap();
+    let mut snapshot = ledger.snapshot().unwrap();
     let mut now = Model::default();
     now.write(&*store, rows((3..250).step_by(5), 20));
     now.write(&*store, changed((0..100).step_by(10), 30));
     for settled in [false, true] {
-        model.check(&mut *books, 7);
+        model.check(&mut *snapshot, 7);
         assert!(ledger.member(member_id(3)).unwrap().is_some(), "nobody who writes waits for it");
         if !settled {
-            store.settle().unwrap();
+            store.checkpoint().unwrap();
         }
     }
-    drop(books);
+    drop(snapshot);
     // Whoever reads next reads the present.
-    let mut later = ledger.books().unwrap();
+    let mut later = ledger.snapshot().unwrap();
     assert_eq!(later.members(Some(member_id(2)), 1).unwrap()[0].0, member_id(3));
     assert_eq!(ledger.wallets_of(member_id(10)).unwrap()[0].1.balance, 30);
 }

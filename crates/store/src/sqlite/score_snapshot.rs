@@ -1,21 +1,21 @@
 //! Boards, records, periods and archives at one moment, for [`Snapshot`].
 //!
-//! Not here: the moment itself (`books`).
+//! Not here: the moment itself (`snapshot`).
 
 use super::bans::{self, Bans};
-use super::books::{Newer, Snapshot};
 use super::contest_reads::{FIRST, entrant, merged};
 use super::contests;
 use super::laid::laid;
 use super::overlay::Overlay;
-use super::parts::{self, Blocks, Deleted, Parts};
 use super::scores::{self, Scores};
+use super::snapshot::{Newer, SqliteSnapshot};
 use super::table::Table;
-use crate::books::Page;
-use crate::books_scores::{ArchiveKey, Boards, ScoreBooks, ToPurge};
+use super::windows::{self, Blocks, Deleted, Windows};
 use crate::damage::score_text;
-use crate::plan::{BanKey, Block, BlockKey, BoardNo, Gone, Part, PartKey, PartRow, ScoreKey};
-use crate::{DamagedRow, StoreError};
+use crate::plan::{BanKey, Block, BlockKey, BoardNo, Garbage, ScoreKey, Window, WindowKey, WindowRow};
+use crate::score_snapshot::{ArchiveKey, Boards, ScoreSnapshot, ToPurge};
+use crate::snapshot::Page;
+use crate::{CorruptRow, StoreError};
 use rusqlite::{Row, params};
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -37,10 +37,10 @@ const DELETED_PARTS: &str = "SELECT board, part, version FROM deleted_parts";
 /// What was not in the tables at that moment.
 pub(super) struct Scored {
     boards: Boards,
-    damaged: Vec<DamagedRow>,
+    damaged: Vec<CorruptRow>,
     purge: ToPurge,
     scores: BTreeMap<ScoreKey, Option<Record>>,
-    parts: Newer<Parts>,
+    windows: Newer<Windows>,
     blocks: Newer<Blocks>,
     bans: Newer<Bans>,
 }
@@ -51,7 +51,7 @@ impl Scored {
             overlay.range::<T>(Bound::Unbounded, |_| true, usize::MAX).0
         }
         let mut boards: Boards = overlay.boards.all().map(|row| (row.no, Some(row.clone()))).collect();
-        boards.extend(overlay.boards.damaged().filter_map(|(no, _)| Some((no?, None))));
+        boards.extend(overlay.boards.corrupt_rows().filter_map(|(no, _)| Some((no?, None))));
         boards.sort_unstable_by_key(|(no, _)| *no);
         let mut purge = ToPurge::default();
         all::<Deleted>(overlay).keys().for_each(|key| purge.add((*key).into()));
@@ -59,35 +59,38 @@ impl Scored {
         purge.boards.extend(gone.filter_map(|(no, row)| row.is_none().then_some(no)));
         Self {
             boards,
-            damaged: overlay.boards.damaged().map(|(_, row)| row.clone()).collect(),
+            damaged: overlay.boards.corrupt_rows().map(|(_, row)| row.clone()).collect(),
             purge,
             scores: all::<Scores>(overlay).into_iter().map(|(key, row)| (key.into(), row)).collect(),
-            parts: all::<Parts>(overlay),
+            windows: all::<Windows>(overlay),
             blocks: all::<Blocks>(overlay),
             bans: all::<Bans>(overlay),
         }
     }
 }
 
-fn part_key(row: &Row<'_>, board: usize, part: usize) -> Result<PartKey, StoreError> {
-    Ok(PartKey { board: BoardNo(row.get(board)?), part: Part(row.get::<_, i64>(part)?.cast_unsigned()) })
+fn part_key(row: &Row<'_>, board: usize, window: usize) -> Result<WindowKey, StoreError> {
+    Ok(WindowKey {
+        board: BoardNo(row.get(board)?),
+        window: Window(row.get::<_, i64>(window)?.cast_unsigned()),
+    })
 }
 
 /// A row of [`SCORES`].
 fn decode_score(row: &Row<'_>) -> Result<(ScoreKey, Record), StoreError> {
-    let PartKey { board, part } = part_key(row, 4, 5)?;
+    let WindowKey { board, window } = part_key(row, 4, 5)?;
     let bytes = row.get_ref(3)?.as_bytes().unwrap_or_default();
     let read = scores::player(row).and_then(|player| Ok((player, scores::decode(row)?)));
     let (player, record) =
-        read.map_err(|error| error.of_row("scores", || score_text((board, part), bytes)))?;
-    Ok((ScoreKey { board, part, player }, record))
+        read.map_err(|error| error.of_row("scores", || score_text((board, window), bytes)))?;
+    Ok((ScoreKey { board, window, player }, record))
 }
 
 fn removed<K, V>(newer: &BTreeMap<K, Option<V>>) -> usize {
     newer.values().filter(|row| row.is_none()).count()
 }
 
-impl ScoreBooks for Snapshot<'_> {
+impl ScoreSnapshot for SqliteSnapshot<'_> {
     fn boards(&mut self) -> Result<Boards, StoreError> {
         self.damaged.get_mut().extend(self.newer.scored.damaged.iter().cloned());
         Ok(self.newer.scored.boards.clone())
@@ -98,18 +101,19 @@ impl ScoreBooks for Snapshot<'_> {
         let board = |row: &Row<'_>| Ok((BoardNo(row.get(0)?), ()));
         let boards = self.page((DELETED_BOARDS, usize::MAX), [], board)?;
         purge.boards.extend(boards.into_iter().map(|(no, ())| no));
-        let part = |row: &Row<'_>| Ok((part_key(row, 0, 1)?, row.get::<_, i64>(2)?));
-        let parts = self.page((DELETED_PARTS, usize::MAX), [], part)?;
-        parts.into_iter().for_each(|(part, version)| purge.add(Gone::of(part, version)));
+        let window = |row: &Row<'_>| Ok((part_key(row, 0, 1)?, row.get::<_, i64>(2)?));
+        let windows = self.page((DELETED_PARTS, usize::MAX), [], window)?;
+        windows.into_iter().for_each(|(window, version)| purge.add(Garbage::of(window, version)));
         Ok(purge)
     }
 
     fn scores(&mut self, after: Option<&ScoreKey>, limit: usize) -> Page<ScoreKey, Record> {
         let newer = &self.newer.scored.scores;
         let asked = limit.saturating_add(removed(newer));
-        let (board, part) = after.map_or((-1, 0), |key| (i64::from(key.board.0), key.part.0.cast_signed()));
+        let (board, window) =
+            after.map_or((-1, 0), |key| (i64::from(key.board.0), key.window.0.cast_signed()));
         let player = after.map_or("", |key| key.player.as_str());
-        let page = self.page((SCORES, asked), params![board, part, player], decode_score)?;
+        let page = self.page((SCORES, asked), params![board, window, player], decode_score)?;
         Ok(laid(page, newer, after, (asked, limit)))
     }
 
@@ -120,30 +124,31 @@ impl ScoreBooks for Snapshot<'_> {
         keys.iter().map(|key| newer(key).map_or_else(|| stored(key), Ok)).collect()
     }
 
-    fn parts(&mut self, after: Option<PartKey>, limit: usize) -> Page<PartKey, PartRow> {
-        let newer = &self.newer.scored.parts;
+    fn windows(&mut self, after: Option<WindowKey>, limit: usize) -> Page<WindowKey, WindowRow> {
+        let newer = &self.newer.scored.windows;
         let asked = limit.saturating_add(removed(newer));
-        let (board, part) = after.map_or((-1, 0), |key| (i64::from(key.board.0), key.part.0.cast_signed()));
-        let page = self.page((PARTS, asked), params![board, part], |row| {
+        let (board, window) =
+            after.map_or((-1, 0), |key| (i64::from(key.board.0), key.window.0.cast_signed()));
+        let page = self.page((PARTS, asked), params![board, window], |row| {
             let key = part_key(row, 8, 0)?;
-            let name = || format!("{}/{}", key.board.0, key.part.0);
-            Ok((key, parts::decode(row).map_err(|error| error.of_row("parts", name))?))
+            let name = || format!("{}/{}", key.board.0, key.window.0);
+            Ok((key, windows::decode(row).map_err(|error| error.of_row("parts", name))?))
         })?;
         Ok(laid(page, newer, after.as_ref(), (asked, limit)))
     }
 
-    fn blocks(&mut self, part: PartKey, version: u32, from: u64, limit: usize) -> Page<u64, Block> {
-        let key = |block| BlockKey { part, version, block };
+    fn blocks(&mut self, window: WindowKey, version: u32, from: u64, limit: usize) -> Page<u64, Block> {
+        let key = |block| BlockKey { window, version, block };
         let newer = self.newer.scored.blocks.range(key(from)..=key(u64::MAX));
         let newer: BTreeMap<u64, Option<Block>> =
             newer.map(|(key, block)| (key.block, block.clone())).collect();
         let asked = limit.saturating_add(removed(&newer));
-        let (board, number) = (part.board.0, parts::encode(part.part)?);
+        let (board, number) = (window.board.0, windows::encode(window.window)?);
         let page =
             self.page((BLOCKS, asked), params![board, number, version, from.cast_signed()], |row| {
                 let block = row.get::<_, i64>(2)?.cast_unsigned();
                 let name = || format!("{board}/{number}/{version}/{block}");
-                let read = parts::decode_block(row).map_err(|error| error.of_row("blocks", name));
+                let read = windows::decode_block(row).map_err(|error| error.of_row("blocks", name));
                 Ok((block, read?))
             })?;
         let after = from.checked_sub(1);
@@ -151,13 +156,14 @@ impl ScoreBooks for Snapshot<'_> {
     }
 
     fn archives(&mut self, after: Option<ArchiveKey>, limit: usize) -> Page<ArchiveKey, ()> {
-        let (board, part, version) = after
-            .map_or((-1, 0, 0), |(key, version)| (i64::from(key.board.0), key.part.0.cast_signed(), version));
+        let (board, window, version) = after.map_or((-1, 0, 0), |(key, version)| {
+            (i64::from(key.board.0), key.window.0.cast_signed(), version)
+        });
         let decode = |row: &Row<'_>| Ok(((part_key(row, 0, 1)?, row.get(2)?), ()));
-        let page = self.page((ARCHIVES, limit), params![board, part, version], decode)?;
+        let page = self.page((ARCHIVES, limit), params![board, window, version], decode)?;
         let mut all: BTreeMap<ArchiveKey, ()> = page.into_iter().collect();
         // Blocks are removed from the tables alone.
-        let newer = self.newer.scored.blocks.keys().map(|key| (key.part, key.version));
+        let newer = self.newer.scored.blocks.keys().map(|key| (key.window, key.version));
         all.extend(newer.filter(|key| after.is_none_or(|after| *key > after)).map(|key| (key, ())));
         Ok(all.into_iter().take(limit).collect())
     }

@@ -1,10 +1,10 @@
-//! Boards, records, periods and archives as they were at one moment: the part of [`Books`](crate::Books) that proves scores.
+//! Boards, records, periods and archives as they were at one moment: the part of [`Snapshot`](crate::Snapshot) that proves scores.
 //!
 //! Not here: what the rows must agree in.
 
 use crate::StoreError;
-use crate::books::Page;
-use crate::plan::{Block, BoardNo, BoardRow, Gone, PartKey, PartRow, ScoreKey};
+use crate::plan::{Block, BoardNo, BoardRow, Garbage, ScoreKey, WindowKey, WindowRow};
+use crate::snapshot::Page;
 use std::collections::BTreeSet;
 use tally_rules::contest::Application;
 use tally_rules::ledger::Uuid;
@@ -14,7 +14,7 @@ use tally_rules::{PlayerId, Record};
 pub type Boards = Vec<(BoardNo, Option<BoardRow>)>;
 
 /// One version of the archive of a period.
-pub type ArchiveKey = (PartKey, u32);
+pub type ArchiveKey = (WindowKey, u32);
 
 /// What is gone and whose rows may still be there.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -22,39 +22,39 @@ pub struct ToPurge {
     /// Boards.
     pub boards: BTreeSet<BoardNo>,
     /// Periods.
-    pub parts: BTreeSet<PartKey>,
+    pub windows: BTreeSet<WindowKey>,
     /// Versions of archives.
     pub archives: BTreeSet<ArchiveKey>,
 }
 
 impl ToPurge {
-    pub(crate) fn add(&mut self, gone: Gone) {
+    pub(crate) fn add(&mut self, gone: Garbage) {
         match gone {
-            Gone::Part(part) => drop(self.parts.insert(part)),
-            Gone::Blocks(part, version) => drop(self.archives.insert((part, version))),
+            Garbage::Window(window) => drop(self.windows.insert(window)),
+            Garbage::Blocks(window, version) => drop(self.archives.insert((window, version))),
         }
     }
 }
 
-/// Scores at one moment; pages as of [`Books`](crate::Books).
-pub trait ScoreBooks {
+/// Scores at one moment; pages as of [`Snapshot`](crate::Snapshot).
+pub trait ScoreSnapshot {
     /// Live boards.
     fn boards(&mut self) -> Result<Boards, StoreError>;
 
     /// What is gone.
     fn to_purge(&mut self) -> Result<ToPurge, StoreError>;
 
-    /// Records: board by board, part by part, in order of players.
+    /// Records: board by board, window by window, in order of players.
     fn scores(&mut self, after: Option<&ScoreKey>, limit: usize) -> Page<ScoreKey, Record>;
 
     /// The record of each key, which ascend.
     fn scores_of(&mut self, keys: &[ScoreKey]) -> Result<Vec<Option<Record>>, StoreError>;
 
     /// Stored periods.
-    fn parts(&mut self, after: Option<PartKey>, limit: usize) -> Page<PartKey, PartRow>;
+    fn windows(&mut self, after: Option<WindowKey>, limit: usize) -> Page<WindowKey, WindowRow>;
 
     /// Archive blocks of one version, from that number on.
-    fn blocks(&mut self, part: PartKey, version: u32, from: u64, limit: usize) -> Page<u64, Block>;
+    fn blocks(&mut self, window: WindowKey, version: u32, from: u64, limit: usize) -> Page<u64, Block>;
 
     /// Archives that have blocks.
     fn archives(&mut self, after: Option<ArchiveKey>, limit: usize) -> Page<ArchiveKey, ()>;

@@ -6,19 +6,19 @@
 use super::connect::Flavour;
 use super::contests;
 use super::fault::Fault;
-use super::found;
-use super::holds;
+use super::holds::Holds;
 use super::link::Link;
-use super::members;
-use super::payments;
+use super::members::{Handles, Members};
+use super::payments::{self, Payments};
 use super::pool::Pool;
 use super::prizes;
 use super::row::{Answers, Fields, key};
-use super::text::{Row, Script};
-use super::transfers;
-use super::wallets;
-use crate::books::{Books, OfContests, Page};
-use crate::{DamagedRow, PartKey, StoreError};
+use super::table::{self, Table};
+use super::text::Script;
+use super::transfers::{Entries, Transfers};
+use super::wallets::{self, Wallets};
+use crate::snapshot::{ContestSnapshot, Page, Snapshot};
+use crate::{CorruptRow, StoreError, WindowKey};
 use tally_rules::PlayerId;
 use tally_rules::contest::{ContestId, Enrolled, Payout, Record};
 use tally_rules::ledger::account::{AccountKey, Total};
@@ -29,25 +29,13 @@ use tally_rules::ledger::{
 };
 use tally_rules::period::Payment;
 
-const MEMBERS: &str = "SELECT id, login, phone, player, name, password, pin, pin_digits, pin_wrong, pin_locked_until, \
-     tokens_from, closed_at FROM members FORCE INDEX (PRIMARY)";
-const HANDLES: &str = "SELECT kind, `text`, member FROM handles FORCE INDEX (PRIMARY)";
-const WALLETS: &str = "SELECT member, currency, balance, held, sequence, closed, spent_day, spent FROM wallets \
-     FORCE INDEX (PRIMARY)";
-const ENTRIES: &str = "SELECT member, currency, sequence, transfer, kind, amount, `after`, counterparty, reference \
-     FROM entries FORCE INDEX (PRIMARY)";
-const TRANSFERS: &str = "SELECT id, kind, currency, amount, debit_member, debit_sequence, credit_member, \
-     credit_sequence FROM transfers FORCE INDEX (PRIMARY)";
-const HOLDS: &str = "SELECT id, member, currency, amount, expires_at, state, captured, captured_to, transfer, \
-     ended_at FROM holds FORCE INDEX (PRIMARY)";
-
 /// See the head of the file.
-pub(crate) struct Snapshot {
+pub(crate) struct MySqlSnapshot {
     link: Link,
-    pub(super) damaged: Vec<DamagedRow>,
+    pub(super) damaged: Vec<CorruptRow>,
 }
 
-impl Snapshot {
+impl MySqlSnapshot {
     pub(super) fn begin(pool: &Pool) -> Result<Self, StoreError> {
         let link = pool.connect(&pool.options)?;
         let mut snapshot = Self { link, damaged: Vec::new() };
@@ -66,24 +54,35 @@ impl Snapshot {
         self.link.send(script).map_err(|fault: Fault| fault.into())
     }
 
-    /// A page of a table whose key is an id.
-    fn by_id<K, V>(
+    /// A page of a table in the order of its primary key; `after` puts the `WHERE`.
+    pub(super) fn page_of<T: Table>(
         &mut self,
-        (select, table): (&'static str, &'static str),
-        after: Option<Uuid>,
+        order: &'static str,
         limit: usize,
-        decode: impl Fn(&mut Fields<'_>) -> Result<(K, V), StoreError>,
-    ) -> Page<K, V> {
+        after: impl Fn(&mut Script),
+    ) -> Page<T::Key, T::Value> {
         let asked = |limit: usize| {
             let mut script = Script::default();
-            script.sql(select);
+            table::all::<T>(&mut script);
+            after(&mut script);
+            script.sql(" ORDER BY ").sql(order).sql(" LIMIT ").number(limit as u64).end();
+            script
+        };
+        self.page(T::NAME, limit, asked, T::decode)
+    }
+
+    /// A page of a table whose key is an id.
+    fn by_id<T: Table>(&mut self, after: Option<Uuid>, limit: usize) -> Page<T::Key, T::Value> {
+        self.page_of::<T>("id", limit, |script| {
             if let Some(after) = after {
                 script.sql(" WHERE id > ").bytes(&after.0);
             }
-            script.sql(" ORDER BY id LIMIT ").number(limit as u64).end();
-            script
-        };
-        self.page(table, limit, asked, decode)
+        })
+    }
+
+    /// Rows by their keys; corrupt ones are noted and left out.
+    fn rows_of<T: Table>(&mut self, keys: &[T::Key]) -> Result<Vec<Option<T::Value>>, StoreError> {
+        self.each_sound(keys, &mut |snapshot, keys| table::get_by::<T>(keys, |script| snapshot.ask(script)))
     }
 
     /// A page of a table: at most so many rows that can be read. Where some cannot, so many more are asked for.
@@ -115,9 +114,9 @@ impl Snapshot {
 
 /// Reads the rows of some keys.
 pub(super) type ReadKeys<'r, K, V> =
-    dyn FnMut(&mut Snapshot, &[K]) -> Result<Vec<Option<V>>, StoreError> + 'r;
+    dyn FnMut(&mut MySqlSnapshot, &[K]) -> Result<Vec<Option<V>>, StoreError> + 'r;
 
-impl Snapshot {
+impl MySqlSnapshot {
     /// The row of each key; one that cannot be read is found by halves, and is as none.
     pub(super) fn each_sound<K, V>(
         &mut self,
@@ -125,11 +124,11 @@ impl Snapshot {
         read: &mut ReadKeys<'_, K, V>,
     ) -> Result<Vec<Option<V>>, StoreError> {
         match (read(self, keys), keys) {
-            (Err(StoreError::Damaged(row)), [_]) => {
+            (Err(StoreError::CorruptRow(row)), [_]) => {
                 self.damaged.push(*row);
                 Ok(vec![None])
             }
-            (Err(StoreError::Damaged(_)), _) => {
+            (Err(StoreError::CorruptRow(_)), _) => {
                 let (front, rear) = keys.split_at(keys.len() / 2);
                 let mut found = self.each_sound(front, read)?;
                 found.extend(self.each_sound(rear, read)?);
@@ -152,62 +151,47 @@ fn after_key(script: &mut Script, wallet: &WalletKey, sequence: Option<u64>) {
     }
 }
 
-impl Books for Snapshot {
+impl Snapshot for MySqlSnapshot {
     fn members(&mut self, after: Option<MemberId>, limit: usize) -> Page<MemberId, Member> {
-        self.by_id((MEMBERS, "members"), after.map(|id| id.0), limit, members::decode)
+        self.by_id::<Members>(after.map(|id| id.0), limit)
     }
 
     fn handles(&mut self, after: Option<&Handle>, limit: usize) -> Page<Handle, MemberId> {
-        let asked = |limit: usize| {
-            let mut script = Script::default();
-            script.sql(HANDLES);
+        self.page_of::<Handles>("kind, `text`", limit, |script| {
             if let Some(handle) = after {
                 let (kind, text) = (handle.number(), handle.as_str().as_bytes());
                 script.sql(" WHERE kind > ").number(kind).sql(" OR (kind = ").number(kind);
                 script.sql(" AND `text` > ").bytes(text).sql(")");
             }
-            script.sql(" ORDER BY kind, `text` LIMIT ").number(limit as u64).end();
-            script
-        };
-        self.page("handles", limit, asked, members::decode_handle)
+        })
     }
 
     fn wallets(&mut self, after: Option<WalletKey>, limit: usize) -> Page<WalletKey, Wallet> {
-        let asked = |limit: usize| {
-            let mut script = Script::default();
-            script.sql(WALLETS);
-            if let Some(key) = after {
-                after_key(&mut script, &key, None);
+        self.page_of::<Wallets>("member, currency", limit, |script| {
+            if let Some(key) = &after {
+                after_key(script, key, None);
             }
-            script.sql(" ORDER BY member, currency LIMIT ").number(limit as u64).end();
-            script
-        };
-        self.page("wallets", limit, asked, wallets::decode)
+        })
     }
 
     fn entries(&mut self, after: Option<EntryKey>, limit: usize) -> Page<EntryKey, Entry> {
-        let asked = |limit: usize| {
-            let mut script = Script::default();
-            script.sql(ENTRIES);
-            if let Some(key) = after {
-                after_key(&mut script, &key.wallet, Some(key.sequence));
+        self.page_of::<Entries>("member, currency, sequence", limit, |script| {
+            if let Some(key) = &after {
+                after_key(script, &key.wallet, Some(key.sequence));
             }
-            script.sql(" ORDER BY member, currency, sequence LIMIT ").number(limit as u64).end();
-            script
-        };
-        self.page("entries", limit, asked, transfers::decode_entry)
+        })
     }
 
     fn transfers(&mut self, after: Option<TransferId>, limit: usize) -> Page<TransferId, Transfer> {
-        self.by_id((TRANSFERS, "transfers"), after.map(|id| id.0), limit, transfer)
+        self.by_id::<Transfers>(after.map(|id| id.0), limit)
     }
 
     fn holds(&mut self, after: Option<HoldId>, limit: usize) -> Page<HoldId, Hold> {
-        self.by_id((HOLDS, "holds"), after.map(|id| id.0), limit, holds::decode)
+        self.by_id::<Holds>(after.map(|id| id.0), limit)
     }
 
     fn contests(&mut self, after: Option<&ContestId>, limit: usize) -> Page<ContestId, Record> {
-        self.page("contests", limit, |limit| contests::list(None, after, limit), contests::decode)
+        self.page("contests", limit, |limit| contests::list(None, after, limit), contests::Contests::decode)
     }
 
     fn contest_members(
@@ -217,14 +201,14 @@ impl Books for Snapshot {
         limit: usize,
     ) -> Page<PlayerId, Enrolled> {
         let asked = |limit| contests::members(contest, after, limit);
-        Ok(contests::by_player(self.page("contest_members", limit, asked, contests::decode_member)?))
+        Ok(contests::by_player(self.page("contest_members", limit, asked, contests::Members::decode)?))
     }
 
     fn payouts(&mut self, contest: Uuid, from: u32, limit: usize) -> Page<u32, Payout> {
         self.page("contest_prizes", limit, |limit| prizes::select(contest, from, limit), prizes::decode)
     }
 
-    fn owners(&mut self, of: OfContests, after: Option<&Uuid>, limit: usize) -> Page<Uuid, ()> {
+    fn owners(&mut self, of: ContestSnapshot, after: Option<&Uuid>, limit: usize) -> Page<Uuid, ()> {
         let asked = |limit: usize| {
             let mut script = Script::default();
             script.sql("SELECT DISTINCT contest FROM ").sql(of.table()).sql(" FORCE INDEX (PRIMARY)");
@@ -235,65 +219,32 @@ impl Books for Snapshot {
         self.page(of.table(), limit, asked, |row| Ok((Uuid(row.fixed()?), ())))
     }
 
-    fn payments(&mut self, after: Option<&PartKey>, limit: usize) -> Page<PartKey, Payment> {
-        self.page("period_payments", limit, |limit| payments::list(after, limit), payments::decode)
+    fn payments(&mut self, after: Option<&WindowKey>, limit: usize) -> Page<WindowKey, Payment> {
+        self.page("period_payments", limit, |limit| payments::list(after, limit), Payments::decode)
     }
 
     fn members_of(&mut self, ids: &[MemberId]) -> Result<Vec<Option<Member>>, StoreError> {
-        if ids.is_empty() {
-            return Ok(Vec::new());
-        }
-        self.each_sound(ids, &mut |books, ids| {
-            let mut script = Script::default();
-            let statements = members::select(&mut script, ids, false);
-            members::read(&mut books.ask(&script)?, statements, ids)
-        })
+        self.rows_of::<Members>(ids)
     }
 
     fn handles_of(&mut self, handles: &[Handle]) -> Result<Vec<Option<MemberId>>, StoreError> {
-        if handles.is_empty() {
-            return Ok(Vec::new());
-        }
-        self.each_sound(handles, &mut |books, handles| {
-            let mut script = Script::default();
-            let statements = members::select_handles(&mut script, handles, false);
-            members::read_handles(&mut books.ask(&script)?, statements, handles)
-        })
+        self.rows_of::<Handles>(handles)
     }
 
     fn entries_of(&mut self, keys: &[EntryKey]) -> Result<Vec<Option<Entry>>, StoreError> {
-        if keys.is_empty() {
-            return Ok(Vec::new());
-        }
-        self.each_sound(keys, &mut |books, keys| {
-            let mut script = Script::default();
-            let statements = transfers::select_entries(&mut script, keys);
-            transfers::read_entries(books.ask(&script)?, statements, keys)
-        })
+        self.rows_of::<Entries>(keys)
     }
 
     fn transfers_of(&mut self, ids: &[TransferId]) -> Result<Vec<Option<Transfer>>, StoreError> {
-        if ids.is_empty() {
-            return Ok(Vec::new());
-        }
-        let head = "SELECT id, kind, currency, amount, debit_member, debit_sequence, credit_member, credit_sequence \
-             FROM transfers FORCE INDEX (PRIMARY) WHERE id IN (";
-        let put = |row: &mut Row<'_>, id: &TransferId| {
-            row.bytes(&id.0.0);
-        };
-        self.each_sound(ids, &mut |books, ids| {
-            let mut script = Script::default();
-            let statements = script.keys(head, ids, ")", put);
-            found(&mut books.ask(&script)?, statements, "transfers", ids, transfer)
-        })
+        self.rows_of::<Transfers>(ids)
     }
 
-    fn damaged(&mut self) -> Vec<DamagedRow> {
+    fn corrupt_rows(&mut self) -> Vec<CorruptRow> {
         std::mem::take(&mut self.damaged)
     }
 
     fn totals(&mut self) -> Page<AccountKey, Total> {
-        wallets::read_totals(self.ask(&wallets::select_totals())?)
+        self.ask(&wallets::select_totals())?.list(1, "totals", wallets::decode_total)
     }
 
     fn rows(&mut self) -> Result<u64, StoreError> {
@@ -304,8 +255,4 @@ impl Books for Snapshot {
         );
         self.ask(&script)?.one_number("wallets")
     }
-}
-
-fn transfer(row: &mut Fields<'_>) -> Result<(TransferId, Transfer), StoreError> {
-    Ok((TransferId(Uuid(row.fixed()?)), transfers::decode(row)?))
 }

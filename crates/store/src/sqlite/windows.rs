@@ -4,7 +4,7 @@ use super::codec::{Input, put_bytes, put_number, put_signed};
 use super::fault::damaged;
 use super::table::{Rows, Table};
 use crate::StoreError;
-use crate::plan::{Block, BlockKey, BoardNo, Gone, Part, PartKey, PartRow};
+use crate::plan::{Block, BlockKey, BoardNo, Garbage, Window, WindowKey, WindowRow};
 use rusqlite::{Connection, Row, params};
 use tally_rules::Micros;
 use tally_rules::period::Span;
@@ -22,8 +22,8 @@ pub(super) const REMOVE_BLOCK: &str =
     "DELETE FROM blocks WHERE board = ?1 AND part = ?2 AND version = ?3 AND block = ?4";
 pub(super) const MARK_DELETED: &str = "REPLACE INTO deleted_parts (board, part, version) VALUES (?1, ?2, ?3)";
 
-/// Every part of a board that has a row.
-pub(super) fn of_board(connection: &Connection, board: BoardNo) -> Result<Vec<PartRow>, StoreError> {
+/// Every window of a board that has a row.
+pub(super) fn of_board(connection: &Connection, board: BoardNo) -> Result<Vec<WindowRow>, StoreError> {
     let mut statement = connection.prepare_cached(OF_BOARD)?;
     let mut rows = statement.query(params![board.0])?;
     let mut found = Vec::new();
@@ -33,11 +33,12 @@ pub(super) fn of_board(connection: &Connection, board: BoardNo) -> Result<Vec<Pa
     Ok(found)
 }
 
-/// One block of a closed part's order.
+/// One block of a closed window's order.
 pub(super) fn block(connection: &Connection, key: &BlockKey) -> Result<Option<Block>, StoreError> {
     let mut statement = connection.prepare_cached(BLOCK)?;
-    let of = &key.part;
-    let mut rows = statement.query(params![of.board.0, encode(of.part)?, key.version, count(key.block)?])?;
+    let of = &key.window;
+    let mut rows =
+        statement.query(params![of.board.0, encode(of.window)?, key.version, count(key.block)?])?;
     let Some(row) = rows.next()? else { return Ok(None) };
     decode_block(row).map(Some)
 }
@@ -48,15 +49,15 @@ pub(super) fn decode_block(row: &Row<'_>) -> Result<Block, StoreError> {
 }
 
 /// The table `parts`, for the journal.
-pub(super) struct Parts;
+pub(super) struct Windows;
 
-impl Table for Parts {
+impl Table for Windows {
     const TAG: u8 = 5;
-    type Key = PartKey;
-    type Value = PartRow;
+    type Key = WindowKey;
+    type Value = WindowRow;
 
-    fn check(key: &PartKey, value: Option<&PartRow>) -> Result<(), StoreError> {
-        encode(key.part)?;
+    fn check(key: &WindowKey, value: Option<&WindowRow>) -> Result<(), StoreError> {
+        encode(key.window)?;
         let Some(row) = value else { return Ok(()) };
         if row.span.end <= row.span.start {
             return Err(StoreError::Row("parts: a period ends before it starts".into()));
@@ -64,17 +65,17 @@ impl Table for Parts {
         count(row.total).map(drop)
     }
 
-    fn put_key(key: &PartKey, out: &mut Vec<u8>) {
+    fn put_key(key: &WindowKey, out: &mut Vec<u8>) {
         put_number(key.board.0.into(), out);
-        put_number(key.part.0, out);
+        put_number(key.window.0, out);
     }
 
-    fn take_key(input: &mut Input<'_>) -> Option<PartKey> {
-        Some(PartKey { board: BoardNo(input.small()?), part: Part(input.number()?) })
+    fn take_key(input: &mut Input<'_>) -> Option<WindowKey> {
+        Some(WindowKey { board: BoardNo(input.small()?), window: Window(input.number()?) })
     }
 
-    fn put_value(value: &PartRow, out: &mut Vec<u8>) {
-        put_number(value.part.0, out);
+    fn put_value(value: &WindowRow, out: &mut Vec<u8>) {
+        put_number(value.window.0, out);
         put_number(value.rule.into(), out);
         put_signed(value.span.start.0, out);
         put_signed(value.span.end.0, out);
@@ -84,14 +85,14 @@ impl Table for Parts {
         put_number(value.total, out);
     }
 
-    fn take_value(input: &mut Input<'_>) -> Option<PartRow> {
-        let (part, rule) = (Part(input.number()?), input.small()?);
+    fn take_value(input: &mut Input<'_>) -> Option<WindowRow> {
+        let (window, rule) = (Window(input.number()?), input.small()?);
         let span = Span { start: Micros(input.signed()?), end: Micros(input.signed()?) };
         let (closed, version, stale) = (input.truth()?, input.small()?, input.truth()?);
-        Some(PartRow { part, rule, span, closed, version, stale, total: input.number()? })
+        Some(WindowRow { window, rule, span, closed, version, stale, total: input.number()? })
     }
 
-    fn heap_bytes(_key: &PartKey, _value: Option<&PartRow>) -> usize {
+    fn heap_bytes(_key: &WindowKey, _value: Option<&WindowRow>) -> usize {
         0
     }
 
@@ -100,7 +101,7 @@ impl Table for Parts {
             match row {
                 Some(row) => connection.prepare_cached(PUT)?.execute(params![
                     key.board.0,
-                    encode(key.part)?,
+                    encode(key.window)?,
                     row.rule,
                     row.span.start.0,
                     row.span.end.0,
@@ -110,7 +111,7 @@ impl Table for Parts {
                     count(row.total)?
                 ])?,
                 None => {
-                    connection.prepare_cached(REMOVE)?.execute(params![key.board.0, encode(key.part)?])?
+                    connection.prepare_cached(REMOVE)?.execute(params![key.board.0, encode(key.window)?])?
                 }
             };
         }
@@ -127,20 +128,20 @@ impl Table for Blocks {
     type Value = Block;
 
     fn check(key: &BlockKey, value: Option<&Block>) -> Result<(), StoreError> {
-        encode(key.part.part)?;
+        encode(key.window.window)?;
         count(key.block)?;
         value.map_or(Ok(0), |block| count(block.distinct_better)).map(drop)
     }
 
     fn put_key(key: &BlockKey, out: &mut Vec<u8>) {
-        Parts::put_key(&key.part, out);
+        Windows::put_key(&key.window, out);
         put_number(key.version.into(), out);
         put_number(key.block, out);
     }
 
     fn take_key(input: &mut Input<'_>) -> Option<BlockKey> {
-        let part = Parts::take_key(input)?;
-        Some(BlockKey { part, version: input.small()?, block: input.number()? })
+        let window = Windows::take_key(input)?;
+        Some(BlockKey { window, version: input.small()?, block: input.number()? })
     }
 
     fn put_value(value: &Block, out: &mut Vec<u8>) {
@@ -158,12 +159,12 @@ impl Table for Blocks {
 
     fn write(connection: &Connection, rows: &mut Rows<'_, '_, Self>) -> Result<(), StoreError> {
         for (key, block) in rows {
-            let (board, part) = (key.part.board.0, encode(key.part.part)?);
+            let (board, window) = (key.window.board.0, encode(key.window.window)?);
             let number = count(key.block)?;
             match block {
                 Some(block) => connection.prepare_cached(PUT_BLOCK)?.execute(params![
                     board,
-                    part,
+                    window,
                     key.version,
                     number,
                     count(block.distinct_better)?,
@@ -171,7 +172,7 @@ impl Table for Blocks {
                 ])?,
                 None => connection.prepare_cached(REMOVE_BLOCK)?.execute(params![
                     board,
-                    part,
+                    window,
                     key.version,
                     number
                 ])?,
@@ -184,32 +185,32 @@ impl Table for Blocks {
 /// The table `deleted_parts`, for the journal: what is to be purged. Only the purge removes a row.
 pub(super) struct Deleted;
 
-/// A part, and a version of its blocks or -1 for all of it.
+/// A window, and a version of its blocks or -1 for all of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct DeletedKey {
-    pub(super) part: PartKey,
+    pub(super) window: WindowKey,
     version: i64,
 }
 
 impl DeletedKey {
-    /// The first that a part can have.
-    pub(super) fn first(part: PartKey) -> Self {
-        Self { part, version: -1 }
+    /// The first that a window can have.
+    pub(super) fn first(window: WindowKey) -> Self {
+        Self { window, version: -1 }
     }
 }
 
-impl From<Gone> for DeletedKey {
-    fn from(gone: Gone) -> Self {
+impl From<Garbage> for DeletedKey {
+    fn from(gone: Garbage) -> Self {
         match gone {
-            Gone::Part(part) => Self::first(part),
-            Gone::Blocks(part, version) => Self { part, version: version.into() },
+            Garbage::Window(window) => Self::first(window),
+            Garbage::Blocks(window, version) => Self { window, version: version.into() },
         }
     }
 }
 
-impl From<DeletedKey> for Gone {
+impl From<DeletedKey> for Garbage {
     fn from(key: DeletedKey) -> Self {
-        Self::of(key.part, key.version)
+        Self::of(key.window, key.version)
     }
 }
 
@@ -219,16 +220,16 @@ impl Table for Deleted {
     type Value = ();
 
     fn check(key: &DeletedKey, _value: Option<&()>) -> Result<(), StoreError> {
-        encode(key.part.part).map(drop)
+        encode(key.window.window).map(drop)
     }
 
     fn put_key(key: &DeletedKey, out: &mut Vec<u8>) {
-        Parts::put_key(&key.part, out);
+        Windows::put_key(&key.window, out);
         put_signed(key.version, out);
     }
 
     fn take_key(input: &mut Input<'_>) -> Option<DeletedKey> {
-        Some(DeletedKey { part: Parts::take_key(input)?, version: input.signed()? })
+        Some(DeletedKey { window: Windows::take_key(input)?, version: input.signed()? })
     }
 
     fn put_value((): &(), _out: &mut Vec<u8>) {}
@@ -243,16 +244,20 @@ impl Table for Deleted {
 
     fn write(connection: &Connection, rows: &mut Rows<'_, '_, Self>) -> Result<(), StoreError> {
         for (key, _) in rows {
-            let part = encode(key.part.part)?;
-            connection.prepare_cached(MARK_DELETED)?.execute(params![key.part.board.0, part, key.version])?;
+            let window = encode(key.window.window)?;
+            connection.prepare_cached(MARK_DELETED)?.execute(params![
+                key.window.board.0,
+                window,
+                key.version
+            ])?;
         }
         Ok(())
     }
 }
 
-/// Part numbers are below 2^63: a rule's number and a second of the years that have names.
-pub(super) fn encode(part: Part) -> Result<i64, StoreError> {
-    i64::try_from(part.0).map_err(|_| StoreError::Row(format!("parts: {} is no part", part.0)))
+/// Window numbers are below 2^63: a rule's number and a second of the years that have names.
+pub(super) fn encode(window: Window) -> Result<i64, StoreError> {
+    i64::try_from(window.0).map_err(|_| StoreError::Row(format!("parts: {} is no part", window.0)))
 }
 
 fn count(count: u64) -> Result<i64, StoreError> {
@@ -272,9 +277,9 @@ fn truth(row: &Row<'_>, column: usize) -> Result<bool, StoreError> {
 }
 
 /// The columns from the first one on.
-pub(super) fn decode(row: &Row<'_>) -> Result<PartRow, StoreError> {
-    Ok(PartRow {
-        part: Part(number(row, 0)?),
+pub(super) fn decode(row: &Row<'_>) -> Result<WindowRow, StoreError> {
+    Ok(WindowRow {
+        window: Window(number(row, 0)?),
         rule: row.get(1)?,
         span: Span { start: Micros(row.get(2)?), end: Micros(row.get(3)?) },
         closed: truth(row, 4)?,

@@ -3,8 +3,8 @@
 //! Pages are in order of keys, so memory is that of one page however many rows there are. Not here: what the rows must
 //! agree in, and reading of the present, which is [`Ledger`](crate::Ledger).
 
-use crate::books_scores::ScoreBooks;
-use crate::{DamagedRow, PartKey, StoreError};
+use crate::score_snapshot::ScoreSnapshot;
+use crate::{CorruptRow, StoreError, WindowKey};
 use tally_rules::PlayerId;
 use tally_rules::contest::{ContestId, Enrolled, Payout, Record};
 use tally_rules::ledger::account::{AccountKey, Total};
@@ -20,7 +20,7 @@ pub type Page<K, V> = Result<Vec<(K, V)>, StoreError>;
 
 /// A table whose rows belong to contests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OfContests {
+pub enum ContestSnapshot {
     /// Applications.
     Applications,
     /// Members.
@@ -29,7 +29,7 @@ pub enum OfContests {
     Prizes,
 }
 
-impl OfContests {
+impl ContestSnapshot {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Applications, Self::Members, Self::Prizes];
 
@@ -45,7 +45,7 @@ impl OfContests {
 
 /// The ledger at one moment. A page has at most `limit` rows, from the first one after `after`; fewer mean the end. A row
 /// that cannot be read is left out, see [`damaged`](Self::damaged).
-pub trait Books: ScoreBooks {
+pub trait Snapshot: ScoreSnapshot {
     /// Members.
     fn members(&mut self, after: Option<MemberId>, limit: usize) -> Page<MemberId, Member>;
 
@@ -79,10 +79,10 @@ pub trait Books: ScoreBooks {
     fn payouts(&mut self, contest: Uuid, from: u32, limit: usize) -> Page<u32, Payout>;
 
     /// Whose rows there are in a table: each number once.
-    fn owners(&mut self, of: OfContests, after: Option<&Uuid>, limit: usize) -> Page<Uuid, ()>;
+    fn owners(&mut self, of: ContestSnapshot, after: Option<&Uuid>, limit: usize) -> Page<Uuid, ()>;
 
     /// What is paid for closed periods.
-    fn payments(&mut self, after: Option<&PartKey>, limit: usize) -> Page<PartKey, Payment>;
+    fn payments(&mut self, after: Option<&WindowKey>, limit: usize) -> Page<WindowKey, Payment>;
 
     /// The member of each id, which ascend.
     fn members_of(&mut self, ids: &[MemberId]) -> Result<Vec<Option<Member>>, StoreError>;
@@ -100,7 +100,7 @@ pub trait Books: ScoreBooks {
     fn totals(&mut self) -> Page<AccountKey, Total>;
 
     /// Rows that cannot be read and were left out of pages since this was last asked. One may come several times.
-    fn damaged(&mut self) -> Vec<DamagedRow>;
+    fn corrupt_rows(&mut self) -> Vec<CorruptRow>;
 
     /// About how many rows a walk of all six tables gives; for progress only.
     fn rows(&mut self) -> Result<u64, StoreError>;

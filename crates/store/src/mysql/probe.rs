@@ -1,6 +1,6 @@
 //! What a server of MySQL or MariaDB says of itself, for whoever judges how it is set up. Not here: the judgement.
 
-use super::Survey;
+use super::Probe;
 use super::pool::Pool;
 use super::text::Script;
 use crate::StoreError;
@@ -10,7 +10,7 @@ const SETTINGS: &str = "SHOW GLOBAL VARIABLES WHERE variable_name IN ('innodb_fl
      'sync_binlog', 'log_bin', 'innodb_doublewrite', 'max_allowed_packet', 'innodb_buffer_pool_size', 'read_only')";
 
 /// Asks for it.
-pub(super) fn survey(pool: &Pool) -> Result<Survey, StoreError> {
+pub(super) fn probe(pool: &Pool) -> Result<Probe, StoreError> {
     let mut script = Script::default();
     script.statement("SELECT VERSION()");
     script.statement(SETTINGS);
@@ -19,15 +19,15 @@ pub(super) fn survey(pool: &Pool) -> Result<Survey, StoreError> {
          WHERE table_schema = DATABASE()",
     );
     let mut answers = pool.ask(&script)?;
-    let mut survey = Survey::default();
+    let mut probe = Probe::default();
     answers.each(1, "the version", |row| {
-        row.text()?.clone_into(&mut survey.version);
+        row.text()?.clone_into(&mut probe.version);
         Ok(())
     })?;
     answers.each(1, "the settings", |row| {
-        survey.settings.insert(row.text()?.to_ascii_lowercase(), row.text()?.to_owned());
+        probe.settings.insert(row.text()?.to_ascii_lowercase(), row.text()?.to_owned());
         Ok(())
     })?;
-    survey.tables_bytes = answers.one_number("the size of the tables")?;
-    Ok(survey)
+    probe.tables_bytes = answers.one_number("the size of the tables")?;
+    Ok(probe)
 }
