@@ -5,13 +5,13 @@
 //! rows map to types in one place per table. Not here: rules (a transaction asks the caller to `decide`), ranks, and
 //! any retry policy (the lanes have it, from the kinds of [`StoreError`]).
 
+pub(crate) mod codec;
 mod contest_reads;
 pub mod contests;
 mod coordination;
 pub(crate) mod damage;
 mod error;
 pub mod events;
-mod hold;
 pub mod ledger;
 mod maintenance;
 pub mod mysql;

@@ -8,7 +8,7 @@ use super::table::Table;
 use super::text::{Row, Script};
 use super::wallets::{self, Wallets};
 use crate::StoreError;
-use crate::hold::Columns;
+use crate::codec::holds::Columns;
 use tally_rules::Micros;
 use tally_rules::ledger::{Hold, HoldId, Uuid, WalletKey};
 

@@ -9,7 +9,8 @@ use super::row::Fields;
 use super::table::{self, Table};
 use super::text::{Row, Script};
 use super::windows;
-use crate::payments::{self, PaymentReads};
+use crate::codec::payments;
+use crate::payments::PaymentReads;
 use crate::{StoreError, WindowKey};
 use tally_rules::period::Payment;
 

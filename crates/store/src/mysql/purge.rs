@@ -9,7 +9,8 @@ use super::pool::Pool;
 use super::row::Answers;
 use super::text::Script;
 use super::{CLOCK, bans, batches, revisions};
-use crate::events::{Topic, topic_bytes};
+use crate::codec::events::topic_bytes;
+use crate::events::Topic;
 use crate::{BoardNo, StoreError, Window, WindowKey};
 
 /// A removed record keeps its row for so long: longer than anyone can be late with an older version.

@@ -6,7 +6,6 @@
 //! journal holds no step that could be done twice. Not here: who checks that bytes are whole (`journal`).
 
 use super::boards::Boards;
-use super::codec::{Input, put_number, put_option};
 use super::directory::{Changed, Directory};
 use super::events::{Events, Topics};
 use super::holds::Holds;
@@ -20,6 +19,7 @@ use super::transfers::{Entries, Transfers};
 use super::wallets::{Totals, Wallets};
 use super::windows::{Blocks, Deleted, Windows};
 use super::{bans, contests, imports, payments, profiles, series, table};
+use crate::codec::{Input, put_number, put_option};
 use crate::plan::WriteSet;
 use crate::{KeyChange, LedgerWriteSet, StoreError};
 use tally_rules::ledger::account::{AccountKey, Total};

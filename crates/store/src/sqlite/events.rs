@@ -3,7 +3,6 @@
 //! The writer, which is one, gives the numbers. Not here: their bytes (`events`).
 
 use super::SqliteStore;
-use super::codec::{Input, put_bytes, put_number, put_signed};
 use super::contest_reads::merged;
 use super::fault::{column_text, damaged};
 use super::overlay::Overlay;
@@ -13,8 +12,10 @@ use super::state::Shared;
 use super::table::{List, Rows, Table};
 use super::wallets::Wallets;
 use super::{bound, wallets};
+use crate::codec::events::{self, read_topic, topic_bytes};
+use crate::codec::{Input, put_bytes, put_number, put_signed};
 use crate::damage::KeyText;
-use crate::events::{self, EventKey, EventReads, Topic, read_topic, topic_bytes};
+use crate::events::{EventKey, EventReads, Topic};
 use crate::{Listing, StoreError};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use std::collections::BTreeMap;

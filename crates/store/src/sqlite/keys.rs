@@ -1,8 +1,8 @@
 //! The table `keys`: API keys and whether they were revoked.
 
-use super::codec::{Input, put_bytes, put_number, put_option, put_signed};
 use super::fault::damaged;
 use super::table::{Rows, Table};
+use crate::codec::{Input, put_bytes, put_number, put_option, put_signed};
 use crate::{CorruptRow, KeyRow, StoreError};
 use rusqlite::{Connection, Row, params};
 use std::sync::Arc;

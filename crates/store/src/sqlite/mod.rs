@@ -18,7 +18,6 @@ mod backup;
 mod bans;
 mod batch;
 mod boards;
-pub(crate) mod codec;
 mod connect;
 mod contest_reads;
 mod contests;
@@ -76,7 +75,6 @@ mod wallets;
 mod windows;
 
 pub use backup::{Copied, backup, backup_on, restore, restore_on};
-pub(crate) use boards::{encode_prizes, put_board, take_board, take_period_prizes};
 pub use options::{Background, Options};
 pub use repair::{Repaired, repair};
 

@@ -3,14 +3,15 @@
 //! Not here: their bytes (`payments`), and the prizes themselves (`contests`).
 
 use super::SqliteStore;
-use super::codec::{Input, put_bytes, put_number};
 use super::contest_reads::merged;
 use super::contests::one;
 use super::fault::damaged;
 use super::overlay::Overlay;
 use super::table::{Rows, Table};
 use super::{reads, windows};
-use crate::payments::{self, PaymentReads};
+use crate::codec::payments;
+use crate::codec::{Input, put_bytes, put_number};
+use crate::payments::PaymentReads;
 use crate::{BoardNo, StoreError, Window, WindowKey};
 use rusqlite::{Connection, Row, params};
 use std::ops::Bound;

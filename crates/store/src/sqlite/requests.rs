@@ -1,10 +1,10 @@
 //! The table `requests`: what was done under which idempotency key, until it is forgotten.
 
-use super::codec::{Input, put_bytes, put_signed};
 use super::fault::damaged;
 use super::state::Shared;
 use super::table::{Rows, Table};
 use crate::StoreError;
+use crate::codec::{Input, put_bytes, put_signed};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row, params};
 use tally_rules::Micros;

@@ -3,10 +3,10 @@
 //! The table that rates depend on. A row is written with REPLACE: without a second index, trigger or foreign key SQLite
 //! then descends the tree once and overwrites, where INSERT ... ON CONFLICT descends three times.
 
-use super::codec::{Input, put_bytes, put_number, put_signed};
 use super::fault::{corrupt, damaged};
 use super::table::{Rows, Table};
 use super::windows::encode;
+use crate::codec::{Input, put_bytes, put_number, put_signed};
 use crate::damage::score_text;
 use crate::{BoardNo, CorruptRow, ScoreKey, StoreError, Window};
 use rusqlite::types::ValueRef;

@@ -3,15 +3,16 @@
 //! Not here: their bytes (`series`).
 
 use super::SqliteStore;
-use super::codec::{Input, put_bytes};
 use super::contest_reads::{merged, only_behind};
 use super::contests::one;
 use super::fault::{column_text, damaged};
 use super::overlay::Overlay;
 use super::reads;
 use super::table::{Rows, Table};
+use crate::codec::series;
+use crate::codec::{Input, put_bytes};
 use crate::contest_reads::{Due, DueAfter};
-use crate::series::{self, SeriesReads};
+use crate::series::SeriesReads;
 use crate::{Listing, StoreError};
 use rusqlite::{Connection, Row, params};
 use std::ops::Bound;

@@ -8,13 +8,13 @@
 //! that gains a field gets a table with a new tag. Not here: scans, which each table's file has where it needs them.
 
 use super::batch::{Batch, take_list};
-use super::codec::Input;
 use super::overlay::{AnyLayer, Layer};
 use super::{
     bans, boards, contests, events, holds, imports, keys, members, payments, profiles, requests, scores,
     series, transfers, wallets, windows,
 };
 use crate::StoreError;
+use crate::codec::Input;
 use rusqlite::Connection;
 use std::fmt::Debug;
 use std::marker::PhantomData;

@@ -1,9 +1,9 @@
 //! The tables `parts`, `blocks` and `deleted_parts`: periods, and the order of closed ones.
 
-use super::codec::{Input, put_bytes, put_number, put_signed};
 use super::fault::damaged;
 use super::table::{Rows, Table};
 use crate::StoreError;
+use crate::codec::{Input, put_bytes, put_number, put_signed};
 use crate::plan::{Block, BlockKey, BoardNo, Garbage, Window, WindowKey, WindowRow};
 use rusqlite::{Connection, Row, params};
 use tally_rules::Micros;

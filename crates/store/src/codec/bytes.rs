@@ -1,7 +1,7 @@
-//! Bytes of the journal: numbers, texts and what may be missing, written to a buffer and read back.
+//! Numbers, texts and options, written to a buffer and read back.
 //!
 //! Small numbers take few bytes, because most are (LEB128, signed ones folded to unsigned first). A reader answers
-//! `None` at whatever it cannot read, and never allocates more than it was given. Not here: what a table puts in.
+//! `None` for bytes that it cannot read, and never allocates more than it was given. Not here: what a row puts in.
 
 /// Appends a number.
 pub(crate) fn put_number(mut number: u64, out: &mut Vec<u8>) {
