@@ -1,7 +1,7 @@
 //! What several servers share: the change feed, the outbox, task leases.
 
 use super::lease::Lease;
-use super::{MySqlStore, batches, meta, outbox, revisions, turns};
+use super::{MySqlStore, batches, meta, outbox, revisions, tasks};
 use crate::plan::BatchId;
 use crate::servers::{
     BoardRef, BoardState, FeedPage, FeedPosition, LostCommits, OutboxEntry, Revisions, Task,
@@ -34,7 +34,7 @@ impl Coordination for MySqlStore {
     }
 
     fn lease_task(&self, task: Task, time: Duration) -> Result<bool, StoreError> {
-        Ok(self.pool.ask(&turns::take(task, &self.name, time))?.affected() > 0)
+        Ok(self.pool.ask(&tasks::take(task, &self.name, time))?.affected() > 0)
     }
 
     fn published(&self, batch: BatchId) {

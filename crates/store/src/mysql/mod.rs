@@ -6,7 +6,7 @@
 //!
 //! - `run`: the write path; `load`: its first message; `write`: its second; `batches`: what became of a commit whose answer was lost; `notes`: what `shards` keeps beside a transaction
 //! - `pool`, `link`, `connect`: connections; `fault`: what their errors mean; `stats`; `survey`; `options`: bounds; `text`, `row`: SQL and results
-//! - `lease`, `leases`: how a server that keeps orders in memory stays the only one that writes; `moving`: rows to another database; `revisions`, `turns`, `marks`: how several servers share a store
+//! - `lease`, `leases`: how a server that keeps orders in memory stays the only one that writes; `moving`: rows to another database; `revisions`, `tasks`, `marks`: how several servers share a store
 //! - `witness`: whether the database has lost commits; `replication`: which kinds are refused; `migrate`: whose database it is, and its schema; `purge`: what is deleted at leisure; `check`; `snapshot`: the ledger of one moment; a file for each table, with its statements and the one place where its rows become types
 //!
 //! **Present and absent.** Transactions are READ COMMITTED and lock every row they read, in order of tables and keys. A key that has no row is not locked: locking the gap
@@ -25,7 +25,6 @@ mod contests;
 mod coordination;
 mod events;
 mod fault;
-mod guess;
 mod holds;
 mod imports;
 mod keys;
@@ -41,6 +40,7 @@ mod meta;
 mod migrate;
 pub(crate) mod moving;
 mod notes;
+mod optimistic;
 mod options;
 mod outbox;
 mod payments;
@@ -50,11 +50,11 @@ mod probe;
 mod profiles;
 mod purge;
 mod reads;
-mod recent;
 mod replication;
 mod requests;
 mod revisions;
 mod row;
+mod row_cache;
 mod run;
 mod score_snapshot;
 mod scores;
@@ -62,12 +62,12 @@ mod series;
 pub(crate) mod snapshot;
 mod stats;
 mod table;
+mod tasks;
 #[cfg(test)]
 mod tests;
 mod text;
 mod transactions;
 mod transfers;
-mod turns;
 mod version;
 mod wallets;
 mod windows;
@@ -94,7 +94,7 @@ pub struct MySqlStore {
     pool: Arc<pool::Pool>,
     flavour: Flavour,
     lease: Option<Lease>,
-    recent: recent::Recent,
+    recent: row_cache::RowCache,
     /// Random, for turns.
     name: [u8; 16],
     /// For [`crate::Coordination::change_feed`], which must not wait for connections of the pool.
@@ -187,6 +187,13 @@ impl MySqlStore {
         let held = held.filter(|_| holder.is_some_and(|(kind, _)| kind == Kind::Alone));
         let take = || holder.map(|holder| Lease::take(&pool, holder, tell)).transpose();
         let lease = held.map_or_else(take, |held| Ok(Some(held)))?;
-        Ok(Self { pool, flavour, lease, recent: recent::Recent::default(), name, follower: Mutex::default() })
+        Ok(Self {
+            pool,
+            flavour,
+            lease,
+            recent: row_cache::RowCache::default(),
+            name,
+            follower: Mutex::default(),
+        })
     }
 }

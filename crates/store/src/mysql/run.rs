@@ -1,7 +1,7 @@
 //! One transaction: read and lock, decide, write and commit, in two messages.
 //!
 //! A plan that reads nothing is one message. So is one of the only writer that asks for nothing but whether boards are live
-//! and requests are new, or for rows of the ledger that it knows (`recent`): it is taken for granted, said in the row of the
+//! and requests are new, or for rows of the ledger that it knows (`row_cache`): it is taken for granted, said in the row of the
 //! batch and by plain inserts, and read where it turns out not to be so. Only where the connection answered just now: of one that is lost nobody could say whether the
 //! one message arrived. Changes of boards or keys, which are rare, take one more: they refer to what
 //! is there. An answer that is lost at COMMIT is looked for at once on a new connection; only when the database cannot
@@ -17,9 +17,9 @@ use super::link::Link;
 use super::load::{self, Read};
 use super::notes::{Decide, Noted};
 use super::pool::{Pool, Use};
-use super::recent::{Known, Recent, Rows};
+use super::row_cache::{Known, RowCache, Rows};
 use super::text::Script;
-use super::{CLOCK, Version, bans, boards, check, guess, keys, meta, outbox, revisions, write};
+use super::{CLOCK, Version, bans, boards, check, keys, meta, optimistic, outbox, revisions, write};
 use crate::StoreError;
 use crate::ledger::{LedgerLoaded, LedgerReadSet, LedgerWriteSet};
 use crate::plan::{BatchId, BoardNo, Committed, ReadSet, WriteSet};
@@ -44,9 +44,9 @@ pub(super) enum Stop {
     Mistaken(Fault),
 }
 
-/// See [`crate::Store::run`]. `recent` is given where nobody else writes.
+/// See [`crate::Store::run`]. `row_cache` is given where nobody else writes.
 pub(super) fn run(
-    (pool, lease, recent): (&Pool, Option<&Lease>, Option<&Recent>),
+    (pool, lease, recent): (&Pool, Option<&Lease>, Option<&RowCache>),
     plan: &ReadSet,
     decide: Decide<'_>,
 ) -> Result<Committed, StoreError> {
@@ -63,13 +63,13 @@ pub(super) fn run(
 }
 
 fn run_alone(
-    (pool, lease, recent): (&Pool, Option<&Lease>, Option<&Recent>),
+    (pool, lease, recent): (&Pool, Option<&Lease>, Option<&RowCache>),
     plan: &ReadSet,
     decide: Decide<'_>,
 ) -> Result<Committed, StoreError> {
     plan.assert_sorted();
     lease.map_or(Ok(()), Lease::check)?;
-    let rows = recent.filter(|_| !plan.ledger.is_empty()).map(Recent::take);
+    let rows = recent.filter(|_| !plan.ledger.is_empty()).map(RowCache::take);
     let mut alone = Alone { recent, rows };
     let done = in_turn((pool, lease), &mut alone, plan, decide);
     if !matches!(done, Ok((_, true)))
@@ -85,7 +85,7 @@ fn run_alone(
 /// What the only writer may do.
 struct Alone<'a> {
     /// There is one where nobody else writes, and what is nearly always so is taken for granted.
-    recent: Option<&'a Recent>,
+    recent: Option<&'a RowCache>,
     /// Its rows, where the plan asks for any.
     rows: Option<MutexGuard<'a, Rows>>,
 }
@@ -158,9 +158,10 @@ fn attempt(
 ) -> Result<Committed, Stop> {
     let mut known = alone.rows.as_mut().map(|rows| rows.known(&plan.ledger));
     let all_known = known.as_ref().map_or(plan.ledger.is_empty(), |known| known.left.is_empty());
-    let may_guess = alone.recent.is_some() && all_known && link.is_fresh() && guess::may_be_guessed(plan);
+    let may_guess =
+        alone.recent.is_some() && all_known && link.is_fresh() && optimistic::may_be_guessed(plan);
     let guessed = match lease.filter(|_| may_guess) {
-        Some(lease) => guess::guess(link, (pool, lease), known.take(), plan, decide),
+        Some(lease) => optimistic::guess(link, (pool, lease), known.take(), plan, decide),
         None => Ok(None),
     };
     let done = match guessed {

@@ -96,7 +96,7 @@ impl Inner {
     pub(super) fn tell(&self, told: &Told) -> bool {
         let tell = |shard: usize| {
             // One that lags hears of everything first.
-            let asked = !self.silent.is_recent(shard) && self.catch_up(shard).is_ok();
+            let asked = !self.breaker.is_recent(shard) && self.catch_up(shard).is_ok();
             let _one = locked(&self.directory.telling[shard]);
             let heard = asked && self.sync(shard, told).is_ok();
             if !heard {

@@ -31,7 +31,7 @@ impl Inner {
         let mut feeds = self.feeds.0.lock().unwrap_or_else(PoisonError::into_inner);
         let at = |shard: usize| after.get(shard).copied().unwrap_or_default();
         for shard in 1..self.all.len() {
-            if !feeds.contains_key(&shard) && !self.silent.is_recent(shard) {
+            if !feeds.contains_key(&shard) && !self.breaker.is_recent(shard) {
                 feeds.insert(shard, ask(&self.all[shard], at(shard))?);
             }
         }
@@ -43,13 +43,13 @@ impl Inner {
             let Some(asked) = feeds.remove(&shard) else { continue };
             match asked.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
                 Ok(Ok(there)) => {
-                    self.silent.take(shard);
+                    self.breaker.take(shard);
                     changed.next[shard] = there.next.first().copied().unwrap_or_default();
                     changed.boards.extend(there.boards);
                     changed.more |= there.more;
                 }
                 Ok(Err(error)) => {
-                    self.silent.put(shard);
+                    self.breaker.put(shard);
                     tracing::debug!(%error, shard, "ask what has changed; it is asked again");
                 }
                 Err(RecvTimeoutError::Timeout) => drop(feeds.insert(shard, asked)),

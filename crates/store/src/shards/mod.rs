@@ -10,6 +10,7 @@
 //! lease on every shard: they are taken in order, so whoever has the first may have the others. While a shard is away, what concerns
 //! it fails and what concerns others does not. Not here: databases that are no MySQL or MariaDB.
 
+mod breaker;
 mod contests;
 mod coordination;
 mod directory;
@@ -22,7 +23,6 @@ mod moving;
 mod reads;
 mod reshard;
 mod run;
-mod silent;
 mod snapshot;
 mod split;
 mod upgrade;
@@ -34,9 +34,9 @@ pub use reshard::{Resharded, reshard};
 use crate::mysql::{MySqlStore, Options};
 use crate::plan::BatchId;
 use crate::{SHARDS_MAX, StoreError};
+use breaker::CircuitBreaker;
 use directory::Directory;
 use feeds::Feeds;
-use silent::Silent;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -50,7 +50,7 @@ pub struct Shards {
 struct Inner {
     all: Vec<Arc<MySqlStore>>,
     directory: Directory,
-    silent: Silent,
+    breaker: CircuitBreaker,
     feeds: Feeds,
     /// Whether other servers may write as well.
     shared: bool,
@@ -114,7 +114,7 @@ fn connect(
 impl Inner {
     fn new(all: Vec<Arc<MySqlStore>>, shared: bool) -> Self {
         let directory = Directory::of(all.len());
-        Self { all, directory, silent: Silent::default(), feeds: Feeds::default(), shared }
+        Self { all, directory, breaker: CircuitBreaker::default(), feeds: Feeds::default(), shared }
     }
 
     /// The database of a transaction, and the transaction as that one knows it.

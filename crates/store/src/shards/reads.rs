@@ -334,7 +334,7 @@ impl Inner {
             }
         }
         all.push(("shards", self.all.len() as f64));
-        all.push(("shards_silent", self.silent.get().len() as f64));
+        all.push(("shards_silent", self.breaker.get().len() as f64));
         all.push(("shards_lagging", f64::from(self.directory.lagging())));
         all
     }

@@ -123,7 +123,7 @@ impl Inner {
         if let Some((shard, error)) = run.stopped.take() {
             return Err(self.stopped(&run, shard, error));
         }
-        needs.shards.iter().for_each(|shard| self.silent.take(shard));
+        needs.shards.iter().for_each(|shard| self.breaker.take(shard));
         if !run.told.is_empty() && !self.tell(&run.told) && !run.told.closed.is_empty() {
             // What is written there by whoever has not heard of it would be missing in the order of the period.
             return Err(StoreError::Partly("a database has not heard that a period is over".into()));
@@ -190,7 +190,7 @@ impl Inner {
 
     /// One that was asked in vain a moment ago is not asked again.
     pub(super) fn refuse_recent(&self, shard: usize, alone: bool) -> Result<(), StoreError> {
-        if !self.silent.is_recent(shard) {
+        if !self.breaker.is_recent(shard) {
             return Ok(());
         }
         Err(self.away(shard, alone, "it did not answer a moment ago".into()))
@@ -200,11 +200,11 @@ impl Inner {
     fn fault(&self, shard: usize, error: StoreError, alone: bool) -> StoreError {
         match error {
             StoreError::Unavailable(why) => {
-                self.silent.put(shard);
+                self.breaker.put(shard);
                 self.away(shard, alone, why)
             }
             StoreError::InDoubt { batch, why } => {
-                self.silent.put(shard);
+                self.breaker.put(shard);
                 StoreError::InDoubt {
                     batch: batch_of(shard, batch),
                     why: format!("{}: {why}", self.name(shard)),

@@ -1,4 +1,4 @@
-//! What one transaction writes, as rows of tables: on its way into the journal and the overlay, and back out of the
+//! What one transaction writes, as rows of tables: on its way into the journal and the memtable, and back out of the
 //! journal after a kill.
 //!
 //! A batch is a list of rows for each table it touches, in order of keys. In bytes: for each such table its tag, the
@@ -11,7 +11,7 @@ use super::events::{Events, Topics};
 use super::holds::Holds;
 use super::keys::{KeyState, Keys};
 use super::members::{Handles, Members};
-use super::overlay::Generation;
+use super::memtable::Memtable;
 use super::requests::Requests;
 use super::scores::Scores;
 use super::table::{List, Table};
@@ -34,7 +34,7 @@ pub(super) struct Batch {
 trait AnyList {
     fn rows(&self) -> usize;
     fn encode(&self, out: &mut Vec<u8>);
-    fn put(self: Box<Self>, generation: &mut Generation);
+    fn put(self: Box<Self>, memtable: &mut Memtable);
 }
 
 struct ListOf<T: Table>(List<T>);
@@ -53,8 +53,8 @@ impl<T: Table> AnyList for ListOf<T> {
         }
     }
 
-    fn put(self: Box<Self>, generation: &mut Generation) {
-        generation.layer_mut::<T>().put(self.0);
+    fn put(self: Box<Self>, memtable: &mut Memtable) {
+        memtable.layer_mut::<T>().put(self.0);
     }
 }
 
@@ -98,9 +98,9 @@ impl Batch {
     }
 
     /// Moves its rows in.
-    pub(super) fn put_into(self, generation: &mut Generation) {
+    pub(super) fn put_into(self, memtable: &mut Memtable) {
         for list in self.lists {
-            list.put(generation);
+            list.put(memtable);
         }
     }
 }

@@ -23,7 +23,7 @@ pub(super) fn writer(files: &Files, path: &Path, options: &Options) -> Result<Co
     connection.busy_timeout(options.busy_wait)?;
     connection.pragma_update(None, "page_size", PAGE_BYTES)?;
     durable(&connection)?;
-    set_cache(&connection, options.fold_cache_bytes)?;
+    set_cache(&connection, options.flush_cache_bytes)?;
     Ok(connection)
 }
 

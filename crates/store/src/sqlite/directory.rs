@@ -2,7 +2,7 @@
 //!
 //! There are thousands at most, each transaction asks whether some are live, and one process changes them, so they are
 //! read from the tables once. A change is checked here before it is written to the journal: what is there must be
-//! possible to fold. Not here: rows of deleted boards, see `purge`.
+//! possible to flush. Not here: rows of deleted boards, see `purge`.
 
 use super::fault::damaged;
 use super::{boards, meta};

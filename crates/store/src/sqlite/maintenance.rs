@@ -1,7 +1,7 @@
 //! Maintenance of the embedded store, and its coordination: it is the only process, so the defaults hold.
 
 use super::SqliteStore;
-use super::{files, meta, overlay, purge, requests};
+use super::{files, memtable, meta, purge, requests};
 use crate::plan::{ScoreKey, WindowKey};
 use crate::{Coordination, CorruptRow, Maintenance, Slow, StoreError};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -35,7 +35,7 @@ impl Maintenance for SqliteStore {
     }
 
     fn checkpoint(&self) -> Result<(), StoreError> {
-        self.shared.folding.settle(&self.shared)
+        self.shared.flushing.settle(&self.shared)
     }
 
     fn corrupt_rows(&self) -> Vec<CorruptRow> {
@@ -56,9 +56,9 @@ impl Maintenance for SqliteStore {
         let (journal_files, journal_bytes) = files::size_of_journal(&shared.path);
         let file_bytes = std::fs::metadata(&shared.path).map_or(0, |file| file.len());
         let (rows, bytes) = {
-            let overlay = shared.overlay();
-            let sum = |of: fn(&overlay::Generation) -> usize| overlay.generations().map(of).sum::<usize>();
-            (sum(overlay::Generation::rows), sum(overlay::Generation::bytes))
+            let memtables = shared.memtables();
+            let sum = |of: fn(&memtable::Memtable) -> usize| memtables.each().map(of).sum::<usize>();
+            (sum(memtable::Memtable::rows), sum(memtable::Memtable::bytes))
         };
         let lag = shared.unsynced.lag();
         vec![
@@ -71,11 +71,11 @@ impl Maintenance for SqliteStore {
             ("journal_bytes", journal_bytes as f64),
             ("unfolded_rows", rows as f64),
             ("unfolded_bytes", bytes as f64),
-            ("folds", number(&shared.folding.folds)),
-            ("fold_rows", number(&shared.folding.rows)),
-            ("fold_failures", number(&shared.folding.failures)),
-            ("fold_seconds_last", number(&shared.folding.last_micros) / 1e6),
-            ("slowed_seconds", shared.folding.pace.slept_seconds()),
+            ("folds", number(&shared.flushing.flushes)),
+            ("fold_rows", number(&shared.flushing.rows)),
+            ("fold_failures", number(&shared.flushing.failures)),
+            ("fold_seconds_last", number(&shared.flushing.last_micros) / 1e6),
+            ("slowed_seconds", shared.flushing.stall.slept_seconds()),
             ("unsynced_transactions", lag.transactions as f64),
             ("unsynced_bytes", lag.bytes as f64),
             ("unsynced_seconds", lag.seconds),

@@ -1,14 +1,14 @@
 //! The truth in SQLite: tables in one file, and beside it a journal of what is not in them yet.
 //!
 //! A random row written into a table dirties a page, some eight kilobytes on the disk. So a transaction is appended to
-//! the journal as one row and synced, its rows are kept in memory, and much later, with many others, they are folded
+//! the journal as one row and synced, its rows are kept in memory, and much later, with many others, they are flushed
 //! into the tables in key order. Both are SQLite files: at rest there is one file of plain tables that any client
 //! reads; while a server runs it is some seconds behind.
 //!
 //! - `run`: the write path; `journal`: a file of the journal; `batch`: what a row of it means
-//! - `overlay`: what is not folded, in memory; `state`: reading it and the tables at one moment; `reads`
-//! - `fold`, `fold_worker`: from the overlay into the `tables`; `rotation`: the next file, the next generation; `pace`: how much may wait for it; `unsynced`: relaxed transactions
-//! - `journal`: a file of it that is written; `registry`: which files there are; `journal_rows`: reading one back
+//! - `memtable`: what is not flushed, in memory; `state`: reading it and the tables at one moment; `reads`
+//! - `flush`, `flush_worker`: from the memtable into the `tables`; `rotation`: the next file, the next memtable; `stall`: how much may wait for it; `unsynced`: relaxed transactions
+//! - `journal`: a file of it that is written; `manifest`: which files there are; `journal_rows`: reading one back
 //! - `backup`: a copy beside a running server; `recover`: after a kill; `damage`: whether it was one; `repair`: going on after damage
 //! - a file for each table, with its statements and the one place where its rows become types
 //!
@@ -23,30 +23,29 @@ mod contest_reads;
 mod contests;
 mod damage;
 mod directory;
-mod doubt;
 mod events;
 mod fault;
 mod files;
-mod fold;
-mod fold_worker;
+mod flush;
+mod flush_worker;
 mod holds;
 mod identity;
 mod imports;
 mod journal;
 mod journal_rows;
 mod keys;
-mod laid;
 mod ledger;
 mod lock;
 mod log;
 mod log_frames;
 mod maintenance;
+mod manifest;
 mod members;
+mod memtable;
+mod merge;
 mod meta;
 mod migrate;
 mod options;
-mod overlay;
-mod pace;
 mod payments;
 mod plants;
 mod points;
@@ -54,7 +53,6 @@ mod profiles;
 mod purge;
 mod reads;
 mod recover;
-mod registry;
 mod repair;
 mod requests;
 mod rotation;
@@ -63,7 +61,9 @@ mod score_snapshot;
 mod scores;
 mod series;
 mod snapshot;
+mod stall;
 mod state;
+mod sync_failure;
 mod table;
 mod tables;
 #[cfg(test)]
@@ -82,14 +82,14 @@ use crate::damage::Damages;
 use crate::{Maintenance, StoreError};
 use connect::Readers;
 use directory::Directory;
-use doubt::Doubt;
 use files::Files;
-use fold_worker::Folder;
-use overlay::Overlay;
+use flush_worker::FlushThread;
+use memtable::Memtables;
 use run::Writer;
 use state::Shared;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
+use sync_failure::SyncFailure;
 use tables::Tables;
 use unsynced::Syncs;
 
@@ -98,7 +98,7 @@ use unsynced::Syncs;
 pub struct SqliteStore {
     // The order of the fields is the order in which they are dropped: the threads stop first, then all connections close,
     // and only then is the lock released.
-    _folder: Folder,
+    _flusher: FlushThread,
     _syncs: Syncs,
     shared: Arc<Shared>,
     lock: Mutex<lock::Lock>,
@@ -120,10 +120,10 @@ impl SqliteStore {
         &self.shared.path
     }
 
-    /// Does what threads do in the background, where the store has none: syncs what is not synced, and folds.
+    /// Does what threads do in the background, where the store has none: syncs what is not synced, and flushes.
     pub fn work(&self) -> Result<(), StoreError> {
         self.shared.unsynced.sync_now();
-        self.shared.folding.fold_now(&self.shared)
+        self.shared.flushing.flush_now(&self.shared)
     }
 
     fn open_with(path: &Path, options: &Options, migrations: &[&str]) -> Result<Self, StoreError> {
@@ -131,19 +131,19 @@ impl SqliteStore {
         let files = Files::on(&options.disk);
         let (lock, mut tables) = at_rest(&files, &path, options, migrations)?;
         let last = recover::recover(&files, &path, &mut tables, options.busy_wait)?;
-        tables.doubt().clear();
+        tables.sync_failure().clear();
         let damages = Damages::default();
         let boards = Directory::load(tables.connection(), &damages)?;
         let next_key = keys::last(tables.connection())?.saturating_add(1);
         let readers = Readers::open(&files, &path, options)?;
         let writer =
             Writer::new(connect::reader(&files, &path, options, options.cache_bytes)?, last, next_key);
-        let overlay = Overlay { boards, ..Overlay::default() };
-        let shared = Arc::new(Shared::new(path, options, readers, overlay, tables, (writer, damages)));
+        let memtables = Memtables { boards, ..Memtables::default() };
+        let shared = Arc::new(Shared::new(path, options, readers, memtables, tables, (writer, damages)));
         let no_thread = |error| StoreError::Unavailable(format!("start a thread of the store: {error}"));
-        let folder = Folder::start(&shared).map_err(no_thread)?;
+        let flusher = FlushThread::start(&shared).map_err(no_thread)?;
         let syncs = Syncs::start(&shared).map_err(no_thread)?;
-        Ok(Self { _folder: folder, _syncs: syncs, shared, lock: Mutex::new(lock) })
+        Ok(Self { _flusher: flusher, _syncs: syncs, shared, lock: Mutex::new(lock) })
     }
 }
 
@@ -162,7 +162,7 @@ fn at_rest(
     let lock = lock::Lock::take(files, path)?;
     files::check_no_restore(path)?;
     identity::check(path, known)?;
-    Doubt::of(path).write_logs_again(files, path)?;
+    SyncFailure::of(path).write_logs_again(files, path)?;
     let mut connection = connect::writer(files, path, options)?;
     migrate::migrate(files, &mut connection, path, migrations)?;
     connect::log_ahead(&connection, options)?;
@@ -173,7 +173,7 @@ fn at_rest(
 
 impl Drop for SqliteStore {
     fn drop(&mut self) {
-        // So that the file at rest is plain tables. What cannot be folded now is folded by the next start.
+        // So that the file at rest is plain tables. What cannot be flushed now is flushed by the next start.
         let _ = self.checkpoint();
     }
 }

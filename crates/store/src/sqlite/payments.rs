@@ -6,7 +6,7 @@ use super::SqliteStore;
 use super::contest_reads::merged;
 use super::contests::one;
 use super::fault::damaged;
-use super::overlay::Overlay;
+use super::memtable::Memtables;
 use super::table::{Rows, Table};
 use super::{reads, windows};
 use crate::codec::payments;
@@ -94,7 +94,7 @@ impl Table for Payments {
 
 impl PaymentReads for SqliteStore {
     fn payment(&self, key: WindowKey) -> Result<Option<Payment>, StoreError> {
-        let look = |overlay: &Overlay| overlay.get::<Payments>(&key).cloned();
+        let look = |memtables: &Memtables| memtables.get::<Payments>(&key).cloned();
         reads::one(&self.shared, "period_payments", look, &key, |tables, key| get(tables, *key))
     }
 
@@ -104,10 +104,10 @@ impl PaymentReads for SqliteStore {
         after: Option<WindowKey>,
         limit: usize,
     ) -> Result<Vec<WindowKey>, StoreError> {
-        let look = |overlay: &Overlay| {
+        let look = |memtables: &Memtables| {
             let wanted = |payment: &Payment| (!open || payment.is_open()).then_some(());
             let from = after.map_or(Bound::Unbounded, Bound::Excluded);
-            overlay.first::<Payments, _>(from, |_| true, wanted, limit)
+            memtables.first::<Payments, _>(from, |_| true, wanted, limit)
         };
         self.shared.read(look, |newer, tables| {
             let mut statement = tables.prepare_cached(if open { OPEN } else { KEYS })?;

@@ -7,7 +7,7 @@ use super::boards::Boards;
 use super::bound;
 use super::events;
 use super::fault::damaged;
-use super::overlay::Overlay;
+use super::memtable::Memtables;
 use super::state::Shared;
 use super::windows::{Deleted, DeletedKey, encode};
 use crate::codec::events::topic_bytes;
@@ -47,16 +47,16 @@ pub(super) const PART_DONE: &str =
 
 /// Deletes at most `limit` rows; returns how many.
 pub(super) fn some(shared: &Shared, limit: usize) -> Result<usize, StoreError> {
-    fold_deleted(shared)?;
+    flush_deleted(shared)?;
     shared.write_tables(|tables| from_tables(tables, bound(limit)))
 }
 
 /// Those of these windows that have something to purge.
 pub(super) fn unpurged(shared: &Shared, windows: &[WindowKey]) -> Result<Vec<WindowKey>, StoreError> {
-    let look = |overlay: &Overlay| -> Vec<bool> {
+    let look = |memtables: &Memtables| -> Vec<bool> {
         let waits = |window: &WindowKey| {
             let from = Bound::Included(DeletedKey::first(*window));
-            !overlay.range::<Deleted>(from, |key| key.window == *window, 1).0.is_empty()
+            !memtables.range::<Deleted>(from, |key| key.window == *window, 1).0.is_empty()
         };
         windows.iter().map(waits).collect()
     };
@@ -73,7 +73,7 @@ pub(super) fn unpurged(shared: &Shared, windows: &[WindowKey]) -> Result<Vec<Win
 
 /// Deletes at most `limit` rows of one window; returns whether nothing of it is left to purge.
 pub(super) fn window(shared: &Shared, window: WindowKey, limit: usize) -> Result<bool, StoreError> {
-    fold_deleted(shared)?;
+    flush_deleted(shared)?;
     shared.write_tables(|tables| {
         of_windows(tables, Some(window), bound(limit))?;
         Ok(first(tables, Some(window))?.is_none())
@@ -81,12 +81,12 @@ pub(super) fn window(shared: &Shared, window: WindowKey, limit: usize) -> Result
 }
 
 /// What is deleted has its last rows before it, so when the deletion is in the tables they are, too.
-fn fold_deleted(shared: &Shared) -> Result<(), StoreError> {
-    let waits = shared.overlay().generations().any(|generation| {
-        !generation.layer::<Deleted>().rows().is_empty()
-            || generation.layer::<Boards>().rows().values().any(Option::is_none)
+fn flush_deleted(shared: &Shared) -> Result<(), StoreError> {
+    let waits = shared.memtables().each().any(|memtable| {
+        !memtable.layer::<Deleted>().rows().is_empty()
+            || memtable.layer::<Boards>().rows().values().any(Option::is_none)
     });
-    if waits { shared.folding.fold_now(shared) } else { Ok(()) }
+    if waits { shared.flushing.flush_now(shared) } else { Ok(()) }
 }
 
 fn from_tables(connection: &Connection, limit: i64) -> Result<usize, StoreError> {

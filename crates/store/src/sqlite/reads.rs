@@ -1,9 +1,9 @@
-//! Reads of the whole: the overlay laid over the tables.
+//! Reads of the whole: the memtable merged over the tables.
 
 use super::bans::{self, Bans};
 use super::imports::{self, Imports};
 use super::keys::{self, Keys};
-use super::overlay::Overlay;
+use super::memtable::Memtables;
 use super::profiles::{self, Profiles};
 use super::scores::{self, NearKey, Scores};
 use super::state::Shared;
@@ -30,7 +30,7 @@ impl Reads for SqliteStore {
     }
 
     fn boards(&self) -> Result<Vec<BoardRow>, StoreError> {
-        Ok(self.shared.overlay().boards.all().cloned().collect())
+        Ok(self.shared.memtables().boards.all().cloned().collect())
     }
 
     fn keys(&self) -> Result<Vec<KeyRow>, StoreError> {
@@ -85,10 +85,10 @@ impl Reads for SqliteStore {
     }
 }
 
-/// What the overlay says of keys: nothing, that the row is gone, or what it is.
+/// What the memtable says of keys: nothing, that the row is gone, or what it is.
 pub(super) type Found<V> = Vec<Option<Option<V>>>;
 
-/// Asks a table for what the overlay does not say. A row that cannot be read is named.
+/// Asks a table for what the memtable does not say. A row that cannot be read is named.
 pub(super) fn fill<K: KeyText, V>(
     table: &'static str,
     found: Found<V>,
@@ -103,7 +103,7 @@ pub(super) fn fill<K: KeyText, V>(
 pub(super) fn one<K: KeyText, V>(
     shared: &Shared,
     table: &'static str,
-    look: impl FnOnce(&Overlay) -> Option<Option<V>>,
+    look: impl FnOnce(&Memtables) -> Option<Option<V>>,
     key: &K,
     of_tables: impl FnOnce(&Connection, &K) -> Result<Option<V>, StoreError>,
 ) -> Result<Option<V>, StoreError> {
@@ -120,8 +120,8 @@ fn first_player() -> PlayerId {
 }
 
 pub(super) fn records(shared: &Shared, keys: &[ScoreKey]) -> Result<Vec<Option<Record>>, StoreError> {
-    let look = |overlay: &Overlay| {
-        keys.iter().map(|key| overlay.get::<Scores>(&key.clone().into()).copied()).collect()
+    let look = |memtables: &Memtables| {
+        keys.iter().map(|key| memtables.get::<Scores>(&key.clone().into()).copied()).collect()
     };
     shared.read(look, |found: Found<Record>, tables| {
         let mut statement = tables.prepare_cached(scores::GET)?;
@@ -130,12 +130,12 @@ pub(super) fn records(shared: &Shared, keys: &[ScoreKey]) -> Result<Vec<Option<R
 }
 
 pub(super) fn import(shared: &Shared, key: &ImportKey) -> Result<Option<ImportRow>, StoreError> {
-    let look = |overlay: &Overlay| overlay.get::<Imports>(key).copied();
+    let look = |memtables: &Memtables| memtables.get::<Imports>(key).copied();
     one(shared, "imports", look, key, imports::get)
 }
 
 pub(super) fn block(shared: &Shared, key: &BlockKey) -> Result<Option<Block>, StoreError> {
-    let look = |overlay: &Overlay| overlay.get::<Blocks>(key).cloned();
+    let look = |memtables: &Memtables| memtables.get::<Blocks>(key).cloned();
     one(shared, "blocks", look, key, windows::block)
 }
 
@@ -144,8 +144,9 @@ pub(super) fn profiles(
     shared: &Shared,
     players: &[PlayerId],
 ) -> Result<Vec<Result<Option<Profile>, StoreError>>, StoreError> {
-    let look =
-        |overlay: &Overlay| players.iter().map(|player| overlay.get::<Profiles>(player).cloned()).collect();
+    let look = |memtables: &Memtables| {
+        players.iter().map(|player| memtables.get::<Profiles>(player).cloned()).collect()
+    };
     shared.read(look, |found: Found<Profile>, tables| {
         let stored = |player: &PlayerId| {
             let read = profiles::get(tables, player);
@@ -158,7 +159,7 @@ pub(super) fn profiles(
 
 /// Keys that were not revoked, in order of creation.
 pub(super) fn keys(shared: &Shared) -> Result<Vec<KeyRow>, StoreError> {
-    let look = |overlay: &Overlay| overlay.range::<Keys>(Bound::Unbounded, |_| true, usize::MAX).0;
+    let look = |memtables: &Memtables| memtables.range::<Keys>(Bound::Unbounded, |_| true, usize::MAX).0;
     shared.read(look, |newer, tables| {
         let stored = keys::all(tables, &mut |row| shared.damages.note(&row))?;
         let mut states: BTreeMap<_, _> =
@@ -172,14 +173,14 @@ pub(super) fn keys(shared: &Shared) -> Result<Vec<KeyRow>, StoreError> {
 
 /// Whether a key was ever made: revoked ones stay.
 pub(super) fn had_keys(shared: &Shared) -> Result<bool, StoreError> {
-    let look = |overlay: &Overlay| overlay.range::<Keys>(Bound::Unbounded, |_| true, 1).0;
+    let look = |memtables: &Memtables| memtables.range::<Keys>(Bound::Unbounded, |_| true, 1).0;
     shared.read(look, |newer, tables| Ok(!newer.is_empty() || keys::last(tables)? > 0))
 }
 
 pub(super) fn hidden(shared: &Shared, board: BoardNo) -> Result<Vec<PlayerId>, StoreError> {
     let from = BanKey { board, player: first_player() };
-    let look = |overlay: &Overlay| {
-        overlay.range::<Bans>(Bound::Included(from), |key| key.board == board, usize::MAX).0
+    let look = |memtables: &Memtables| {
+        memtables.range::<Bans>(Bound::Included(from), |key| key.board == board, usize::MAX).0
     };
     shared.read(look, |newer, tables| {
         let stored = bans::of_board(tables, board);
@@ -193,8 +194,8 @@ pub(super) fn hidden(shared: &Shared, board: BoardNo) -> Result<Vec<PlayerId>, S
 
 pub(super) fn windows(shared: &Shared, board: BoardNo) -> Result<Vec<WindowRow>, StoreError> {
     let from = WindowKey { board, window: Window(0) };
-    let look = |overlay: &Overlay| {
-        overlay.range::<Windows>(Bound::Included(from), |key| key.board == board, usize::MAX).0
+    let look = |memtables: &Memtables| {
+        memtables.range::<Windows>(Bound::Included(from), |key| key.board == board, usize::MAX).0
     };
     shared.read(look, |newer, tables| {
         let stored = windows::of_board(tables, board);
@@ -206,17 +207,17 @@ pub(super) fn windows(shared: &Shared, board: BoardNo) -> Result<Vec<WindowRow>,
     })
 }
 
-/// Counts the tables' rows, and those of the overlay once more: from above.
+/// Counts the tables' rows, and those of the memtable once more: from above.
 pub(super) fn count(shared: &Shared, board: BoardNo, window: Window) -> Result<u64, StoreError> {
-    let waits = |overlay: &Overlay| -> usize {
-        overlay.generations().map(|generation| generation.layer::<Scores>().rows().len()).sum()
+    let waits = |memtables: &Memtables| -> usize {
+        memtables.each().map(|memtable| memtable.layer::<Scores>().rows().len()).sum()
     };
-    if waits(&shared.overlay()) > WALK_ROWS {
-        shared.folding.fold_now(shared)?;
+    if waits(&shared.memtables()) > WALK_ROWS {
+        shared.flushing.flush_now(shared)?;
     }
-    let look = |overlay: &Overlay| {
+    let look = |memtables: &Memtables| {
         let from = Bound::Included(NearKey::new(board, window, first_player()));
-        let (found, _) = overlay.range::<Scores>(from, |key| key.is_of(board, window), usize::MAX);
+        let (found, _) = memtables.range::<Scores>(from, |key| key.is_of(board, window), usize::MAX);
         found.into_values().flatten().count() as u64
     };
     shared.read(look, |found, tables| Ok(found + scores::count(tables, board, window)?))
@@ -258,26 +259,26 @@ fn walk_some(
     want: usize,
     each: &mut dyn FnMut(PlayerId, Record),
 ) -> Result<Option<PlayerId>, StoreError> {
-    let look = |overlay: &Overlay| {
+    let look = |memtables: &Memtables| {
         let key = |player: &PlayerId| NearKey::new(board, window, player.clone());
         let from =
             after.map_or_else(|| Bound::Included(key(&first_player())), |after| Bound::Excluded(key(after)));
-        overlay.range::<Scores>(from, |key| key.is_of(board, window), want)
+        memtables.range::<Scores>(from, |key| key.is_of(board, window), want)
     };
     shared.read(look, |(newer, complete), tables| {
         let complete = complete.map(|key| key.player().clone());
-        let overlaid = &newer;
+        let merged = &newer;
         let mut newer = newer.iter().peekable();
         let mut given = 0;
         let mut skip = |player: Option<PlayerId>, row: &CorruptRow| {
-            // The overlay may have a newer state, which will be folded over it.
+            // The memtable may have a newer state, which will be flushed over it.
             let near = player.map(|player| NearKey::new(board, window, player));
-            if near.is_none_or(|near| !overlaid.contains_key(&near)) {
+            if near.is_none_or(|near| !merged.contains_key(&near)) {
                 shared.damages.note(row);
             }
         };
         scores::walk(tables, (board, window), after, &mut skip, &mut |player, record| {
-            // What the overlay has before this one, and whether it has another state of this very one.
+            // What the memtable has before this one, and whether it has another state of this very one.
             let mut record = Some(record);
             while given < want
                 && let Some((key, state)) = newer.next_if(|(key, _)| *key.player() <= player)

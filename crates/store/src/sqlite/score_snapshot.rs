@@ -5,8 +5,8 @@
 use super::bans::{self, Bans};
 use super::contest_reads::{FIRST, entrant, merged};
 use super::contests;
-use super::laid::laid;
-use super::overlay::Overlay;
+use super::memtable::Memtables;
+use super::merge::merge;
 use super::scores::{self, Scores};
 use super::snapshot::{Newer, SqliteSnapshot};
 use super::table::Table;
@@ -46,25 +46,25 @@ pub(super) struct Scored {
 }
 
 impl Scored {
-    pub(super) fn of(overlay: &Overlay) -> Self {
-        fn all<T: Table>(overlay: &Overlay) -> Newer<T> {
-            overlay.range::<T>(Bound::Unbounded, |_| true, usize::MAX).0
+    pub(super) fn of(memtables: &Memtables) -> Self {
+        fn all<T: Table>(memtables: &Memtables) -> Newer<T> {
+            memtables.range::<T>(Bound::Unbounded, |_| true, usize::MAX).0
         }
-        let mut boards: Boards = overlay.boards.all().map(|row| (row.no, Some(row.clone()))).collect();
-        boards.extend(overlay.boards.corrupt_rows().filter_map(|(no, _)| Some((no?, None))));
+        let mut boards: Boards = memtables.boards.all().map(|row| (row.no, Some(row.clone()))).collect();
+        boards.extend(memtables.boards.corrupt_rows().filter_map(|(no, _)| Some((no?, None))));
         boards.sort_unstable_by_key(|(no, _)| *no);
         let mut purge = ToPurge::default();
-        all::<Deleted>(overlay).keys().for_each(|key| purge.add((*key).into()));
-        let gone = all::<super::boards::Boards>(overlay).into_iter();
+        all::<Deleted>(memtables).keys().for_each(|key| purge.add((*key).into()));
+        let gone = all::<super::boards::Boards>(memtables).into_iter();
         purge.boards.extend(gone.filter_map(|(no, row)| row.is_none().then_some(no)));
         Self {
             boards,
-            damaged: overlay.boards.corrupt_rows().map(|(_, row)| row.clone()).collect(),
+            damaged: memtables.boards.corrupt_rows().map(|(_, row)| row.clone()).collect(),
             purge,
-            scores: all::<Scores>(overlay).into_iter().map(|(key, row)| (key.into(), row)).collect(),
-            windows: all::<Windows>(overlay),
-            blocks: all::<Blocks>(overlay),
-            bans: all::<Bans>(overlay),
+            scores: all::<Scores>(memtables).into_iter().map(|(key, row)| (key.into(), row)).collect(),
+            windows: all::<Windows>(memtables),
+            blocks: all::<Blocks>(memtables),
+            bans: all::<Bans>(memtables),
         }
     }
 }
@@ -114,7 +114,7 @@ impl ScoreSnapshot for SqliteSnapshot<'_> {
             after.map_or((-1, 0), |key| (i64::from(key.board.0), key.window.0.cast_signed()));
         let player = after.map_or("", |key| key.player.as_str());
         let page = self.page((SCORES, asked), params![board, window, player], decode_score)?;
-        Ok(laid(page, newer, after, (asked, limit)))
+        Ok(merge(page, newer, after, (asked, limit)))
     }
 
     fn scores_of(&mut self, keys: &[ScoreKey]) -> Result<Vec<Option<Record>>, StoreError> {
@@ -134,7 +134,7 @@ impl ScoreSnapshot for SqliteSnapshot<'_> {
             let name = || format!("{}/{}", key.board.0, key.window.0);
             Ok((key, windows::decode(row).map_err(|error| error.of_row("parts", name))?))
         })?;
-        Ok(laid(page, newer, after.as_ref(), (asked, limit)))
+        Ok(merge(page, newer, after.as_ref(), (asked, limit)))
     }
 
     fn blocks(&mut self, window: WindowKey, version: u32, from: u64, limit: usize) -> Page<u64, Block> {
@@ -152,7 +152,7 @@ impl ScoreSnapshot for SqliteSnapshot<'_> {
                 Ok((block, read?))
             })?;
         let after = from.checked_sub(1);
-        Ok(laid(page, &newer, after.as_ref(), (asked, limit)))
+        Ok(merge(page, &newer, after.as_ref(), (asked, limit)))
     }
 
     fn archives(&mut self, after: Option<ArchiveKey>, limit: usize) -> Page<ArchiveKey, ()> {

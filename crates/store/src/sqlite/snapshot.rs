@@ -1,6 +1,6 @@
 //! The ledger at one moment: a snapshot of the tables that is held, and a copy of what was not in them yet.
 //!
-//! The journal is folded first, so the copy is of what came in between. A held snapshot keeps the log of the tables from
+//! The journal is flushed first, so the copy is of what came in between. A held snapshot keeps the log of the tables from
 //! starting over: whoever reads for long beside a busy server works on a copy of the file instead (see `backup`).
 
 use super::connect::Lent;
@@ -8,9 +8,9 @@ use super::contest_reads::{LIST, MEMBERS as MEMBERS_OF, PRIZES, entrant, merged}
 use super::contests::{self, Applications, Contests, Enrollments, Payouts};
 use super::fault::{column_text, damaged};
 use super::holds::{self, Holds};
-use super::laid::laid;
 use super::members::{self, Handles, Members};
-use super::overlay::Overlay;
+use super::memtable::Memtables;
+use super::merge::merge;
 use super::payments::{self, Payments};
 use super::score_snapshot::Scored;
 use super::state::Shared;
@@ -61,7 +61,7 @@ const ROWS: &str = "SELECT CAST(5 * count(*) + 1.5 * total(sequence) AS INTEGER)
 pub(super) type Newer<T> = BTreeMap<<T as Table>::Key, Option<<T as Table>::Value>>;
 
 /// What was not in the tables at that moment.
-pub(super) struct Overlaid {
+pub(super) struct Merged {
     members: Newer<Members>,
     handles: Newer<Handles>,
     wallets: Newer<Wallets>,
@@ -77,25 +77,25 @@ pub(super) struct Overlaid {
     pub(super) scored: Scored,
 }
 
-impl Overlaid {
-    fn of(overlay: &Overlay) -> Self {
-        fn all<T: Table>(overlay: &Overlay) -> Newer<T> {
-            overlay.range::<T>(Bound::Unbounded, |_| true, usize::MAX).0
+impl Merged {
+    fn of(memtables: &Memtables) -> Self {
+        fn all<T: Table>(memtables: &Memtables) -> Newer<T> {
+            memtables.range::<T>(Bound::Unbounded, |_| true, usize::MAX).0
         }
         Self {
-            members: all::<Members>(overlay),
-            handles: all::<Handles>(overlay),
-            wallets: all::<Wallets>(overlay),
-            entries: all::<Entries>(overlay),
-            transfers: all::<Transfers>(overlay),
-            holds: all::<Holds>(overlay),
-            totals: all::<Totals>(overlay),
-            contests: all::<Contests>(overlay),
-            enrolled: all::<Enrollments>(overlay),
-            payouts: all::<Payouts>(overlay),
-            applications: all::<Applications>(overlay),
-            payments: all::<Payments>(overlay),
-            scored: Scored::of(overlay),
+            members: all::<Members>(memtables),
+            handles: all::<Handles>(memtables),
+            wallets: all::<Wallets>(memtables),
+            entries: all::<Entries>(memtables),
+            transfers: all::<Transfers>(memtables),
+            holds: all::<Holds>(memtables),
+            totals: all::<Totals>(memtables),
+            contests: all::<Contests>(memtables),
+            enrolled: all::<Enrollments>(memtables),
+            payouts: all::<Payouts>(memtables),
+            applications: all::<Applications>(memtables),
+            payments: all::<Payments>(memtables),
+            scored: Scored::of(memtables),
         }
     }
 }
@@ -103,15 +103,15 @@ impl Overlaid {
 /// See the head of the file.
 pub(super) struct SqliteSnapshot<'a> {
     pub(super) reader: Lent<'a>,
-    pub(super) newer: Overlaid,
+    pub(super) newer: Merged,
     pub(super) damaged: RefCell<Vec<CorruptRow>>,
 }
 
 impl<'a> SqliteSnapshot<'a> {
     pub(super) fn begin(shared: &'a Shared) -> Result<Self, StoreError> {
-        shared.folding.fold_now(shared)?;
+        shared.flushing.flush_now(shared)?;
         let reader = shared.readers.lend();
-        let (newer, snapshot) = shared.moment(&reader, Overlaid::of)?;
+        let (newer, snapshot) = shared.moment(&reader, Merged::of)?;
         // It lasts as long as this value; what it read of itself is undone by no one.
         std::mem::forget(snapshot);
         Ok(Self { reader, newer, damaged: RefCell::default() })
@@ -195,7 +195,7 @@ impl Snapshot for SqliteSnapshot<'_> {
         let page = self.page((MEMBERS, limit), params![from], |row| {
             within("members", MemberId(Uuid(row.get(11)?)), members::decode(row))
         })?;
-        Ok(laid(page, &self.newer.members, after.as_ref(), (limit, limit)))
+        Ok(merge(page, &self.newer.members, after.as_ref(), (limit, limit)))
     }
 
     fn handles(&mut self, after: Option<&Handle>, limit: usize) -> Page<Handle, MemberId> {
@@ -208,7 +208,7 @@ impl Snapshot for SqliteSnapshot<'_> {
             let handle = handle.ok_or_else(|| damaged("handles", "a handle that cannot be"))?;
             Ok((handle, MemberId(Uuid(row.get(0)?))))
         })?;
-        Ok(laid(page, &self.newer.handles, after, (asked, limit)))
+        Ok(merge(page, &self.newer.handles, after, (asked, limit)))
     }
 
     fn wallets(&mut self, after: Option<WalletKey>, limit: usize) -> Page<WalletKey, Wallet> {
@@ -217,7 +217,7 @@ impl Snapshot for SqliteSnapshot<'_> {
         let page = self.page((WALLETS, limit), params![from, currency], |row| {
             within("wallets", wallet_key(row, "wallets", 6)?, wallets::decode(row))
         })?;
-        Ok(laid(page, &self.newer.wallets, after.as_ref(), (limit, limit)))
+        Ok(merge(page, &self.newer.wallets, after.as_ref(), (limit, limit)))
     }
 
     fn entries(&mut self, after: Option<EntryKey>, limit: usize) -> Page<EntryKey, Entry> {
@@ -229,7 +229,7 @@ impl Snapshot for SqliteSnapshot<'_> {
             let key = EntryKey { wallet: wallet_key(row, "entries", 6)?, sequence };
             within("entries", key, transfers::decode_entry(row))
         })?;
-        Ok(laid(page, &self.newer.entries, after.as_ref(), (limit, limit)))
+        Ok(merge(page, &self.newer.entries, after.as_ref(), (limit, limit)))
     }
 
     fn transfers(&mut self, after: Option<TransferId>, limit: usize) -> Page<TransferId, Transfer> {
@@ -237,7 +237,7 @@ impl Snapshot for SqliteSnapshot<'_> {
         let page = self.page((TRANSFERS, limit), params![from], |row| {
             within("transfers", TransferId(Uuid(row.get(7)?)), transfers::decode(row))
         })?;
-        Ok(laid(page, &self.newer.transfers, after.as_ref(), (limit, limit)))
+        Ok(merge(page, &self.newer.transfers, after.as_ref(), (limit, limit)))
     }
 
     fn holds(&mut self, after: Option<HoldId>, limit: usize) -> Page<HoldId, Hold> {
@@ -245,7 +245,7 @@ impl Snapshot for SqliteSnapshot<'_> {
         let page = self.page((HOLDS, limit), params![from], |row| {
             within("holds", HoldId(Uuid(row.get(9)?)), holds::decode(row))
         })?;
-        Ok(laid(page, &self.newer.holds, after.as_ref(), (limit, limit)))
+        Ok(merge(page, &self.newer.holds, after.as_ref(), (limit, limit)))
     }
 
     fn contests(&mut self, after: Option<&ContestId>, limit: usize) -> Page<ContestId, Record> {
@@ -318,7 +318,7 @@ impl Snapshot for SqliteSnapshot<'_> {
             };
             within("period_payments", key, payments::decode(row))
         })?;
-        Ok(laid(page, &self.newer.payments, after, (limit, limit)))
+        Ok(merge(page, &self.newer.payments, after, (limit, limit)))
     }
 
     fn members_of(&mut self, ids: &[MemberId]) -> Result<Vec<Option<Member>>, StoreError> {
@@ -350,7 +350,7 @@ impl Snapshot for SqliteSnapshot<'_> {
     }
 
     fn totals(&mut self) -> Page<AccountKey, Total> {
-        Ok(laid(wallets::totals(&self.reader)?, &self.newer.totals, None, (usize::MAX, usize::MAX)))
+        Ok(merge(wallets::totals(&self.reader)?, &self.newer.totals, None, (usize::MAX, usize::MAX)))
     }
 
     fn rows(&mut self) -> Result<u64, StoreError> {

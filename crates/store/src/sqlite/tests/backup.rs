@@ -1,4 +1,4 @@
-//! Backups beside a store that is written and folded all the time, and bringing them back.
+//! Backups beside a store that is written and flushed all the time, and bringing them back.
 
 use super::*;
 use crate::Reads;
@@ -35,7 +35,7 @@ fn a_copy_is_one_moment_and_has_what_was_acknowledged_before() {
         });
         scope.spawn(|| {
             while !stop.load(Ordering::Relaxed) {
-                store.shared.folding.fold_now(&store.shared).unwrap();
+                store.shared.flushing.flush_now(&store.shared).unwrap();
             }
         });
         for round in 0..12 {

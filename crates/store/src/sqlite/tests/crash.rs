@@ -1,6 +1,6 @@
 //! Ends a process at each of the places where it hurts, and looks at what it left.
 //!
-//! The child is this test binary again, running only [`child`]. It writes batches, folds, and prints what was
+//! The child is this test binary again, running only [`child`]. It writes batches, flushes, and prints what was
 //! acknowledged, until it comes to the place it is told to end at. Random kills are in `tests/backends/sqlite/kill.rs`.
 
 use super::*;
@@ -40,7 +40,7 @@ fn a_crash_anywhere_loses_nothing_acknowledged_and_leaves_no_half() {
 #[test]
 fn child() {
     let Some(path) = std::env::var_os(PATH) else { return };
-    let options = Options { fold_idle: Duration::from_secs(60), ..Options::default() };
+    let options = Options { flush_idle: Duration::from_secs(60), ..Options::default() };
     let store = SqliteStore::open(Path::new(&path), &options).unwrap();
     let mut batch = score(&store, &name(0, 0)).unwrap_or(0);
     for _ in 0..20 {
@@ -52,7 +52,7 @@ fn child() {
             println!("\nacknowledged {batch}");
         }
         if batch % 5 == 0 {
-            store.shared.folding.fold_now(&store.shared).unwrap();
+            store.shared.flushing.flush_now(&store.shared).unwrap();
         }
     }
     // A place that is only come to at a start that has something to recover.

@@ -55,7 +55,7 @@ fn a_file_of_a_later_version_is_not_touched() {
     place.sql(&format!("PRAGMA user_version = {later}"));
     let wanted = StoreError::TooNew { found: later, known: later - 1 };
     assert_eq!(refused_untouched(&place), wanted);
-    // Also where it was killed and left a log, which SQLite would fold in.
+    // Also where it was killed and left a log, which SQLite would flush in.
     std::fs::write(place.folder.path().join("tally.db-wal"), [1; 5000]).unwrap();
     assert_eq!(refused_untouched(&place), wanted);
 }
@@ -143,7 +143,7 @@ fn tables_on_a_full_disk_lose_nothing_and_are_folded_later() {
         put(&store, ["ann".to_owned()].into_iter(), round).unwrap();
     }
     assert!(gauge(&store, "fold_failures") >= 3.0);
-    // What cannot be folded at the end is folded at the next start.
+    // What cannot be flushed at the end is flushed at the next start.
     drop(store);
     assert!(place.names().iter().any(|name| name.contains("journal")), "{:?}", place.names());
     let store = place.open().unwrap();

@@ -32,7 +32,7 @@ fn players(store: &SqliteStore) -> Vec<String> {
     names
 }
 
-/// A fold begins when much of a file is used: what is taken for used is what was written, also where the file is long already.
+/// A flush begins when much of a file is used: what is taken for used is what was written, also where the file is long already.
 #[test]
 fn a_file_that_is_used_again_counts_what_is_written_anew() {
     let place = Place::new();
@@ -85,7 +85,7 @@ fn settling_leaves_tables_that_any_client_reads_and_the_store_goes_on() {
 #[test]
 fn idle_changes_are_folded_by_themselves() {
     let place = Place::new();
-    let options = Options { fold_idle: Duration::from_millis(1), ..Options::default() };
+    let options = Options { flush_idle: Duration::from_millis(1), ..Options::default() };
     let store = SqliteStore::open(&place.path(), &options).unwrap();
     let shell = Connection::open(place.path()).unwrap();
     for round in 1..4 {
@@ -116,14 +116,14 @@ fn two_files_are_read_in_the_order_of_their_batches() {
     let store = place.open().unwrap();
     // From here on there is an emptied file for the next time, so no new one has to be listed in the tables.
     put(&store, ["ann".to_owned()].into_iter(), 0).unwrap();
-    store.shared.folding.fold_now(&store.shared).unwrap();
+    store.shared.flushing.flush_now(&store.shared).unwrap();
     // Files are used in turn, so the later batches stand now in the first, now in the second; the tables cannot be written meanwhile.
     for round in 0..5 {
         put(&store, ["ann".to_owned(), "bob".to_owned()].into_iter(), round * 10).unwrap();
         let tables = store.shared.tables();
         std::thread::scope(|scope| {
-            let fold = scope.spawn(|| store.shared.folding.fold_now(&store.shared));
-            while store.shared.overlay().folding.is_none() {
+            let fold = scope.spawn(|| store.shared.flushing.flush_now(&store.shared));
+            while store.shared.memtables().flushing.is_none() {
                 std::thread::yield_now();
             }
             put(&store, ["bob".to_owned()].into_iter(), round * 10 + 1).unwrap();
@@ -296,7 +296,7 @@ fn files_are_used_again_and_again() {
         for row in 0..50 {
             put(&store, [format!("{row}")].into_iter(), round).unwrap();
         }
-        store.shared.folding.fold_now(&store.shared).unwrap();
+        store.shared.flushing.flush_now(&store.shared).unwrap();
         lengths.push(gauge(&store, "journal_bytes"));
         assert!(gauge(&store, "journal_files") <= 2.0);
     }
@@ -319,7 +319,7 @@ fn a_file_that_somebody_reads_is_not_written_over() {
     assert_eq!(count(&reader), 1);
     for round in 2..20 {
         put(&store, ["ann".to_owned()].into_iter(), round).unwrap();
-        store.shared.folding.fold_now(&store.shared).unwrap();
+        store.shared.flushing.flush_now(&store.shared).unwrap();
         assert_eq!(count(&reader), 1);
     }
     reader.execute_batch("COMMIT").unwrap();
@@ -351,7 +351,7 @@ fn relaxed_transactions_are_synced_in_time_and_by_the_next_commit() {
     assert_eq!(store.shared.unsynced.synced(), 5);
     // Changing over to another file leaves nothing behind.
     put_as(&store, ["ann".to_owned()].into_iter(), 5, Durability::Relaxed).unwrap();
-    store.shared.folding.fold_now(&store.shared).unwrap();
+    store.shared.flushing.flush_now(&store.shared).unwrap();
     assert_eq!((gauge(&store, "unsynced_transactions"), store.shared.unsynced.synced()), (0.0, 6));
 }
 
@@ -375,7 +375,7 @@ fn after_a_sync_that_failed_the_journal_is_mended_before_it_is_added_to() {
     put_as(&store, ["ann".to_owned()].into_iter(), 1, Durability::Relaxed).unwrap();
     store.shared.unsynced.fail("on purpose".into());
     put_as(&store, ["bob".to_owned()].into_iter(), 2, Durability::Relaxed).unwrap();
-    // Mending folded the log into the journal file, which is as good a place.
+    // Mending flushed the log into the journal file, which is as good a place.
     assert_eq!(store.shared.unsynced.failed(), None);
     assert_eq!(store.shared.unsynced.synced(), 1);
     let found = place.killed();
@@ -401,7 +401,7 @@ fn after_a_sync_that_failed_the_journal_is_mended_before_it_is_added_to() {
 fn writers_wait_where_there_is_no_room_and_are_told_why_there_will_be_none() {
     let place = Place::new();
     let options =
-        Options { overlay_bytes_max: 1 << 20, busy_wait: Duration::from_millis(10), ..Options::default() };
+        Options { memtable_bytes_max: 1 << 20, busy_wait: Duration::from_millis(10), ..Options::default() };
     let store = SqliteStore::open(&place.path(), &options).unwrap();
     for round in 0..30 {
         put(&store, (0..1000).map(|row| format!("{round} {row}")), round).unwrap();

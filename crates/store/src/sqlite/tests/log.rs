@@ -1,4 +1,4 @@
-//! The write-ahead log of the tables, and the settings of connections: synced, bounded, folded.
+//! The write-ahead log of the tables, and the settings of connections: synced, bounded, flushed.
 
 use super::*;
 use crate::Reads;
@@ -37,7 +37,7 @@ fn the_log_of_the_tables_stays_within_its_bound() {
     for round in 0..100_i64 {
         put(&store, (0..100).map(|row| format!("{:05}", (round * 7919 + row * 104_729) % 20_000)), round)
             .unwrap();
-        store.shared.folding.fold_now(&store.shared).unwrap();
+        store.shared.flushing.flush_now(&store.shared).unwrap();
         longest = longest.max(log_bytes(&place));
     }
     // The bound is looked at after a commit, so one commit may stand above it.
@@ -56,12 +56,12 @@ fn a_reader_with_an_old_snapshot_is_waited_for_briefly_and_the_log_recovers() {
     write(0).unwrap();
     let mut rounds = 0;
     let mut seen = Vec::new();
-    // The writes and folds happen inside the walk: its snapshot stays, the log grows past its bound, and nothing fails.
+    // The writes and flushes happen inside the walk: its snapshot stays, the log grows past its bound, and nothing fails.
     let mut each = |_: PlayerId, record: Record| {
         if rounds < 3 {
             rounds += 1;
             write(rounds).unwrap();
-            store.shared.folding.fold_now(&store.shared).unwrap();
+            store.shared.flushing.flush_now(&store.shared).unwrap();
         }
         seen.push(record.score);
     };
@@ -71,7 +71,7 @@ fn a_reader_with_an_old_snapshot_is_waited_for_briefly_and_the_log_recovers() {
     assert!(log_bytes(&place) > options.wal_bytes_max);
     for score in 4..8 {
         put(&store, (0..10).map(|row| format!("{row:04}")), score).unwrap();
-        store.shared.folding.fold_now(&store.shared).unwrap();
+        store.shared.flushing.flush_now(&store.shared).unwrap();
     }
     assert!(gauge(&store, "wal_bytes") <= options.wal_bytes_max as f64);
     assert_eq!(score(&store, "0001"), Some(7));
@@ -83,7 +83,7 @@ fn emptying_the_log_leaves_nothing_that_a_crash_could_bring_back() {
     let place = Place::new();
     let store = place.open().unwrap();
     put(&store, (0..100).map(|row| format!("{row}")), 1).unwrap();
-    store.shared.folding.fold_now(&store.shared).unwrap();
+    store.shared.flushing.flush_now(&store.shared).unwrap();
     assert!(log_bytes(&place) > 0);
     store.checkpoint().unwrap();
     assert_eq!(log_bytes(&place), 0);

@@ -1,4 +1,4 @@
-//! Reads beside a fold that never rests: every read is one moment, and no row is ever missing from both places.
+//! Reads beside a flush that never rests: every read is one moment, and no row is ever missing from both places.
 
 use super::*;
 use crate::{Reads, Transactions};
@@ -43,7 +43,7 @@ fn reads_beside_writes_and_folds_see_whole_transactions_and_the_newest() {
         });
         scope.spawn(|| {
             while !stop.load(Ordering::Relaxed) {
-                store.shared.folding.fold_now(&store.shared).unwrap();
+                store.shared.flushing.flush_now(&store.shared).unwrap();
             }
         });
         for round in 1..=300 {
@@ -61,7 +61,7 @@ fn a_walk_lays_changes_and_removals_over_the_tables() {
     let store = place.open().unwrap();
     put(&store, (0..100).map(|row| format!("{row:03}")), 1).unwrap();
     store.checkpoint().unwrap();
-    // Removed, changed and new ones, at the ends and in the middle, in both generations.
+    // Removed, changed and new ones, at the ends and in the middle, in both memtables.
     let removed = |row: i32| row % 7 == 0 || (40..60).contains(&row);
     let scores = (0..110).filter(|row| removed(*row) || row % 5 == 0 || *row >= 100).map(|row| {
         let record = Record { score: 2, subscore: 0, at: Micros(0) };
@@ -89,6 +89,6 @@ fn a_walk_lays_changes_and_removals_over_the_tables() {
     for page in [1, 2, 3, 7, 19, 20, 21, 50, 200] {
         assert_eq!(walk(page), wanted, "pages of {page}");
     }
-    store.shared.folding.fold_now(&store.shared).unwrap();
+    store.shared.flushing.flush_now(&store.shared).unwrap();
     assert_eq!(walk(9), wanted);
 }

@@ -70,8 +70,8 @@ fn kill_child() {
 fn open(path: &Path) -> SqliteStore {
     let options = Options {
         wal_bytes_max: 256 << 10,
-        overlay_bytes_max: 64 << 10,
-        fold_age_max: Duration::from_millis(20),
+        memtable_bytes_max: 64 << 10,
+        flush_age_max: Duration::from_millis(20),
         ..Options::default()
     };
     SqliteStore::open(path, &options).unwrap()

@@ -14,7 +14,7 @@ pub(super) enum Step {
     Relaxed,
     /// A transaction that fills several pages.
     Large,
-    /// What threads do: syncs and folds.
+    /// What threads do: syncs and flushes.
     Work,
     /// The first half of it.
     Sync,

@@ -1,4 +1,4 @@
-//! The table `turns`: which of several servers does what one is enough for.
+//! The table `tasks`: which of several servers does what one is enough for.
 //!
 //! A turn saves work and orders nothing: whoever has it may be frozen while another takes it, so everything that is done in
 //! turn is right done twice. It ends by the database's clock, so who was killed is followed soon. Not here: the lease of a

@@ -23,7 +23,7 @@ const OLDER: &[u8] = b"older";
 
 /// What the tables know of the journal's files.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Registry {
+pub(super) struct Manifest {
     /// The id of the store.
     pub(super) store: [u8; 16],
     /// The number of the next file.
@@ -34,7 +34,7 @@ pub(super) struct Registry {
     pub(super) older: bool,
 }
 
-impl Registry {
+impl Manifest {
     /// Reads it.
     pub(super) fn read(connection: &Connection) -> Result<Self, StoreError> {
         let id = meta::get(connection, ID)?.and_then(|id| id.try_into().ok());
@@ -65,19 +65,19 @@ pub(super) fn renew(connection: &Connection) -> Result<(), StoreError> {
     getrandom::fill(&mut id)
         .map_err(|error| StoreError::Unavailable(format!("no random numbers: {error}")))?;
     meta::put_own(connection, ID, &id)?;
-    let registry = Registry::read(connection)?;
-    Registry { open: BTreeSet::new(), ..registry }.write(connection)
+    let manifest = Manifest::read(connection)?;
+    Manifest { open: BTreeSet::new(), ..manifest }.write(connection)
 }
 
 /// Makes a journal file and lists it.
 pub(super) fn create(shared: &Shared) -> Result<Journal, StoreError> {
     let made = shared.write_tables(|connection| {
-        let mut registry = Registry::read(connection)?;
-        let identity = Identity { store: registry.store, number: registry.next };
+        let mut manifest = Manifest::read(connection)?;
+        let identity = Identity { store: manifest.store, number: manifest.next };
         let journal = Journal::create(&shared.files, &shared.path, identity, shared.options.busy_wait)?;
-        registry.next += 1;
-        registry.open.insert(identity.number);
-        registry.write(connection)?;
+        manifest.next += 1;
+        manifest.open.insert(identity.number);
+        manifest.write(connection)?;
         Ok(journal)
     });
     // Whatever became of the list: the file takes no batch, so nothing is in doubt that a caller asked for.
@@ -89,7 +89,7 @@ pub(super) fn create(shared: &Shared) -> Result<Journal, StoreError> {
 
 /// Removes files that were not listed, because something failed while they were made.
 pub(super) fn remove_unlisted(tables: &Connection, files: &Files, store: &Path) -> Result<(), StoreError> {
-    let listed = Registry::read(tables)?.open;
+    let listed = Manifest::read(tables)?.open;
     let (journals, left_over) = files::journals(store)?;
     let is_listed = |path: &PathBuf| files::number(path).is_some_and(|number| listed.contains(&number));
     journals.iter().filter(|path| !is_listed(path)).try_for_each(|path| journal::delete(files, path))?;
@@ -103,8 +103,8 @@ pub(super) fn forget(
     keep: impl Fn(u32) -> bool,
 ) -> Result<(), StoreError> {
     tables.write(counters, |connection| {
-        let mut registry = Registry::read(connection)?;
-        registry.open.retain(|number| keep(*number));
-        registry.write(connection)
+        let mut manifest = Manifest::read(connection)?;
+        manifest.open.retain(|number| keep(*number));
+        manifest.write(connection)
     })
 }

@@ -7,7 +7,7 @@ use super::link::Link;
 use super::load::Absent;
 use super::notes::{Decide, Noted};
 use super::pool::Pool;
-use super::recent::Known;
+use super::row_cache::Known;
 use super::run::{Done, Last, Stop, commit};
 use super::text::Script;
 use super::{Version, check, meta, revisions, write};

@@ -1,12 +1,12 @@
 //! What is in the journal and not yet in the tables, in memory: the newest row of each key.
 //!
-//! There are two generations. New rows go into the fresh one; the other is being folded, does not change, and goes
-//! when all of it is in the tables. A row is looked for in the fresh one, in the one being folded, and then in the
+//! There are two memtables. New rows go into the active one; the other is being flushed, does not change, and goes
+//! when all of it is in the tables. A row is looked for in the active one, in the one being flushed, and then in the
 //! tables; see `moment` in `state` for how all three are of one moment.
 //!
-//! Rows are ordered, because folding in key order is what makes it cheap, and scans merge ranges of it. Boards are all
-//! here, folded or not: there are few, and every transaction asks whether some are live. Not here: how much is allowed
-//! (`pace`).
+//! Rows are ordered, because flushing in key order is what makes it cheap, and scans merge ranges of it. Boards are all
+//! here, flushed or not: there are few, and every transaction asks whether some are live. Not here: how much is allowed
+//! (`stall`).
 
 use super::directory::Directory;
 use super::table::{List, TABLES, Table};
@@ -88,13 +88,13 @@ impl<T: Table> Layer<T> {
 
 /// Writes rows of a layer that count so much, from where it stopped; the answer is what they counted, and less than that at
 /// the end.
-pub(super) type Folder<'a> = Box<dyn FnMut(&Connection, usize) -> Result<usize, StoreError> + 'a>;
+pub(super) type RowFlusher<'a> = Box<dyn FnMut(&Connection, usize) -> Result<usize, StoreError> + 'a>;
 
 /// A layer without its types.
 pub(super) trait AnyLayer: Any + Debug + Send + Sync {
     fn rows(&self) -> usize;
     fn bytes(&self) -> usize;
-    fn folder(&self) -> Folder<'_>;
+    fn flusher(&self) -> RowFlusher<'_>;
 }
 
 impl<T: Table> AnyLayer for Layer<T> {
@@ -106,7 +106,7 @@ impl<T: Table> AnyLayer for Layer<T> {
         self.bytes
     }
 
-    fn folder(&self) -> Folder<'_> {
+    fn flusher(&self) -> RowFlusher<'_> {
         let mut rows = self.rows.iter();
         Box::new(move |connection, most| {
             let mut left = most;
@@ -123,7 +123,7 @@ impl<T: Table> AnyLayer for Layer<T> {
 
 /// Rows of all tables, of a stretch of the journal.
 #[derive(Debug)]
-pub(super) struct Generation {
+pub(super) struct Memtable {
     layers: Vec<Box<dyn AnyLayer>>,
     /// The last batch that is in it; 0 for none.
     pub(super) last: u64,
@@ -133,7 +133,7 @@ pub(super) struct Generation {
     pub(super) touched: Option<Instant>,
 }
 
-impl Default for Generation {
+impl Default for Memtable {
     fn default() -> Self {
         Self {
             layers: TABLES.iter().map(|table| table.layer()).collect(),
@@ -144,7 +144,7 @@ impl Default for Generation {
     }
 }
 
-impl Generation {
+impl Memtable {
     pub(super) fn layer<T: Table>(&self) -> &Layer<T> {
         let layer: &dyn Any = &*self.layers[usize::from(T::TAG)];
         layer.downcast_ref().expect("a layer stands at the tag of its table")
@@ -155,7 +155,7 @@ impl Generation {
         layer.downcast_mut().expect("a layer stands at the tag of its table")
     }
 
-    /// Every layer, in the order of folding.
+    /// Every layer, in the order of flushing.
     pub(super) fn layers(&self) -> impl Iterator<Item = &dyn AnyLayer> {
         self.layers.iter().map(|layer| &**layer)
     }
@@ -177,28 +177,28 @@ impl Generation {
 pub(super) type Range<T> =
     (BTreeMap<<T as Table>::Key, Option<<T as Table>::Value>>, Option<<T as Table>::Key>);
 
-/// Both generations, and every board.
+/// Both memtables, and every board.
 #[derive(Debug, Default)]
-pub(super) struct Overlay {
-    pub(super) fresh: Generation,
-    pub(super) folding: Option<Arc<Generation>>,
+pub(super) struct Memtables {
+    pub(super) active: Memtable,
+    pub(super) flushing: Option<Arc<Memtable>>,
     pub(super) boards: Directory,
 }
 
-impl Overlay {
+impl Memtables {
     /// The newest state of a key, where it is not yet in the tables: `Some(None)` is a removed one.
     pub(super) fn get<T: Table>(&self, key: &T::Key) -> Option<&Option<T::Value>> {
-        self.generations().find_map(|generation| generation.layer::<T>().rows.get(key))
+        self.each().find_map(|memtable| memtable.layer::<T>().rows.get(key))
     }
 
-    /// The newer generation first.
-    pub(super) fn generations(&self) -> impl Iterator<Item = &Generation> {
-        std::iter::once(&self.fresh).chain(self.folding.as_deref())
+    /// The newer memtable first.
+    pub(super) fn each(&self) -> impl Iterator<Item = &Memtable> {
+        std::iter::once(&self.active).chain(self.flushing.as_deref())
     }
 
     /// Whether a row that is so old may not be in the tables yet.
     pub(super) fn has_older<T: Table>(&self, than: i64) -> bool {
-        let mut lowest = self.generations().filter_map(|generation| generation.layer::<T>().lowest_age());
+        let mut lowest = self.each().filter_map(|memtable| memtable.layer::<T>().lowest_age());
         lowest.any(|lowest| lowest < than)
     }
 
@@ -212,9 +212,9 @@ impl Overlay {
         let mut found = BTreeMap::new();
         let mut complete: Option<T::Key> = None;
         // The older one first, so that the newer overwrites.
-        let generations: Vec<&Generation> = self.generations().collect();
-        for generation in generations.into_iter().rev() {
-            let rows = generation.layer::<T>().rows.range((from.clone(), Bound::Unbounded));
+        let each: Vec<&Memtable> = self.each().collect();
+        for memtable in each.into_iter().rev() {
+            let rows = memtable.layer::<T>().rows.range((from.clone(), Bound::Unbounded));
             let mut taken = 0;
             for (key, value) in rows.take_while(|(key, _)| within(key)) {
                 if taken == most {
@@ -245,19 +245,19 @@ impl Overlay {
         most: usize,
     ) -> BTreeMap<T::Key, Option<V>> {
         let rows = (from, Bound::Unbounded);
-        let mut fresh = self.fresh.layer::<T>().rows.range(rows.clone()).peekable();
-        let mut old = self.folding.as_deref().map(|old| old.layer::<T>().rows.range(rows).peekable());
+        let mut active = self.active.layer::<T>().rows.range(rows.clone()).peekable();
+        let mut old = self.flushing.as_deref().map(|old| old.layer::<T>().rows.range(rows).peekable());
         let (mut found, mut there) = (Vec::new(), 0);
         while there < most {
-            let newer = fresh.peek().map(|(key, _)| *key);
+            let newer = active.peek().map(|(key, _)| *key);
             let older = old.as_mut().and_then(|rows| rows.peek()).map(|(key, _)| *key);
             let row = match (newer, older) {
                 (Some(newer), Some(older)) if older < newer => old.as_mut().and_then(Iterator::next),
                 (Some(newer), Some(older)) if older == newer => {
                     old.as_mut().and_then(Iterator::next);
-                    fresh.next()
+                    active.next()
                 }
-                (Some(_), _) => fresh.next(),
+                (Some(_), _) => active.next(),
                 (None, _) => old.as_mut().and_then(Iterator::next),
             };
             let Some((key, row)) = row.filter(|(key, _)| within(key)) else { break };
@@ -282,18 +282,18 @@ mod tests {
         (BanKey { board: BoardNo(1), player }, hidden.then_some(()))
     }
 
-    fn overlay() -> Overlay {
-        let mut old = Generation::default();
+    fn memtables() -> Memtables {
+        let mut old = Memtable::default();
         old.layer_mut::<Bans>().put(vec![ban("a", true), ban("b", true), ban("c", true), ban("e", true)]);
-        let mut overlay = Overlay { folding: Some(Arc::new(old)), ..Overlay::default() };
-        overlay.fresh.layer_mut::<Bans>().put(vec![ban("b", false), ban("d", true)]);
-        overlay
+        let mut memtables = Memtables { flushing: Some(Arc::new(old)), ..Memtables::default() };
+        memtables.active.layer_mut::<Bans>().put(vec![ban("b", false), ban("d", true)]);
+        memtables
     }
 
     #[test]
     fn the_newer_generation_wins() {
-        let overlay = overlay();
-        let get = |player: &str| overlay.get::<Bans>(&ban(player, true).0);
+        let memtables = memtables();
+        let get = |player: &str| memtables.get::<Bans>(&ban(player, true).0);
         assert_eq!(get("a"), Some(&Some(())));
         assert_eq!(get("b"), Some(&None));
         assert_eq!(get("d"), Some(&Some(())));
@@ -302,10 +302,10 @@ mod tests {
 
     #[test]
     fn a_range_is_complete_up_to_where_it_says() {
-        let overlay = overlay();
+        let memtables = memtables();
         let range = |most| {
             let from = Bound::Included(ban("a", true).0);
-            let (found, complete) = overlay.range::<Bans>(from, |_| true, most);
+            let (found, complete) = memtables.range::<Bans>(from, |_| true, most);
             let names: String = found.keys().map(|key| key.player.as_str()).collect();
             (names, complete.map(|key| key.player.as_str().to_owned()))
         };
@@ -322,34 +322,34 @@ mod tests {
         let mut rng = Rng::of("the first rows of an overlay");
         for _ in 0..2_000 {
             let mut table: BTreeMap<String, bool> = BTreeMap::new();
-            let (mut fresh, mut old) = (Generation::default(), Generation::default());
+            let (mut active, mut old) = (Memtable::default(), Memtable::default());
             let mut now = BTreeMap::new();
             for number in (0..20).map(name) {
                 let stored = rng.below(2) == 0;
                 now.insert(number.clone(), stored);
                 table.insert(number.clone(), stored);
-                for generation in [&mut old, &mut fresh] {
+                for memtable in [&mut old, &mut active] {
                     if rng.below(3) == 0 {
                         let is_there = rng.below(2) == 0;
                         now.insert(number.clone(), is_there);
-                        generation.layer_mut::<Bans>().put(vec![ban(&number, is_there)]);
+                        memtable.layer_mut::<Bans>().put(vec![ban(&number, is_there)]);
                     }
                 }
             }
-            let folding = (rng.below(3) > 0).then(|| Arc::new(old));
-            if folding.is_none() {
+            let flushing = (rng.below(3) > 0).then(|| Arc::new(old));
+            if flushing.is_none() {
                 now.clone_from(&table);
-                let changed = fresh.layer::<Bans>().rows().iter();
+                let changed = active.layer::<Bans>().rows().iter();
                 now.extend(changed.map(|(key, row)| (key.player.as_str().to_owned(), row.is_some())));
             }
-            let overlay = Overlay { fresh, folding, ..Overlay::default() };
+            let memtables = Memtables { active, flushing, ..Memtables::default() };
             let (after, most) = (name(rng.below(20)), rng.below(6) as usize);
             let from = Bound::Excluded(ban(&after, true).0);
             let end = name(10 + rng.below(12));
             let within = |key: &BanKey| key.player.as_str() < &*end;
-            let newer = overlay.first::<Bans, ()>(from, within, |()| Some(()), most);
+            let newer = memtables.first::<Bans, ()>(from, within, |()| Some(()), most);
             assert!(newer.values().flatten().count() <= most);
-            // The page as it is laid over the table, and as it has to be.
+            // The page as it is merged over the table, and as it has to be.
             let in_table = table.iter().filter(|(player, there)| {
                 **there && **player > after && **player < end && !newer.contains_key(&ban(player, true).0)
             });

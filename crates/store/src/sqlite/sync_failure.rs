@@ -15,12 +15,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The mark of a store.
 #[derive(Debug)]
-pub(super) struct Doubt {
+pub(super) struct SyncFailure {
     path: PathBuf,
     marked: AtomicBool,
 }
 
-impl Doubt {
+impl SyncFailure {
     pub(super) fn of(store: &Path) -> Self {
         Self { path: beside(store, files::UNSYNCED), marked: AtomicBool::new(false) }
     }
@@ -47,7 +47,7 @@ impl Doubt {
         Ok(())
     }
 
-    /// For a start that has folded all logs.
+    /// For a start that has flushed all logs.
     pub(super) fn clear(&self) {
         // One that stays costs the next start some time.
         let _ = std::fs::remove_file(&self.path);

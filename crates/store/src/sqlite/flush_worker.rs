@@ -1,14 +1,14 @@
-//! The work of the fold: which generation is taken, what is folded, and what becomes of its journal file.
+//! The work of the flush: which memtable is taken, what is flushed, and what becomes of its journal file.
 //!
 //! A store has one worker: a thread of its own, or the caller's where a store has no threads (see `Background`).
-//! Not here: when it works (`fold`), and the change to another file (`rotation`).
+//! Not here: when it works (`flush`), and the change to another file (`rotation`).
 
-use super::fold::{TRANSACTION_ROWS, into_tables};
+use super::flush::{TRANSACTION_ROWS, into_tables};
 use super::journal::{self, Journal};
+use super::manifest;
 use super::options::Background;
 use super::plants::{Plant, is_planted};
 use super::points::reach;
-use super::registry;
 use super::rotation::Taken;
 use super::state::Shared;
 use crate::StoreError;
@@ -27,13 +27,13 @@ const UNHURRIED_REST: u32 = 4;
 /// The longest such rest.
 const UNHURRIED_REST_MAX: Duration = Duration::from_millis(50);
 
-/// Files that cannot be emptied or deleted now, at most: while there are so many, nothing more is folded.
+/// Files that cannot be emptied or deleted now, at most: while there are so many, nothing more is flushed.
 const SPENT_MAX: usize = 2;
 
-/// What the fold has for itself.
+/// What the flush has for itself.
 #[derive(Debug, Default)]
 pub(super) struct Worker {
-    /// A generation whose fold has not succeeded yet.
+    /// A memtable whose flush has not succeeded yet.
     taken: Option<Taken>,
     /// An emptied file for the next time.
     spare: Option<Journal>,
@@ -45,29 +45,29 @@ pub(super) struct Worker {
 
 /// Why the worker wakes.
 pub(super) enum Reason {
-    Fold { ticket: u64, settle: bool },
+    Flush { ticket: u64, settle: bool },
     Stop,
 }
 
 impl Worker {
     fn work(&mut self, shared: &Shared) {
-        while let Reason::Fold { ticket, settle } = shared.folding.next(shared) {
+        while let Reason::Flush { ticket, settle } = shared.flushing.next(shared) {
             let started = Instant::now();
-            let done = self.fold(shared, settle);
-            shared.folding.ended(ticket, started, done);
+            let done = self.flush(shared, settle);
+            shared.flushing.ended(ticket, started, done);
         }
     }
 
-    /// Folds everything written so far; `settle` leaves no file of the journal.
-    pub(super) fn fold(&mut self, shared: &Shared, settle: bool) -> Result<(), StoreError> {
-        self.fold_taken(shared)?;
+    /// Flushes everything written so far; `settle` leaves no file of the journal.
+    pub(super) fn flush(&mut self, shared: &Shared, settle: bool) -> Result<(), StoreError> {
+        self.flush_taken(shared)?;
         let cleared = self.clear(shared, false);
         if self.spent.len() + self.forgotten.len() >= SPENT_MAX {
             return cleared;
         }
-        if settle || !shared.overlay().fresh.is_empty() {
+        if settle || !shared.memtables().active.is_empty() {
             self.taken = Some(self.take(shared, settle)?);
-            self.fold_taken(shared)?;
+            self.flush_taken(shared)?;
         }
         if settle {
             self.spent.extend(self.spare.take());
@@ -76,19 +76,19 @@ impl Worker {
         if settle {
             // Files are made under this lock, so what is not listed now was left by a failure.
             let tables = shared.tables();
-            registry::remove_unlisted(tables.connection(), &shared.files, &shared.path)?;
+            manifest::remove_unlisted(tables.connection(), &shared.files, &shared.path)?;
             tables.empty_log(&shared.counters);
         }
         Ok(())
     }
 
-    /// Makes the fresh generation the one that is folded.
+    /// Makes the active memtable the one that is flushed.
     fn take(&mut self, shared: &Shared, settle: bool) -> Result<Taken, StoreError> {
         let next = match settle {
             true => None,
-            false => Some(self.spare.take().map_or_else(|| registry::create(shared), Ok)?),
+            false => Some(self.spare.take().map_or_else(|| manifest::create(shared), Ok)?),
         };
-        let taken = shared.folding.rotation.ask(shared, next).map_err(|failed| {
+        let taken = shared.flushing.rotation.ask(shared, next).map_err(|failed| {
             let (error, next) = *failed;
             self.spare = next;
             error
@@ -97,13 +97,13 @@ impl Worker {
         Ok(taken)
     }
 
-    fn fold_taken(&mut self, shared: &Shared) -> Result<(), StoreError> {
+    fn flush_taken(&mut self, shared: &Shared) -> Result<(), StoreError> {
         let Some(taken) = &self.taken else { return Ok(()) };
-        let (folding, generation) = (&shared.folding, &taken.generation);
-        if !generation.is_empty() {
-            let has_time = || shared.options.background == Background::Threads && folding.has_time();
+        let (flushing, memtable) = (&shared.flushing, &taken.memtable);
+        if !memtable.is_empty() {
+            let has_time = || shared.options.background == Background::Threads && flushing.has_time();
             let rows = || if has_time() { UNHURRIED_ROWS } else { TRANSACTION_ROWS };
-            into_tables(generation, &rows, &mut |rows| {
+            into_tables(memtable, &rows, &mut |rows| {
                 let started = Instant::now();
                 shared.write_tables(|connection| rows(connection))?;
                 if has_time() {
@@ -111,17 +111,17 @@ impl Worker {
                 }
                 Ok(())
             })?;
-            shared.tables().fold_log(&shared.counters)?;
+            shared.tables().flush_log(&shared.counters)?;
             reach("folded");
         }
-        folding.folds.fetch_add(1, Ordering::Relaxed);
-        folding.rows.fetch_add(generation.rows() as u64, Ordering::Relaxed);
+        flushing.flushes.fetch_add(1, Ordering::Relaxed);
+        flushing.rows.fetch_add(memtable.rows() as u64, Ordering::Relaxed);
         let bytes = {
-            let mut overlay = shared.overlay_mut();
-            overlay.folding = None;
-            overlay.fresh.bytes()
+            let mut memtables = shared.memtables_mut();
+            memtables.flushing = None;
+            memtables.active.bytes()
         };
-        folding.pace.set(bytes, shared.options.overlay_bytes_max);
+        flushing.stall.set(bytes, shared.options.memtable_bytes_max);
         self.spent.extend(self.taken.take().and_then(|taken| taken.journal));
         Ok(())
     }
@@ -140,7 +140,7 @@ impl Worker {
             if emptied? {
                 self.spare = self.spent.pop();
             } else {
-                registry::forget(&mut shared.tables(), &shared.counters, |other| other != number)?;
+                manifest::forget(&mut shared.tables(), &shared.counters, |other| other != number)?;
                 self.forgotten.extend(self.spent.pop().map(Journal::close));
             }
             reach("emptied");
@@ -153,14 +153,14 @@ impl Worker {
     }
 }
 
-/// The thread; it ends when this is dropped, without folding what is left.
+/// The thread; it ends when this is dropped, without flushing what is left.
 #[derive(Debug)]
-pub(super) struct Folder {
+pub(super) struct FlushThread {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Folder {
+impl FlushThread {
     pub(super) fn start(shared: &Arc<Shared>) -> std::io::Result<Self> {
         let thread = match shared.options.background {
             Background::ByHand => None,
@@ -174,12 +174,12 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for FlushThread {
     fn drop(&mut self) {
-        self.shared.folding.state().stop = true;
-        self.shared.folding.wake.notify_one();
+        self.shared.flushing.state().stop = true;
+        self.shared.flushing.wake.notify_one();
         if let Some(thread) = self.thread.take() {
-            // Its panic was reported by the hook when it happened; the next start folds the journal.
+            // Its panic was reported by the hook when it happened; the next start flushes the journal.
             let _ = thread.join();
         }
     }
@@ -190,7 +190,7 @@ struct Ends(Arc<Shared>);
 
 impl Drop for Ends {
     fn drop(&mut self) {
-        self.0.folding.state().ended = true;
-        self.0.folding.done.notify_all();
+        self.0.flushing.state().ended = true;
+        self.0.flushing.done.notify_all();
     }
 }

@@ -13,15 +13,15 @@ const PAUSE: Duration = Duration::from_millis(500);
 
 /// See the head of the file.
 #[derive(Debug, Default)]
-pub(super) struct Silent {
+pub(super) struct CircuitBreaker {
     now: AtomicU64,
     since: Mutex<Vec<(usize, Instant)>>,
 }
 
-impl Silent {
+impl CircuitBreaker {
     pub(super) fn get(&self) -> ShardSet {
-        let silent = self.now.load(Ordering::Acquire);
-        (0..SHARDS_MAX).filter(|shard| silent & 1 << shard != 0).collect()
+        let breaker = self.now.load(Ordering::Acquire);
+        (0..SHARDS_MAX).filter(|shard| breaker & 1 << shard != 0).collect()
     }
 
     /// It did not answer.

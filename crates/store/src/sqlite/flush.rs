@@ -1,26 +1,26 @@
 //! Brings what is in the journal into the tables: in the background, seldom, in key order, the newest row of each key.
 //!
 //! A random row written into a table dirties a page; many rows in key order share pages, and of a key that was written
-//! often only the last state is written. So the fold waits until there is much, or until nothing more comes. Then:
+//! often only the last state is written. So the flush waits until there is much, or until nothing more comes. Then:
 //!
-//! 1. The writer changes over to another journal file, and the fresh generation becomes the one that is folded
+//! 1. The writer changes over to another journal file, and the active memtable becomes the one that is flushed
 //!    (`rotation`). The old file is synced before the new one takes a batch.
 //! 2. Its rows go into the tables in transactions of bounded size. The first says up to which batch some may be there,
-//!    the last up to which all are. A crash in between folds everything once more, and states may be written twice.
-//! 3. The last commit was synced, so the tables alone hold them all. If folding the tables' log into their file found no
-//!    error of the disk either, the generation leaves the overlay and its journal file is emptied for the next time.
+//!    the last up to which all are. A crash in between flushes everything once more, and states may be written twice.
+//! 3. The last commit was synced, so the tables alone hold them all. If flushing the tables' log into their file found no
+//!    error of the disk either, the memtable leaves the memtable and its journal file is emptied for the next time.
 //!
-//! A fold that fails keeps generation and file and tries again; meanwhile writers go on until there is no more room.
-//! Not here: when writers are slowed (`pace`), and what is done after a kill (`recover`).
+//! A flush that fails keeps memtable and file and tries again; meanwhile writers go on until there is no more room.
+//! Not here: when writers are slowed (`stall`), and what is done after a kill (`recover`).
 
-use super::fold_worker::{Reason, Worker};
+use super::flush_worker::{Reason, Worker};
+use super::memtable::Memtable;
 use super::meta;
 use super::options::Background;
-use super::overlay::Generation;
-use super::pace::Pace;
 use super::points::reach;
 use super::rotation::Rotation;
 use super::run::Held;
+use super::stall::Stall;
 use super::state::Shared;
 use super::trouble::Trouble;
 use crate::StoreError;
@@ -35,15 +35,15 @@ pub(super) const TRANSACTION_ROWS: usize = 10_000;
 /// What the log says of it.
 const WHAT: &str = "bring the journal into the tables";
 
-/// Between two tries when a fold failed.
+/// Between two tries when a flush failed.
 const REST: Duration = Duration::from_millis(200);
 
-/// A journal file may have so many times its bound before writers wait: as much again while the fold fails.
+/// A journal file may have so many times its bound before writers wait: as much again while the flush fails.
 const JOURNAL_TIMES: u64 = 4;
 
-/// What the fold shares with writers and with threads that wait for it.
+/// What the flush shares with writers and with threads that wait for it.
 #[derive(Debug, Default)]
-pub(super) struct Folding {
+pub(super) struct Flusher {
     pub(super) state: Mutex<State>,
     pub(super) wake: Condvar,
     pub(super) done: Condvar,
@@ -52,8 +52,8 @@ pub(super) struct Folding {
     by_hand: Option<Mutex<Worker>>,
     trouble: Trouble,
     pub(super) rotation: Rotation,
-    pub(super) pace: Pace,
-    pub(super) folds: AtomicU64,
+    pub(super) stall: Stall,
+    pub(super) flushes: AtomicU64,
     pub(super) rows: AtomicU64,
     pub(super) last_micros: AtomicU64,
     pub(super) failures: AtomicU64,
@@ -71,7 +71,7 @@ pub(super) struct State {
     pub(super) ended: bool,
 }
 
-impl Folding {
+impl Flusher {
     pub(super) fn new(background: Background) -> Self {
         let by_hand = (background == Background::ByHand).then(Mutex::default);
         Self { by_hand, ..Self::default() }
@@ -79,14 +79,14 @@ impl Folding {
 
     /// Waits while there is no room for more; an error says why there will be none.
     pub(super) fn wait_for_room(&self, shared: &Shared) -> Result<(), StoreError> {
-        if !self.pace.is_full() {
+        if !self.stall.is_full() {
             return Ok(());
         }
         if self.by_hand.is_some() {
-            return self.fold_now(shared).map_err(|error| no_room(&error));
+            return self.flush_now(shared).map_err(|error| no_room(&error));
         }
         let mut state = self.state();
-        while self.pace.is_full() {
+        while self.stall.is_full() {
             if let Some(error) = &state.error {
                 return Err(no_room(error));
             }
@@ -98,29 +98,29 @@ impl Folding {
         Ok(())
     }
 
-    /// After a batch: wakes the fold where there is enough, and slows the caller where there is too much.
+    /// After a batch: wakes the flush where there is enough, and slows the caller where there is too much.
     pub(super) fn after_put(&self, shared: &Shared, held: &Held, journal_used: u64, rows: usize) {
         let options = &shared.options;
         // A player that is written again and again takes no more memory, but more of the journal.
         let journal_max = options.journal_bytes_max.saturating_mul(JOURNAL_TIMES).max(1);
         let of_journal =
-            u128::from(options.overlay_bytes_max) * u128::from(journal_used) / u128::from(journal_max);
+            u128::from(options.memtable_bytes_max) * u128::from(journal_used) / u128::from(journal_max);
         let used = held.bytes.max(usize::try_from(of_journal).unwrap_or(usize::MAX));
-        self.pace.set(used, options.overlay_bytes_max);
+        self.stall.set(used, options.memtable_bytes_max);
         if self.by_hand.is_some() {
             return;
         }
-        let enough = held.fresh_bytes >= self.pace.fold_at() || journal_used >= options.journal_bytes_max;
+        let enough = held.fresh_bytes >= self.stall.flush_at() || journal_used >= options.journal_bytes_max;
         if (enough && !self.wanted.swap(true, Ordering::Relaxed)) || held.first {
             // Under its lock, so that the thread is not between looking and sleeping.
             drop(self.state());
             self.wake.notify_one();
         }
-        self.pace.slow(rows);
+        self.stall.slow(rows);
     }
 
-    /// Folds everything written so far and waits for it.
-    pub(super) fn fold_now(&self, shared: &Shared) -> Result<(), StoreError> {
+    /// Flushes everything written so far and waits for it.
+    pub(super) fn flush_now(&self, shared: &Shared) -> Result<(), StoreError> {
         self.ask(shared, false)
     }
 
@@ -131,7 +131,7 @@ impl Folding {
 
     fn ask(&self, shared: &Shared, settle: bool) -> Result<(), StoreError> {
         if let Some(worker) = &self.by_hand {
-            let done = worker.lock().unwrap_or_else(PoisonError::into_inner).fold(shared, settle);
+            let done = worker.lock().unwrap_or_else(PoisonError::into_inner).flush(shared, settle);
             self.note(&done);
             return done;
         }
@@ -156,13 +156,13 @@ impl Folding {
         }
     }
 
-    /// Whether no caller waits for the fold, and there is room for what comes meanwhile.
+    /// Whether no caller waits for the flush, and there is room for what comes meanwhile.
     pub(super) fn has_time(&self) -> bool {
         let state = self.state();
-        self.pace.is_calm() && !state.stop && state.asked <= state.served.max(state.failed)
+        self.stall.is_calm() && !state.stop && state.asked <= state.served.max(state.failed)
     }
 
-    /// Notes the end of a fold that was asked for by this ticket.
+    /// Notes the end of a flush that was asked for by this ticket.
     pub(super) fn ended(&self, ticket: u64, started: Instant, done: Result<(), StoreError>) {
         let micros = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
         self.last_micros.store(micros, Ordering::Relaxed);
@@ -193,7 +193,7 @@ impl Folding {
         }
     }
 
-    /// Sleeps until there is a reason to fold.
+    /// Sleeps until there is a reason to flush.
     pub(super) fn next(&self, shared: &Shared) -> Reason {
         let options = &shared.options;
         let mut state = self.state();
@@ -202,18 +202,18 @@ impl Folding {
                 return Reason::Stop;
             }
             let age_left = {
-                let overlay = shared.overlay();
-                let fresh = overlay.fresh.born.zip(overlay.fresh.touched);
-                fresh.map(|(born, touched)| {
-                    let idle = options.fold_idle.saturating_sub(touched.elapsed());
-                    idle.min(options.fold_age_max.saturating_sub(born.elapsed()))
+                let memtables = shared.memtables();
+                let active = memtables.active.born.zip(memtables.active.touched);
+                active.map(|(born, touched)| {
+                    let idle = options.flush_idle.saturating_sub(touched.elapsed());
+                    idle.min(options.flush_age_max.saturating_sub(born.elapsed()))
                 })
             };
             let asked = state.asked > state.served.max(state.failed);
             let old = age_left.is_some_and(|left| left.is_zero());
             if self.wanted.swap(false, Ordering::Relaxed) || asked || old {
                 let settle = state.settle > state.served;
-                return Reason::Fold { ticket: state.asked, settle };
+                return Reason::Flush { ticket: state.asked, settle };
             }
             state = match age_left {
                 Some(left) => self.wake.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0,
@@ -240,21 +240,21 @@ pub(super) fn all_at_once() -> usize {
     TRANSACTION_ROWS
 }
 
-/// What is done in one transaction of a fold.
+/// What is done in one transaction of a flush.
 pub(super) type Step<'a> = dyn FnMut(&Connection) -> Result<(), StoreError> + 'a;
 
-/// Writes all rows of a generation into the tables; `write` runs one transaction, of so many rows as `rows` says.
+/// Writes all rows of a memtable into the tables; `write` runs one transaction, of so many rows as `rows` says.
 pub(super) fn into_tables(
-    generation: &Generation,
+    memtable: &Memtable,
     rows: &dyn Fn() -> usize,
     write: &mut dyn FnMut(&mut Step<'_>) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
-    let mut layers: Vec<_> = generation.layers().map(|layer| layer.folder()).collect();
+    let mut layers: Vec<_> = memtable.layers().map(|layer| layer.flusher()).collect();
     let (mut at, mut first) = (0, true);
     while at < layers.len() {
         write(&mut |connection| {
             if std::mem::take(&mut first) {
-                meta::set_folding(connection, generation.last)?;
+                meta::set_flushing(connection, memtable.last)?;
             }
             let mut left = rows();
             while left > 0 && at < layers.len() {
@@ -262,7 +262,7 @@ pub(super) fn into_tables(
                 at += usize::from(left > 0);
             }
             if at == layers.len() {
-                meta::set_folded(connection, generation.last)?;
+                meta::set_flushed(connection, memtable.last)?;
             }
             reach("fold");
             Ok(())

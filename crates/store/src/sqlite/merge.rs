@@ -7,7 +7,7 @@ use std::ops::Bound;
 
 /// Lays newer states over a page of `asked` rows at most: the first `limit` of what that gives. Where rows can be removed
 /// as many more are asked for, so that what is left is a whole page.
-pub(super) fn laid<K: Ord + Clone, V: Clone>(
+pub(super) fn merge<K: Ord + Clone, V: Clone>(
     page: Vec<(K, V)>,
     newer: &BTreeMap<K, Option<V>>,
     after: Option<&K>,
@@ -54,7 +54,7 @@ mod tests {
                 let after = found.last().map(|(key, _)| *key);
                 let from = after.map_or(Bound::Unbounded, Bound::Excluded);
                 let rows = stored.range((from, Bound::Unbounded)).take(asked);
-                let page = laid(rows.map(|(key, value)| (*key, *value)).collect(), &newer, after.as_ref(), (asked, limit));
+                let page = merge(rows.map(|(key, value)| (*key, *value)).collect(), &newer, after.as_ref(), (asked, limit));
                 let ended = page.len() < limit;
                 prop_assert!(page.len() <= limit);
                 found.extend(page);

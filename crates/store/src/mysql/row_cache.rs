@@ -24,9 +24,9 @@ const MEMBERS_MAX: usize = 100_000;
 
 /// The rows; one transaction of the ledger at a time.
 #[derive(Debug, Default)]
-pub(super) struct Recent(Mutex<Rows>);
+pub(super) struct RowCache(Mutex<Rows>);
 
-impl Recent {
+impl RowCache {
     /// For one transaction.
     pub(super) fn take(&self) -> MutexGuard<'_, Rows> {
         self.0.lock().unwrap_or_else(|poisoned| {

@@ -1,13 +1,13 @@
-//! How much may wait for the fold, and how writers are slowed before there is no more room.
+//! How much may wait for the flush, and how writers are slowed before there is no more room.
 //!
-//! A fold begins when a quarter of the room is used. While it works, more comes; from half of the room on every
-//! transaction waits a little, more the less room there is, so that writers come down to the fold's rate instead of
-//! running into the end and standing there. At the end they do wait. Not here: that wait (`fold`).
+//! A flush begins when a quarter of the room is used. While it works, more comes; from half of the room on every
+//! transaction waits a little, more the less room there is, so that writers come down to the flush's rate instead of
+//! running into the end and standing there. At the end they do wait. Not here: that wait (`flush`).
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// A fold begins when so much of the room is used.
+/// A flush begins when so much of the room is used.
 const FOLD_PART: usize = 4;
 
 /// Writers are slowed from so much of the room on.
@@ -24,14 +24,14 @@ const SLEEP_MAX: Duration = Duration::from_millis(100);
 
 /// The room, as last seen.
 #[derive(Debug, Default)]
-pub(super) struct Pace {
+pub(super) struct Stall {
     used: AtomicUsize,
     room: AtomicUsize,
     owed_ns: AtomicU64,
     slept_micros: AtomicU64,
 }
 
-impl Pace {
+impl Stall {
     /// What is used of how much.
     pub(super) fn set(&self, used: usize, room: u64) {
         self.used.store(used, Ordering::Relaxed);
@@ -43,13 +43,13 @@ impl Pace {
         used > 0 && used >= self.room.load(Ordering::Relaxed)
     }
 
-    /// Whether less is used than a fold would begin at by itself.
+    /// Whether less is used than a flush would begin at by itself.
     pub(super) fn is_calm(&self) -> bool {
-        self.used.load(Ordering::Relaxed) < self.fold_at()
+        self.used.load(Ordering::Relaxed) < self.flush_at()
     }
 
-    /// Bytes at which a fold begins.
-    pub(super) fn fold_at(&self) -> usize {
+    /// Bytes at which a flush begins.
+    pub(super) fn flush_at(&self) -> usize {
         self.room.load(Ordering::Relaxed) / FOLD_PART
     }
 
@@ -100,11 +100,11 @@ mod tests {
 
     #[test]
     fn without_room_it_is_full_and_empty_it_never_is() {
-        let pace = Pace::default();
-        assert!(!pace.is_full());
-        pace.set(10, 10);
-        assert!(pace.is_full());
-        pace.set(0, 0);
-        assert!(!pace.is_full());
+        let stall = Stall::default();
+        assert!(!stall.is_full());
+        stall.set(10, 10);
+        assert!(stall.is_full());
+        stall.set(0, 0);
+        assert!(!stall.is_full());
     }
 }
