@@ -11,14 +11,14 @@ use crate::damaged;
 use crate::failure::{Failure, Fault};
 use crate::periods::order::{self, Place, Step};
 use crate::periods::walk::Readers;
-use crate::periods::{behind, keeper};
+use crate::periods::{behind, scheduler};
 use crate::progress::Progress;
 use crate::servers::outbox;
 use crate::settings::Settings;
 use std::sync::Arc;
 use std::time::Duration;
-use tally_ranking::{Ranking, Standings};
-use tally_rules::{Micros, Refusal};
+use tally_ranking::{RankingBackend, WindowRanking};
+use tally_rules::{Micros, Rejection};
 use tally_store::plan::ALL_TIME;
 use tally_store::{BoardRef, BoardRow, CorruptRow, Store, StoreError, Window};
 
@@ -76,8 +76,8 @@ fn load_all(
     let ranking = &settings.ranking;
     let mut newest = Micros(i64::MIN);
     let mut start = match ranking {
-        Ranking::Memory => None,
-        Ranking::Redis(redis) => {
+        RankingBackend::Memory => None,
+        RankingBackend::Redis(redis) => {
             if let Some(id) = store.id()? {
                 redis.set_store(id);
             }
@@ -114,7 +114,7 @@ fn load_all(
 }
 
 fn load(
-    (store, ranking): (&dyn Store, &Ranking),
+    (store, ranking): (&dyn Store, &RankingBackend),
     row: BoardRow,
     Judged { now, doubt }: Judged,
     newest: &mut Micros,
@@ -122,14 +122,14 @@ fn load(
 ) -> Result<Board, Failure> {
     let hidden = store.bans(row.no)?;
     let key = row.id.as_str().to_owned();
-    let bad = |refusal: Refusal| {
-        Fault::Damaged(Box::new(CorruptRow { table: "boards", key, what: refusal.detail() }))
+    let bad = |rejection: Rejection| {
+        Fault::Damaged(Box::new(CorruptRow { table: "boards", key, what: rejection.detail() }))
     };
     let board = Board::new(row, hidden, ranking).map_err(bad)?;
     play::learn(store, &board)?;
     let rows = store.windows(board.no)?;
     board.periods_mut().place(&rows, |_| None, |row| board.order_of_window(row.window));
-    let mut fill = |window: Window, order: &Standings| {
+    let mut fill = |window: Window, order: &WindowRanking| {
         order::fill(store, &board, window, order, Readers::All, |step| match step {
             Step::Read { newest: at, rows } => {
                 *newest = (*newest).max(at);
@@ -143,28 +143,28 @@ fn load(
         fill(live.window, &live.order)?;
     }
     if doubt.is_none() {
-        keeper::close_board(store, &board, now)?;
+        scheduler::close_board(store, &board, now)?;
     }
-    keeper::refresh(Place { store, lanes: None }, &board, now)?;
+    scheduler::refresh(Place { store, lanes: None }, &board, now)?;
     Ok(board)
 }
 
 /// A board that other servers serve as well: nothing is loaded that is there, and periods are closed by whose turn it is.
 fn join(
-    (store, ranking): (&dyn Store, &Ranking),
+    (store, ranking): (&dyn Store, &RankingBackend),
     (row, now): (BoardRow, Micros),
     start: &mut behind::Start<'_>,
     progress: &Progress,
 ) -> Result<Option<Arc<Board>>, Failure> {
     let key = row.id.as_str().to_owned();
-    let bad = |refusal: Refusal| {
-        Fault::Damaged(Box::new(CorruptRow { table: "boards", key: key.clone(), what: refusal.detail() }))
+    let bad = |rejection: Rejection| {
+        Fault::Damaged(Box::new(CorruptRow { table: "boards", key: key.clone(), what: rejection.detail() }))
     };
     let Some(state) = store.board(BoardRef::No(row.no), None)? else { return Ok(None) };
     let board = Arc::new(Board::new(row, Vec::new(), ranking).map_err(bad)?);
     board.renew(&state).map_err(bad)?;
     play::learn(store, &board)?;
     start.load(&board, |rows| progress.add(rows))?;
-    keeper::refresh(Place { store, lanes: None }, &board, now)?;
+    scheduler::refresh(Place { store, lanes: None }, &board, now)?;
     Ok(Some(board))
 }

@@ -9,7 +9,7 @@ use crate::boards::{Board, Boards, run_once};
 use crate::clock::Clock;
 use crate::clock_memory::ClockMemory;
 use crate::contests::counts::Counts as ContestCounts;
-use crate::contests::keeper::{self as contests, ContestKeeper};
+use crate::contests::scheduler::{self as contests, ContestKeeper};
 use crate::contests::repay;
 use crate::events::Events;
 use crate::failure::{Failure, blocking};
@@ -17,7 +17,7 @@ use crate::fingerprint::Fingerprints;
 use crate::keys::{Keys, seen_before};
 use crate::maintenance::Maintenance;
 use crate::members::{Members, mend};
-use crate::periods::keeper::Keeper;
+use crate::periods::scheduler::Keeper;
 use crate::periods::prizes;
 use crate::progress::Progress;
 use crate::rebuild;
@@ -28,18 +28,18 @@ use crate::scores::unpublished::Unpublished;
 use crate::secret::{Secret, Use};
 use crate::servers::{Followed, Follower};
 use crate::settings::{Background, Settings};
-use crate::waiting::Teller;
+use crate::reply::ReplyDispatcher;
 use crate::wallets::balance::Balance;
 use crate::wallets::currencies;
 use crate::wallets::lane::LedgerLane;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex};
-use tally_lanes::{Gate, Times};
-use tally_ranking::{Ranking, Remote, Standings};
-use tally_rules::idempotency::{Identity, RequestKey, Seen, Stored};
+use tally_lanes::{Barrier, Times};
+use tally_ranking::{RankingBackend, RemoteRanking, WindowRanking};
+use tally_rules::idempotency::{IdempotencyKey, KeyCheck, RequestKey, Stored};
 use tally_rules::instant::{Instants, SECOND};
 use tally_rules::outcome::Outcome;
-use tally_rules::{BoardId, Micros, Refusal};
+use tally_rules::{BoardId, Micros, Rejection};
 use tally_store::{BoardNo, Loaded, ReadSet, Store, WriteSet};
 
 /// The name under which the store remembers the secret's fingerprint.
@@ -78,7 +78,7 @@ pub struct Tally {
     pub(crate) changing_boards: Mutex<()>,
     /// One writer of closed periods at a time.
     pub(crate) closing: Mutex<()>,
-    pub(crate) keeper: Keeper,
+    pub(crate) scheduler: Keeper,
     pub(crate) contests: ContestKeeper,
     /// Whether the ledger balances.
     pub balance: Balance,
@@ -119,7 +119,7 @@ impl Tally {
         progress: &Progress,
     ) -> Result<Arc<Self>, Failure> {
         // What others change from here on is looked at.
-        let is_shared = matches!(settings.ranking, Ranking::Redis(_));
+        let is_shared = matches!(settings.ranking, RankingBackend::Redis(_));
         let followed = is_shared.then(|| Followed::begin(&*store, clock.now())).transpose()?;
         clock.begin(settings.clock, &store);
         let clock_memory = ClockMemory::resume(&*store, &clock)?;
@@ -136,9 +136,9 @@ impl Tally {
             clock: clock.clone(),
             instants: Mutex::new(instants),
             keep_micros: settings.idempotency_keep_micros,
-            gate: Gate::default(),
+            gate: Barrier::default(),
             lanes: settings.lanes.max(1),
-            teller: Teller::default(),
+            dispatcher: ReplyDispatcher::default(),
             unpublished: Unpublished::default(),
             started_unheard: AtomicBool::new(false),
             background: settings.background,
@@ -162,7 +162,7 @@ impl Tally {
             running: InProgress::default(),
             changing_boards: Mutex::new(()),
             closing: Mutex::new(()),
-            keeper: Keeper::default(),
+            scheduler: Keeper::default(),
             contests: ContestKeeper::default(),
             balance: Balance::default(),
             events,
@@ -186,8 +186,8 @@ impl Tally {
             tracing::warn!(%failure, "what was missed of contests and prizes; it is tried again");
         }
         if threads {
-            let keeper = tally.contests.start(Arc::downgrade(&tally));
-            keeper.map_err(|error| Fault::Broken(format!("no thread for contests: {error}")))?;
+            let scheduler = tally.contests.start(Arc::downgrade(&tally));
+            scheduler.map_err(|error| Fault::Broken(format!("no thread for contests: {error}")))?;
         }
         Ok(tally)
     }
@@ -240,8 +240,8 @@ impl Tally {
         })
     }
 
-    /// The board of that name, also one that another server has just made, or a refusal.
-    pub async fn find(&self, id: &BoardId) -> Result<Arc<Board>, Refusal> {
+    /// The board of that name, also one that another server has just made, or a rejection.
+    pub async fn find(&self, id: &BoardId) -> Result<Arc<Board>, Rejection> {
         let found = self.boards.find(id);
         if found.is_ok() || !self.has_others() {
             return found;
@@ -259,7 +259,7 @@ impl Tally {
         }
         self.looked_now().await;
         let count = move || {
-            let counted = |order: &Standings| order.remote().map_or((), Remote::count);
+            let counted = |order: &WindowRanking| order.remote().map_or((), RemoteRanking::count);
             boards.iter().for_each(|board| board.each_order(|_, order| counted(order)));
             Ok(())
         };
@@ -276,7 +276,7 @@ impl Tally {
     ) -> Result<T, Failure> {
         let known = self.has_others().then(|| self.boards.get(id).map(|board| board.no)).flatten();
         match ask().await {
-            Err(Failure::Refused(Refusal::LeaderboardNotFound(_))) if self.is_another(id, known).await => {
+            Err(Failure::Refused(Rejection::LeaderboardNotFound(_))) if self.is_another(id, known).await => {
                 ask().await
             }
             done => done,
@@ -307,7 +307,7 @@ impl Tally {
     }
 
     /// What was stored of a request, without doing it.
-    pub(crate) async fn stored(&self, identity: &Identity) -> Result<Option<Outcome>, Failure> {
+    pub(crate) async fn stored(&self, identity: &IdempotencyKey) -> Result<Option<Outcome>, Failure> {
         let (store, identity) = (Arc::clone(&self.store), identity.clone());
         let time = self.clock.judge();
         let (now, keep_micros) = (time.now, time.keep(self.settings.idempotency_keep_micros));
@@ -319,22 +319,22 @@ impl Tally {
                 WriteSet::default()
             })?;
             match seen_before(Some(&identity), stored.as_ref(), now, keep_micros)? {
-                Seen::Replay(outcome) => Ok(Some(*outcome)),
-                Seen::New => Ok(None),
+                KeyCheck::Replay(outcome) => Ok(Some(*outcome)),
+                KeyCheck::New => Ok(None),
             }
         };
         blocking(read).await
     }
 
     /// Begins a request with an idempotency key; refused while one with the same key is running.
-    pub fn begin(&self, key: &RequestKey) -> Result<Running, Refusal> {
+    pub fn begin(&self, key: &RequestKey) -> Result<Running, Rejection> {
         self.running.begin(key)
     }
 
     /// Ends it: no new work is taken, everything accepted is made durable and answered. Blocks until then.
     pub fn drain(&self) {
         self.contests.stop();
-        self.keeper.stop();
+        self.scheduler.stop();
         self.events.stop();
         self.lane.drain();
         self.ledger.drain();
@@ -380,9 +380,9 @@ impl Tally {
     pub(crate) fn once(
         &self,
         plan: &ReadSet,
-        identity: Option<&Identity>,
+        identity: Option<&IdempotencyKey>,
         now: Micros,
-        change: impl FnMut(&Loaded, &mut WriteSet) -> Result<Outcome, Refusal>,
+        change: impl FnMut(&Loaded, &mut WriteSet) -> Result<Outcome, Rejection>,
     ) -> Result<Option<Stored>, Failure> {
         let keep_micros = self.clock.judge().keep(self.settings.idempotency_keep_micros);
         run_once((&*self.store, &self.keys.doubts), plan, identity, (now, keep_micros), change)

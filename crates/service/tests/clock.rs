@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use tally_ranking::PageQuery;
 use tally_rules::clock::ClockBounds;
 use tally_rules::contest::{Prize, PrizeTies};
-use tally_rules::definition::{Update, Wish};
+use tally_rules::definition::{Update, BoardSpec};
 use tally_rules::instant::SECOND;
 use tally_rules::ledger::{Amount, Currency};
 use tally_rules::period::{PeriodPrizes, PeriodRule};
 use tally_rules::score::Given;
-use tally_service::periods::keeper;
+use tally_service::periods::scheduler;
 use tally_service::periods::view::list;
 use tally_service::scores::submit::{NewScore, submit};
 use tally_service::{Failure, Fault, boards};
@@ -35,7 +35,7 @@ impl Wall {
 fn daily(clock: &Wall, boot: bool) -> World {
     let world = World::with_ahead(10 * DAY + HOUR, 1, &clock.0, boot);
     let periods = Some(vec![rule("daily", "0 0 * * *", "UTC", 9, 0)]);
-    world.put(&Wish { periods, update: Some(Update::Sum), ..Wish::default() }).unwrap();
+    world.put(&BoardSpec { periods, update: Some(Update::Sum), ..BoardSpec::default() }).unwrap();
     world
 }
 
@@ -53,7 +53,7 @@ fn names(world: &World, period: &str) -> Vec<String> {
 
 /// Closes what is due, and tells which days are closed.
 fn closed(world: &World) -> Vec<i64> {
-    keeper::close_due(&world.tally()).unwrap();
+    scheduler::close_due(&world.tally()).unwrap();
     let listed = list(&world.tally().boards.get(&board()).unwrap(), world.now());
     let blocks = listed.iter().filter(|one| world.view(&one.period).unwrap().blocks());
     blocks.map(|one| one.start.0 / DAY).collect()
@@ -120,7 +120,7 @@ fn a_jump_while_no_server_runs_is_found_at_the_start() {
     let clock = Wall::default();
     let world = daily(&clock, true);
     send(&world, "ann", 9);
-    keeper::close_due(&world.tally()).unwrap();
+    scheduler::close_due(&world.tally()).unwrap();
     world.stop();
     clock.jump(AHEAD);
     world.advance(HOUR);
@@ -147,7 +147,7 @@ fn a_new_time_is_believed_after_a_while() {
     let clock = Wall::default();
     let world = daily(&clock, false);
     send(&world, "ann", 9);
-    keeper::close_due(&world.tally()).unwrap();
+    scheduler::close_due(&world.tally()).unwrap();
     clock.jump(AHEAD);
     assert_eq!(closed(&world), [] as [i64; 0]);
     world.advance(ClockBounds::default().steady);
@@ -200,7 +200,7 @@ fn a_board_whose_prizes_wait_for_the_clock_is_neither_changed_nor_deleted() {
     let prizes = PeriodPrizes { table, ties: PrizeTies::Split, from: None };
     let daily = |keep| {
         let rule = PeriodRule { prizes: prizes.clone(), ..rule("daily", "0 0 * * *", "UTC", keep, 0) };
-        Wish { periods: Some(vec![rule]), update: Some(Update::Sum), ..Wish::default() }
+        BoardSpec { periods: Some(vec![rule]), update: Some(Update::Sum), ..BoardSpec::default() }
     };
     let delete = || {
         let tally = world.tally();

@@ -7,11 +7,11 @@
 mod disk_world;
 
 use disk_world::{DAY, MIDNIGHT, World, player};
-use tally_rules::Refusal;
+use tally_rules::Rejection;
 use tally_rules::contest::{Prize, PrizeTies};
 use tally_rules::ledger::{Amount, Currency};
 use tally_rules::period::PeriodPrizes;
-use tally_service::periods::{keeper, prizes};
+use tally_service::periods::{scheduler, prizes};
 use tally_service::{Failure, Fault, boards};
 use tally_store::plan::ALL_TIME;
 use tally_store::{Maintenance, Reads, ScoreKey, WindowKey};
@@ -164,14 +164,14 @@ fn prizes_wait_for_an_order_that_is_exact() {
     world.submit("ann", 3);
     world.advance(DAY);
     let tally = world.tally();
-    keeper::close_due(&tally).unwrap();
+    scheduler::close_due(&tally).unwrap();
     world.import(1, &[("bob", 9)], (0, 1), false).unwrap();
     let board = world.board();
     let window = WindowKey { board: board.no, window: board.periods().packed()[0].window };
     let payment = || tally.store.ledger().payment(window).unwrap();
     assert!(matches!(prizes::pay_due(&tally), Err(Failure::Fault(Fault::RanksAway(_)))));
     assert_eq!(payment(), None);
-    keeper::refresh_due(&tally).unwrap();
+    scheduler::refresh_due(&tally).unwrap();
     prizes::pay_due(&tally).unwrap();
     assert!(payment().is_some());
     drop((board, tally));
@@ -186,7 +186,7 @@ fn a_schedule_changes_over_what_is_left_of_a_forgotten_period() {
     for _ in 0..2 {
         world.submit("ann", 3);
         world.advance(DAY);
-        keeper::close_due(&world.tally()).unwrap();
+        scheduler::close_due(&world.tally()).unwrap();
     }
     world.advance(-2 * DAY);
     world.put(MIDNIGHT, 2, PeriodPrizes::default()).unwrap();
@@ -231,7 +231,7 @@ fn a_score_of_a_leaderboard_that_is_deleted_meanwhile_begins_no_period() {
     let done = world.submit_beside("bob", 3, || {
         boards::delete(&world.tally(), &world.board().id, None).unwrap();
     });
-    assert!(matches!(done, Err(Failure::Refused(Refusal::LeaderboardNotFound(_)))), "{done:?}");
+    assert!(matches!(done, Err(Failure::Refused(Rejection::LeaderboardNotFound(_)))), "{done:?}");
     assert_eq!(world.store().windows(no).unwrap(), []);
     world.stop();
 }

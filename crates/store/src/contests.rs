@@ -8,7 +8,7 @@
 
 use crate::WindowKey;
 use tally_rules::PlayerId;
-use tally_rules::contest::{Application, ContestId, Enrolled, Payout, Record, SeriesRecord};
+use tally_rules::contest::{Application, ContestId, ContestMember, Payout, Record, SeriesRecord};
 use tally_rules::ledger::Uuid;
 use tally_rules::period::Payment;
 
@@ -64,7 +64,7 @@ pub struct ContestWriteSet {
     /// Applications; `None` removes one.
     pub applications: Vec<(EntrantKey, Option<Application>)>,
     /// New members.
-    pub members: Vec<(EntrantKey, Enrolled)>,
+    pub members: Vec<(EntrantKey, ContestMember)>,
     /// Prizes.
     pub payouts: Vec<(PayoutKey, Payout)>,
     /// Series; `None` removes one.

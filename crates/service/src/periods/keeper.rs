@@ -1,6 +1,6 @@
 //! Closing what is due: a period's order goes from memory into blocks, and the oldest are forgotten.
 //!
-//! Whether a period takes scores is decided by the clock in the lanes. The keeper ends it while it holds the lanes, so no
+//! Whether a period takes scores is decided by the clock in the lanes. The scheduler ends it while it holds the lanes, so no
 //! score comes in while it writes; where hiding or erasing changes the order meanwhile, it writes
 //! again. Until the blocks are in force the period is read from memory.
 
@@ -16,7 +16,7 @@ use crate::trial::Trial;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, PoisonError, Weak};
 use std::time::{Duration, Instant};
-use tally_ranking::PartOrder;
+use tally_ranking::MemoryRanking;
 use tally_rules::Micros;
 use tally_store::{Store, StoreError, Task, Window, WindowRow};
 
@@ -339,7 +339,7 @@ fn refresh_window(place: Place<'_>, board: &Board, window: Window, now: Micros) 
         row.zip(state).map(|(row, state)| (row, !state.calendar_follows(row.span)))
     };
     let Some((row, keep_empty)) = found else { return Ok(true) };
-    let fresh = PartOrder::new(&board.definition);
+    let fresh = MemoryRanking::new(&board.definition);
     order::load(store, board, window, &fresh, Readers::Few, |_| {})?;
     let naming = Naming::of(board, &row, now);
     let written = order::write(place, basis, (&row, naming), &fresh, keep_empty)?;

@@ -2,12 +2,12 @@
 //!
 //! Spans come from the calendar unless they are stored: a stored end holds, so a changed schedule counts from the next
 //! boundary. What is open is decided by the clock, never by whether somebody has closed it yet; what was closed once
-//! stays so, whatever the clock or a longer grace says. Only the lane and the keeper change this state: [`keeper`]
+//! stays so, whatever the clock or a longer grace says. Only the lane and the scheduler change this state: [`scheduler`]
 //! closes what is due, [`order`] writes the order of closed windows, [`prizes`] pays
 //! what their ranks get, [`view`] reads.
 
 pub(crate) mod behind;
-pub mod keeper;
+pub mod scheduler;
 mod middle;
 pub mod order;
 pub mod prizes;
@@ -19,10 +19,10 @@ pub(crate) mod walk;
 
 use crate::calendar::Calendar;
 use std::sync::Arc;
-use tally_ranking::Standings;
+use tally_ranking::WindowRanking;
 use tally_rules::instant::SECOND;
 use tally_rules::period::{PeriodRule, Span, window_number};
-use tally_rules::refusal::WrongField;
+use tally_rules::rejection::WrongField;
 use tally_rules::{Definition, Micros};
 use tally_store::plan::ALL_TIME;
 use tally_store::{Window, WindowRow};
@@ -40,7 +40,7 @@ pub struct LiveWindow {
     /// From when to when.
     pub span: Span,
     /// Its order.
-    pub order: Standings,
+    pub order: WindowRanking,
 }
 
 /// One rule with its periods.
@@ -199,7 +199,7 @@ impl Periods {
         &mut self,
         rows: &[WindowRow],
         known: impl Fn(Window) -> Option<Arc<LiveWindow>>,
-        order: impl Fn(&WindowRow) -> Standings,
+        order: impl Fn(&WindowRow) -> WindowRanking,
     ) {
         for row in rows {
             let Some(state) = self.rule_mut(row.rule) else { continue };

@@ -7,7 +7,7 @@
 //! nobody moves up for them. A period is not forgotten before it is paid. Blocks.
 
 use super::view::View;
-use super::{LiveWindow, Periods, RuleState, keeper};
+use super::{LiveWindow, Periods, RuleState, scheduler};
 use crate::boards::Board;
 use crate::contests::settle::{PAGE, page, ranked};
 use crate::contests::work::{PIECE, payouts};
@@ -154,8 +154,8 @@ pub(crate) fn write_down(tally: &Tally, board: &Arc<Board>) -> Result<HashSet<Wi
     if board.periods().rules.iter().all(|state| state.rule.prizes.table.is_empty()) {
         return Ok(HashSet::new());
     }
-    keeper::close_due_of(tally, board)?;
-    keeper::refresh_due_of(tally, board)?;
+    scheduler::close_due_of(tally, board)?;
+    scheduler::refresh_due_of(tally, board)?;
     let (_, closed) = closed(board, &HashSet::new());
     closed.iter().try_for_each(|one| begin(tally, board, one))?;
     Ok(closed.into_iter().map(|(row, ..)| row.window).collect())
@@ -270,7 +270,7 @@ pub fn prizes(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tally_ranking::{PartOrder, Standings};
+    use tally_ranking::{MemoryRanking, WindowRanking};
     use tally_rules::Definition;
     use tally_rules::contest::{Prize, PrizeTies};
     use tally_rules::ledger::{Amount, Currency};
@@ -293,7 +293,7 @@ mod tests {
         let (none, window, rule) = (HashSet::new(), Window(7), 0);
         let span = Span { start: Micros(0), end: Micros(DAY) };
         let due = Micros(DAY + 60_000_000);
-        let order = || Standings::Memory(PartOrder::new(&Definition::default()));
+        let order = || WindowRanking::Memory(MemoryRanking::new(&Definition::default()));
         let live = || Arc::new(LiveWindow { window, rule, span, order: order() });
         let row =
             |version, total| WindowRow { window, rule, span, closed: true, version, stale: false, total };

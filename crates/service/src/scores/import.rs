@@ -6,7 +6,7 @@
 use super::command::{Done, ImportChunk, Imported, Request};
 use super::submit::checked;
 use crate::failure::{Failure, Fault, blocking};
-use crate::periods::keeper;
+use crate::periods::scheduler;
 use crate::periods::purge::Purge;
 use crate::tally::Tally;
 use std::sync::Arc;
@@ -60,7 +60,7 @@ pub async fn import(tally: &Arc<Tally>, chunk: NewChunk) -> Result<Imported, Fai
     for row in chunk.rows {
         match checked(&board.definition, row.player, row.score, None, row.at) {
             Ok(write) => rows.push((row.line, write)),
-            Err(refusal) => refused.push((row.line, refusal)),
+            Err(rejection) => refused.push((row.line, rejection)),
         }
     }
     let request = ImportChunk {
@@ -79,7 +79,7 @@ pub async fn import(tally: &Arc<Tally>, chunk: NewChunk) -> Result<Imported, Fai
         // What the file said of closed periods is in force when the last chunk is answered.
         let (tally, board) = (Arc::clone(tally), board);
         let end = move || {
-            keeper::end_import(&tally, &board);
+            scheduler::end_import(&tally, &board);
             Ok(())
         };
         // The chunk is committed, so a fault here is no fault of it: the scheduler goes on.

@@ -11,7 +11,7 @@ use crate::boards::Board;
 use std::collections::HashSet;
 use std::sync::{Arc, PoisonError};
 use tally_lanes::keys_to_load;
-use tally_rules::idempotency::Identity;
+use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::{PlayerId, Record};
 use tally_store::{BoardNo, ReadSet, ScoreKey, Store, Window};
 
@@ -91,7 +91,7 @@ pub(super) fn score_key(board: BoardNo, window: Window, player: &PlayerId) -> Sc
 }
 
 impl<'a> Gathering<'a> {
-    fn step(&mut self, step: &'a Step, windows: &[Window]) -> Option<&'a Identity> {
+    fn step(&mut self, step: &'a Step, windows: &[Window]) -> Option<&'a IdempotencyKey> {
         match step {
             Step::Add { board, items, .. } => {
                 self.board(board, windows, items.iter().map(|(player, _)| player));

@@ -13,7 +13,7 @@ use crate::periods::{LiveWindow, Periods, RuleState};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::{Arc, PoisonError};
-use tally_ranking::{HeldStandings, Movement, Published, Standings};
+use tally_ranking::{LockedRanking, Movement, Published, WindowRanking};
 use tally_rules::{PlayerId, Record};
 use tally_store::plan::ALL_TIME;
 use tally_store::{BoardNo, Store, Window};
@@ -48,7 +48,7 @@ impl<'a> Versions<'a> {
     /// Publishes movements of a window, each in its version.
     fn publish(
         &self,
-        order: &Standings,
+        order: &WindowRanking,
         movements: &[Movement],
         mut published: impl FnMut(usize, Published),
     ) {
@@ -186,7 +186,7 @@ fn move_held(
     board: &Board,
     moves: &[Move],
     ranked: bool,
-    (held, versions): (&mut [(BoardNo, Window, HeldStandings<'_>)], &Versions<'_>),
+    (held, versions): (&mut [(BoardNo, Window, LockedRanking<'_>)], &Versions<'_>),
 ) -> Published {
     let hidden = board.hidden.read().unwrap_or_else(PoisonError::into_inner);
     let mut first = Published::default();

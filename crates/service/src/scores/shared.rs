@@ -8,11 +8,11 @@ use super::unpublished::Unpublished;
 use crate::clock::Clock;
 use crate::failure::Fault;
 use crate::settings::Background;
-use crate::waiting::Teller;
+use crate::reply::ReplyDispatcher;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use tally_lanes::{Blocked, Gate, Pass};
+use tally_lanes::{Blocked, Barrier, BarrierGuard};
 use tally_rules::instant::Instants;
 use tally_store::{ShardSet, Store};
 
@@ -28,10 +28,10 @@ pub(crate) struct Shared {
     pub(crate) clock: Clock,
     pub(crate) instants: Mutex<Instants>,
     pub(crate) keep_micros: i64,
-    pub(crate) gate: Gate,
+    pub(crate) gate: Barrier,
     /// How many there are for each database that the store is spread over.
     pub(crate) lanes: usize,
-    pub(crate) teller: Teller,
+    pub(crate) dispatcher: ReplyDispatcher,
     pub(crate) unpublished: Unpublished,
     /// A contest has started, and its caller did not hear it: its leaderboards are stored and not known here.
     pub(crate) started_unheard: AtomicBool,
@@ -57,11 +57,11 @@ impl Shared {
 
     /// Goes on beside what lanes do with these databases, or once they have done what they are doing, and alone. Else it
     /// says which of them it cannot wait for, if it is those.
-    pub(crate) fn pass(&self, of: ShardSet, alone: bool) -> Result<Pass, (ShardSet, Fault)> {
+    pub(crate) fn pass(&self, of: ShardSet, alone: bool) -> Result<BarrierGuard, (ShardSet, Fault)> {
         self.pass_within(PATIENCE, of, alone)
     }
 
-    fn pass_within(&self, patience: Duration, of: ShardSet, alone: bool) -> Result<Pass, (ShardSet, Fault)> {
+    fn pass_within(&self, patience: Duration, of: ShardSet, alone: bool) -> Result<BarrierGuard, (ShardSet, Fault)> {
         self.gate.pass(of.bits(), alone, patience).map_err(|blocked| {
             let why = "what became of an earlier batch is not known yet";
             let Blocked::Stuck(bits) = blocked else {
@@ -81,12 +81,12 @@ impl Shared {
     }
 
     /// The same, alone with all of them.
-    pub(crate) fn pass_alone(&self) -> Result<Pass, (ShardSet, Fault)> {
+    pub(crate) fn pass_alone(&self) -> Result<BarrierGuard, (ShardSet, Fault)> {
         self.pass(ShardSet::first(self.store.shards()), true)
     }
 
     /// The same for the ledger's lane, behind which money waits.
-    pub(crate) fn pass_alone_soon(&self) -> Result<Pass, Fault> {
+    pub(crate) fn pass_alone_soon(&self) -> Result<BarrierGuard, Fault> {
         let all = ShardSet::first(self.store.shards());
         self.pass_within(LEDGER_PATIENCE, all, true).map_err(|(_, fault)| fault)
     }

@@ -1,25 +1,25 @@
 //! What is asked of the ledger's lane, and its answers.
 
-use crate::contests::command::{ContestDone, ContestOrder};
+use crate::contests::acts::{ContestDone, ContestOrder};
 use crate::contests::series::{SeriesDone, SeriesOrder};
 use crate::members::pin::Guess;
 use crate::periods::prizes::PaymentOrder;
 use std::sync::Arc;
-use tally_rules::idempotency::Identity;
+use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::ledger::hold::Ending;
 use tally_rules::ledger::member::{Handle, Phone, Pin};
-use tally_rules::ledger::order::Posted;
-use tally_rules::ledger::{Amount, Currency, EntryKey, Hold, HoldId, Member, MemberId, Order, WalletKey};
-use tally_rules::{Micros, PlayerId, Refusal};
+use tally_rules::ledger::transfer_request::Posted;
+use tally_rules::ledger::{Amount, Currency, EntryKey, Hold, HoldId, Member, MemberId, TransferRequest, WalletKey};
+use tally_rules::{Micros, PlayerId, Rejection};
 use tally_store::{ImportKey, ImportRow};
 
 /// One movement.
 #[derive(Clone, Debug)]
-pub struct NewMove {
+pub struct NewTransfer {
     /// What is to move.
-    pub order: Order,
+    pub order: TransferRequest,
     /// For retries.
-    pub identity: Option<Identity>,
+    pub identity: Option<IdempotencyKey>,
 }
 
 /// A hold to be made.
@@ -32,7 +32,7 @@ pub struct NewHold {
     /// When it ends by itself.
     pub expires_at: Option<Micros>,
     /// For retries.
-    pub identity: Option<Identity>,
+    pub identity: Option<IdempotencyKey>,
 }
 
 /// A hold to be ended.
@@ -45,7 +45,7 @@ pub struct EndHold {
     /// How.
     pub ending: Ending,
     /// For retries.
-    pub identity: Option<Identity>,
+    pub identity: Option<IdempotencyKey>,
 }
 
 /// A member to be made.
@@ -56,7 +56,7 @@ pub struct NewMember {
     /// Whether the player is to be the member's id.
     pub player_is_id: bool,
     /// For retries.
-    pub identity: Option<Identity>,
+    pub identity: Option<IdempotencyKey>,
 }
 
 /// A member to be closed.
@@ -69,7 +69,7 @@ pub struct CloseMember {
     /// What the member was found by: sorted, each once.
     pub handles: Vec<Handle>,
     /// For retries.
-    pub identity: Option<Identity>,
+    pub identity: Option<IdempotencyKey>,
 }
 
 /// A line of a file of members or of movements.
@@ -78,7 +78,7 @@ pub enum ImportLine {
     /// A new member, and what is deposited for it at once.
     Member(Box<NewMember>, Option<Amount>),
     /// A movement.
-    Move(Order),
+    Move(TransferRequest),
 }
 
 /// Consecutive lines of one file.
@@ -106,7 +106,7 @@ pub(crate) struct ChunkDone {
     /// The whole import so far.
     pub(crate) progress: ImportRow,
     /// Lines that were refused.
-    pub(crate) refused: Vec<(u64, Refusal)>,
+    pub(crate) refused: Vec<(u64, Rejection)>,
     /// Whether the chunk had been done before.
     pub(crate) replayed: bool,
 }
@@ -161,7 +161,7 @@ pub struct ChangeMember {
     /// What the member was found by, and what it will be: sorted, each once.
     pub handles: Vec<Handle>,
     /// For retries.
-    pub identity: Option<Identity>,
+    pub identity: Option<IdempotencyKey>,
 }
 
 /// A transfer that a member asks for, with its PIN.
@@ -182,14 +182,14 @@ pub struct NewPayment {
     /// How much.
     pub amount: Amount,
     /// For retries.
-    pub identity: Option<Identity>,
+    pub identity: Option<IdempotencyKey>,
 }
 
 /// One entry of the lane.
 #[derive(Debug)]
 pub(crate) enum Request {
     /// Movements that are done in order and whole, or not at all. Most are of one.
-    Chain(Vec<NewMove>),
+    Chain(Vec<NewTransfer>),
     Hold(NewHold),
     End(EndHold),
     /// Holds that were due when somebody looked.
@@ -208,7 +208,7 @@ pub(crate) enum Request {
 /// Its answer; the kind is that of the request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Done {
-    Chain(Vec<Result<Moved, Refusal>>),
+    Chain(Vec<Result<Moved, Rejection>>),
     Hold(Held),
     /// How many have ended.
     Expired(usize),

@@ -1,13 +1,13 @@
 //! Moving money: one movement, or a list of them in which each stands for itself or with the next.
 
-use super::command::{Done, Moved, NewMove, Request};
+use super::command::{Done, Moved, NewTransfer, Request};
 use crate::failure::{Failure, Fault, blocking};
 use crate::requests::{Begun, Running};
 use crate::tally::Tally;
-use crate::waiting::Told;
+use crate::reply::Told;
 use std::sync::Arc;
-use tally_rules::Refusal;
-use tally_rules::ledger::order::Posted;
+use tally_rules::Rejection;
+use tally_rules::ledger::transfer_request::Posted;
 use tally_rules::ledger::{Entry, EntryKey};
 
 /// A movement that was done, as its entry shows it.
@@ -20,19 +20,19 @@ pub struct Receipt {
 }
 
 /// What came of one movement of a list.
-pub type MoveResult = Result<Receipt, Failure>;
+pub type TransferResult = Result<Receipt, Failure>;
 
 /// Does one movement.
-pub async fn post(tally: &Tally, new: NewMove) -> MoveResult {
+pub async fn post(tally: &Tally, new: NewTransfer) -> TransferResult {
     post_all(tally, vec![(new, false)]).await?.pop().expect("one result")
 }
 
 /// Does many; the flag ties one to the next, and what is tied is done whole or not at all. The whole fails only if nothing
 /// was taken.
-pub async fn post_all(tally: &Tally, moves: Vec<(NewMove, bool)>) -> Result<Vec<MoveResult>, Failure> {
+pub async fn post_all(tally: &Tally, moves: Vec<(NewTransfer, bool)>) -> Result<Vec<TransferResult>, Failure> {
     let (chains, mut keys) = (chains(moves), Begun::default());
     let mut requests = Vec::with_capacity(chains.len());
-    let mut begun: Vec<Result<usize, Vec<Result<Moved, Refusal>>>> = Vec::with_capacity(chains.len());
+    let mut begun: Vec<Result<usize, Vec<Result<Moved, Rejection>>>> = Vec::with_capacity(chains.len());
     for chain in chains {
         match begin(tally, &chain, &mut keys) {
             Ok(running) => {
@@ -54,7 +54,7 @@ pub async fn post_all(tally: &Tally, moves: Vec<(NewMove, bool)>) -> Result<Vec<
 }
 
 /// Cuts a list where one is not tied to the next.
-fn chains(moves: Vec<(NewMove, bool)>) -> Vec<Vec<NewMove>> {
+fn chains(moves: Vec<(NewTransfer, bool)>) -> Vec<Vec<NewTransfer>> {
     let mut chains = Vec::new();
     let mut chain = Vec::new();
     for (one, linked) in moves {
@@ -71,15 +71,15 @@ fn chains(moves: Vec<(NewMove, bool)>) -> Vec<Vec<NewMove>> {
 /// Takes the keys of a chain, or none of them: then that says which could not be had.
 fn begin(
     tally: &Tally,
-    chain: &[NewMove],
+    chain: &[NewTransfer],
     keys: &mut Begun,
-) -> Result<Vec<Running>, Vec<Result<Moved, Refusal>>> {
+) -> Result<Vec<Running>, Vec<Result<Moved, Rejection>>> {
     let mut running = Vec::new();
     for (place, one) in chain.iter().enumerate() {
         match keys.begin(&tally.running, one.identity.as_ref()) {
             Ok(taken) => running.extend(taken),
-            Err(refusal) => {
-                let others = |at| if at == place { refusal.clone() } else { Refusal::LinkedFailed };
+            Err(rejection) => {
+                let others = |at| if at == place { rejection.clone() } else { Rejection::LinkedFailed };
                 return Err((0..chain.len()).map(|at| Err(others(at))).collect());
             }
         }
@@ -92,19 +92,19 @@ fn rows_of(told: Told<Done>, rows: usize) -> Vec<Result<Moved, Failure>> {
     match told {
         Ok(Ok(Done::Chain(rows))) => rows.into_iter().map(|row| row.map_err(Failure::Refused)).collect(),
         Ok(Ok(_)) => unreachable!("a chain is answered as a chain"),
-        Ok(Err(refusal)) => vec![Err(Failure::Refused(refusal)); rows],
+        Ok(Err(rejection)) => vec![Err(Failure::Refused(rejection)); rows],
         Err(fault) => vec![Err(Failure::Fault(fault)); rows],
     }
 }
 
 /// The receipt of one movement.
-pub(super) async fn receipt(tally: &Tally, moved: Moved) -> MoveResult {
+pub(super) async fn receipt(tally: &Tally, moved: Moved) -> TransferResult {
     receipts(tally, vec![Ok(moved)]).await?.pop().expect("one result")
 }
 
 /// A fault that one row has is one for the whole answer where every row has it.
-pub fn common_fault(results: &[MoveResult]) -> Option<Fault> {
-    let fault = |one: &MoveResult| match one {
+pub fn common_fault(results: &[TransferResult]) -> Option<Fault> {
+    let fault = |one: &TransferResult| match one {
         Err(Failure::Fault(fault)) => Some(fault.clone()),
         Ok(_) | Err(Failure::Refused(_)) => None,
     };
@@ -113,7 +113,7 @@ pub fn common_fault(results: &[MoveResult]) -> Option<Fault> {
 }
 
 /// Reads the entries of those that were done before.
-async fn receipts(tally: &Tally, results: Vec<Result<Moved, Failure>>) -> Result<Vec<MoveResult>, Failure> {
+async fn receipts(tally: &Tally, results: Vec<Result<Moved, Failure>>) -> Result<Vec<TransferResult>, Failure> {
     let key = |result: &Result<Moved, Failure>| match result {
         Ok(Moved::Replayed(key)) => Some(*key),
         Ok(Moved::Posted(_)) | Err(_) => None,

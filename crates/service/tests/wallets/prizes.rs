@@ -3,15 +3,15 @@
 use crate::world::{Kind, World, code, settings, start};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use tally_rules::contest::member::Unpaid;
+use tally_rules::contest::member::UnpaidReason;
 use tally_rules::contest::{Payout, Prize, PrizeTies};
-use tally_rules::definition::{Ranking, Wish};
+use tally_rules::definition::{Ranking, BoardSpec};
 use tally_rules::ledger::{Amount, MemberId, Uuid};
 use tally_rules::period::{Payment, PeriodPrizes, PeriodRule};
 use tally_rules::score::Given;
-use tally_rules::{BoardId, Micros, PlayerId, Refusal};
+use tally_rules::{BoardId, Micros, PlayerId, Rejection};
 use tally_service::periods::view::View;
-use tally_service::periods::{keeper, prizes};
+use tally_service::periods::{scheduler, prizes};
 use tally_service::players::erase;
 use tally_service::scores::submit::{self, NewScore};
 use tally_service::{Failure, Tally, boards};
@@ -32,15 +32,15 @@ pub(crate) fn table(units: i64) -> PeriodPrizes {
     PeriodPrizes { table, ties: PrizeTies::Split, from: None }
 }
 
-pub(crate) fn daily(prizes: PeriodPrizes, keep: u32) -> Wish {
+pub(crate) fn daily(prizes: PeriodPrizes, keep: u32) -> BoardSpec {
     let (name, schedule, time_zone) = ("daily".into(), "0 0 * * *".into(), "UTC".into());
     let rule = PeriodRule { no: 0, name, schedule, time_zone, keep, grace_s: 0, prizes };
-    Wish { ranking: Some(Ranking::Competition), periods: Some(vec![rule]), ..Wish::default() }
+    BoardSpec { ranking: Some(Ranking::Competition), periods: Some(vec![rule]), ..BoardSpec::default() }
 }
 
-pub(crate) fn put(world: &World, tally: &Arc<Tally>, wish: &Wish) -> Result<(), Failure> {
-    let (tally, wish) = (Arc::clone(tally), wish.clone());
-    let put = move || boards::put(&tally, &board(), &wish, None).map(drop);
+pub(crate) fn put(world: &World, tally: &Arc<Tally>, spec: &BoardSpec) -> Result<(), Failure> {
+    let (tally, spec) = (Arc::clone(tally), spec.clone());
+    let put = move || boards::put(&tally, &board(), &spec, None).map(drop);
     world.wait(async { tokio::task::spawn_blocking(put).await.unwrap() })
 }
 
@@ -81,7 +81,7 @@ fn a_closed_period_pays_its_prizes_once() {
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {
-                    keeper::close_due(tally).unwrap();
+                    scheduler::close_due(tally).unwrap();
                     prizes::pay_due(tally).unwrap();
                 });
             }
@@ -111,7 +111,7 @@ fn a_player_that_is_restored_later_gets_no_prize_of_a_closed_period() {
             world.wait(erase::ban(tally, &board(), player_of(ann), hidden, None)).unwrap();
         };
         let look = || {
-            keeper::close_due(tally).unwrap();
+            scheduler::close_due(tally).unwrap();
             prizes::pay_due(tally).unwrap();
         };
         ban(true);
@@ -132,7 +132,7 @@ fn a_crash_between_closing_and_paying_loses_nothing() {
     let member = world.member("ann", 0);
     put(&world, &world.tally, &daily(table(7), 12)).unwrap();
     score(&world, &world.tally, player_of(member), 5);
-    // Only closed, never looked at for prizes: the keeper of contests has stopped before the day ends.
+    // Only closed, never looked at for prizes: the scheduler of contests has stopped before the day ends.
     world.tally.drain();
     let now = Arc::new(AtomicI64::new(world.now().0 + DAY));
     let next = start(Arc::clone(&world.tally.store), &now, settings()).unwrap();
@@ -152,9 +152,9 @@ fn prizes_are_for_periods_that_are_closed_after_they_were_promised() {
     score(&world, tally, player_of(member), 5);
     world.advance(DAY);
     let look = || {
-        keeper::close_due(tally).unwrap();
+        scheduler::close_due(tally).unwrap();
         prizes::pay_due(tally).unwrap();
-        keeper::close_due(tally).unwrap();
+        scheduler::close_due(tally).unwrap();
     };
     // The first day is over when the prizes are promised.
     put(&world, tally, &daily(table(7), 0)).unwrap();
@@ -189,7 +189,7 @@ fn what_was_promised_when_a_period_ended_is_paid_whatever_follows() {
         let changes = [
             Some(daily(PeriodPrizes::default(), 12)),
             Some(daily(table(20), 12)),
-            Some(Wish { periods: Some(Vec::new()), ..renamed.clone() }),
+            Some(BoardSpec { periods: Some(Vec::new()), ..renamed.clone() }),
             Some(renamed),
             None,
         ];
@@ -199,7 +199,7 @@ fn what_was_promised_when_a_period_ended_is_paid_whatever_follows() {
             world.advance(DAY);
             // Nobody has looked yet.
             match &change {
-                Some(wish) => put(&world, tally, wish).unwrap(),
+                Some(spec) => put(&world, tally, spec).unwrap(),
                 None => {
                     let tally = Arc::clone(tally);
                     let delete = move || boards::delete(&tally, &board(), None).map(drop);
@@ -222,7 +222,7 @@ fn prizes_that_cannot_be_are_refused() {
     twice.table.push(twice.table[0]);
     for prizes in [wrong, twice] {
         let done = put(&world, &world.tally, &daily(prizes, 1));
-        let Err(Failure::Refused(Refusal::InvalidDefinition(wrong))) = done else { panic!("{done:?}") };
+        let Err(Failure::Refused(Rejection::InvalidDefinition(wrong))) = done else { panic!("{done:?}") };
         assert!(wrong.pointer.starts_with("/periods/0/prizes/"), "{wrong:?}");
         assert!(wrong.why.contains("period `daily`: prizes/"), "{wrong:?}");
     }
@@ -240,7 +240,7 @@ fn written_down(member: MemberId, (no, key, count): (Uuid, WindowKey, u32)) -> W
         amount: Amount::new(1).unwrap(),
         paid: None,
     };
-    let had = Payout { paid: Some(Err(Unpaid::LimitExceeded)), ..payout(1) };
+    let had = Payout { paid: Some(Err(UnpaidReason::LimitExceeded)), ..payout(1) };
     let first = std::iter::once(had).chain((1..count).map(|place| payout(place + 1)));
     let payouts = (0..).zip(first).map(|(place, row)| (PayoutKey { contest: no, no: place }, row)).collect();
     let period = "daily:2026-11-16".to_owned();

@@ -2,7 +2,7 @@
 //! named. That a sound store has none, every other test of this folder says at its end.
 
 use crate::histories::paper::{FEE, Op, Shape};
-use crate::histories::{Hand, player_of, wish};
+use crate::histories::{Hand, player_of, spec};
 use crate::prizes::{DAY, daily, put, score};
 use crate::verify::{Broken, Place, fault, hex, verify};
 use crate::world::World;
@@ -12,7 +12,7 @@ use tally_rules::period::PeriodPrizes;
 use tally_rules::{Micros, PlayerId};
 use tally_service::contests::act::Actor;
 use tally_service::contests::{change, read};
-use tally_service::periods::keeper;
+use tally_service::periods::scheduler;
 use tally_service::players::erase::ban;
 use tally_service::verify::{Listener, replay};
 
@@ -31,7 +31,7 @@ fn make(world: &World) -> (String, u64) {
     let board = world.tally.boards.from_no(tally_service::BoardNo(0), 1).remove(0);
     world.wait(ban(&world.tally, &board.id, player("p3"), true, None)).unwrap();
     world.advance(DAY);
-    keeper::close_due(&world.tally).unwrap();
+    scheduler::close_due(&world.tally).unwrap();
     score(world, &world.tally, player("p1"), 40);
     let parts = world.tally.store.windows(board.no).unwrap();
     let closed = parts.iter().find(|row| row.closed).unwrap();
@@ -212,7 +212,7 @@ fn apply(world: &World) -> (String, Vec<MemberId>) {
     let hand = Hand { tally: &world.tally, runtime: &world.runtime, members: &members };
     let id = ContestId::new("cup").unwrap();
     let shape = Shape { fee: FEE, prizes: true, ordinal: true, each: false, division: None };
-    change::create(&world.tally, &id, &Actor::Server, &wish(shape), None).unwrap();
+    change::create(&world.tally, &id, &Actor::Server, &spec(shape), None).unwrap();
     for op in [Op::Open, Op::Apply(0), Op::Apply(1), Op::Accept(1), Op::Apply(2), Op::Reject(2)] {
         hand.act(&id, op, None, None).unwrap();
     }

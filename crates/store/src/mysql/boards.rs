@@ -140,7 +140,7 @@ fn whole((mut board, mut periods): (BoardRow, Vec<(u32, PeriodRule)>)) -> Result
     board.definition.periods = periods.into_iter().map(|(_, period)| period).collect();
     match board.definition.check() {
         Ok(()) => Ok(board),
-        Err(refusal) => Err(damaged("boards", &format!("its definition contradicts itself: {refusal:?}"))
+        Err(rejection) => Err(damaged("boards", &format!("its definition contradicts itself: {rejection:?}"))
             .of_row("boards", || board.id.as_str().into())),
     }
 }

@@ -20,7 +20,7 @@ use super::wallets::{self, Wallets};
 use crate::snapshot::{ContestSnapshot, Page, Snapshot};
 use crate::{CorruptRow, StoreError, WindowKey};
 use tally_rules::PlayerId;
-use tally_rules::contest::{ContestId, Enrolled, Payout, Record};
+use tally_rules::contest::{ContestId, ContestMember, Payout, Record};
 use tally_rules::ledger::account::{AccountKey, Total};
 use tally_rules::ledger::entry::EntryKey;
 use tally_rules::ledger::member::Handle;
@@ -199,7 +199,7 @@ impl Snapshot for MySqlSnapshot {
         contest: Uuid,
         after: Option<&PlayerId>,
         limit: usize,
-    ) -> Page<PlayerId, Enrolled> {
+    ) -> Page<PlayerId, ContestMember> {
         let asked = |limit| contests::members(contest, after, limit);
         Ok(contests::by_player(self.page("contest_members", limit, asked, contests::Members::decode)?))
     }

@@ -6,10 +6,10 @@ use crate::http::call::Call;
 use crate::http::problem;
 use crate::limits::BATCH_ROWS_MAX;
 use serde_json::{Map, Value, json};
-use tally_rules::Refusal;
-use tally_rules::idempotency::{Identity, KEY_BYTES_MAX, row_key};
-use tally_service::wallets::command::NewMove;
-use tally_service::wallets::post::{self, MoveResult};
+use tally_rules::Rejection;
+use tally_rules::idempotency::{IdempotencyKey, KEY_BYTES_MAX, row_key};
+use tally_service::wallets::command::NewTransfer;
+use tally_service::wallets::post::{self, TransferResult};
 use tally_service::{Failure, Tally};
 use tally_wire::api::wallets::{TransactionAnswer, TransferRow, read_row};
 use tally_wire::{Fields, Problem};
@@ -20,7 +20,7 @@ struct Row {
     id: Option<Value>,
     /// Whether the next is of the same chain.
     linked: bool,
-    read: Result<NewMove, Problem>,
+    read: Result<NewTransfer, Problem>,
 }
 
 pub(in crate::http) async fn batch(mut call: Call) -> Result<Answer, Problem> {
@@ -32,7 +32,7 @@ pub(in crate::http) async fn batch(mut call: Call) -> Result<Answer, Problem> {
     let mut rows: Vec<Row> = list.into_iter().enumerate().map(read).collect();
     break_chains(&mut rows);
     let taken = |row: &Row| row.read.as_ref().ok().map(|new| (new.clone(), row.linked));
-    let moves: Vec<(NewMove, bool)> = rows.iter().filter_map(taken).collect();
+    let moves: Vec<(NewTransfer, bool)> = rows.iter().filter_map(taken).collect();
     let done = post::post_all(&tally, moves).await.map_err(|failure| problem::of_failure(&failure))?;
     if let Some(fault) = post::common_fault(&done)
         && done.len() == rows.len()
@@ -62,12 +62,12 @@ fn read_one(tally: &Tally, call: &Call, row: Value, place: (Option<&str>, usize)
     Row { id, linked, read }
 }
 
-fn new_move(tally: &Tally, call: &Call, row: TransferRow, (key, index): (Option<&str>, usize)) -> NewMove {
+fn new_move(tally: &Tally, call: &Call, row: TransferRow, (key, index): (Option<&str>, usize)) -> NewTransfer {
     let TransferRow { order, id, .. } = row;
     let id = id.or_else(|| key.map(|key| row_key(key, index)));
     let fingerprint = tally.fingerprints.of_order(&order);
-    let identity = id.map(|id| Identity { key: call.key_of(&id), fingerprint });
-    NewMove { order, identity }
+    let identity = id.map(|id| IdempotencyKey { key: call.key_of(&id), fingerprint });
+    NewTransfer { order, identity }
 }
 
 /// Where a row of a chain is not taken, none of it is.
@@ -79,14 +79,14 @@ fn break_chains(rows: &mut [Row]) {
         let chain = &mut rows[from..until];
         if chain.iter().any(|row| row.read.is_err()) {
             for row in chain.iter_mut().filter(|row| row.read.is_ok()) {
-                row.read = Err(problem::of_refusal(&Refusal::LinkedFailed));
+                row.read = Err(problem::of_rejection(&Rejection::LinkedFailed));
             }
         }
         from = until;
     }
 }
 
-fn render(rows: Vec<Row>, done: Vec<MoveResult>) -> Answer {
+fn render(rows: Vec<Row>, done: Vec<TransferResult>) -> Answer {
     let (mut done, count, mut replays) = (done.into_iter(), rows.len(), 0);
     let mut one = |row: Row| {
         let mut object = Map::new();

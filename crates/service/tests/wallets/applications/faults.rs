@@ -3,16 +3,16 @@
 use super::site::{Kind, Site, player};
 use super::{boss, listed, members, row};
 use crate::world::refused;
-use tally_ranking::RedisDesks;
+use tally_ranking::RedisApplications;
 use tally_ranking::redis::Options;
-use tally_ranking::redis::desk::DeskKey;
-use tally_rules::Refusal;
-use tally_rules::contest::definition::Wish;
-use tally_rules::contest::record::Kept;
+use tally_ranking::redis::applications::ApplicationsKey;
+use tally_rules::Rejection;
+use tally_rules::contest::definition::ContestSpec;
+use tally_rules::contest::record::ApplicationLocation;
 use tally_rules::contest::{ContestId, Record, State, Status};
 use tally_rules::profile::Profile;
 use tally_service::contests::act::Actor;
-use tally_service::contests::{apply, change, finish, keeper, read, start};
+use tally_service::contests::{apply, change, finish, scheduler, read, start};
 use tally_service::failure::Fault;
 use tally_service::players::{erase, profile};
 use tally_service::{Failure, Tally};
@@ -22,7 +22,7 @@ fn applied(tally: &Tally, id: &ContestId, no: usize) -> Result<(), Failure> {
     apply::apply(tally, id, &Actor::Server, &player(no), None).map(drop)
 }
 
-fn accept(tally: &Tally, id: &ContestId, no: usize) -> Result<Status, Refusal> {
+fn accept(tally: &Tally, id: &ContestId, no: usize) -> Result<Status, Rejection> {
     row(apply::decide(tally, id, &boss(), &[player(no)], true, None))
 }
 
@@ -39,15 +39,15 @@ fn every_question(tally: &Tally, id: &ContestId) -> Vec<(&'static str, Result<()
     ]
 }
 
-fn key(record: &Record) -> DeskKey {
-    let Kept::Redis(number) = record.kept else { panic!("{:?}", record.kept) };
-    DeskKey { contest: record.no, number }
+fn key(record: &Record) -> ApplicationsKey {
+    let ApplicationLocation::Redis(number) = record.kept else { panic!("{:?}", record.kept) };
+    ApplicationsKey { contest: record.no, number }
 }
 
 fn assert_lost(tally: &Tally, id: &ContestId) {
     for (question, answer) in every_question(tally, id) {
-        let Err(Failure::Refused(refusal)) = answer else { panic!("{question}: {answer:?}") };
-        assert_eq!(refusal, Refusal::ApplicationsLost, "{question}");
+        let Err(Failure::Refused(rejection)) = answer else { panic!("{question}: {answer:?}") };
+        assert_eq!(rejection, Rejection::ApplicationsLost, "{question}");
     }
     let record = read::get(tally, id).unwrap();
     assert_eq!((record.state, record.members), (State::Open, 0));
@@ -86,12 +86,12 @@ fn what_is_lost_is_never_taken_for_less() {
         assert_lost(&tally, &id);
         // Staff begins anew, and who applied before has to apply again.
         let nobody = change::open(&tally, &id, &Actor::Server, None);
-        assert_eq!(refused(nobody), Refusal::Forbidden);
+        assert_eq!(refused(nobody), Rejection::Forbidden);
         let before = read::get(&tally, &id).unwrap();
         let opened = change::open(&tally, &id, &boss(), None).unwrap();
         assert_ne!(key(&opened.record).number, key(&before).number);
-        assert_eq!(refused(change::open(&tally, &id, &boss(), None)), Refusal::ContestState(State::Open));
-        assert_eq!(accept(&tally, &id, 3), Err(Refusal::NotApplied));
+        assert_eq!(refused(change::open(&tally, &id, &boss(), None)), Rejection::ContestState(State::Open));
+        assert_eq!(accept(&tally, &id, 3), Err(Rejection::NotApplied));
         applied(&tally, &id, 3).unwrap();
         accept(&tally, &id, 3).unwrap();
         start::start(&tally, &id, &boss(), None).unwrap();
@@ -108,23 +108,23 @@ fn a_start_that_has_nobody_left_passes() {
     let at = |seconds: i64| Some(Some(site.now().plus(seconds * 1_000_000)));
     let ids = ["lost", "paid"].map(|name| ContestId::new(name).unwrap());
     for (id, fee) in ids.iter().zip([false, true]) {
-        let wish = Wish { opens_at: at(1), starts_at: at(10), ends_at: at(20), ..super::cup(fee) };
-        change::create(&tally, id, &Actor::Server, &wish, None).unwrap();
+        let spec = ContestSpec { opens_at: at(1), starts_at: at(10), ends_at: at(20), ..super::cup(fee) };
+        change::create(&tally, id, &Actor::Server, &spec, None).unwrap();
     }
     site.advance(1_000_000);
-    keeper::do_due(&tally).unwrap();
+    scheduler::do_due(&tally).unwrap();
     applied(&tally, &ids[0], 1).unwrap();
     accept(&tally, &ids[0], 1).unwrap();
     site.redis().client().call(&["FLUSHALL"]);
     site.advance(10_000_000);
-    keeper::do_due(&tally).unwrap();
+    scheduler::do_due(&tally).unwrap();
     let states = || ids.each_ref().map(|id| read::get(&tally, id).unwrap().state);
     assert_eq!(states(), [State::Open, State::Running]);
     assert_eq!(read::get(&tally, &ids[0]).unwrap().due(), None);
     assert_lost(&tally, &ids[0]);
     // Begun anew it does not start by a moment that has passed.
     change::open(&tally, &ids[0], &boss(), None).unwrap();
-    keeper::do_due(&tally).unwrap();
+    scheduler::do_due(&tally).unwrap();
     assert_eq!(states(), [State::Open, State::Running]);
     applied(&tally, &ids[0], 1).unwrap();
     finish::cancel(&tally, &ids[0], &boss(), None).unwrap();
@@ -140,24 +140,24 @@ fn contests_that_wait_for_redis_keep_no_others() {
     let at = |seconds: i64| Some(Some(site.now().plus(seconds * 1_000_000)));
     let waiting: Vec<_> = (0..150).map(|no| ContestId::new(&format!("waits-{no}")).unwrap()).collect();
     for id in &waiting {
-        let wish = Wish { opens_at: at(1), ..super::cup(false) };
-        change::create(&tally, id, &Actor::Server, &wish, None).unwrap();
+        let spec = ContestSpec { opens_at: at(1), ..super::cup(false) };
+        change::create(&tally, id, &Actor::Server, &spec, None).unwrap();
     }
     let paid = ContestId::new("paid").unwrap();
-    let wish = Wish { opens_at: at(2), ..super::cup(true) };
-    change::create(&tally, &paid, &Actor::Server, &wish, None).unwrap();
+    let spec = ContestSpec { opens_at: at(2), ..super::cup(true) };
+    change::create(&tally, &paid, &Actor::Server, &spec, None).unwrap();
     proxy.refuse();
     proxy.cut();
     site.advance(3_000_000);
     // It is asked for the first of them only; the others do not wait for it.
-    let passed = keeper::do_due(&tally);
+    let passed = scheduler::do_due(&tally);
     let why = |fault: &Fault| fault.to_string().contains("is not asked again in this look");
     assert!(matches!(&passed, Err(Failure::Fault(fault)) if why(fault)), "{passed:?}");
     let state = |id| read::get(&tally, id).unwrap().state;
     assert_eq!(state(&paid), State::Open);
     assert!(waiting.iter().all(|id| state(id) == State::Draft));
     proxy.pass();
-    while keeper::do_due(&tally).is_err() {
+    while scheduler::do_due(&tally).is_err() {
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
     assert!(waiting.iter().all(|id| state(id) == State::Open));
@@ -193,12 +193,12 @@ fn what_is_away_changes_nothing() {
     finish::cancel(&tally, &other, &boss(), None).unwrap();
     assert!(read::get(&tally, &other).unwrap().is_to_be_cleared());
     proxy.pass();
-    while !matches!(applied(&tally, &cup, 2), Ok(()) | Err(Failure::Refused(Refusal::AlreadyApplied))) {
+    while !matches!(applied(&tally, &cup, 2), Ok(()) | Err(Failure::Refused(Rejection::AlreadyApplied))) {
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
-    keeper::do_due(&tally).unwrap();
+    scheduler::do_due(&tally).unwrap();
     let cleared = read::get(&tally, &other).unwrap();
-    assert_eq!((cleared.state, cleared.kept, cleared.due()), (State::Cancelled, Kept::Store, None));
+    assert_eq!((cleared.state, cleared.kept, cleared.due()), (State::Cancelled, ApplicationLocation::Store, None));
     assert_eq!(
         (listed(&tally, &cup, Status::Accepted), listed(&tally, &cup, Status::Pending)),
         (vec![player(1)], vec![player(2)])
@@ -219,7 +219,7 @@ fn a_start_that_died_is_let_go() {
         applied(&tally, &id, no).unwrap();
     }
     let record = read::get(&tally, &id).unwrap();
-    let dead = RedisDesks::open(&format!("redis://{}", site.redis().address()), &Options::default()).unwrap();
+    let dead = RedisApplications::open(&format!("redis://{}", site.redis().address()), &Options::default()).unwrap();
     dead.freeze(key(&record), record.revision).unwrap();
     // Who applies does not wait; who decides does, and then no start counts any more that had read before.
     applied(&tally, &id, 3).unwrap();
@@ -253,7 +253,7 @@ fn erasing_says_that_redis_is_away_and_passes_over_what_is_lost() {
     while matches!(erased(), Err(Failure::Fault(_))) {
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
-    assert_eq!(refused(profile::get(&tally, &player(1))), Refusal::PlayerNotFound);
+    assert_eq!(refused(profile::get(&tally, &player(1))), Rejection::PlayerNotFound);
     assert_lost(&tally, &id);
     tally.drain();
 }
