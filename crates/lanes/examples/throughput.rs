@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Instant;
-use tally_lanes::{Bounds, Failure, Lane, Refused, Stats, Weight, BatchHandler};
+use tally_lanes::{BatchHandler, Bounds, Failure, Lane, Refused, Stats, Weight};
 
 struct Echo;
 

@@ -8,10 +8,10 @@
 //! The lane does not interpret faults, does not time out, and does not catch panics.
 
 use crate::batch::{Batch, Bounds, Cut, Waiting, take};
+use crate::handler::{BatchHandler, Failure, LaneTimings, Reply, Resolution};
 use crate::queue::{Found, Queue};
 use crate::split::Pieces;
 use crate::stats::{Counters, add, add_since};
-use crate::work::{Failure, LaneTimings, Reply, Resolution, BatchHandler};
 use std::collections::VecDeque;
 use std::iter::Zip;
 use std::marker::PhantomData;
@@ -267,7 +267,10 @@ impl<W: BatchHandler, R: Reply<Result<W::Answer, W::Fault>>> Runner<W, R> {
     }
 }
 
-type ResolveResult<W> = Result<Resolution<<W as BatchHandler>::Committed, <W as BatchHandler>::Fault>, <W as BatchHandler>::Fault>;
+type ResolveResult<W> = Result<
+    Resolution<<W as BatchHandler>::Committed, <W as BatchHandler>::Fault>,
+    <W as BatchHandler>::Fault,
+>;
 
 type CommitResult<W> = Result<<W as BatchHandler>::Committed, Setback<<W as BatchHandler>::Fault>>;
 

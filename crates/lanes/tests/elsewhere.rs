@@ -3,7 +3,7 @@
 
 use std::sync::mpsc;
 use std::thread;
-use tally_lanes::{Bounds, Failure, Lane, Weight, BatchHandler};
+use tally_lanes::{BatchHandler, Bounds, Failure, Lane, Weight};
 
 /// Answers with the number, told by whoever has the other end.
 struct Elsewhere {

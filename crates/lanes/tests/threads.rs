@@ -6,7 +6,7 @@
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
-use tally_lanes::{Blocked, Bounds, Failure, Barrier, Lane, Refused, Reply, Weight, BatchHandler};
+use tally_lanes::{Barrier, BatchHandler, Blocked, Bounds, Failure, Lane, Refused, Reply, Weight};
 
 /// Adds up; every 10th number is guilty, every 7th commit must be retried.
 #[derive(Default)]

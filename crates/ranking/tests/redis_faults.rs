@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::time::Duration;
-use tally_ranking::redis::{Options, RankingError, RedisWindow, RedisBackend, VersionedMovement};
+use tally_ranking::redis::{Options, RankingError, RedisBackend, RedisWindow, VersionedMovement};
 use tally_ranking::{Movement, PageQuery};
 use tally_rules::definition::{Definition, Ranking};
 use tally_rules::{Micros, PlayerId, Record};

@@ -1,7 +1,7 @@
 //! Readings that wait at the same time share questions, and each hears what it would have heard alone.
 
 use futures_util::future::join_all;
-use tally_ranking::redis::{Options, RankingError, RedisWindow, RedisBackend};
+use tally_ranking::redis::{Options, RankingError, RedisBackend, RedisWindow};
 use tally_ranking::{Edge, PageQuery, Reads, Start};
 use tally_rules::definition::{Definition, Ranking};
 use tally_rules::{Micros, PlayerId, Record};

@@ -1,7 +1,7 @@
 //! Who has changed in a part, told to those who look, whichever server published it.
 
 use std::collections::BTreeSet;
-use tally_ranking::redis::{Options, RedisWindow, RedisBackend, VersionedMovement};
+use tally_ranking::redis::{Options, RedisBackend, RedisWindow, VersionedMovement};
 use tally_ranking::{Movement, Watched};
 use tally_rules::definition::{Definition, Ranking, Ties};
 use tally_rules::{Micros, PlayerId, Record};

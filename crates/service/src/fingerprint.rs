@@ -161,7 +161,8 @@ mod tests {
             amount: Amount::new(units).unwrap(),
             reference: reference.map(Into::into),
         };
-        let (deposit, withdrawal) = (TransferKind::Deposit { to: member(1) }, TransferKind::Withdrawal { from: member(1) });
+        let (deposit, withdrawal) =
+            (TransferKind::Deposit { to: member(1) }, TransferKind::Withdrawal { from: member(1) });
         let transfer = |from, to| TransferKind::Transfer { from: member(from), to: member(to) };
         let wallet = WalletKey { member: member(1), currency: code("KRW") };
         let amount = |units| Amount::new(units).unwrap();

@@ -7,7 +7,7 @@ use crate::requests::Running;
 use crate::settings::Background;
 use crate::traces::Asked;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use tally_lanes::{Lane, LaneTimings, Refused, Reply, AffinityGuard, BatchHandler};
+use tally_lanes::{AffinityGuard, BatchHandler, Lane, LaneTimings, Refused, Reply};
 use tally_rules::Rejection;
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::oneshot;
@@ -32,14 +32,14 @@ enum To<T> {
 /// Where callers of a batch are told. A lane that woke them one by one on another thread's runtime would be interrupted by the
 /// runtime's threads for each few of them, and these would sleep in between; there they are told at one go.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct ReplyDispatcher {
+pub(crate) struct Teller {
     runtime: Arc<OnceLock<Handle>>,
 }
 
 /// So many callers are worth a task of the runtime.
 const TOLD_TOGETHER: usize = 8;
 
-impl ReplyDispatcher {
+impl Teller {
     /// Learns of the runtime of who asks. One with a single thread might not run when somebody elsewhere waits.
     pub(crate) fn meet(&self) {
         if self.runtime.get().is_none()
@@ -217,28 +217,28 @@ mod tests {
     fn many_are_told_on_the_runtime_and_few_at_once() {
         let here = thread::current().id();
         let runtime = Builder::new_multi_thread().worker_threads(1).build().unwrap();
-        let dispatcher = ReplyDispatcher::default();
-        runtime.block_on(async { dispatcher.meet() });
+        let teller = Teller::default();
+        runtime.block_on(async { teller.meet() });
         let (telling, hear) = dropped();
-        dispatcher.tell(TOLD_TOGETHER, telling);
+        teller.tell(TOLD_TOGETHER, telling);
         assert_ne!(hear.recv().unwrap(), here);
         let (telling, hear) = dropped();
-        dispatcher.tell(TOLD_TOGETHER - 1, telling);
+        teller.tell(TOLD_TOGETHER - 1, telling);
         assert_eq!(hear.try_recv().unwrap(), here);
         // What waits on a runtime that ends is told, and so is what comes later.
         drop(runtime);
         let (telling, hear) = dropped();
-        dispatcher.tell(TOLD_TOGETHER, telling);
+        teller.tell(TOLD_TOGETHER, telling);
         assert_eq!(hear.try_recv().unwrap(), here);
     }
 
     #[test]
     fn a_runtime_of_one_thread_is_left_alone() {
         let runtime = Builder::new_current_thread().build().unwrap();
-        let dispatcher = ReplyDispatcher::default();
-        runtime.block_on(async { dispatcher.meet() });
+        let teller = Teller::default();
+        runtime.block_on(async { teller.meet() });
         let (telling, hear) = dropped();
-        dispatcher.tell(TOLD_TOGETHER, telling);
+        teller.tell(TOLD_TOGETHER, telling);
         assert_eq!(hear.try_recv().unwrap(), thread::current().id());
     }
 }

@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use tally_ranking::PageQuery;
 use tally_rules::clock::ClockBounds;
 use tally_rules::contest::{Prize, PrizeTies};
-use tally_rules::definition::{Update, BoardSpec};
+use tally_rules::definition::{BoardSpec, Update};
 use tally_rules::instant::SECOND;
 use tally_rules::ledger::{Amount, Currency};
 use tally_rules::period::{PeriodPrizes, PeriodRule};
 use tally_rules::score::Given;
-use tally_service::periods::scheduler;
+use tally_service::periods::keeper;
 use tally_service::periods::view::list;
 use tally_service::scores::submit::{NewScore, submit};
 use tally_service::{Failure, Fault, boards};
@@ -53,7 +53,7 @@ fn names(world: &World, period: &str) -> Vec<String> {
 
 /// Closes what is due, and tells which days are closed.
 fn closed(world: &World) -> Vec<i64> {
-    scheduler::close_due(&world.tally()).unwrap();
+    keeper::close_due(&world.tally()).unwrap();
     let listed = list(&world.tally().boards.get(&board()).unwrap(), world.now());
     let blocks = listed.iter().filter(|one| world.view(&one.period).unwrap().blocks());
     blocks.map(|one| one.start.0 / DAY).collect()
@@ -120,7 +120,7 @@ fn a_jump_while_no_server_runs_is_found_at_the_start() {
     let clock = Wall::default();
     let world = daily(&clock, true);
     send(&world, "ann", 9);
-    scheduler::close_due(&world.tally()).unwrap();
+    keeper::close_due(&world.tally()).unwrap();
     world.stop();
     clock.jump(AHEAD);
     world.advance(HOUR);
@@ -147,7 +147,7 @@ fn a_new_time_is_believed_after_a_while() {
     let clock = Wall::default();
     let world = daily(&clock, false);
     send(&world, "ann", 9);
-    scheduler::close_due(&world.tally()).unwrap();
+    keeper::close_due(&world.tally()).unwrap();
     clock.jump(AHEAD);
     assert_eq!(closed(&world), [] as [i64; 0]);
     world.advance(ClockBounds::default().steady);

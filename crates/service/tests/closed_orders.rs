@@ -11,7 +11,7 @@ use tally_rules::Rejection;
 use tally_rules::contest::{Prize, PrizeTies};
 use tally_rules::ledger::{Amount, Currency};
 use tally_rules::period::PeriodPrizes;
-use tally_service::periods::{scheduler, prizes};
+use tally_service::periods::{prizes, scheduler};
 use tally_service::{Failure, Fault, boards};
 use tally_store::plan::ALL_TIME;
 use tally_store::{Maintenance, Reads, ScoreKey, WindowKey};

@@ -5,18 +5,20 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use tally_rules::contest::{
     Application, Contest, ContestId, ContestMember, Payout, Record, Series, SeriesRecord, State, Status,
 };
-use tally_rules::definition::{Update, BoardSpec};
+use tally_rules::definition::{BoardSpec, Update};
 use tally_rules::event::{ContestChanged, Event, EventKind};
 use tally_rules::ledger::member::Login;
 use tally_rules::ledger::pin::Attempts;
-use tally_rules::ledger::{Amount, Currencies, Currency, Member, MemberId, TransferKind, TransferRequest, Uuid, WalletKey};
+use tally_rules::ledger::{
+    Amount, Currencies, Currency, Member, MemberId, TransferKind, TransferRequest, Uuid, WalletKey,
+};
 use tally_rules::role::Role;
 use tally_rules::score::Given;
 use tally_rules::{BoardId, Micros, PlayerId, Rejection};
 use tally_service::scores::remove::remove;
 use tally_service::scores::submit::{NewScore, submit_batch};
 use tally_service::secret::Secret;
-use tally_service::wallets::command::{NewMember, NewTransfer};
+use tally_service::wallets::command::{NewMember, NewMove};
 use tally_service::wallets::{LedgerSettings, members, post};
 use tally_service::{ALL_TIME, Clock, Failure, Fault, Keys, Progress, Settings, Tally, boards, damaged};
 use tally_store::mysql::MySqlStore;
@@ -156,7 +158,7 @@ impl Served {
                 amount: Amount::new(5).unwrap(),
                 reference: None,
             };
-            (NewTransfer { order, identity: None }, false)
+            (NewMove { order, identity: None }, false)
         };
         let done = self.runtime.block_on(post::post_all(&self.tally, to.iter().map(new).collect())).unwrap();
         done.into_iter().map(|one| one.map(drop)).collect()

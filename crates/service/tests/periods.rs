@@ -4,14 +4,14 @@ mod world;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use tally_ranking::{PageQuery, RankedEntry};
-use tally_rules::definition::{Ranking, Update, BoardSpec};
+use tally_rules::definition::{BoardSpec, Ranking, Update};
 use tally_rules::event::{Event, EventKind};
 use tally_rules::instant::SECOND;
 use tally_rules::period::PeriodRule;
 use tally_rules::score::Given;
 use tally_rules::{Micros, Rejection};
 use tally_service::Failure;
-use tally_service::periods::scheduler;
+use tally_service::periods::keeper;
 use tally_service::periods::view::list;
 use tally_service::players::erase::ban;
 use tally_service::scores::command::Submitted;
@@ -43,7 +43,7 @@ fn a_boundary_belongs_to_the_next_period_and_memory_comes_back() {
         world.advance(1);
         send(&world, &format!("p{step}"), score, None).unwrap();
     }
-    scheduler::close_due(&world.tally()).unwrap();
+    keeper::close_due(&world.tally()).unwrap();
     let names = |period| {
         let page = page(&world, period).unwrap();
         page.iter().map(|place| place.player.as_str().to_owned()).collect::<Vec<_>>()
@@ -58,7 +58,7 @@ fn a_boundary_belongs_to_the_next_period_and_memory_comes_back() {
         world.advance(DAY);
         send(&world, "again", 1, None).unwrap();
     }
-    scheduler::close_due(&world.tally()).unwrap();
+    keeper::close_due(&world.tally()).unwrap();
     let listed = list(&found, world.now());
     let states: Vec<&str> = listed.iter().map(|one| one.state).collect();
     assert_eq!(states, ["open", "closed", "closed"]);
@@ -124,7 +124,7 @@ fn a_changed_schedule_counts_from_where_an_empty_period_ended() {
     let noon = PeriodRule { schedule: "0 12 * * *".into(), ..daily };
     world.put(&BoardSpec { periods: Some(vec![noon]), ..BoardSpec::default() }).unwrap();
     world.advance(DAY);
-    scheduler::close_due(&world.tally()).unwrap();
+    keeper::close_due(&world.tally()).unwrap();
     let present = || list(&world.tally().boards.get(&board()).unwrap(), world.now())[0].clone();
     let half = (Micros(11 * DAY), Micros(11 * DAY + DAY / 2));
     assert_eq!((present().start, present().end), half);
@@ -133,7 +133,7 @@ fn a_changed_schedule_counts_from_where_an_empty_period_ended() {
     assert_eq!((present().start, present().end), half);
     send(&world, "ann", 1, None).unwrap();
     world.advance(DAY);
-    scheduler::close_due(&world.tally()).unwrap();
+    keeper::close_due(&world.tally()).unwrap();
     let listed = list(&world.tally().boards.get(&board()).unwrap(), world.now());
     let starts: Vec<i64> = listed.iter().map(|one| one.start.0).collect();
     assert_eq!(starts, [11 * DAY + DAY / 2, 11 * DAY], "the empty one is left out");
@@ -152,7 +152,7 @@ fn a_period_is_listed_as_closed_once_that_is_stored() {
     let (now, later) = (world.now(), world.now().plus(2 * DAY));
     assert_eq!((state(now), state(later), state(now)), ("open", "closing", "open"));
     world.advance(2 * DAY);
-    scheduler::close_due(&world.tally()).unwrap();
+    keeper::close_due(&world.tally()).unwrap();
     assert_eq!((state(later), state(now)), ("closed", "closed"));
     world.stop();
 }
@@ -161,13 +161,14 @@ fn a_period_is_listed_as_closed_once_that_is_stored() {
 fn what_is_closed_stays_closed() {
     let world = World::new(10 * DAY + HOUR);
     let daily = rule("daily", "0 0 * * *", "UTC", 9, 0);
-    let only = BoardSpec { periods: Some(vec![daily.clone()]), all_time: Some(false), ..BoardSpec::default() };
+    let only =
+        BoardSpec { periods: Some(vec![daily.clone()]), all_time: Some(false), ..BoardSpec::default() };
     world.put(&only).unwrap();
     for name in ["ann", "bob"] {
         send(&world, name, 1, None).unwrap();
     }
     world.advance(DAY);
-    scheduler::close_due(&world.tally()).unwrap();
+    keeper::close_due(&world.tally()).unwrap();
     let late = || send(&world, "cid", 2, Some(world.now().min(Micros(11 * DAY - 1))));
     let check = |what: &str| {
         assert!(matches!(late(), Err(Failure::Refused(Rejection::PeriodClosed))), "{what}");
@@ -195,7 +196,7 @@ fn fewer_are_kept_as_soon_as_that_is_wished() {
         world.advance(DAY);
     }
     let closed = || {
-        scheduler::close_due(&world.tally()).unwrap();
+        keeper::close_due(&world.tally()).unwrap();
         let listed = list(&world.tally().boards.get(&board()).unwrap(), world.now());
         listed.iter().filter(|one| one.state == "closed").map(|one| one.start.0 / DAY).collect::<Vec<_>>()
     };
@@ -229,7 +230,7 @@ fn hiding_meets_closing() {
                 }
             });
             world.advance(DAY);
-            scheduler::close_due(&world.tally()).unwrap();
+            keeper::close_due(&world.tally()).unwrap();
             // Whatever is read meanwhile fits together.
             while hidden.load(Ordering::SeqCst) < 6 {
                 let whole = page(&world, "daily:previous").unwrap();
@@ -237,7 +238,7 @@ fn hiding_meets_closing() {
                 assert_eq!(ranks, (1..=whole.len() as u64).collect::<Vec<_>>());
             }
         });
-        scheduler::close_due(&world.tally()).unwrap();
+        keeper::close_due(&world.tally()).unwrap();
         assert!(world.view("daily:previous").unwrap().blocks());
         assert_eq!(page(&world, "daily:previous").unwrap().len(), 594);
         names.iter().step_by(100).for_each(|name| assert!(!turn(name, false)));
@@ -252,7 +253,8 @@ fn a_replay_into_a_closed_period_has_its_ranks() {
     for ranking in Ranking::ALL {
         let world = World::new(11 * DAY - HOUR);
         let periods = Some(vec![rule("daily", "0 0 * * *", "UTC", 9, 0)]);
-        let only = BoardSpec { periods, all_time: Some(false), ranking: Some(*ranking), ..BoardSpec::default() };
+        let only =
+            BoardSpec { periods, all_time: Some(false), ranking: Some(*ranking), ..BoardSpec::default() };
         world.put(&only).unwrap();
         let send = |name: &str, score: i64, key: &str| {
             world.advance(1);
@@ -280,7 +282,7 @@ fn a_replay_into_a_closed_period_has_its_ranks() {
         };
         check("open");
         world.advance(2 * HOUR);
-        scheduler::close_due(&world.tally()).unwrap();
+        keeper::close_due(&world.tally()).unwrap();
         assert!(world.view("daily:previous").unwrap().blocks());
         check("closed");
         world.wait(ban(&world.tally(), &board(), player("ann"), true, None)).unwrap();
@@ -299,7 +301,9 @@ fn a_replay_into_a_closed_period_has_its_ranks() {
 fn a_stream_crosses_a_boundary_exactly() {
     let world = World::new(10 * DAY - 2_000);
     let daily = rule("daily", "0 0 * * *", "UTC", 9, 0);
-    world.put(&BoardSpec { periods: Some(vec![daily]), all_time: Some(false), ..BoardSpec::default() }).unwrap();
+    world
+        .put(&BoardSpec { periods: Some(vec![daily]), all_time: Some(false), ..BoardSpec::default() })
+        .unwrap();
     let tally = world.tally();
     let send = |caller: usize| {
         let tally = std::sync::Arc::clone(&tally);
@@ -339,7 +343,7 @@ fn a_stream_crosses_a_boundary_exactly() {
         })
     });
     world.advance(4_000);
-    scheduler::close_due(&world.tally()).unwrap();
+    keeper::close_due(&world.tally()).unwrap();
     // The clock says which period it is. Instants may be a little ahead of it, and are in the same order.
     all.sort();
     assert!(all.is_sorted_by_key(|(_, period)| period), "periods follow each other as instants do");
@@ -418,7 +422,10 @@ fn told(world: &World) -> Vec<(u64, String, u64)> {
 fn each_period_with_players_is_told_once_whoever_closes_it() {
     let world = World::new(10 * DAY + HOUR);
     world
-        .put(&BoardSpec { periods: Some(vec![rule("daily", "0 0 * * *", "UTC", 1, 0)]), ..BoardSpec::default() })
+        .put(&BoardSpec {
+            periods: Some(vec![rule("daily", "0 0 * * *", "UTC", 1, 0)]),
+            ..BoardSpec::default()
+        })
         .unwrap();
     for day in 1..=4 {
         (0..day).for_each(|nth| drop(send(&world, &format!("p{nth}"), 1, None).unwrap()));
@@ -431,7 +438,7 @@ fn each_period_with_players_is_told_once_whoever_closes_it() {
             world.start();
         }
         for _ in 0..2 {
-            scheduler::close_due(&world.tally()).unwrap();
+            keeper::close_due(&world.tally()).unwrap();
         }
     }
     let wanted = [(1, 11), (2, 13), (3, 15), (4, 17)];
@@ -447,7 +454,7 @@ fn each_period_with_players_is_told_once_whoever_closes_it() {
     world.advance(8 * DAY);
     send(&world, "p0", 1, None).unwrap();
     world.advance(DAY);
-    scheduler::close_due(&world.tally()).unwrap();
+    keeper::close_due(&world.tally()).unwrap();
     let before = Micros(world.now().0 - tally_service::events::KEEP_MICROS);
     // Unless the tally's own maintenance has looked at the clock before.
     let forgotten = world.tally().store.ledger().expire_events(before, 100).unwrap();
@@ -537,7 +544,7 @@ fn a_forgotten_period_takes_no_scores_when_the_clock_is_set_back() {
     world.put(&BoardSpec { periods, update: Some(Update::Sum), ..BoardSpec::default() }).unwrap();
     send(&world, "ann", 5, None).unwrap();
     world.advance(DAY);
-    scheduler::close_due(&world.tally()).unwrap();
+    keeper::close_due(&world.tally()).unwrap();
     world.advance(-DAY);
     // Where the purge was done before, the period begins anew.
     let late = send(&world, "ann", 100, None).unwrap();

@@ -1,6 +1,6 @@
 //! Several services on one database and one Redis, with clocks that the test moves and that differ.
 //!
-//! Not here: processes that die or freeze (`tally/tests/servers`).
+//! Not here: processes that die or freeze (`tally/tests/faults/servers`).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 use tally_ranking::redis::{Options as RedisOptions, RedisBackend};
 use tally_ranking::{PageQuery, RankingBackend};
-use tally_rules::definition::{Update, BoardSpec};
+use tally_rules::definition::{BoardSpec, Update};
 use tally_rules::instant::SECOND;
 use tally_rules::period::{PeriodPrizes, PeriodRule};
 use tally_rules::score::Given;
@@ -54,7 +54,8 @@ impl World {
                 MySqlStore::open(database, &options).unwrap()
             });
             let url = format!("redis://{}", redis.address());
-            let ranking = RankingBackend::Redis(RedisBackend::connect(&url, &RedisOptions::default()).unwrap());
+            let ranking =
+                RankingBackend::Redis(RedisBackend::connect(&url, &RedisOptions::default()).unwrap());
             let settings = Settings { ranking, ..Settings::default() };
             let clock = Arc::clone(clock);
             let clock = Clock::of(move || Micros(clock.load(Ordering::SeqCst)));
@@ -85,7 +86,8 @@ impl World {
         let view = View::find(&board, Some(period), tally.now(), |_| None)?;
         let query = PageQuery { limit: 1_000, ..PageQuery::default() };
         let page = view.read(&*tally.store, |order| order.page(&query)).unwrap();
-        let entry = |place: tally_ranking::RankedEntry| (place.player.as_str().to_owned(), place.record.score);
+        let entry =
+            |place: tally_ranking::RankedEntry| (place.player.as_str().to_owned(), place.record.score);
         Ok(page.entries.into_iter().map(entry).collect())
     }
 }
@@ -110,7 +112,12 @@ fn daily(keep: u32) -> BoardSpec {
         grace_s: 0,
         prizes: PeriodPrizes::default(),
     };
-    BoardSpec { periods: Some(vec![rule]), update: Some(Update::Sum), all_time: Some(false), ..BoardSpec::default() }
+    BoardSpec {
+        periods: Some(vec![rule]),
+        update: Some(Update::Sum),
+        all_time: Some(false),
+        ..BoardSpec::default()
+    }
 }
 
 #[track_caller]

@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tally_ranking::PageQuery;
-use tally_rules::definition::{Update, BoardSpec};
+use tally_rules::definition::{BoardSpec, Update};
 use tally_rules::score::Given;
-use tally_service::periods::scheduler;
+use tally_service::periods::keeper;
 use tally_service::periods::view::list;
 use tally_service::players::erase::ban;
 use tally_service::scores::command::{ScoreWrite, Submit};
@@ -118,7 +118,7 @@ fn soak_lanes_side_by_side_answer_as_one() {
             .collect();
         let closing = scope.spawn(|| {
             while !over.load(Ordering::SeqCst) {
-                scheduler::close_due(&world.tally()).unwrap();
+                keeper::close_due(&world.tally()).unwrap();
                 std::thread::yield_now();
             }
         });

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use tally_ranking::RedisApplications;
 use tally_rules::clock::ClockBounds;
 use tally_server::resp::{self, RespServer};
-use tally_server::{Readiness, HttpServer, Security, Tls};
+use tally_server::{HttpServer, Readiness, Security, Tls};
 use tally_service::{Keys, Progress, RankingBackend, Settings, Tally, clock};
 use tally_store::Store;
 use tally_traces::Traces;

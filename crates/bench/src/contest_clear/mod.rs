@@ -12,12 +12,14 @@ mod show;
 use crate::error::{During, Error, prove};
 use crate::options::Options;
 use crate::redis::{self, Redis, client::Client};
-use crate::report::Report;
 use plain::Plain;
 use std::time::{Duration, Instant};
 use tally_load::Latencies;
+use tally_load::report::Report;
 use tally_ranking::redis::Options as RedisOptions;
-use tally_ranking::redis::applications::{ApplicationsChange, ApplicationsKey, RedisApplications, ApplicationRow};
+use tally_ranking::redis::applications::{
+    ApplicationRow, ApplicationsChange, ApplicationsKey, RedisApplications,
+};
 use tally_rules::contest::Status;
 use tally_rules::ledger::Uuid;
 use tally_rules::{Micros, PlayerId};
@@ -157,7 +159,12 @@ fn by_tally(desks: &RedisApplications, size: usize) -> Result<(Vec<String>, Dura
     desks.begin(key).during("begin to take applications")?;
     let row = |number| {
         let player = PlayerId::new(&player(number)).map_err(|error| Error::Proof(format!("{error:?}")))?;
-        Ok(ApplicationRow { player, seen: None, to: Some(Status::Accepted), applied_at: Micros(number as i64) })
+        Ok(ApplicationRow {
+            player,
+            seen: None,
+            to: Some(Status::Accepted),
+            applied_at: Micros(number as i64),
+        })
     };
     let rows = (0..size).map(row).collect::<Result<_, Error>>()?;
     let change = ApplicationsChange { mark: "bench".into(), rows, ..ApplicationsChange::default() };

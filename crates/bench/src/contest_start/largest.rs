@@ -14,7 +14,9 @@ use tally_load::player;
 use tally_rules::contest::application::ApplicationCounts;
 use tally_rules::contest::definition::Fee;
 use tally_rules::contest::{Contest, ContestId, Prize, Record, State};
-use tally_rules::ledger::{Amount, Currency, HoldId, MemberId, TransferKind, TransferRequest, Uuid, Wallet, WalletKey};
+use tally_rules::ledger::{
+    Amount, Currency, HoldId, MemberId, TransferKind, TransferRequest, Uuid, Wallet, WalletKey,
+};
 use tally_rules::score::Given;
 use tally_rules::{Micros, PlayerId};
 use tally_service::contests::act::Actor;
@@ -136,8 +138,9 @@ fn fill(ours: &Ours, runtime: &Runtime, (members, fee): (u32, bool), numbers: &[
         let ledger = LedgerWriteSet { wallets, ..LedgerWriteSet::default() };
         let change = |_: &_| WriteSet { ledger: ledger.clone(), ..WriteSet::default() };
         ours.store.run(&ReadSet::default(), &mut { change }).during("make wallets")?;
-        let deposit =
-            |number: &u64| (movement(TransferKind::Deposit { to: member(members, *number) }, 1_000_000), false);
+        let deposit = |number: &u64| {
+            (movement(TransferKind::Deposit { to: member(members, *number) }, 1_000_000), false)
+        };
         let all = runtime.block_on(post::post_all(&ours.tally, some.iter().map(deposit).collect()));
         all.during("pay money in")?.into_iter().try_for_each(|one| one.map(drop)).during("pay money in")?;
     }
@@ -153,7 +156,8 @@ fn fill(ours: &Ours, runtime: &Runtime, (members, fee): (u32, bool), numbers: &[
     };
     let mut record = Record::new(no(CONTEST + members), definition, None, Micros(1));
     record.state = State::Open;
-    record.desk = ApplicationCounts { accepted: members, places: members.into(), ..ApplicationCounts::default() };
+    record.desk =
+        ApplicationCounts { accepted: members, places: members.into(), ..ApplicationCounts::default() };
     ours.fill(CONTEST + members, record, |place, application| {
         application.member = Some(member(members, place.into()));
         application.hold = held.get(place as usize).copied();

@@ -97,7 +97,8 @@ impl Place for Ours {
         let definition = Contest { title: "A contest".into(), capacity: members, ..Contest::default() };
         let mut record = Record::new(no(contest), definition, None, Micros(1));
         record.state = State::Open;
-        record.desk = ApplicationCounts { accepted: members, places: members.into(), ..ApplicationCounts::default() };
+        record.desk =
+            ApplicationCounts { accepted: members, places: members.into(), ..ApplicationCounts::default() };
         self.fill(contest, record, |_, _| {})
     }
 

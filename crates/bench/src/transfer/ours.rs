@@ -13,7 +13,9 @@ use std::time::{Duration, Instant};
 use tally_load::Latencies;
 use tally_rules::idempotency::{Fingerprint, IdempotencyKey, RequestKey};
 use tally_rules::ledger::account::AccountKey;
-use tally_rules::ledger::{Account, Currency, MemberId, TransferKind, TransferRequest, Uuid, Wallet, WalletKey};
+use tally_rules::ledger::{
+    Account, Currency, MemberId, TransferKind, TransferRequest, Uuid, Wallet, WalletKey,
+};
 use tally_rules::{Micros, ledger};
 use tally_service::wallets::command::NewTransfer;
 use tally_service::wallets::post::{post, post_all};
@@ -101,7 +103,10 @@ impl Ours {
         let key = RequestKey { scope: "bench".into(), key: format!("{number:032x}").into() };
         let identity = Some(IdempotencyKey { key, fingerprint: Fingerprint([0; 16]) });
         let amount = ledger::Amount::new(units).expect("an amount");
-        NewTransfer { order: TransferRequest { what, currency: self.currency, amount, reference: None }, identity }
+        NewTransfer {
+            order: TransferRequest { what, currency: self.currency, amount, reference: None },
+            identity,
+        }
     }
 
     /// Messages to the database so far.

@@ -4,7 +4,7 @@
 //! before the next, nothing committed while an outcome is unknown.
 
 use crate::batch::Bounds;
-use crate::{Failure, Kind, Resolution, Weight, BatchHandler, WorkingSet, keys_to_load};
+use crate::{BatchHandler, Failure, Kind, Resolution, Weight, WorkingSet, keys_to_load};
 use shuttle::sync::mpsc::{Receiver, Sender};
 use std::collections::{BTreeMap, BTreeSet};
 

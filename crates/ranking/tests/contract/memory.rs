@@ -2,7 +2,7 @@
 
 use super::Backend;
 use std::collections::BTreeMap;
-use tally_ranking::{Movement, MemoryRanking, Published, Reads};
+use tally_ranking::{MemoryRanking, Movement, Published, Reads};
 use tally_rules::{Definition, PlayerId, Record};
 
 pub(crate) struct Memory(MemoryRanking);

@@ -6,7 +6,7 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
-use tally_ranking::redis::{Options, RedisWindow, RedisBackend, VersionedMovement};
+use tally_ranking::redis::{Options, RedisBackend, RedisWindow, VersionedMovement};
 use tally_ranking::{Movement, Published, Reads};
 use tally_rules::{Definition, PlayerId, Record};
 use tally_testkit::{RedisKind, Reply, RespClient, ScratchCluster, ScratchRedis};

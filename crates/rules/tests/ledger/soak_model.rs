@@ -6,9 +6,9 @@
 
 use crate::world::{World, code, member};
 use std::collections::BTreeMap;
-use tally_rules::ledger::working_set::LedgerWorkingSet;
 use tally_rules::ledger::hold::{End, Ending};
 use tally_rules::ledger::limits::Limits;
+use tally_rules::ledger::working_set::LedgerWorkingSet;
 use tally_rules::ledger::{Amount, HoldId, TransferId, TransferKind, TransferRequest, Uuid, WalletKey};
 use tally_rules::{Micros, Rejection};
 use tally_testkit::Rng;
@@ -171,7 +171,12 @@ fn by_the_book(book: &mut LedgerWorkingSet<'_>, op: &Op, id: Uuid, now: Micros) 
                 (from, BANK) => TransferKind::Withdrawal { from: member(from) },
                 (from, to) => TransferKind::Transfer { from: member(from), to: member(to) },
             };
-            let order = TransferRequest { what, currency: code(currency), amount: amount_of(amount), reference: None };
+            let order = TransferRequest {
+                what,
+                currency: code(currency),
+                amount: amount_of(amount),
+                reference: None,
+            };
             book.post(TransferId(id), &order, now).map(|posted| posted.entry.after)
         }
         Op::Hold { of, currency, amount, until } => {

@@ -5,11 +5,13 @@
 
 use crate::world::{World, code, member};
 use std::collections::BTreeMap;
-use tally_rules::ledger::working_set::LedgerWorkingSet;
 use tally_rules::ledger::hold::{End, Ending};
 use tally_rules::ledger::limits::Limits;
 use tally_rules::ledger::money::{AMOUNT_MAX, BALANCE_MAX};
-use tally_rules::ledger::{Amount, Hold, HoldId, MemberId, TransferId, TransferKind, TransferRequest, Uuid, Wallet, WalletKey};
+use tally_rules::ledger::working_set::LedgerWorkingSet;
+use tally_rules::ledger::{
+    Amount, Hold, HoldId, MemberId, TransferId, TransferKind, TransferRequest, Uuid, Wallet, WalletKey,
+};
 use tally_rules::{Micros, Rejection};
 
 /// Tells a story on a world of its own.
@@ -64,8 +66,12 @@ fn one(
     let currency = |at: usize| words.get(at).map_or(code("KRW"), |word| code(word));
     let amount = |at: usize| Amount::new(words[at].parse().unwrap());
     let post = |book: &mut LedgerWorkingSet<'_>, id: Uuid, what, at: usize| {
-        let order =
-            TransferRequest { what, currency: currency(at + 1), amount: amount(at)?, reference: Some("r".into()) };
+        let order = TransferRequest {
+            what,
+            currency: currency(at + 1),
+            amount: amount(at)?,
+            reference: Some("r".into()),
+        };
         let posted = book.post(TransferId(id), &order, now)?;
         assert_eq!(book.wallet(&posted.key.wallet).unwrap().balance, posted.entry.after);
         assert_eq!(posted.entry.reference, order.reference);
@@ -84,7 +90,9 @@ fn one(
         "fee" => post(book, id(), TransferKind::Fee { from: named(words[1]) }, 2),
         "prize" => post(book, id(), TransferKind::Prize { to: named(words[1]) }, 2),
         "refund" => post(book, id(), TransferKind::Refund { to: named(words[1]) }, 2),
-        "transfer" => post(book, id(), TransferKind::Transfer { from: named(words[1]), to: named(words[2]) }, 3),
+        "transfer" => {
+            post(book, id(), TransferKind::Transfer { from: named(words[1]), to: named(words[2]) }, 3)
+        }
         "hold" => {
             let new = HoldId(id());
             let wallet = WalletKey { member: named(words[1]), currency: currency(4) };

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use tally_rules::Micros;
 use tally_rules::ledger::account::{Total, Totals};
-use tally_rules::ledger::working_set::LedgerWorkingSet;
 use tally_rules::ledger::entry::EntryKey;
 use tally_rules::ledger::limits::Limits;
 use tally_rules::ledger::transfer_request::LedgerWrites;
+use tally_rules::ledger::working_set::LedgerWorkingSet;
 use tally_rules::ledger::{
     Currencies, Currency, Entry, Hold, HoldId, MemberId, Transfer, TransferId, Uuid, Wallet, WalletKey,
 };

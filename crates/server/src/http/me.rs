@@ -15,7 +15,7 @@ use tally_service::members::ranks;
 use tally_service::members::signin::{self, SignedIn};
 use tally_service::wallets::command::NewPayment;
 use tally_service::wallets::pay::{self, Payment};
-use tally_service::{Failure, Who};
+use tally_service::{CallerKind, Failure};
 use tally_wire::api::members::{read_payment, read_sign_in};
 use tally_wire::cursor::{self, Names};
 use tally_wire::numbers::ScoreOut;
@@ -103,7 +103,8 @@ pub(super) async fn transfer(mut call: Call) -> Result<Answer, Problem> {
     };
     let asked = read_payment(call.json().await?, members::country(&tally)).map_err(Problem::fields)?;
     let amount = asked.amount.map_err(|rejection| problem::of_rejection(&rejection))?;
-    let identity = Some(IdempotencyKey { key, fingerprint: tally.fingerprints.of_payment(&asked.phone, amount) });
+    let identity =
+        Some(IdempotencyKey { key, fingerprint: tally.fingerprints.of_payment(&asked.phone, amount) });
     let failed = |failure: Failure| problem::of_failure(&failure);
     let payer = tally.members.known(&tally, me).await.map_err(failed)?;
     let new = NewPayment {

@@ -5,7 +5,7 @@
 
 use super::answer::{self, Answer};
 use crate::faults;
-use crate::gate::NotReady;
+use crate::readiness::NotReady;
 use hyper::StatusCode;
 use hyper::header::{CACHE_CONTROL, HeaderName, HeaderValue, RETRY_AFTER};
 use serde_json::{Value, json};
@@ -98,7 +98,9 @@ fn with_more(mut problem: Problem, rejection: &Rejection) -> Problem {
             problem.more.insert("failed".into(), failed.iter().map(failed_row).collect());
             problem
         }
-        Rejection::InvalidDefinition(wrong) => Problem { errors: vec![wrong_field(rejection, wrong)], ..problem },
+        Rejection::InvalidDefinition(wrong) => {
+            Problem { errors: vec![wrong_field(rejection, wrong)], ..problem }
+        }
         Rejection::IdempotencyInProgress => problem.retry_after(1),
         Rejection::PinLocked { retry_after_s } => problem.retry_after(*retry_after_s),
         _ => problem,

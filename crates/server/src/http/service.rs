@@ -3,7 +3,7 @@
 use super::answer::{self, Answer};
 use super::call::Call;
 use super::{console, openapi, problem};
-use crate::gate::{Finding, Readiness};
+use crate::readiness::{Finding, Readiness};
 use hyper::{HeaderMap, Method, StatusCode};
 use serde_json::{Map, Value, json};
 use std::time::{Duration, SystemTime};
@@ -11,14 +11,19 @@ use tally_rules::Micros;
 use tally_rules::role::Role;
 use tally_service::Slow;
 use tally_service::contests::counts::{Counts, Payments};
-use tally_service::{Stats, Tally, Who};
+use tally_service::{CallerKind, Stats, Tally};
 use tally_wire::Problem;
 
 /// What Prometheus expects of this text.
 const METRICS_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// `/healthz`, `/readyz`, what describes the API and the console's files: no key, no host check, whatever the state.
-pub(super) fn open(gate: &Readiness, (method, headers): (&Method, &HeaderMap), path: &str, id: &str) -> Answer {
+pub(super) fn open(
+    gate: &Readiness,
+    (method, headers): (&Method, &HeaderMap),
+    path: &str,
+    id: &str,
+) -> Answer {
     if !matches!(*method, Method::GET | Method::HEAD) {
         let wrong = Problem::new(405, "method_not_allowed", "this path has: GET").header("allow", "GET");
         return problem::render(&wrong, path, id);

@@ -43,7 +43,11 @@ pub struct Put {
 }
 
 /// Creates a board, finds that it is there as wished, or changes its periods. Blocks on the store and the lane.
-pub fn put(tally: &Tally, id: &BoardId, spec: &BoardSpec, identity: Option<&IdempotencyKey>) -> Result<Put, Failure> {
+pub fn put(
+    tally: &Tally,
+    id: &BoardId, spec: &BoardSpec,
+    identity: Option<&IdempotencyKey>,
+) -> Result<Put, Failure> {
     let mut purge = Purge::default();
     loop {
         let done = servers::again(|| put_once(tally, id, spec, identity));
@@ -53,7 +57,11 @@ pub fn put(tally: &Tally, id: &BoardId, spec: &BoardSpec, identity: Option<&Idem
     }
 }
 
-fn put_once(tally: &Tally, id: &BoardId, spec: &BoardSpec, identity: Option<&IdempotencyKey>) -> Result<Put, Failure> {
+fn put_once(
+    tally: &Tally,
+    id: &BoardId, spec: &BoardSpec,
+    identity: Option<&IdempotencyKey>,
+) -> Result<Put, Failure> {
     let mut running = identity.map(|one| tally.running.begin(&one.key)).transpose()?;
     if id.is_reserved() {
         return Err(Rejection::ReservedName.into());

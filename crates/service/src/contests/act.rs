@@ -37,7 +37,9 @@ impl Actor {
         match self {
             Self::Admin => Ok(ActorKind::Admin),
             Self::Server => Ok(ActorKind::Server),
-            Self::For(player) if record.contest.is_staff(player) && event != Event::Apply => Ok(ActorKind::Staff),
+            Self::For(player) if record.contest.is_staff(player) && event != Event::Apply => {
+                Ok(ActorKind::Staff)
+            }
             Self::For(_) => Ok(ActorKind::Server),
             Self::Member(player) if own && subject == Some(player) => Ok(ActorKind::Player),
             Self::Member(player) if record.contest.is_staff(player) => Ok(ActorKind::Staff),

@@ -44,7 +44,10 @@ pub fn create(
     let _running = identity.map(|one| tally.begin(&one.key)).transpose()?;
     let act = Act::Create { spec: Box::new(spec.clone()), series: None };
     let (id, identity) = (id.clone(), identity.cloned());
-    ask(tally, ContestOrder { id, seen: None, by: ActorKind::Server, at: None, act, boards: Vec::new(), identity })
+    ask(
+        tally,
+        ContestOrder { id, seen: None, by: ActorKind::Server, at: None, act, boards: Vec::new(), identity },
+    )
 }
 
 /// Changes what it is.

@@ -6,7 +6,7 @@
 
 use crate::boards::Board;
 use std::sync::Arc;
-use tally_rules::contest::definition::{Fee, ContestSpec};
+use tally_rules::contest::definition::{ContestSpec, Fee};
 use tally_rules::contest::member::UnpaidReason;
 use tally_rules::contest::record::ApplicationLocation;
 use tally_rules::contest::start::InvalidApplication;

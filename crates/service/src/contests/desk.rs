@@ -94,7 +94,9 @@ pub(super) fn at<'a>(
                 Ok(None)
             }
             // It may be a retry of what was done while they were in Redis.
-            Err(Failure::Refused(Rejection::ContestState(state))) if ask.record.kept == ApplicationLocation::Store => {
+            Err(Failure::Refused(Rejection::ContestState(state)))
+                if ask.record.kept == ApplicationLocation::Store =>
+            {
                 let before = redis::recall(&ask)?;
                 before.map_or(Err(Rejection::ContestState(state).into()), |done| Ok(Some(done)))
             }

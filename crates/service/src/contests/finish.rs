@@ -27,7 +27,9 @@ pub fn finish(
 
 /// The clock ends it, as of its own time.
 pub(super) fn finish_at(tally: &Tally, id: &ContestId, at: Micros) -> Result<ContestDone, Failure> {
-    act_at(tally, id, None, Some(at), |record| Ok((ActorKind::Clock, Act::Finish(boards(tally, id, record)?))))
+    act_at(tally, id, None, Some(at), |record| {
+        Ok((ActorKind::Clock, Act::Finish(boards(tally, id, record)?)))
+    })
 }
 
 /// Calls it off: what is held is released, and captured fees are paid back.

@@ -10,7 +10,9 @@ use std::sync::Arc;
 use tally_ranking::redis::applications::ApplicationsKey;
 use tally_rules::contest::application::ApplicationCounts;
 use tally_rules::contest::record::ApplicationLocation;
-use tally_rules::contest::{Application, ContestId, ContestMember, Event, Payout, Record, State, Status, state};
+use tally_rules::contest::{
+    Application, ContestId, ContestMember, Event, Payout, Record, State, Status, state,
+};
 use tally_rules::{PlayerId, Rejection};
 use tally_store::Listing;
 

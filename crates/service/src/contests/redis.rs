@@ -20,7 +20,10 @@ use std::thread::sleep;
 use std::time::Duration;
 use tally_ranking::RankingError;
 use tally_ranking::redis::RedisApplications;
-use tally_ranking::redis::applications::{ApplicationsChange, ChangeResult, ApplicationsKey, StoredApplication, ApplicationsRead, ApplicationRow, read};
+use tally_ranking::redis::applications::{
+    ApplicationRow, ApplicationsChange, ApplicationsKey, ApplicationsRead, ChangeResult, StoredApplication,
+    read,
+};
 use tally_rules::contest::record::ApplicationLocation as Place;
 use tally_rules::contest::{Application, ContestId, Event, Record, State, Status, state};
 use tally_rules::idempotency::{Fingerprint, IdempotencyKey};
@@ -172,7 +175,13 @@ impl InRedis<'_> {
     }
 
     /// A decision, of which this is said where it was made.
-    fn decision(&self, ask: &Ask<'_>, look: &ApplicationsRead, rows: Vec<ApplicationRow>, what: What) -> Tried {
+    fn decision(
+        &self,
+        ask: &Ask<'_>,
+        look: &ApplicationsRead,
+        rows: Vec<ApplicationRow>,
+        what: What,
+    ) -> Tried {
         if look.frozen {
             return self.wait(ask);
         }
@@ -202,7 +211,12 @@ impl InRedis<'_> {
 }
 
 /// What an application becomes.
-fn row(player: &PlayerId, seen: Option<StoredApplication>, to: Option<Status>, now: Micros) -> ApplicationRow {
+fn row(
+    player: &PlayerId,
+    seen: Option<StoredApplication>,
+    to: Option<Status>,
+    now: Micros,
+) -> ApplicationRow {
     let applied_at = seen.as_ref().map_or(now, |seen| seen.application.applied_at);
     ApplicationRow { player: player.clone(), seen, to, applied_at }
 }

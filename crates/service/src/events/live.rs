@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
-use tally_ranking::{RankedEntry, WindowRanking, Watched};
+use tally_ranking::{RankedEntry, Watched, WindowRanking};
 use tally_rules::{Micros, PlayerId};
 use tally_store::Window;
 use tally_store::plan::ALL_TIME;
@@ -216,8 +216,7 @@ impl Board {
         }
         let periods = self.periods();
         let Some(first) = periods.rules.first() else { return Vec::new() };
-        let mut windows: Vec<_> =
-            first.live.iter().map(|live| (live.window, Some(Arc::clone(live)))).collect();
+        let mut windows: Vec<_> = first.live.iter().map(|live| (live.window, Some(Arc::clone(live)))).collect();
         let current = first.span_at(now);
         let next = current.and_then(|span| first.span_at(span.end));
         for window in current.into_iter().chain(next).map(|span| first.aimed(span).window) {
@@ -247,8 +246,7 @@ impl Board {
                 }
             };
             let Some(remote) = order.remote() else { continue };
-            let (players, left_out) =
-                remote.changed(looks.entry(*window).or_default()).map_err(Fault::from)?;
+            let (players, left_out) = remote.changed(looks.entry(*window).or_default()).map_err(Fault::from)?;
             self.live.note(*window, players.iter());
             self.live.changed().left_out |= left_out;
         }

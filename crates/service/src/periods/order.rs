@@ -13,12 +13,12 @@ use crate::scores::lane::ScoreLanes;
 use crate::servers;
 use crate::tally::Tally;
 use tally_lanes::BarrierGuard;
-use tally_ranking::{MemoryRanking, ArchiveSource, WindowRanking, ArchiveBlock};
+use tally_ranking::{ArchiveBlock, ArchiveSource, MemoryRanking, WindowRanking};
 use tally_rules::event::{Event, EventKind, PeriodClosed};
 use tally_rules::{Micros, PlayerId, Record};
 use tally_store::{
-    Block, BlockKey, BoardNo, CorruptRow, Garbage, Loaded, ReadSet, Revisions, ScoreKey, ShardSet, Store,
-    StoreError, Topic, Window, WindowKey, WindowRow, WriteSet,
+    Block, BlockKey, BoardNo, WriteSet, CorruptRow, Garbage, Loaded, Window, WindowKey, WindowRow, ReadSet, Revisions,
+    ScoreKey, ShardSet, Store, StoreError, Topic,
 };
 
 /// Blocks of one transaction.
@@ -234,8 +234,7 @@ pub(crate) fn forget(store: &dyn Store, board: BoardNo, windows: &[Window]) -> R
 
 /// The changes that remove windows.
 pub(crate) fn removal(board: BoardNo, windows: &[Window]) -> WriteSet {
-    let mut keys: Vec<WindowKey> =
-        windows.iter().map(|window| WindowKey { board, window: *window }).collect();
+    let mut keys: Vec<WindowKey> = windows.iter().map(|window| WindowKey { board, window: *window }).collect();
     keys.sort_unstable();
     WriteSet {
         windows: keys.iter().map(|key| (*key, None)).collect(),
@@ -285,7 +284,6 @@ mod tests {
     use tally_rules::{BoardId, Definition};
     use tally_store::sqlite::{Options, SqliteStore};
     use tally_store::{BoardChange, BoardRow};
-    use tally_store::{Reads, Transactions};
 
     fn movement(number: u32, shown: bool) -> Movement {
         let record = Record { score: i64::from(number), subscore: 0, at: Micros(0) };

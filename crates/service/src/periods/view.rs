@@ -80,9 +80,11 @@ impl View {
         let at = match which {
             None => now,
             Some(PREVIOUS) => current.start.plus(-1),
-            Some(text) => {
-                state.calendar.local_instant(text).or_else(|| instant(text)).ok_or(Rejection::PeriodNotFound)?
-            }
+            Some(text) => state
+                .calendar
+                .local_instant(text)
+                .or_else(|| instant(text))
+                .ok_or(Rejection::PeriodNotFound)?,
         };
         let span = state.span_at(at).ok_or(Rejection::PeriodNotFound)?;
         let window = state.aimed(span).window;

@@ -9,15 +9,15 @@ use super::work::{ScoreWork, StoreTimes};
 use crate::failure::Failure;
 use crate::requests::Running;
 use crate::settings::Background;
-use crate::reply::{self, Entry, LaneReply};
+use crate::waiting::{self, Entry, Told};
 use std::sync::{Arc, Mutex, PoisonError};
-use tally_lanes::{Bounds, Lane, LaneThread, BarrierGuard, AffinityGuard, LaneAffinity, Stats, Times};
+use tally_lanes::{AffinityGuard, BarrierGuard, Bounds, Lane, LaneAffinity, LaneThread, Stats, Times};
 use tally_rules::Micros;
 
 /// What a caller hears.
-pub(crate) type Answer = LaneReply<Done>;
+pub(crate) type Answer = Told<Done>;
 
-type Waiter = reply::Waiter<Done>;
+type Waiter = waiting::Waiter<Done>;
 
 /// The lanes of scores.
 pub(crate) struct ScoreLanes {
@@ -91,7 +91,8 @@ impl ScoreLanes {
         };
         let (seats, first) = (&self.seats[*shard], self.seats[*shard].assign(*first));
         let lane = first.lane();
-        let beside = |(of, hash): &(usize, u64)| (of == shard).then(|| seats.assign_to(*hash, lane)).flatten();
+        let beside =
+            |(of, hash): &(usize, u64)| (of == shard).then(|| seats.assign_to(*hash, lane)).flatten();
         let others: Option<Vec<AffinityGuard>> = rest.iter().map(beside).collect();
         let Some(others) = others else { return none() };
         let all = std::iter::once(first).chain(others).map(Some).collect();
@@ -100,16 +101,16 @@ impl ScoreLanes {
 
     /// One request; the caller waits, the lane does not.
     pub(crate) async fn ask(&self, request: Request, running: Option<Running>) -> Result<Done, Failure> {
-        self.shared.dispatcher.meet();
+        self.shared.teller.meet();
         let (seat, lane) = self.seat(&request);
-        heard(reply::ask(lane, request, running.into_iter().collect(), seat).await)
+        heard(waiting::ask(lane, request, running.into_iter().collect(), seat).await)
     }
 
     /// The same on a thread that may block.
     pub(crate) fn ask_blocking(&self, request: Request, running: Option<Running>) -> Result<Done, Failure> {
         let (seat, lane) = self.seat(&request);
         let entry = Entry { request, running: running.into_iter().collect(), seat };
-        heard(reply::ask_blocking(lane, entry, self.shared.background))
+        heard(waiting::ask_blocking(lane, entry, self.shared.background))
     }
 
     /// One turn of a lane that has no thread; whether there was anything to do.
@@ -123,14 +124,14 @@ impl ScoreLanes {
         &self,
         requests: Vec<(Request, Option<Running>)>,
     ) -> Result<Vec<Answer>, Failure> {
-        self.shared.dispatcher.meet();
+        self.shared.teller.meet();
         let (seats, number) = self.seat_all(&requests);
         let many = requests.into_iter().zip(seats).map(|((request, running), seat)| Entry {
             request,
             running: running.into_iter().collect(),
             seat,
         });
-        let answers = reply::ask_all(&self.lanes[number].lane, many.collect()).await?;
+        let answers = waiting::ask_all(&self.lanes[number].lane, many.collect()).await?;
         let fault = |answer| match answer {
             Ok(Ok(Done::Failed(fault))) => Err(fault),
             answer => answer,

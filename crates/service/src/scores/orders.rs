@@ -12,9 +12,9 @@ use crate::periods::view::View;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use tally_ranking::{LockedRanking, Reads, ReadGuard, WindowRanking};
+use tally_ranking::{LockedRanking, ReadGuard, Reads, WindowRanking};
 use tally_store::plan::ALL_TIME;
-use tally_store::{BoardNo, Store, Window};
+use tally_store::{BoardNo, Window, Store};
 
 /// The orders as they are at the place of a question, some of them held by the one who publishes or shared by the one who asks.
 pub struct Orders<'a> {

@@ -216,7 +216,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use std::collections::BTreeMap;
-    use tally_ranking::{Movement, MemoryRanking};
+    use tally_ranking::{MemoryRanking, Movement};
     use tally_rules::Micros;
     use tally_rules::definition::{Ties, Update};
 

@@ -14,10 +14,10 @@ use super::transact::Transacted;
 use super::work::{CHANGED, Decided, Open, ScoreWork, TRIES};
 use crate::clock::Judged;
 use crate::failure::Fault;
-use tally_lanes::{Failure, BarrierGuard, backoff};
+use tally_lanes::{BarrierGuard, Failure, backoff};
 use tally_ranking::RankingError;
 use tally_rules::{PlayerId, Record};
-use tally_store::{BoardNo, ShardSet, WindowRow};
+use tally_store::{BoardNo, WindowRow, ShardSet};
 
 /// Why the databases after one whose commit is in doubt do nothing.
 const IN_DOUBT: &str = "what became of the part of another database is not known yet";

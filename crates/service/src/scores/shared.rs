@@ -8,11 +8,11 @@ use super::unpublished::Unpublished;
 use crate::clock::Clock;
 use crate::failure::Fault;
 use crate::settings::Background;
-use crate::reply::ReplyDispatcher;
+use crate::waiting::Teller;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use tally_lanes::{Blocked, Barrier, BarrierGuard};
+use tally_lanes::{Barrier, BarrierGuard, Blocked};
 use tally_rules::instant::Instants;
 use tally_store::{ShardSet, Store};
 
@@ -31,7 +31,7 @@ pub(crate) struct Shared {
     pub(crate) gate: Barrier,
     /// How many there are for each database that the store is spread over.
     pub(crate) lanes: usize,
-    pub(crate) dispatcher: ReplyDispatcher,
+    pub(crate) teller: Teller,
     pub(crate) unpublished: Unpublished,
     /// A contest has started, and its caller did not hear it: its leaderboards are stored and not known here.
     pub(crate) started_unheard: AtomicBool,
@@ -61,7 +61,12 @@ impl Shared {
         self.pass_within(PATIENCE, of, alone)
     }
 
-    fn pass_within(&self, patience: Duration, of: ShardSet, alone: bool) -> Result<BarrierGuard, (ShardSet, Fault)> {
+    fn pass_within(
+        &self,
+        patience: Duration,
+        of: ShardSet,
+        alone: bool,
+    ) -> Result<BarrierGuard, (ShardSet, Fault)> {
         self.gate.pass(of.bits(), alone, patience).map_err(|blocked| {
             let why = "what became of an earlier batch is not known yet";
             let Blocked::Stuck(bits) = blocked else {
@@ -70,10 +75,9 @@ impl Shared {
             let stuck: ShardSet = of.iter().filter(|shard| bits & 1 << shard != 0).collect();
             let shards = self.store.shards();
             let fault = match stuck.lowest() {
-                Some(shard) if shards > 1 => Fault::ShardUnavailable {
-                    shard: format!("shard {} of {shards}", shard + 1),
-                    why: why.into(),
-                },
+                Some(shard) if shards > 1 => {
+                    Fault::ShardUnavailable { shard: format!("shard {} of {shards}", shard + 1), why: why.into() }
+                }
                 _ => Fault::StoreAway(why.into()),
             };
             (stuck, fault)

@@ -117,7 +117,9 @@ pub fn checked(
     let subscore = match (definition.has_subscore(), subscore) {
         (true, Some(subscore)) => subscore,
         (false, None) => 0,
-        (true, None) => return Err(Rejection::InvalidSubscore("is required: this leaderboard has a subscore")),
+        (true, None) => {
+            return Err(Rejection::InvalidSubscore("is required: this leaderboard has a subscore"));
+        }
         (false, Some(_)) => {
             return Err(Rejection::InvalidSubscore("must be left out: this leaderboard has no subscore"));
         }

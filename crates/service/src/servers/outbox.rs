@@ -142,7 +142,12 @@ fn whole(store: &dyn Store, board: &Board, window: Window, remote: &RemoteRankin
 
 /// Who is hidden is asked after the rows were read: hiding writes a player's rows anew, so a row from before it is older than
 /// what hiding publishes, and of one from after it is known here.
-fn publish(store: &dyn Store, board: BoardNo, remote: &RemoteRanking, rows: Vec<Found>) -> Result<(), Failure> {
+fn publish(
+    store: &dyn Store,
+    board: BoardNo,
+    remote: &RemoteRanking,
+    rows: Vec<Found>,
+) -> Result<(), Failure> {
     let players: Vec<PlayerId> = rows.iter().map(|(player, ..)| player.clone()).collect();
     let hidden = store.banned(board, &players)?;
     let row = |(player, record, version): &Found| {

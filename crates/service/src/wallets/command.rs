@@ -9,7 +9,9 @@ use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::ledger::hold::Ending;
 use tally_rules::ledger::member::{Handle, Phone, Pin};
 use tally_rules::ledger::transfer_request::Posted;
-use tally_rules::ledger::{Amount, Currency, EntryKey, Hold, HoldId, Member, MemberId, TransferRequest, WalletKey};
+use tally_rules::ledger::{
+    Amount, Currency, EntryKey, Hold, HoldId, Member, MemberId, TransferRequest, WalletKey,
+};
 use tally_rules::{Micros, PlayerId, Rejection};
 use tally_store::{ImportKey, ImportRow};
 

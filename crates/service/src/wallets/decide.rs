@@ -11,7 +11,7 @@ mod tests;
 
 use super::LedgerSettings;
 use super::command::{
-    ChangeMember, CloseMember, Done, EndHold, Held, Moved, NewHold, NewTransfer, NewPayment, Request,
+    ChangeMember, CloseMember, Done, EndHold, Held, Moved, NewHold, NewMove, NewPayment, Request,
 };
 use super::decide_members::named;
 use crate::keys::seen_before;
@@ -19,18 +19,18 @@ use std::slice;
 use tally_lanes::{WorkingSet, keys_to_load};
 use tally_rules::contest::{Application, ContestId, Record, SeriesRecord};
 use tally_rules::idempotency::{IdempotencyKey, KeyCheck, RequestKey, Stored};
-use tally_rules::ledger::working_set::LedgerWorkingSet;
 use tally_rules::ledger::hold::Ending;
 use tally_rules::ledger::member::Handle;
-use tally_rules::ledger::transfer_request::{LedgerWrites, wallets_of};
 use tally_rules::ledger::pin::PinRule;
+use tally_rules::ledger::transfer_request::{LedgerWrites, wallets_of};
+use tally_rules::ledger::working_set::LedgerWorkingSet;
 use tally_rules::ledger::{Currency, HoldId, Member, MemberId, TransferId, Uuid, WalletKey};
 use tally_rules::outcome::Outcome;
 use tally_rules::period::Payment;
 use tally_rules::{Micros, Rejection};
 use tally_store::{
-    BoardChange, ContestWriteSet, EntrantKey, ImportKey, ImportRow, LedgerWriteSet, Loaded, ReadSet,
-    ShardSet, WindowKey, WriteSet,
+    BoardChange, WriteSet, ContestWriteSet, EntrantKey, ImportKey, ImportRow, LedgerWriteSet, Loaded, WindowKey,
+    ReadSet, ShardSet,
 };
 
 /// The answer to one request.
@@ -125,7 +125,7 @@ pub(super) fn read(batch: &[Request], ids: &[Uuid], settings: &LedgerSettings) -
 }
 
 fn identities(request: &Request) -> impl Iterator<Item = &IdempotencyKey> {
-    let (moves, one): (&[NewTransfer], _) = match request {
+    let (moves, one): (&[NewMove], _) = match request {
         Request::Chain(moves) => (moves, None),
         Request::Hold(new) => (&[], new.identity.as_ref()),
         Request::End(end) => (&[], end.identity.as_ref()),
@@ -256,7 +256,7 @@ impl<'a> State<'a> {
     }
 
     /// All of it, or nothing: then the first that was refused says why, and the others that it was not they.
-    fn chain(&mut self, moves: &[NewTransfer], ids: Ids<'_, '_>) -> Vec<Result<Moved, Rejection>> {
+    fn chain(&mut self, moves: &[NewMove], ids: Ids<'_, '_>) -> Vec<Result<Moved, Rejection>> {
         let mark = self.book.savepoint();
         let mut before: Vec<(RequestKey, Option<Stored>)> = Vec::new();
         let mut refused = None;
@@ -286,7 +286,7 @@ impl<'a> State<'a> {
         (0..moves.len()).map(|place| Err(others(place))).collect()
     }
 
-    fn one(&mut self, one: &NewTransfer, id: TransferId) -> Result<Moved, Rejection> {
+    fn one(&mut self, one: &NewMove, id: TransferId) -> Result<Moved, Rejection> {
         if let Some(Outcome::Posted(key)) = self.replay(one.identity.as_ref())? {
             return Ok(Moved::Replayed(key));
         }

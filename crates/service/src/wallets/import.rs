@@ -140,7 +140,10 @@ pub async fn transfers(tally: &Arc<Tally>, chunk: NewChunk<TransferLine>) -> Res
         match (id(&from), id(&to)) {
             (Some(from), Some(to)) => {
                 let what = TransferKind::Transfer { from, to };
-                rows.push((line, ImportLine::Move(TransferRequest { what, currency, amount, reference: None })));
+                rows.push((
+                    line,
+                    ImportLine::Move(TransferRequest { what, currency, amount, reference: None }),
+                ));
             }
             (None, _) => refused.push(refused_line(line, &Rejection::MemberNotFound)),
             (_, None) => refused.push(refused_line(line, &Rejection::RecipientNotFound)),

@@ -38,7 +38,11 @@ pub async fn wallets(tally: &Tally, member: MemberId) -> Result<Listing<(Currenc
     let store = Arc::clone(&tally.store);
     let all = blocking(move || Ok(store.ledger().list_wallets(member)?)).await?;
     // Who is a member has one from the start.
-    if all.rows.is_empty() && all.damaged.is_empty() { Err(Rejection::MemberNotFound.into()) } else { Ok(all) }
+    if all.rows.is_empty() && all.damaged.is_empty() {
+        Err(Rejection::MemberNotFound.into())
+    } else {
+        Ok(all)
+    }
 }
 
 /// A member's wallet.

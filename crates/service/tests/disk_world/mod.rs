@@ -151,7 +151,8 @@ impl World {
         let view = View::find(&board, Some(period), tally.now(), |_| None)?;
         let query = PageQuery { limit: 1_000, ..PageQuery::default() };
         let page = view.read(&*tally.store, |order| order.page(&query))?;
-        let entry = |place: tally_ranking::RankedEntry| (place.player.as_str().to_owned(), place.record.score);
+        let entry =
+            |place: tally_ranking::RankedEntry| (place.player.as_str().to_owned(), place.record.score);
         Ok(page.entries.into_iter().map(entry).collect())
     }
 

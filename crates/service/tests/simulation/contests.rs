@@ -10,7 +10,7 @@ use crate::operations::Fate;
 use crate::world::{World, currency};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use tally_rules::contest::definition::{Fee, ContestSpec};
+use tally_rules::contest::definition::{ContestSpec, Fee};
 use tally_rules::contest::record::ContestTask;
 use tally_rules::contest::{ContestId, OnInvalid, Prize, Record, State, Status};
 use tally_rules::instant::SECOND;
@@ -18,11 +18,11 @@ use tally_rules::ledger::Amount;
 use tally_rules::score::Given;
 use tally_rules::{Micros, PlayerId};
 use tally_service::contests::act::Actor;
-use tally_service::contests::acts::What;
+use tally_service::contests::command::What;
 use tally_service::contests::{apply, ban, change, finish, settle, start};
 use tally_service::scores::submit::{NewScore, submit};
 use tally_service::{ALL_TIME, Failure, Tally};
-use tally_store::{EntrantKey, Reads};
+use tally_store::{EntrantKey, Store};
 use tally_testkit::rng::Rng;
 
 /// Contests of one run.

@@ -9,7 +9,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use tally_rules::contest::{Prize, PrizeTies, State};
-use tally_rules::definition::{Update, BoardSpec};
+use tally_rules::definition::{BoardSpec, Update};
 use tally_rules::idempotency::{Fingerprint, IdempotencyKey, RequestKey};
 use tally_rules::ledger::hold::Ending;
 use tally_rules::ledger::member::Login;
@@ -22,7 +22,7 @@ use tally_service::players::erase::{ban, erase};
 use tally_service::scores::import::{NewChunk, NewLine, import};
 use tally_service::scores::remove::remove;
 use tally_service::scores::submit::{NewScore, submit};
-use tally_service::wallets::command::{NewHold, NewMember, NewTransfer};
+use tally_service::wallets::command::{NewHold, NewMember, NewMove};
 use tally_service::wallets::{holds, members, post};
 use tally_service::{Failure, Fault, Tally, boards};
 
@@ -233,7 +233,7 @@ impl Callers {
             }
             Operation::Delete { board } => boards::delete(tally, &board_id(board), None).map(|_| DONE),
             Operation::Pay(payment) => {
-                let new = NewTransfer { order: self.order(payment), identity };
+                let new = NewMove { order: self.order(payment), identity };
                 let replayed = post::post(tally, new).await?.replayed;
                 Ok(Fate::Done { replayed, record: None, hold: None, late: false, reached: None })
             }
@@ -279,7 +279,7 @@ impl Callers {
         let tally = world.tally();
         let nobody = PlayerId::new("nobody").unwrap();
         let too_much = Payment::Transfer { from: 0, to: 1, units: 1 << 40 };
-        let new = NewTransfer { order: self.order(too_much), identity: None };
+        let new = NewMove { order: self.order(too_much), identity: None };
         let is_refused = |failure: Option<Failure>| matches!(failure, Some(Failure::Refused(_)));
         let removed = board.map(|board| world.wait(remove(tally, &board_id(board), nobody, None)));
         removed.is_none_or(|removed| is_refused(removed.err()))

@@ -14,14 +14,14 @@ mod world;
 use model::{Model, Submitted};
 use reads::compare;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use tally_rules::definition::{Definition, Order, Ranking, ScoreType, Subscore, Ties, Update, BoardSpec};
+use tally_rules::definition::{BoardSpec, Definition, Order, Ranking, ScoreType, Subscore, Ties, Update};
 use tally_rules::idempotency::KEEP_DEFAULT_MICROS;
 use tally_rules::instant::SECOND;
 use tally_rules::period::PeriodRule;
 use tally_rules::score::{self, Given};
 use tally_rules::{Micros, Record, Rejection};
 use tally_service::Failure;
-use tally_service::periods::scheduler;
+use tally_service::periods::keeper;
 use tally_service::players::erase;
 use tally_service::scores::remove::remove;
 use tally_service::scores::submit::{NewScore, submit};
@@ -196,7 +196,7 @@ impl History {
     }
 
     fn close(&mut self) {
-        scheduler::close_due(&self.world.tally()).unwrap();
+        keeper::close_due(&self.world.tally()).unwrap();
         self.model.close(self.world.now());
     }
 

@@ -2,7 +2,7 @@
 //!
 //! A rule is its history of calendars: a changed schedule counts from the end of the period that was present then. What
 //! is open is a comparison of instants. The rules of scores and of order are the plain forms of `tally-rules`. Nothing of
-//! blocks, trees, lanes, stored spans or the scheduler is in it.
+//! blocks, trees, lanes, stored spans or the keeper is in it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use tally_ranking::RankedEntry;
@@ -133,7 +133,8 @@ impl Model {
         let before =
             |window: &Window| self.records.get(window).and_then(|records| records.get(player)).copied();
         let apply = |window| Ok((window, record::apply(&self.definition, before(&window), new)?));
-        let all: Vec<(Window, Updated)> = open.iter().copied().map(apply).collect::<Result<_, Rejection>>()?;
+        let all: Vec<(Window, Updated)> =
+            open.iter().copied().map(apply).collect::<Result<_, Rejection>>()?;
         let (updated, previous) = (all[0].1, before(&first));
         let rank_before = self.rank(first, player);
         for (window, updated) in all {
@@ -244,8 +245,11 @@ impl Model {
         let ranking = self.definition.ranking;
         let one = |at: usize| {
             let counts = self.counts(list, at);
-            let place =
-                RankedEntry { rank: rank::rank(ranking, counts), player: list[at].0.clone(), record: *list[at].1 };
+            let place = RankedEntry {
+                rank: rank::rank(ranking, counts),
+                player: list[at].0.clone(),
+                record: *list[at].1,
+            };
             (place, rank::percentile(ranking, counts, list.len() as u64))
         };
         (0..list.len()).map(one).collect()

@@ -4,10 +4,10 @@ use super::Random;
 use super::model::{ALL_TIME, Model, Window};
 use super::world::{World, player};
 use std::cmp::Ordering;
-use tally_ranking::{Among, Edge, Page, PageQuery, RankedEntry, Ranked, Start};
+use tally_ranking::{Among, Edge, Page, PageQuery, Ranked, RankedEntry, Start};
 use tally_rules::rank::{self, Counts, Percentile};
 use tally_rules::{Micros, PlayerId, Record};
-use tally_service::periods::scheduler;
+use tally_service::periods::keeper;
 use tally_service::periods::view::{View, list};
 
 /// Everything that can be asked of a window.
@@ -23,7 +23,7 @@ struct Reads<'a> {
 
 /// Every window reads as the model says: those in memory, the closed ones, the list of them.
 pub(crate) fn compare(world: &World, model: &mut Model, random: &mut Random) {
-    scheduler::close_due(&world.tally()).unwrap();
+    keeper::close_due(&world.tally()).unwrap();
     let now = world.now();
     model.close(now);
     let board = world.tally().boards.get(&super::world::board()).unwrap();
@@ -86,7 +86,8 @@ impl Reads<'_> {
             Start::Offset(offset) => drop(wanted.drain(..wanted.len().min(*offset as usize))),
             Start::After(record, player) => {
                 let beyond = if edge == Edge::Best { Ordering::Greater } else { Ordering::Less };
-                let after = |one: &RankedEntry| self.model.compare((&one.record, &one.player), (record, player));
+                let after =
+                    |one: &RankedEntry| self.model.compare((&one.record, &one.player), (record, player));
                 wanted.retain(|one| after(one) == beyond);
             }
         }
@@ -163,8 +164,10 @@ impl Reads<'_> {
         let mut once = asked.clone();
         let mut seen = std::collections::BTreeSet::new();
         once.retain(|player| seen.insert(player.clone()));
-        let list: Vec<&RankedEntry> = self.places.iter().filter(|place| once.contains(&place.player)).collect();
-        let normal = |place: &RankedEntry| tally_rules::order_key::normal(&self.model.definition, &place.record);
+        let list: Vec<&RankedEntry> =
+            self.places.iter().filter(|place| once.contains(&place.player)).collect();
+        let normal =
+            |place: &RankedEntry| tally_rules::order_key::normal(&self.model.definition, &place.record);
         let entry = |at: usize| {
             let mut better: Vec<_> =
                 list[..at].iter().map(|one| normal(one)).filter(|one| *one != normal(list[at])).collect();

@@ -67,7 +67,8 @@ fn no_score_waits_for_the_queue_in_which_a_change_of_a_contest_is() {
     let spec = ContestSpec { title: Some("Another".into()), ..ContestSpec::default() };
     std::thread::scope(|scope| {
         let money = store.hold_money();
-        let first = scope.spawn(|| world.post(crate::world::order(TransferKind::Deposit { to: ann }, 1), None));
+        let first =
+            scope.spawn(|| world.post(crate::world::order(TransferKind::Deposit { to: ann }, 1), None));
         wait_until(|| tally.ledger_stats().in_flight > 0);
         let patch = scope.spawn(|| change::patch(tally, &id, &Actor::Admin, &spec, None).map(drop));
         wait_until(|| tally.ledger_stats().queued_requests > 0);

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use tally_rules::clock::Reading;
 use tally_rules::contest::definition::OnInvalid;
-use tally_rules::contest::definition::{Fee, ContestSpec};
+use tally_rules::contest::definition::{ContestSpec, Fee};
 use tally_rules::contest::member::UnpaidReason;
 use tally_rules::contest::start::{InvalidApplication, InvalidReason};
 use tally_rules::contest::{ContestId, Payout, State};
@@ -22,8 +22,8 @@ use tally_rules::ledger::{Amount, MemberId, TransferKind, WalletKey};
 use tally_rules::{BoardId, Micros, PlayerId, Rejection};
 use tally_service::clock::TimeSource;
 use tally_service::contests::act::Actor;
-use tally_service::contests::acts::What;
-use tally_service::contests::{apply, ban, change, finish, scheduler, read, start as begin};
+use tally_service::contests::command::What;
+use tally_service::contests::{apply, ban, change, finish, keeper, read, start as begin};
 use tally_service::settings::Background;
 use tally_service::wallets::command::{MemberChange, NewHold};
 use tally_service::wallets::{holds, members};
@@ -59,7 +59,7 @@ fn what_the_clock_missed_happens_in_order_before_anybody_asks() {
     let never = ContestSpec { opens_at: Some(None), ..timed.clone() };
     change::create(&world.tally, &idle, &Actor::Server, &never, None).unwrap();
     world.advance(12_000_000);
-    scheduler::do_due(&world.tally).unwrap();
+    keeper::do_due(&world.tally).unwrap();
     let player = player_of(member);
     apply::apply(&world.tally, &cup, &Actor::Member(player.clone()), &player, None).unwrap();
     apply::decide(&world.tally, &cup, &Actor::Admin, std::slice::from_ref(&player), true, None).unwrap();
@@ -80,7 +80,7 @@ fn what_the_clock_missed_happens_in_order_before_anybody_asks() {
     // Opened by hand after its start has passed, it waits for a hand.
     change::open(&next, &idle, &Actor::Admin, None).unwrap();
     late.fetch_add(1_000_000, Ordering::SeqCst);
-    scheduler::do_due(&next).unwrap();
+    keeper::do_due(&next).unwrap();
     assert_eq!(read::get(&next, &idle).unwrap().state, State::Open);
     next.drain();
 }
@@ -182,7 +182,8 @@ fn staff_does_not_take_part_however_late_it_became_staff() {
         change::patch(tally, &id, &Actor::Admin, &skip, None).unwrap();
         begin::start(tally, &id, &Actor::Admin, None).unwrap();
         assert_eq!(read::get(tally, &id).unwrap().members, 1);
-        let Rejection::InvalidContest(wrong) = refused(staff(&[players[2].clone(), players[0].clone()])) else {
+        let Rejection::InvalidContest(wrong) = refused(staff(&[players[2].clone(), players[0].clone()]))
+        else {
             panic!("a member is not made staff")
         };
         assert_eq!(wrong.iter().map(|field| field.pointer.as_str()).collect::<Vec<_>>(), ["/staff/1"]);
@@ -258,7 +259,8 @@ fn divisions_are_bounded_by_the_leaderboards_there_may_be() {
         let patch = |spec: ContestSpec| change::patch(tally, &id, &Actor::Admin, &spec, None).map(drop);
         patch(places(6, 2)).unwrap();
         open().unwrap();
-        let size = |size: u32| ContestSpec { division_size: Some(size.try_into().ok()), ..ContestSpec::default() };
+        let size =
+            |size: u32| ContestSpec { division_size: Some(size.try_into().ok()), ..ContestSpec::default() };
         for no in 0..6 {
             apply::apply(tally, &id, &Actor::Server, &one(no), None).unwrap();
         }
@@ -337,7 +339,7 @@ fn applications_close_when_the_contest_is_to_start() {
         apply(&players[0]).unwrap();
         let late = apply::apply(&own, &id, &Actor::Server, &players[1], None).map(drop);
         assert_eq!(refused(late), Rejection::ContestState(State::Running));
-        scheduler::do_due(&own).unwrap();
+        keeper::do_due(&own).unwrap();
         assert_eq!(read::get(&own, &id).unwrap().state, State::Running);
         // A contest that is opened after its start has passed takes applications until a hand starts it.
         let passed = ContestId::new("passed").unwrap();
@@ -480,16 +482,16 @@ fn a_clock_that_jumps_opens_no_contest_and_ends_no_hold() {
     let hold = NewHold { wallet, amount, expires_at, identity: identity("h", 1) };
     let hold = world.wait(holds::place(&tally, hold)).unwrap();
     wall.fetch_add(3_600_000_000, Ordering::SeqCst);
-    scheduler::do_due(&tally).unwrap();
+    keeper::do_due(&tally).unwrap();
     assert_eq!(read::get(&tally, &cup).unwrap().state, State::Draft);
     wall.fetch_sub(3_600_000_000, Ordering::SeqCst);
-    scheduler::do_due(&tally).unwrap();
+    keeper::do_due(&tally).unwrap();
     let ending = Ending::Capture { amount: None, to: None };
     let captured = world.wait(holds::end(&tally, hold.id, ending, identity("c", 1))).unwrap();
     assert!(captured.hold.end.is_some());
     // By a clock that does not jump what is due happens.
     wall.fetch_add(20_000_000, Ordering::SeqCst);
-    scheduler::do_due(&tally).unwrap();
+    keeper::do_due(&tally).unwrap();
     assert_eq!(read::get(&tally, &cup).unwrap().state, State::Open);
     tally.drain();
 }

@@ -23,8 +23,10 @@ use tally_rules::ledger::{Member, MemberId};
 use tally_rules::{BoardId, Definition, Micros, PlayerId, Rejection};
 use tally_service::contests::act::Actor;
 use tally_service::contests::acts::What;
-use tally_service::contests::{apply, change, expire, finish, scheduler, read, series, settle, start as begin};
-use tally_service::periods::{scheduler as periods, prizes};
+use tally_service::contests::{
+    apply, change, expire, finish, read, scheduler, series, settle, start as begin,
+};
+use tally_service::periods::{prizes, scheduler as periods};
 use tally_service::wallets::command::{MemberChange, NewMember};
 use tally_service::wallets::import::{self, NewChunk};
 use tally_service::wallets::members;
@@ -183,7 +185,8 @@ fn a_closed_member_is_no_longer_staff_and_its_name_is_none_either() {
         let actor = Actor::Member(PlayerId::new("boss").unwrap());
         assert_eq!(refused(finish::cancel(tally, &cup(), &actor, None)), Rejection::Forbidden);
         // The other closings take nothing from the staff that was set since.
-        let staff = ContestSpec { staff: Some(vec![PlayerId::new("boss").unwrap()]), ..ContestSpec::default() };
+        let staff =
+            ContestSpec { staff: Some(vec![PlayerId::new("boss").unwrap()]), ..ContestSpec::default() };
         change::patch(tally, &cup(), &Actor::Admin, &staff, None).unwrap();
         world.wait(members::close(tally, boss, true, None)).unwrap();
         finish::cancel(tally, &cup(), &actor, None).unwrap();

@@ -2,7 +2,7 @@
 //! nor paying back meets a gap.
 
 use crate::world::{Kind, World, code, identity, refused};
-use tally_rules::contest::definition::{Fee, ContestSpec};
+use tally_rules::contest::definition::{ContestSpec, Fee};
 use tally_rules::contest::{ContestId, Payout, Prize, State, Status};
 use tally_rules::ledger::{Amount, MemberId};
 use tally_rules::score::Given;

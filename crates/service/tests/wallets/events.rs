@@ -1,6 +1,6 @@
 //! Events read on from where somebody stands: of money and of contests, by a clock of the test's.
 //!
-//! Not here: streams of them (`tally/tests/events`), and what a store promises of them (`store/tests`).
+//! Not here: streams of them (`tally/tests/api/events`), and what a store promises of them (`store/tests`).
 
 use crate::world::{Kind, World, code, order};
 use tally_rules::contest::definition::ContestSpec;
@@ -8,7 +8,7 @@ use tally_rules::contest::{ContestId, State};
 use tally_rules::event::{Event, EventKind};
 use tally_rules::ledger::{MemberId, TransferKind};
 use tally_service::contests::act::Actor;
-use tally_service::contests::{change, finish, scheduler, read};
+use tally_service::contests::{change, finish, read, scheduler};
 use tally_service::events::KEEP_MICROS;
 use tally_service::events::hub::Subject;
 use tally_service::events::log::{Begun, Log, PAGE, Position, Told};
@@ -87,7 +87,12 @@ fn a_contest_is_read_on_exactly_until_something_of_it_is_forgotten() {
         let (tally, cup) = (&world.tally, ContestId::new("cup").unwrap());
         let now = world.now();
         let at = |seconds: i64| Some(Some(now.plus(seconds * SECOND)));
-        let spec = ContestSpec { title: Some("Cup".into()), opens_at: at(10), starts_at: at(20), ..ContestSpec::default() };
+        let spec = ContestSpec {
+            title: Some("Cup".into()),
+            opens_at: at(10),
+            starts_at: at(20),
+            ..ContestSpec::default()
+        };
         change::create(tally, &cup, &Actor::Server, &spec, None).unwrap();
         // What the clock does counts as of its own time, and is kept from when it was written.
         world.advance(100 * SECOND);

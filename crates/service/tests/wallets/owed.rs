@@ -8,7 +8,7 @@ use crate::prizes::{DAY, daily, put, table};
 use crate::world::{Kind, World, code, settings, start};
 use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
-use tally_rules::contest::definition::{Fee, ContestSpec};
+use tally_rules::contest::definition::{ContestSpec, Fee};
 use tally_rules::contest::member::UnpaidReason;
 use tally_rules::contest::record::ContestTask;
 use tally_rules::contest::series::SeriesSpec;
@@ -17,9 +17,9 @@ use tally_rules::ledger::{Currencies, MemberId, TransferKind, TransferRequest, U
 use tally_rules::period::Payment;
 use tally_rules::{BoardId, Definition, Micros};
 use tally_service::contests::act::Actor;
-use tally_service::contests::{apply, change, finish, scheduler, read, series, start as begin};
+use tally_service::contests::{apply, change, finish, keeper, read, series, start as begin};
 use tally_service::owed::{self, Place};
-use tally_service::periods::{scheduler as periods, prizes};
+use tally_service::periods::{keeper as periods, prizes};
 use tally_service::scores::submit::{self, NewScore};
 use tally_service::wallets::{LedgerSettings, members};
 use tally_service::{Failure, Tally, boards};
@@ -102,7 +102,7 @@ fn what_a_missing_currency_keeps_back_is_paid_when_it_is_there() {
         // Or it would pay before one looks.
         world.tally.drain();
         finish::cancel(&poor, &id, &Actor::Admin, None).unwrap();
-        assert!(scheduler::do_due(&poor).is_err());
+        assert!(keeper::do_due(&poor).is_err());
         let mut lacking = vec!["contest cup: fee 10 USD, currency_mismatch".to_owned(); 2];
         assert_eq!(listed(&poor), lacking);
         let record = read::get(&world.tally, &id).unwrap();

@@ -17,7 +17,13 @@ fn phone(text: &str) -> Phone {
 }
 
 /// A payment of Ann's.
-fn payment(world: &World, from: MemberId, pin: &str, to: &str, identity: Option<IdempotencyKey>) -> NewPayment {
+fn payment(
+    world: &World,
+    from: MemberId,
+    pin: &str,
+    to: &str,
+    identity: Option<IdempotencyKey>,
+) -> NewPayment {
     let guess = world.tally.members.pins.guess(&Login::new("ann").unwrap(), &Given::Digits(pin.into()));
     let tokens_from = world.tally.store.ledger().member(from).unwrap().unwrap().tokens_from;
     let amount = Amount::new(10).unwrap();

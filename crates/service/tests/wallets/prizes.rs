@@ -5,19 +5,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use tally_rules::contest::member::UnpaidReason;
 use tally_rules::contest::{Payout, Prize, PrizeTies};
-use tally_rules::definition::{Ranking, BoardSpec};
+use tally_rules::definition::{BoardSpec, Ranking};
 use tally_rules::ledger::{Amount, MemberId, Uuid};
 use tally_rules::period::{Payment, PeriodPrizes, PeriodRule};
 use tally_rules::score::Given;
 use tally_rules::{BoardId, Micros, PlayerId, Rejection};
 use tally_service::periods::view::View;
-use tally_service::periods::{scheduler, prizes};
+use tally_service::periods::{keeper, prizes};
 use tally_service::players::erase;
 use tally_service::scores::submit::{self, NewScore};
 use tally_service::{Failure, Tally, boards};
 use tally_store::sqlite::SqliteStore;
 use tally_store::{
-    BoardNo, ContestWriteSet, LedgerWriteSet, PayoutKey, ReadSet, Transactions, Window, WindowKey, WriteSet,
+    BoardNo, ContestWriteSet, LedgerWriteSet, PayoutKey, ReadSet, Store, Window, WindowKey, WriteSet,
 };
 
 pub(crate) const DAY: i64 = 24 * 3_600 * 1_000_000;
@@ -81,7 +81,7 @@ fn a_closed_period_pays_its_prizes_once() {
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {
-                    scheduler::close_due(tally).unwrap();
+                    keeper::close_due(tally).unwrap();
                     prizes::pay_due(tally).unwrap();
                 });
             }
@@ -111,7 +111,7 @@ fn a_player_that_is_restored_later_gets_no_prize_of_a_closed_period() {
             world.wait(erase::ban(tally, &board(), player_of(ann), hidden, None)).unwrap();
         };
         let look = || {
-            scheduler::close_due(tally).unwrap();
+            keeper::close_due(tally).unwrap();
             prizes::pay_due(tally).unwrap();
         };
         ban(true);
@@ -132,7 +132,7 @@ fn a_crash_between_closing_and_paying_loses_nothing() {
     let member = world.member("ann", 0);
     put(&world, &world.tally, &daily(table(7), 12)).unwrap();
     score(&world, &world.tally, player_of(member), 5);
-    // Only closed, never looked at for prizes: the scheduler of contests has stopped before the day ends.
+    // Only closed, never looked at for prizes: the keeper of contests has stopped before the day ends.
     world.tally.drain();
     let now = Arc::new(AtomicI64::new(world.now().0 + DAY));
     let next = start(Arc::clone(&world.tally.store), &now, settings()).unwrap();
@@ -152,9 +152,9 @@ fn prizes_are_for_periods_that_are_closed_after_they_were_promised() {
     score(&world, tally, player_of(member), 5);
     world.advance(DAY);
     let look = || {
-        scheduler::close_due(tally).unwrap();
+        keeper::close_due(tally).unwrap();
         prizes::pay_due(tally).unwrap();
-        scheduler::close_due(tally).unwrap();
+        keeper::close_due(tally).unwrap();
     };
     // The first day is over when the prizes are promised.
     put(&world, tally, &daily(table(7), 0)).unwrap();

@@ -10,7 +10,7 @@ use tally_rules::ledger::Amount;
 use tally_rules::score::Given;
 use tally_rules::{Micros, PlayerId, Rejection};
 use tally_service::contests::act::Actor;
-use tally_service::contests::{apply, change, scheduler, read, series};
+use tally_service::contests::{apply, change, read, scheduler, series};
 use tally_service::scores::submit::{self, NewScore};
 use tally_service::{Failure, Fault, Tally};
 
@@ -134,7 +134,8 @@ fn many_lookers_make_a_contest_once() {
         let spec = SeriesSpec { ahead: Some(2), ..daily() };
         series::create(tally, &name("daily"), &Actor::Server, &spec, None).unwrap();
         // One by hand that has the name of another: it is not made again, and not touched.
-        let taken = definition::ContestSpec { title: Some("By hand".into()), ..definition::ContestSpec::default() };
+        let taken =
+            definition::ContestSpec { title: Some("By hand".into()), ..definition::ContestSpec::default() };
         change::create(tally, &name("daily-202311170900"), &Actor::Server, &taken, None).unwrap();
         world.advance(3 * DAY);
         std::thread::scope(|scope| {
@@ -166,7 +167,10 @@ fn a_change_counts_for_what_is_made_later_and_an_end_leaves_what_there_is() {
     let first = series::create(tally, &id, &boss, &daily(), key.as_ref()).unwrap();
     assert_eq!(series::create(tally, &id, &boss, &daily(), key.as_ref()).unwrap(), (first.0, true));
     let nobody = Actor::Member(PlayerId::new("p").unwrap());
-    assert_eq!(refused(series::patch(tally, &id, &nobody, &SeriesSpec::default(), None)), Rejection::Forbidden);
+    assert_eq!(
+        refused(series::patch(tally, &id, &nobody, &SeriesSpec::default(), None)),
+        Rejection::Forbidden
+    );
     let title = definition::ContestSpec { title: Some("Later".into()), ..definition::ContestSpec::default() };
     let later = SeriesSpec { template: title, ahead: Some(2), ..SeriesSpec::default() };
     let (changed, _) = series::patch(tally, &id, &boss, &later, None).unwrap();

@@ -5,7 +5,9 @@ use tally_rules::ledger::account::{Account, Total};
 use tally_rules::ledger::entry::EntryKey;
 use tally_rules::ledger::hold::Ending;
 use tally_rules::ledger::member::{Handle, Phone};
-use tally_rules::ledger::{Amount, HoldId, MemberId, TransferId, TransferKind, TransferRequest, Uuid, WalletKey};
+use tally_rules::ledger::{
+    Amount, HoldId, MemberId, TransferId, TransferKind, TransferRequest, Uuid, WalletKey,
+};
 use tally_service::verify::{Disagreement, Listener, Replayed, home, replay};
 use tally_service::wallets::command::NewHold;
 use tally_service::wallets::holds;

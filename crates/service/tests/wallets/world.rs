@@ -10,12 +10,13 @@ use tally_rules::ledger::entry::EntryKey;
 use tally_rules::ledger::member::{Login, Phone};
 use tally_rules::ledger::pin::Attempts;
 use tally_rules::ledger::{
-    Amount, Currencies, Currency, Member, MemberId, Transfer, TransferId, TransferKind, TransferRequest, WalletKey,
+    Amount, Currencies, Currency, Member, MemberId, Transfer, TransferId, TransferKind, TransferRequest,
+    WalletKey,
 };
 use tally_rules::{Micros, PlayerId, Rejection};
 use tally_service::secret::Secret;
 use tally_service::wallets::command::{Created, NewMember, NewTransfer};
-use tally_service::wallets::post::{TransferResult, Receipt};
+use tally_service::wallets::post::{Receipt, TransferResult};
 use tally_service::wallets::{LedgerSettings, members, post};
 use tally_service::{Clock, Failure, Keys, Progress, Settings, Tally};
 use tally_store::Store;
@@ -133,7 +134,13 @@ impl World {
         self.wait(post::post(&self.tally, NewTransfer { order, identity }))
     }
 
-    pub(crate) fn transfer(&self, from: MemberId, to: MemberId, units: i64, key: Option<&str>) -> TransferResult {
+    pub(crate) fn transfer(
+        &self,
+        from: MemberId,
+        to: MemberId,
+        units: i64,
+        key: Option<&str>,
+    ) -> TransferResult {
         self.post(order(TransferKind::Transfer { from, to }, units), key)
     }
 

@@ -15,7 +15,7 @@ use anyhow::{Context, Result};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tally_rules::BoardId;
-use tally_rules::definition::{Update, BoardSpec};
+use tally_rules::definition::{BoardSpec, Update};
 use tally_rules::period::{PeriodPrizes, PeriodRule};
 use tally_rules::score::Given;
 use tally_service::scores::import::{NewChunk, NewLine, import, progress};

@@ -5,7 +5,7 @@
 //! which is loaded anew whatever it loses.
 
 use super::Report;
-use tally_ranking::redis::{RedisApplications, Probe};
+use tally_ranking::redis::{Probe, RedisApplications};
 
 /// Says of each node what it is and what it should be.
 pub(super) fn examine(report: &mut Report, desks: Option<&RedisApplications>) {

@@ -18,7 +18,7 @@ use crate::fields::{FieldError, Fields, text};
 use crate::time;
 use serde_json::Value;
 use std::num::NonZeroU32;
-use tally_rules::contest::definition::{Fee, STAFF_MAX, ContestSpec};
+use tally_rules::contest::definition::{ContestSpec, Fee, STAFF_MAX};
 use tally_rules::contest::prize::PRIZES_MAX;
 use tally_rules::contest::{ContestId, OnInvalid, Prize, PrizeTies};
 use tally_rules::ledger::{Amount, Currency};

@@ -5,7 +5,7 @@ use crate::fields::{FieldError, Fields, boolean};
 use crate::time;
 use serde_json::{Map, Value, json};
 use tally_rules::contest::PrizeTies;
-use tally_rules::definition::{Definition, Order, Ranking, ScoreType, Subscore, Ties, Update, BoardSpec};
+use tally_rules::definition::{BoardSpec, Definition, Order, Ranking, ScoreType, Subscore, Ties, Update};
 use tally_rules::period::{KEEP_DEFAULT, PeriodPrizes, PeriodRule};
 use tally_rules::{BoardId, Micros};
 
@@ -168,8 +168,8 @@ mod tests {
 
     #[test]
     fn wrong_choices_and_unknown_fields_are_named_together() {
-        let errors =
-            read_definition(json!({"order": "up", "all_time": 1, "colour": "red", "periods": [{}]})).unwrap_err();
+        let errors = read_definition(json!({"order": "up", "all_time": 1, "colour": "red", "periods": [{}]}))
+            .unwrap_err();
         let pointers: Vec<_> = errors.iter().map(|error| error.pointer.as_str()).collect();
         assert_eq!(pointers, ["/periods/0/name", "/periods/0/schedule", "/order", "/all_time", "/colour"]);
     }

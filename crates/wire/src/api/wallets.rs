@@ -14,7 +14,9 @@ use std::sync::Arc;
 use tally_rules::ledger::account::{Account, AccountKey, Total};
 use tally_rules::ledger::entry::REFERENCE_BYTES_MAX;
 use tally_rules::ledger::hold::Ending;
-use tally_rules::ledger::{Amount, Currency, Entry, MemberId, TransferKind, TransferRequest, Uuid, Wallet, WalletKey};
+use tally_rules::ledger::{
+    Amount, Currency, Entry, MemberId, TransferKind, TransferRequest, Uuid, Wallet, WalletKey,
+};
 use tally_rules::rejection::Limit;
 use tally_rules::{Micros, Rejection};
 

@@ -80,7 +80,9 @@ async fn decide(mut call: Call, accept: bool) -> Result<Answer, Problem> {
     let What::Decided(results) = &done.what else { return Err(unexpected(&done.what)) };
     let row = |(player, result): (&PlayerId, &Result<Status, Rejection>)| match result {
         Ok(status) => json!({"player": player.as_str(), "status": status.as_str()}),
-        Err(rejection) => json!({"player": player.as_str(), "error": problem::of_rejection(rejection).row_error()}),
+        Err(rejection) => {
+            json!({"player": player.as_str(), "error": problem::of_rejection(rejection).row_error()})
+        }
     };
     let rows: Vec<Value> = players.iter().zip(results).map(row).collect();
     Ok(answer::replayed(answer::ok(&json!({"results": rows})), done.replayed))

@@ -73,7 +73,8 @@ pub(in crate::http) async fn list(mut call: Call) -> Result<Answer, Problem> {
         Ok(rows.map(|row| (row, counts.next().flatten())))
     });
     let next = |((id, _), _): &((ContestId, _), _)| cursor::encode_name_of(Names::Contests, of, id.as_str());
-    let show =
-        |((id, record), counts): &((ContestId, Record), Option<ApplicationCounts>)| contests::write(id, record, *counts);
+    let show = |((id, record), counts): &((ContestId, Record), Option<ApplicationCounts>)| {
+        contests::write(id, record, *counts)
+    };
     Ok(answer::ok(&page(rows.await?, limit, show, next)))
 }

@@ -62,7 +62,12 @@ fn read_one(tally: &Tally, call: &Call, row: Value, place: (Option<&str>, usize)
     Row { id, linked, read }
 }
 
-fn new_move(tally: &Tally, call: &Call, row: TransferRow, (key, index): (Option<&str>, usize)) -> NewTransfer {
+fn new_move(
+    tally: &Tally,
+    call: &Call,
+    row: TransferRow,
+    (key, index): (Option<&str>, usize),
+) -> NewTransfer {
     let TransferRow { order, id, .. } = row;
     let id = id.or_else(|| key.map(|key| row_key(key, index)));
     let fingerprint = tally.fingerprints.of_order(&order);

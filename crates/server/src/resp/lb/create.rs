@@ -5,7 +5,7 @@ use crate::resp::error::{self, Wrong};
 use crate::resp::session::Session;
 use crate::resp::target::board_id;
 use std::sync::Arc;
-use tally_rules::definition::{Order, Ranking, ScoreType, Subscore, Ties, Update, BoardSpec};
+use tally_rules::definition::{BoardSpec, Order, Ranking, ScoreType, Subscore, Ties, Update};
 use tally_service::{blocking, boards};
 use tally_wire::resp::Encoder;
 

@@ -192,7 +192,9 @@ impl State<'_> {
                 let work = match record.state {
                     Stands::Open if record.kept == ApplicationLocation::Store => ContestTask::Clear,
                     // A start that is still being cleared goes on with that first.
-                    Stands::Running if record.work == ContestTask::None && record.contest.entry_fee.is_some() => {
+                    Stands::Running
+                        if record.work == ContestTask::None && record.contest.entry_fee.is_some() =>
+                    {
                         ContestTask::Refund { after: None }
                     }
                     _ => record.work.clone(),

@@ -12,7 +12,7 @@ use tally_rules::contest::record::ApplicationLocation;
 use tally_rules::contest::{ContestId, Record, State, Status};
 use tally_rules::profile::Profile;
 use tally_service::contests::act::Actor;
-use tally_service::contests::{apply, change, finish, scheduler, read, start};
+use tally_service::contests::{apply, change, finish, read, scheduler, start};
 use tally_service::failure::Fault;
 use tally_service::players::{erase, profile};
 use tally_service::{Failure, Tally};
@@ -198,7 +198,10 @@ fn what_is_away_changes_nothing() {
     }
     scheduler::do_due(&tally).unwrap();
     let cleared = read::get(&tally, &other).unwrap();
-    assert_eq!((cleared.state, cleared.kept, cleared.due()), (State::Cancelled, ApplicationLocation::Store, None));
+    assert_eq!(
+        (cleared.state, cleared.kept, cleared.due()),
+        (State::Cancelled, ApplicationLocation::Store, None)
+    );
     assert_eq!(
         (listed(&tally, &cup, Status::Accepted), listed(&tally, &cup, Status::Pending)),
         (vec![player(1)], vec![player(2)])
@@ -219,7 +222,8 @@ fn a_start_that_died_is_let_go() {
         applied(&tally, &id, no).unwrap();
     }
     let record = read::get(&tally, &id).unwrap();
-    let dead = RedisApplications::open(&format!("redis://{}", site.redis().address()), &Options::default()).unwrap();
+    let dead =
+        RedisApplications::open(&format!("redis://{}", site.redis().address()), &Options::default()).unwrap();
     dead.freeze(key(&record), record.revision).unwrap();
     // Who applies does not wait; who decides does, and then no start counts any more that had read before.
     applied(&tally, &id, 3).unwrap();

@@ -14,7 +14,7 @@ use tally_rules::contest::{ContestId, State, Status};
 use tally_rules::{PlayerId, Rejection};
 use tally_service::contests::act::Actor;
 use tally_service::contests::acts::{ContestDone, What};
-use tally_service::contests::{apply, change, finish, scheduler, read, start};
+use tally_service::contests::{apply, change, finish, read, scheduler, start};
 use tally_service::players::erase;
 use tally_service::{Failure, Tally};
 use tally_testkit::Rng;
@@ -296,7 +296,10 @@ fn money_is_never_elsewhere(kind: Kind) {
     let id = ContestId::new("paid").unwrap();
     change::create(&tally, &id, &Actor::Server, &cup(true), None).unwrap();
     change::open(&tally, &id, &Actor::Admin, None).unwrap();
-    assert_eq!(read::get(&tally, &id).unwrap().kept, tally_rules::contest::record::ApplicationLocation::Store);
+    assert_eq!(
+        read::get(&tally, &id).unwrap().kept,
+        tally_rules::contest::record::ApplicationLocation::Store
+    );
     assert_eq!(
         refused(apply::apply(&tally, &id, &Actor::Server, &player(1), None)),
         Rejection::PlayerWithoutWallet

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use tally_ranking::RedisApplications;
 use tally_ranking::redis::Options;
-use tally_rules::contest::definition::{Fee, ContestSpec};
+use tally_rules::contest::definition::{ContestSpec, Fee};
 use tally_rules::contest::record::ApplicationLocation;
 use tally_rules::contest::{ContestId, Record};
 use tally_rules::ledger::{Amount, Currency};

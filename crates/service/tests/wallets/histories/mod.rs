@@ -17,7 +17,7 @@ use outside::Outside;
 use paper::{CAPACITY, FEE, Model, Op, PRIZES, Paper, Shape};
 use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
-use tally_rules::contest::definition::{Fee, ContestSpec};
+use tally_rules::contest::definition::{ContestSpec, Fee};
 use tally_rules::contest::record::{ApplicationLocation, ContestTask};
 use tally_rules::contest::{ContestId, Payout, Prize, PrizeTies, State, Status};
 use tally_rules::definition::Ranking;
@@ -26,8 +26,8 @@ use tally_rules::ledger::{Amount, MemberId};
 use tally_rules::score::Given;
 use tally_rules::{Definition, PlayerId, Rejection};
 use tally_service::contests::act::Actor;
-use tally_service::contests::acts::{ContestDone, What};
-use tally_service::contests::{apply, ban, change, finish, scheduler, read, settle, start};
+use tally_service::contests::command::{ContestDone, What};
+use tally_service::contests::{apply, ban, change, finish, keeper, read, settle, start};
 use tally_service::scores::submit::{self, NewScore};
 use tally_service::{Failure, Tally};
 use tally_store::Store;
@@ -304,7 +304,7 @@ impl History {
             }
         }
         // What an act sets off may have been cut short where the act itself was answered.
-        while let Err(failure) = scheduler::do_due(self.hand().tally) {
+        while let Err(failure) = keeper::do_due(self.hand().tally) {
             assert!(happened, "{op:?}: {failure}");
         }
         all
@@ -319,7 +319,12 @@ impl History {
             let desk = (desk.pending as usize, desk.accepted as usize, desk.rejected as usize);
             let wanted = (paper.pending.len(), paper.accepted.len(), paper.rejected.len());
             assert_eq!(desk, wanted, "after {op:?}");
-            assert_eq!(matches!(record.kept, ApplicationLocation::Redis(_)), !paper.shape.has_money(), "{:?}", record.kept);
+            assert_eq!(
+                matches!(record.kept, ApplicationLocation::Redis(_)),
+                !paper.shape.has_money(),
+                "{:?}",
+                record.kept
+            );
             self.outside.note(&record);
         }
         assert_eq!(record.members as usize, paper.members.len());

@@ -25,8 +25,8 @@ use tally_rules::ledger::{Currency, Member, MemberId, TransferKind, TransferRequ
 use tally_rules::score::Given;
 use tally_rules::{PlayerId, Rejection};
 use tally_service::contests::act::Actor;
-use tally_service::contests::{apply, ban, change, expire, finish, scheduler, read, settle, start as begin};
-use tally_service::periods::{scheduler as periods, prizes};
+use tally_service::contests::{apply, ban, change, expire, finish, read, scheduler, settle, start as begin};
+use tally_service::periods::{prizes, scheduler as periods};
 use tally_service::players::erase;
 use tally_service::scores::submit::{self, NewScore};
 use tally_service::wallets::command::{MemberChange, NewMember, NewTransfer};
@@ -125,7 +125,8 @@ impl Story {
             } else {
                 // What it sets off may have been cut short.
                 let tally = &self.tally;
-                let work = scheduler::do_due(tally).and(periods::close_due(tally)).and(prizes::pay_due(tally));
+                let work =
+                    scheduler::do_due(tally).and(periods::close_due(tally)).and(prizes::pay_due(tally));
                 is_settled = work.is_ok();
             }
         }
@@ -387,7 +388,8 @@ impl Story {
     fn pay_out(&mut self) {
         for ((member, currency), units) in self.money.clone() {
             if currency == usd() && self.has_usd && units > 0 {
-                let order = TransferRequest { currency, ..order(TransferKind::Withdrawal { from: member }, units) };
+                let order =
+                    TransferRequest { currency, ..order(TransferKind::Withdrawal { from: member }, units) };
                 if self.post(&order) {
                     self.add(member, currency, -units);
                 }

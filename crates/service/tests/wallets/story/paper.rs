@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use tally_rules::contest::definition::{Fee, OnInvalid, ContestSpec};
+use tally_rules::contest::definition::{ContestSpec, Fee, OnInvalid};
 use tally_rules::contest::member::UnpaidReason;
 use tally_rules::contest::{ContestId, Prize, PrizeTies, State};
 use tally_rules::definition::Ranking;

@@ -8,8 +8,8 @@ use tally_rules::contest::member::UnpaidReason;
 use tally_rules::contest::record::{ApplicationLocation, ContestTask, Report};
 use tally_rules::contest::start::{InvalidApplication, InvalidReason};
 use tally_rules::contest::{
-    Application, Contest, ContestId, ContestMember, OnInvalid, Payout, Prize, PrizeTies, Record as Row, Series,
-    SeriesRecord, State, Status,
+    Application, Contest, ContestId, ContestMember, OnInvalid, Payout, Prize, PrizeTies, Record as Row,
+    Series, SeriesRecord, State, Status,
 };
 use tally_rules::ledger::{Amount, Currency, HoldId, MemberId, TransferId, Uuid};
 use tally_rules::period::Payment;

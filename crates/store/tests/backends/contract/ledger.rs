@@ -3,16 +3,16 @@
 use super::*;
 use std::collections::BTreeMap;
 use tally_rules::ledger::account::{Account, AccountKey, Total, Totals};
-use tally_rules::ledger::working_set::LedgerWorkingSet;
 use tally_rules::ledger::entry::EntryKey;
 use tally_rules::ledger::hold::{End, Ending};
 use tally_rules::ledger::limits::Spent;
 use tally_rules::ledger::member::{Handle, Login, Phone, Pin};
-use tally_rules::ledger::transfer_request::LedgerWrites;
 use tally_rules::ledger::pin::Attempts;
+use tally_rules::ledger::transfer_request::LedgerWrites;
+use tally_rules::ledger::working_set::LedgerWorkingSet;
 use tally_rules::ledger::{
-    Amount, Currencies, Currency, Entry, Hold, HoldId, Kind, Member, MemberId, TransferKind, TransferRequest, Transfer,
-    TransferId, Uuid, Wallet, WalletKey,
+    Amount, Currencies, Currency, Entry, Hold, HoldId, Kind, Member, MemberId, Transfer, TransferId,
+    TransferKind, TransferRequest, Uuid, Wallet, WalletKey,
 };
 use tally_store::{LedgerReadSet, LedgerWriteSet};
 use tally_testkit::Rng;
@@ -384,8 +384,12 @@ pub(crate) fn transfers_from_all_sides_lose_nothing_and_never_conflict(backend: 
     let wallets = (0..MEMBERS).map(|number| (wallet_key(number, "KRW"), Wallet::default())).collect();
     change(&*store, LedgerWriteSet { wallets, ..Default::default() });
     let post = |id: Uuid, what: TransferKind, units: i64| {
-        let order =
-            TransferRequest { what, currency: currencies.home(), amount: Amount::new(units).unwrap(), reference: None };
+        let order = TransferRequest {
+            what,
+            currency: currencies.home(),
+            amount: Amount::new(units).unwrap(),
+            reference: None,
+        };
         let mut wallets: Vec<_> = order.wallets(currencies.home()).collect();
         wallets.sort();
         let plan = ReadSet { ledger: LedgerReadSet { wallets, ..Default::default() }, ..ReadSet::default() };
@@ -411,8 +415,10 @@ pub(crate) fn transfers_from_all_sides_lose_nothing_and_never_conflict(backend: 
                 for round in 0..25_i64 {
                     let from = thread % MEMBERS;
                     let step = if thread < 4 { 1 } else { MEMBERS - 1 };
-                    let what =
-                        TransferKind::Transfer { from: member_id(from), to: member_id((from + step) % MEMBERS) };
+                    let what = TransferKind::Transfer {
+                        from: member_id(from),
+                        to: member_id((from + step) % MEMBERS),
+                    };
                     post(Uuid::new(Micros(1000 + round), u64::from(thread) << 8), what, 1 + round);
                 }
             });
@@ -422,7 +428,13 @@ pub(crate) fn transfers_from_all_sides_lose_nothing_and_never_conflict(backend: 
 }
 
 /// Some order, done or refused; a hold that was made.
-fn any_order(book: &mut LedgerWorkingSet<'_>, rng: &mut Rng, holds: &[HoldId], id: Uuid, now: Micros) -> Option<HoldId> {
+fn any_order(
+    book: &mut LedgerWorkingSet<'_>,
+    rng: &mut Rng,
+    holds: &[HoldId],
+    id: Uuid,
+    now: Micros,
+) -> Option<HoldId> {
     let mut who = || member_id(u8::try_from(rng.below(5)).unwrap());
     let (one, other) = (who(), who());
     let currency = Currency::parse(if rng.percent(30) { "USD" } else { "KRW" }).unwrap();
@@ -443,7 +455,8 @@ fn any_order(book: &mut LedgerWorkingSet<'_>, rng: &mut Rng, holds: &[HoldId], i
         }
         _ => TransferKind::Transfer { from: one, to: other },
     };
-    let _refused = book.post(TransferId(id), &TransferRequest { what, currency, amount, reference: None }, now);
+    let _refused =
+        book.post(TransferId(id), &TransferRequest { what, currency, amount, reference: None }, now);
     None
 }
 

@@ -20,7 +20,8 @@ pub fn read_new_series(body: Value) -> Result<(Option<ContestId>, SeriesSpec), V
     let template = |value: &Value| into(&mut inner, read_template(value.clone(), true));
     let template = fields.required("template", template).unwrap_or_default();
     let (open, start) = (fields.required("open", text), fields.required("start", text));
-    let spec = SeriesSpec { template, open, start, end: fields.required("end", text), ..read_more(&mut fields) };
+    let spec =
+        SeriesSpec { template, open, start, end: fields.required("end", text), ..read_more(&mut fields) };
     finish(fields, inner)?;
     Ok((id, spec))
 }
@@ -32,7 +33,8 @@ pub fn read_series_patch(body: Value) -> Result<SeriesSpec, Vec<FieldError>> {
     let template = |value: &Value| into(&mut inner, read_template(value.clone(), false));
     let template = fields.optional("template", template).unwrap_or_default();
     let (open, start) = (fields.optional("open", text), fields.optional("start", text));
-    let spec = SeriesSpec { template, open, start, end: fields.optional("end", text), ..read_more(&mut fields) };
+    let spec =
+        SeriesSpec { template, open, start, end: fields.optional("end", text), ..read_more(&mut fields) };
     finish(fields, inner)?;
     Ok(spec)
 }
@@ -43,12 +45,12 @@ fn read_more(fields: &mut Fields) -> SeriesSpec {
     SeriesSpec { time_zone, ahead, ..SeriesSpec::default() }
 }
 
-fn read_template(value: Value, is_new: bool) -> Result<definition::SeriesSpec, Vec<FieldError>> {
+fn read_template(value: Value, is_new: bool) -> Result<definition::ContestSpec, Vec<FieldError>> {
     let read = || {
         let mut fields = Fields::new("", value)?;
         let mut inner = Inner::new();
         let title = if is_new { fields.required("title", text) } else { fields.optional("title", text) };
-        let spec = definition::SeriesSpec { title, ..read_rest(&mut fields, &mut inner) };
+        let spec = definition::ContestSpec { title, ..read_rest(&mut fields, &mut inner) };
         finish(fields, inner)?;
         Ok(spec)
     };

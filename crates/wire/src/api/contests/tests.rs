@@ -91,8 +91,12 @@ fn every_wrong_field_is_named_at_once() {
 fn nothing_is_kept_and_null_takes_away() {
     assert_eq!(read_patch(json!({})), Ok(ContestSpec::default()));
     let gone = read_patch(json!({"entry_fee": null, "division_size": null, "starts_at": null})).unwrap();
-    let wanted =
-        ContestSpec { entry_fee: Some(None), division_size: Some(None), starts_at: Some(None), ..ContestSpec::default() };
+    let wanted = ContestSpec {
+        entry_fee: Some(None),
+        division_size: Some(None),
+        starts_at: Some(None),
+        ..ContestSpec::default()
+    };
     assert_eq!(gone, wanted);
 }
 

@@ -13,7 +13,11 @@ use tally_store::EntrantKey;
 
 impl State<'_> {
     /// Applications are taken, there; or anew, where those are lost that it had.
-    pub(super) fn open(&mut self, order: &ContestOrder, mut record: Record, kept: ApplicationLocation) -> Decision {
+    pub(super) fn open(
+        &mut self,
+        order: &ContestOrder,
+        mut record: Record,
+        kept: ApplicationLocation) -> Decision {
         let anew = record.state == Stands::Open && record.kept != kept;
         record.kept = kept;
         if !anew {

@@ -4,7 +4,7 @@
 //! by two servers, is done once.
 
 use super::{Decision, State, done, stale};
-use crate::contests::acts::{ContestOrder, What};
+use crate::contests::command::{ContestOrder, What};
 use crate::contests::work::PIECE;
 use std::sync::Arc;
 use tally_rules::contest::member::UnpaidReason;
@@ -177,7 +177,8 @@ impl State<'_> {
         let mut became = Vec::with_capacity(rows.len());
         for ((no, payout), id) in rows.iter().zip(ids) {
             let to = payout.member;
-            let what = if payout.rank == 0 { TransferKind::Refund { to } } else { TransferKind::Prize { to } };
+            let what =
+                if payout.rank == 0 { TransferKind::Refund { to } } else { TransferKind::Prize { to } };
             if let Ok(paid) = self.pay_out(what, (payout.currency, payout.amount), reference, *id) {
                 became.push(paid.map(drop));
                 let key = PayoutKey { contest, no: *no };
@@ -220,7 +221,9 @@ impl State<'_> {
             self.added.payouts.insert(key, refund);
         }
         record.work = match rows[..done].last() {
-            Some((player, _)) if !last || done < rows.len() => ContestTask::Refund { after: Some(player.clone()) },
+            Some((player, _)) if !last || done < rows.len() => {
+                ContestTask::Refund { after: Some(player.clone()) }
+            }
             Some(_) | None => ContestTask::None,
         };
         self.keep(order, record, What::Paid(became))
