@@ -44,7 +44,7 @@ const LONGEST_FIRST: &[(&str, &str)] = &[
     ("tally", "clients"),
     ("store", "tally_store"),
     ("ranking", "backends"),
-    ("bench", "small"),
+    ("bench", "scenarios"),
     ("service", "simulation"),
 ];
 

@@ -4,5 +4,5 @@
 
 mod by_hand;
 mod elsewhere;
-mod passage;
 mod threads;
+mod timings;

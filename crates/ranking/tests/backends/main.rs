@@ -1,7 +1,7 @@
 //! Every backend of a ranking under one contract (memory, Redis 7, Valkey 9, and a cluster of three nodes with split boards), and
 //! what only one backend can be asked.
 
-mod closed;
+mod archive;
 mod contract;
 mod redis_faults;
 mod redis_gather;

@@ -3,8 +3,8 @@
 //!
 //! The finest schedule is a minute and the binary has no clock of the test's, so a run waits for the next full minute;
 //! scores stream only around it. `TALLY_SOAK` adds minutes, at most as many as `MINUTES_MAX`. Not here: schedules and
-//! zones (unit tests of the calendar), years of closed periods (`periods.rs`), how long anybody waits (`tally bench
-//! periods`).
+//! zones (unit tests of the calendar), years of closed periods (`periods.rs`), how long a request waits (`cargo
+//! xtask bench periods`).
 
 use crate::TALLY;
 use jiff::{Timestamp, ToSpan};
@@ -50,8 +50,8 @@ fn sleep_until(at: Timestamp) {
 
 fn put(client: &mut Client, board: &str, all_time: bool, keep: usize, grace: Duration) {
     let rule = json!({"name": "minutely", "schedule": "* * * * *", "keep": keep, "grace_s": grace.as_secs()});
-    let wish = json!({"update": "sum", "all_time": all_time, "periods": [rule]});
-    client.put(&format!("/v1/leaderboards/{board}"), &wish).expect(201);
+    let spec = json!({"update": "sum", "all_time": all_time, "periods": [rule]});
+    client.put(&format!("/v1/leaderboards/{board}"), &spec).expect(201);
 }
 
 fn scores(board: &str) -> String {

@@ -3,7 +3,6 @@
 //! Not here: what a client sees on every store (`api`), and what fails (`faults`).
 
 mod backup;
-mod bench;
 mod boundaries;
 mod cli;
 mod contests;

@@ -1,10 +1,13 @@
 //! Reports as text, JSON and a page. The figures in them are invented.
 
 use super::*;
-use crate::targets::Target;
+
+fn small() -> Run {
+    Run { small: true, ..Run::default() }
+}
 
 fn report() -> Report {
-    let mut report = Report::new("made-up", "a <bold> claim & its figures", &Options::new(Size::Small));
+    let mut report = Report::new("made-up", "a <bold> claim & its figures", small());
     let mut table = Table::new("Rates", &["way", "per second"]);
     table.row(vec!["naive".into(), number(7_431.2)]);
     table.row(vec!["batched".into(), number(123_456.0)]);
@@ -77,8 +80,7 @@ fn a_run_beside_others_says_that_it_is_not_to_be_quoted() {
 
 #[test]
 fn what_was_left_out_says_so_and_has_no_figures() {
-    let skipped =
-        Report::skipped("a", "what it measures", "there is no <server>".into(), &Options::new(Size::Full));
+    let skipped = Report::skipped("a", "what it measures", "there is no <server>".into(), Run::default());
     assert_eq!(skipped.to_text(), "a: what it measures\n  skipped: there is no <server>\n");
     assert!(skipped.to_html().contains("skipped: there is no &lt;server&gt;"));
     let read: serde_json::Value = serde_json::from_str(&skipped.to_json()).unwrap();

@@ -1,8 +1,9 @@
 //! Every scenario with small numbers, so that none can rot: it runs, its proof holds, its report has figures.
 //!
-//! `http` needs the server's binary, so its own run is a test of the crate that makes it.
+//! Scenarios that measure the server over the wire run by the command, in `command.rs`.
 
-use tally_bench::{Error, Options, Report, SCENARIOS, Size, run};
+use tally_bench::{Error, Options, SCENARIOS, Size, run};
+use tally_load::report::Report;
 use tally_testkit::{DatabaseKind, RedisKind, ScratchDatabase};
 
 fn small(name: &str) -> Report {
@@ -125,7 +126,7 @@ fn without_a_database_the_line_that_installs_one_comes_before_anything_runs() {
 fn http_without_a_binary_says_what_it_needs() {
     let refused = run(&["http".to_owned()], &Options::new(Size::Small)).unwrap_err();
     assert!(matches!(&refused, Error::Missing(_)), "{refused}");
-    assert!(refused.to_string().contains("tally_bin"), "{refused}");
+    assert!(refused.to_string().contains("--tally"), "{refused}");
 }
 
 #[test]
@@ -137,11 +138,11 @@ fn names_are_checked_before_anything_runs() {
 
 #[test]
 fn every_scenario_is_in_the_documentation() {
-    let page = include_str!("../../../docs/bench.md");
+    let page = include_str!("../../../../docs/bench.md");
     for scenario in SCENARIOS {
-        assert!(page.contains(&format!("\n| `tally bench {}` |", scenario.name)), "{}", scenario.name);
+        assert!(page.contains(&format!("\n| `cargo xtask bench {}` |", scenario.name)), "{}", scenario.name);
     }
-    assert_eq!(page.matches("\n| `tally bench ").count(), SCENARIOS.len());
+    assert_eq!(page.matches("\n| `cargo xtask bench ").count(), SCENARIOS.len());
 }
 
 #[test]

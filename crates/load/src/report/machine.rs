@@ -39,6 +39,7 @@ impl Machine {
         let kibibytes: u64 = memory.split_whitespace().next().and_then(|kib| kib.parse().ok()).unwrap_or(0);
         let version = read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
         let load = read_to_string("/proc/loadavg").unwrap_or_default();
+        let now = jiff::Timestamp::now();
         Self {
             cores: std::thread::available_parallelism().map_or(1, usize::from),
             cpu: field("/proc/cpuinfo", "model name").unwrap_or_else(unknown),
@@ -46,49 +47,7 @@ impl Machine {
             kernel: format!("{} {}", std::env::consts::OS, version.trim()).trim_end().to_owned(),
             load_before: load.split_whitespace().next().map_or_else(unknown, str::to_owned),
             optimised: !cfg!(debug_assertions),
-            at: now(),
+            at: now.round(jiff::Unit::Second).unwrap_or(now).to_string(),
         }
     }
-}
-
-/// Processor time so far, in ticks of all cores together.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Cpu {
-    all: f64,
-    idle: f64,
-    ours: f64,
-}
-
-impl Cpu {
-    /// Up to now; `None` where the system does not tell in the way of Linux.
-    pub(crate) fn now() -> Option<Self> {
-        let numbers =
-            |text: &str| text.split_whitespace().map_while(|one| one.parse().ok()).collect::<Vec<f64>>();
-        let text = read_to_string("/proc/stat").ok()?;
-        // user nice system idle iowait irq softirq steal; what follows is counted in the first two as well.
-        let mut machine = numbers(text.lines().next()?.strip_prefix("cpu")?);
-        machine.truncate(8);
-        let text = read_to_string("/proc/self/stat").ok()?;
-        // Behind the name and the state: user, system, and the same of children that have ended.
-        let own = numbers(text.rsplit_once(')')?.1.trim_start().split_once(' ')?.1);
-        let (idle, ours) = (machine.get(3..5)?, own.get(10..14)?);
-        Some(Self { all: machine.iter().sum(), idle: idle.iter().sum(), ours: ours.iter().sum() })
-    }
-
-    /// How many percent of the processors others have used since then, the host of a virtual machine included. Children
-    /// count as ours once they have ended.
-    pub(crate) fn others_percent(self, then: Self) -> f64 {
-        let all = (self.all - then.all).max(1.0);
-        let used = all - (self.idle - then.idle) - (self.ours - then.ours);
-        (100.0 * used / all).clamp(0.0, 100.0)
-    }
-}
-
-/// SQLite knows the calendar and is linked anyway.
-fn now() -> String {
-    rusqlite::Connection::open_in_memory()
-        .and_then(|calendar| {
-            calendar.query_row("SELECT strftime('%Y-%m-%dT%H:%M:%SZ', 'now')", [], |row| row.get(0))
-        })
-        .unwrap_or_else(|_| "unknown".to_owned())
 }

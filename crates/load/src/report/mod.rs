@@ -1,23 +1,34 @@
-//! What a scenario found: tables, ratios, charts and notes, as values.
+//! What a run found: tables, ratios, charts and notes, as values.
 //!
 //! A report is data first; [`Report::to_text`], [`Report::to_json`] and [`Report::to_html`] show the same to a terminal, a program
 //! and a browser. Not here: printing, and any figure that was not measured.
 
 mod chart;
 mod html;
+mod machine;
 mod ratio;
 mod text;
 
 pub use chart::{Axis, Chart, Series};
-pub use ratio::{Ratio, Verdict};
+pub use machine::Machine;
+pub use ratio::{Ratio, Target, Verdict};
 
-use crate::machine::Machine;
-use crate::options::{Options, Size};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
 /// More than this many percent of the processors used by others, and a run is not to be quoted.
 const OTHERS_PERCENT_MAX: f64 = 10.0;
+
+/// How a run was started.
+#[derive(Clone, Debug, Default)]
+pub struct Run {
+    /// The command as it was typed.
+    pub command: String,
+    /// The seed of its random numbers.
+    pub seed: u64,
+    /// Whether its numbers are small, so that figures mean little.
+    pub small: bool,
+}
 
 /// What a scenario found.
 #[derive(Clone, Debug, Serialize)]
@@ -81,14 +92,15 @@ impl Table {
 impl Report {
     /// A report without figures. To be made before measuring: it notes how busy the machine is.
     #[must_use]
-    pub fn new(name: &'static str, title: &str, options: &Options) -> Self {
+    pub fn new(name: &'static str, title: &str, run: impl Into<Run>) -> Self {
+        let Run { command, seed, small } = run.into();
         Self {
             name,
             title: title.to_owned(),
             machine: Machine::here(),
-            command: options.command.clone(),
-            seed: options.seed,
-            small: options.size == Size::Small,
+            command,
+            seed,
+            small,
             others_percent: None,
             skipped: None,
             tables: Vec::new(),
@@ -100,8 +112,8 @@ impl Report {
 
     /// The report of a scenario that was left out.
     #[must_use]
-    pub fn skipped(name: &'static str, title: &str, why: String, options: &Options) -> Self {
-        Self { skipped: Some(why), ..Self::new(name, title, options) }
+    pub fn skipped(name: &'static str, title: &str, why: String, run: impl Into<Run>) -> Self {
+        Self { skipped: Some(why), ..Self::new(name, title, run) }
     }
 
     /// Adds a note.
@@ -173,12 +185,13 @@ impl Report {
 }
 
 /// A figure that is not always known.
-pub(crate) fn or_dash<T>(value: Option<T>, show: impl FnOnce(T) -> String) -> String {
+pub fn or_dash<T>(value: Option<T>, show: impl FnOnce(T) -> String) -> String {
     value.map_or_else(|| "–".to_owned(), show)
 }
 
 /// A number with as many digits as can be meant: three significant ones, thousands set apart.
-pub(crate) fn number(value: f64) -> String {
+#[must_use]
+pub fn number(value: f64) -> String {
     let size = value.abs();
     if size >= 1_000.0 {
         grouped(value)

@@ -67,7 +67,7 @@ const fn class(verdict: Verdict) -> &'static str {
     }
 }
 
-fn escape(text: &str) -> String {
+pub(super) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {
         match character {

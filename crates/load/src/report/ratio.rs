@@ -1,8 +1,16 @@
 //! A figure with a target, and whether it is met.
 
-use crate::report::number;
-use crate::targets::Target;
+use super::number;
 use serde::{Deserialize, Serialize};
+
+/// A floor that must hold and an aim that should.
+#[derive(Clone, Copy, Debug)]
+pub struct Target {
+    /// What must be reached.
+    pub floor: f64,
+    /// What should be.
+    pub aim: f64,
+}
 
 /// A figure that is held against something.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -54,18 +62,20 @@ impl Ratio {
     }
 
     /// A quotient that must be at least so much.
-    pub(crate) fn at_least(name: &str, value: f64, target: Target) -> Self {
+    #[must_use]
+    pub fn at_least(name: &str, value: f64, target: Target) -> Self {
         Self { floor: Some(target.floor), aim: Some(target.aim), ..Self::times(name, value) }.judged()
     }
 
     /// A figure of this unit that must be at most so much.
-    pub(crate) fn at_most(name: &str, value: f64, unit: &str, target: Target) -> Self {
+    #[must_use]
+    pub fn at_most(name: &str, value: f64, unit: &str, target: Target) -> Self {
         let (floor, aim) = (Some(target.floor), Some(target.aim));
         Self { unit: unit.to_owned(), more_is_better: false, floor, aim, ..Self::times(name, value) }.judged()
     }
 
     /// The figure with its unit.
-    pub(crate) fn figure(&self, value: f64) -> String {
+    pub(super) fn figure(&self, value: f64) -> String {
         format!("{} {}", number(value), self.unit)
     }
 

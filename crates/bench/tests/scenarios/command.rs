@@ -1,17 +1,19 @@
 //! The scenarios that measure the server over the wire, with small numbers and the real programs: they run, their proofs
-//! hold, and they write what they found. Not here: what any figure is.
+//! hold, and they write what they found. The server is the `tally` beside `tally-bench`: a test run of the workspace builds both.
+//! Not here: what any figure is.
 
-use crate::TALLY;
 use serde_json::Value;
 use tally_testkit::command::run;
 use tally_testkit::{DatabaseKind, RedisKind};
+
+const BENCH: &str = env!("CARGO_BIN_EXE_tally-bench");
 
 /// Runs a scenario; gives its text and its report.
 fn bench(scenario: &str, more: &[&str]) -> (String, Value) {
     let folder = tempfile::tempdir().unwrap();
     let report = folder.path().to_str().unwrap();
-    let args = [&["bench", scenario, "--small", "--report", report], more].concat();
-    let text = run(TALLY, &args).expect(0).to_owned();
+    let args = [&[scenario, "--small", "--report", report], more].concat();
+    let text = run(BENCH, &args).expect(0).to_owned();
     let written = std::fs::read(folder.path().join(format!("{scenario}.json"))).unwrap();
     (text, serde_json::from_slice(&written).unwrap())
 }
@@ -119,11 +121,11 @@ fn a_scenario_that_is_named_refuses_without_what_it_needs_and_says_how_to_get_it
         ("contest-start", "--mysql", "mariadb-server-core"),
         ("hundred-million", "--mysql", "mariadb-server-core"),
     ] {
-        let mut args = vec!["bench", scenario, "--small", option, "/nowhere/server"];
+        let mut args = vec![scenario, "--small", option, "/nowhere/server"];
         if option != "--redis" {
             args.extend(["--redis", redis]);
         }
-        let refused = run(TALLY, &args);
+        let refused = run(BENCH, &args);
         assert_ne!(refused.code, Some(0));
         let line = format!("apt-get install {package}");
         assert!(refused.stderr.contains(&line) && refused.stderr.contains(option), "{}", refused.stderr);
@@ -136,8 +138,8 @@ fn all_leaves_out_what_cannot_run_here_and_says_so() {
     let folder = tempfile::tempdir().unwrap();
     let report = folder.path().to_str().unwrap();
     let nowhere = ["--redis", "/nowhere/redis-server", "--mysql", "/nowhere/mariadbd"];
-    let args = [&["bench", "all", "--small", "--report", report], &nowhere[..]].concat();
-    let text = run(TALLY, &args).expect(0).to_owned();
+    let args = [&["all", "--small", "--report", report], &nowhere[..]].concat();
+    let text = run(BENCH, &args).expect(0).to_owned();
     for scenario in [
         "resp",
         "page",
