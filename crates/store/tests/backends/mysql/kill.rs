@@ -32,7 +32,7 @@ fn a_killed_database_has_exactly_what_was_acknowledged(kind: DatabaseKind) {
                 });
             }
             while commits.load(Relaxed) < until {
-                std::thread::yield_now();
+                std::thread::sleep(std::time::Duration::from_millis(1));
             }
             server.kill();
             server.restart();

@@ -34,7 +34,7 @@ fn a_killed_shard_has_exactly_what_was_acknowledged() {
                 });
             }
             while commits.load(Relaxed) < until {
-                std::thread::yield_now();
+                std::thread::sleep(std::time::Duration::from_millis(1));
             }
             let server = &mut servers[(rng.below(2)) as usize];
             server.kill();
